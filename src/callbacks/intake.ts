@@ -170,12 +170,12 @@ const traceFrom = (origin: CallbackOrigin): TraceContext | null =>
   origin.kind === 'message' ? origin.subject.trace : null
 
 /** SettableLimits is what operators may set. */
-type SettableLimits = Pick<
-  Settings['callbacks'],
-  'connections' | 'inFlightBytes' | 'bodyBytes' | 'headersMs' | 'requestMs' | 'keepAliveMs'
->
+type SettableLimits = Pick<Settings['callbacks'], 'connections' | 'inFlightBytes' | 'bodyBytes' | 'keepAliveMs'>
 
 export interface ReceiverLimits extends SettableLimits {
+  /** How long the headers of a request may take to arrive, and how long all of it. */
+  headersMs: number
+  requestMs: number
   /** How long a publish may take before its callbacks are answered 503. */
   publishMs: number
   /** The least time between the beginnings of two publishes. */
@@ -191,9 +191,9 @@ export const receiverLimits: ReceiverLimits = {
   connections: unlessSet('connections'),
   inFlightBytes: unlessSet('inFlightBytes'),
   bodyBytes: unlessSet('bodyBytes'),
-  headersMs: unlessSet('headersMs'),
-  requestMs: unlessSet('requestMs'),
   keepAliveMs: unlessSet('keepAliveMs'),
+  headersMs: 5_000,
+  requestMs: 10_000,
   publishMs: 5_000,
   publishEveryMs: 5,
   drainMs: 10_000,

@@ -6,8 +6,6 @@ export interface AccountSettings {
   apiKey: Secret
   /** Operations a second over the whole fleet, without what the reconciler takes; undefined: as many as the gateway takes. */
   rate: number | undefined
-  /** Envelopes in its turn. */
-  weight: number
   /** Empty: it sends at any time. */
   quietHours: readonly string[]
 }
@@ -77,7 +75,6 @@ function accountsOf(values: CheckedValues): ReadonlyMap<string, AccountSettings>
   const keys = new Map(values['gateway.accounts.NAME.apiKey'])
   if (values['gateway.apiKey']) keys.set('default', values['gateway.apiKey'])
   const rates = values['gateway.accounts.NAME.rate']
-  const weights = values['gateway.accounts.NAME.weight']
   const quiet = values['gateway.accounts.NAME.quietHours']
   const taken = values['reconciler.rate'] ?? 0
   const rateOf = (name: string) => rates.get(name) ?? values['gateway.rate']
@@ -86,7 +83,6 @@ function accountsOf(values: CheckedValues): ReadonlyMap<string, AccountSettings>
       const rate = rateOf(name)
       const own = {
         rate: rate === undefined ? undefined : rate - taken,
-        weight: weights.get(name) ?? 1,
         quietHours: quiet.get(name) ?? values['gateway.quietHours'] ?? [],
       }
       return [name, { apiKey, ...own }]

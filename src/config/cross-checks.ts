@@ -1,4 +1,3 @@
-import { isIPv6 } from 'node:net'
 import type { SettingPath } from './definitions.ts'
 import { topicUses } from './topology.ts'
 import type { CheckedValues } from './types.ts'
@@ -97,20 +96,6 @@ export const crossChecks: CrossCheck[] = [
     what: 'is required with callbacks.publicUrl',
   },
   {
-    paths: ['callbacks.headersMs', 'callbacks.requestMs'],
-    broken: values => values['callbacks.headersMs'] > values['callbacks.requestMs'],
-    what: 'must not be above callbacks.requestMs, of which the headers are a part',
-  },
-  {
-    paths: ['callbacks.port', 'telemetry.port', 'callbacks.host', 'telemetry.host', 'roles'],
-    broken: values =>
-      values.roles.includes('callbacks') &&
-      values['callbacks.port'] !== 0 &&
-      values['callbacks.port'] === values['telemetry.port'] &&
-      meet(values['callbacks.host'], values['telemetry.host']),
-    what: 'is the port of telemetry.port too, and both listen in this process: give each a port of its own',
-  },
-  {
     paths: ['gateway.apiKey', 'gateway.accounts.NAME.apiKey'],
     broken: values => values['gateway.apiKey'] !== undefined && values['gateway.accounts.NAME.apiKey'].has('default'),
     what: 'is the same setting as gateway.accounts.default.apiKey: give one of them',
@@ -119,11 +104,6 @@ export const crossChecks: CrossCheck[] = [
     paths: ['gateway.accounts.NAME.rate', 'gateway.accounts.NAME.apiKey', 'gateway.apiKey'],
     broken: values => [...values['gateway.accounts.NAME.rate'].keys()].some(name => !hasKey(values, name)),
     what: 'an account has a rate but no apiKey',
-  },
-  {
-    paths: ['gateway.accounts.NAME.weight', 'gateway.accounts.NAME.apiKey', 'gateway.apiKey'],
-    broken: values => [...values['gateway.accounts.NAME.weight'].keys()].some(name => !hasKey(values, name)),
-    what: 'an account has a weight but no apiKey',
   },
   {
     paths: ['gateway.accounts.NAME.quietHours', 'gateway.accounts.NAME.apiKey', 'gateway.apiKey'],
@@ -148,23 +128,6 @@ export const crossChecks: CrossCheck[] = [
     what: 'must be below the rate of every account, or nothing is left to send with',
   },
 ]
-
-/** Tells whether a port can be taken only once at the two addresses: some stand for every one of the machine. */
-function meet(...hosts: [string, string]): boolean {
-  const [one, other] = hosts.map(addressesOf) as [string[], string[]]
-  const all = [...one, ...other]
-  return all.includes('0.0.0.0') || all.includes('[::]') || one.some(address => other.includes(address))
-}
-
-/** Addresses of a host, in one spelling each. What other names stand for is known only where they are looked up. */
-function addressesOf(host: string): string[] {
-  const spelled = URL.parse(`http://${isIPv6(host) ? `[${host}]` : host}`)?.hostname ?? host
-  if (spelled === 'localhost') return ['127.0.0.1', '[::1]']
-  const [, high, low] = /^\[::ffff:([0-9a-f]+):([0-9a-f]+)\]$/.exec(spelled) ?? []
-  if (high === undefined || low === undefined) return [spelled]
-  const bytes = [high, low].flatMap(part => [Number.parseInt(part, 16) >> 8, Number.parseInt(part, 16) & 0xff])
-  return [bytes.join('.')]
-}
 
 function ratesOf(values: CheckedValues): number[] {
   return [values['gateway.rate'] ?? [], ...values['gateway.accounts.NAME.rate'].values()].flat()

@@ -78,7 +78,6 @@ export const definitions = {
   'gateway.apiKey': secret(kind.secretText, 'an-api-key', 'API key of the account named default.'),
   'gateway.accounts.NAME.apiKey': secret(kind.secretText, 'an-api-key', 'API key of a further account.'),
   'gateway.accounts.NAME.rate': optional(kind.aboveZero, '50', 'Like gateway.rate, for this account alone.'),
-  'gateway.accounts.NAME.weight': optional(kind.integer(1, 100), '2', 'How many envelopes an account sends in its turn, while others wait; 1 unless set.'),
   'gateway.accounts.NAME.quietHours': optional(kind.list(kind.quietWindow), 'Sat-Sun 00:00-24:00 Europe/Kyiv', 'Like gateway.quietHours, for this account alone and in their place.'),
   'gateway.quietHours': optional(kind.list(kind.quietWindow), '21:00-09:00 Europe/Kyiv', 'When nothing is sent but commands of the most urgent topic: no request for others begins then. Their deadlines and delivery.maxAgeMs go on. Days, from Mon to Sun, are those on which the quiet hours begin.'),
   'gateway.tenantWeights': optional(kind.map(kind.integer(1, 100)), '{"shop-a":3}', 'Parts of an envelope that tenants may have, while others of their account wait; 1 unless set. In a variable a JSON object.'),
@@ -117,8 +116,6 @@ export const definitions = {
   'callbacks.connections': setting(kind.integer(1, 1_000_000), 2048, 'Most connections of the receiver; beyond, the one that has not finished a request for longest is closed.'),
   'callbacks.inFlightBytes': setting(kind.integer(1024 * 1024, 2 ** 40), 16 * 1024 * 1024, 'Memory for the bodies of callbacks that are not answered yet, in bytes. Beyond, those that are unfinished for longest are given up, and what still finds no room is answered 503.'),
   'callbacks.bodyBytes': setting(kind.integer(1024, 16 * 1024 * 1024), 64 * 1024, 'Longest body of a callback.'),
-  'callbacks.headersMs': setting(kind.integer(1, 600_000), 5_000, 'How long the headers of a request may take to arrive.'),
-  'callbacks.requestMs': setting(kind.integer(1, 600_000), 10_000, 'How long a whole request may take to arrive.'),
   'callbacks.keepAliveMs': setting(kind.integer(1, 3_600_000), 65_000, 'How long a connection is kept between two requests; proxies should close theirs before.'),
 
   'reconciler.delayMs': setting(kind.longMilliseconds, 900_000, 'How far behind the results the reconciler walks, and how often it looks at a message whose verdict is missing.'),

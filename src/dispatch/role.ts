@@ -328,14 +328,11 @@ function lanesOf({ commands: [urgent, ...others], doubts }: Settings['topics']):
 
 /** Tells what only the dispatcher needs of the settings. */
 function dispatchingOf({ gateway, delivery, topics }: SendingOptions['settings']) {
-  const { accounts, tenantWeights, concurrency, maxOperations } = gateway
+  const { tenantWeights, concurrency, maxOperations } = gateway
   return {
     topics: lanesOf(topics),
     maxIntents: delivery.maxIntents ?? Math.max(leastIntents, 2 * concurrency * maxOperations),
-    weights: {
-      accounts: new Map([...accounts].map(([name, { weight }]) => [name, weight])),
-      tenants: new Map(Object.entries(tenantWeights)),
-    },
+    tenantWeights: new Map(Object.entries(tenantWeights)),
   }
 }
 

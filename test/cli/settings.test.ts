@@ -60,7 +60,6 @@ describe('config check', () => {
     const env = {
       BUSGATE_GATEWAY_TIMEOUT_MS: '4000',
       BUSGATE_DELIVERY_SETTLE_MS: '1000',
-      BUSGATE_TELEMETRY_PORT: '8080',
       BUSGATE_CALLBACKS_PUBLIC_URL: `https://hooks.example/${'x'.repeat(250)}`,
       BUSGATE_CALLBACKS_SECRET: 'k1:0123456789abcdef',
       BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'k',
@@ -69,7 +68,6 @@ describe('config check', () => {
     expect(code).toBe(2)
     expect(stderr.match(/^ {2}[a-zA-Z.]+/gm)?.map(line => line.trim())).toEqual([
       'delivery.settleMs',
-      'callbacks.port',
       'kafka.brokers',
       'registry.url',
       'gateway.url',
@@ -223,7 +221,7 @@ describe('config explain', () => {
     expect(await pathsOf('BUSGATE_GATEWAY_MAX')).toEqual(['gateway.maxOperations', 'gateway.maxBytes'])
     expect(await pathsOf('gateway.accounts.shop.rate')).toEqual(['gateway.accounts.NAME.rate'])
     expect(await pathsOf('gateway.accounts.shop')).toEqual(
-      ['apiKey', 'rate', 'weight', 'quietHours'].map(key => `gateway.accounts.NAME.${key}`),
+      ['apiKey', 'rate', 'quietHours'].map(key => `gateway.accounts.NAME.${key}`),
     )
     expect(await pathsOf('kafka.ssl')).toEqual(['kafka.ssl', 'kafka.ssl.ca', 'kafka.ssl.cert', 'kafka.ssl.key'])
     expect(await pathsOf('sasl.username')).toEqual(['kafka.sasl.username'])

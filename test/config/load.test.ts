@@ -114,8 +114,6 @@ describe('settings', () => {
         connections: 2048,
         inFlightBytes: 16_777_216,
         bodyBytes: 65_536,
-        headersMs: 5000,
-        requestMs: 10_000,
         keepAliveMs: 65_000,
       },
       reconciler: {
@@ -267,7 +265,6 @@ delivery: { types: { call/otp: AT_LEAST_ONCE, viber+sms: AT_MOST_ONCE }, notFoun
     const needed: Record<string, Record<string, string>> = {
       'kafka.brokers': { BUSGATE_REGISTRY_URL: 'http://registry:8081' },
       'gateway.accounts.NAME.rate': { BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'k' },
-      'gateway.accounts.NAME.weight': { BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'k' },
       'gateway.accounts.NAME.quietHours': { BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'k' },
       'callbacks.publicUrl': { BUSGATE_CALLBACKS_SECRET: 'k1:at-least-16-characters' },
     }
@@ -365,16 +362,6 @@ describe('wrong settings', () => {
       'delivery.settleMs | BUSGATE_GATEWAY_TIMEOUT_MS, BUSGATE_DELIVERY_SETTLE_MS | gateway.timeoutMs + delivery.settleMs must be above kafka.sessionTimeoutMs (or 10000, if that is less): a worker that lost its partition may begin a request until then, so a doubt must be left alone for longer; raise delivery.settleMs',
     ],
     [
-      'one port for callbacks and metrics',
-      { BUSGATE_CALLBACKS_PORT: '9464', BUSGATE_CALLBACKS_HOST: '127.0.0.1' },
-      'callbacks.port | BUSGATE_CALLBACKS_PORT, BUSGATE_CALLBACKS_HOST | is the port of telemetry.port too, and both listen in this process: give each a port of its own',
-    ],
-    [
-      'headers that may take longer than their request',
-      { BUSGATE_CALLBACKS_REQUEST_MS: '3000' },
-      'callbacks.headersMs | BUSGATE_CALLBACKS_HEADERS_MS, beside BUSGATE_CALLBACKS_REQUEST_MS | must not be above callbacks.requestMs, of which the headers are a part',
-    ],
-    [
       'a public address without a secret',
       { BUSGATE_CALLBACKS_PUBLIC_URL: 'https://hooks.example' },
       'callbacks.secret | BUSGATE_CALLBACKS_SECRET, beside BUSGATE_CALLBACKS_PUBLIC_URL | is required with callbacks.publicUrl',
@@ -428,36 +415,7 @@ describe('wrong settings', () => {
     expect(problemsOf({ env })).toEqual([problem])
   })
 
-  it.each([
-    ['localhost', '127.0.0.1'],
-    ['LocalHost', '::1'],
-    ['127.1', '127.0.0.1'],
-    ['::ffff:127.0.0.1', '127.0.0.1'],
-    ['0:0:0:0:0:0:0:1', '::1'],
-    ['0:0::0', '10.0.0.1'],
-    ['Worker-1', 'worker-1'],
-  ])(
-    'do not fit together: one port for callbacks and metrics at one address in two spellings, %s and %s',
-    (one, other) => {
-      for (const [callbacks, telemetry] of [
-        [one, other],
-        [other, one],
-      ] as const) {
-        const env = {
-          BUSGATE_CALLBACKS_PORT: '9464',
-          BUSGATE_CALLBACKS_HOST: callbacks,
-          BUSGATE_TELEMETRY_HOST: telemetry,
-        }
-        expect(problemsOf({ env })).toEqual([expect.stringContaining('both listen in this process')])
-      }
-    },
-  )
-
   it.each<[string, Record<string, string>]>([
-    [
-      'one port at two addresses of different kinds',
-      { BUSGATE_CALLBACKS_PORT: '9464', BUSGATE_CALLBACKS_HOST: '127.0.0.1', BUSGATE_TELEMETRY_HOST: '::1' },
-    ],
     [
       'doubts that are asked for soon, with a session that is shorter',
       {
@@ -477,16 +435,6 @@ describe('wrong settings', () => {
     [
       'doubts that are asked for at once, on the embedded bus',
       { BUSGATE_KAFKA_BROKERS: 'embedded', BUSGATE_GATEWAY_TIMEOUT_MS: '1', BUSGATE_DELIVERY_SETTLE_MS: '0' },
-    ],
-    ['one port, where no callbacks are received', { BUSGATE_CALLBACKS_PORT: '9464', BUSGATE_ROLES: 'worker' }],
-    ['any free port twice', { BUSGATE_CALLBACKS_PORT: '0', BUSGATE_TELEMETRY_PORT: '0' }],
-    [
-      'one port at two addresses',
-      {
-        BUSGATE_CALLBACKS_PORT: '9464',
-        BUSGATE_CALLBACKS_HOST: '127.0.0.1',
-        BUSGATE_TELEMETRY_HOST: '127.0.0.2',
-      },
     ],
   ])('fit together: %s', (_, env) => {
     expect(problemsOf({ env })).toEqual([])

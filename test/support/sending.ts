@@ -45,8 +45,6 @@ export interface SendingOptions {
   gateway?: object
   /** Operations a second of accounts, which are named like their keys; undefined: no limit. */
   accounts?: Record<string, number | undefined>
-  /** The weights of accounts, where they are not 1. */
-  weights?: Record<string, number>
   /** The quiet hours of accounts that have their own. */
   quietHours?: Record<string, string>
   partitions?: number
@@ -93,14 +91,13 @@ export const numbersFrom = (first: number, count: number) => Array.from({ length
 export const sorted = (ids: readonly number[]) => ids.toSorted((a, b) => a - b)
 
 function settingsOf(options: SendingOptions): WorkerSettings {
-  const { settings = {}, gateway, weights = {}, quietHours = {} } = options
+  const { settings = {}, gateway, quietHours = {} } = options
   const { accounts = { default: undefined, other: undefined } } = options
   const keys = Object.entries(accounts).map(([name, rate]) => [
     name,
     {
       apiKey: name,
       ...(rate && { rate }),
-      ...(weights[name] && { weight: weights[name] }),
       ...(quietHours[name] && { quietHours: quietHours[name] }),
     },
   ])

@@ -5,32 +5,23 @@ import type { Pending } from '../pending.ts'
 import { LaneQueue } from './lane-queue.ts'
 
 /**
- * Weights says how often accounts have their turns, and how much tenants have of an account's, where it is not once.
- */
-export interface Weights {
-  accounts: ReadonlyMap<string, number>
-  tenants: ReadonlyMap<string, number>
-}
-
-/**
  * Requeue says how commands that were not sent wait again: the next to go, when they are ready again, as a half that
  * goes by itself as before, or in halves that go each by itself.
  */
 export type Requeue = 'first' | 'later' | 'half' | 'halved'
 
 /**
- * One topic's commands that wait to be sent, by account. The accounts take turns, of as many envelopes as they weigh.
+ * One topic's commands that wait to be sent, by account. The accounts take turns, of an envelope each.
  * What is paused waits apart, by the key of the pause that stops it, so that it is in nobody's way.
  */
 export class Lane {
-  readonly #weights: Weights
+  readonly #weights: ReadonlyMap<string, number>
   readonly #controls: Controls
   readonly #queues = new Map<string, LaneQueue>()
   readonly #paused = new Map<string, LaneQueue>()
-  /** Envelopes of the account that is the next one, in its turn. */
-  #left: { account: string; envelopes: number } | null = null
 
-  constructor(weights: Weights, controls: Controls) {
+  /** @param weights of tenants, where they are not 1 */
+  constructor(weights: ReadonlyMap<string, number>, controls: Controls) {
     this.#weights = weights
     this.#controls = controls
   }
@@ -84,14 +75,9 @@ export class Lane {
     for (const [name, queue] of this.#paused) if (queue.waiting === 0) this.#paused.delete(name)
   }
 
-  /** An account's envelope left. At the end of its turn the others come first. */
+  /** An account's envelope left: the others come first. */
   turn(account: string): void {
-    const before = this.#left?.account === account ? this.#left.envelopes : 0
-    const envelopes = before + 1
-    const isOver = envelopes >= (this.#weights.accounts.get(account) ?? 1)
-    this.#left = isOver ? null : { account, envelopes }
     const queue = this.#queues.get(account)!
-    if (!isOver) return
     this.#queues.delete(account)
     this.#queues.set(account, queue)
   }
@@ -107,7 +93,7 @@ export class Lane {
   #queueOf(pending: Pending): LaneQueue {
     const name = this.nameOf(pending)
     const queues = name === pending.command.account ? this.#queues : this.#paused
-    const queue = queues.get(name) ?? new LaneQueue(this.#weights.tenants)
+    const queue = queues.get(name) ?? new LaneQueue(this.#weights)
     queues.set(name, queue)
     return queue
   }

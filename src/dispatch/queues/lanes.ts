@@ -3,13 +3,14 @@ import type { Session } from '../../bus/port.ts'
 import type { Controls } from '../../control/controls.ts'
 import type { Pending } from '../pending.ts'
 import { DeferredCommands, type DeferredCommandsOptions } from './deferred-commands.ts'
-import { Lane, type Requeue, type Weights } from './lane.ts'
+import { Lane, type Requeue } from './lane.ts'
 import type { LaneQueue } from './lane-queue.ts'
 
 export interface LanesOptions extends DeferredCommandsOptions {
   /** Topics of commands, the doubts among them, in order of urgency. */
   topics: readonly string[]
-  weights: Weights
+  /** Of tenants, where they are not 1. */
+  tenantWeights: ReadonlyMap<string, number>
   controls: Controls
 }
 
@@ -22,7 +23,7 @@ export class Lanes {
 
   constructor(options: LanesOptions) {
     this.#options = options
-    this.#lanes = options.topics.map(() => new Lane(options.weights, options.controls))
+    this.#lanes = options.topics.map(() => new Lane(options.tenantWeights, options.controls))
   }
 
   at(urgency: number): Lane {

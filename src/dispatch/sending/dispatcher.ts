@@ -2,7 +2,7 @@ import type { Account } from '../../accounts/account.ts'
 import type { Session } from '../../bus/port.ts'
 import { ExpiryCheck, type ResultCounts } from '../outcome/outbox.ts'
 import { expiry, hasPaused, type Pending } from '../pending.ts'
-import type { Requeue, Weights } from '../queues/lane.ts'
+import type { Requeue } from '../queues/lane.ts'
 import { Lanes } from '../queues/lanes.ts'
 import { Delivery, type DeliveryOptions, type Envelope } from './delivery.ts'
 import { InFlight, Packer } from './packer.ts'
@@ -12,7 +12,8 @@ export interface DispatcherOptions extends Omit<DeliveryOptions, 'putBack'> {
   accounts: ReadonlyMap<string, Account>
   /** Topics of commands, the doubts among them, in order of urgency. */
   topics: readonly string[]
-  weights: Weights
+  /** Of tenants, where they are not 1. */
+  tenantWeights: ReadonlyMap<string, number>
   maxOperations: number
   maxBytes: number
   lingerMs: number
