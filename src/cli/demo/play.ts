@@ -24,10 +24,10 @@ export async function play(stage: RunningDemo, { total, kill }: PlayOptions, pro
   const { audit, sandbox } = stage
   let produced = 0
   progress.show(() => [
-    `commands   ${grouped(produced)} in`,
-    `envelopes  ${grouped(sandbox.stats().requests)} to the gateway`,
-    `results    ${listOf(audit.results)}`,
-    `statuses   ${listOf(audit.statuses)}`,
+    `commands ${grouped(produced)} in`,
+    `envelopes ${grouped(sandbox.stats().requests)} to the gateway`,
+    `results ${listOf(audit.results)}`,
+    `statuses ${listOf(audit.statuses)}`,
   ])
 
   async function produce(): Promise<void> {
