@@ -13,6 +13,7 @@ import { schemas, subjectOf } from '../../src/records/schemas.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { publishAll } from '../support/bus.ts'
 import { buildCommand } from '../support/commands.ts'
+import { buildDoubt } from '../support/doubts.ts'
 import { buildResult } from '../support/results.ts'
 import { buildSettings } from '../support/settings.ts'
 
@@ -139,22 +140,7 @@ test('a command in doubt is taken out of its doubt where its topic has lost it',
   const command = buildCommand({ id: 21n })
   const place = { topic: commandTopic, partition: 1, offset: 40, timestamp: 1_000 }
   await world.doubt(
-    {
-      ...place,
-      key: null,
-      value: world.encodeCommand(command),
-      headers: [],
-      account: 'default',
-      attempts: 1,
-      postedAt: 2_000,
-      postedSince: 2_000,
-      cause: 'timeout',
-      type: 'sms',
-      correlationId: null,
-      tenant: null,
-      campaign: null,
-      omitted: null,
-    },
+    buildDoubt({ ...place, value: world.encodeCommand(command), postedAt: 2_000, postedSince: 2_000 }),
     21n,
   )
   const found = await world.search().byId(21n)

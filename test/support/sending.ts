@@ -19,6 +19,7 @@ import { itemsAnswer, refusal, sentItem } from './answers.ts'
 import { TestListener } from './bus.ts'
 import { ManualClock, settled } from './clock.ts'
 import { buildCommand } from './commands.ts'
+import { buildDoubt } from './doubts.ts'
 import { buildStatusEvent } from './status-events.ts'
 
 export interface Operation {
@@ -273,26 +274,15 @@ export async function startSendingWorld(options: SendingOptions = {}) {
       )
     },
     doubted(id: number, overrides: Partial<Doubt> = {}, command: Partial<SendCommand> = {}) {
-      const doubt: Doubt = {
+      const doubt = buildDoubt({
         topic: topics.commands[0]!,
-        partition: 0,
         offset: id,
         timestamp: clock.now(),
         key: keyOf(id),
         value: codec.command(buildCommand({ id: BigInt(id), ...command })),
-        headers: [],
-        account: 'default',
-        attempts: 1,
         postedAt: clock.now(),
-        postedSince: null,
-        cause: 'timeout',
-        type: 'sms',
-        correlationId: null,
-        tenant: null,
-        campaign: null,
-        omitted: null,
         ...overrides,
-      }
+      })
       write(topics.doubts, id, codec.doubt(doubt))
     },
     calledBack: (id: number) => write(topics.statuses, id, codec.status(buildStatusEvent({ id: BigInt(id) }))),

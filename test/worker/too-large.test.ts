@@ -7,6 +7,7 @@ import { schemas, subjectOf } from '../../src/records/schemas.ts'
 import { until } from '../support/bus.ts'
 import { hookSubject } from '../support/callbacks.ts'
 import { buildCommand, buildCommandOf, silentPhone } from '../support/commands.ts'
+import { buildDoubt } from '../support/doubts.ts'
 import { startFront } from '../support/front.ts'
 import { startWorld, type World, type WorldOptions } from '../support/worker.ts'
 
@@ -165,13 +166,15 @@ describe('a doubt that cannot be read', () => {
   async function leaveDoubt(world: World, id: number, overrides: Partial<Doubt>) {
     const { commands, doubts } = world.settings.topics
     const encode = await createEncoder<Doubt>(subjectOf(doubts), schemas.doubt, world.registry)
-    const doubt: Doubt = {
-      ...{ topic: commands.at(-1)!, partition: 0, offset: 100 + id, timestamp: Date.now(), key: null, headers: [] },
+    const doubt = buildDoubt({
+      topic: commands.at(-1)!,
+      offset: 100 + id,
+      timestamp: Date.now(),
       value: world.encode(buildCommand({ id: BigInt(id) })),
-      ...{ account: 'default', attempts: 1, postedAt: Date.now() - 60_000, postedSince: null, cause: 'timeout' },
-      ...{ type: 'sms', correlationId: 'order-1', tenant: null, campaign: null, omitted: null },
+      postedAt: Date.now() - 60_000,
+      correlationId: 'order-1',
       ...overrides,
-    }
+    })
     await world.produceRaw(encode(doubt), { topic: doubts, key: Buffer.from(String(id)) })
   }
   const unreadable = Buffer.from('a schema that is gone')

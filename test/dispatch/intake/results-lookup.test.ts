@@ -10,6 +10,7 @@ import type { Doubt, SendResult } from '../../../src/records/generated.ts'
 import { schemas, subjectOf } from '../../../src/records/schemas.ts'
 import { Telemetry } from '../../../src/telemetry/events.ts'
 import { ManualClock } from '../../support/clock.ts'
+import { buildDoubt } from '../../support/doubts.ts'
 import { laggingRegistry } from '../../support/lagging-registry.ts'
 import { buildResult } from '../../support/results.ts'
 import { buildRotten, RottenBroker } from '../../support/rotten.ts'
@@ -169,11 +170,7 @@ describe('a look into the results', () => {
   test('of one doubt leads past what has a final result or a later doubt', async () => {
     const { clock, result, doubt, open, recordAt } = await startLook()
     const { take, ask, settled, fresh } = open({ topic: topics.doubts, until: 9 })
-    const doubtOf = (offset: number, attempts: number): Doubt => ({
-      ...{ topic: 'commands', partition: 0, offset, timestamp: 7, key: null, value: Buffer.alloc(0), headers: [] },
-      ...{ account: 'default', attempts, postedAt: 8, postedSince: null, cause: 'timeout' },
-      ...{ type: 'sms', correlationId: null, tenant: null, campaign: null, omitted: null },
-    })
+    const doubtOf = (offset: number, attempts: number) => buildDoubt({ offset, attempts, timestamp: 7, postedAt: 8 })
     const doubts = [
       ...[doubtOf(5, 1), doubtOf(6, 1), doubtOf(7, 1), doubtOf(7, 2)],
       ...[doubtOf(8, 1), doubtOf(8, 3)], // a request between them was refused
