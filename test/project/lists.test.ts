@@ -104,12 +104,6 @@ describe('a list of words that several places share', () => {
     )
     expect(unknown).toEqual([])
   })
-
-  test('that lacks a value by which series are selected is found', () => {
-    const query =
-      'rate(busgate_results_published_total{outcome!~"SENT|GONE", type="$type"}[5m]) + busgate_ready{role="ui"}'
-    expect(selectedIn(query).filter(isUnknown)).toEqual(['results_published_total outcome GONE', 'ready role ui'])
-  })
 })
 
 /** Each value that a selector names, as `metric label value`; variables of a dashboard are left out. */
