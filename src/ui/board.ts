@@ -9,7 +9,7 @@ import type { Outcome } from '../protocol/index.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
 import { DeadLetterCauses } from './dead-letter-causes.ts'
 import type { FollowedTopic } from './followed-topic.ts'
-import type { AccountNow, Control, Failure, FunnelRow, History, Now, PartitionNow } from './now.ts'
+import type { Control, Failure, FunnelRow, History, Now, PartitionNow } from './now.ts'
 import { OpenDoubtList } from './open-doubts.ts'
 import { followTraffic, type TopicTraffic } from './topic-traffic.ts'
 import { stepMs, steps, Traffic, windowMs } from './traffic.ts'
@@ -110,7 +110,6 @@ export class Board {
       funnel: this.#funnel(),
       failures: this.#failures(),
       doubts: this.#doubts.now(at, this.#reads([this.#doubts.topic])),
-      accounts: this.#accounts(),
       pauses: this.#told('paused'),
       withdrawals: this.#told('withdrawn'),
       partitions: this.#partitions.toSorted(fullestFirst).slice(0, mostPartitions),
@@ -219,16 +218,6 @@ export class Board {
         remedy: remedyOf(group[0]!.errorCode),
       }))
       .toSorted((a, b) => b.count - a.count)
-  }
-
-  #accounts(): AccountNow[] {
-    const { accounts } = this.#options.settings.gateway
-    const used = this.#traffic.counts('use').map(({ labels: [name = ''] }) => name)
-    return [...new Set([...accounts.keys(), ...used])].sort().map(account => ({
-      account,
-      perSecond: this.#traffic.perSecond('use', account),
-      rate: accounts.get(account)?.rate ?? null,
-    }))
   }
 }
 

@@ -20,7 +20,6 @@ export interface Now {
   funnel: FunnelRow[]
   failures: Failure[]
   doubts: OpenDoubts
-  accounts: AccountNow[]
   pauses: Control[]
   withdrawals: Control[]
   /** The fullest first. */
@@ -85,14 +84,6 @@ export interface OpenDoubt {
   /** When the last request for it can have begun, milliseconds since 1970. */
   postedAt: number
   waitsFor: string
-}
-
-export interface AccountNow {
-  account: string
-  /** Messages sent a second, over the last ten seconds; null: not known. */
-  perSecond: number | null
-  /** Operations a second that the settings allow it; null: no limit. */
-  rate: number | null
 }
 
 /** Something that is paused or withdrawn. */

@@ -41,9 +41,8 @@ export function followTraffic(
     const decoded = await decodeAll(decoders.result, records)
     for (const one of decoded) {
       if (!one.ok) continue
-      const { type, outcome, errorCode, account, attempts, final, hooked } = one.value
+      const { type, outcome, errorCode, hooked } = one.value
       traffic.add(['result', type, outcome, errorCode ?? ''])
-      if (attempts > 0 && final) traffic.add(['use', account])
       if (outcome === 'SENT' && hooked === false) remember(unhooked, nameOf(one.value), type)
     }
   }

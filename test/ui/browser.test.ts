@@ -27,7 +27,6 @@ describeInBrowser('the page of the demo', () => {
     await page.getByText(/the gateway refused it \(INSUFFICIENT_FUNDS/).waitFor({ timeout })
     await page.goto(new URL('/', page.url()).href)
     await part(page, 'Open doubts').getByText('its callback').waitFor({ timeout })
-    await part(page, 'Accounts').getByText('no limit').waitFor({ timeout })
 
     await page.keyboard.press('/')
     await page.keyboard.type('order-1')
@@ -99,15 +98,13 @@ describeInBrowser('the page', () => {
     const world = await startWorld()
     const away = () => Promise.reject(new Error('no broker answers'))
     const bus = { ...world.bus, partitions: away, progress: away, follow: away } as unknown as Bus
-    const { gateway } = world.settings
-    const settings = { ...world.settings, gateway: { ...gateway, accounts: new Map() } }
-    const { url } = await startPage({ ...world, settings }, { bus })
+    const { url } = await startPage(world, { bus })
     const page = await openInBrowser(url)
     await page.getByRole('alert').getByText('no broker answers').waitFor({ timeout })
     await page.waitForFunction('document.querySelectorAll(".chart .tick").length > 0')
     const text = await page.locator('main').innerText()
-    expect(text).not.toMatch(/No failures|Nothing came yet|No doubts|No account|No dead letters/)
-    expect(text.match(/Not known now/g)).toHaveLength(6)
+    expect(text).not.toMatch(/No failures|Nothing came yet|No doubts|No dead letters/)
+    expect(text.match(/Not known now/g)).toHaveLength(5)
     const lines = await page.locator('.chart .line').evaluateAll(all => all.map(one => String(one.getAttribute('d'))))
     expect(lines.join('')).toBe('')
   })

@@ -28,7 +28,6 @@ test('commands, results and verdicts are counted as they come onto the topics', 
   })
   expect(now.failures).toMatchObject([{ outcome: 'REJECTED', count: 1, remedy: expect.any(String) }])
   expect(now.lanes.map(({ commands }) => commands)).toEqual([0, 4])
-  expect(now.accounts).toMatchObject([{ account: 'default', rate: null }])
   const done = await nowThat(url, ({ partitions }) => partitions.every(({ lag }) => lag === 0))
   expect(done.partitions).toHaveLength(2)
 })

@@ -1,8 +1,8 @@
 import { html, nothing, svg } from '/lit-html.js'
 import { chart } from './chart.js'
-import { clockTime, copyable, count, dateTime, linkTo, percent, perSecond, span, visible, withTimes } from './format.js'
+import { clockTime, copyable, count, dateTime, linkTo, percent, span, visible, withTimes } from './format.js'
 
-/** @import { AccountNow, FunnelRow, History, Now, PartitionNow } from '../now.ts' */
+/** @import { FunnelRow, History, Now, PartitionNow } from '../now.ts' */
 
 /** Draws what goes on. @param {Now} now @param {History} history @param {number} width of the chart, in pixels */
 export function nowPanels(now, history, width) {
@@ -14,7 +14,6 @@ export function nowPanels(now, history, width) {
       ${panel('From command to verdict', since, funnel(now), 'wide')}
       ${panel('Failures by reason', since, failures(now))}
       ${panel('Open doubts', 'from the topic of doubts', doubts(now))}
-      ${panel('Accounts', 'from the topics', accounts(now))}
       ${panel('Lag and window', "from the group's progress", partitions(now))}
       ${panel('Dead letters by cause', 'from their topic', deadLetters(now), 'wide')}
     </div>`
@@ -175,21 +174,6 @@ function doubts({ doubts, at }) {
       </tbody>
     </table></div>
     ${doubts.open > doubts.oldest.length ? html`<p class="note">These are the oldest.</p>` : nothing}`
-}
-
-/** @param {Now} now */
-function accounts({ accounts, counting }) {
-  if (accounts.length === 0) return counting ? empty('No account is known.') : notKnown
-  const row = (/** @type {AccountNow} */ { account, perSecond: used, rate }) => html`
-    <tr>
-      <th scope="row">${visible(account)}</th><td>${perSecond(used)}</td>
-      <td>${rate === null ? 'no limit' : `${count(rate)}/s`}</td>
-    </tr>`
-  return html`
-    <div class="scroll"><table>
-      <thead><tr><th scope="col">account</th><th scope="col">sent/s</th><th scope="col">rate</th></tr></thead>
-      <tbody>${accounts.map(row)}</tbody>
-    </table></div>`
 }
 
 /** @param {Now} now */
