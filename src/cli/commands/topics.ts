@@ -2,17 +2,16 @@ import { type Settings, topicsIn } from '../../config/index.ts'
 import { count, span } from '../../words.ts'
 import { command, given, toggle, whole } from '../framework/command.ts'
 import { printable, printableLines } from '../framework/terminal.ts'
-import { connectCluster, kafkaTool, type Topic } from '../kafka/cluster.ts'
+import { connectCluster, type Topic } from '../kafka/cluster.ts'
 import { createMissingTopics } from '../kafka/create-topics.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
-import { differences } from '../topics/differences.ts'
 import { defaultPartitions, type PlannedTopic, planTopics } from '../topics/plan.ts'
 
 export const topicsCreate = command({
   about: [
     'Creates the topics of commands, doubts, results, statuses, overdue messages, pauses and dead letters that do not',
-    'exist yet, with the names that the settings give. Existing ones are left as they are; where they differ from what',
-    'busgate wants, that is said with the command that mends it. Prints a line a topic.',
+    'exist yet, with the names that the settings give. Existing ones are left as they are: busgate doctor says where',
+    'they differ from what busgate wants. Prints a line a topic.',
   ].join('\n'),
   flags: {
     partitions: whole(
@@ -31,7 +30,7 @@ export const topicsCreate = command({
     const missing = planned.filter(({ topic }) => existing.get(topic)!.state === 'missing')
     if (missing.length > 0) await createMissingTopics(settings, missing)
     for (const one of planned) {
-      const row = missing.includes(one) ? createdRow(one) : existingRow(one, existing.get(one.topic)!, settings)
+      const row = missing.includes(one) ? createdRow(one) : existingRow(one.topic, existing.get(one.topic)!)
       process.stdout.write(json ? `${printable(JSON.stringify(row))}\n` : printableLines(textOf(row)))
     }
     return 0
@@ -41,10 +40,10 @@ export const topicsCreate = command({
 /** Row is a topic as it is printed. */
 interface Row {
   topic: string
-  state: 'created' | 'exists' | 'differs' | 'hidden'
+  state: 'created' | 'exists' | 'hidden'
   partitions: number | null
   replicas: number | null
-  details: { what: string; mend?: string }[]
+  what: string
 }
 
 async function look(settings: Settings, wanted: { partitions?: number; replication?: number }) {
@@ -61,27 +60,15 @@ async function look(settings: Settings, wanted: { partitions?: number; replicati
 function createdRow({ topic, partitions, replication, config }: PlannedTopic): Row {
   const kept = config['retention.ms'] === undefined ? 'compacted' : `kept ${span(Number(config['retention.ms']))}`
   const what = [count(partitions, 'partition'), count(replication, 'replica'), kept].join(', ')
-  return { topic, state: 'created', partitions, replicas: replication, details: [{ what }] }
+  return { topic, state: 'created', partitions, replicas: replication, what }
 }
 
-function existingRow(planned: PlannedTopic, { state, partitions, replicas, ...rest }: Topic, settings: Settings): Row {
-  const { topic } = planned
+function existingRow(topic: string, { state, partitions, replicas }: Topic): Row {
   if (state === 'hidden') {
-    const what = 'this login may not see it, nor make it'
-    return { topic, state, partitions: null, replicas: null, details: [{ what }] }
-  }
-  const size = { topic, partitions, replicas }
-  const differs = differences(planned, { state, partitions, replicas, ...rest })
-  if (differs.length > 0) {
-    const details = differs.map(({ what, mend }) => ({ what, ...(mend && { mend: kafkaTool(settings, mend) }) }))
-    return { ...size, state: 'differs', details }
+    return { topic, state, partitions: null, replicas: null, what: 'this login may not see it, nor make it' }
   }
   const what = [count(partitions, 'partition'), count(replicas, 'replica')].join(', ')
-  return { ...size, state: 'exists', details: [{ what }] }
+  return { topic, state: 'exists', partitions, replicas, what }
 }
 
-function textOf({ topic, state, details }: Row): string {
-  return details
-    .flatMap(({ what, mend }) => [`${state.padEnd(7)}  ${topic}  ${what}\n`, ...(mend ? [`         → ${mend}\n`] : [])])
-    .join('')
-}
+const textOf = ({ topic, state, what }: Row) => `${state.padEnd(7)}  ${topic}  ${what}\n`

@@ -1,9 +1,9 @@
 import { type Settings, topicsIn } from '../../config/index.ts'
 import { count, span } from '../../words.ts'
 import { type Config, grantingAcl, kafkaTool, type Topic } from '../kafka/cluster.ts'
-import { altering, differences } from '../topics/differences.ts'
 import { type PlannedTopic, planTopics } from '../topics/plan.ts'
 import { check, type Finding, failed, ok, skipped, warning } from './check.ts'
+import { altering, differences } from './differences.ts'
 
 export const topics = check({
   name: 'topics',

@@ -2,7 +2,7 @@ import { leastMessageBytes } from '../../bus/record-limits.ts'
 import { topology } from '../../config/index.ts'
 import { count } from '../../words.ts'
 import type { Topic } from '../kafka/cluster.ts'
-import type { PlannedTopic } from './plan.ts'
+import type { PlannedTopic } from '../topics/plan.ts'
 
 /** Difference says where an existing topic is not as busgate wants it. */
 export interface Difference {
