@@ -9,8 +9,6 @@ export interface BrokerEvents {
   written(place: TopicPartition, record: BusRecord): void
   /** Somebody was given commands up to `next`. */
   read(tp: TopicPartition, next: number): void
-  /** Somebody fenced the others. */
-  fenced(id: string): void
 }
 
 /** The broker in memory, with a witness of everything that becomes visible on it. */
@@ -52,7 +50,6 @@ export class WitnessedBroker extends MemoryBroker {
   override fence(id: string): number {
     this.ids.delete(id)
     this.ids.add(id)
-    this.#events.fenced(id)
     return super.fence(id)
   }
 

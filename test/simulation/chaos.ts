@@ -21,8 +21,8 @@ export interface ChaosOptions {
   keys: readonly string[]
   /** Deletes the oldest records of a partition of commands. */
   deleteRecords: () => void
-  /** Somebody initialises the transactional producer of a partition: the one that the step at the port is about, if any. */
-  fence: (label: string) => void
+  /** Somebody initialises the transactional producer of a process. */
+  fence: () => void
   /** An operator resets the group's offsets, where nothing is in flight. */
   reset: () => void
 }
@@ -128,7 +128,7 @@ export class Chaos {
         deleteRecords()
         break
       case 'fence':
-        fence(label)
+        fence()
         break
       case 'join':
         fleet.start()

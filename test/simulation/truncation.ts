@@ -34,8 +34,8 @@ interface Cut {
 /** A partition, as far as the broker and the process that has it know of each other. */
 interface Reading {
   tp: TopicPartition
-  /** Who fenced the others last. */
-  acquired: Owner | null
+  /** Who opened the last session. */
+  opener: Owner | null
   /** Whether that one's session is open. */
   open: boolean
   /** Up to where that session was given records. */
@@ -61,7 +61,7 @@ export class Truncations {
     this.#readings = new Map(
       options.tps.map(tp => [
         keyOf(tp),
-        { tp, acquired: null, open: false, readTo: 0, cut: null, waiting: [] } satisfies Reading,
+        { tp, opener: null, open: false, readTo: 0, cut: null, waiting: [] } satisfies Reading,
       ]),
     )
   }
@@ -79,16 +79,9 @@ export class Truncations {
     return true
   }
 
-  acquired(tp: TopicPartition, owner: Owner | null): void {
-    const reading = this.#of(tp)
-    if (!reading) return
-    reading.acquired = owner
-    reading.open = false
-  }
-
   read(tp: TopicPartition, owner: Owner | null, next: number): void {
     const reading = this.#of(tp)
-    if (reading?.open && reading.acquired === owner) reading.readTo = Math.max(reading.readTo, next)
+    if (reading?.open && reading.opener === owner) reading.readTo = Math.max(reading.readTo, next)
   }
 
   committed(tp: TopicPartition, owner: Owner): void {
@@ -121,12 +114,12 @@ export class Truncations {
     telemetry.on('session.lost', ({ stage, error, ...tp }) => {
       const reading = this.#of(tp)
       if (!reading) return
-      if (reading.acquired === process) reading.open = false
+      if (reading.opener === process) reading.open = false
       if (stage === 'fetch' && error.message.startsWith('the log ends at')) this.#known(process, reading)
     })
     telemetry.on('session.closed', tp => {
       const reading = this.#of(tp)
-      if (reading?.acquired === process) reading.open = false
+      if (reading?.opener === process) reading.open = false
     })
   }
 
@@ -138,9 +131,9 @@ export class Truncations {
     else if (scheduler.now < until) scheduler.add('world', null, 'truncation', againMs, () => this.begin())
   }
 
-  #fits({ tp, acquired, open, readTo, cut }: Reading): boolean {
+  #fits({ tp, opener, open, readTo, cut }: Reading): boolean {
     const { judge, log } = this.#options
-    if (cut || !open || acquired!.dead || judge.progress.ownerOf(tp) !== acquired) return false
+    if (cut || !open || opener!.dead || judge.progress.ownerOf(tp) !== opener) return false
     return readTo >= judge.progress.windowEnd(tp) && readTo > log.start(tp)
   }
 
@@ -159,8 +152,8 @@ export class Truncations {
   #opened(process: SimProcess, tp: TopicPartition): void {
     const reading = this.#of(tp)
     const owns = this.#options.judge.progress.ownerOf(tp) === process // though a request of an earlier owner came after its own
-    if (!reading || (reading.acquired !== process && !owns)) return
-    reading.acquired = process
+    if (!reading || (reading.opener !== process && !owns)) return
+    reading.opener = process
     reading.open = true
     reading.readTo = 0
     const { cut } = reading

@@ -108,7 +108,7 @@ class World {
       ports: this.#ports,
       fleet: this.#fleet,
       keys: [...keys.keys()],
-      fence: label => this.#fence(label),
+      fence: () => this.#fence(),
       deleteRecords: () => this.#deleteRecords(),
       reset: () => this.#reset(),
     })
@@ -238,10 +238,6 @@ class World {
       },
       written: (place, record) => this.#witness({ ...place, offset: record.offset }, record),
       read: (tp, next) => this.#truncations.read(tp, this.#scheduler.running, next),
-      fenced: id => {
-        const tp = this.#partitions.find(one => id === this.#transactionalId(one))
-        if (tp) this.#truncations.acquired(tp, this.#scheduler.running)
-      },
     })
   }
 
@@ -361,16 +357,9 @@ class World {
     }
   }
 
-  #fence(label: string): void {
-    const all = this.#partitions
-    const meant = all.find(({ topic, partition }) => label.includes(`${topic}/${partition}`))
-    const ofProcesses = [...this.#broker.ids].filter(id => id.includes('-process-'))
-    if (ofProcesses.length > 0 && this.#random.chance(0.7)) this.#broker.fence(this.#random.pick(ofProcesses))
-    else this.#broker.fence(this.#transactionalId(meant ?? this.#random.pick(all)))
-  }
-
-  #transactionalId({ topic, partition }: TopicPartition): string {
-    return `${this.#settings.kafka.groupId}-${topic}-${partition}`
+  #fence(): void {
+    const ids = [...this.#broker.ids]
+    if (ids.length > 0) this.#broker.fence(this.#random.pick(ids))
   }
 
   /** The partitions of all that the group consumes. */
