@@ -36,13 +36,7 @@ function buildGroup({ partitions = 2 } = {}) {
     }
     const transport: GroupTransport = {
       join: (memberId, owned, named) =>
-        over('join', () =>
-          group.join(
-            memberId,
-            { sessionTimeoutMs: 10_000, topics, process: name, owned, nudge: () => member.nudge() },
-            named,
-          ),
-        ),
+        over('join', () => group.join(memberId, { sessionTimeoutMs: 10_000, topics, process: name, owned }, named)),
       sync: (of, assignment) => over('sync', () => group.sync(of, assignment)),
       heartbeat: of => over('heartbeat', () => group.heartbeat(of)),
       leave: memberId => over('leave', () => group.leave(memberId)),

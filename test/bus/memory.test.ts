@@ -40,7 +40,7 @@ busContract('the embedded bus', async (): Promise<BusHarness> => {
       return { bus, telemetry, crash: () => bus.crash() }
     },
     async fence(groupId) {
-      for (const id of broker.ids) if (id.startsWith(`${groupId}-process-`)) broker.fence(id)
+      for (const id of broker.ids) if (id.startsWith(`${groupId}-process/`)) broker.fence(id)
     },
     async transactions(groups) {
       for (const { records, abort } of groups) if (!abort) broker.append(records, Date.now())

@@ -15,7 +15,6 @@ test('the leader that comes back to a settled group assigns nothing, and joins a
       subscriptions: new Map([
         ['m', { topics: ['commands'], process: 'm', owned: { generation: -1, partitions: [] } }],
       ]),
-      commits: 'together',
       assigned: ++joins === 1,
     }),
     async sync(_, assignment) {

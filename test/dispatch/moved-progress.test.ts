@@ -13,7 +13,8 @@ async function startWithMovedProgress(by: number) {
   const { broker, clock } = world
   const { offset, metadata } = broker.committed('busgate', tp)!
   const tool = { id: 'mirror', epoch: broker.fence('mirror') }
-  broker.commit(tool, 'busgate', [{ ...tp, records: [], offset: offset + by, metadata: metadata! }], clock.now())
+  const offsets = [{ ...tp, offset: offset + by, metadata }]
+  broker.commit(tool, { groupId: 'busgate', records: [], offsets }, clock.now())
   const refusals = new Set<string>()
   world.telemetry.on('session.openFailed', ({ error }) => refusals.add(error.message))
   return { world, tp, refusals, another: await world.startAnother({}) }

@@ -1,6 +1,5 @@
-import { MemoryBroker } from '../../src/bus/memory/broker.ts'
+import { MemoryBroker, type Transaction } from '../../src/bus/memory/broker.ts'
 import type { BusRecord, OutgoingRecord, TopicPartition } from '../../src/bus/port.ts'
-import type { Part } from '../../src/bus/session/driver.ts'
 import type { Clock } from '../../src/clock.ts'
 
 export interface BrokerEvents {
@@ -34,11 +33,11 @@ export class WitnessedBroker extends MemoryBroker {
     this.#witness()
   }
 
-  override endTransaction(...[producer]: Parameters<MemoryBroker['endTransaction']>): readonly Part[] {
-    const parts = super.endTransaction(producer)
-    for (const part of parts) this.#events.committed(part, part.offset, part.metadata)
-    if (parts.some(({ records }) => records.length > 0)) this.#witness()
-    return parts
+  override endTransaction(...[producer]: Parameters<MemoryBroker['endTransaction']>): Transaction {
+    const transaction = super.endTransaction(producer)
+    for (const one of transaction.offsets) this.#events.committed(one, one.offset, one.metadata)
+    if (transaction.records.length > 0) this.#witness()
+    return transaction
   }
 
   override read(...[tp, from, most]: Parameters<MemoryBroker['read']>): ReturnType<MemoryBroker['read']> {

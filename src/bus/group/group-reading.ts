@@ -6,7 +6,7 @@ import type { Bus, GroupReadOptions } from '../port.ts'
 import type { PartitionOffsets } from '../read/partition-offsets.ts'
 import { GroupReading } from '../reading/group-reading.ts'
 import { Coordinator } from './coordinator.ts'
-import { longestHeartbeatMs, partitionsAgeMs } from './group.ts'
+import { partitionsAgeMs } from './group.ts'
 
 export interface KafkaGroupReadingOptions extends GroupReadOptions {
   topics: readonly string[]
@@ -26,13 +26,12 @@ const commitLimitMs = 3_000
 
 /** @throws BusUnavailable; GroupError when the group refuses this process */
 export async function readKafkaGroup(options: KafkaGroupReadingOptions): Promise<GroupReading> {
-  const { brokers, logs, groupId, clientId, sessionTimeoutMs } = options
+  const { brokers, logs, groupId, clientId } = options
   const coordinator = await Coordinator.connect({ ...options, process: clientId, protocol: 'busgate-readers' })
   return GroupReading.join({
     ...options,
-    heartbeatMs: Math.min(longestHeartbeatMs, sessionTimeoutMs / 3),
     partitionsAgeMs,
-    group: () => ({
+    group: {
       transport: coordinator,
       async committed(tps) {
         const progress = await logs.committed(groupId, tps)
@@ -52,6 +51,6 @@ export async function readKafkaGroup(options: KafkaGroupReadingOptions): Promise
         await brokers.ask({ group: groupId }, offsetCommit, [groupId, generation, memberId, null, topics], how)
       },
       locate: (tp, from) => logs.locate(tp, from),
-    }),
+    },
   })
 }

@@ -34,8 +34,6 @@ export interface KafkaGroupOptions {
   leaving: (left: Promise<void>) => void
 }
 
-/** Members hear of a rebalance by their next heartbeat, and partitions rest until the last one has heard. */
-export const longestHeartbeatMs = 500
 /** How long what is known of the partitions is good. The request that asks anew also finds leaders which have moved. */
 export const partitionsAgeMs = 10_000
 /** How long leaving may take: with connections to brokers that are away it could take minutes. */
@@ -51,7 +49,7 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
   const { logs, clock, topics, ownership } = options
   const process = options.instanceId ?? ownership.tag
   const coordinator = await Coordinator.connect({ ...options, process, protocol: 'busgate' })
-  const member: GroupMember = memberOf(options, coordinator)
+  const member = new GroupMember({ ...options, transport: coordinator, events: ownership, partitionsAgeMs })
   const shared = new KafkaSharedCommits({ ...options, process, member: () => member })
   const readings = new Readings(options)
   let joined = false
@@ -91,21 +89,6 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
     left()
     throw error
   }
-}
-
-function memberOf({ sessionTimeoutMs, ...options }: KafkaGroupOptions, transport: Coordinator): GroupMember {
-  const { topics, ownership: events, clock, telemetry } = options
-  const heartbeatMs = Math.min(longestHeartbeatMs, sessionTimeoutMs / 3)
-  return new GroupMember({
-    transport,
-    topics,
-    events,
-    clock,
-    telemetry,
-    sessionTimeoutMs,
-    heartbeatMs,
-    partitionsAgeMs,
-  })
 }
 
 function membershipOf(member: GroupMember, readings: Readings, left: () => void): GroupMembership {

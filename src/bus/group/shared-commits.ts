@@ -8,6 +8,7 @@ import type { PartitionOffsets } from '../read/partition-offsets.ts'
 import type { RecordLimits } from '../record-limits.ts'
 import type { Acquired, Committed, Part, SharedCommits } from '../session/driver.ts'
 import type { GroupMember, MemberOf } from '../session/member.ts'
+import { ProducerTurns } from '../session/producer-turns.ts'
 import type { CommittingMember } from '../write/transaction.ts'
 import { TransactionalProducer } from '../write/transactional-producer.ts'
 
@@ -37,23 +38,21 @@ export class KafkaSharedCommits implements SharedCommits {
   readonly #prefix: string
   readonly #producer: TransactionalProducer
   readonly #progress: Gathered<TopicPartition, GroupProgress>
-  #ready: Promise<void> | null = null
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #turns: ProducerTurns<void>
 
   constructor(options: KafkaSharedCommitsOptions) {
     const { groupId, process } = options
     this.#options = options
     this.#prefix = `${groupId}-process/`
     this.#producer = new TransactionalProducer({ ...options, transactionalId: this.#prefix + process })
+    this.#turns = new ProducerTurns(() => this.#producer.init())
     this.#progress = new Gathered(tps => this.#readBehindBarrier(tps))
   }
 
   /** @throws Error when the brokers do not fence members of generations that are over */
   proveFencing(tp: TopicPartition): Promise<void> {
-    return this.#inTurn(async () => {
-      await this.#initialised()
-      await this.#producer.proveFencing(tp)
-    }).catch(error => {
+    const proven = this.#turns.take(() => this.#producer.proveFencing(tp))
+    return proven.catch(error => {
       if (error?.type !== 'TRANSACTIONAL_ID_AUTHORIZATION_FAILED') throw error
       const { groupId } = this.#options
       throw new Error(
@@ -65,10 +64,8 @@ export class KafkaSharedCommits implements SharedCommits {
 
   commit(parts: readonly Part[]): Promise<void> {
     const member = this.#committing(this.#options.member().synced) // what is decided in one generation is committed in it
-    return this.#inTurn(async () => {
-      await this.#initialised()
-      await this.#producer.commit({ records: parts.flatMap(({ records }) => records), offsets: parts, member })
-    })
+    const records = parts.flatMap(part => part.records)
+    return this.#turns.take(() => this.#producer.commit({ records, offsets: parts, member }))
   }
 
   /**
@@ -108,8 +105,7 @@ export class KafkaSharedCommits implements SharedCommits {
   async #readBehindBarrier(tps: readonly TopicPartition[]): Promise<readonly GroupProgress[]> {
     const { clock, member } = this.#options
     await this.#abortDeadTransactions()
-    await this.#inTurn(async () => {
-      await this.#initialised()
+    await this.#turns.take(async () => {
       await untilSettled(() => this.#ask(tps), clock)
       await this.#producer.barrierWrite(tps[0]!, this.#committing(member().synced))
     })
@@ -123,26 +119,6 @@ export class KafkaSharedCommits implements SharedCommits {
 
   #committing({ memberId, generation }: MemberOf): CommittingMember {
     return { memberId, generation, instanceId: this.#options.instanceId ?? null }
-  }
-
-  /** One transaction at a time. After one that failed the next producer begins at once: others wait for what it holds. */
-  #inTurn(work: () => Promise<void>): Promise<void> {
-    const done = this.#last.then(work)
-    this.#last = done.catch(() => {
-      this.#ready = null
-      void this.#initialised().catch(() => {})
-    })
-    return done
-  }
-
-  #initialised(): Promise<void> {
-    if (this.#ready !== null) return this.#ready
-    const ready = this.#producer.init()
-    this.#ready = ready
-    ready.catch(() => {
-      if (this.#ready === ready) this.#ready = null
-    })
-    return ready
   }
 }
 

@@ -4,7 +4,7 @@ import type { BusRecord, OutgoingRecord, TopicPartition } from '../port.ts'
 import { batchFrameBytes } from '../record-limits.ts'
 import { recordSize } from '../record-size.ts'
 import { timestampOf } from '../record-time.ts'
-import type { Committed, Part } from '../session/driver.ts'
+import type { Committed } from '../session/driver.ts'
 
 /** A partition's log. Offsets without a record are gaps, as the markers of transactions are in Kafka. */
 interface Log {
@@ -21,9 +21,14 @@ export interface ProducerEpoch {
   epoch: number
 }
 
-interface OpenTransaction {
+/** What a transaction writes, and the group's progress that it commits. */
+export interface Transaction {
   groupId: string
-  parts: readonly Part[]
+  records: readonly OutgoingRecord[]
+  offsets: readonly (TopicPartition & Committed)[]
+}
+
+interface OpenTransaction extends Transaction {
   now: number
   /** Stops the wait for its time-out. */
   cancelTimeout: () => void
@@ -102,33 +107,32 @@ export class MemoryBroker {
    * Writes into a transaction; nobody sees that until the transaction ends. One that stays open ends as if it had
    * never been, after a while.
    */
-  write(producer: ProducerEpoch, groupId: string, parts: readonly Part[], now: number): void {
+  write(producer: ProducerEpoch, transaction: Transaction, now: number): void {
     this.#checkEpoch(producer)
-    for (const { records } of parts) for (const record of records) this.#target(record)
+    for (const record of transaction.records) this.#target(record)
     this.#forget(producer.id)
     const cancelTimeout = this.clock.after(transactionTimeoutMs, () => this.fence(producer.id))
-    this.#open.set(producer.id, { groupId, parts, now, cancelTimeout })
+    this.#open.set(producer.id, { ...transaction, now, cancelTimeout })
   }
 
   /** A transaction in one step. */
-  commit(producer: ProducerEpoch, groupId: string, parts: readonly Part[], now: number): void {
-    this.write(producer, groupId, parts, now)
+  commit(producer: ProducerEpoch, transaction: Transaction, now: number): void {
+    this.write(producer, transaction, now)
     this.endTransaction(producer)
   }
 
   /** Commits what was written: the records, a marker on each partition they touch, and the group's progress. @returns it */
-  endTransaction(producer: ProducerEpoch): readonly Part[] {
+  endTransaction(producer: ProducerEpoch): Transaction {
     this.#checkEpoch(producer)
-    const { groupId, parts, now } = this.#open.get(producer.id)!
-    const records = parts.flatMap(part => part.records)
+    const { groupId, records, offsets, now } = this.#open.get(producer.id)!
     const touched = this.#write(records, now)
     this.#forget(producer.id)
     for (const log of touched) log.end++
-    for (const { topic, partition, offset, metadata } of parts) {
+    for (const { topic, partition, offset, metadata } of offsets) {
       this.#offsets.set(`${groupId}/${topic}/${partition}`, { offset, metadata })
     }
     for (const watcher of this.#watchers) watcher()
-    return parts
+    return { groupId, records, offsets }
   }
 
   /** Names those whose transactions are open. */
@@ -139,7 +143,7 @@ export class MemoryBroker {
   /** Tells whether an open transaction holds the group's progress on the partition. */
   isUnstable(groupId: string, { topic, partition }: TopicPartition): boolean {
     return [...this.#open.values()].some(
-      one => one.groupId === groupId && one.parts.some(part => part.topic === topic && part.partition === partition),
+      one => one.groupId === groupId && one.offsets.some(part => part.topic === topic && part.partition === partition),
     )
   }
 

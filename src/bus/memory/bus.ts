@@ -68,21 +68,23 @@ function groupOf(broker: MemoryBroker, groupId: string): MemoryGroup {
   return group
 }
 
-const longestHeartbeatMs = 1000
 const partitionsAgeMs = 1000
+
+const defaults = { onDataLoss: 'continue', sessionTimeoutMs: 10_000, fetchRecords: 500 } as const
 
 const nextTurn = () => new Promise<void>(resolve => setImmediate(resolve))
 
 /** The bus in this process: embedded default and simulation. Keeps every promise of the port but survival of the process. */
 export class MemoryBus implements Bus {
-  readonly #options: MemoryBusOptions
+  readonly #options: MemoryBusOptions & Required<Pick<MemoryBusOptions, keyof typeof defaults>>
   readonly #hop: Hop
   readonly #limits: RecordLimits
   readonly #closers = new Set<() => Promise<void> | void>()
+  readonly #members = new Map<string, MemoryGroup>()
   #crashed = false
 
   constructor(options: MemoryBusOptions) {
-    this.#options = options
+    this.#options = { ...defaults, ...options }
     this.#hop = options.hop ?? nextTurn
     const { clock, telemetry } = options
     const ask = (topic: string) =>
@@ -104,39 +106,15 @@ export class MemoryBus implements Bus {
   async join(
     topics: readonly string[],
     listener: SessionListener,
-    { group: suffix, startFrom = this.#options.startFrom, ...limits }: JoinOptions = {},
+    { group: suffix, ...wishes }: JoinOptions = {},
   ): Promise<Membership> {
-    const { broker, clock, telemetry, drainMs, onDataLoss = 'continue', sessionTimeoutMs = 10_000 } = this.#options
-    const { backlog } = this.#options
+    const { broker, clock, sessionTimeoutMs } = this.#options
     const groupId = suffix ? `${this.#options.groupId}-${suffix}` : this.#options.groupId
     for (const topic of topics) if (!broker.partitions(topic)) throw new Error(`there is no topic ${topic}`)
-    const ownership = new Ownership({
-      listener,
-      telemetry,
-      clock,
-      groupId,
-      drainMs,
-      startFrom,
-      onDataLoss,
-      backlog,
-      ...limits,
-    })
+    const ownership = new Ownership({ ...this.#options, ...wishes, groupId, listener })
     const group = groupOf(broker, groupId)
-    const member: GroupMember = new GroupMember({
-      transport: this.#transport(group, {
-        sessionTimeoutMs,
-        topics,
-        process: ownership.tag,
-        nudge: () => member.nudge(),
-      }),
-      topics,
-      events: ownership,
-      clock,
-      telemetry,
-      sessionTimeoutMs,
-      heartbeatMs: Math.min(longestHeartbeatMs, sessionTimeoutMs / 3),
-      partitionsAgeMs,
-    })
+    const transport = this.#transport(group, { sessionTimeoutMs, topics, process: ownership.tag })
+    const member = new GroupMember({ ...this.#options, transport, topics, events: ownership, partitionsAgeMs })
     const shared = new MemorySharedCommits({
       broker,
       groupId,
@@ -151,9 +129,8 @@ export class MemoryBus implements Bus {
     let joined = false
     const close = () => {
       for (const cursor of cursors.values()) cursor.close()
-      if (!joined && !this.#crashed) void member.leave().catch(() => {})
+      if (!joined) void member.leave().catch(() => {})
       member.stop()
-      if (this.#crashed) group.leave(member.id)
     }
     await ownership.attach(
       {
@@ -176,7 +153,13 @@ export class MemoryBus implements Bus {
   #transport(group: MemoryGroup, joiner: Omit<Joiner, 'owned'>): GroupTransport {
     const { broker } = this.#options
     return {
-      join: (memberId, owned, named) => this.#atBroker('join', () => group.join(memberId, { ...joiner, owned }, named)),
+      join: (memberId, owned, named) => {
+        const tell = (id: string) => {
+          this.#members.set(id, group)
+          named(id)
+        }
+        return this.#atBroker('join', () => group.join(memberId, { ...joiner, owned }, tell))
+      },
       sync: (of, assignment) => this.#atBroker('sync', () => group.sync(of, assignment)),
       heartbeat: of => this.#atBroker('heartbeat', () => group.heartbeat(of)),
       leave: memberId => this.#atBroker('leave', () => group.leave(memberId)),
@@ -253,20 +236,16 @@ export class MemoryBus implements Bus {
   }
 
   async readInGroup(topics: readonly string[], { groupId, ...options }: GroupReadOptions): Promise<GroupReader> {
-    const { broker, clock, telemetry, drainMs, sessionTimeoutMs = 10_000 } = this.#options
+    const { broker, sessionTimeoutMs } = this.#options
     const group = groupOf(broker, groupId)
     const reader = await GroupReading.join({
+      ...this.#options,
       ...options,
       topics,
-      clock,
-      telemetry,
-      sessionTimeoutMs,
-      drainMs,
-      heartbeatMs: Math.min(longestHeartbeatMs, sessionTimeoutMs / 3),
       partitionsAgeMs,
       follow: this.follow.bind(this),
-      group: nudge => ({
-        transport: this.#transport(group, { sessionTimeoutMs, topics, process: null, nudge }),
+      group: {
+        transport: this.#transport(group, { sessionTimeoutMs, topics, process: null }),
         committed: async tps =>
           this.#atBroker('look up the group', () => tps.map(tp => broker.committed(groupId, tp)?.offset ?? null)),
         commit: (member, offsets) =>
@@ -275,13 +254,9 @@ export class MemoryBus implements Bus {
             for (const { offset, ...tp } of offsets) broker.resetOffset(groupId, tp, offset)
           }),
         locate: (tp, from) => this.#locate(tp, from),
-      }),
+      },
     })
-    this.#closers.add(() => {
-      if (!this.#crashed) return reader.close()
-      reader.stop()
-      return group.leave(reader.memberId)
-    })
+    this.#closers.add(() => reader.close())
     return reader
   }
 
@@ -327,7 +302,8 @@ export class MemoryBus implements Bus {
   /** This process dies here: nothing more reaches the broker, and the group finds out. */
   async crash(): Promise<void> {
     this.#crashed = true
-    await this.close()
+    for (const [id, group] of this.#members) group.leave(id)
+    void this.close()
   }
 
   async close(): Promise<void> {
@@ -336,7 +312,7 @@ export class MemoryBus implements Bus {
   }
 
   #cursor(tp: TopicPartition, deliver: CursorOptions['deliver'], outOfRange: () => void): LogCursor {
-    const { broker, fetchRecords = 500 } = this.#options
+    const { broker, fetchRecords } = this.#options
     const step = `fetch ${tp.topic}/${tp.partition}`
     const hop: CursorOptions['hop'] = way => this.#hop(step, way)
     return new LogCursor({ broker, tp, hop, mostRecords: fetchRecords, deliver, outOfRange })

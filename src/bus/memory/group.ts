@@ -6,8 +6,6 @@ import { GroupError, type Joined, type MemberOf } from '../session/member.ts'
 export interface Joiner extends Subscription {
   /** Silent for this long, it has lost its partitions. */
   readonly sessionTimeoutMs: number
-  /** Send a heartbeat now: its answer brings news. */
-  nudge(): void
 }
 
 interface Member extends Joiner {
@@ -51,19 +49,7 @@ export class MemoryGroup {
     const id = memberId || `member-${++this.#ids}`
     named(id)
     return new Promise((resolve, reject) => {
-      const { sessionTimeoutMs, topics, process, owned } = joiner
-      const nudge = () => joiner.nudge()
-      const member: Member = {
-        sessionTimeoutMs,
-        topics,
-        process,
-        owned,
-        nudge,
-        heard: this.#now,
-        joined: { resolve, reject },
-        synced: null,
-      }
-      this.#members.set(id, member)
+      this.#members.set(id, { ...joiner, heard: this.#now, joined: { resolve, reject }, synced: null })
       this.#openRound()
     })
   }
@@ -138,12 +124,8 @@ export class MemoryGroup {
     }
     this.#cancelCheck()
     const missing = [...this.#members.values()].filter(({ joined }) => !joined)
-    if (missing.length === 0) {
-      this.#completeRound()
-      return
-    }
-    for (const member of missing) member.nudge()
-    this.#checkAt(Math.min(...missing.map(({ heard, sessionTimeoutMs }) => heard + sessionTimeoutMs)))
+    if (missing.length === 0) this.#completeRound()
+    else this.#checkAt(Math.min(...missing.map(({ heard, sessionTimeoutMs }) => heard + sessionTimeoutMs)))
   }
 
   #completeRound(): void {

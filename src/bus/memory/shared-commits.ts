@@ -1,8 +1,9 @@
 import { type Clock, sleep } from '../../clock.ts'
-import type { OutgoingRecord, TopicPartition } from '../port.ts'
+import type { TopicPartition } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
 import type { Acquired, Part, SharedCommits } from '../session/driver.ts'
 import type { GroupMember, MemberOf } from '../session/member.ts'
+import { ProducerTurns } from '../session/producer-turns.ts'
 import type { MemoryBroker, ProducerEpoch } from './broker.ts'
 import type { MemoryGroup } from './group.ts'
 
@@ -25,66 +26,39 @@ const askAgainMs = 20
 export class MemorySharedCommits implements SharedCommits {
   readonly #options: MemorySharedCommitsOptions
   readonly #prefix: string
-  #initialising: Promise<ProducerEpoch> | null = null
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #turns: ProducerTurns<ProducerEpoch>
 
   constructor(options: MemorySharedCommitsOptions) {
+    const { broker, groupId, tag, atBroker } = options
     this.#options = options
-    this.#prefix = `${options.groupId}-process-`
+    this.#prefix = `${groupId}-process/`
+    const id = this.#prefix + tag
+    this.#turns = new ProducerTurns(() => atBroker(`acquire ${id}`, () => ({ id, epoch: broker.fence(id) })))
   }
 
   commit(parts: readonly Part[]): Promise<void> {
     const { synced } = this.#options.member() // what is decided in one generation is committed in it
-    const committed = this.#last.then(() => this.#commit(parts, synced)).catch(error => this.#giveUp(error))
-    this.#last = committed.catch(() => {})
-    return committed
+    return this.#turns.take(producer => this.#commit(producer, parts, synced))
   }
 
-  async #commit(parts: readonly Part[], of: MemberOf): Promise<void> {
-    await this.#write(await this.#producer(), parts, of)
-  }
-
-  async #write(producer: ProducerEpoch, parts: readonly Part[], of: MemberOf): Promise<void> {
+  async #commit(producer: ProducerEpoch, parts: readonly Part[], of: MemberOf): Promise<void> {
     const { broker, groupId, group, limits, clock, atBroker } = this.#options
     const name = parts.map(nameOf).join(' ')
-    const records = parts.flatMap(part => part.records)
-    await limits.produce(records, async fitting => {
-      const fittingParts = partsOf(parts, fitting)
-      await atBroker(`commit ${name}`, () => {
+    const wanted = parts.flatMap(part => part.records)
+    await limits.produce(wanted, records =>
+      atBroker(`commit ${name}`, () => {
         group.checkCommit(of)
-        broker.write(producer, groupId, fittingParts, clock.now())
-      })
-    })
+        broker.write(producer, { groupId, records, offsets: parts }, clock.now())
+      }),
+    )
     await atBroker(`commit end ${name}`, () => broker.endTransaction(producer))
-  }
-
-  /**
-   * Ends the process's transaction at once, though no partition may be left to this process: others wait for what it
-   * holds.
-   */
-  #giveUp(error: unknown): never {
-    this.#initialising = null
-    void this.#producer().catch(() => {})
-    throw error
-  }
-
-  #producer(): Promise<ProducerEpoch> {
-    const { broker, tag, atBroker } = this.#options
-    const id = this.#prefix + tag
-    const initialising = this.#initialising ?? atBroker(`acquire ${id}`, () => ({ id, epoch: broker.fence(id) }))
-    this.#initialising = initialising
-    initialising.catch(() => {
-      if (this.#initialising === initialising) this.#initialising = null
-    })
-    return initialising
   }
 
   /** Aborts what the dead have left open, waits for what the living have, and reads what was committed last. */
   async acquire(tp: TopicPartition): Promise<Acquired> {
     const { broker, groupId, group, clock, member, atBroker } = this.#options
     const { synced } = member()
-    await this.#last // it may hold a part of the session that the partition had before
-    await this.#producer()
+    await this.#turns.take(async () => {}) // the last one may hold a part of the session that the partition had before
     for (;;) {
       const acquired = await atBroker(`acquire ${nameOf(tp)}`, () => {
         group.checkCommit(synced)
@@ -104,17 +78,6 @@ export class MemorySharedCommits implements SharedCommits {
       if (id.startsWith(this.#prefix) && !living.includes(id.slice(this.#prefix.length))) broker.fence(id)
     }
   }
-}
-
-/** The parts with these records in the place of their own, which are as many. */
-function partsOf(parts: readonly Part[], records: readonly OutgoingRecord[]): Part[] {
-  let from = 0
-  return parts.map(part => {
-    const to = from + part.records.length
-    const own = records.slice(from, to)
-    from = to
-    return { ...part, records: own }
-  })
 }
 
 const nameOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`

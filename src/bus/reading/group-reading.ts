@@ -21,13 +21,11 @@ export interface ReadingGroup {
 
 export interface GroupReadingOptions extends Omit<GroupReadOptions, 'groupId'> {
   topics: readonly string[]
-  /** @param nudge to be called when the coordinator has news, if it can tell */
-  group: (nudge: () => void) => ReadingGroup
+  group: ReadingGroup
   follow: Bus['follow']
   clock: Clock
   telemetry: Telemetry
   sessionTimeoutMs: number
-  heartbeatMs: number
   /** How often the leader looks for partitions that were added. */
   partitionsAgeMs: number
   /** How long what is worked on may take before partitions are given up. */
@@ -87,7 +85,7 @@ export class GroupReading implements GroupReader {
 
   private constructor(options: GroupReadingOptions) {
     this.#options = options
-    this.#group = options.group(() => this.#member.nudge())
+    this.#group = options.group
     this.#member = new GroupMember({
       ...options,
       transport: this.#group.transport,
@@ -114,19 +112,6 @@ export class GroupReading implements GroupReader {
     }
     reading.#commitRegularly()
     return reading
-  }
-
-  /** The name that the coordinator has given this member. */
-  get memberId(): string {
-    return this.#member.id
-  }
-
-  /** Nothing is committed, and the group is not told. */
-  stop(): void {
-    this.#closed = Promise.resolve()
-    this.#cancelCommit()
-    for (const partition of this.#partitions.values()) partition.giveUp()
-    this.#member.stop()
   }
 
   close(): Promise<void> {

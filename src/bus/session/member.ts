@@ -60,10 +60,14 @@ export interface GroupMemberOptions {
   clock: Clock
   telemetry: Telemetry
   sessionTimeoutMs: number
-  heartbeatMs: number
+  /** Default: twice a second, and three times within the session time-out. */
+  heartbeatMs?: number
   /** How often the leader looks for partitions that were added. */
   partitionsAgeMs: number
 }
+
+/** Members hear of a rebalance by their next heartbeat, and partitions rest until the last one has heard. */
+const longestHeartbeatMs = 500
 
 /** A request that failed is made again after this long. */
 const retryMs = 200
@@ -105,10 +109,12 @@ export class GroupMember {
   #trouble: string | null = null
   #retiring = false
   #left = false
+  readonly #heartbeatMs: number
   #endPause = () => {}
 
   constructor(options: GroupMemberOptions) {
     this.#options = options
+    this.#heartbeatMs = options.heartbeatMs ?? Math.min(longestHeartbeatMs, options.sessionTimeoutMs / 3)
   }
 
   /** The name that the coordinator gave it; '' until it did, or when it forgot. */
@@ -157,11 +163,6 @@ export class GroupMember {
    */
   join(): Promise<void> {
     return new Promise((joined, refused) => void this.#live(joined, refused))
-  }
-
-  /** The coordinator has news: the next heartbeat is made at once. */
-  nudge(): void {
-    this.#endPause()
   }
 
   /** Gives no lease and joins no generation from now on; heartbeats go on until it leaves. */
@@ -270,12 +271,12 @@ export class GroupMember {
 
   /** Heartbeats until the group asks for another join. */
   async #stay(): Promise<void> {
-    const { clock, heartbeatMs, partitionsAgeMs } = this.#options
-    for (let wait = heartbeatMs; !this.#left; ) {
+    const { clock, partitionsAgeMs } = this.#options
+    for (let wait = this.#heartbeatMs; !this.#left; ) {
       await this.#pause(wait)
       if (this.#left) return
       const asks = await this.#beat()
-      wait = asks === null ? heartbeatMs : Math.min(retryMs, heartbeatMs)
+      wait = asks === null ? this.#heartbeatMs : Math.min(retryMs, this.#heartbeatMs)
       if (asks === 'join as new') this.#memberId = ''
       if (this.#retiring) continue
       if (asks === 'join' || asks === 'join as new' || this.#partitionsChanged) return
@@ -297,7 +298,7 @@ export class GroupMember {
   async #linger(): Promise<void> {
     while (!this.#left) {
       await this.#beat(this.#entered)
-      if (!this.#left) await this.#pause(this.#options.heartbeatMs)
+      if (!this.#left) await this.#pause(this.#heartbeatMs)
     }
   }
 
@@ -326,7 +327,7 @@ export class GroupMember {
       this.#endPause()
     })
     while (busy && !this.#left) {
-      await this.#pause(this.#options.heartbeatMs)
+      await this.#pause(this.#heartbeatMs)
       if (busy && !this.#left) await this.#beat()
     }
     return ended

@@ -1,0 +1,32 @@
+/**
+ * The transactions of a process's producer, one at a time. After one that failed the producer is initialised anew at once:
+ * others wait for what it holds.
+ */
+export class ProducerTurns<P> {
+  readonly #initialise: () => Promise<P>
+  #ready: Promise<P> | null = null
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(initialise: () => Promise<P>) {
+    this.#initialise = initialise
+  }
+
+  take<T>(work: (producer: P) => Promise<T>): Promise<T> {
+    const done = this.#last.then(async () => work(await this.#initialised()))
+    this.#last = done.catch(() => {
+      this.#ready = null
+      void this.#initialised().catch(() => {})
+    })
+    return done
+  }
+
+  #initialised(): Promise<P> {
+    if (this.#ready !== null) return this.#ready
+    const ready = this.#initialise()
+    this.#ready = ready
+    ready.catch(() => {
+      if (this.#ready === ready) this.#ready = null
+    })
+    return ready
+  }
+}
