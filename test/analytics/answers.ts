@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-type Row = Record<string, string>
+export type Row = Record<string, string>
 
 /** Answers are what an engine made of the dataset. Every value is text, in one notation for all engines. */
 export interface Answers {

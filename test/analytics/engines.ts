@@ -3,15 +3,17 @@ import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { freePorts } from '../../src/cli/local-kafka/ports.ts'
 import { exampleFolder } from '../support/example-programs.ts'
 import type { Brokers } from '../support/integration.ts'
 import { type Answers, blocksOf, tableOf } from './answers.ts'
+import { messagesByFlink } from './messages-topic.ts'
+import { startPostgres } from './postgres.ts'
 import type { AnalyticsTopics } from './topics.ts'
 
 /** Workplace is a fresh copy of examples/analytics, and the variables that its programs read. */
 interface Workplace {
   folder: string
+  brokers: Brokers
   env: Record<string, string>
   /** Whether the packages of Python are there already. */
   prepared: boolean
@@ -23,12 +25,15 @@ export interface Engine {
   answer(work: Workplace): Promise<Answers>
 }
 
+const postgres = ['psql', 'initdb', 'pg_ctl']
+
 /** Each follows the README of its folder, from an empty virtual environment on. */
 export const engines: Record<string, Engine> = {
-  postgresql: { needs: ['python3', 'psql', 'initdb', 'pg_ctl'], answer: withPostgres },
+  postgresql: { needs: ['python3', ...postgres], answer: withPostgres },
   duckdb: { needs: ['python3'], answer: withDuckDb },
   clickhouse: { needs: ['python3'], answer: withClickHouse },
   spark: { needs: ['python3', 'java'], answer: withSpark },
+  flink: { needs: ['java', 'mvn', ...postgres], answer: ({ folder, brokers }) => messagesByFlink(folder, brokers) },
 }
 
 /** The programs that an engine lacks here. */
@@ -58,7 +63,7 @@ export async function answersOf(
   }
   await cp(exampleFolder('analytics'), folder, { recursive: true, filter: path => !path.endsWith('.venv') })
   try {
-    return await engine.answer({ folder, env, prepared: packages !== undefined })
+    return await engine.answer({ folder, brokers, env, prepared: packages !== undefined })
   } finally {
     await rm(scratch, { recursive: true })
   }
@@ -129,28 +134,4 @@ async function blocksOfReadme({ folder }: Workplace, name: string): Promise<stri
 async function sh({ folder, env }: Workplace, lines: string): Promise<string> {
   const options = { cwd: folder, env: { ...process.env, ...env }, maxBuffer: 16 * 1024 * 1024 }
   return (await promisify(execFile)('sh', ['-ec', lines], options)).stdout
-}
-
-/** Starts a PostgreSQL of its own on a free port, with nothing in it. */
-export async function startPostgres(...settings: string[]) {
-  const [port] = await freePorts([0])
-  const folder = await mkdtemp(join(tmpdir(), 'busgate-postgres-'))
-  const data = join(folder, 'data')
-  // PostgreSQL refuses to run as root.
-  const asRoot = process.getuid?.() === 0
-  if (asRoot) spawnSync('chown', ['postgres', folder])
-  const run = async (...command: string[]) => {
-    const [program, ...args] = asRoot ? ['runuser', '-u', 'postgres', '--', ...command] : command
-    await promisify(execFile)(program!, args)
-  }
-  await run('initdb', '-D', data, '-A', 'trust', '-U', 'postgres', '--no-sync', '--encoding', 'UTF8')
-  const options = [`-p ${port}`, `-k ${folder}`, '-c listen_addresses=127.0.0.1', ...settings.map(one => `-c ${one}`)]
-  await run('pg_ctl', '-D', data, '-l', join(folder, 'log'), '-o', options.join(' '), '-w', 'start')
-  return {
-    address: `postgresql://postgres@127.0.0.1:${port}/postgres`,
-    async stop() {
-      await run('pg_ctl', '-D', data, '-m', 'immediate', 'stop')
-      await rm(folder, { recursive: true })
-    },
-  }
 }

@@ -13,7 +13,11 @@ export interface AnalyticsTopics {
 }
 
 /** Creates the topics and writes the dataset to them, through the schemas of before and of now. */
-export async function writeDataset({ brokers, registryUrl }: Brokers, topics: AnalyticsTopics): Promise<void> {
+export async function writeDataset(
+  { brokers, registryUrl }: Brokers,
+  topics: AnalyticsTopics,
+  records: readonly DatasetRecord[] = dataset,
+): Promise<void> {
   await createTopics(
     brokers,
     Object.values(topics).map(topic => ({ topic, partitions: 3 })),
@@ -21,12 +25,12 @@ export async function writeDataset({ brokers, registryUrl }: Brokers, topics: An
   const encode = await createWriter(topics, confluentRegistry({ url: registryUrl }))
   const producer = plainKafka(brokers).producer({ transactionalId: topics.results, idempotent: true })
   await producer.connect()
-  for (const records of runsOf(dataset)) {
+  for (const run of runsOf(records)) {
     const transaction = await producer.transaction()
     await transaction.sendBatch({
-      topicMessages: records.map(record => ({ topic: topics[record.topic], messages: [encode(record)] })),
+      topicMessages: run.map(record => ({ topic: topics[record.topic], messages: [encode(record)] })),
     })
-    await (isAborted(records[0]!) ? transaction.abort() : transaction.commit())
+    await (isAborted(run[0]!) ? transaction.abort() : transaction.commit())
   }
   await producer.disconnect()
 }

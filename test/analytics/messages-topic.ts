@@ -1,0 +1,163 @@
+import { execFile } from 'node:child_process'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { exampleFolder } from '../support/example-programs.ts'
+import type { Brokers } from '../support/integration.ts'
+import { createTopics } from '../support/kafka.ts'
+import { type Answers, blocksOf, differences, expected, type Row, tableOf } from './answers.ts'
+import { startConnect } from './connect.ts'
+import { dataset } from './dataset.ts'
+import { startFlink } from './flink.ts'
+import { eventually } from './jars.ts'
+import { startPostgres } from './postgres.ts'
+import { writeDataset } from './topics.ts'
+
+const sources = { results: 'flink.results', statuses: 'flink.statuses' }
+const target = 'flink.messages'
+const connectors = ['messages', 'results', 'statuses'].map(name => `${name}.properties`)
+const log = (line: string) => console.log(line)
+
+/**
+ * Has Flink write the topic busgate.messages, and Kafka Connect copy it to PostgreSQL. Flink's task manager is killed when
+ * it has seen half of the records, and in the end the job runs again from the beginning of the topics.
+ * @param folder a copy of examples/analytics
+ * @returns what PostgreSQL answers
+ */
+export async function messagesByFlink(folder: string, brokers: Brokers): Promise<Answers> {
+  await createTopics(brokers.brokers, [{ topic: target, partitions: 3, config: { 'cleanup.policy': 'compact' } }])
+  const half = Math.floor(dataset.length / 2)
+  await writeDataset(brokers, sources, dataset.slice(0, half))
+  const job = join(folder, 'job.sql')
+  await writeFile(job, at(brokers, await readFile(join(folder, 'flink/job.sql'), 'utf8')))
+
+  const flink = await startFlink(folder, log)
+  try {
+    await flink.startTaskManager()
+    const first = await flink.run(job)
+    await eventually('the first rows', async () => (await readMessages(brokers)).rows.length > 0)
+    await flink.checkpoint(first)
+    await flink.killTaskManager()
+    await writeDataset(brokers, sources, dataset.slice(half))
+    await flink.startTaskManager()
+    await untilTopicIsAsExpected(brokers)
+    if (!(await flink.isRestored(first))) throw new Error('the job was not restored from its checkpoint')
+    await flink.cancel(first)
+
+    const answers = await throughConnect(folder, brokers, async () => {
+      const { records } = await readMessages(brokers)
+      await flink.run(job)
+      await eventually('the second run', async () => {
+        return (await readMessages(brokers)).records >= records + expected.messages.length
+      })
+      await untilTopicIsAsExpected(brokers)
+    })
+    const { tombstones } = await readMessages(brokers)
+    if (tombstones > 0) throw new Error(`${tombstones} tombstones on ${target}, where nothing is deleted`)
+    return answers
+  } finally {
+    await flink.stop()
+  }
+}
+
+/** Copies the topics, the job runs again, and the table stays as it was. */
+async function throughConnect(folder: string, brokers: Brokers, runAgain: () => Promise<void>): Promise<Answers> {
+  const postgres = await startPostgres()
+  const query = async (...args: string[]) =>
+    (await promisify(execFile)('psql', ['--csv', '-q', ...args, postgres.address])).stdout
+  const table = async (): Promise<Answers> => ({
+    messages: tableOf(await query('-c', 'SELECT * FROM messages')),
+    report: blocksOf(await query('-f', join(folder, 'report.sql'))),
+  })
+  const tableIsAsExpected = async () => differences(await table()).length === 0
+  try {
+    await query('-f', join(folder, 'connect/tables.sql'))
+    const address = new URL(postgres.address)
+    for (const file of connectors) {
+      const text = at(brokers, await readFile(join(folder, 'connect', file), 'utf8'))
+      await writeFile(join(folder, file), text.replace('localhost:5432', address.host))
+    }
+    const worker = at(brokers, await readFile(join(folder, 'connect/worker.properties'), 'utf8'))
+    const connect = await startConnect(folder, worker, connectors, log)
+    try {
+      const copied = async () => {
+        const [failure] = await connect.failures()
+        if (failure) throw new Error(failure)
+        const [counts] = tableOf(
+          await query(
+            '-c',
+            'SELECT (SELECT count(*) FROM results) AS results, (SELECT count(*) FROM statuses) AS statuses',
+          ),
+        )
+        return (
+          counts!.results === String(committedResults) &&
+          counts!.statuses === String(statuses) &&
+          (await tableIsAsExpected())
+        )
+      }
+      await eventually('the copies in PostgreSQL', copied)
+      await runAgain()
+      await eventually('the same copy again', tableIsAsExpected)
+      return await table()
+    } finally {
+      await connect.stop()
+    }
+  } finally {
+    await postgres.stop()
+  }
+}
+
+const committedResults = dataset.filter(record => record.topic === 'results' && !record.aborted).length
+const statuses = dataset.filter(record => record.topic === 'statuses').length
+
+/** The text of an example with the addresses and the topics of this run. */
+function at({ brokers, registryUrl }: Brokers, text: string): string {
+  const { origin } = new URL(registryUrl)
+  return text
+    .replaceAll('localhost:9092', brokers.join(','))
+    .replaceAll('http://localhost:8081/apis', `${origin}/apis`)
+    .replaceAll('http://localhost:8081', registryUrl)
+    .replaceAll(/busgate\.(results|statuses|messages)\b/g, 'flink.$1')
+}
+
+async function untilTopicIsAsExpected(brokers: Brokers): Promise<void> {
+  let found: string[] = []
+  await eventually(
+    'the expected messages',
+    async () => {
+      found = differences({ messages: (await readMessages(brokers)).rows, report: expected.report })
+      return found.length === 0
+    },
+    () => found.join('\n'),
+  )
+}
+
+interface MessagesTopic {
+  /** The last record of each key. */
+  rows: Row[]
+  records: number
+  tombstones: number
+}
+
+/** Reads the whole topic with the reader of the example. */
+async function readMessages({ brokers, registryUrl }: Brokers): Promise<MessagesTopic> {
+  const env = { ...process.env, KAFKA_BROKERS: brokers.join(), REGISTRY_URL: registryUrl, MESSAGES_TOPIC: target }
+  const reader = join(exampleFolder('analytics'), 'flink/read.js')
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--no-warnings', reader], { env })
+  const rows = stdout
+    .trim()
+    .split('\n')
+    .filter(Boolean)
+    .map(line => rowOf(JSON.parse(line)))
+  return { rows, ...JSON.parse(stderr.trim().split('\n').at(-1)!) }
+}
+
+function rowOf(message: Record<string, unknown>): Row {
+  return Object.fromEntries(
+    Object.entries(message).map(([name, value]) => {
+      const column = name.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
+      if (value === null) return [column, '']
+      return [column, name.endsWith('At') ? new Date(Number(value)).toISOString().slice(11, 23) : String(value)]
+    }),
+  )
+}
