@@ -5,11 +5,13 @@ import { join } from 'node:path'
 const root = join(import.meta.dirname, '..')
 /** The gateway operator's own text. */
 const foreign = ['docs/gateway-interface.md']
+/** Pages that a script writes say so in their first lines. */
+const generated = /^Made by |writes this page/m
 
 const counts = globSync(['*.md', 'docs/**/*.md', 'helm/*.md'], { cwd: root })
   .filter(file => !foreign.includes(file))
   .map(file => ({ file, text: readFileSync(join(root, file), 'utf8') }))
-  .filter(({ text }) => !/^Made by /m.test(text))
+  .filter(({ text }) => !generated.test(text))
   .map(({ file, text }) => ({
     file,
     words: (text.replaceAll(/```.*?```/gs, '').match(/\S*[\p{L}\d]\S*/gu) ?? []).length,
