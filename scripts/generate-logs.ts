@@ -12,15 +12,15 @@ const header = `# Logs
 
 Made by scripts/generate-logs.ts from src/telemetry/events.ts and src/telemetry/log-lines.ts: change those and run npm run generate.
 
-\`busgate run\` writes one JSON object a line to standard output: \`level\`, \`time\` (ISO 8601), \`event\`, the event's fields, and \`msg\`, the sentence for people. \`telemetry.logLevel\` says from which level on (\`info\` unless set). Names of events and fields are for programs; a \`msg\` may be worded better at any time. Fields that end in \`Ms\` are milliseconds; other times are seconds, with three digits behind the point.
+For operators: every log line, what it means, and what to do. \`busgate run\` writes one JSON object a line to standard output: \`level\`, \`time\` (ISO 8601), \`event\`, the event's fields, and \`msg\`, the sentence for people. \`telemetry.logLevel\` sets the lowest level (default: \`info\`). Programs may rely on the names of events and fields; the wording of \`msg\` may change. Fields that end in \`Ms\` are milliseconds; other times are seconds.
 
-No line holds a message's text, a phone number, a key or a token: texts of others are cut to 500 characters, without runs of nine digits or more. An error is its \`name\`, its \`code\` where it has one, and its \`message\`. A record's place is written TOPIC/PARTITION@OFFSET.
+No line holds a message's text, a phone number, a key or a token. Foreign texts are cut to 500 characters, and runs of nine or more digits are masked. An error has \`name\`, \`code\` and \`message\`. A record's coordinates are written TOPIC/PARTITION@OFFSET.
 
-What is logged is about processes, partitions and accounts. What became of one message is on the topics: \`busgate message ID\` tells it. At debug a line tells of a batch or an envelope; the metrics count the same.
+The log is about processes, partitions and accounts. \`busgate message ID\` shows what became of one message. At debug there is a line for each batch or envelope.
 
 ## Lines
 
-The example of \`msg\` is what the program writes for made-up values. Where the last column is empty nothing is to be done.
+The examples of \`msg\` have made-up values. If the last column is empty, there is nothing to do.
 
 | event | level | \`msg\`, for example | fields | meaning | what to do |
 |---|---|---|---|---|---|
@@ -29,7 +29,7 @@ The example of \`msg\` is what the program writes for made-up values. Where the 
 const notLogged = `
 ## Events without a line
 
-A library's listener (\`worker.telemetry.on(…)\`) hears these, too, and the metrics count them.
+A library's listener (\`worker.telemetry.on(…)\`) receives these too, and the metrics count them.
 
 | event | fields | meaning |
 |---|---|---|

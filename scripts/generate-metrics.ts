@@ -14,9 +14,9 @@ const header = `# Metrics
 
 Made by scripts/generate-metrics.ts from src/telemetry/definitions.ts: change that and run npm run generate.
 
-Every process serves them at \`/metrics\` (telemetry.port), in the text format of Prometheus. The metrics of Node.js and of the process (\`nodejs_*\`, \`process_*\`) are there too.
+For operators: every metric, what it means, and what to do. Each process serves them at \`/metrics\` (telemetry.port), in the text format of Prometheus, together with those of Node.js and the process (\`nodejs_*\`, \`process_*\`).
 
-Names and labels stay. No label holds an id, a phone number, a text or a key. Where a label's values are a closed list, its series are there from the start with 0, so that \`rate()\` and alerts see the first event; a value off its list counts as \`other\`. Series whose labels name topics or accounts are there from the start for those of the settings. Gauges marked "now" are asked for at the scrape: those with labels exist where the role they tell of runs, the others are 0 elsewhere.
+Names and labels are stable. No label holds an id, a phone number, a text or a key. If the values of a label are a closed list, or topics or accounts of the settings, all series exist from the start with 0, so that \`rate()\` and alerts see the first event; other values count as \`other\`. Gauges marked "now" are read at the scrape; those with labels exist only where their role runs.
 
 | metric | type | labels | meaning | what to do |
 |---|---|---|---|---|

@@ -11,13 +11,13 @@ const headOf = (path: string): string => path.slice(0, Math.max(0, path.indexOf(
 
 /** Tells what the settings of a section are about. */
 const sections: Record<string, string> = {
-  kafka: 'The brokers, and how this process works with them.',
+  kafka: 'Brokers, consumer group and sign-in.',
   registry: 'The schema registry.',
   topics: 'Names of the topics.',
   gateway: 'The messaging gateway and its accounts.',
-  delivery: 'What is sent again, and what is not.',
-  callbacks: 'The receiver of callbacks, and the hook addresses that lead to it.',
-  reconciler: 'How missing verdicts are asked for.',
+  delivery: 'Retries and doubts.',
+  callbacks: 'The callback receiver and hook addresses.',
+  reconciler: 'Polling for missing verdicts.',
   telemetry: 'Metrics, readiness and logs.',
   '': 'Settings without a section.',
 }
@@ -26,13 +26,13 @@ const header = `# Settings
 
 Made by scripts/generate-settings.ts from src/config/definitions.ts: change that and run npm run generate.
 
-Settings come from, weakest first: defaults, a YAML file (\`--config FILE\` or \`BUSGATE_CONFIG\`), variables, and in code \`overrides\` of \`loadSettings\`. The file is a tree: \`kafka.groupId\` is \`groupId\` below \`kafka\`. A variable holds the same as text; a list has commas or lines between its parts, a map is a JSON object. A name that is no setting is an error, which names the nearest one.
+For operators: every setting, its variable, default and meaning. Settings come from, weakest first: defaults, a YAML file (\`--config FILE\` or \`BUSGATE_CONFIG\`), environment variables, and in code \`overrides\` of \`loadSettings\`. The file is a tree: \`kafka.groupId\` is \`groupId\` below \`kafka\`. In a variable, separate the parts of a list by commas or lines, and write a map as a JSON object. An unknown name is an error.
 
-A secret may be given by its file instead: the setting with \`File\` behind its name (\`gateway.apiKeyFile\`), the variable with \`_FILE\` (\`BUSGATE_GATEWAY_API_KEY_FILE\`). The file is read again when it changes. \`busgate config print\` and all messages show secrets as \`***\`.
+Give a secret as a file by appending \`File\` to the setting (\`gateway.apiKeyFile\`) or \`_FILE\` to the variable (\`BUSGATE_GATEWAY_API_KEY_FILE\`). The file is reread when it changes. \`busgate config print\` and all messages show secrets as \`***\`.
 
-NAME stands for the name of an account (lower-case letters and digits), TYPE for a type of message, with \`_\` in place of \`+\` and \`/\` in a variable. Times end in \`Ms\` and are milliseconds.
+NAME stands for the name of an account (lower-case letters and digits), TYPE for a type of message, with \`_\` instead of \`+\` and \`/\` in a variable. Times end in \`Ms\` and are milliseconds.
 
-\`busgate config explain kafka.groupId\` tells the same as this page, \`busgate config print\` the values in effect, \`busgate config check\` what is wrong with them.
+\`busgate config explain kafka.groupId\` describes one setting, \`busgate config print\` shows the values in effect, \`busgate config check\` what is wrong with them.
 `
 
 const columns = '| setting | variable | a value is | default | meaning |\n|---|---|---|---|---|\n'

@@ -72,7 +72,7 @@ export function list<T extends z.ZodType>(item: T) {
       z
         .array(item, 'expected a list')
         .min(1, 'expected at least one')
-        .refine(items => new Set(items).size === items.length, 'holds the same value twice'),
+        .refine(items => new Set(items).size === items.length, 'has the same value twice'),
     ),
   )
 }
@@ -93,7 +93,7 @@ export const httpUrl = kind('an http or https address', message =>
     .refine(value => /^https?:$/.test(URL.parse(value)?.protocol ?? ''), message)
     .refine(
       value => !URL.parse(value)?.username && !URL.parse(value)?.password,
-      'must hold no user name and no password',
+      'must not contain a user name or password',
     )
     .transform(value => value.replace(/\/+$/, '')),
 )
@@ -138,7 +138,7 @@ const signingKeyEntry = kind(signingKeyText, message => secretText.regex(/^[A-Za
 export const signingKeys = kind(`a list, each ${signingKeyText}`, () =>
   list(signingKeyEntry)
     .transform(entries => entries.map(signingKey))
-    .refine(keys => new Set(keys.map(key => key.kid)).size === keys.length, 'holds the same kid twice'),
+    .refine(keys => new Set(keys.map(key => key.kid)).size === keys.length, 'has the same kid twice'),
 )
 
 function signingKey(entry: string): SigningKey {

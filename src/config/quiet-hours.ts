@@ -21,19 +21,19 @@ const pattern = new RegExp(`^(?:([A-Z][a-z]{2})(?:-([A-Z][a-z]{2}))? )?${time}-(
 export function readQuietWindow(text: string): QuietWindow {
   const [, first, last, fromHour, fromMinute, toHour, toMinute, hour24, minute24, zone] = pattern.exec(text) ?? []
   if (zone === undefined) throw new Error(`expected ${quietHoursGrammar}`)
-  if (!isZone(zone)) throw new Error('names no time zone: write one of the IANA list, such as Europe/Kyiv')
+  if (!isZone(zone)) throw new Error('needs a time zone of the IANA list, such as Europe/Kyiv')
   const from = 60 * Number(fromHour) + Number(fromMinute)
   const to = 60 * Number(toHour ?? hour24) + Number(toMinute ?? minute24)
-  if (from === to) throw new Error('begins when it ends: for a whole day write 00:00-24:00, with the days')
+  if (from === to) throw new Error('begins and ends at the same time: for whole days write the days and 00:00-24:00')
   const days = daysOf(first, last ?? first)
-  if (to - from === 24 * 60 && days.length === 7) throw new Error('leaves no time to send: name the days it is for')
+  if (to - from === 24 * 60 && days.length === 7) throw new Error('leaves no time to send: name the days')
   return { days, from, to, zone }
 }
 
 function daysOf(first: string | undefined, last: string | undefined): number[] {
   if (first === undefined || last === undefined) return [...dayNames.keys()]
   const [from, to] = [dayNames.indexOf(first), dayNames.indexOf(last)]
-  if (from < 0 || to < 0) throw new Error('has a day that is none of Mon, Tue, Wed, Thu, Fri, Sat, Sun')
+  if (from < 0 || to < 0) throw new Error('has an unknown day: use Mon, Tue, Wed, Thu, Fri, Sat, Sun')
   return Array.from({ length: ((to - from + 7) % 7) + 1 }, (_, i) => (from + i) % 7)
 }
 

@@ -18,7 +18,7 @@ export function requireRunnable(settings: Settings): asserts settings is Setting
   if (settings.roles.includes('reconciler') && !settings.reconciler.rate && hasRates(settings)) {
     problems.push({
       ...missing('reconciler.rate', []),
-      what: 'is needed by the reconciler: an account has a rate, of which it uses this part',
+      what: 'is needed by the reconciler, because an account has a rate of which it uses a part',
     })
   }
   if (asks.length === 0 && !settings.callbacks.secret) problems.push(missing('callbacks.secret', settings.roles))
@@ -48,6 +48,6 @@ function hasRates({ gateway }: Settings): boolean {
 }
 
 function missing(path: SettingPath, roles: string[]): SettingProblem {
-  const what = roles.length > 0 ? `is not set, and needed by ${roles.join(', ')}` : 'is not set'
+  const what = roles.length > 0 ? `is not set, but required by ${roles.join(', ')}` : 'is not set'
   return { path, where: variableOf(path), what, example: definitions[path].example }
 }

@@ -53,7 +53,7 @@ export function secretFromFile<T>(path: string, file: string, parse: (text: stri
     try {
       refresh()
     } catch {
-      if (!warned) process.emitWarning(`${path}File cannot be used as it is now; the last good value stays in use`)
+      if (!warned) process.emitWarning(`${path}File has no valid value now; the last valid one stays in use`)
       warned = true
     }
     return value

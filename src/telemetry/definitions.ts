@@ -74,9 +74,8 @@ export const metricDefinitions = {
     type: 'counter',
     labels: { topic: 'topic' },
     meaning:
-      'Records that were read again without a window, and passed over because the results or dead letters have their answer.',
-    action:
-      'Not 0: the committed offset was reset, or kafka.groupId is another one than before; see session.unchecked in the log.',
+      'Records skipped because the results or dead letters already hold their answer; happens where the committed offset has no window.',
+    action: 'Not 0: the committed offset was reset, or kafka.groupId was changed; see session.unchecked in the log.',
   },
   results_published_total: {
     type: 'counter',
@@ -84,38 +83,38 @@ export const metricDefinitions = {
     start: resultCombinations,
     meaning: 'Results committed to the results topic; a command in doubt has an IN_DOUBT result before its final one.',
     action:
-      'Watch the share of outcomes other than SENT. REJECTED names its cause in error_code; INVALID is a bug of the producer of the commands; UNRESOLVED needs a person to ask the gateway.',
+      'Watch the share of outcomes other than SENT. REJECTED names its cause in error_code; INVALID is a bug of the producer of the commands; UNRESOLVED: ask the gateway.',
   },
   parts_total: {
     type: 'counter',
     labels: { account: 'account', type: sendTypes },
-    meaning: 'Message parts that the gateway billed, as the results tell.',
-    action: 'Rising faster than the SENT results: longer texts, or other than Latin letters; see the producer.',
+    meaning: 'Message parts that the gateway billed, by the results.',
+    action: 'Rising faster than SENT results: texts got longer or use non-Latin letters; ask the producer.',
   },
   price_total: {
     type: 'counter',
     labels: { account: 'account', type: sendTypes },
-    meaning: "Fees that the gateway named, in the account's currency; it names those of call/otp alone.",
-    action: 'Rising faster than usual: somebody asks for many codes; find out who (tenant, campaign).',
+    meaning: "Prices that the gateway reported, in the account's currency; it reports them for call/otp only.",
+    action: 'Rising faster than usual: somebody requests many codes; find the tenant or campaign.',
   },
   tenant_results_total: {
     type: 'counter',
     labels: { tenant: 'tenant', outcome: outcomes },
     meaning: 'Results by tenant, counted as results_published_total.',
-    action: 'One tenant has more than its share, or other outcomes than the rest: ask it; `busgate pause` holds it.',
+    action:
+      'One tenant sends more than its share, or has other outcomes than the rest: ask it; `busgate pause` stops it.',
   },
   tenant_parts_total: {
     type: 'counter',
     labels: { tenant: 'tenant' },
     meaning: 'Message parts billed, by tenant.',
-    action: 'Tells which tenant costs most.',
+    action: 'Shows which tenant costs most.',
   },
   oldest_unsent_command_age_seconds: {
     type: 'gauge',
     asked: true,
     labels: { topic: 'topic' },
-    meaning:
-      'Age of the oldest command read but not sent yet, those left out that operators have paused; 0 when none waits.',
+    meaning: 'Age of the oldest command that is read but not sent, without paused ones; 0 if there is none.',
     action:
       'Growing: see breaker_state (the gateway refuses), rate_headroom_ratio (the rate is used up), requests_in_flight (the gateway is slow).',
   },
@@ -123,32 +122,32 @@ export const metricDefinitions = {
     type: 'gauge',
     asked: true,
     labels: { topic: 'topic', partition: 'partition' },
-    meaning: 'Records between the checkpoint and the end of a partition, also while nothing is fetched.',
+    meaning: 'Consumer lag: records between the committed offset and the end of a partition.',
     action:
-      'Growing on all partitions: more is coming in than leaves, add workers or raise the rate. On one: see session.lost and session.openFailed in the log.',
+      'Growing on all partitions: add workers or raise the rate. On one: see session.lost and session.openFailed in the log.',
   },
   window_used_ratio: {
     type: 'gauge',
     asked: true,
     labels: { topic: 'topic', partition: 'partition' },
-    meaning: 'Used part of the 8,192 offsets above the checkpoint; at 1 nothing more is fetched.',
+    meaning: 'Used part of the window of 8,192 offsets above the committed one; at 1 nothing more is fetched.',
     action:
-      'Near 1 for long: a record at the checkpoint does not end, see doubts, registry.unavailable and account.paused in the log.',
+      'Near 1 for long: the oldest record does not finish; see doubts_open, and registry.unavailable and account.paused in the log.',
   },
   commit_duration_seconds: {
     type: 'histogram',
     buckets: commitSeconds,
     labels: {},
-    meaning: 'Transactions with progress, intents and results that the brokers confirmed, and how long each took.',
+    meaning: 'Duration of confirmed transactions (results, intents, offsets).',
     action:
-      'Growing: the brokers are slow, and every command waits for two of them. Their count is the load on the brokers: one process makes 50 a second at most, whatever its partitions.',
+      'Growing: the brokers are slow, and every command waits for two transactions. One process makes at most 50 a second, for any number of partitions.',
   },
   envelopes_total: {
     type: 'counter',
     labels: { account: 'account', outcome: label.envelopeOutcomes },
-    meaning: 'Requests with commands that ended; unknown: nobody can tell whether they were executed.',
+    meaning: 'Finished requests with commands; unknown: nobody can tell whether they were executed.',
     action:
-      "denied: check the account's key. unknown: see doubts_total for the cause. refused: an envelope was refused as a whole and goes out in halves, unless everything is refused.",
+      "denied: check the account's key. unknown: see doubts_total for the cause. refused: the gateway refused a whole envelope, which is retried in halves.",
   },
   envelope_operations: {
     type: 'histogram',
@@ -162,16 +161,16 @@ export const metricDefinitions = {
     type: 'histogram',
     buckets: requestSeconds,
     labels: {},
-    meaning: 'From the first byte of a request to its classified answer.',
+    meaning: 'Time from the first byte of a request to its classified answer.',
     action:
-      'Growing: the gateway or the way to it is slow; throughput is concurrency × operations / duration. Nearing gateway.timeoutMs makes doubts.',
+      'Growing: the gateway or the network is slow; throughput is concurrency × operations / duration. Near gateway.timeoutMs, requests end in doubt.',
   },
   gateway_retries_total: {
     type: 'counter',
     labels: { reason: label.retryReasons },
-    meaning: 'Commands known not to have been sent, which go out again.',
+    meaning: 'Retries of commands that were certainly not sent.',
     action:
-      'throttled: set gateway.rate below what the gateway allows. unreachable: network or gateway down. denied: the key is refused. refused: whole envelopes are refused with a text that is not known; an outage if nothing passes.',
+      'throttled: set gateway.rate below what the gateway allows. unreachable: network or gateway down. denied: the key is refused. refused: whole envelopes are refused with an unknown text; an outage if nothing passes.',
   },
   rate_wait_seconds: {
     type: 'histogram',
@@ -179,29 +178,28 @@ export const metricDefinitions = {
     labels: {},
     meaning: "How long an envelope waited for its account's rate.",
     action:
-      'Minutes: the rate is too low for the load; agree on a higher one with the gateway, or shift bulk to other hours.',
+      'Minutes: the rate is too low for the load; agree on a higher one with the operator of the gateway, or move bulk to other hours.',
   },
   rate_headroom_ratio: {
     type: 'gauge',
     asked: true,
     labels: { account: 'account' },
-    meaning: "Unused part of this process's share of an account's rate; 0 is at the limit, 1 where no rate is set.",
-    action: 'At 0 for long: the account sends as much as it may, see rate_wait_seconds.',
+    meaning: "Unused part of this process's share of an account's rate; 0: at the limit; 1: no rate is set.",
+    action: 'At 0 for long: the rate is used up; see rate_wait_seconds.',
   },
   rate_learnt_per_second: {
     type: 'gauge',
     asked: true,
     labels: { account: 'account' },
-    meaning:
-      'Operations a second that this process allows itself of an account since the gateway throttled it; 0 when it did not lately.',
+    meaning: 'Rate that this process learnt from throttling, in operations a second; 0 if it was not throttled lately.',
     action:
-      'Above 0 steadily: the gateway allows less than gateway.rate says (or none is set): set it to what all processes come to.',
+      'Above 0 for long: the gateway allows less than gateway.rate, or none is set. Set it to the sum over all processes.',
   },
   requests_in_flight: {
     type: 'gauge',
     asked: true,
     labels: {},
-    meaning: 'Requests to the gateway that are not answered yet.',
+    meaning: 'Requests to the gateway in flight.',
     action: 'At gateway.concurrency for long: the gateway is slow, or more concurrency (or another worker) is needed.',
   },
   intents_open: {
@@ -209,7 +207,7 @@ export const metricDefinitions = {
     asked: true,
     labels: {},
     meaning:
-      'Commands that a kill of the process now would leave in doubt, at most: sent or about to be, without a committed result.',
+      'Commands that are sent or about to be, without a committed result: the most that a kill would leave in doubt.',
     action:
       'At delivery.maxIntents for long: commits to Kafka are slow, or the setting is too low for gateway.concurrency.',
   },
@@ -230,9 +228,9 @@ export const metricDefinitions = {
   sessions_fenced_total: {
     type: 'counter',
     labels: {},
-    meaning: 'Partition sessions that ended because a newer owner took the partition.',
+    meaning: 'Sessions that ended because another process took over the partition.',
     action:
-      'A few at each rebalance are normal. Steady: two processes fight for partitions, or one stalls longer than kafka.sessionTimeoutMs.',
+      'A few at each rebalance are normal. Steady: two processes have one kafka.instanceId, or one stalls longer than kafka.sessionTimeoutMs.',
   },
   doubts_open: {
     type: 'gauge',
@@ -244,22 +242,22 @@ export const metricDefinitions = {
   doubts_total: {
     type: 'counter',
     labels: { cause: label.causesOfDoubts },
-    meaning: 'Commands of which nobody can tell whether they were sent, each time it happens.',
+    meaning: 'Commands that came to be in doubt: perhaps sent.',
     action:
-      "timeout, reset, response_cut, response_too_large: the gateway or the network. http_status, foreign_body: something in front of the gateway answers. taken_over: workers were killed. contradiction, items_differ: ask the gateway's people.",
+      "timeout, reset, response_cut, response_too_large: the gateway or the network. http_status, foreign_body: something in front of the gateway answers. taken_over: workers were killed. contradiction, items_differ: ask the gateway's operator.",
   },
   resolutions_total: {
     type: 'counter',
     labels: { outcome: ['SENT', 'UNRESOLVED'] satisfies Outcome[] },
-    meaning: 'Doubts that came to their final result.',
-    action: 'UNRESOLVED: nobody could tell; ask the gateway for these ids before sending anything again.',
+    meaning: 'Doubts that were resolved.',
+    action: 'UNRESOLVED: nobody can tell; ask the gateway about these ids before anyone resends them.',
   },
   status_polls_total: {
     type: 'counter',
     labels: { result: label.pollResults },
-    meaning: 'Answers to questions for the status of a message, of doubts and of the reconciler.',
+    meaning: 'Status polls by their result, for doubts and by the reconciler.',
     action:
-      'unanswered: the gateway is away or throttles. inconclusive steadily: name its texts in delivery.notFoundErrors, or it does not keep the status.',
+      'unanswered: the gateway is unreachable or throttles. inconclusive for long: add its texts to delivery.notFoundErrors, or it does not keep statuses.',
   },
   dead_letters_total: {
     type: 'counter',
@@ -267,62 +265,61 @@ export const metricDefinitions = {
     start: Object.entries(label.deadLetterCodes).map(([stage, code]) => ({ stage: [stage], code })),
     meaning: 'Records that cannot be read, moved to the dead letters with their bytes and headers.',
     action:
-      'Look at the dead letters and their busgate.error headers; mend the producer or register the schema, then replay them. NO_NUMERIC_ID: callbacks about messages of other systems.',
+      'Read the busgate.error headers; repair the producer or register the schema, then replay them. NO_NUMERIC_ID: callbacks about messages of other systems.',
   },
   callbacks_total: {
     type: 'counter',
     labels: { type: receivedTypes, state: states, verified: ['true', 'false'] },
-    meaning: 'Callbacks of the gateway whose status event is on the bus; verified: came to the address of one message.',
+    meaning: "Callbacks whose status event is on the topic; verified: it came to the message's own address.",
     action:
       'Zero while messages are sent: the gateway does not reach callbacks.publicUrl. FAILED rising: a channel or a sender name has trouble.',
   },
   callback_contradictions_total: {
     type: 'counter',
     labels: { type: receivedTypes },
-    meaning: 'Callbacks whose status text says otherwise than their success, which decides.',
-    action: "Not 0: show such status events to the gateway's people; their status and success are as they came.",
+    meaning: 'Callbacks whose status text contradicts their success, which decides.',
+    action: "Not 0: show such status events to the gateway's operator; their status and success are unchanged.",
   },
   callback_rejections_total: {
     type: 'counter',
     labels: { reason: label.callbackRefusals },
-    meaning: 'Callbacks that were refused; the gateway is expected to repeat those answered 503.',
+    meaning: 'Refused callbacks; the gateway is expected to retry those answered 503.',
     action:
       'not_published: the bus does not confirm. overloaded: add receivers. unknown_key: give this process the new callbacks.secret. forged, malformed, path: strangers. expired: see callbacks.tokenLifeMs.',
   },
   callbacks_missing_total: {
     type: 'counter',
     labels: { type: sendTypes },
-    meaning: 'Messages whose verdict did not come in the expected time, so that the reconciler asks for it.',
+    meaning: 'Messages without a verdict in the expected time, which the reconciler polls for.',
     action:
       'Rising: callbacks get lost on the way; check the ingress in front of callbacks.publicUrl and callback_rejections_total.',
   },
   verdicts_found_total: {
     type: 'counter',
     labels: { type: sendTypes, state: verdictStates },
-    meaning: 'Verdicts that the reconciler published in place of a callback; UNKNOWN: the gateway never told one.',
-    action: "DELIVERED and FAILED are mended losses of callbacks. UNKNOWN: give the ids to the gateway's people.",
+    meaning: 'Verdicts that the reconciler found by polling; UNKNOWN: given up.',
+    action: "DELIVERED, FAILED: their callbacks were lost. UNKNOWN: give the ids to the gateway's operator.",
   },
   verdicts_total: {
     type: 'counter',
     labels: { type: receivedTypes, country: [...label.countries, label.other], state: verdictStates },
     start: [{ country: [label.other] }],
     meaning:
-      "Verdicts that are verified, by their command's type and the country of its number: callbacks to addresses of messages, and what the reconciler found. One that is told again counts again.",
+      "Verified verdicts by the command's type and the number's country: callbacks to messages' own addresses, and polls of the reconciler. A repeated callback counts again.",
     action:
-      'DELIVERED falls in one country or type: [BusgateDeliversLess](runbooks/BusgateDeliversLess.md). Statuses of pipelines are not verified: only what is found by asking counts.',
+      'DELIVERED falls in one country or type: [BusgateDeliversLess](runbooks/BusgateDeliversLess.md). Pipelines count only if polled: their callbacks are not verified.',
   },
   verdicts_forgotten_total: {
     type: 'counter',
     labels: {},
-    meaning: 'Ids that the reconciler had to forget to stay within its memory.',
-    action:
-      'Not 0: messages may be asked for though their callback came; give the role reconciler more processes or partitions.',
+    meaning: 'Ids with a verdict that the reconciler forgot because its memory was full.',
+    action: 'Not 0: it may poll for messages whose callback came; add reconciler processes or partitions.',
   },
   reconciler_delay_seconds: {
     type: 'gauge',
     asked: true,
     labels: {},
-    meaning: "How far the reconciler's walk is behind now, beyond reconciler.delayMs.",
+    meaning: 'How far the reconciler is behind, beyond reconciler.delayMs.',
     action: 'Growing: the reconciler does not keep up; raise reconciler.rate or run it in more processes.',
   },
   delivery_latency_seconds: {
@@ -330,46 +327,43 @@ export const metricDefinitions = {
     buckets: deliverySeconds,
     labels: { type: receivedTypes },
     meaning:
-      "By the command's type, from the making of the hook address, shortly before sending, to the callback that says delivered.",
+      "Time from the creation of the hook address, shortly before sending, to the callback that says delivered, by the command's type.",
     action: 'A channel that slows down: compare the types; codes (telegram, call/otp, sms) should arrive within 10 s.',
   },
   offsets_lost_total: {
     type: 'counter',
     labels: {},
     meaning:
-      'Offsets that were gone from a log before they were worked on: retention, deleted records, an unclean election, a deleted topic of doubts.',
+      'Offsets that disappeared from a log before they were processed: retention, deleted records, an unclean election, a deleted topic of doubts.',
     action:
-      'log.cut and doubts.lost in the log name the partition, and what of it was certainly not sent. Not 0: give the topic a longer retention than the workers may be away, and find out who deletes records.',
+      'Not 0: log.cut and doubts.lost in the log name the partition and the offsets that were certainly not sent. Keep records longer than workers may be stopped, and find out who deletes them.',
   },
   records_shortened_total: {
     type: 'counter',
     labels: {},
-    meaning:
-      "Records written without a part of them, because the whole was larger than the topic's max.message.bytes; each attempt to write one counts.",
+    meaning: "Records shortened to fit the topic's max.message.bytes; each attempt to write one counts.",
     action:
       'record.shortened in the log (level debug) names the topic: raise its max.message.bytes above that of the command topics, and restart.',
   },
   hooks_without_correlation_total: {
     type: 'counter',
     labels: {},
-    meaning: 'Hook addresses that left out correlation, tenant and campaign to stay within callbacks.urlMaxLength.',
+    meaning: 'Hook addresses without correlationId, tenant and campaign, to stay within callbacks.urlMaxLength.',
     action: 'Raise callbacks.urlMaxLength if the gateway takes longer addresses, or use a shorter callbacks.publicUrl.',
   },
   pauses: {
     type: 'gauge',
     asked: true,
     labels: { kind: label.pauseKinds },
-    meaning:
-      'Accounts, topics and tenants that operators have paused, and accounts in their quiet hours; every worker tells the same.',
+    meaning: 'Paused accounts, topics and tenants, and accounts in their quiet hours; the same on every worker.',
     action:
-      'Not 0 for long: `busgate status` says who paused what, when and why, and `busgate resume` lets it go on. Quiet hours end by themselves.',
+      'Not 0 for long: `busgate status` says who paused what, when and why; `busgate resume` resumes it. Quiet hours end by themselves.',
   },
   withdrawals: {
     type: 'gauge',
     asked: true,
     labels: { kind: label.withdrawalKinds },
-    meaning:
-      'Campaigns, messages, correlationIds and tenants that operators have withdrawn; every worker tells the same.',
+    meaning: 'Withdrawn campaigns, messages, correlationIds and tenants; the same on every worker.',
     action:
       '`busgate status --results` says who withdrew what and why, how much of it was sent before, and how much was not.',
   },
@@ -377,20 +371,20 @@ export const metricDefinitions = {
     type: 'gauge',
     asked: true,
     labels: { role: roles },
-    meaning: 'Whether a role of this process does its work now: 1, or 0.',
+    meaning: '1 if the role works in this process, else 0.',
     action: '0 for long: /readyz of the process gives the reasons.',
   },
   heap_limit_bytes: {
     type: 'gauge',
     labels: {},
-    meaning: 'What the heap of this process may grow to; beyond it the process ends.',
+    meaning: 'Heap limit of this process; at the limit it dies.',
     action:
       'nodejs_heap_size_used_bytes near it for long: raise --max-old-space-size and the memory, or look for a leak.',
   },
   build_info: {
     type: 'gauge',
     labels: { version: 'version', role: roles },
-    meaning: 'The version that runs, a series for each role of the process; always 1.',
+    meaning: 'Always 1; the labels name the version and each role of the process.',
     action: 'Several versions for long: a roll-out is stuck. A role without any: nobody does its work.',
   },
 } as const satisfies Record<string, Definition>

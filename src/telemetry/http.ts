@@ -40,7 +40,7 @@ export async function startTelemetryServer(options: TelemetryServerOptions): Pro
       if (!response.headersSent) sendJson(response, 500, { error: 'the metrics could not be collected' })
     })
   })
-  const mend = 'set telemetry.host and telemetry.port to an address that is free'
+  const mend = 'set telemetry.host and telemetry.port to a free address'
   const port = await listen(server, { host: options.host, port: options.port, what: 'metrics', mend })
   server.on('error', () => {}) // a connection that could not be accepted, for want of file descriptors, ends nothing else
   return {

@@ -18,20 +18,20 @@ export interface LogLine<K extends keyof Events> {
  * second, or at an outsider's will, stays below info. docs/logs.md is made from this.
  */
 export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
-  'role.started': { level: 'info', msg: ({ role }) => `the role ${role} works from now on` },
+  'role.started': { level: 'info', msg: ({ role }) => `role ${role} started` },
   'worker.started': { level: 'info', msg: ({ version }) => `busgate ${version} has started` },
-  'worker.stopping': { level: 'info', msg: ({ signal }) => `${signal}: finishing what is in flight` },
-  'worker.stopped': { level: 'info', msg: 'stopped, with nothing left in flight' },
+  'worker.stopping': { level: 'info', msg: ({ signal }) => `${signal}: finishing requests in flight` },
+  'worker.stopped': { level: 'info', msg: 'stopped; nothing is in flight' },
   'worker.failed': {
     level: 'fatal',
-    msg: ({ error }) => `cannot go on: ${textOf(error)}`,
+    msg: ({ error }) => `cannot continue: ${textOf(error)}`,
     action:
-      'Nothing, if a supervisor starts it again and it stays up; else mend what the error names (`busgate doctor`).',
+      'Nothing, if a supervisor restarts it and it stays up; else repair what the error names (`busgate doctor`).',
   },
   'worker.crashed': {
     level: 'fatal',
-    msg: ({ error }) => `an error that nobody caught: ${textOf(error)}`,
-    action: "Keep the line and tell busgate's maintainers: it is a fault of the program.",
+    msg: ({ error }) => `uncaught error: ${textOf(error)}`,
+    action: "Keep the line and report it to busgate's maintainers: it is a bug.",
   },
   'commands.consumed': null,
   'results.published': {
@@ -45,7 +45,7 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
   },
   'gateway.retry': {
     level: 'debug',
-    msg: ({ reason, count }) => `${counts(count, 'operation')} to be sent again: ${reason}`,
+    msg: ({ reason, count }) => `${counts(count, 'operation')} to be retried: ${reason}`,
   },
   'rate.waited': {
     level: 'debug',
@@ -54,32 +54,32 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
   'account.paused': {
     level: 'warn',
     msg: ({ account, reason, retryInMs, error }) =>
-      `account ${account} pauses (${reason}) and tries again in ${rounded('seconds', retryInMs / 1000)} s: ${safeText(error)}${reason === 'denied' ? keyHint(account) : ''}`,
+      `account ${account} pauses (${reason}) and retries in ${rounded('seconds', retryInMs / 1000)} s: ${safeText(error)}${reason === 'denied' ? keyHint(account) : ''}`,
     action:
-      'denied: mend the key ([BusgateKeyRefused](runbooks/BusgateKeyRefused.md)); throttled: nothing, unless it lasts ([BusgateThrottled](runbooks/BusgateThrottled.md)); any other reason: [BusgateBreakerOpen](runbooks/BusgateBreakerOpen.md).',
+      'denied: replace the key ([BusgateKeyRefused](runbooks/BusgateKeyRefused.md)); throttled: nothing, unless it lasts ([BusgateThrottled](runbooks/BusgateThrottled.md)); any other reason: [BusgateBreakerOpen](runbooks/BusgateBreakerOpen.md).',
   },
-  'account.resumed': { level: 'info', msg: ({ account }) => `account ${account} sends again` },
+  'account.resumed': { level: 'info', msg: ({ account }) => `account ${account} resumes sending` },
   'session.opened': {
     level: 'info',
     msg: ({ inDoubt, ...place }) =>
-      `works on ${at(place)}${inDoubt > 0 ? `, with ${counts(inDoubt, 'command')} that another owner may have sent` : ''}`,
+      `owns ${at(place)}${inDoubt > 0 ? `, with ${counts(inDoubt, 'command')} that another owner may have sent` : ''}`,
   },
   'session.lost': {
     level: 'warn',
     msg: ({ topic, partition, stage, error }) =>
       `the session of ${topic}/${partition} ended in ${stage}: ${textOf(error)}`,
     action:
-      'Nothing after a rebalance or a restart; if it goes on: [BusgateSessionsFenced](runbooks/BusgateSessionsFenced.md).',
+      'Nothing after a rebalance or a restart; if it continues: [BusgateSessionsFenced](runbooks/BusgateSessionsFenced.md).',
   },
   'session.closed': {
     level: 'info',
-    msg: ({ topic, partition }) => `does not work on ${topic}/${partition} any more`,
+    msg: ({ topic, partition }) => `no longer owns ${topic}/${partition}`,
   },
   'session.openFailed': {
     level: 'warn',
-    msg: ({ topic, partition, error }) => `cannot open ${topic}/${partition}, tries again: ${textOf(error)}`,
+    msg: ({ topic, partition, error }) => `cannot open ${topic}/${partition}, retrying: ${textOf(error)}`,
     action:
-      'Mend what the error names: rights, a coordinator that is away, too few in-sync replicas (`busgate doctor`).',
+      'Repair what the error names: rights, an unavailable coordinator, too few in-sync replicas (`busgate doctor`).',
   },
   'cycle.committed': null,
   'commit.confirmed': null,
@@ -89,7 +89,7 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
       `the log of ${topic}/${partition} lost its ${isEnd ? 'end' : 'beginning'}: ` +
       `${counts(unsent, 'offset')} not sent${unsent > 0 ? ` (${unsentOffsets})` : ''}, ${perhapsSent} perhaps sent`,
     action:
-      'Find out why (retention, deleted records, an unclean election). Have the producer send anew only the commands at `unsentOffsets`; those that were perhaps sent could reach people twice.',
+      'Find out why (retention, deleted records, an unclean election). Let the producer resend only the commands at `unsentOffsets`: those that were perhaps sent could reach people twice.',
   },
   'transaction.open': {
     level: 'warn',
@@ -100,67 +100,69 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
         error: error && safeText(error),
       }),
     action:
-      'End the transaction in the program that owns it. If it is gone, abort it with the command in the line; brokers end what a client left open by its `transaction.timeout.ms`, but for hanging transactions.',
+      'End the transaction in the program that owns it. If that program is gone, abort the transaction with the command in the line. Brokers abort it after its `transaction.timeout.ms`, except hanging transactions.',
   },
   'transaction.ended': {
     level: 'info',
-    msg: ({ topic, partition }) => `no open transaction holds up ${topic}/${partition} any more`,
+    msg: ({ topic, partition }) => `no open transaction blocks ${topic}/${partition} any more`,
   },
   'topics.compacted': {
     level: 'error',
     msg: ({ topics }) => `${topics.join(', ')} must not be compacted: set cleanup.policy=delete`,
-    action: 'Set `cleanup.policy=delete` at once: what is compacted away is lost, and no worker starts meanwhile.',
+    action: 'Set `cleanup.policy=delete` at once: compacted records are lost, and no worker starts until then.',
   },
   'doubt.opened': {
     level: 'warn',
-    msg: ({ cause, count }) => `${counts(count, 'command')} in doubt (${cause}): perhaps sent, and resolved by itself`,
+    msg: ({ cause, count }) =>
+      `${counts(count, 'command')} in doubt (${cause}): perhaps sent; busgate resolves this by itself`,
     action: 'Nothing for a few; many: [BusgateDoubtsGrowing](runbooks/BusgateDoubtsGrowing.md).',
   },
   'doubt.resolved': { level: 'debug', msg: ({ outcome }) => `a doubt ended ${outcome}` },
   'doubts.lost': {
     level: 'error',
     msg: ({ topic, partition, count }) =>
-      `${counts(count, 'command')} in doubt went with ${topic}/${partition} when the topic was deleted: no final result follows`,
+      `${counts(count, 'command')} in doubt were lost when ${topic}/${partition} was deleted: no final result follows`,
     action:
-      'Create the topic again. Look among the results for ids that are IN_DOUBT without a final result, and ask the gateway for them before anything is sent again.',
+      'Create the topic again. Find ids in the results that are IN_DOUBT without a final result, and ask the gateway about them before anyone resends them.',
   },
-  'status.polled': { level: 'debug', msg: ({ result }) => `a status was asked for: ${result}` },
+  'status.polled': { level: 'debug', msg: ({ result }) => `polled a status: ${result}` },
   'session.unchecked': {
     level: 'warn',
     msg: ({ topic, partition, until }) =>
-      `${topic}/${partition}: what is below offset ${until} waits until the results tell what was answered before`,
+      `${topic}/${partition}: records below offset ${until} wait until the results say which were answered before`,
     action:
-      'Nothing after a reset of offsets that was meant; else find out who took the committed offset, or its metadata, away.',
+      'Nothing after an intended reset of offsets; else find out who removed the committed offset or its metadata.',
   },
   'answered.unavailable': {
     level: 'error',
-    msg: ({ error }) => `the results cannot be read for what was answered before: ${textOf(error)}`,
-    action: 'Give the process READ of the results and the dead letters, or bring back the schema that the error names.',
+    msg: ({ error }) => `cannot read the results to find answered commands: ${textOf(error)}`,
+    action: 'Grant the process READ of the results and the dead letters, or restore the schema that the error names.',
   },
   'answered.read': {
     level: 'info',
     msg: ({ sessions, known, took }) =>
-      `the results were read for ${counts(sessions, 'partition')} in ${rounded('took', took)} s: ${counts(known, 'answer')} found`,
+      `read the results for ${counts(sessions, 'partition')} in ${rounded('took', took)} s: found ${counts(known, 'answer')}`,
   },
   'answered.found': {
     level: 'debug',
-    msg: ({ topic, count }) => `${counts(count, 'record')} of ${topic} passed over: answered before`,
+    msg: ({ topic, count }) => `skipped ${counts(count, 'record')} of ${topic}: answered before`,
   },
   'evidence.unavailable': {
     level: 'warn',
     msg: ({ topic, partition, error }) =>
-      `callbacks do not help to resolve doubts: cannot read ${partition === null ? topic : `${topic}/${partition}`}: ${textOf(error)}`,
-    action: 'Give the process READ of the statuses, or mend what the error names. Doubts are asked for meanwhile.',
+      `cannot use callbacks to resolve doubts: cannot read ${partition === null ? topic : `${topic}/${partition}`}: ${textOf(error)}`,
+    action:
+      'Grant the process READ of the statuses, or repair what the error names. Until then doubts are only polled.',
   },
   'statuses.unreadable': {
     level: 'warn',
     msg: ({ topic, partition, error }) => `cannot read the statuses of ${topic}/${partition}: ${textOf(error)}`,
-    action: 'Mend what the error names; the reconciler goes on by itself.',
+    action: 'Repair what the error names; the reconciler then continues by itself.',
   },
   'result.unreadable': {
     level: 'warn',
-    msg: ({ error, ...place }) => `${at(place)} ${error ? `cannot be read: ${safeText(error)}` : 'is no result'}`,
-    action: 'Find out who else writes to the topic of results. The record is passed over.',
+    msg: ({ error, ...place }) => `${at(place)} ${error ? `cannot be read: ${safeText(error)}` : 'is not a result'}`,
+    action: 'Find out who else writes to the topic of results. The record is skipped.',
   },
   'deadLetter.published': {
     level: ({ stage }) => (stage === 'callback' ? 'debug' : 'warn'), // of callbacks, an outsider decides
@@ -170,43 +172,42 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
         : count === 1
           ? `${at(first)} became a dead letter: ${code}`
           : `${count} records became dead letters, the first ${at(first)}: ${code}`,
-    action: '`busgate dlq list` shows them; what to do: [BusgateDeadLetters](runbooks/BusgateDeadLetters.md).',
+    action: '`busgate dlq list` shows them; see [BusgateDeadLetters](runbooks/BusgateDeadLetters.md).',
   },
   'record.shortened': {
     level: 'debug', // of callbacks, an outsider decides
-    msg: ({ topic }) => `a record was shortened to what ${topic} takes`,
-    action: 'Nothing, unless readers miss something: then raise `max.message.bytes` of the topic.',
+    msg: ({ topic }) => `shortened a record to the limit of ${topic}`,
+    action: 'Nothing, unless readers miss something; then raise `max.message.bytes` of the topic.',
   },
   'registry.unavailable': {
     level: 'warn',
     msg: ({ schemaId, count, error }) =>
       `the schema registry does not answer${count === 0 ? '' : count === 1 ? ` for schema ${schemaId}` : ` for ${count} schemas, one of them ${schemaId}`}: ${textOf(error)}`,
-    action: 'Bring the registry back; records with these schemas go on by themselves.',
+    action: 'Restore the registry; records with these schemas then continue by themselves.',
   },
   'registry.available': { level: 'info', msg: 'the schema registry answers again' },
   'bus.unavailable': {
     level: 'warn',
     msg: ({ error }) => `the brokers cannot be reached (busgate doctor says more): ${textOf(error)}`,
-    action: 'Mend what the error names (`busgate doctor`); the start goes on by itself.',
+    action: 'Repair what the error names (`busgate doctor`); the start then continues by itself.',
   },
   'bus.log': {
     level: ({ level }) => level,
     msg: ({ message }) => safeText(message),
-    action:
-      'warn passes by itself, unless it is repeated for minutes; error: look at the brokers and `busgate doctor`.',
+    action: 'warn: nothing, unless it repeats for minutes; error: check the brokers, and run `busgate doctor`.',
   },
   'hook.shortened': null,
   'callback.accepted': {
     level: 'debug',
     msg: ({ type, state, verified, contradicts }) =>
-      `a callback of ${type}: ${state}${contradicts ? ', though its status says otherwise' : ''}${verified ? '' : ', unverified'}`,
+      `a callback of ${type}: ${state}${contradicts ? ', which contradicts its status text' : ''}${verified ? '' : ', unverified'}`,
   },
-  'callback.refused': { level: 'debug', msg: ({ reason }) => `a callback was refused: ${reason}` },
+  'callback.refused': { level: 'debug', msg: ({ reason }) => `refused a callback: ${reason}` },
   'callbacks.refused': {
     level: ({ isOurs }) => (isOurs ? 'warn' : 'info'),
     msg: ({ counts: byReason, error }) => {
       const reasons = Object.entries(byReason).map(([reason, count]) => `${count} ${reason}`)
-      return `callbacks were refused: ${reasons.join(', ')}${error ? ` (${nameOf(error)})` : ''}`
+      return `refused callbacks: ${reasons.join(', ')}${error ? ` (${nameOf(error)})` : ''}`
     },
     action:
       'warn: [BusgateCallbacksRefused](runbooks/BusgateCallbacksRefused.md); info: nothing, unless many ([BusgateHooksRefused](runbooks/BusgateHooksRefused.md)).',
@@ -214,11 +215,11 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
   'delivery.latency': null,
   'callback.missing': {
     level: 'debug',
-    msg: ({ type, count }) => `${counts(count, 'verdict')} of ${type} did not come in time`,
+    msg: ({ type, count }) => `${counts(count, 'verdict')} of ${type} missing after the expected time`,
   },
   'verdict.found': {
     level: 'debug',
-    msg: ({ type, state }) => `a verdict of ${type} was found by asking: ${state}`,
+    msg: ({ type, state }) => `found a verdict of ${type} by polling: ${state}`,
   },
   'verdicts.forgotten': {
     level: 'warn',
@@ -229,30 +230,29 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
     level: 'warn',
     msg: ({ kind, name, by, until, reason }) =>
       safeText(`${kind} ${name} is paused by ${by}${untilText(until)}${reason === null ? '' : `: ${reason}`}`),
-    action: 'Nothing, if it is meant; `busgate status` shows all pauses, `busgate resume` ends one.',
+    action: 'Nothing, if it is intended; `busgate status` shows all pauses, `busgate resume` ends one.',
   },
   'withdrawal.begun': {
     level: ({ kind }) => (kind === 'message' ? 'debug' : 'warn'), // programs may withdraw thousands
     msg: ({ kind, name, by, until, reason }) =>
       safeText(`${kind} ${name} is withdrawn by ${by}${untilText(until)}${reason === null ? '' : `: ${reason}`}`),
-    action: 'Nothing, if it is meant; `busgate status` shows all withdrawals, `busgate withdraw --end` ends one.',
+    action: 'Nothing, if it is intended; `busgate status` shows all withdrawals, `busgate withdraw --end` ends one.',
   },
   'withdrawal.ended': {
     level: 'debug',
-    msg: ({ kind, name, by }) => safeText(`the withdrawal of ${kind} ${name} is over, by ${by}`),
+    msg: ({ kind, name, by }) => safeText(`the withdrawal of ${kind} ${name} is ended by ${by}`),
   },
-  'pause.ended': { level: 'info', msg: ({ kind, name, by }) => safeText(`${kind} ${name} goes on, by ${by}`) },
+  'pause.ended': { level: 'info', msg: ({ kind, name, by }) => safeText(`${kind} ${name} is resumed by ${by}`) },
   'control.unreadable': {
     level: 'warn',
     msg: ({ error, ...place }) => `${at(place)} is neither a pause nor a withdrawal: ${textOf(error)}`,
-    action:
-      'Find out who else writes to the control topic, or whether a newer busgate does. The record is passed over.',
+    action: 'Find out who else writes to the control topic, perhaps a newer busgate. The record is skipped.',
   },
   'control.unavailable': {
     level: 'warn',
     msg: ({ topic, error }) =>
-      `cannot read ${topic}; pauses and withdrawals stay, new ones are not seen: ${textOf(error)}`,
-    action: 'Give the process READ of the control topic, or mend what the error names.',
+      `cannot read ${topic}; existing pauses and withdrawals stay, new ones are not seen: ${textOf(error)}`,
+    action: 'Grant the process READ of the control topic, or repair what the error names.',
   },
   'balance.read': {
     level: 'debug',
@@ -266,7 +266,7 @@ export function openTransactionText(event: Events['transaction.open']): string {
   const id = producerId === null ? 'a producer' : `the producer with the id ${producerId}`
   const name = transactionalId === null ? id : `${transactionalId} (producer id ${producerId})`
   return (
-    `${topic}/${partition} is not read beyond offset ${offset}: ${name} holds a transaction open` +
+    `${topic}/${partition} cannot be read beyond offset ${offset}: ${name} has an open transaction` +
     `${error === null ? '' : ` (${error})`}. End it there; if that program is gone: kafka-transactions.sh ` +
     `--bootstrap-server BROKER abort --topic ${topic} --partition ${partition} --start-offset ${offset}`
   )

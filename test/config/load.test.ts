@@ -222,10 +222,10 @@ delivery: { types: { call/otp: AT_LEAST_ONCE, viber+sms: AT_MOST_ONCE }, notFoun
     ['21:00-09:00', /expected \[DAYS\] HH:MM-HH:MM ZONE/],
     ['9:00-21:00 Europe/Kyiv', /expected \[DAYS\]/],
     ['21:00-25:00 Europe/Kyiv', /expected \[DAYS\]/],
-    ['21:00-09:00 Europe/Kiew', /names no time zone: write one of the IANA list/],
-    ['21:00-09:00 +02:00', /names no time zone/],
-    ['Sut 21:00-09:00 Europe/Kyiv', /has a day that is none of Mon, Tue/],
-    ['09:00-09:00 Europe/Kyiv', /begins when it ends/],
+    ['21:00-09:00 Europe/Kiew', /needs a time zone of the IANA list/],
+    ['21:00-09:00 +02:00', /needs a time zone/],
+    ['Sut 21:00-09:00 Europe/Kyiv', /has an unknown day: use Mon, Tue/],
+    ['09:00-09:00 Europe/Kyiv', /begins and ends at the same time/],
     ['00:00-24:00 Europe/Kyiv', /leaves no time to send: name the days/],
   ])('refuse quiet hours such as %s, and say what is wrong', (quietHours, expected) => {
     const [problem, ...others] = problemsOf({ env: { BUSGATE_GATEWAY_QUIET_HOURS: quietHours } })
@@ -298,7 +298,7 @@ describe('wrong settings', () => {
     ],
   ])('are refused under the unknown variable %s, and the nearest is named', (variable, nearest) => {
     expect(problemsOf({ env: { [variable]: 'x' } })).toEqual([
-      `${variable} | ${variable} | is no setting; the nearest is ${nearest}`,
+      `${variable} | ${variable} | is not a setting; the nearest is ${nearest}`,
     ])
   })
 
@@ -307,12 +307,12 @@ describe('wrong settings', () => {
       'gatway:\n  url: https://g\ndelivery:\n  types:\n    smss: AT_MOST_ONCE\ntelemetry: loud\nkafk: {}\n',
     )
     expect(problemsOf({ file })).toEqual([
-      `gatway.url | ${file}:2 | is no setting; the nearest is gateway.url`,
+      `gatway.url | ${file}:2 | is not a setting; the nearest is gateway.url`,
       expect.stringMatching(
-        /^delivery.types.smss \| .*:5 \| is no setting; the nearest is delivery.types.TYPE \(TYPE is one of sms, /,
+        /^delivery.types.smss \| .*:5 \| is not a setting; the nearest is delivery.types.TYPE \(TYPE is one of sms, /,
       ),
       `telemetry | ${file}:6 | expected a map of settings`,
-      `kafk | ${file}:7 | is no setting; the nearest is kafka`,
+      `kafk | ${file}:7 | is not a setting; the nearest is kafka`,
     ])
   })
 
@@ -457,10 +457,10 @@ describe('wrong settings', () => {
       'expected a topic name: letters, digits, dot, dash, underscore, 249 of them at most',
     ],
     ['BUSGATE_TOPICS_OVERDUE', ' ', 'expected text'],
-    ['BUSGATE_TOPICS_COMMANDS', 'a,a', 'holds the same value twice'],
+    ['BUSGATE_TOPICS_COMMANDS', 'a,a', 'has the same value twice'],
     ['BUSGATE_GATEWAY_URL', 'ftp://gateway', 'expected an http or https address'],
-    ['BUSGATE_GATEWAY_URL', 'https://me:pw@gateway', 'must hold no user name and no password'],
-    ['BUSGATE_GATEWAY_URL', 'https://me@gateway', 'must hold no user name and no password'],
+    ['BUSGATE_GATEWAY_URL', 'https://me:pw@gateway', 'must not contain a user name or password'],
+    ['BUSGATE_GATEWAY_URL', 'https://me@gateway', 'must not contain a user name or password'],
     ...['https://gateway/?key=secret', 'https://gateway?', 'https://gateway/base#part'].flatMap(url =>
       ['BUSGATE_GATEWAY_URL', 'BUSGATE_REGISTRY_URL', 'BUSGATE_CALLBACKS_PUBLIC_URL'].map(
         (name): [string, string, string] => [name, url, 'must have no query (?) and no fragment (#)'],
@@ -475,7 +475,7 @@ describe('wrong settings', () => {
       'k1:too-short',
       'item 1: expected kid:secret, the kid of 1 to 8 letters, digits, - or _, the secret of at least 16 characters',
     ],
-    ['BUSGATE_CALLBACKS_SECRET', 'a:0123456789abcdef,a:0123456789abcdeF', 'holds the same kid twice'],
+    ['BUSGATE_CALLBACKS_SECRET', 'a:0123456789abcdef,a:0123456789abcdeF', 'has the same kid twice'],
   ])('are refused: %s=%s', (variable, value, what) => {
     expect(problemsOf({ env: { [variable]: value } })).toEqual([
       expect.stringMatching(/^[a-zA-Z.]+ \| BUSGATE_[A-Z_]+ \| /),

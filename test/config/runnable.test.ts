@@ -31,10 +31,10 @@ describe('a process', () => {
 
   it('does not start without them, and names all of them and the registry with their variables', () => {
     expect(missingFor(requireRunnable, {})).toEqual([
-      'kafka.brokers (BUSGATE_KAFKA_BROKERS) is not set, and needed by worker, callbacks',
+      'kafka.brokers (BUSGATE_KAFKA_BROKERS) is not set, but required by worker, callbacks',
       'registry.url (BUSGATE_REGISTRY_URL) is required unless kafka.brokers is embedded',
-      'gateway.url (BUSGATE_GATEWAY_URL) is not set, and needed by worker',
-      'gateway.apiKey (BUSGATE_GATEWAY_API_KEY) is not set, and needed by worker',
+      'gateway.url (BUSGATE_GATEWAY_URL) is not set, but required by worker',
+      'gateway.apiKey (BUSGATE_GATEWAY_API_KEY) is not set, but required by worker',
     ])
   })
 
@@ -49,7 +49,7 @@ describe('a process', () => {
   it('that only reconciles needs the gateway as well', () => {
     expect(
       missingFor(requireRunnable, { ...brokers, BUSGATE_ROLES: 'reconciler', BUSGATE_GATEWAY_API_KEY: 'k' }),
-    ).toEqual(['gateway.url (BUSGATE_GATEWAY_URL) is not set, and needed by reconciler'])
+    ).toEqual(['gateway.url (BUSGATE_GATEWAY_URL) is not set, but required by reconciler'])
   })
 
   it('that reconciles an account with a rate needs its part of it, which the workers then leave free', () => {
@@ -60,7 +60,7 @@ describe('a process', () => {
       BUSGATE_GATEWAY_RATE: '50',
     }
     expect(missingFor(requireRunnable, { ...env, BUSGATE_ROLES: 'reconciler' })).toEqual([
-      'reconciler.rate (BUSGATE_RECONCILER_RATE) is needed by the reconciler: an account has a rate, of which it uses this part',
+      'reconciler.rate (BUSGATE_RECONCILER_RATE) is needed by the reconciler, because an account has a rate of which it uses a part',
     ])
     const settings = loadSettings({ env: { ...env, BUSGATE_ROLES: 'reconciler', BUSGATE_RECONCILER_RATE: '5' } })
     expect(() => requireRunnable(settings)).not.toThrow()
@@ -72,7 +72,7 @@ describe('a process', () => {
 
   it('that only receives callbacks needs no gateway, but the secret of the hook addresses', () => {
     expect(missingFor(requireRunnable, { ...brokers, BUSGATE_ROLES: 'callbacks' })).toEqual([
-      'callbacks.secret (BUSGATE_CALLBACKS_SECRET) is not set, and needed by callbacks',
+      'callbacks.secret (BUSGATE_CALLBACKS_SECRET) is not set, but required by callbacks',
     ])
     const secret = { BUSGATE_CALLBACKS_SECRET: 'k1:0123456789abcdef' }
     expect(missingFor(requireRunnable, { ...brokers, ...secret, BUSGATE_ROLES: 'callbacks' })).toEqual([])
@@ -109,8 +109,8 @@ describe('the settings of a process that is to run', () => {
     expect(problemsOf({ ...gateway, BUSGATE_KAFKA_BROKERS: 'b:9092' })).toEqual([registry])
     expect(problemsOf({ BUSGATE_KAFKA_BROKERS: 'b:9092' })).toEqual([
       registry,
-      'gateway.url is not set, and needed by worker',
-      'gateway.apiKey is not set, and needed by worker',
+      'gateway.url is not set, but required by worker',
+      'gateway.apiKey is not set, but required by worker',
     ])
     expect(problemsOf({ ...gateway, BUSGATE_KAFKA_BROKERS: 'b' })).toEqual([
       'kafka.brokers item 1: expected addresses of the form host:port, or the word embedded',

@@ -79,9 +79,7 @@ describe('a secret', () => {
       vi.advanceTimersByTime(1000)
       expect(key.reveal()).toBe('first-key')
     }
-    expect(warning.mock.calls).toEqual([
-      ['gateway.apiKeyFile cannot be used as it is now; the last good value stays in use'],
-    ])
+    expect(warning.mock.calls).toEqual([['gateway.apiKeyFile has no valid value now; the last valid one stays in use']])
     writeFileSync(file, 'third-key')
     vi.advanceTimersByTime(1000)
     expect(key.reveal()).toBe('third-key')

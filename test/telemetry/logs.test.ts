@@ -37,7 +37,7 @@ describe('the log', () => {
         inDoubt: 2,
         stale: false,
         took: 0.4,
-        msg: 'works on busgate.commands/3@12, with 2 commands that another owner may have sent',
+        msg: 'owns busgate.commands/3@12, with 2 commands that another owner may have sent',
       },
     ])
   })
