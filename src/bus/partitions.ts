@@ -47,8 +47,8 @@ export async function partitionsOf(
   const missing = topics.filter(topic => !partitions.has(topic))
   if (missing.length > 0) {
     throw new Error(
-      `missing on the bus: ${missing.join(', ')}; busgate topics create makes them, unless the topics.* settings should ` +
-        'name others, or this client wants the right Describe to see them',
+      `missing on the bus: ${missing.join(', ')}; create them with busgate topics create, correct the topics.* settings, ` +
+        'or grant this client Describe on them',
     )
   }
   return partitions

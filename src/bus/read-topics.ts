@@ -10,7 +10,8 @@ export async function readTopics(
 ): Promise<Reader> {
   const counts = await bus.partitions(topics)
   const missing = topics.filter(topic => !counts.has(topic))
-  if (missing.length > 0) throw new Error(`there is no topic ${missing.join(', ')}: busgate topics create makes it`)
+  if (missing.length > 0)
+    throw new Error(`there is no topic ${missing.join(', ')}: create it with busgate topics create`)
   const places = [...counts].flatMap(([topic, count]) => allPartitions(topic, count))
   const begun = await Promise.allSettled(places.map(tp => bus.follow(tp, from, records => onRecords(tp, records))))
   const followers = begun.flatMap(one => (one.status === 'fulfilled' ? [one.value] : []))

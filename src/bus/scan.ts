@@ -43,6 +43,6 @@ export async function scanTopic(
   ending?: AbortSignal,
 ): Promise<void> {
   const partitions = (await bus.partitions([topic])).get(topic)
-  if (partitions === undefined) throw new Error(`there is no topic ${topic}: busgate topics create makes it`)
+  if (partitions === undefined) throw new Error(`there is no topic ${topic}: create it with busgate topics create`)
   await Promise.all(allPartitions(topic, partitions).map(tp => scanPartition(bus, tp, 'earliest', onRecords, ending)))
 }

@@ -135,7 +135,7 @@ class WriteWatch {
     try {
       for (const topic of this.#topics) {
         const look = await this.#bus.lookAt(topic)
-        if (look === null) throw new Error(`${topic} does not exist: busgate topics create makes it`)
+        if (look === null) throw new Error(`${topic} does not exist: create it with busgate topics create`)
         if (look.leaderless.length > 0) throw new Error(`${topic} has partitions without a leader: start their brokers`)
       }
       if (this.#clock.monotonic() - this.#failedAt >= failureMs) this.trouble = null

@@ -3,11 +3,11 @@ import type { CommandList } from './framework/command.ts'
 
 export const commands: CommandList = {
   run: {
-    summary: 'Sends commands from the bus to the gateway, and its callbacks to the bus, until it is stopped.',
+    summary: 'Runs the worker: commands from the bus to the gateway, its callbacks to the bus.',
     load: async () => (await import('./commands/run.ts')).run,
   },
   demo: {
-    summary: 'Shows all of it at work on this machine: nothing is needed, nobody is sent anything.',
+    summary: 'Runs everything on this machine. Needs nothing else, and sends nothing to anyone.',
     load: async () => (await import('./commands/demo.ts')).demo,
   },
   sandbox: {
@@ -15,7 +15,7 @@ export const commands: CommandList = {
     load: async () => (await import('./commands/sandbox.ts')).sandbox,
   },
   send: {
-    summary: 'Puts commands on the bus: one from flags, or JSON lines from standard input.',
+    summary: 'Writes commands to the bus: one from flags, or JSON lines from standard input.',
     load: async () => (await import('./commands/send.ts')).send,
   },
   'tail results': {
@@ -39,19 +39,19 @@ export const commands: CommandList = {
     load: async () => (await import('./commands/pause.ts')).pause,
   },
   resume: {
-    summary: 'Lets it go on.',
+    summary: 'Resumes sending.',
     load: async () => (await import('./commands/pause.ts')).resume,
   },
   withdraw: {
-    summary: 'Takes back messages that were not sent yet: of a campaign, a tenant, a correlationId, or one.',
+    summary: 'Takes back unsent messages of a campaign, a tenant or a correlationId, or one message.',
     load: async () => (await import('./commands/withdraw.ts')).withdraw,
   },
   status: {
-    summary: 'Shows what is paused and withdrawn, and how much waits.',
+    summary: 'Shows what is paused and withdrawn, and the size of the queue.',
     load: async () => (await import('./commands/status.ts')).status,
   },
   ui: {
-    summary: 'Shows what goes on, and what became of a message, on a page of this machine.',
+    summary: 'Serves a page that shows what happens now, and what became of a message.',
     load: async () => (await import('./commands/ui.ts')).ui,
   },
   'dlq list': {
@@ -59,15 +59,15 @@ export const commands: CommandList = {
     load: async () => (await import('./commands/dlq.ts')).dlqList,
   },
   'dlq show': {
-    summary: 'Shows one of them, decoded where that is possible.',
+    summary: 'Shows one dead letter, decoded if possible.',
     load: async () => (await import('./commands/dlq.ts')).dlqShow,
   },
   'dlq replay': {
-    summary: 'Sends them back where they came from.',
+    summary: 'Writes dead letters back to their topics.',
     load: async () => (await import('./commands/dlq.ts')).dlqReplay,
   },
   'topics create': {
-    summary: 'Creates the topics that do not exist yet.',
+    summary: 'Creates missing topics.',
     load: async () => (await import('./commands/topics.ts')).topicsCreate,
   },
   'schemas register': {
@@ -75,11 +75,11 @@ export const commands: CommandList = {
     load: async () => (await import('./commands/schemas.ts')).schemasRegister,
   },
   'schemas check': {
-    summary: 'Says where the registry differs from the local schemas.',
+    summary: 'Shows where the registry differs from the local schemas.',
     load: async () => (await import('./commands/schemas.ts')).schemasCheck,
   },
   gateway: {
-    summary: 'Asks the gateway itself, past the bus: balance, sender, status, sms, any of its 20 operations.',
+    summary: 'Calls the gateway directly, without the bus: balance, sender, status, sms, any of its 20 operations.',
     load: async () => (await import('./commands/gateway.ts')).gateway,
   },
   ...Object.fromEntries(
@@ -93,7 +93,7 @@ export const commands: CommandList = {
     load: async () => (await import('./commands/gateway.ts')).gatewayWhatsapp,
   },
   'hooks url': {
-    summary: "Prints an account's callback address, to be entered at the gateway.",
+    summary: "Prints an account's callback address, which you enter at the gateway.",
     load: async () => (await import('./commands/hooks.ts')).hooksUrl,
   },
   'hooks secret': {
@@ -101,19 +101,19 @@ export const commands: CommandList = {
     load: async () => (await import('./commands/hooks.ts')).hooksSecret,
   },
   doctor: {
-    summary: 'Looks at everything that run needs, and says what is wrong and what mends it.',
+    summary: 'Checks everything that run needs, and says how to repair what is wrong.',
     load: async () => (await import('./commands/doctor.ts')).doctor,
   },
   'config check': {
-    summary: 'Says whether run could start with these settings.',
+    summary: 'Checks whether run could start with these settings.',
     load: async () => (await import('./commands/config.ts')).configCheck,
   },
   'config print': {
-    summary: 'Prints the settings in effect, secrets as ***.',
+    summary: 'Prints the effective settings, secrets as ***.',
     load: async () => (await import('./commands/config.ts')).configPrint,
   },
   'config explain': {
-    summary: 'Says what a setting is for, what its value may be, and the variable that sets it.',
+    summary: 'Describes a setting, its values and its variable.',
     load: async () => (await import('./commands/config.ts')).configExplain,
   },
 }

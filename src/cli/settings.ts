@@ -11,7 +11,7 @@ import { Telemetry } from '../telemetry/events.ts'
 import { type Flag, textFlag, UsageError } from './framework/command.ts'
 import { nearest } from './framework/parse.ts'
 
-export const configFlag: Flag<string> = textFlag('FILE', 'Reads settings from a YAML file; variables are stronger.')
+export const configFlag: Flag<string> = textFlag('FILE', 'YAML file with settings; variables override it.')
 
 export function sourcesOf(file: string | undefined): SettingsSources {
   return { env: process.env, ...(file !== undefined && { file }) }
@@ -29,7 +29,7 @@ export function settingsWithBrokers(file: string | undefined): Settings {
   const settings = settingsFrom(file)
   const { brokers } = settings.kafka
   if (Array.isArray(brokers)) return settings
-  const embedded = 'is embedded, and that bus lives inside one process, so no other one can reach it: name brokers'
+  const embedded = 'is embedded: that bus exists only inside its own process. Name brokers'
   throw new SettingsError([
     {
       path: 'kafka.brokers',

@@ -132,9 +132,9 @@ export function read<T>(
 
 function checkGroup({ from, untilEnd }: ReadOptions, { kafka }: Settings): void {
   if (typeof from !== 'object' || !('group' in from)) return
-  if (untilEnd) throw new Error('untilEnd and a group: other members read a part of what is there, so it has no end')
+  if (untilEnd) throw new Error('untilEnd cannot be used with a group: other members read some of the partitions')
   if (from.group !== kafka.groupId) return
-  throw new Error(`${from.group} is the group of the workers (kafka.groupId): a reader needs one of its own`)
+  throw new Error(`${from.group} is the group of the workers (kafka.groupId): use another group for a reader`)
 }
 
 async function* received<T>(

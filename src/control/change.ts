@@ -72,7 +72,7 @@ export function readChange({ key, value, timestamp }: BusRecord): Change {
   const scope = scopeOf(key?.toString() ?? '')
   if (value === null) return { ...scope, begins: false, by: nobody, at: timestamp, until: null, reason: null }
   const { data } = bodies[scope.effect].safeParse(parsed(value))
-  if (!data) throw new Error(`its value is no JSON of {${scope.effect}, by, at, until, reason}`)
+  if (!data) throw new Error(`its value is not JSON of {${scope.effect}, by, at, until, reason}`)
   return { ...scope, ...data, until: data.until ?? null, reason: data.reason ?? null }
 }
 
@@ -84,7 +84,7 @@ function scopeOf(key: string): Scope {
   if (name && isWithdrawal && withdrawn) return { effect: 'withdrawn', kind: withdrawn, name }
   if (name && !isWithdrawal && paused) return { effect: 'paused', kind: paused, name }
   const known = [...pausableKinds, ...withdrawalKinds.map(one => `${withdrawalPrefix}${one}`)]
-  throw new Error(`its key is none of ${known.map(one => `${one}/NAME`).join(', ')}`)
+  throw new Error(`its key is not one of ${known.map(one => `${one}/NAME`).join(', ')}`)
 }
 
 /** The changes that records tell of. What is none is passed over, as the workers do, who log it. */
@@ -161,11 +161,9 @@ export class LastChanges {
  * @throws Error when there is no such topic
  */
 export function requireReadable(topic: string, look: TopicLook | null): asserts look {
-  if (look === null) throw new Error(`there is no topic ${topic}: busgate topics create makes it`)
+  if (look === null) throw new Error(`there is no topic ${topic}: create it with busgate topics create`)
   const { leaderless } = look
   if (leaderless.length === 0) return
   const partitions = `${count(leaderless.length, 'partition')} of ${topic} (${leaderless.join(', ')})`
-  throw new BusUnavailable(
-    `${partitions} without a leader: what is paused or withdrawn is not known until there is one`,
-  )
+  throw new BusUnavailable(`${partitions} without a leader: pauses and withdrawals are unknown until they have one`)
 }

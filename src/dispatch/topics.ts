@@ -17,7 +17,7 @@ export async function checkTopics(bus: Bus, topics: Settings['topics']): Promise
   if (unequal.length > 0) {
     throw new Error(
       `${doubts} has ${partitions.get(doubts)} partitions, but ${unequal.map(topic => `${topic} has ${partitions.get(topic)}`).join(', ')}: ` +
-        'give the doubts and every command topic the same number',
+        'give the topic of doubts and every command topic the same number',
     )
   }
   const compacted = await bus.compacted(lasting)

@@ -137,5 +137,5 @@ export function isProxied(url: string): boolean {
   const proxy = process.env.https_proxy ?? process.env.HTTPS_PROXY
   if (!url.startsWith('https:') || !proxy) return false
   if (/^https?:$/.test(URL.parse(proxy)?.protocol ?? '')) return true
-  throw new Error('HTTPS_PROXY is no address of a proxy: give it as http://host:port')
+  throw new Error('HTTPS_PROXY is not the address of a proxy: write http://host:port')
 }

@@ -68,7 +68,7 @@ export function checkOptions(options: GatewayClientOptions): void {
 /** @throws TypeError when what tells the key tells none. */
 export function revealKey(apiKey: ApiKey): string {
   const key: unknown = typeof apiKey === 'string' ? apiKey : typeof apiKey === 'function' ? apiKey() : apiKey.reveal()
-  if (typeof key !== 'string' || key === '') throw new TypeError('GatewayClient: apiKey told no key')
+  if (typeof key !== 'string' || key === '') throw new TypeError('GatewayClient: apiKey returned no key')
   return key
 }
 

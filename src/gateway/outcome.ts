@@ -113,5 +113,5 @@ export function queuedOf(
 
 function accepted(requestId: string | undefined, body: unknown): { requestId: string } | { error: GatewayError } {
   if (requestId) return { requestId }
-  return { error: new UnreadablePayloadError('queued, but in the answer request_id is missing', body) }
+  return { error: new UnreadablePayloadError('queued, but the answer lacks request_id', body) }
 }

@@ -37,7 +37,7 @@ export function parseQuietly(text: string, complaint: string): unknown {
     return parseJson(text)
   } catch {
     const flaw = flawIn(text)
-    throw new Error(flaw > text.length ? `${complaint}: it ends too soon` : `${complaint}: look at character ${flaw}`)
+    throw new Error(flaw > text.length ? `${complaint}: it ends too early` : `${complaint}: look at character ${flaw}`)
   }
 }
 

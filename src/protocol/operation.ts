@@ -26,7 +26,7 @@ export const operationTypes = [
 
 /** Who asks for WhatsApp is told this (specification: What the service does). */
 export const whatsappAdvice =
-  'whatsapp is no type, only a stage of pipeline: give type pipeline, and whatsapp in its list pipeline'
+  'whatsapp is not a type, only a stage of pipeline: give type pipeline, and whatsapp in its list pipeline'
 
 /** The `type` of an operation, such as `sms`. */
 export type OperationType = (typeof operationTypes)[number]

@@ -159,7 +159,7 @@ type Fields = Record<string, unknown>
 /** @throws Error when there is no such record in SendCommand */
 function kindOf(recordName: string): Kind {
   const type = typesByRecord.get(recordName)
-  if (type === undefined) throw new Error('message is no record of SendCommand')
+  if (type === undefined) throw new Error('message is not a record of SendCommand')
   const message = schemas.command.fields.find(field => field.name === 'message')?.type as AvroRecord[]
   const own = message.find(record => record.name === operations[type].record)?.fields ?? []
   const objects = new Set(own.filter(isRecord).map(field => field.name))

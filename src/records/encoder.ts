@@ -55,7 +55,7 @@ function write(type: Type, value: unknown, buffer: Buffer, start: number): numbe
 function complaints(type: Type, value: unknown): string[] {
   const found: string[] = []
   type.isValid(value, {
-    errorHook: (path, _value, expected) => found.push(`${path.join('.')} is no ${kindOf(expected)}`),
+    errorHook: (path, _value, expected) => found.push(`${path.join('.')} is not a ${kindOf(expected)}`),
   })
   return found
 }

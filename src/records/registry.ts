@@ -83,15 +83,15 @@ class ConfluentRegistry implements SchemaRegistry {
     for (let asked = 1; ; asked++) {
       try {
         const id = await this.#register(subject, schema)
-        if (id === undefined) throw new Error('the answer holds no id')
+        if (id === undefined) throw new Error('the answer has no id')
         return id
       } catch (error) {
         const { status, message } = error as RegisteringError
         if (status !== 409 && status !== 422) throw this.#notRegistered(error as RegisteringError)
         if (asked === 1) continue // Apicurio refuses the second of two who register a new subject at the same time
         throw new SchemaRefused(
-          `${this.#name} refuses the schema of subject ${subject} (${status}): ${message}. It holds the schema of ` +
-            'something else there, or of a newer busgate: set another topic, or use at least that version.',
+          `${this.#name} refuses the schema of subject ${subject} (${status}): ${message}. It has the schema of ` +
+            'something else, or of a newer busgate: use another topic, or at least that version.',
         )
       }
     }
@@ -109,14 +109,14 @@ class ConfluentRegistry implements SchemaRegistry {
       if (!(error instanceof RegistryRefusal)) throw error
       if (!error.saysNotFound) throw this.#unavailable(complaintOf(error.status, error.text, this.#login))
       throw new SchemaNotFound(
-        `${this.#name} has no schema ${id}: is it the one that the record was written with, and ${urlSetting} complete?`,
+        `${this.#name} has no schema ${id}: check that ${urlSetting} is complete and leads to the registry of the producer`,
       )
     }
   }
 
   async #stored(path: string, signal: AbortSignal): Promise<StoredSchema> {
     const answer = await this.#ask<StoredSchema>(path, { signal })
-    if (typeof answer.schema !== 'string') throw this.#unavailable('could not be asked: the answer holds no schema.')
+    if (typeof answer.schema !== 'string') throw this.#unavailable('sent an answer without a schema.')
     return answer
   }
 
@@ -194,13 +194,11 @@ const urlSetting = 'registry.url (BUSGATE_REGISTRY_URL)'
 function complaint(error: Error, timeoutMs: number): string {
   return error.name === 'TimeoutError'
     ? `did not answer within ${timeoutMs} ms. Check ${urlSetting}.`
-    : `could not be asked: ${error.message}. Check ${urlSetting}.`
+    : `did not answer: ${error.message}. Check ${urlSetting}.`
 }
 
 function complaintOf(status: number, text: string, login: RegistryLogin): string {
   if (status === 401 || status === 403) return `refuses the credentials (${status}): check ${loginSettings(login)}.`
   if (status === 404) return `answers 404: check ${urlSetting}, its path included.`
-  return status === 200
-    ? 'could not be asked: the answer holds no schema.'
-    : `could not be asked: ${text}. Check ${urlSetting}.`
+  return status === 200 ? 'sent an answer without a schema.' : `answered with an error: ${text}. Check ${urlSetting}.`
 }

@@ -142,7 +142,7 @@ export class Walk {
         if (isMap) this.#passKey()
         this.#pass(item)
       }
-      if (end !== null && end !== this.position) throw new Error('a block has another length than it says')
+      if (end !== null && end !== this.position) throw new Error('the length of a block is wrong')
     }
   }
 

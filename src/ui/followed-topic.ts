@@ -46,7 +46,7 @@ export class FollowedTopic {
     const begun: Follower[] = []
     try {
       const count = (await this.#bus.partitions([topic])).get(topic)
-      if (count === undefined) throw new Error(`there is no topic ${topic}: busgate topics create makes it`)
+      if (count === undefined) throw new Error(`there is no topic ${topic}: create it with busgate topics create`)
       const tps = allPartitions(topic, count)
       const beginnings = await from(tps)
       for (const [i, tp] of tps.entries()) {

@@ -43,8 +43,8 @@ export interface PageRefusal {
 export function pageRefusalOf({ method, url, headers }: IncomingMessage): PageRefusal | null {
   if (!ownNames.test(headers.host ?? '')) {
     const text =
-      'This page answers only to the names localhost, 127.0.0.1 and [::1], so that no web site can read it under a name of ' +
-      'its own. Open it under one of these; from another machine, through a tunnel (ssh -L).'
+      'This page answers only under localhost, 127.0.0.1 and [::1], so that no other web site can read it. ' +
+      'Open it under one of these names; from another machine, through a tunnel (ssh -L).'
     return { status: 403, text }
   }
   const site = headers['sec-fetch-site']
@@ -52,7 +52,7 @@ export function pageRefusalOf({ method, url, headers }: IncomingMessage): PageRe
   const isOpened =
     headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document' && pathOf(url) === '/'
   if ((site === 'cross-site' || site === 'same-site') && !isOpened) {
-    return { status: 403, text: 'This page answers no other web site.' }
+    return { status: 403, text: 'This page does not answer other web sites.' }
   }
   if (method !== 'GET') return { status: 405, text: 'This page only reads: GET is allowed.', headers: { allow: 'GET' } }
   return null

@@ -109,11 +109,11 @@ export class OpenDoubtList {
   #waitsFor(one: Kept, at: number): string {
     const { gateway, delivery } = this.#settings
     const isBegun = this.#checkpoints.get(one.partition)
-    if (!isBegun && at - timeOf(one) > beginMs) return 'a worker: none has begun on its partition'
-    if (this.#stateOf(one) === INTENT) return 'the answer to another request, which is under way'
+    if (!isBegun && at - timeOf(one) > beginMs) return 'a worker: no worker owns its partition'
+    if (this.#stateOf(one) === INTENT) return 'the answer to another request, which is in flight'
     const settled = timeOf(one) + gateway.timeoutMs + delivery.settleMs
-    if (at < settled) return `its callback; the gateway is asked in ${Math.ceil((settled - at) / 1000)} s`
-    return `the gateway's answer about its status, or a callback; then its policy decides`
+    if (at < settled) return `its callback; the gateway is polled in ${Math.ceil((settled - at) / 1000)} s`
+    return `the answer to a status poll, or a callback; then its policy decides`
   }
 }
 

@@ -52,11 +52,11 @@ export function questionOf(asked: URLSearchParams, show: boolean): SearchQuestio
     throw new WrongQuestion(what)
   }
   if (by === undefined) return refuse(`by: expected one of ${ways.join(', ')}`)
-  if (text === '' || text.length > longest) refuse('text: expected what to look for')
+  if (text === '' || text.length > longest) refuse('text: expected a search text')
   if (by === 'id' && !isId(text)) refuse('text: expected an id, a whole number from 1 to 9223372036854775807')
-  if (by === 'phone' && !show) refuse('phones are hidden: busgate ui --show lets them be looked for')
+  if (by === 'phone' && !show) refuse('phones are hidden: busgate ui --show allows searches by phone')
   if (by === 'phone' && !/^\d{4,15}$/.test(text)) refuse('text: expected the last 4 to 15 digits of a phone')
-  if (!(back > 0 && back <= mostMs)) refuse('back: expected how far to look back, in milliseconds')
+  if (!(back > 0 && back <= mostMs)) refuse('back: expected a duration in milliseconds')
   return { by, text, since: Math.max(0, Date.now() - back), ...(account !== null && { account }) }
 }
 
@@ -82,7 +82,7 @@ export class Searches {
 
   /** @throws Busy; the signal's reason, when it gives up */
   async find(question: SearchQuestion, ending: AbortSignal): Promise<SearchAnswer> {
-    if (this.#turns.pendingCount >= mostWaiting) throw new Busy('too many searches wait: try again in some seconds')
+    if (this.#turns.pendingCount >= mostWaiting) throw new Busy('too many searches are waiting: retry in some seconds')
     return this.#turns(() => {
       ending.throwIfAborted()
       return this.#find(question, ending)

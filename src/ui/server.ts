@@ -62,7 +62,7 @@ export async function startUi({ host = '127.0.0.1', ...options }: UiOptions): Pr
     } else if (pathname === '/api/messages') {
       const question = questionOf(new URLSearchParams(request.url?.slice(pathname.length)), options.show)
       sendJson(response, 200, await searches.find(question, gone(response)))
-    } else refuse(response, { status: 404, text: 'There is nothing here: the page is at /.' })
+    } else refuse(response, { status: 404, text: 'Not found: the page is at /.' })
   }
 
   /** Server-sent events: what was, and then what is, every other second. */

@@ -269,7 +269,7 @@ describe('an open transaction', () => {
     expect(events).toEqual([])
     await pass(90_000)
     const text =
-      'topic/0 is not read beyond offset 2: billing-1 (producer id 8) holds a transaction open. End it there; if that ' +
+      'topic/0 cannot be read beyond offset 2: billing-1 (producer id 8) has an open transaction. End it there; if that ' +
       'program is gone: kafka-transactions.sh --bootstrap-server BROKER abort --topic topic --partition 0 --start-offset 2'
     expect(events).toEqual([
       { topic: 'topic', partition: 0, offset: 2, producerId: 8, transactionalId: 'billing-1', error: null },
@@ -292,7 +292,7 @@ describe('an open transaction', () => {
     await pass(32_000)
     expect(events).toMatchObject([{ producerId: 8, transactionalId: null }])
     expect(fetcher.openTransactions.lasting[0]!.text).toContain(
-      'the producer with the id 8 holds a transaction open (grant this client Describe on transactional ids',
+      'the producer with the id 8 has an open transaction (grant this client Describe on transactional ids',
     )
   })
 })

@@ -439,7 +439,7 @@ describe('a log that was cut', () => {
     logs[0]!.cut(2)
     ownership.cut({ ...tps[0]!, ...logs[0]!.ends })
     expect(listener.fatals[0]?.message).toMatch(
-      /^2 offsets of commands\/0 are gone.*kafka.onDataLoss is fail.*continue/,
+      /^2 offsets of commands\/0 disappeared.*kafka.onDataLoss is fail.*continue/,
     )
     deliver(0)
     expect(listener.fresh).toEqual([])
@@ -541,7 +541,7 @@ describe('opening', () => {
     const clock = new ManualClock()
     const refused = buildGroup(2, { startFrom: 'fail', logs: [buildLog(0), buildLog(1)], clock })
     const expected = expect(refused).rejects.toThrow(
-      /group busgate has no checkpoint on commands, which is not empty.*correct it.*set kafka.startFrom to earliest/,
+      /group busgate has no committed offset on commands, which is not empty.*correct it.*set kafka.startFrom to earliest/,
     )
     await clock.pass(5_000)
     await expected
@@ -568,7 +568,7 @@ describe('opening', () => {
   test('a group whose members commit nothing is refused in the end', async () => {
     const clock = new ManualClock()
     const starting = buildGroup(1, { startFrom: 'fail', logs: [buildLog(1)], clock, members: () => true })
-    const expected = expect(starting).rejects.toThrow(/no checkpoint on commands, which is not empty/)
+    const expected = expect(starting).rejects.toThrow(/no committed offset on commands, which is not empty/)
     await clock.pass(61_000)
     await expected
   })

@@ -84,6 +84,6 @@ test('a refusal says what to check, and neither secret nor answer', async () => 
   const { tokens } = await build(() => ({ status: 401, body: { error: 'invalid_client', hint: 'p:w' } }))
   const failed = await tokens.get().catch(error => error)
   expect(failed).not.toBeInstanceOf(Unanswered)
-  expect(failed.message).toMatch(/gives no token \(401, invalid_client\): check kafka\.sasl\.clientId/)
+  expect(failed.message).toMatch(/refuses a token \(401, invalid_client\): check kafka\.sasl\.clientId/)
   expect(failed.message).not.toContain('p:w')
 })

@@ -186,7 +186,7 @@ describe('the checkpoint', () => {
     })
     expect(() => unpackCheckpoint(moved, packed)).toThrow(
       new RegExp(
-        `offset ${moved} carries the checkpoint of offset 50: another tool has copied it.*reset the offset without`,
+        `offset ${moved} carries the checkpoint of offset 50: another tool copied it.*reset the offset without`,
       ),
     )
   })

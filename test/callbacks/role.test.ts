@@ -86,7 +86,7 @@ test('keys rotate while the receiver runs: its file is written anew, and both ol
   file.rewrite('not a key at all')
   const warned = async () => {
     expect(await statusAt(old)).toBe(200)
-    expect(warnings.join()).toContain('callbacks.secretFile cannot be used as it is now')
+    expect(warnings.join()).toContain('callbacks.secretFile has no valid value now')
   }
   await vi.waitFor(warned, { timeout: 5000, interval: 50 })
   expect([await statusAt(old), await statusAt(fresh)]).toEqual([200, 200])

@@ -23,6 +23,6 @@ test('while a partition of any topic has no leader, the error names the command 
   const creating = createMissingTopics(loadSettings({ env: {}, overrides }), [{ topic: 'mine', partitions: 1 }])
   const show = `kafka-topics.sh --bootstrap-server ${broker.place} --describe --unavailable-partitions`
   await expect(creating).rejects.toThrow(
-    `topics can be created once every partition of the cluster has a leader: ${show} shows which have none`,
+    `topics can be created only if every partition of the cluster has a leader: ${show} lists those without`,
   )
 })

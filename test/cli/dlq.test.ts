@@ -105,13 +105,13 @@ describe('of what was replayed', () => {
     const bus = await withDeadLetters()
     await publishAll(bus, [letterAt('11')])
     await publishAll(bus, [letterAt('50')])
-    expect(await refusals(bus)).toEqual([[2, 4], [[3, 'it died again, as 0@4']]])
+    expect(await refusals(bus)).toEqual([[2, 4], [[3, 'it failed again, as 0@4']]])
     const { ready } = await planReplay(bus, topic, { at: ['0@4'] })
     await replay(bus, topic, ready, () => {})
     expect(await refusals(bus)).toEqual([
       [2],
       [
-        [3, 'it died again, as 0@4'],
+        [3, 'it failed again, as 0@4'],
         [4, 'it was replayed before'],
       ],
     ])

@@ -47,10 +47,10 @@ describe('busgate doctor', () => {
   test('prints a line for each thing that it looked at, mends below, and exits 1 when something failed', async () => {
     const { code, stdout, stderr } = await busgate(['doctor'], { env: enough })
     expect(code).toBe(1)
-    expect(stdout).toMatch(/^ok {7}settings {2}fine, for the roles worker, callbacks$/m)
-    expect(stdout).toMatch(/^failed {3}brokers {3}127\.0\.0\.1:1 takes no connection \(ECONNREFUSED\)$/m)
+    expect(stdout).toMatch(/^ok {7}settings {2}valid, for the roles worker, callbacks$/m)
+    expect(stdout).toMatch(/^failed {3}brokers {3}127\.0\.0\.1:1 refuses connections \(ECONNREFUSED\)$/m)
     expect(stdout).toMatch(/^ +→ nc -vz 127\.0\.0\.1 1, and check BUSGATE_KAFKA_BROKERS$/m)
-    expect(stdout).toMatch(/^skipped {2}topics {4}no broker could be asked$/m)
+    expect(stdout).toMatch(/^skipped {2}topics {4}no broker answered$/m)
     expect(stderr).toMatch(/^\d failed, 0 warnings\.\n$/)
     expect(stdout + stderr).not.toContain(key)
   })
@@ -61,11 +61,11 @@ describe('busgate doctor', () => {
       .trimEnd()
       .split('\n')
       .map(line => JSON.parse(line))
-    expect(lines).toContainEqual({ check: 'topics', state: 'skipped', what: 'no broker could be asked' })
+    expect(lines).toContainEqual({ check: 'topics', state: 'skipped', what: 'no broker answered' })
     expect(lines).toContainEqual({
       check: 'gateway',
       state: 'failed',
-      what: '127.0.0.1:1 takes no connection (ECONNREFUSED)',
+      what: '127.0.0.1:1 refuses connections (ECONNREFUSED)',
       mend: 'nc -vz 127.0.0.1 1, and check BUSGATE_GATEWAY_URL',
     })
   })
@@ -90,7 +90,7 @@ describe('busgate doctor', () => {
     expect(found).toEqual([
       'failed: the check took longer than 0.02 s',
       'failed: the disk is full',
-      'skipped: no broker could be asked',
+      'skipped: no broker answered',
     ])
   })
 })
@@ -100,10 +100,10 @@ describe('settings and secrets', () => {
     const { of, all } = await diagnose({ BUSGATE_GATEWAY_CONCURRENCY: 'many' })
     expect(of('settings')).toEqual([
       'failed: gateway.concurrency (BUSGATE_GATEWAY_CONCURRENCY): expected a whole number from 1 to 1024',
-      'failed: kafka.brokers (BUSGATE_KAFKA_BROKERS): is not set, and needed by worker, callbacks',
+      'failed: kafka.brokers (BUSGATE_KAFKA_BROKERS): is not set, but required by worker, callbacks',
       'failed: registry.url (BUSGATE_REGISTRY_URL): is required unless kafka.brokers is embedded',
-      'failed: gateway.url (BUSGATE_GATEWAY_URL): is not set, and needed by worker',
-      'failed: gateway.apiKey (BUSGATE_GATEWAY_API_KEY): is not set, and needed by worker',
+      'failed: gateway.url (BUSGATE_GATEWAY_URL): is not set, but required by worker',
+      'failed: gateway.apiKey (BUSGATE_GATEWAY_API_KEY): is not set, but required by worker',
     ])
     expect(new Set(all.slice(5).map(({ state }) => state))).toEqual(new Set(['skipped']))
   })
@@ -112,7 +112,7 @@ describe('settings and secrets', () => {
     const { url } = await sandbox()
     const { of } = await diagnose({ BUSGATE_GATEWAY_URL: url }, ['settings', 'gateway', 'brokers'])
     expect(of('gateway')).toEqual([expect.stringMatching(/^ok: 127\.0\.0\.1:\d+ takes connections$/)])
-    expect(of('brokers')).toEqual(['skipped: kafka.brokers is not set: there are none to look at'])
+    expect(of('brokers')).toEqual(['skipped: kafka.brokers is not set: there are no brokers to check'])
   })
 
   test('an address that leaves no room for a hook is found', async () => {
@@ -157,7 +157,7 @@ describe('settings and secrets', () => {
 describe('safety', () => {
   const strong = `k1:${randomBytes(32).toString('base64url')}`
   const only = ['settings', 'safety']
-  const fine = 'ok: nothing is sent in plain text, no secret is weak or an example'
+  const fine = 'ok: nothing is sent in plain text; no secret is weak or an example'
   const plain = {
     BUSGATE_KAFKA_SASL_MECHANISM: 'plain',
     BUSGATE_KAFKA_SASL_USERNAME: 'u',
@@ -234,7 +234,7 @@ describe('safety', () => {
       BUSGATE_CALLBACKS_SECRET: 'k1:at-least-16-characters',
     }
     const { of } = await diagnose({ ...enough, ...env }, only)
-    const known = (path: string) => `failed: ${path} is an example of the documentation, which everybody knows`
+    const known = (path: string) => `failed: ${path} is an example from the documentation, which everybody knows`
     expect(of('safety').toSorted()).toEqual(
       ['gateway.apiKey', 'gateway.accounts.shop.apiKey', 'registry.password', 'callbacks.secret'].map(known).toSorted(),
     )
@@ -250,7 +250,7 @@ describe('the gateway', () => {
     const { all, of, mends } = await diagnose(env, only)
     expect(of('accounts').toSorted()).toEqual([
       'failed: shop: the gateway refuses its key',
-      'ok: default: its key is taken; 7 UAH',
+      'ok: default: its key is accepted; 7 UAH',
     ])
     expect(mends('accounts', 'failed')[0]).toContain('BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY')
     expect(JSON.stringify(all)).not.toContain('another-key')
@@ -260,7 +260,7 @@ describe('the gateway', () => {
   test('an account without money is a warning', async () => {
     const { url } = await sandbox(0)
     const { of } = await diagnose({ ...enough, BUSGATE_GATEWAY_URL: url }, only)
-    expect(of('accounts')).toEqual(['warning: default: its key is taken; 0 UAH'])
+    expect(of('accounts')).toEqual(['warning: default: its key is accepted; 0 UAH'])
   })
 
   test('a name without an address, and a server without TLS', async () => {
@@ -269,7 +269,7 @@ describe('the gateway', () => {
     expect(nowhere.of('accounts')).toEqual(['skipped: no gateway was reached'])
     const { url } = await sandbox()
     const plain = await diagnose({ ...enough, BUSGATE_GATEWAY_URL: url.replace('http', 'https') }, only)
-    expect(plain.of('gateway')[0]).toMatch(/^failed: 127\.0\.0\.1:\d+ speaks no TLS/)
+    expect(plain.of('gateway')[0]).toMatch(/^failed: 127\.0\.0\.1:\d+ does not use TLS/)
   })
 
   test('a certificate that is not trusted', async () => {
@@ -305,18 +305,18 @@ describe('the gateway', () => {
     const { port } = front.address() as AddressInfo
     const env = { ...enough, BUSGATE_GATEWAY_SSL_CA: certificates.ca }
     const direct = await diagnose({ ...env, BUSGATE_GATEWAY_URL: `https://127.0.0.1:${port}` }, only)
-    expect(direct.of('gateway')[0]).toMatch(/takes connections; its certificate is good until/)
-    expect(direct.of('accounts')).toEqual(['ok: default: its key is taken; 7 UAH'])
+    expect(direct.of('gateway')[0]).toMatch(/accepts connections; its certificate is valid until/)
+    expect(direct.of('accounts')).toEqual(['ok: default: its key is accepted; 7 UAH'])
     vi.stubEnv('HTTPS_PROXY', `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`)
     onTestFinished(() => void vi.unstubAllEnvs())
     const proxied = await diagnose({ ...env, BUSGATE_GATEWAY_URL: 'https://127.0.0.1:1' }, only)
-    expect(proxied.of('gateway')).toEqual(['ok: 127.0.0.1:1 answers, by the way that HTTPS_PROXY and NO_PROXY say'])
-    expect(proxied.of('accounts')).toEqual(['ok: default: its key is taken; 7 UAH'])
+    expect(proxied.of('gateway')).toEqual(['ok: 127.0.0.1:1 answers, through HTTPS_PROXY and NO_PROXY'])
+    expect(proxied.of('accounts')).toEqual(['ok: default: its key is accepted; 7 UAH'])
     proxy.close()
     proxy.closeAllConnections()
     const away = await diagnose({ ...env, BUSGATE_GATEWAY_URL: 'https://127.0.0.1:1' }, only)
     expect(away.of('gateway')[0]).toMatch(
-      /^failed: 127\.0\.0\.1:1 is not reached by the way that HTTPS_PROXY .*ECONNREFUSED/,
+      /^failed: 127\.0\.0\.1:1 cannot be reached through HTTPS_PROXY .*ECONNREFUSED/,
     )
   })
 })
@@ -326,7 +326,7 @@ describe('registry and brokers', () => {
     const { url } = await sandbox()
     const { of } = await diagnose({ ...enough, BUSGATE_REGISTRY_URL: url }, ['settings', 'registry', 'schemas'])
     expect(of('registry')[1]).toMatch(
-      /^failed: what answers at registry\.url \(BUSGATE_REGISTRY_URL\) is no schema registry \(HTTP 404/,
+      /^failed: registry\.url \(BUSGATE_REGISTRY_URL\) does not lead to a schema registry \(HTTP 404/,
     )
     expect(of('schemas')).toEqual(['skipped: no registry was reached'])
   })
@@ -348,8 +348,8 @@ describe('registry and brokers', () => {
     const { url } = await sandbox()
     const env = { ...enough, BUSGATE_KAFKA_BROKERS: new URL(url).host }
     const { of } = await diagnose(env, ['settings', 'brokers', 'cluster', 'topics'])
-    expect(of('cluster')[0]).toMatch(/^failed: no broker lets this client in/)
-    expect(of('topics')).toEqual(['skipped: no broker could be asked'])
+    expect(of('cluster')[0]).toMatch(/^failed: no broker accepts this login/)
+    expect(of('topics')).toEqual(['skipped: no broker answered'])
   })
 
   test('the embedded bus has no brokers', async () => {
@@ -379,12 +379,12 @@ describe('the public address of the receiver', () => {
     const env = { ...enough, BUSGATE_ROLES: 'worker', BUSGATE_CALLBACKS_PUBLIC_URL: `http://127.0.0.1:${callbacks}` }
     const same = await diagnose({ ...env, BUSGATE_CALLBACKS_SECRET: secret }, only)
     expect(same.of('receiver')).toEqual([
-      expect.stringMatching(/^ok: .* leads to a receiver that takes this secret's addresses$/),
-      'warning: whoever is on the way reads and repeats the callbacks: the address begins with http',
+      expect.stringMatching(/^ok: .* leads to a receiver that accepts addresses of this secret$/),
+      'warning: callbacks can be read and repeated on the network: the address begins with http',
     ])
     expect(JSON.stringify(same.all)).not.toContain('0123456789abcdef')
     const another = await diagnose({ ...env, BUSGATE_CALLBACKS_SECRET: 'k1:fedcba9876543210' }, only)
-    expect(another.of('receiver')).toEqual([expect.stringMatching(/^failed: .* does not take addresses made here/)])
+    expect(another.of('receiver')).toEqual([expect.stringMatching(/^failed: .* refuses addresses made here/)])
     const unknown = await diagnose({ ...env, BUSGATE_CALLBACKS_SECRET: 'k2:fedcba9876543210' }, only)
     expect(unknown.of('receiver')).toEqual([expect.stringMatching(/^failed: .* does not know the first key/)])
   })
@@ -394,12 +394,10 @@ describe('the public address of the receiver', () => {
     front.answer = () => ({ status: 404, body: 'not here' })
     const env = { ...enough, BUSGATE_CALLBACKS_SECRET: secret }
     const other = await diagnose({ ...env, BUSGATE_CALLBACKS_PUBLIC_URL: front.url }, only)
-    expect(other.of('receiver')).toEqual([
-      `warning: ${front.url} leads to something else than a receiver: it answers 404`,
-    ])
+    expect(other.of('receiver')).toEqual([`warning: ${front.url} does not lead to a receiver: it answers 404`])
     expect(front.passed).toHaveLength(1)
     expect(JSON.stringify(other.all)).not.toContain(front.passed[0]!.path.slice('/hooks/'.length))
     const nowhere = await diagnose({ ...env, BUSGATE_CALLBACKS_PUBLIC_URL: 'http://127.0.0.1:1' }, only)
-    expect(nowhere.of('receiver')[0]).toMatch(/^warning: http:\/\/127\.0\.0\.1:1 is not reached: /)
+    expect(nowhere.of('receiver')[0]).toMatch(/^warning: http:\/\/127\.0\.0\.1:1 cannot be reached: /)
   })
 })

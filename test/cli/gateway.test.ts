@@ -167,9 +167,14 @@ describe('what is written wrongly exits 2, says what, and nothing is sent', () =
       '',
       '--viber-carousel: expected JSON: look at character 2\n',
     ],
-    ['a nested field of what is no object', ['pipeline', '--sms', '5', '--sms.message', 'x'], '', '--sms is no object'],
+    [
+      'a nested field of what is no object',
+      ['pipeline', '--sms', '5', '--sms.message', 'x'],
+      '',
+      '--sms is not an object',
+    ],
     ['an unknown account', ['balance', '--account', 'defualt'], '', 'the nearest is default'],
-    ['input that is no JSON', ['sms'], '{"secret', 'standard input is not valid JSON: it ends too soon'],
+    ['input that is no JSON', ['sms'], '{"secret', 'standard input is not valid JSON: it ends too early'],
     ['input that is no object', ['sms'], '[5]', 'standard input: expected a JSON object'],
     ['input with a wrong field', ['hlr'], '{"id":2}', 'phone is required'],
     [
@@ -197,15 +202,12 @@ describe('what is written wrongly exits 2, says what, and nothing is sent', () =
 
 describe('what fails exits 1 and says whether it was sent', () => {
   test.each<[FaultName, string]>([
-    [
-      'access-denied',
-      "Access denied (ACCESS_DENIED); known not to have been sent; put the account's key into BUSGATE_GATEWAY_API_KEY",
-    ],
-    ['throttle', 'THROTTLE (THROTTLED); known not to have been sent'],
-    ['http-429', 'HTTP 429 (THROTTLED); known not to have been sent'],
-    ['envelope-refused', 'Service unavailable (REJECTED); known not to have been sent'],
-    ['reset-after', '(RESPONSE_LOST); perhaps sent: find out before you try again'],
-    ['http-502-executed', 'HTTP 502 (RESPONSE_LOST); perhaps sent: find out before you try again'],
+    ['access-denied', "Access denied (ACCESS_DENIED); not sent; put the account's key into BUSGATE_GATEWAY_API_KEY"],
+    ['throttle', 'THROTTLE (THROTTLED); not sent'],
+    ['http-429', 'HTTP 429 (THROTTLED); not sent'],
+    ['envelope-refused', 'Service unavailable (REJECTED); not sent'],
+    ['reset-after', '(RESPONSE_LOST); perhaps sent: find out before you retry'],
+    ['http-502-executed', 'HTTP 502 (RESPONSE_LOST); perhaps sent: find out before you retry'],
   ])('%s', async (fault, message) => {
     const sandbox = await sandboxFor()
     sandbox.faults.next(fault)
@@ -220,7 +222,7 @@ describe('what fails exits 1 and says whether it was sent', () => {
     const { code, stdout, stderr } = await gateway('http://127.0.0.1:1', ['sms', '--json'], { input: sms(1) })
     expect(code).toBe(1)
     expect(stderr).toMatch(
-      /^busgate: connect ECONNREFUSED 127\.0\.0\.1:1 \(UNREACHABLE\); known not to have been sent; check BUSGATE_GATEWAY_URL\n$/,
+      /^busgate: connect ECONNREFUSED 127\.0\.0\.1:1 \(UNREACHABLE\); not sent; check BUSGATE_GATEWAY_URL\n$/,
     )
     expect(JSON.parse(stdout)).toMatchObject({ id: 1, error: { code: 'UNREACHABLE', retryable: true } })
   })
@@ -241,7 +243,7 @@ describe('what fails exits 1 and says whether it was sent', () => {
     running.signal('SIGINT')
     const { code, stderr } = await running.ended
     expect(code).toBe(130)
-    expect(stderr).toBe('busgate: aborted by the caller (ABORTED); perhaps sent: find out before you try again\n')
+    expect(stderr).toBe('busgate: aborted by the caller (ABORTED); perhaps sent: find out before you retry\n')
   })
 })
 

@@ -68,7 +68,7 @@ test('a command is found where its result says, whatever its key, and no other o
   expect(await world.search().byId(9n)).toMatchObject({
     commands: [],
     gaps: [
-      `The command at ${commandTopic}/2@0 is not there any more (another one stands there: the topic was made anew, or mirrored).`,
+      `The command at ${commandTopic}/2@0 is gone (another record is there: the topic was recreated or mirrored).`,
     ],
   })
 })
@@ -115,7 +115,7 @@ test('where the topic of pauses is missing, a command that waits is found all th
   const { commands, gaps } = await world.search().byId(7n)
   expect(commands).toHaveLength(1)
   expect(gaps).toEqual([
-    expect.stringMatching(/^What is paused or withdrawn is not known: there is no topic busgate\.control/),
+    expect.stringMatching(/^Pauses and withdrawals are unknown: there is no topic busgate\.control/),
   ])
 })
 

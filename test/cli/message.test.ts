@@ -48,7 +48,7 @@ const conclusion = (found: Found) => conclusionOf(evidenceOf(found), 1001n, 'def
 test('who asks the gateway for a message without a status is not told to ask it', () => {
   const evidence = evidenceOf({ results: [{}] })
   expect(conclusionOf(evidence, 1001n, 'default')).toContain('--ask asks the gateway')
-  expect(conclusionOf(evidence, 1001n, 'default', true)).toMatch(/^Sent: .*No status has come to busgate; [^-]+$/)
+  expect(conclusionOf(evidence, 1001n, 'default', true)).toMatch(/^Sent: .*busgate has no status yet; [^-]+$/)
 })
 
 test.each<[string, Found]>([
@@ -58,14 +58,14 @@ test.each<[string, Found]>([
 ])('of a message that is %s it is said how to ask the gateway, until that was done', (_, found) => {
   const told = (asks: boolean) => conclusionOf(evidenceOf(found), 1001n, 'default', asks)
   expect(told(false)).toMatch(/^Perhaps sent: .*busgate message 1001 --ask; any status but UNKNOWN proves/)
-  expect(told(true)).toMatch(/^Perhaps sent: .*told as gateway: any status but UNKNOWN proves/)
+  expect(told(true)).toMatch(/^Perhaps sent: .*line gateway: any status but UNKNOWN proves/)
   expect(told(true)).not.toContain('--ask')
 })
 
 test('of a message in doubt that has no status nobody is told to ask the gateway', () => {
   for (const outcome of ['IN_DOUBT', 'UNRESOLVED'] as const) {
     const text = conclusion({ results: [{ outcome, final: outcome === 'UNRESOLVED', type: 'call/otp' }] })
-    expect(text).toContain('The gateway cannot be asked: a call/otp has no status.')
+    expect(text).toContain('The gateway has no status of a call/otp.')
     expect(text).not.toContain('--ask')
   }
 })
@@ -90,7 +90,7 @@ describe('what a story comes to', () => {
     [
       'invalid',
       { results: [{ outcome: 'INVALID', errorCode: 'VALIDATION', error: 'phone' }] },
-      /^Not sent: the command breaks/,
+      /^Not sent: the command violates/,
     ],
     [
       'too late',
@@ -99,20 +99,20 @@ describe('what a story comes to', () => {
     ],
     ['in doubt', { results: [{ outcome: 'IN_DOUBT', final: false }] }, /^Perhaps sent: .*do not send it again/],
     ['in doubt, then sent', { results: [{ outcome: 'IN_DOUBT', final: false }, {}] }, /^Sent: /],
-    ['unresolved', { results: [{ outcome: 'UNRESOLVED' }] }, /^Perhaps sent: nobody could tell .*--ask/],
+    ['unresolved', { results: [{ outcome: 'UNRESOLVED' }] }, /^Perhaps sent: nobody can tell .*--ask/],
     [
       'unresolved, but delivered',
       { results: [{ outcome: 'UNRESOLVED' }], statuses: [{}] },
       /until a status came\. Delivered/,
     ],
-    ['only the repetition is known', { results: [{ outcome: 'DUPLICATE' }] }, /^Only a repetition .*--since 30d/],
-    ['waiting', { progress: 'waiting' }, /^Not sent yet: .* waits for its turn/],
-    ['not begun', { progress: 'unread' }, /no worker has begun/],
+    ['only the repetition is known', { results: [{ outcome: 'DUPLICATE' }] }, /^Only a repeated record .*--since 30d/],
+    ['waiting', { progress: 'waiting' }, /^Not sent yet: .* is in the queue/],
+    ['not begun', { progress: 'unread' }, /no worker owns/],
     ['being sent', { progress: 'sending' }, /^Being sent now/],
     [
       'waiting while another account is paused',
       { progress: 'waiting', controls: [paused('account', 'shop')] },
-      /its turn/,
+      /is in the queue/,
     ],
     [
       'waiting in quiet hours',
@@ -122,12 +122,12 @@ describe('what a story comes to', () => {
     [
       'withdrawn, and not read yet',
       { progress: 'unread', controls: [buildWithdrawal({ kind: 'message', name: 'default/1001' })] },
-      /^Not sent, nor will it be: .* ends EXPIRED \(WITHDRAWN\), because message 1001 .* is withdrawn by olena .*wrong price/,
+      /^Not sent, and it will not be: .* ends EXPIRED \(WITHDRAWN\), because message 1001 .* is withdrawn by olena .*wrong price/,
     ],
     [
       'waiting while another message is withdrawn',
       { progress: 'waiting', controls: [buildWithdrawal({ kind: 'message', name: 'default/1002' })] },
-      /its turn/,
+      /is in the queue/,
     ],
     [
       'withdrawn',
@@ -166,7 +166,7 @@ describe('what a story comes to', () => {
     }
     expect(conclusion(found)).toBe(
       'Not sent yet: the command at commands/0@0 waits, because account default is paused by olha since ' +
-        '2026-01-02T00:00:00.000Z until it is resumed: wrong price. busgate resume --account default lets it go on. ' +
+        '2026-01-02T00:00:00.000Z until it is resumed: wrong price. busgate resume --account default resumes it. ' +
         'The id came 2 times: the command at commands/0@1 was not sent (DUPLICATE), because the first one counts. ' +
         'Another message needs an id of its own.',
     )
@@ -175,7 +175,7 @@ describe('what a story comes to', () => {
   test('of a message without a status whose command names a hook, it says where the callbacks go', () => {
     const evidence = evidenceOf({ progress: 'done', results: [{}] })
     evidence.commands[0]!.value.command.hook = 'https://shop.example/status'
-    expect(conclusionOf(evidence, 1001n, 'default')).toContain('callbacks go to the hook that its command names')
+    expect(conclusionOf(evidence, 1001n, 'default')).toContain('callbacks go to the hook of its command')
     expect(conclusion({ progress: 'done', results: [{}] })).toContain('it may still be on its way')
   })
 
@@ -244,7 +244,7 @@ describe('busgate message', () => {
     [['message', 'abc'], 'ID: expected an id, a whole number from 1 to 9223372036854775807'],
     [['message', '9223372036854775808'], 'expected an id'],
     [['message', '1', '2'], 'message takes no "2"'],
-    [['message', '1', '--since', 'yesterday'], '--since: expected how long ago, such as 30m, 12h or 7d, or a date'],
+    [['message', '1', '--since', 'yesterday'], '--since: expected a duration such as 30m, 12h or 7d, or a date'],
     [['tail', 'results', '--until-end'], '--until-end needs --since TIME or --from-beginning'],
     [['tail', 'results', '--outcome', 'GONE'], '--outcome: expected one of SENT, REJECTED'],
   ])('%j is refused with what is expected', async (args, expected) => {

@@ -30,7 +30,7 @@ test('send takes additional properties as flag and in a line, each as a JSON tex
   expect(() => commandOfFlags({ ...flags, extra: '{"sms_lifetime":3600}' })).toThrow(
     'extra.sms_lifetime: expected a JSON text in quotes',
   )
-  expect(() => commandOfFlags({ ...flags, extra: '{"a":1' })).toThrow('--extra is not valid JSON: it ends too soon')
+  expect(() => commandOfFlags({ ...flags, extra: '{"a":1' })).toThrow('--extra is not valid JSON: it ends too early')
 })
 
 test('send --help shows additional properties that a worker takes', () => {

@@ -43,9 +43,9 @@ test('topics that agree with the gateway are as promised', async () => {
 test.each<[string, Partial<Audit>, string]>([
   ['a command without a result', { outcomes: ['SENT'], finals: Uint8Array.of(1, 0) }, 'missing 1'],
   ['a command with two final results', { finals: Uint8Array.of(1, 2) }, 'with two final ones 1'],
-  ['a result that denies what was executed', { outcomes: ['SENT', 'EXPIRED'] }, 'results that say otherwise 1'],
+  ['a result that denies what was executed', { outcomes: ['SENT', 'EXPIRED'] }, 'contradicting results 1'],
   ['a status that is missing', { states: [['DELIVERED'], []] }, 'not on the topic 1'],
-  ['a record of somebody else', { strays: 1 }, '1 records that nobody can account for'],
+  ['a record of somebody else', { strays: 1 }, '1 unexpected records'],
 ])('%s is told', async (_name, changes, told) => {
   const reckoning = reckon(2, buildAudit(changes), await gatewayAfter(0, 1))
   expect(reckoning.ok).toBe(false)

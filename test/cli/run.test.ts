@@ -95,7 +95,7 @@ test('a port in use ends the start with exit code 1 and says what to set', async
   expect(JSON.parse(stdout)).toMatchObject({
     level: 'fatal',
     event: 'worker.failed',
-    msg: expect.stringContaining('set telemetry.host and telemetry.port to an address that is free'),
+    msg: expect.stringContaining('set telemetry.host and telemetry.port to a free address'),
   })
 })
 

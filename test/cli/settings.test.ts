@@ -13,10 +13,10 @@ const enough = {
 }
 
 describe('config check', () => {
-  test('settings that run can start with are fine', async () => {
+  test('settings that run can start with are valid', async () => {
     const { code, stdout, stderr } = await busgate(['config', 'check'], { env: enough })
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
-    expect(stderr).toContain('fine')
+    expect(stderr).toContain('valid')
   })
 
   test('everything that is wrong is named, with the place where it was given', async () => {
@@ -40,7 +40,7 @@ describe('config check', () => {
     writeFileSync(file, 'gateway:\n  urll: https://gateway.example\n  lingerMs: soon\n')
     const { code, stderr } = await busgate(['config', 'check', '--config', file])
     expect(code).toBe(2)
-    expect(stderr).toContain(`gateway.urll (${file}:2): is no setting; the nearest is gateway.url.`)
+    expect(stderr).toContain(`gateway.urll (${file}:2): is not a setting; the nearest is gateway.url.`)
     expect(stderr).toContain(
       `gateway.lingerMs (${file}:3; variable BUSGATE_GATEWAY_LINGER_MS): expected a whole number from 0 to 2147483647. Example: 20`,
     )
@@ -160,7 +160,7 @@ test.each([
 
 test('a variable that is no setting is named once', async () => {
   const { stderr } = await busgate(['config', 'print'], { env: { BUSGATE_GATEWAY_TIMEOUT: '1' } })
-  expect(stderr).toContain('  BUSGATE_GATEWAY_TIMEOUT: is no setting; the nearest is BUSGATE_GATEWAY_TIMEOUT_MS.')
+  expect(stderr).toContain('  BUSGATE_GATEWAY_TIMEOUT: is not a setting; the nearest is BUSGATE_GATEWAY_TIMEOUT_MS.')
 })
 
 test('brokers that cannot be reached are an error with exit code 1 that says what to check', async () => {

@@ -12,7 +12,7 @@ describe('a command line that is written wrongly exits 2 and names the nearest',
     [['tail', 'result'], 'there is no command "tail result"; the nearest is "tail results"'],
     [['topics'], 'the nearest is "topics create"'],
     [['dlq', 'replya'], 'there is no command "dlq replya"; the nearest is "dlq replay"'],
-    [['gateway', 'whatsapp', '--id', '1'], 'whatsapp is no type, only a stage of pipeline: give type pipeline'],
+    [['gateway', 'whatsapp', '--id', '1'], 'whatsapp is not a type, only a stage of pipeline: give type pipeline'],
     [['docter'], 'the nearest is "doctor"'],
     [['dlq', 'show'], 'dlq show needs --at with one partition@offset'],
     [['dlq', 'show', '--at', '12'], '--at: expected partition@offset, such as 0@12'],
@@ -29,7 +29,7 @@ describe('a command line that is written wrongly exits 2 and names the nearest',
     [['demo', '--kill'], '--kill needs a real Kafka'],
     [
       ['send', '--id', '42', '--phone', '380501234567', '--type', 'whatsapp', '--message', '{}'],
-      'type: expected one of sms, viber, viber+sms, rcs, rcs+sms, rcs+viber+sms, telegram, voice, pipeline, call/otp, hlr; whatsapp goes by pipeline',
+      'type: expected one of sms, viber, viber+sms, rcs, rcs+sms, rcs+viber+sms, telegram, voice, pipeline, call/otp, hlr; use pipeline for whatsapp',
     ],
     [['send', '--tenant', 'caf\ufffd'], '--tenant: expected UTF-8'],
     [['send', '--id', '42'], 'send needs --phone, --type, --message as well'],
@@ -43,7 +43,7 @@ describe('a command line that is written wrongly exits 2 and names the nearest',
     ],
     [
       ['send', '--id', '42', '--phone', '380501234567', '--type', 'sms', '--message', '{"sms_message":"Hi"'],
-      '--message is not valid JSON: it ends too soon\n',
+      '--message is not valid JSON: it ends too early\n',
     ],
   ])('busgate %j', async (args, message) => {
     const env = {
@@ -58,7 +58,7 @@ describe('a command line that is written wrongly exits 2 and names the nearest',
   test('a missing command shows the list of them', async () => {
     const { code, stderr } = await busgate([])
     expect(code).toBe(2)
-    expect(stderr).toMatch(/^ {2}run +Sends commands/m)
+    expect(stderr).toMatch(/^ {2}run +Runs the worker/m)
   })
 })
 

@@ -182,9 +182,11 @@ describe('readResults', () => {
     const nothing = loadSettings({ env: {} })
     expect(() => readResults(nothing, { from: 'earliest' })).toThrow(SettingsError)
     expect(() => readResults(settings, { from: { group: 'busgate' } })).toThrow(
-      'busgate is the group of the workers (kafka.groupId): a reader needs one of its own',
+      'busgate is the group of the workers (kafka.groupId): use another group for a reader',
     )
-    expect(() => readResults(settings, { from: { group: 'billing' }, untilEnd: true })).toThrow('it has no end')
+    expect(() => readResults(settings, { from: { group: 'billing' }, untilEnd: true })).toThrow(
+      'untilEnd cannot be used with a group',
+    )
   })
 
   test('says that its topic does not exist', async () => {

@@ -81,7 +81,7 @@ test('a start waits for the leader of the control topic, and says so', async () 
   const { clock, following } = build({ leaderless: [0] })
   await expect(following).rejects.toThrow(BusUnavailable)
   await expect(following).rejects.toThrow(
-    '1 partition of control (0) without a leader: what is paused or withdrawn is not known',
+    '1 partition of control (0) without a leader: pauses and withdrawals are unknown',
   )
   expect(clock.pending).toBe(0)
 })
@@ -122,7 +122,7 @@ test('when the control topic was made anew, what stands there holds and what sto
   expect(log).toEqual([
     'topic/lost paused',
     'topic/kept paused',
-    'there is no topic control: busgate topics create makes it',
+    'there is no topic control: create it with busgate topics create',
     'topic/lost goes on, by control, which tells of it no more',
     'account/new paused',
   ])
@@ -151,8 +151,7 @@ test('while the control topic has no leader, what is paused stays paused, and th
   await following
   topic.leaderless = [0]
   await clock.pass(60_000)
-  const told =
-    '1 partition of control (0) without a leader: what is paused or withdrawn is not known until there is one'
+  const told = '1 partition of control (0) without a leader: pauses and withdrawals are unknown until they have one'
   expect([await paused(), (await following).trouble]).toEqual([['topic/bulk'], told])
   topic.leaderless = []
   await clock.pass(5_000)

@@ -105,7 +105,7 @@ async function check([program = '', ...args]: string[]): Promise<void> {
 
 async function checkScript([command = '', name = '', dashes, ...args]: string[]): Promise<void> {
   if (command !== 'run') {
-    expect(['ci', 'test', 'link', 'install', 'version', 'publish']).toContain(command)
+    expect(['ci', 'test', 'link', 'install', 'pack', 'version', 'publish']).toContain(command)
     return
   }
   expect(Object.keys(scripts)).toContain(name)

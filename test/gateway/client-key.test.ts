@@ -36,7 +36,7 @@ test('a function that tells no key is an error, and nothing is sent', async () =
   for (const apiKey of [() => '', () => undefined as never]) {
     const error = await failureOf(clientFor(sandbox.url, { apiKey }).balance())
     expect(error).toBeInstanceOf(TypeError)
-    expect(error.message).toBe('GatewayClient: apiKey told no key')
+    expect(error.message).toBe('GatewayClient: apiKey returned no key')
   }
   expect(sandbox.stats().requests).toBe(0)
 })

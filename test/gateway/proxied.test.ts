@@ -199,7 +199,7 @@ describe('a gateway behind a proxy', () => {
 
   test.each(['127.0.0.1:3128', 'proxy:3128', 'ftp://proxy'])('is not spoken to where HTTPS_PROXY is %s', value => {
     vi.stubEnv('HTTPS_PROXY', value)
-    expect(() => connect('https://gateway.example')).toThrow('HTTPS_PROXY is no address of a proxy')
+    expect(() => connect('https://gateway.example')).toThrow('HTTPS_PROXY is not the address of a proxy')
   })
 
   test('is reached past it where NO_PROXY says so, and where its address begins with http', async () => {

@@ -62,13 +62,13 @@ describeOnKafka('busgate doctor on a real Kafka', brokers => {
       expect.stringMatching(/^failed: .*\.results: max\.message\.bytes is 1000/),
       expect.stringMatching(/^failed: .*\.statuses: min\.insync\.replicas is 9, .*: nothing can be written$/),
       `failed: ${env.BUSGATE_TOPICS_OVERDUE} does not exist`,
-      expect.stringMatching(/^failed: .*\.control: 2 partitions instead of one, .* no order of what was paused/),
+      expect.stringMatching(/^failed: .*\.control: 2 partitions instead of one: the order of pauses/),
       `failed: ${env.BUSGATE_TOPICS_DEAD_LETTERS} does not exist`,
     ])
     const server = `--bootstrap-server ${brokers.brokers[0]}`
     expect(mends('topics', 'failed')).toContain(`kafka-topics.sh ${server} --alter --topic ${otp} --partitions 3`)
     expect(of('limits')).toContainEqual(
-      `failed: ${env.BUSGATE_TOPICS_DOUBTS} is kept for 1 minute, and commands live for 1 day: they can vanish without a result`,
+      `failed: ${env.BUSGATE_TOPICS_DOUBTS} is kept for 1 minute, and commands live for 1 day: they can be deleted without a result`,
     )
   })
 
@@ -77,7 +77,7 @@ describeOnKafka('busgate doctor on a real Kafka', brokers => {
     const { of } = await diagnose(env, topicChecks)
     expect(of('limits')).toContainEqual(
       expect.stringMatching(
-        /^failed: broker \d: offsets\.retention\.minutes is 10080: progress is forgotten after 7 days/,
+        /^failed: broker \d: offsets\.retention\.minutes is 10080: committed offsets are deleted after 7 days/,
       ),
     )
   })
@@ -116,7 +116,7 @@ describeOnKafka('busgate doctor on a real Kafka', brokers => {
     const env = environmentOf({ ...brokers, brokers: ['127.0.0.1:1', ...brokers.brokers] })
     const { of } = await diagnose(env, ['settings', 'brokers', 'cluster'])
     expect(of('brokers')).toEqual([expect.stringMatching(/^warning: 127\.0\.0\.1:1 /), expect.stringMatching(/^ok: /)])
-    expect(of('cluster')[0]).toMatch(/^ok: broker \d at .* understands all that busgate asks$/)
+    expect(of('cluster')[0]).toMatch(/^ok: broker \d at .* supports all requests of busgate$/)
   })
 })
 
@@ -197,7 +197,7 @@ describe.skipIf(!java.ok)('busgate doctor on a Kafka that asks who it is', () =>
     const mended = await diagnose(env, only)
     expect(mended.of('rights')).toHaveLength(11)
     expect(mended.of('rights').filter(line => !line.startsWith('ok: '))).toEqual([])
-    expect(mended.of('topics').at(-1)).toMatch(/^skipped: cleanup\.policy, .* this login may not see them$/)
+    expect(mended.of('topics').at(-1)).toMatch(/^skipped: cleanup\.policy, .* this login cannot see them$/)
     expect(mended.of('limits')).toEqual([expect.stringMatching(/^skipped: the limits of broker 1 cannot be seen/)])
   })
 
@@ -242,8 +242,8 @@ describe.skipIf(!java.ok)('busgate doctor on a Kafka that asks who it is', () =>
   test('a wrong password', async () => {
     const { of } = await diagnose({ ...(await secured()), BUSGATE_KAFKA_SASL_PASSWORD: 'another' }, only)
     expect(of('cluster')[0]).toMatch(
-      /^failed: no broker lets this client in: \S+ signing in failed, Authentication failed: Invalid username or password/,
+      /^failed: no broker accepts this login: \S+ signing in failed, Authentication failed: Invalid username or password/,
     )
-    expect(of('rights')).toEqual(['skipped: no broker could be asked'])
+    expect(of('rights')).toEqual(['skipped: no broker answered'])
   })
 })

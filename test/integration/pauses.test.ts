@@ -152,7 +152,7 @@ describeOnKafka('pause, resume and status', brokers => {
     const [urgent] = world.settings.topics.commands
     expect(await wrong('pause', '--topic', 'busgate.comands')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining(`commands come from ${urgent}`),
+      stderr: expect.stringContaining(`the command topics are ${urgent}`),
     })
     expect(await wrong('pause', '--account', 'defualt')).toMatchObject({
       code: 2,
@@ -162,7 +162,7 @@ describeOnKafka('pause, resume and status', brokers => {
     expect(await wrong('pause', '--account', 'default', '--tenant', 'acme')).toMatchObject({ code: 2 })
     expect(await wrong('pause', '--account', 'default', '--until', 'yesterday')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('--until: expected in how long'),
+      stderr: expect.stringContaining('--until: expected a duration'),
     })
     expect(await wrong('resume', '--tenant', 'acme')).toMatchObject({
       code: 2,
@@ -176,7 +176,7 @@ describeOnKafka('pause, resume and status', brokers => {
     const nowhere = { ...env, BUSGATE_TOPICS_CONTROL: `${world.settings.topics.control}-gone` }
     const missing = await busgate(['pause', '--tenant', 'acme'], { env: nowhere })
     expect(missing.code).toBe(1)
-    expect(missing.stderr).toContain('busgate topics create makes it')
+    expect(missing.stderr).toContain('create it with busgate topics create')
     expect(await readyz(world)).toMatchObject({ status: 200, paused: [] })
   }, 120_000)
 })

@@ -103,9 +103,9 @@ describe('writing a record', () => {
         return (error as Error).message
       }
     }
-    expect(complaint({ msgId: 380501234567 })).toBe('Not a io.busgate.SendResult: msgId is no ["null","string"]')
+    expect(complaint({ msgId: 380501234567 })).toBe('Not a io.busgate.SendResult: msgId is not a ["null","string"]')
     expect(complaint({ outcome: 'LOST', id: 380501234567 })).toBe(
-      'Not a io.busgate.SendResult: id is no "long"; outcome is no io.busgate.SendResultOutcome',
+      'Not a io.busgate.SendResult: id is not a "long"; outcome is not a io.busgate.SendResultOutcome',
     )
     expect(complaint({ id: largestLong + 1n })).toMatch(/^Not a io\.busgate\.SendResult: id is no/)
   })

@@ -94,8 +94,8 @@ test.each([
 ])('a registry that %s is told nothing', async (_, env) => {
   const { url, logins } = await startSecure({ tls: true })
   const settings = loadSettings({ env: { BUSGATE_REGISTRY_URL: url, BUSGATE_REGISTRY_TOKEN: 'its-token', ...env() } })
-  await expect(registryOf(settings).idOf('any', schemas.result)).rejects.toThrow(/could not be asked/)
-  await expect(registryAdmin(settings).levelOfAll()).rejects.toThrow(/could not be asked/)
+  await expect(registryOf(settings).idOf('any', schemas.result)).rejects.toThrow(/did not answer/)
+  await expect(registryAdmin(settings).levelOfAll()).rejects.toThrow(/did not answer/)
   expect(logins).toEqual([])
 })
 
@@ -103,7 +103,7 @@ test('a certificate that was renewed is shown at the next connection', async () 
   const { url } = await startSecure({ tls: true })
   let mine = { ca: certificates.ca, cert: others.cert, key: others.key }
   const registry = confluentRegistry({ url, tls: () => ({ ...verifiedTls, ...mine }) })
-  await expect(registry.idOf('any', schemas.result)).rejects.toThrow(/could not be asked/)
+  await expect(registry.idOf('any', schemas.result)).rejects.toThrow(/did not answer/)
   mine = certificates
   expect(await registry.idOf('any', schemas.result)).toBe(3)
 })

@@ -190,9 +190,7 @@ describe('a registry in trouble', () => {
     const client = registry()
     await server.stop()
     await expect(client.schemaOf(id)).rejects.toThrow(RegistryUnavailable)
-    await expect(client.idOf('any', schemas.command)).rejects.toEqual(
-      refused(/could not be asked: connect ECONNREFUSED/),
-    )
+    await expect(client.idOf('any', schemas.command)).rejects.toEqual(refused(/did not answer: connect ECONNREFUSED/))
     await server.start()
     expect(await client.schemaOf(id)).toEqual(schemas.command)
   })
@@ -223,7 +221,7 @@ describe('a registry in trouble', () => {
     ['a page that is not found', 404, '<html>404</html>', /check registry\.url/],
     ['404 as a gateway in front of it', 404, '{"message":"no Route matched"}', /check registry\.url/],
     ['404 as another service', 404, '{"error_code":404,"message":"Not Found"}', /check registry\.url/],
-    ['something else', 200, '<html>Welcome</html>', /no schema/],
+    ['something else', 200, '<html>Welcome</html>', /without a schema/],
   ])('one that answers %s is unavailable, not without the schema', async (_name, status, body, message) => {
     server.fail((_request, response) => response.writeHead(status).end(body))
     const asked = registry().schemaOf(1)
@@ -289,7 +287,7 @@ describe('a registry in trouble', () => {
     )
     const asked = registry().idOf('busgate.results-value', schemas.result)
     await expect(asked).rejects.toThrow(SchemaRefused)
-    await expect(asked).rejects.toEqual(refused(/busgate\.results-value \(409\): Schema being.*set another topic/))
+    await expect(asked).rejects.toEqual(refused(/busgate\.results-value \(409\): Schema being.*use another topic/))
   })
 
   test('one that refuses the second of two who register at the same time is asked again', async () => {

@@ -32,7 +32,7 @@ describeInBrowser('the page of the demo', () => {
     await page.keyboard.type('order-1')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Correlation id order-1' }).waitFor({ timeout })
-    await page.getByText(/Sent: the gateway took it/).waitFor({ timeout })
+    await page.getByText(/Sent: the gateway accepted it/).waitFor({ timeout })
     await page.locator('summary').first().focus()
     await page.keyboard.press('Enter')
     await page
@@ -50,7 +50,7 @@ describeInBrowser('the page of the demo', () => {
   test('says which dead letters cannot be replayed, and lists the messages of a tenant and of a phone', async () => {
     const page = await openDemo()
     const letters = part(page, 'Dead letters by cause')
-    await letters.getByText('Nothing makes these bytes a command').waitFor({ timeout })
+    await letters.getByText('These bytes cannot become a command').waitFor({ timeout })
 
     const find = async (by: string, text: string) => {
       await page.getByLabel('Search by').selectOption(by)
@@ -104,7 +104,7 @@ describeInBrowser('the page', () => {
     await page.waitForFunction('document.querySelectorAll(".chart .tick").length > 0')
     const text = await page.locator('main').innerText()
     expect(text).not.toMatch(/No failures|Nothing came yet|No doubts|No dead letters/)
-    expect(text.match(/Not known now/g)).toHaveLength(5)
+    expect(text.match(/Unknown\./g)).toHaveLength(5)
     const lines = await page.locator('.chart .line').evaluateAll(all => all.map(one => String(one.getAttribute('d'))))
     expect(lines.join('')).toBe('')
   })
@@ -136,7 +136,7 @@ describeInBrowser('the page', () => {
     await world.finished(1)
     const { url } = await startPage(world)
     const page = await openInBrowser(`${url}#by=id&text=1`)
-    await page.getByText(/Sent: the gateway took it/).waitFor({ timeout })
+    await page.getByText(/Sent: the gateway accepted it/).waitFor({ timeout })
     for (const summary of await page.locator('summary').all()) await summary.click()
     expect(await page.content()).not.toContain('380671239999')
     const kinds = await page.getByLabel('Search by').locator('option').allTextContents()
@@ -147,13 +147,13 @@ describeInBrowser('the page', () => {
     const world = await startWorld()
     const served = await startPage(world)
     const page = await openInBrowser(`${served.url}#by=tenant&text=nobody`)
-    await page.getByText('No trace in what was searched.').waitFor({ timeout })
+    await page.getByText('No trace of it.').waitFor({ timeout })
     await page.keyboard.press('Escape')
     await part(page, 'Open doubts').waitFor({ timeout })
     await page.keyboard.press('/')
     await page.locator('#text:focus').waitFor()
     page.removeAllListeners('console') // the browser complains of what follows
     await served.close()
-    await page.getByText('busgate ui does not answer any more.').waitFor({ timeout })
+    await page.getByText('busgate ui does not answer.').waitFor({ timeout })
   })
 })

@@ -77,7 +77,7 @@ test('a message in doubt stands there with its age and what it waits for, until 
       account: 'default',
       cause: 'reset',
       attempts: 1,
-      waitsFor: expect.stringMatching(/^its callback; the gateway is asked in \d s$/),
+      waitsFor: expect.stringMatching(/^its callback; the gateway is polled in \d s$/),
     },
   ])
   expect(now.at - now.doubts.oldest[0]!.postedAt).toBeLessThan(60_000)
@@ -125,7 +125,7 @@ test('a topic that is missing is told of, and the rest is shown', async () => {
   const settings = { ...world.settings, topics: { ...world.settings.topics, doubts: 'not-there' } }
   const { url } = await startPage({ ...world, settings })
   const now = await nowThat(url, ({ trouble }) => trouble !== null)
-  expect(now.trouble).toContain('there is no topic not-there: busgate topics create makes it')
+  expect(now.trouble).toContain('there is no topic not-there: create it with busgate topics create')
   await nowThat(url, ({ partitions }) => partitions.length > 0)
 })
 

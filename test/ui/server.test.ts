@@ -25,7 +25,7 @@ describe('whom the page answers', () => {
     for (const path of ['', 'main.js', 'api/now', 'api/messages?by=id&text=1']) {
       const { status, body } = await ask(url + path, { host })
       expect([path, status]).toEqual([path, 403])
-      expect(body).toMatch(/^This page answers only to the names localhost, 127\.0\.0\.1 and \[::1\]/)
+      expect(body).toMatch(/^This page answers only under localhost, 127\.0\.0\.1 and \[::1\]/)
     }
   })
 
@@ -125,11 +125,11 @@ test('the page is allowed nothing but its own files, and asks for nothing else',
 describe('what is asked of it', () => {
   test.each([
     ['by=name&text=1', 'by: expected one of id, correlation, tenant, phone'],
-    ['by=id&text=', 'text: expected what to look for'],
+    ['by=id&text=', 'text: expected a search text'],
     ['by=id&text=abc', 'text: expected an id, a whole number from 1 to 9223372036854775807'],
     ['by=id&text=9223372036854775808', 'text: expected an id'],
-    ['by=id&text=1&back=never', 'back: expected how far to look back'],
-    ['by=phone&text=4567', 'phones are hidden: busgate ui --show lets them be looked for'],
+    ['by=id&text=1&back=never', 'back: expected a duration in milliseconds'],
+    ['by=phone&text=4567', 'phones are hidden: busgate ui --show allows searches by phone'],
   ])('%s is refused with what is expected', async (asked, expected) => {
     const { url } = await startPage(await startWorld())
     const { status, body } = await ask(`${url}api/messages?${asked}`)

@@ -224,7 +224,7 @@ describe('health', () => {
     const bus = buildBus()
     const lookAt = vi.spyOn(bus, 'lookAt').mockResolvedValue({ id: '', partitions: 1, leaderless: [0] })
     const starting = createWorker(settings, { bus, registry: embeddedRegistry() })
-    const what = `1 partition of ${settings.topics.control} (0) without a leader: what is paused or withdrawn is not known until there is one`
+    const what = `1 partition of ${settings.topics.control} (0) without a leader: pauses and withdrawals are unknown until they have one`
     await until(async () => {
       expect(await (await at(port!, '/readyz')).json()).toMatchObject({ ready: false, reasons: [`starting: ${what}`] })
     })

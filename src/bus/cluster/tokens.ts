@@ -55,7 +55,7 @@ export class Tokens {
     if (typeof answer.access_token === 'string') return { ...answer, access_token: answer.access_token }
     const why = `${statusCode}${typeof answer.error === 'string' ? `, ${answer.error}` : ''}`
     throw new Error(
-      `the token endpoint ${tokenEndpoint} gives no token (${why}): check kafka.sasl.clientId, .clientSecret and .scope`,
+      `the token endpoint ${tokenEndpoint} refuses a token (${why}): check kafka.sasl.clientId, .clientSecret and .scope`,
     )
   }
 

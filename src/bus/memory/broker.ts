@@ -223,7 +223,7 @@ export class MemoryBroker {
 
   #log(topic: string, partition: number): Log {
     const log = this.#logs.get(topic)?.[partition]
-    if (!log) throw new Error(`there is no topic ${topic} with a partition ${partition} on the embedded bus`)
+    if (!log) throw new Error(`the embedded bus has no ${topic}/${partition}`)
     return log
   }
 

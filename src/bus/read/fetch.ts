@@ -209,7 +209,7 @@ async function askOne(
 ): Promise<FetchedPartition> {
   const request = { ...termsOf({ waitMs: 0, bytesPerPartition: bytes }), partitions: [position] }
   const [found] = (await fetch(request)).partitions
-  if (!found) throw new Error('the broker did not answer what it was asked for')
+  if (!found) throw new Error('the answer of the broker lacks what was requested')
   if (found.errorCode && !expected.includes(found.errorCode)) throw protocolError(found.errorCode)
   return found
 }

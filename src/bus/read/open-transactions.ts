@@ -92,7 +92,7 @@ export class OpenTransactions {
       const { topics } = await brokers.ask({ leader: tp }, describeProducers, [indexesByTopic([tp])])
       const open = topics[0]!.partitions[0]!.activeProducers.filter(one => one.currentTxnStartOffset >= 0n)
       const [first] = open.toSorted((a, b) => Number(a.currentTxnStartOffset - b.currentTxnStartOffset))
-      if (!first) return { ...holder, error: 'its leader does not know of one' }
+      if (!first) return { ...holder, error: 'its leader does not know of it' }
       holder.producerId = Number(first.producerId)
       const asked = brokers
         .nodes()

@@ -93,7 +93,7 @@ async function fetchRaw(
     const bytes = { maxBytes: fetchBytes, partitionBytes: fetchBytes }
     const request = { waitMs: 0, ...bytes, rack: '', partitions: [{ tp, offset: at }] }
     const [found] = (await fetch(request)).partitions
-    if (!found) throw new Error('the broker did not answer what it was asked for')
+    if (!found) throw new Error('the answer of the broker lacks what was requested')
     if (found.errorCode === offsetOutOfRange) at = await logs.locate(tp, 'earliest') // retention went on meanwhile
     if (found.errorCode) throw protocolError(found.errorCode)
     return found

@@ -44,20 +44,20 @@ export function unpackCheckpoint(base: number, metadata: string | null | undefin
     metadata.split(';')
   if (/^\d+;/.test(metadata) && Number(foundVersion) > Number(version)) {
     throw new Error(
-      `the checkpoint at offset ${base} was written by a newer busgate (its version is ${foundVersion.slice(0, 9)}, this ` +
+      `the checkpoint at offset ${base} was written by a newer busgate (version ${foundVersion.slice(0, 9)}, this ` +
         `one reads ${version}): go back to the newer busgate; do not reset the offset, or what it has sent may be sent again`,
     )
   }
   if (foundVersion !== version || !/^\d+$/.test(seq)) {
     throw new Error(
       `the committed offset ${base} carries metadata that busgate did not write ("${metadata.slice(0, 20)}"); ` +
-        'give the worker a kafka.groupId of its own, or reset the offset',
+        'use another kafka.groupId for the worker, or reset the offset',
     )
   }
   if (writtenFor !== String(base)) {
     throw new Error(
-      `the committed offset ${base} carries the checkpoint of offset ${writtenFor.slice(0, 16)}: another tool has copied it ` +
-        'with its metadata, as MirrorMaker 2 does with sync.group.offsets, but it tells of other records. Stop the workers ' +
+      `the committed offset ${base} carries the checkpoint of offset ${writtenFor.slice(0, 16)}: another tool copied it ` +
+        'with its metadata, as MirrorMaker 2 does with sync.group.offsets, but it describes other records. Stop the workers ' +
         'and reset the offset without metadata: docs/delivery.md, "When the progress is reset", says what is known then',
     )
   }

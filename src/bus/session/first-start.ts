@@ -66,9 +66,9 @@ export class FirstStart {
 
   #refusal(topic: string): Error {
     return new Error(
-      `the group ${this.#options.groupId} has no checkpoint on ${topic}, which is not empty. If kafka.groupId is not the ` +
-        'one that was used before, correct it: everything in the topic would be sent again. If this is the first start, ' +
-        'set kafka.startFrom to earliest, or to latest to leave unsent what is there',
+      `the group ${this.#options.groupId} has no committed offset on ${topic}, which is not empty. If kafka.groupId ` +
+        'was changed by mistake, correct it: everything in the topic would be sent again. If this is the first start, ' +
+        'set kafka.startFrom to earliest, or to latest to skip the existing commands',
     )
   }
 }

@@ -201,7 +201,7 @@ export class GroupMember {
       }
     }
     await this.#linger()
-    refused(new Error('the group was left before it had answered'))
+    refused(new Error('the process left the group before it answered'))
   }
 
   /** One generation: from the drain before it to the partitions in it. */
@@ -247,7 +247,7 @@ export class GroupMember {
       const joined = await this.#options.transport.join(this.#memberId, owned, memberId => {
         this.#memberId = memberId
         named()
-        if (this.#left) throw new Error('the group was left before it had answered')
+        if (this.#left) throw new Error('the process left the group before it answered')
       })
       this.#memberId = joined.memberId
       this.#entered = joined

@@ -115,7 +115,7 @@ export class LogEnd {
     const now = this.#clock.monotonic()
     this.#shortSince ??= now
     if (now - this.#shortSince >= patienceMs) return high
-    throw new Error(`the log ends at ${high}, but records up to ${end} were read from it: its end is asked for again`)
+    throw new Error(`the log ends at ${high}, but records up to ${end} were read from it: asking again for its end`)
   }
 
   /** A session has begun with what is left of a log that ends at `high`. */

@@ -322,9 +322,8 @@ export class Ownership implements GroupEvents, Membership {
     telemetry.emit('log.cut', { topic, partition, unsent, unsentOffsets, perhapsSent, isEnd })
     if (onDataLoss === 'continue') return
     const error = new Error(
-      `${unsent + perhapsSent} offsets of ${topic}/${partition} are gone from the log before they were worked on, and ` +
-        'kafka.onDataLoss is fail: find out why (retention, deleted records, an unclean election), then set it to ' +
-        'continue to go on',
+      `${unsent + perhapsSent} offsets of ${topic}/${partition} disappeared from the log before they were processed, and ` +
+        'kafka.onDataLoss is fail: find out why (retention, deleted records, an unclean election), then set it to continue',
     )
     listener.fatal(error)
     throw error

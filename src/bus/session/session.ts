@@ -154,7 +154,7 @@ export class PartitionSession implements Session {
   cut(ends: LogEnds): void {
     if (this.position > ends.high) {
       const { high } = ends
-      this.end('fetch', new Error(`the log ends at ${high}, before offset ${this.position} that was to be read next`))
+      this.end('fetch', new Error(`the log ends at ${high}, before offset ${this.position}, the next to read`))
     } else this.logEnds(ends)
   }
 

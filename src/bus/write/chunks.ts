@@ -62,7 +62,7 @@ export class Chunker {
     const count = await this.#brokers.partitions(topic)
     if (count > 0) return count
     throw new Error(
-      `${topic}: there is no such topic, or no right to see it. Make it (busgate topics create), or allow it.`,
+      `${topic}: no such topic, or no right to see it. Create it (busgate topics create), or grant Describe.`,
     )
   }
 }

@@ -65,7 +65,7 @@ export async function connectKafkajsPublisher(
       const written = await producer.sendBatch(batch)
       for (const { topicName, partition } of written) chosen.delete(`${topicName}/${partition}`)
       // while leaders move, kafkajs can resolve a send of which a part was never written
-      if (chosen.size > 0) throw new Error(`the answer to a send left out ${[...chosen].join()}: perhaps not written`)
+      if (chosen.size > 0) throw new Error(`the answer to a send lacks ${[...chosen].join()}: perhaps not written`)
       return written
     },
   }

@@ -94,7 +94,7 @@ const allFor = <B extends EncodedBatch>(batches: readonly B[], error: Error): Un
 
 function errorOf({ topic, partition }: TopicPartition, answer: readonly Produced[]): Error | null {
   const produced = answer.find(one => one.partition === partition && one.topic === topic)
-  if (!produced) return new Error(`${topic}/${partition}: its leader's answer left it out, perhaps it is not written`)
+  if (!produced) return new Error(`${topic}/${partition}: the answer of its leader lacks it: perhaps not written`)
   const { errorCode, errorMessage } = produced
   if (errorCode === 0 || errorCode === duplicateSequenceNumber) return null
   return protocolError(errorCode, `${topic}/${partition}: ${errorMessage || protocolError(errorCode).message}`)

@@ -140,8 +140,8 @@ export class TransactionalProducer {
 
   #unfenced(): Error {
     return new Error(
-      `the brokers do not check the generation of group ${this.#options.groupId} when offsets are committed in a ` +
-        'transaction (KIP-447), so two workers could send the same command: use Apache Kafka 3.0 or newer',
+      `the brokers do not check the generation of group ${this.#options.groupId} when a transaction commits ` +
+        'offsets (KIP-447), so two workers could send the same command: use Apache Kafka 3.0 or newer',
     )
   }
 
@@ -169,7 +169,7 @@ export class TransactionalProducer {
     const life = this.#lives
     if (!producer) {
       throw new Error(
-        `${this.#options.transactionalId}: a transaction is under way, or one has failed since the producer was initialised`,
+        `${this.#options.transactionalId}: a transaction is open, or one has failed since the producer was initialised`,
       )
     }
     this.#producer = null
@@ -198,7 +198,7 @@ async function keepProgress<T>(
     const offsets = await missing()
     if (offsets.length === 0) return
     if (tries === mostTries) {
-      throw new Error(`group ${groupId} does not keep the progress that its coordinator confirmed`)
+      throw new Error(`group ${groupId} lost the offsets that its coordinator confirmed`)
     }
     await commitAgain(offsets)
   }

@@ -5,17 +5,17 @@ import { printLine } from '../framework/terminal.ts'
 import { configFlag, runnableSettings, settingsFrom, sourcesOf } from '../settings.ts'
 
 export const configCheck = command({
-  about: 'Says whether run could start with these settings; if not, everything that is wrong with them, and exits 2.',
+  about: 'Checks whether run could start with these settings. If not, lists everything that is wrong, and exits 2.',
   flags: { config: configFlag },
   async run({ config }) {
     runnableSettings(sourcesOf(config))
-    process.stderr.write('The settings are fine: run can start with them.\n')
+    process.stderr.write('The settings are valid: run can start with them.\n')
     return 0
   },
 })
 
 export const configPrint = command({
-  about: 'Prints the settings in effect: defaults, file and variables together. Secrets are shown as ***.',
+  about: 'Prints the effective settings: defaults, file and variables merged. Secrets are shown as ***.',
   flags: { config: configFlag, json: toggle('Prints one JSON object instead of YAML.') },
   async run({ config, json }) {
     const settings = maskSettings(settingsFrom(config))
@@ -26,15 +26,15 @@ export const configPrint = command({
 
 const nameFlag: Flag<string> = {
   value: 'NAME',
-  help: 'A setting or its variable, or the beginning or last part of several; all of them when left out.',
+  help: 'A setting or its variable, or the beginning or last part of several. Default: all.',
   bare: true,
   read: given => given,
 }
 
 export const configExplain = command({
   about: [
-    'Says what a setting is for, what its value may be, its default, and the variable that sets it. The beginning of a',
-    'name stands for all that begin so, such as kafka or gateway.accounts, and its last part for all that end so, such',
+    'Describes a setting: its meaning, values, default and variable. The beginning of a name stands for all settings that',
+    'begin with it, such as kafka or gateway.accounts, and the last part of a name for all that end with it, such',
     'as brokers. docs/settings.md has all of them.',
   ].join('\n'),
   flags: { name: nameFlag, json: toggle('Prints one JSON object a line.') },

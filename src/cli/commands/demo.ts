@@ -27,25 +27,23 @@ interface DemoOptions {
 
 export const demo = command({
   about: [
-    'Plays the whole way of messages on this machine: commands of all eleven kinds on a bus, the real worker and',
-    "callback receiver, a gateway simulator. Then holds the topics against the gateway's books; exits 1 when a",
+    'Runs everything on this machine: commands of all eleven types on a bus, the real worker and',
+    "callback receiver, a gateway simulator. Then compares the topics with the gateway's counts; exits 1 if a",
     'command has no result or two, was billed twice, or a status is missing.',
     '',
-    'The bus is the one inside this process, or the Kafka that BUSGATE_KAFKA_BROKERS and BUSGATE_REGISTRY_URL name;',
-    'there the demo leaves topics busgate-demo-… behind.',
+    'The bus is inside this process, or the Kafka that BUSGATE_KAFKA_BROKERS and BUSGATE_REGISTRY_URL name;',
+    'on that one the topics busgate-demo-… remain.',
   ].join('\n'),
   flags: {
     count: whole('N', `How many commands. Default: ${defaultCount}.`, 1, 1_000_000),
-    kafka: toggle('Insists on a real Kafka: where none is named, starts one from Maven Central (needs Java 17).'),
-    kill: toggle(
-      'Loses an answer, and kills the worker half-way (kill -9) and starts another. With a real Kafka only.',
-    ),
-    keep: toggle('Goes on until it is interrupted, and prints the addresses; first of a page that shows all of it.'),
+    kafka: toggle('Uses a real Kafka. If none is named, starts one from Maven Central (needs Java 17).'),
+    kill: toggle('Loses an answer, kills the worker half-way (kill -9) and starts another. Only with a real Kafka.'),
+    keep: toggle('Keeps running until it is interrupted, and prints the addresses, the page first.'),
     json: toggle('Prints the summary as one JSON object.'),
   },
   async run({ count: total = defaultCount, kafka = false, kill = false, keep = false, json = false }) {
     if (kill && !kafka && !brokersAreNamed()) {
-      throw new UsageError('--kill needs a real Kafka, for what is killed is a process of its own: add --kafka')
+      throw new UsageError('--kill needs a real Kafka, because it kills a separate process: add --kafka')
     }
     const progress = createProgress(process.stderr)
     const cleanups: Cleanups = []
@@ -78,7 +76,7 @@ async function showDemo(options: DemoOptions, progress: ProgressDisplay, cleanup
   const stage = await setStage({ count: total, kafka, folder, say: progress.say, cleanups })
   interrupted.throwIfAborted()
   const page = keep ? await startPage(stage, cleanups) : ''
-  progress.say(`Ready. ${grouped(total)} commands of all eleven kinds:`)
+  progress.say(`Ready. ${grouped(total)} commands of all eleven types:`)
   const started = performance.now()
   await play(stage, { total, kill }, progress)
   interrupted.throwIfAborted()
@@ -88,9 +86,9 @@ async function showDemo(options: DemoOptions, progress: ProgressDisplay, cleanup
   ok = reckoning.ok
   process.stdout.write(json ? `${JSON.stringify({ ...reckoning, seconds })}\n` : `\n${summaryText(reckoning)}\n`)
   progress.say(`${grouped(total)} commands in ${seconds.toFixed(1)} s.`)
-  if (!ok) progress.say(`Not all is as promised. The worker's log: ${stage.logFile}`)
+  if (!ok) progress.say(`A promise was broken. The worker's log: ${stage.logFile}`)
   if (!keep) return ok
-  progress.say(`\n${addressesOf(stage, page)}\nSome commands go on being sent. Ctrl-C ends.`)
+  progress.say(`\n${addressesOf(stage, page)}\nMore commands are sent. Ctrl-C ends.`)
   const going = goOn(stage, total, interrupted)
   cleanups.push(() => going)
   return ok

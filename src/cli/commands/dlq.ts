@@ -22,7 +22,7 @@ import { configFlag, settingsWithBrokers } from '../settings.ts'
 
 /** Filters of dead letters, by the names that `Filters` has for them. */
 export const filterFlags = {
-  stage: choiceFlag('STAGE', ['decode', 'callback'], 'Only those that died there.'),
+  stage: choiceFlag('STAGE', ['decode', 'callback'], 'Only those that failed at this stage.'),
   code: textFlag('CODE', 'Only those with this code, such as SCHEMA_NOT_FOUND.'),
   topic: textFlag('TOPIC', 'Only those that came from this topic.'),
 }
@@ -78,12 +78,12 @@ const json = toggle('Prints one JSON object a line.')
 
 export const dlqList = command({
   about: [
-    'Lists dead letters, the newest at the end: where it stands (partition@offset), when it was written, stage, code,',
-    'where the record came from, and what is wrong with it.',
+    'Lists dead letters, the newest last: its place (partition@offset), when it was written, stage, code,',
+    'the coordinates of the record, and what is wrong with it.',
   ].join('\n'),
   flags: {
     ...filterFlags,
-    limit: whole('N', `The newest so many. Default: ${defaultLimit}.`, 1, 1_000_000),
+    limit: whole('N', `Shows only the newest N. Default: ${defaultLimit}.`, 1, 1_000_000),
     json,
     config: configFlag,
   },
@@ -92,7 +92,7 @@ export const dlqList = command({
       const { newest, matching } = await newestLetters(bus, topics.deadLetters, filters, limit)
       for (const letter of newest) print(asJson ? printable(stringifyJson(jsonOf(letter))) : letterLine(letter))
       const left = matching - newest.length
-      const more = left > 0 ? `; ${left} older left out, --limit shows more` : ''
+      const more = left > 0 ? `; ${left} older left out; --limit N shows more` : ''
       process.stderr.write(`${count(newest.length, 'dead letter')}${more}.\n`)
       return 0
     }),
@@ -100,12 +100,12 @@ export const dlqList = command({
 
 export const dlqShow = command({
   about: [
-    'Shows one dead letter as JSON: what is wrong with it, its headers, and its value decoded, where that is possible by',
-    'now. Phones, texts and whatever else could be personal are shown as *** unless --reveal is given.',
+    'Shows one dead letter as JSON: what is wrong with it, its headers, and its value, decoded if that is possible',
+    'now. Phones, texts and other personal data are shown as *** unless --reveal is given.',
   ].join('\n'),
   flags: {
     at: atFlag,
-    reveal: toggle('Shows everything that it holds. Mind who is looking.'),
+    reveal: toggle('Shows its whole content, personal data included.'),
     json: toggle('Prints it on one line.'),
     config: configFlag,
   },
@@ -121,22 +121,22 @@ export const dlqShow = command({
   },
 })
 
-const warning = 'An id that was sent once must not be sent again: replay nothing that its producer has sent anew.'
+const warning = 'Do not replay a message that its producer has resent.'
 
 export const dlqReplay = command({
   about: [
-    'Sends dead letters back where they came from, with their bytes, key and headers, once what was wrong is mended.',
-    'Takes those that --at names, or --all that match the filters. Without --yes it only says what it would do.',
-    'A header busgate.replayed.from is added; what was replayed before is refused, as far as that can be seen in the',
-    'topic that it went to. What died again is replayed as its newest dead letter.',
+    'Writes dead letters back to their topics, with their bytes, key and headers, after the cause is repaired.',
+    'Takes those that --at names, or with --all those that match the filters. Without --yes it only shows its plan.',
+    'It adds a header busgate.replayed.from, and refuses letters that were replayed before, as far as their topic',
+    'still shows it. Of a record that failed again, its newest dead letter is replayed.',
     '',
-    `Busgate has never sent a dead letter. ${warning}`,
+    `No dead letter was ever sent to the gateway. ${warning}`,
   ].join('\n'),
   flags: {
     at: atFlag,
     all: toggle('Takes all that match the filters.'),
     ...filterFlags,
-    yes: toggle('Does it.'),
+    yes: toggle('Writes them.'),
     json,
     config: configFlag,
   },

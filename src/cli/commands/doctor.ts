@@ -16,9 +16,9 @@ const widest = Math.max(...checks.map(({ name }) => name.length))
 
 export const doctor = command({
   about: [
-    'Looks at everything that busgate run needs with these settings, and says what is wrong and what mends it:',
+    'Checks everything that busgate run needs with these settings, and says what is wrong and how to repair it:',
     `${checks.map(({ name }) => name).join(', ')}.`,
-    'Nothing is sent to anybody and no record is written. Exits 1 when something has failed.',
+    'Sends no message and writes no record. Exits 1 if a check failed.',
   ].join('\n'),
   flags: { json: toggle('Prints one JSON object a line: check, state, what, mend.'), config: configFlag },
   async run({ json = false, config }) {

@@ -19,7 +19,7 @@ import { fieldFlags, operationOfFlags, readFields } from '../gateway/fields.ts'
 import { apiKeyPath, configFlag, settingsFrom, unknownAccount } from '../settings.ts'
 
 const ownFlags = {
-  account: textFlag('NAME', 'Account that asks. Default: the one named default.'),
+  account: textFlag('NAME', 'Account to use. Default: the account named default.'),
   json: toggle('Prints one JSON object.'),
   config: configFlag,
 }
@@ -27,14 +27,14 @@ type Options = { account?: string; json?: true; config?: string }
 /** An operation as it was given. */
 type Given = { type: OperationType; id?: unknown }
 
-const tells = 'Exits 0 when it was done, 1 when it was refused, failed or is in doubt, 2 when nothing was tried.'
+const tells = 'Exits 0 if it succeeded, 1 if it was refused, failed or is in doubt, 2 if nothing was tried.'
 const widest = Math.max(...operationTypes.map(({ length }) => length))
 
 export const gateway = command({
   about: [
-    'Asks the gateway itself, past the bus and its promises: nothing is tried again, no rate is kept.',
+    'Calls the gateway directly, without the bus and its promises: no retry, no rate limit.',
     'busgate gateway OPERATION takes the fields of an operation as flags, or as a JSON object from standard input.',
-    'Each has --help of its own. The 20, with the fields that they require:',
+    'Each has its own --help. The 20 operations, with the fields that they require:',
     '',
     ...operationTypes.map(type => `  ${type.padEnd(widest)}  ${requiredFlags(type).join(' ')}`.trimEnd()),
     '',
@@ -51,8 +51,8 @@ export function gatewayOperation(type: OperationType): CliCommand {
   const names = Object.keys(fields)
   return command({
     about: [
-      `Asks the gateway for ${type}; section "${operations[type].section}" of its interface specification.`,
-      ...(names.length > 0 ? ['Takes its fields as flags, or without them a JSON object from standard input.'] : []),
+      `Calls the operation ${type}: section "${operations[type].section}" of the gateway's interface specification.`,
+      ...(names.length > 0 ? ['Takes its fields as flags, else a JSON object from standard input.'] : []),
       tells,
     ].join('\n'),
     flags: { ...fields, ...ownFlags },
@@ -152,7 +152,7 @@ function complaint(error: GatewayError, { type }: Given, account: string): strin
 function certainty(error: GatewayError, type: OperationType): string[] {
   if (error instanceof UnreadablePayloadError || operations[type].readOnly) return []
   const done = isSendType(type) ? 'sent' : 'executed'
-  return [error.definite ? `known not to have been ${done}` : `perhaps ${done}: find out before you try again`]
+  return [error.definite ? `not ${done}` : `perhaps ${done}: find out before you retry`]
 }
 
 function mendOf({ code }: GatewayError, account: string): string[] {

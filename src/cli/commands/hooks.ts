@@ -7,8 +7,9 @@ import { configFlag, settingsFrom, unknownAccount } from '../settings.ts'
 
 export const hooksUrl = command({
   about: [
-    'Prints the callback address of an account, to be entered in its settings at the gateway: statuses of messages',
-    'whose own address the gateway does not keep (pipeline) go there. Whoever has it can send statuses.',
+    'Prints the callback address of an account. Enter it in the settings of the account at the gateway: statuses of',
+    'messages whose own address the gateway does not keep (pipeline) go there. It is a secret: whoever has it can send',
+    'statuses.',
   ].join('\n'),
   flags: { account: textFlag('NAME', 'Default: the account named default.'), config: configFlag },
   async run({ account = 'default', config }) {
@@ -20,7 +21,7 @@ export const hooksUrl = command({
         {
           path: 'callbacks.publicUrl',
           where: variableOf('callbacks.publicUrl'),
-          what: 'is not set; an address needs it and callbacks.secret',
+          what: 'is not set; hook addresses need it and callbacks.secret',
           example: 'https://hooks.example',
         },
       ])
@@ -35,10 +36,10 @@ const secretBytes = 32
 
 export const hooksSecret = command({
   about: [
-    'Prints a new secret for callbacks.secret: kid:secret, the secret of 32 random bytes. Nothing is changed; where there',
-    'is a secret already, add the new one behind it everywhere before it goes to the front (docs/callbacks.md).',
+    'Prints a new secret for callbacks.secret: kid:secret, with 32 random bytes. It changes nothing. If there is',
+    'a secret already, add the new one behind it everywhere, and only then move it to the front (docs/callbacks.md).',
   ].join('\n'),
-  flags: { kid: kidFlag('Names the secret in hook addresses. Default: k and the date of today, such as k261122.') },
+  flags: { kid: kidFlag('Name of the secret in hook addresses. Default: k and the date, such as k261122.') },
   async run({ kid = `k${new Date().toISOString().slice(2, 10).replaceAll('-', '')}` }) {
     process.stdout.write(`${kid}:${randomBytes(secretBytes).toString('base64url')}\n`)
     return 0

@@ -25,23 +25,23 @@ interface Options {
 
 export const message = command({
   about: [
-    'Shows what became of a message, in the order of time: its command, doubts, results, status events, dead letter; and',
-    'in the end, in plain words, what that comes to and what to do. Says what it has searched.',
+    'Shows what became of a message, in order of time: its command, doubts, results, status events and dead letter.',
+    'Then says what that means, what to do, and what was searched.',
     'Texts, phones, codes and replies are shown as *** unless --show is given.',
     '',
-    'Exits 0 when something was found, 1 when there is no trace.',
+    'Exits 0 if something was found, else 1.',
   ].join('\n'),
   flags: {
     id: { ...idFlag('The id of the command.'), bare: true as const },
     'correlation-id': textFlag(
       'TEXT',
-      'Instead of the id: all messages that carry this correlationId. Looks through everything.',
+      'Instead of the id: all messages with this correlationId. Searches all partitions.',
     ),
     tenant: textFlag('NAME', 'Only messages of this tenant.'),
     account: textFlag('NAME', 'Only messages of this account: ids are unique within one.'),
-    since: sinceFlag('How far back to look: so long ago (12h, 7d), or a date. Default: 7d.'),
-    ask: toggle('Asks the gateway for its status, too.'),
-    show: toggle('Shows texts, phones, codes and replies. Mind who is looking.'),
+    since: sinceFlag('How far back to search: a duration (12h, 7d) or a date. Default: 7d.'),
+    ask: toggle('Also asks the gateway for its status.'),
+    show: toggle('Shows texts, phones, codes and replies.'),
     json: toggle('Prints one JSON object a line.'),
     config: configFlag,
   },
@@ -78,7 +78,7 @@ async function lookUp(bus: Bus, settings: Settings, options: Options, ending: Ab
   const { ids, more } = await wide.idsOf(correlationId!, mostIds)
   ending.throwIfAborted()
   if (ids.length === 0) process.stderr.write(lines(['No trace of this correlationId.', ...searchedText(wide.findings)]))
-  if (more) process.stderr.write(`More than ${mostIds} messages carry it; these are ${mostIds} of them.\n`)
+  if (more) process.stderr.write(`More than ${mostIds} messages have it; these are ${mostIds} of them.\n`)
   let found = false
   for (const one of ids) found = (await tellOf(one)) || found
   return found
@@ -110,7 +110,7 @@ async function asked(settings: Settings, id: bigint, account: string): Promise<E
   const known = settings.gateway.accounts.get(account)
   const event = { kind: 'gateway' as const, place: null }
   if (!known) {
-    const text = `gateway.accounts has no ${account} here, so it could not be asked`
+    const text = `gateway.accounts has no ${account} here, so its status was not asked for`
     return { ...event, time: Date.now(), text, detail: null }
   }
   const { clientFor } = await import('../gateway/client.ts') // its HTTP client takes long to load

@@ -7,19 +7,19 @@ import { configFlag, unknownAccount } from '../settings.ts'
 
 const scopeFlags = {
   account: textFlag('NAME', 'All commands of an account.'),
-  topic: textFlag('NAME', 'All commands of a topic: the urgent ones, or the bulk.'),
-  tenant: textFlag('NAME', 'All commands of a tenant, of whatever account.'),
+  topic: textFlag('NAME', 'All commands of a topic.'),
+  tenant: textFlag('NAME', 'All commands of a tenant, in all accounts.'),
 }
 
 export const pause = command({
   about: [
-    'Stops sending the commands of an account, a topic or a tenant, on the whole fleet and within two seconds, until it is',
-    'resumed. What the gateway has already is finished; the rest waits, and its deadlines go on. Restarts change nothing.',
+    'Stops sending the commands of an account, a topic or a tenant within two seconds, on all workers, until it is',
+    'resumed. Requests in flight finish; other commands wait, and their deadlines continue. The pause survives restarts.',
   ].join('\n'),
   flags: {
     ...scopeFlags,
-    until: untilFlag('Resumes by itself after so long (30m, 12h, 7d), or at a date.'),
-    reason: textFlag('TEXT', 'Shown to whoever asks. No phone and no text of a message, please: it is logged.'),
+    until: untilFlag('Resumes by itself after a duration (30m, 12h, 7d) or at a date.'),
+    reason: textFlag('TEXT', 'Why; it is logged, so use no phone and no text of a message.'),
     by,
     config: configFlag,
   },
@@ -31,14 +31,14 @@ export const pause = command({
       await write([writeChange(settings.topics.control, { ...scope, begins: true, by, at: Date.now(), until, reason })])
       const resume = `busgate resume --${scope.kind} ${scope.name}`
       const end = until === null ? 'until it is resumed' : `until ${new Date(until).toISOString()}`
-      const instead = before ? ` It was paused before: ${changeText(before)}.` : ''
-      say(`${nameOf(scope)} is paused ${end}.${instead} To let it go on: ${resume}`)
+      const instead = before ? ` It was already paused: ${changeText(before)}.` : ''
+      say(`${nameOf(scope)} is paused ${end}.${instead} To resume: ${resume}`)
       return 0
     }),
 })
 
 export const resume = command({
-  about: 'Lets an account, a topic or a tenant go on that was paused, within two seconds.',
+  about: 'Resumes sending for an account, a topic or a tenant within two seconds.',
   flags: { ...scopeFlags, all: toggle('All that is paused.'), by, config: configFlag },
   run: ({ all = false, by = ourselves(), config, ...names }) =>
     onControl(config, async ({ settings, inForce, write }) => {
@@ -52,7 +52,7 @@ export const resume = command({
       for (const { effect, kind, name } of wanted) {
         const change = { effect, kind, name, ...ended, at: Date.now() }
         await write([writeChange(settings.topics.control, change)])
-        say(`${nameOf(change)} goes on.`)
+        say(`${nameOf(change)} is resumed.`)
       }
       if (wanted.length === 0) say('Nothing is paused.')
       return 0
@@ -80,6 +80,8 @@ function requireKnown({ kind, name }: PausedByHand, { gateway, topics }: Setting
   const accounts = [...gateway.accounts.keys()]
   if (kind === 'account' && accounts.length > 0 && !accounts.includes(name)) throw unknownAccount(name, accounts)
   if (kind === 'topic' && !topics.commands.includes(name)) {
-    throw new UsageError(`--topic: commands come from ${topics.commands.join(', ')}, and from no ${name}`)
+    throw new UsageError(
+      `--topic: ${name} is not a command topic; the command topics are ${topics.commands.join(', ')}`,
+    )
   }
 }

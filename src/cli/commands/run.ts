@@ -18,10 +18,10 @@ const stopMs = 15_000
 const stopAfterFailureMs = 3_000
 export const run = command({
   about: [
-    "Runs the worker: commands from the bus to the gateway, results and the gateway's callbacks to the bus.",
-    'Log lines go to standard output. SIGTERM or SIGINT: finishes what is in flight and exits 0; a second',
-    'signal exits at once. Exits 1 when it cannot go on by itself, so that its supervisor restarts it, and when',
-    'what is in flight is not finished in time.',
+    'Runs the worker: sends commands from the bus to the gateway, and writes results and callbacks to the bus.',
+    'Log lines go to standard output. On SIGTERM or SIGINT it finishes requests in flight and exits 0; a second',
+    'signal exits at once. Exits 1 if it cannot continue, so that its supervisor restarts it, and if',
+    'requests in flight do not finish in time.',
   ].join('\n'),
   flags: { config: configFlag },
   async run({ config }) {

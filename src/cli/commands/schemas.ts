@@ -20,8 +20,8 @@ interface Row {
 
 export const schemasCheck = command({
   about: [
-    'Holds the subjects of commands, results, statuses and doubts against the local schemas: whether they are',
-    'registered, go together with every registered version, and have their compatibility levels. Exits 1 when not.',
+    'Compares the registry with the local schemas of commands, results, statuses and doubts: whether they are',
+    'registered, compatible with every registered version, and have their compatibility levels. Exits 1 if not.',
   ].join('\n'),
   flags,
   run: ({ json, config }) =>
@@ -34,8 +34,8 @@ export const schemasCheck = command({
 export const schemasRegister = command({
   about: [
     'Registers the local schemas of commands, results, statuses and doubts, and sets the compatibility level of each',
-    'subject. What is there already stays. A subject whose versions do not go together with the local schema is left',
-    'alone, and the exit code is 1.',
+    'subject. Existing versions stay. A subject with versions that are incompatible with the local schema is not',
+    'changed, and the exit code is 1.',
   ].join('\n'),
   flags,
   run: ({ json, config }) =>

@@ -14,7 +14,7 @@ const deliveries = ['DEFAULT', 'AT_MOST_ONCE', 'AT_LEAST_ONCE'] as const
 const schema = z.strictObject({
   id: z.union([z.int(), z.bigint()], 'expected a whole number without leading zeros'),
   phone: z.int('expected digits only, in international format such as 380501234567'),
-  type: z.enum(sendTypes, `expected one of ${sendTypes.join(', ')}; whatsapp goes by pipeline`),
+  type: z.enum(sendTypes, `expected one of ${sendTypes.join(', ')}; use pipeline for whatsapp`),
   message: z.record(z.string(), z.unknown(), 'expected an object'),
   urgent: z.boolean().optional(),
   account: z.string().optional(),
@@ -102,23 +102,23 @@ function digits(text: string): unknown {
 
 export const send = command({
   about: [
-    'Puts commands on the bus. One from flags:',
+    'Writes commands to the bus. One from flags:',
     `  busgate send --id 42 --phone 380501234567 --type sms --message '{"sms_message":"Hello","sms_signature":"Shop"}'`,
     'or, without flags, JSON lines from standard input, with the names of the Avro fields:',
     '  {"id":42,"phone":380501234567,"type":"sms","message":{"sms_message":"Hello","sms_signature":"Shop"}}',
-    'At a line that is wrong it ends with exit code 1 and names the line from which on nothing was sent.',
+    'At an invalid line it exits 1 and names the first line that was not sent.',
   ].join('\n'),
   flags: {
-    id: textFlag('ID', 'Your own id of the message, unique for ever in its account.'),
-    phone: textFlag('PHONE', 'Digits only, international.'),
-    type: textFlag('TYPE', `What to send: ${sendTypes.join(', ')}. WhatsApp goes by pipeline.`),
+    id: textFlag('ID', 'Your id of the message, unique for ever in its account.'),
+    phone: textFlag('PHONE', 'Digits only, in international format.'),
+    type: textFlag('TYPE', `Type of message: ${sendTypes.join(', ')}. Use pipeline for WhatsApp.`),
     message: textFlag('JSON', 'Its content, with the names of the Avro fields.'),
     account: textFlag('NAME', 'Account that sends it. Default: default.'),
-    deadline: whole('MS', 'Never sent after this instant, milliseconds since 1970.', 0, Number.MAX_SAFE_INTEGER),
+    deadline: whole('MS', 'Not sent after this time, in milliseconds since 1970.', 0, Number.MAX_SAFE_INTEGER),
     hook: textFlag('URL', "Where the gateway reports the status. Default: busgate's receiver."),
-    delivery: choiceFlag('RULE', deliveries, 'What to do when nobody can tell whether it was sent. Default: DEFAULT.'),
+    delivery: choiceFlag('RULE', deliveries, 'Delivery policy for a message in doubt. Default: DEFAULT.'),
     extra: textFlag('JSON', `Additional properties of the operation, each value a JSON text: '{"priority":"5"}'.`),
-    'correlation-id': textFlag('TEXT', 'Carried to the result and to every status event.'),
+    'correlation-id': textFlag('TEXT', 'Copied to the result and every status event.'),
     tenant: textFlag('TEXT', 'Carried likewise.'),
     campaign: textFlag('NAME', 'Carried likewise.'),
     urgent: toggle('Takes the urgent lane.'),
@@ -143,7 +143,7 @@ export const send = command({
       if (one) await producer.send([one])
       process.stderr.write(
         one
-          ? `Sent 1 command. busgate message ${one.id} tells what becomes of it.\n`
+          ? `Sent 1 command. busgate message ${one.id} shows what becomes of it.\n`
           : `Sent ${sent} command${sent === 1 ? '' : 's'}.\n`,
       )
     } finally {
@@ -173,4 +173,4 @@ async function* batchesOf(input: AsyncIterable<Buffer>): AsyncIterable<{ first: 
 }
 
 const nothingFrom = (first: number, cause: Error): Error =>
-  new Error(`${cause.message} (nothing from line ${first} on was sent)`, { cause })
+  new Error(`${cause.message} (nothing was sent from line ${first} on)`, { cause })

@@ -9,12 +9,14 @@ import { configFlag } from '../settings.ts'
 
 export const status = command({
   about: [
-    'Shows what is paused and withdrawn, by whom and why, and how many commands of each topic are not done yet.',
-    'With --history who paused, resumed and withdrew what before, as far back as the control topic tells.',
+    'Shows what is paused and withdrawn, by whom and why, and how many commands of each topic are unfinished.',
+    'With --history it shows earlier changes too, as far back as the control topic goes.',
   ].join('\n'),
   flags: {
-    history: toggle('Shows each change, the newest at the end.'),
-    results: toggle('Counts the results of what is withdrawn, by outcome: what was sent before, and what was not.'),
+    history: toggle('Shows each change, the newest last.'),
+    results: toggle(
+      'Counts the results of withdrawn messages by outcome: how many were sent before, and how many were not.',
+    ),
     json: toggle('Prints one JSON object a line.'),
     config: configFlag,
   },

@@ -45,7 +45,7 @@ const resultFilters = {
 
 const statusFilters = {
   state: choiceFlag('STATE', states, 'Only those with this state.'),
-  type: textFlag('TYPE', 'Only those of this channel or type, as the gateway wrote it.'),
+  type: textFlag('TYPE', 'Only those of this channel or type, as the gateway names it.'),
   ...common,
 }
 
@@ -147,10 +147,10 @@ function lineOf(cells: unknown[]): string {
 }
 
 const flags = {
-  since: sinceFlag('Begins so long ago (30m, 12h, 7d), or at a date. Default: now.'),
+  since: sinceFlag('Begins a duration ago (30m, 12h, 7d) or at a date. Default: now.'),
   'from-beginning': toggle('Begins with the oldest.'),
-  'until-end': toggle('Ends behind those that are there already.'),
-  limit: { ...whole('N', 'Ends after so many.', 1, Number.MAX_SAFE_INTEGER), also: ['count'] },
+  'until-end': toggle('Ends at the current end of the topic.'),
+  limit: { ...whole('N', 'Ends after N records.', 1, Number.MAX_SAFE_INTEGER), also: ['count'] },
   json: toggle('Prints one JSON object a line, with every field.'),
   config: configFlag,
 }
@@ -167,14 +167,14 @@ function tail(
 ) {
   return command<Flags & typeof flags>({
     about: [
-      `Shows ${what}, a line each: those that come until it is interrupted, or with --until-end those that are there.`,
+      `Shows ${what}, a line each, until it is interrupted, or with --until-end up to the current end of the topic.`,
       'Several filters must all match.',
     ].join('\n'),
     flags: { ...filterFlags, ...flags },
     async run(values) {
       const { since, 'from-beginning': fromBeginning, 'until-end': untilEnd = false, limit, json, config } = values
       if (untilEnd && since === undefined && !fromBeginning) {
-        throw new UsageError('--until-end needs --since TIME or --from-beginning: what comes from now on has no end')
+        throw new UsageError('--until-end needs --since TIME or --from-beginning: without them it begins at the end')
       }
       const settings = settingsWithBrokers(config)
       const topic = topicOf(settings)
@@ -190,7 +190,7 @@ function tail(
       const bus = openBus(settings, telemetry)
       try {
         const count = (await bus.partitions([topic])).get(topic)
-        if (count === undefined) throw new Error(`there is no topic ${topic}: busgate topics create makes it`)
+        if (count === undefined) throw new Error(`there is no topic ${topic}: create it with busgate topics create`)
         if (!untilEnd) process.stderr.write(`Reading ${topic}; Ctrl-C ends.\n`)
         const from = fromBeginning ? 'earliest' : (since ?? 'latest')
         const ending = end.signal

@@ -9,14 +9,14 @@ import { defaultPartitions, type PlannedTopic, planTopics } from '../topics/plan
 
 export const topicsCreate = command({
   about: [
-    'Creates the topics of commands, doubts, results, statuses, overdue messages, pauses and dead letters that do not',
-    'exist yet, with the names that the settings give. Existing ones are left as they are: busgate doctor says where',
-    'they differ from what busgate wants. Prints a line a topic.',
+    'Creates the missing topics of commands, doubts, results, statuses, overdue messages, pauses and dead letters,',
+    'with the names in the settings. Existing ones stay as they are: busgate doctor says where they differ from what',
+    'busgate needs. Prints a line a topic.',
   ].join('\n'),
   flags: {
     partitions: whole(
       'N',
-      `Of each new topic. Default: as many as the existing ones have, else ${defaultPartitions}.`,
+      `Partitions of each new topic. Default: as many as the existing ones have, else ${defaultPartitions}.`,
       1,
       10_000,
     ),
@@ -65,7 +65,7 @@ function createdRow({ topic, partitions, replication, config }: PlannedTopic): R
 
 function existingRow(topic: string, { state, partitions, replicas }: Topic): Row {
   if (state === 'hidden') {
-    return { topic, state, partitions: null, replicas: null, what: 'this login may not see it, nor make it' }
+    return { topic, state, partitions: null, replicas: null, what: 'this login may neither see nor create it' }
   }
   const what = [count(partitions, 'partition'), count(replicas, 'replica')].join(', ')
   return { topic, state: 'exists', partitions, replicas, what }

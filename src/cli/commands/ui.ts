@@ -11,19 +11,19 @@ const closeMs = 3000
 
 export const ui = command({
   about: [
-    'Serves a page on 127.0.0.1 until it is stopped, and prints its address: what goes on now, and what became of a',
-    'message, as busgate message tells it. It only reads; nothing is sent, written or committed.',
+    'Serves a page on 127.0.0.1 until it is stopped, and prints its address: what happens now, and what became of a',
+    'message, as busgate message shows it. It only reads; it sends, writes and commits nothing.',
     '',
-    'The page counts what comes onto the topics from now on. What it shows and from where, and what it never shows:',
+    'The page counts records from now on. What it shows, and what it never shows:',
     'docs/ui.md.',
   ].join('\n'),
   flags: {
     port: whole('PORT', `Default: ${defaultPort}; 0: any free one.`, 0, 65_535),
     host: textFlag(
       'HOST',
-      'Address to listen on. Default: 127.0.0.1. Others are for containers whose port is published to it.',
+      'Address to listen on. Default: 127.0.0.1. Use another only in a container that publishes the port.',
     ),
-    show: toggle('Shows texts, phones, codes and replies, and lets phones be looked for. Mind who is looking.'),
+    show: toggle('Shows texts, phones, codes and replies, and allows searches by phone.'),
     config: configFlag,
   },
   async run({ port = defaultPort, host, show = false, config }) {

@@ -7,10 +7,10 @@ import { configFlag, unknownAccount } from '../settings.ts'
 
 export const withdraw = command({
   about: [
-    'Takes back messages that were not sent yet, on the whole fleet and within two seconds: each of their commands ends',
-    'EXPIRED with errorCode WITHDRAWN. Commands that are written until the end of the withdrawal are not sent either. What',
-    'the gateway has is not touched; what is in doubt is resolved, and not sent again. Restarts change nothing.',
-    'busgate status --results counts what was sent and what was not.',
+    'Takes back messages that were not sent yet, within two seconds on all workers: each of their commands ends',
+    'EXPIRED with errorCode WITHDRAWN. Commands written before the withdrawal ends are not sent either. Messages that',
+    'the gateway has stay sent; doubts are resolved, but not sent again. The withdrawal survives restarts.',
+    'busgate status --results counts how many were sent and how many were not.',
   ].join('\n'),
   flags: {
     campaign: textFlag('NAME', 'All messages of a campaign.'),
@@ -18,11 +18,9 @@ export const withdraw = command({
     account: textFlag('NAME', 'The account of --id. Default: default.'),
     'correlation-id': textFlag('TEXT', 'All messages that carry this correlationId.'),
     tenant: textFlag('NAME', 'All messages of a tenant.'),
-    until: untilFlag(
-      'Holds for commands that are written until then: in so long (30m, 12h, 7d), or a date. Default: 24h.',
-    ),
-    reason: textFlag('TEXT', 'Why: every result says it. No phone and no text of a message, please.'),
-    end: toggle('Ends the withdrawal: commands that come from now on are sent. What has ended stays so.'),
+    until: untilFlag('End of the withdrawal: a duration (30m, 12h, 7d) or a date. Default: 24h.'),
+    reason: textFlag('TEXT', 'Why; every result says it, so use no phone and no text of a message.'),
+    end: toggle('Ends the withdrawal: commands written from now on are sent. Results that exist stay.'),
     by: byFlag,
     config: configFlag,
   },
@@ -37,7 +35,7 @@ export const withdraw = command({
       if (end) {
         if (!inForce.some(one => keyOf(one) === keyOf(scope))) throw new UsageError(`${nameOf(scope)} is not withdrawn`)
         await write([writeChange(topics.control, { ...scope, begins: false, by, at, until: null, reason: null })])
-        say(`${nameOf(scope)} is withdrawn no more: commands that come from now on are sent.`)
+        say(`${nameOf(scope)} is no longer withdrawn: commands written from now on are sent.`)
         return 0
       }
       const change = { ...scope, begins: true, by, at, until: until ?? at + usualWithdrawalMs, reason: reason ?? null }

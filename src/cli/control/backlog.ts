@@ -52,6 +52,6 @@ export async function backlogOf(bus: Bus, { kafka, topics }: Settings): Promise<
 }
 
 export function backlogText({ topic, commands, deleted }: UndoneCommands): string {
-  const gone = `, ${deleted} of them deleted from the log: only a worker that has them in memory can send them`
-  return `${topic}: ${count(commands, 'command')} not done yet${deleted > 0 ? gone : ''}`
+  const gone = `, ${deleted} of them deleted from the log: only a worker that has them in memory can still send them`
+  return `${topic}: ${count(commands, 'command')} unfinished${deleted > 0 ? gone : ''}`
 }

@@ -33,7 +33,7 @@ export async function onControl(
   }
 }
 
-export const byFlag = textFlag('NAME', 'Who does it, for those who look later. Default: the user of this machine.')
+export const byFlag = textFlag('NAME', 'Who does it; shown with the change. Default: the user of this machine.')
 
 /** A container may run as a user that has no name. */
 export function ourselves(): string {

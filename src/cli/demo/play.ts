@@ -58,7 +58,7 @@ async function disturb(stage: RunningDemo, total: number, progress: ProgressDisp
   stage.sandbox.faults.next('reset-after')
   progress.say('One answer of the gateway is lost.')
   await executed(1 / 2)
-  progress.say('The worker is killed (kill -9) and started again; it gets its partitions back in some seconds.')
+  progress.say('The worker is killed (kill -9) and restarted; it gets its partitions back within seconds.')
   await stage.replaceWorker()
 }
 

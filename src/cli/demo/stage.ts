@@ -47,11 +47,11 @@ export function brokersAreNamed(): boolean {
  */
 async function findBus(kafka: boolean, say: (line: string) => void): Promise<DemoBus> {
   if (brokersAreNamed()) {
-    say('Bus: the brokers of BUSGATE_KAFKA_BROKERS; the topics busgate-demo-… stay there.')
+    say('Bus: the brokers of BUSGATE_KAFKA_BROKERS; the topics busgate-demo-… remain there.')
     return { settings: {}, env: connectionOf(process.env), real: true, stop: async () => {} }
   }
   if (!kafka) {
-    say('Bus: the one inside this process.')
+    say('Bus: inside this process.')
     return { settings: { kafka: { brokers: 'embedded' } }, env: {}, real: false, stop: async () => {} }
   }
   const java = await javaAvailable()
@@ -62,7 +62,7 @@ async function findBus(kafka: boolean, say: (line: string) => void): Promise<Dem
 }
 
 async function startLocally(say: (line: string) => void): Promise<DemoBus> {
-  say('Bus: a Kafka of its own.')
+  say('Bus: a local Kafka.')
   const log = (line: string) => say(`  ${line}`)
   const starting = [startKafka({ log }), startRegistry({ log })] as const
   const stop = async () => {
@@ -179,7 +179,7 @@ function inOwnProcess({ env }: DemoBus, file: string, logFile: string): DemoWork
     expected = true
     child.signal(signal)
     const { ok, how } = await child.ended
-    if (!ok && signal === 'SIGTERM') throw new Error(`the worker did not stop as it should: it ${how}`)
+    if (!ok && signal === 'SIGTERM') throw new Error(`the worker did not stop cleanly: it ${how}`)
   }
   const failed = child.ended.then(({ how }) => {
     if (expected) return new Promise<never>(() => {})
@@ -233,7 +233,7 @@ export async function setStage({ count, kafka, folder, say, cleanups }: StageOpt
   cleanups.push(found.stop)
   const sandbox = await startSandbox({ latencyMs: gatewayLatencyMs, callbackRetry })
   cleanups.push(() => sandbox.close())
-  say('Gateway: a simulator; nobody is sent anything.')
+  say('Gateway: a simulator; it sends nothing to anyone.')
   const demo = await writeSettings(found, sandbox.url, folder)
   const { settings } = demo
   sandbox.setAccountCallbackUrl(accountHookUrl(settings.callbacks.publicUrl!, tokensOf(settings)!, 'default'))

@@ -13,14 +13,14 @@ export function summaryText(reckoning: Reckoning): string {
     check(
       gateway.billedTwice + gateway.contradicted === 0,
       `gateway: ${grouped(gateway.billed)} messages executed; billed twice ${grouped(gateway.billedTwice)}, ` +
-        `results that say otherwise ${grouped(gateway.contradicted)}`,
+        `contradicting results ${grouped(gateway.contradicted)}`,
     ),
     check(
       statuses.missing + statuses.givenUp === 0,
       `statuses: ${grouped(statuses.accepted)} callbacks answered 200; not on the topic ${grouped(statuses.missing)}, ` +
-        `given up ${grouped(statuses.givenUp)}${statuses.repeated > 0 ? `, on it twice as the 200 was lost ${grouped(statuses.repeated)}` : ''}`,
+        `given up ${grouped(statuses.givenUp)}${statuses.repeated > 0 ? `, twice on it because the 200 was lost ${grouped(statuses.repeated)}` : ''}`,
     ),
-    ...(strays > 0 ? [check(false, `topics: ${grouped(strays)} records that nobody can account for`)] : []),
+    ...(strays > 0 ? [check(false, `topics: ${grouped(strays)} unexpected records`)] : []),
   ]
   return [...tableOf(reckoning), '', ...refusals(results.errorCodes), ...doubts(results.afterDoubt), ...checks].join(
     '\n',
@@ -77,9 +77,9 @@ function check(good: boolean, text: string): string {
 /** Tells where everything is, for a look around. @param page the address of the page that shows it */
 export function addressesOf({ demo, sandbox, logFile }: RunningDemo, page: string): string {
   const { kafka, registry, callbacks, telemetry } = demo.settings
-  const embedded = 'in this process: no other one can reach it'
+  const embedded = 'in this process; others cannot reach it'
   const rows = [
-    ['page', `${page} (open it in a browser: what goes on, and what became of each message)`],
+    ['page', `${page} (open it in a browser)`],
     ['gateway', `${sandbox.url} (counts at /_stats, requests at /_log)`],
     ['receiver', callbacks.publicUrl],
     ['metrics', `http://${telemetry.host}:${telemetry.port}/metrics`],

@@ -32,7 +32,7 @@ export const without: Record<FactName, string> = {
   gateway: 'no gateway was reached',
   registry: 'no registry was reached',
   brokers: 'no broker was reached',
-  cluster: 'no broker could be asked',
+  cluster: 'no broker answered',
   topics: 'the brokers did not describe the topics',
 }
 

@@ -47,15 +47,14 @@ const newEnough = 'use Apache Kafka 3.0 or newer'
 
 export const cluster = check({
   name: 'cluster',
-  about:
-    'Signs in at the brokers and asks each, at the address that it gives to clients itself, which requests it understands (API versions).',
+  about: 'Signs in to the brokers, and asks each at its advertised address which requests it supports (API versions).',
   needs: ['settings', 'brokers'],
   async look({ settings, brokers }) {
     try {
       const found = await connectCluster(settings, brokers)
       const findings = await Promise.all(found.nodes.map(node => ofNode(node, found)))
       if (found.nodes.length < enoughNodes) {
-        const few = `the cluster has ${count(found.nodes.length, 'broker')}: what a broken one holds is lost, or waits for it`
+        const few = `the cluster has ${count(found.nodes.length, 'broker')}: if one breaks, its records are lost or unavailable`
         findings.push(warning(few, `give it ${enoughNodes}`))
       }
       return { findings, facts: { cluster: found } }
@@ -69,10 +68,10 @@ async function ofNode({ id, host, port }: Cluster['nodes'][number], found: Clust
   const name = `broker ${id} at ${host}:${port}`
   try {
     const missing = await found.unspoken(id, spoken)
-    if (missing.length === 0) return ok(`${name} understands all that busgate asks`)
-    return failed(`${name} does not understand ${missing.join(', ')}`, newEnough)
+    if (missing.length === 0) return ok(`${name} supports all requests of busgate`)
+    return failed(`${name} does not support ${missing.join(', ')}`, newEnough)
   } catch (error) {
-    const mend = `check advertised.listeners of broker ${id}: clients are sent to the address that it names`
+    const mend = `check advertised.listeners of broker ${id}: clients connect to the address that it names`
     return failed(`${name} cannot be used: ${said(error as Error)}`, mend)
   }
 }
@@ -80,7 +79,7 @@ async function ofNode({ id, host, port }: Cluster['nodes'][number], found: Clust
 function notSignedIn(error: Error): Finding {
   if (codeOf(error) === 'UNSUPPORTED_VERSION') return failed(said(error), newEnough)
   const settings = ['kafka.ssl', 'kafka.sasl.mechanism', 'kafka.sasl.username', 'kafka.sasl.password'] as const
-  return failed(`no broker lets this client in: ${said(error)}`, `check ${settings.map(variableOf).join(', ')}`)
+  return failed(`no broker accepts this login: ${said(error)}`, `check ${settings.map(variableOf).join(', ')}`)
 }
 
 function said(error: Error): string {
@@ -90,11 +89,11 @@ function said(error: Error): string {
 
 export const brokers = check({
   name: 'brokers',
-  about: 'Name, connection and certificate of every broker in kafka.brokers. One that answers is enough to begin with.',
+  about: 'Name, connection and certificate of every broker in kafka.brokers. One that answers is enough to start.',
   needs: ['settings'],
   async look({ settings: { kafka } }) {
     if (!Array.isArray(kafka.brokers)) {
-      return { findings: [skipped(`kafka.brokers is ${kafka.brokers ?? 'not set'}: there are none to look at`)] }
+      return { findings: [skipped(`kafka.brokers is ${kafka.brokers ?? 'not set'}: there are no brokers to check`)] }
     }
     const tls = typeof kafka.ssl === 'boolean' ? kafka.ssl : tlsOf(kafka.ssl)
     const of = { tls, givenBy: variableOf('kafka.brokers'), caGivenBy: `${variableOf('kafka.ssl.ca')}_FILE` }

@@ -20,8 +20,8 @@ export interface Mend {
 
 /** The harm that another cleanup.policy does. */
 const harms: Partial<Record<PlannedTopic['use'] | 'others', string>> = {
-  results: 'compaction removes what tells that a command was answered, and a reset sends it again',
-  control: 'what is removed by its age takes pauses with it, and what is paused goes on',
+  results: 'compaction removes results, and after a reset of offsets their commands are sent again',
+  control: 'retention by age removes pauses, and sending resumes',
   others: 'compaction removes records that nobody has read yet',
 }
 
@@ -35,8 +35,8 @@ const rules: Rule[] = [
     const { partitions } = topology[planned.use]
     if (topic.partitions === planned.partitions || partitions === 'alone') return null
     if (partitions === 'single') {
-      const what = `${count(topic.partitions, 'partition')} instead of one, and over several there is no order of what was paused and resumed`
-      const mend = 'note what busgate status shows, delete the topic, make it with busgate topics create, pause again'
+      const what = `${count(topic.partitions, 'partition')} instead of one: the order of pauses and resumes is lost`
+      const mend = 'note what busgate status shows, delete the topic, create it with busgate topics create, pause again'
       return { grave: true, what: `${what}: ${mend}`, mend: null }
     }
     const grave = partitions === 'of commands'
@@ -48,7 +48,7 @@ const rules: Rule[] = [
 
   function leaders({ topic: name }, topic) {
     if (topic.leaderless === 0) return null
-    const what = `${count(topic.leaderless, 'partition')} without a leader: nothing is read from there, nothing written`
+    const what = `${count(topic.leaderless, 'partition')} without a leader: they can be neither read nor written`
     return { grave: true, what, mend: { tool: 'kafka-topics.sh', args: `--describe --topic ${name}` } }
   },
 
@@ -79,7 +79,7 @@ const rules: Rule[] = [
       return { grave: true, what, mend: { tool: 'kafka-topics.sh', args: `--describe --topic ${planned.topic}` } }
     }
     if (least >= Number(planned.config['min.insync.replicas'])) return null
-    const what = `min.insync.replicas is ${least}: a record may be confirmed by one broker alone, and lost with it`
+    const what = `min.insync.replicas is ${least}: a record can be confirmed by a single broker, and lost with it`
     return { grave: false, what, mend }
   },
 
@@ -88,8 +88,8 @@ const rules: Rule[] = [
     if (most >= wantedMessageBytes || use === 'commands' || use === 'control') return null
     const grave = most < leastMessageBytes
     const what = grave
-      ? `max.message.bytes is ${most}: records cannot be made so short, and their partition would stand still`
-      : `max.message.bytes is ${most}: what is longer is written without a part of it`
+      ? `max.message.bytes is ${most}: records cannot be shortened that far, and their partition would stop`
+      : `max.message.bytes is ${most}: longer records are shortened`
     return { grave, what, mend: altering(name, `max.message.bytes=${wantedMessageBytes}`) }
   },
 ]

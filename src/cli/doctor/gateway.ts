@@ -12,7 +12,7 @@ const limitMs = 4000
 
 export const gateway = check({
   name: 'gateway',
-  about: "The gateway's name, connection and certificate; where HTTPS_PROXY is set, that it answers by that way.",
+  about: "The gateway's name, connection and certificate; if HTTPS_PROXY is set, that it answers through the proxy.",
   needs: ['settings'],
   async look({ settings }) {
     const { url, ssl } = settings.gateway
@@ -32,11 +32,11 @@ async function answers(url: string, settings: Settings): Promise<Finding> {
   const { host } = new URL(url)
   try {
     await askHead(url, settings)
-    return ok(`${host} answers, by the way that HTTPS_PROXY and NO_PROXY say`)
+    return ok(`${host} answers, through HTTPS_PROXY and NO_PROXY`)
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     return failed(
-      `${host} is not reached by the way that HTTPS_PROXY and NO_PROXY say (${safeText([code, message].filter(Boolean).join(': '))})`,
+      `${host} cannot be reached through HTTPS_PROXY and NO_PROXY (${safeText([code, message].filter(Boolean).join(': '))})`,
       `curl -I ${url}, and check HTTPS_PROXY, NO_PROXY and ${variableOf('gateway.url')}`,
     )
   }
@@ -54,7 +54,7 @@ async function askHead(url: string, { gateway }: Settings): Promise<void> {
 
 export const accounts = check({
   name: 'accounts',
-  about: "The gateway takes every account's API key: each is asked for its balance, and there is some.",
+  about: "The gateway accepts every account's API key, and each account has a balance above 0.",
   needs: ['settings', 'gateway'],
   async look({ settings }) {
     const given = [...settings.gateway.accounts]
@@ -67,11 +67,11 @@ async function ofAccount({ gateway }: Settings, name: string, account: AccountSe
   const client = clientFor({ ...gateway, url: gateway.url! }, account, { timeoutMs: limitMs, connections: 1 })
   try {
     const { amount, currency } = (await client.balance()) as { amount?: unknown; currency?: unknown }
-    if (typeof amount !== 'number') return ok(`${name}: its key is taken; the gateway tells no balance`)
-    const told = `${name}: its key is taken; ${amount} ${typeof currency === 'string' ? currency : ''}`.trim()
+    if (typeof amount !== 'number') return ok(`${name}: its key is accepted; the gateway reports no balance`)
+    const told = `${name}: its key is accepted; ${amount} ${typeof currency === 'string' ? currency : ''}`.trim()
     return amount > 0
       ? ok(told)
-      : warning(told, `pay into the account ${name}: the gateway sends nothing without money`)
+      : warning(told, `top up the account ${name}: without a balance the gateway refuses messages`)
   } catch (error) {
     return refused(name, error as GatewayError)
   } finally {

@@ -55,9 +55,9 @@ export async function reach(place: ListeningAddress): Promise<Finding> {
   try {
     const certificateEnds = await connect(place)
     if (!certificateEnds) return ok(`${at}${via} takes connections`)
-    const until = `its certificate is good until ${certificateEnds.toISOString().slice(0, 10)}`
-    if (certificateEnds.getTime() - Date.now() > soonMs) return ok(`${at}${via} takes connections; ${until}`)
-    return warning(`${at}${via} takes connections; ${until}`, `renew the certificate of ${host}`)
+    const until = `its certificate is valid until ${certificateEnds.toISOString().slice(0, 10)}`
+    if (certificateEnds.getTime() - Date.now() > soonMs) return ok(`${at}${via} accepts connections; ${until}`)
+    return warning(`${at}${via} accepts connections; ${until}`, `renew the certificate of ${host}`)
   } catch (error) {
     return refused(place, `${at}${via}`, codeOf(error))
   }
@@ -69,18 +69,18 @@ export function reached({ state }: Finding): boolean {
 
 function refused({ host, port, tls, givenBy, caGivenBy }: ListeningAddress, at: string, code: string): Finding {
   const reasons: [RegExp, what: string, mend: string][] = [
-    [/HAS_EXPIRED/, 'has a certificate that has expired', `renew the certificate of ${host}`],
-    [/ALTNAME/, `has a certificate for another name than ${host}`, `put a name into ${givenBy} that is in it`],
+    [/HAS_EXPIRED/, 'has an expired certificate', `renew the certificate of ${host}`],
+    [/ALTNAME/, `has a certificate for another name than ${host}`, `use a name in ${givenBy} that the certificate has`],
     [
       /SELF_SIGNED|UNABLE_TO|CERT_/,
       'has a certificate that is not trusted here',
       `${caGivenBy}=CA.pem busgate doctor, and the same for busgate run`,
     ],
-    [/EPROTO|WRONG_VERSION|_SSL_|ECONNRESET/, 'speaks no TLS', `check ${givenBy}: does TLS belong there?`],
+    [/EPROTO|WRONG_VERSION|_SSL_|ECONNRESET/, 'does not use TLS', `check ${givenBy}: should it use TLS?`],
   ]
   const reason = tls && reasons.find(([pattern]) => pattern.test(code))
   if (reason) return failed(`${at} ${reason[1]} (${code})`, reason[2])
-  return failed(`${at} takes no connection (${code})`, `nc -vz ${host} ${port}, and check ${givenBy}`)
+  return failed(`${at} refuses connections (${code})`, `nc -vz ${host} ${port}, and check ${givenBy}`)
 }
 
 /** Resolves with the end of the certificate's life; null without TLS. */

@@ -11,17 +11,16 @@ const publicUrl = variableOf('callbacks.publicUrl')
 export const receiver = check({
   name: 'receiver',
   about:
-    "callbacks.publicUrl leads to a receiver that opens this secret's hook addresses: it is sent a callback that can never become an event, and refuses it in its own words. An address that leads to none is only warned of: the receiver may not run yet, or the way may be open to the gateway alone.",
+    'callbacks.publicUrl leads to a receiver that accepts hook addresses of this secret. It sends a callback that can never become an event. An address that leads to none is a warning: the receiver may not run yet, or perhaps only the gateway can reach it.',
   needs: ['settings'],
   async look({ settings }) {
     const url = settings.callbacks.publicUrl
     const tokens = tokensOf(settings)
-    if (!url || !tokens)
-      return { findings: [skipped('callbacks.publicUrl is not set: the gateway is given no address')] }
+    if (!url || !tokens) return { findings: [skipped('callbacks.publicUrl is not set: messages get no hook')] }
     const finding = judge(url, await call(url, settings))
     if (finding.state !== 'ok' || !url.startsWith('http:')) return { findings: [finding] }
-    const what = 'whoever is on the way reads and repeats the callbacks: the address begins with http'
-    return { findings: [finding, warning(what, `have a proxy speak TLS, and let ${publicUrl} begin with https`)] }
+    const what = 'callbacks can be read and repeated on the network: the address begins with http'
+    return { findings: [finding, warning(what, `terminate TLS in a proxy, and begin ${publicUrl} with https`)] }
   },
 })
 
@@ -63,11 +62,11 @@ function judge(url: string, answer: HttpAnswer | Error): Finding {
   if (answer instanceof Error) {
     const { code, message } = (answer.cause ?? {}) as { code?: string; message?: string }
     return warning(
-      `${url} is not reached: ${code ?? message ?? answer.name}`,
+      `${url} cannot be reached: ${code ?? message ?? answer.name}`,
       `start busgate run, try curl -i ${url}/hooks/x, and check ${publicUrl}`,
     )
   }
-  if (says(answer, 'bad_body')) return ok(`${url} leads to a receiver that takes this secret's addresses`)
+  if (says(answer, 'bad_body')) return ok(`${url} leads to a receiver that accepts addresses of this secret`)
   if (says(answer, 'unknown_key')) {
     return failed(
       `${url} leads to a receiver that does not know the first key of ${secret}`,
@@ -75,11 +74,11 @@ function judge(url: string, answer: HttpAnswer | Error): Finding {
     )
   }
   if (says(answer, 'forged')) {
-    const what = `${url} leads to a receiver that does not take addresses made here: another secret, or a shorter tokenLifeMs`
+    const what = `${url} leads to a receiver that refuses addresses made here: another secret, or a shorter tokenLifeMs`
     return failed(what, `give every process the same ${secret}`)
   }
-  const what = `${url} leads to something else than a receiver: it answers ${answer.status}`
-  return warning(what, `have it pass POST /hooks/… on to ${variableOf('callbacks.port')}, or correct ${publicUrl}`)
+  const what = `${url} does not lead to a receiver: it answers ${answer.status}`
+  return warning(what, `let it forward POST /hooks/… to ${variableOf('callbacks.port')}, or correct ${publicUrl}`)
 }
 
 function says({ status, text }: HttpAnswer, refusal: keyof typeof refusals): boolean {

@@ -7,11 +7,12 @@ import { addressOf, reach, reached } from './reach.ts'
 
 export const registry = check({
   name: 'registry',
-  about: "The schema registry's name, connection and certificate; that it is one, and takes the credentials.",
+  about:
+    "The schema registry's name, connection and certificate; that it is a schema registry and accepts the credentials.",
   needs: ['settings'],
   async look({ settings }) {
     const { url, ssl } = settings.registry
-    if (url === undefined) return { findings: [skipped('registry.url is not set: the one in the process is used')] }
+    if (url === undefined) return { findings: [skipped('registry.url is not set: the embedded registry is used')] }
     const variable = variableOf('registry.url')
     const place = addressOf(url, { givenBy: variable, caGivenBy: `${variableOf('registry.ssl.ca')}_FILE` })
     const finding = await reach({ ...place, tls: place.tls && tlsOf(ssl) })
@@ -32,7 +33,7 @@ export const registry = check({
 export const schemas = check({
   name: 'schemas',
   about:
-    'The local schemas are registered, go together with all registered versions, and their subjects keep it so: commands BACKWARD_TRANSITIVE, results, statuses and doubts FULL_TRANSITIVE.',
+    'The local schemas are registered and compatible with all registered versions, and the subjects have their compatibility levels: commands BACKWARD_TRANSITIVE, results, statuses and doubts FULL_TRANSITIVE.',
   needs: ['settings', 'registry'],
   async look({ settings, registry }) {
     const reader = registryOf(settings)
@@ -48,14 +49,15 @@ function ofSubject(state: SubjectState): Finding[] {
   const findings = conflicts.map(conflict =>
     failed(
       `${subject}: ${conflict}`,
-      `name a topic whose subject is busgate's alone, or delete that version of ${subject}`,
+      `use a topic whose subject only busgate writes, or delete that version of ${subject}`,
     ),
   )
   if (latest === null) findings.push(warning(`${subject} is not registered`, register))
-  else if (version === null) findings.push(warning(`${subject} has the local schema in none of its versions`, register))
+  else if (version === null)
+    findings.push(warning(`${subject} does not have the local schema in any version`, register))
   if (latest !== null && !levelIsEnough) {
     const actual = actualLevel ?? "the registry's own level"
-    findings.push(warning(`${subject} has ${actual}, which lets in what ${level} keeps out`, register))
+    findings.push(warning(`${subject} has ${actual}, which is weaker than ${level}`, register))
   }
   return findings.length > 0 ? findings : [ok(`${subject} is version ${version}, ${actualLevel}`)]
 }

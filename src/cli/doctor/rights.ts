@@ -11,7 +11,7 @@ const operations: Record<TopicRight, string> = { READ: 'Read', WRITE: 'Write' }
 export const rights = check({
   name: 'rights',
   about:
-    'What the login may do, for the roles of this process: READ and WRITE of the topics, READ of the group, WRITE of the transactional ids. A transaction is begun and aborted under an id that no worker uses; no record is written.',
+    'The rights of the login for the roles of this process: READ and WRITE of the topics, READ of the group, WRITE of the transactional ids. It begins and aborts a transaction with an id that no worker uses, and writes no record.',
   needs: ['settings', 'cluster', 'topics'],
   async look({ settings, cluster, topics }) {
     const ofTopics = topicsIn(settings.topics).flatMap(({ topic, use }) =>

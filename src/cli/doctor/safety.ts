@@ -7,12 +7,12 @@ const strongLength = 43
 export const safety = check({
   name: 'safety',
   about:
-    'What the settings send in plain text over a network (http to the gateway, a password or token to brokers, registry or token endpoint without TLS), a callbacks.secret that is too short (below 32 random bytes in base64), and secrets that are the examples of the documentation.',
+    'Plain text on the network (http to the gateway; a password or token to brokers, registry or token endpoint without TLS), a callbacks.secret below 32 random bytes in base64, and secrets that are examples from the documentation.',
   needs: ['settings'],
   async look({ settings }) {
     const findings = [...plainText(settings), ...examples(settings), ...weakKeys(settings)]
     return {
-      findings: findings.length > 0 ? findings : [ok('nothing is sent in plain text, no secret is weak or an example')],
+      findings: findings.length > 0 ? findings : [ok('nothing is sent in plain text; no secret is weak or an example')],
     }
   },
 })
@@ -21,8 +21,8 @@ function plainText({ gateway, registry, kafka }: Settings): Finding[] {
   const findings: Finding[] = []
   const addWhereOpen = (path: SettingPath, url: string | undefined, what: string) => {
     if (url === undefined || !isOpen(url)) return
-    const mend = `let ${variableOf(path)} begin with https, if what listens there speaks TLS`
-    findings.push(warning(`${path} begins with http: ${what} can be read on the way`, mend))
+    const mend = `begin ${variableOf(path)} with https, if the server uses TLS`
+    findings.push(warning(`${path} begins with http: ${what} can be read on the network`, mend))
   }
   addWhereOpen('gateway.url', gateway.url, 'API keys, phones and texts')
   addWhereOpen('gateway.asyncUrl', gateway.asyncUrl, 'API keys, phones and texts')
@@ -35,7 +35,7 @@ function plainText({ gateway, registry, kafka }: Settings): Finding[] {
   const isReadable = sasl?.mechanism === 'plain' || sasl?.mechanism === 'oauthbearer'
   if (isReadable && !ssl && Array.isArray(brokers) && brokers.some(broker => isOpen(`http://${broker}`))) {
     const shown = sasl.mechanism === 'plain' ? 'the password' : 'the token'
-    const what = `kafka.sasl.mechanism is ${sasl.mechanism} without TLS: ${shown} can be read on the way to the brokers`
+    const what = `kafka.sasl.mechanism is ${sasl.mechanism} without TLS: ${shown} can be read on the network`
     findings.push(warning(what, `${variableOf('kafka.ssl')}=true, with a listener of the brokers that is SASL_SSL`))
   }
   return findings
@@ -69,7 +69,7 @@ function examples({ gateway, registry, kafka, callbacks }: Settings): Finding[] 
   if (callbacks.secret?.reveal().some(({ secret }) => exampleKeys.includes(secret))) paths.push('callbacks.secret')
   return paths.map(path => {
     const mend = path === 'callbacks.secret' ? makeOne : `put the real one into ${variableOf(path)}`
-    return failed(`${path} is an example of the documentation, which everybody knows`, mend)
+    return failed(`${path} is an example from the documentation, which everybody knows`, mend)
   })
 }
 

@@ -5,13 +5,12 @@ import { check, type Facts, type Finding, failed, ok, skipped, warning } from '.
 
 export const settings = check({
   name: 'settings',
-  about:
-    'The settings by themselves, as `busgate config check` does: what is wrong, and what `busgate run` would miss.',
+  about: 'The settings, as `busgate config check` does: errors, and settings that `busgate run` needs.',
   needs: [],
   async look(_facts, sources) {
     try {
       const loaded = runnableSettings(sources)
-      return { findings: [ok(`fine, for the roles ${loaded.roles.join(', ')}`)], facts: { settings: loaded } }
+      return { findings: [ok(`valid, for the roles ${loaded.roles.join(', ')}`)], facts: { settings: loaded } }
     } catch (error) {
       if (!(error instanceof SettingsError)) throw error
       return { findings: error.problems.map(finding), facts: usable() }
@@ -38,7 +37,7 @@ const writableByOthers = 0o022
 
 export const secrets = check({
   name: 'secrets',
-  about: 'Every secret that is given: its file can be read, is not empty, and others can neither read nor change it.',
+  about: 'Every given secret: its file can be read, is not empty, and others can neither read nor change it.',
   needs: [],
   async look(_facts, sources) {
     const given = givenSecrets(sources)
@@ -66,8 +65,7 @@ async function ofFile({ path, where, file }: GivenSecret): Promise<Finding> {
     return complaint(told, file!, (await stat(file!)).mode) ?? ok(told)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    const mend =
-      code === 'EACCES' ? `let the user that runs busgate read it` : `name a file that is there in ${variable}`
+    const mend = code === 'EACCES' ? `let the user that runs busgate read it` : `name an existing file in ${variable}`
     return failed(`${path}: the file that ${where} names cannot be read (${code})`, mend)
   }
 }

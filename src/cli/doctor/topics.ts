@@ -8,7 +8,7 @@ import { altering, differences } from './differences.ts'
 export const topics = check({
   name: 'topics',
   about:
-    'Every topic exists and has leaders, enough replicas and min.insync.replicas, and the cleanup.policy that it needs: compact where pauses are, delete elsewhere. Commands and doubts have equal partition counts, and so have results, statuses and overdue messages; pauses have one partition.',
+    'Every topic exists and has leaders, enough replicas and min.insync.replicas, and its cleanup.policy: compact for pauses, delete for all others. Commands and doubts have equal partition counts, and so have results, statuses and overdue messages; pauses have one partition.',
   needs: ['settings', 'cluster'],
   async look({ settings, cluster }) {
     const existing = await cluster.topics(topicsIn(settings.topics).map(({ topic }) => topic))
@@ -27,7 +27,7 @@ function ofTopic(planned: PlannedTopic, topic: Topic, settings: Settings): Findi
     return [(idle ? warning : failed)(what, 'busgate topics create')]
   }
   if (topic.state === 'hidden')
-    return [skipped(`${name} cannot be seen with this login; whether it has to be, rights tells`)]
+    return [skipped(`${name} cannot be seen with this login; the check rights says whether that matters`)]
   const found = differences(planned, topic).map(
     ({ grave, what, mend }): Finding => ({
       state: grave ? 'failed' : 'warning',
@@ -43,7 +43,7 @@ const isVeiled = ({ state, config }: Topic) => state === 'exists' && config === 
 
 function withoutConfig(names: readonly string[], settings: Settings): Finding[] {
   if (names.length === 0) return []
-  const what = `cleanup.policy, min.insync.replicas and retention of ${names.join(', ')}: this login may not see them`
+  const what = `cleanup.policy, min.insync.replicas and retention of ${names.join(', ')}: this login cannot see them`
   const mend = grantingAcl(settings, 'DescribeConfigs', names.map(name => `--topic ${name}`).join(' '))
   return [{ ...skipped(what), mend }]
 }
@@ -68,7 +68,7 @@ const brokerLimits: BrokerLimit[] = [
     broken: (minutes, { delivery }) =>
       minutes * minuteMs > delivery.maxAgeMs
         ? null
-        : `progress is forgotten after ${span(minutes * minuteMs)} without a worker, and commands of up to ${span(delivery.maxAgeMs)} would be sent again`,
+        : `committed offsets are deleted after ${span(minutes * minuteMs)} without a worker, and commands of up to ${span(delivery.maxAgeMs)} would be sent again`,
     wanted: ({ delivery }) => Math.ceil((2 * delivery.maxAgeMs) / minuteMs),
   },
   {
@@ -97,7 +97,7 @@ const brokerLimits: BrokerLimit[] = [
 export const limits = check({
   name: 'limits',
   about:
-    'Commands and doubts are kept longer than delivery.maxAgeMs, progress (offsets.retention.minutes) too; and the limits of the brokers leave room for the settings.',
+    'Commands, doubts and committed offsets (offsets.retention.minutes) are kept longer than delivery.maxAgeMs, and the limits of the brokers allow the settings.',
   needs: ['settings', 'cluster', 'topics'],
   async look({ settings, cluster, topics }) {
     const planned = planTopics(settings, { existing: topics, nodes: cluster.nodes.length })
@@ -119,11 +119,11 @@ function retention({ topic: name, use, config: wanted }: PlannedTopic, topic: To
   const unfinished = use === 'commands' || use === 'doubts'
   const mend = (entry: string) => kafkaTool(settings, altering(name, entry))
   if (unfinished && keptMs < maxAgeMs) {
-    const what = `${name} is kept for ${span(keptMs)}, and commands live for ${span(maxAgeMs)}: they can vanish without a result`
+    const what = `${name} is kept for ${span(keptMs)}, and commands live for ${span(maxAgeMs)}: they can be deleted without a result`
     return [failed(what, mend(`retention.ms=${wanted['retention.ms']}`))]
   }
   if (unfinished && bytes >= 0) {
-    const what = `${name} is cut at ${bytes} bytes a partition: in a rush commands can vanish without a result`
+    const what = `${name} is limited to ${bytes} bytes a partition: under load commands can be deleted without a result`
     return [warning(what, mend('retention.bytes=-1'))]
   }
   return [ok(`${name} is kept for ${span(keptMs)}`)]
@@ -140,9 +140,9 @@ function ofBroker(id: number, config: Config | null, settings: Settings): Findin
     if (why === null) return []
     return [failed(`broker ${id}: ${name} is ${value}: ${why}`, `${name}=${wanted(settings)} in its server.properties`)]
   })
-  return broken.length > 0 ? broken : [ok(`broker ${id}: its limits leave room for the settings`)]
+  return broken.length > 0 ? broken : [ok(`broker ${id}: its limits allow the settings`)]
 }
 
 function sessionsRefused(ms: number): string {
-  return `kafka.sessionTimeoutMs is ${ms}, which it refuses`
+  return `kafka.sessionTimeoutMs is ${ms}, which this broker refuses`
 }

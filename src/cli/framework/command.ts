@@ -69,7 +69,7 @@ export function sinceFlag(help: string): Flag<number> {
   const read = (given: string) => {
     const time = dateOf(given, amountMs => Date.now() - amountMs)
     if (time >= 0) return time
-    throw new UsageError('expected how long ago, such as 30m, 12h or 7d, or a date such as 2026-11-22T10:00:00Z')
+    throw new UsageError('expected a duration such as 30m, 12h or 7d, or a date such as 2026-11-22T10:00:00Z')
   }
   return { value: 'TIME', help, read }
 }
@@ -79,7 +79,7 @@ export function untilFlag(help: string): Flag<number> {
   const read = (given: string) => {
     const time = dateOf(given, amountMs => Date.now() + amountMs)
     if (time > Date.now() && time <= latestDate) return time
-    throw new UsageError('expected in how long, such as 30m, 12h or 7d, or a date to come such as 2036-11-22T10:00:00Z')
+    throw new UsageError('expected a duration such as 30m, 12h or 7d, or a future date such as 2036-11-22T10:00:00Z')
   }
   return { value: 'TIME', help, read }
 }

@@ -8,9 +8,9 @@ export function overview(commands: CommandList): string {
     '',
     ...table(rows),
     '',
-    'busgate COMMAND --help tells more; busgate --version prints the version.',
+    'busgate COMMAND --help describes a command; busgate --version prints the version.',
     'Settings come from --config FILE or BUSGATE_CONFIG, and from variables such as BUSGATE_KAFKA_BROKERS;',
-    'busgate config explain NAME says what one is for.',
+    'busgate config explain NAME describes one.',
   ].join('\n')
 }
 

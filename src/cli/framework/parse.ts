@@ -71,7 +71,7 @@ function withChoices(args: string[], flags: Flags, nameOf: ReadonlyMap<string, s
 function read(rawName: string, flag: Flags[string], value: string): unknown {
   try {
     // Node.js puts U+FFFD for each byte of an argument that is not UTF-8.
-    if (value.includes('\ufffd')) throw new UsageError('expected UTF-8: set the terminal to it')
+    if (value.includes('\ufffd')) throw new UsageError('expected UTF-8: set the terminal to UTF-8')
     return flag.read(value)
   } catch (error) {
     throw new UsageError(`${rawName}: ${(error as Error).message}`)

@@ -93,8 +93,7 @@ function put(operation: Record<string, unknown>, path: string, value: unknown): 
   let target = operation
   for (const step of steps) {
     target[step] ??= {}
-    if (typeof target[step] !== 'object')
-      throw new UsageError(`--${path}: --${step} is no object that it could go into`)
+    if (typeof target[step] !== 'object') throw new UsageError(`--${path}: --${step} is not an object that can hold it`)
     target = target[step] as Record<string, unknown>
   }
   target[last] = value

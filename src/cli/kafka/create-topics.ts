@@ -96,11 +96,11 @@ function explained(error: KafkajsError, settings: Settings, topics: readonly New
   if (refused) return new Error(refusalText(refused, settings, topics), { cause: error })
   if (typeOf(error) === 'LEADER_NOT_AVAILABLE') {
     const show = kafkaTool(settings, { tool: 'kafka-topics.sh', args: '--describe --unavailable-partitions' })
-    const what = 'topics can be created once every partition of the cluster has a leader'
-    return new Error(`${what}: ${show} shows which have none`, { cause: error })
+    const what = 'topics can be created only if every partition of the cluster has a leader'
+    return new Error(`${what}: ${show} lists those without`, { cause: error })
   }
   const message = safeText(error.message)
-  return new Error(`the brokers cannot be asked to create topics: ${message}; ${check}`, { cause: error })
+  return new Error(`the brokers cannot create topics: ${message}; ${check}`, { cause: error })
 }
 
 const check = 'check kafka.brokers (host names, no IPv6 addresses), kafka.ssl and kafka.sasl; busgate doctor says more'
@@ -117,5 +117,5 @@ function refusalText(
   const replicas = replication === undefined ? '' : ` --replication-factor ${replication}`
   const args = `--create --topic ${topic} --partitions ${partitions}${replicas}${entries.join('')}`
   const tool = kafkaTool(settings, { tool: 'kafka-topics.sh', args })
-  return `${what}: change --partitions or --replication; the brokers' own words are told by ${tool}`
+  return `${what}: change --partitions or --replication; for the brokers' own message, run ${tool}`
 }

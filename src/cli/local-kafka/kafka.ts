@@ -85,7 +85,7 @@ export async function startKafka(options: LocalKafkaOptions = {}): Promise<Local
   )
   const nodeOf = (id = 1) => {
     const node = nodes[id - 1]
-    if (!node) throw new Error(`The local Kafka has no node ${id}: its nodes are 1 to ${count}.`)
+    if (!node) throw new Error(`The local Kafka has no node ${id}; its nodes are 1 to ${count}.`)
     return node
   }
   const stop = async () => {

@@ -120,7 +120,7 @@ export async function maven(folder: string, goal: string, ...options: string[]):
   const { ok, how } = await child.ended
   if (ok) return
   throw new Error(
-    `Maven ${how} and has fetched nothing. It needs Maven Central or a mirror of it (~/.m2/settings.xml): ` +
+    `Maven ${how} and fetched nothing. It needs Maven Central or a mirror of it (~/.m2/settings.xml): ` +
       `check both and start again. The last lines of its log:\n${child.tail()}`,
   )
 }

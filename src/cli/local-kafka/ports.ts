@@ -54,6 +54,6 @@ async function listen(port: number): Promise<Server> {
     await once(server, 'listening')
     return server
   } catch (cause) {
-    throw new Error(`Port ${port} is in use: end what listens there or choose another.`, { cause })
+    throw new Error(`Port ${port} is in use: stop the program that listens there, or choose another port.`, { cause })
   }
 }

@@ -39,9 +39,7 @@ export function registryAdmin(settings: Settings): RegistryAdmin {
   async function ask<T>(path: string, body: { method?: 'POST' | 'PUT'; json?: object } = {}): Promise<T | null> {
     const { status, body: answer } = await http<T>(path, { ...body, signal: AbortSignal.timeout(limitMs) }).catch(
       error => {
-        throw new Error(
-          `the registry could not be asked (${reasonOf(error)}): check registry.url (BUSGATE_REGISTRY_URL)`,
-        )
+        throw new Error(`the registry did not answer (${reasonOf(error)}): check registry.url (BUSGATE_REGISTRY_URL)`)
       },
     )
     if (status >= 200 && status < 300 && answer !== null) return answer
@@ -50,7 +48,7 @@ export function registryAdmin(settings: Settings): RegistryAdmin {
       throw new Error(`the registry refuses ${loginSettings(login)} (${status})`)
     }
     throw new Error(
-      `what answers at registry.url (BUSGATE_REGISTRY_URL) is no schema registry (HTTP ${status} at ${path})`,
+      `registry.url (BUSGATE_REGISTRY_URL) does not lead to a schema registry (HTTP ${status} at ${path})`,
     )
   }
 
@@ -64,7 +62,7 @@ export function registryAdmin(settings: Settings): RegistryAdmin {
     },
     async setLevel(subject, compatibility) {
       const set = await ask(`/config/${of(subject)}`, { method: 'PUT', json: { compatibility } })
-      if (set === null) throw new Error(`the registry knows no subject ${subject}`)
+      if (set === null) throw new Error(`the registry has no subject ${subject}`)
     },
     async versionsOf(subject) {
       const versions = (await ask<number[]>(`/subjects/${of(subject)}/versions`)) ?? []

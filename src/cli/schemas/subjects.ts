@@ -67,7 +67,7 @@ export async function inspect(
 
 /** Tells whether ours reads theirs, and for the full level theirs ours, as the worker itself reads. */
 function conflict(ours: object, theirs: object, level: Level): string | null {
-  if (!('fields' in theirs)) return 'is no record'
+  if (!('fields' in theirs)) return 'is not a record'
   const backward = complaintOf(ours, theirs)
   if (backward) return `cannot be read with the local schema: ${backward}`
   const forward = level === 'FULL_TRANSITIVE' ? complaintOf(theirs, ours) : null

@@ -139,7 +139,7 @@ export class Lanes {
 
   #laneOf({ topic }: Session): Lane {
     const lane = this.#lanes[this.#options.topics.indexOf(topic)]
-    if (!lane) throw new Error(`${topic} is none of the topics that are sent from`)
+    if (!lane) throw new Error(`${topic} is not a command topic`)
     return lane
   }
 }

@@ -58,7 +58,7 @@ export async function planReplay(
   await scanTopic(bus, topic, note, ending)
   const last = selected.filter(({ letter, same }) => {
     const other = newest.get(same)!
-    if (other !== letter) refused.push({ letter, why: `it died again, as ${shortPlace(other.place)}` })
+    if (other !== letter) refused.push({ letter, why: `it failed again, as ${shortPlace(other.place)}` })
     return other === letter
   })
   const possible = await withOrigin(bus, last, refused)
@@ -92,9 +92,9 @@ const nameOfReplay = (from: RecordPosition | string, content: string) =>
   `${typeof from === 'string' ? from : placeText(from)} ${content}`
 
 function objection({ origin, code }: Letter, value: Buffer | null): string | null {
-  if (neverRead.has(code)) return 'its bytes could never be read: its producer has to send it anew'
-  if (origin === null) return 'it was a callback, and came from no topic'
-  return value === null ? 'it has no value to send again' : null
+  if (neverRead.has(code)) return 'its bytes can never be read: its producer must resend it'
+  if (origin === null) return 'it was a callback and has no topic'
+  return value === null ? 'it has no value to replay' : null
 }
 
 async function withOrigin(
@@ -106,7 +106,7 @@ async function withOrigin(
   return candidates.filter(({ letter }) => {
     const { topic, partition } = letter.origin!
     const there = partition < (counts.get(topic) ?? 0)
-    if (!there) refused.push({ letter, why: `there is no ${topic}/${partition} any more` })
+    if (!there) refused.push({ letter, why: `${topic}/${partition} no longer exists` })
     return there
   })
 }

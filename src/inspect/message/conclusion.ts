@@ -58,9 +58,9 @@ function whatBecame(findings: Findings, id: bigint, account: string, asks: boole
   const command = firstCommand(findings, results, account)
   if (results.length > 0 && !command) {
     return (
-      'Only a repetition of it was found: its id was known, so this one was not sent. What became of the first one is ' +
-      'older than what was searched: ' +
-      `busgate message ${id} --since 30d looks further back.`
+      'Only a repeated record was found: its id was seen before, so it was not sent. The first record is older than ' +
+      'the search: ' +
+      `busgate message ${id} --since 30d searches further back.`
     )
   }
   const [letter] = findings.letters
@@ -68,11 +68,11 @@ function whatBecame(findings: Findings, id: bigint, account: string, asks: boole
     const { code, message } = letter.value
     const { partition, offset } = letter.place
     return (
-      `Not sent: its record could not be read (${code}: ${message}). When that is mended, busgate dlq replay --at ` +
+      `Not sent: its record could not be read (${code}: ${message}). After the cause is repaired, busgate dlq replay --at ` +
       `${partition}@${offset} sends it.`
     )
   }
-  if (!command) return verdictText(findings, id, account) ?? 'No command and no result of it was found.'
+  if (!command) return verdictText(findings, id, account) ?? 'Neither its command nor a result was found.'
   return ofCommand(command, findings, id, asks)
 }
 
@@ -92,7 +92,7 @@ function pausesText({ value, place: { topic } }: Sighting<FoundCommand>, { contr
   if (own.length === 0) return null
   const byHand = own.filter(({ kind }) => kind !== 'quiet_hours')
   const commands = byHand.map(({ kind, name }) => `busgate resume --${kind} ${name}`)
-  const end = byHand.length > 0 ? ` ${commands.join(' and ')} ${byHand.length > 1 ? 'let' : 'lets'} it go on.` : ''
+  const end = byHand.length > 0 ? ` ${commands.join(' and ')} ${byHand.length > 1 ? 'resume' : 'resumes'} it.` : ''
   return `because ${own.map(changeText).join('; ')}.${end}`
 }
 
@@ -111,19 +111,19 @@ function ofCommand(command: Sighting<FoundCommand>, findings: Findings, id: bigi
   const where = placeText(command.place)
   const withdrawn = withdrawnText(command, findings)
   if (withdrawn && isUnsent(command.value))
-    return `Not sent, nor will it be: when a worker reads the command at ${where}, ${withdrawn}`
+    return `Not sent, and it will not be: when a worker reads the command at ${where}, ${withdrawn}`
   const paused = pausesText(command, findings)
   const texts: Record<FoundCommand['progress'], string> = {
-    unread: `Not sent yet: no worker has begun on the partition of ${where}. Is busgate run with this kafka.groupId started?${paused ? ` It will wait all the same, ${paused}` : ''}`,
+    unread: `Not sent yet: no worker owns the partition of ${where}. Start busgate run with this kafka.groupId.${paused ? ` It will still wait, ${paused}` : ''}`,
     waiting: paused
       ? `Not sent yet: the command at ${where} waits, ${paused}`
-      : `Not sent yet: the command at ${where} waits for its turn. busgate doctor says what is wrong, if anything.`,
-    sending: `Being sent now: a request for the command at ${where} is under way. Its result follows.`,
+      : `Not sent yet: the command at ${where} is in the queue. If that takes long, run busgate doctor.`,
+    sending: `Being sent now: a request for the command at ${where} is in flight. Its result follows.`,
     doubted:
-      `Perhaps sent: its worker stopped with a request for ${where} under way. Its result follows: do not send it again. ` +
+      `Perhaps sent: its worker stopped with a request for ${where} in flight. Its result follows: do not send it again. ` +
       whoCanTell(id, type, asks),
-    done: `The command at ${where} is done with, but its result is not among what was searched: busgate message ${id} --since 30d looks further back.`,
-    unknown: `The command is at ${where}; how far the workers have come is not known.`,
+    done: `The command at ${where} is finished, but its result is older than the search: busgate message ${id} --since 30d searches further back.`,
+    unknown: `The command is at ${where}; the progress of the workers is unknown.`,
   }
   return texts[progress]
 }
@@ -135,45 +135,41 @@ function ofFinal(final: SendResult, findings: Findings, id: bigint, account: str
   if (outcome === 'REJECTED') {
     return `Not sent: the gateway refused it (${reason}). ${remedy(errorCode)}; ${anew}.`
   }
-  if (outcome === 'INVALID') return `Not sent: the command breaks the interface (${reason}). Correct it; ${anew}.`
+  if (outcome === 'INVALID') return `Not sent: the command violates the interface (${reason}). Correct it; ${anew}.`
   if (outcome === 'EXPIRED' && errorCode === 'WITHDRAWN')
     return `Not sent: ${error ?? 'it was withdrawn'}. ${capital(anew)}.`
   if (outcome === 'EXPIRED') return `Not sent: it was too late (${reason}). ${remedy(errorCode)}; ${anew}.`
   if (outcome === 'UNRESOLVED') {
     const told = verdictText(findings, id, account)
-    if (told) return `Nobody could tell whether it was sent, until a status came. ${told}`
+    if (told) return `It was in doubt until a status came. ${told}`
     return (
-      `Perhaps sent: nobody could tell after ${attempts} attempt${attempts === 1 ? '' : 's'} (${reason}), and this is final. ` +
-      `${whoCanTell(id, type, asks)} Whoever sends it again under a new id may pay and reach the phone twice.`
+      `Perhaps sent: nobody can tell after ${attempts} attempt${attempts === 1 ? '' : 's'} (${reason}), and this is final. ` +
+      `${whoCanTell(id, type, asks)} If you send it again under a new id, it may be billed and delivered twice.`
     )
   }
   outcome satisfies 'DUPLICATE' | 'IN_DOUBT' | 'UNKNOWN' // the first two are final for no id
-  return 'A newer busgate has written what became of it: use that version.'
+  return 'Its result was written by a newer busgate: use that version.'
 }
 
 /** Says how a person finds out about a message in doubt. Status UNKNOWN proves nothing, as in docs/delivery.md. */
 function whoCanTell(id: bigint, type: string | null, asks: boolean): string {
   if (type !== null && isSendType(type) && !operations[type].hasStatus) {
-    return `The gateway cannot be asked: a ${type} has no status.`
+    return `The gateway has no status of a ${type}.`
   }
   const proof = 'any status but UNKNOWN proves that it was sent'
-  return asks
-    ? `What the gateway says of it is told as gateway: ${proof}.`
-    : `Ask the gateway: busgate message ${id} --ask; ${proof}.`
+  return asks ? `See the line gateway: ${proof}.` : `Ask the gateway: busgate message ${id} --ask; ${proof}.`
 }
 
 const remedy = (errorCode: string | null) => remedyOf(errorCode) ?? 'Its text says why'
 
 function sentText(result: SendResult, findings: Findings, asks: boolean): string {
   const { id, account, sentAt, msgId, type, completedAt } = result
-  const taken = `the gateway took it ${at(sentAt ?? completedAt)}${msgId === null ? '' : ` as ${msgId}`}`
+  const taken = `the gateway accepted it ${at(sentAt ?? completedAt)}${msgId === null ? '' : ` as ${msgId}`}`
   if (isSendType(type) && !operations[type].hasStatus) return `Sent: ${taken}. A ${type} has no delivery status.`
   const told = verdictText(findings, id, account)
   if (told) return `Sent: ${taken}. ${told}`
-  const where = hasOwnHook(findings, result)
-    ? 'callbacks go to the hook that its command names'
-    : 'it may still be on its way'
-  if (asks) return `Sent: ${taken}. No status has come to busgate; what the gateway says of it is told as gateway.`
+  const where = hasOwnHook(findings, result) ? 'callbacks go to the hook of its command' : 'it may still be on its way'
+  if (asks) return `Sent: ${taken}. busgate has no status yet; see the line gateway.`
   return (
     `Sent: ${taken}. No status has come yet: ${where}. busgate message ${id} --ask asks the gateway, as the reconciler does ` +
     'when a verdict is overdue.'

@@ -237,7 +237,7 @@ export class MessageSearch {
       }
     } catch (error) {
       this.#findings.gaps.push(
-        `How far the group ${settings.kafka.groupId} has come is not known: ${(error as Error).message}`,
+        `The progress of the group ${settings.kafka.groupId} is unknown: ${(error as Error).message}`,
       )
     }
   }
@@ -249,7 +249,7 @@ export class MessageSearch {
       const isUrgentOnly = this.#findings.commands.every(({ place }) => place.topic === settings.topics.commands[0])
       this.#findings.controls.push(...inForce.filter(({ kind }) => kind !== 'quiet_hours' || !isUrgentOnly))
     } catch (error) {
-      this.#findings.gaps.push(`What is paused or withdrawn is not known: ${(error as Error).message}`)
+      this.#findings.gaps.push(`Pauses and withdrawals are unknown: ${(error as Error).message}`)
     }
   }
 
@@ -276,8 +276,8 @@ export class MessageSearch {
         if (there && offset < (this.#bases.get(nameOf(tp)) ?? 0)) this.#findings.searched.push(logOfOne(tp, there))
         const record = there ?? this.#keptIn(place)
         const found = record ? await this.#noteCommands(tp, [record], isOne) : 0
-        const why = record ? 'another one stands there: the topic was made anew, or mirrored' : 'retention'
-        if (found === 0) this.#findings.gaps.push(`The command at ${placeText(place)} is not there any more (${why}).`)
+        const why = record ? 'another record is there: the topic was recreated or mirrored' : 'retention'
+        if (found === 0) this.#findings.gaps.push(`The command at ${placeText(place)} is gone (${why}).`)
       }),
     )
   }

@@ -57,7 +57,7 @@ const byPlace = (a: SearchedLog, b: SearchedLog) =>
 
 function withoutAccount(findings: Findings, id: bigint): string {
   if (findings.letters.length > 0) return conclusionOf(findings, id, '')
-  return `No trace of ${id} in what was searched. Is the id right, and did its producer write to these brokers? busgate message ${id} --since 30d looks further back.`
+  return `No trace of ${id}. Check the id, and that its producer writes to these brokers. busgate message ${id} --since 30d searches further back.`
 }
 
 /** Dead letters tell neither account nor tenant. */

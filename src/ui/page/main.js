@@ -43,7 +43,7 @@ function draw() {
     ? found()
     : now && history
       ? nowPanels(now, history, width)
-      : html`<p class="empty">Asking how it is…</p>`
+      : html`<p class="empty">Loading…</p>`
   render(html`${header()}<main>${notices()}${content}</main>`, document.body)
   measure()
 }
@@ -65,7 +65,7 @@ function header() {
         </select>
         <label class="hidden" for="text">What to search for</label>
         <input id="text" name="text" type="search" placeholder="What became of …  press /" autocomplete="off" spellcheck="false" maxlength="1000" />
-        <label class="hidden" for="back">How far to look back</label>
+        <label class="hidden" for="back">Search back to</label>
         <select id="back" name="back">
           ${Object.entries(backs).map(([value, name]) => html`<option value=${value} ?selected=${value === (question?.back || weekMs)}>${name}</option>`)}
         </select>
@@ -79,8 +79,8 @@ function notices() {
   const { now, connected } = state
   const shownAt = now ? clockTime(now.at) : 'before'
   const lines = [
-    ...(connected ? [] : [`busgate ui does not answer any more. What is shown is of ${shownAt}.`]),
-    ...(now?.trouble ? [`${now.trouble.replace(/\.$/, '')}. Figures from there are not known now.`] : []),
+    ...(connected ? [] : [`busgate ui does not answer. The page shows the state of ${shownAt}.`]),
+    ...(now?.trouble ? [`${now.trouble.replace(/\.$/, '')}. Its figures are unknown.`] : []),
   ]
   if (lines.length === 0) return nothing
   return html`

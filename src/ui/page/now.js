@@ -31,11 +31,11 @@ function panel(title, source, content, kind = '') {
 /** @param {string} text */
 const empty = text => html`<p class="empty">${text}</p>`
 
-const notKnown = empty('Not known now.')
+const notKnown = empty('Unknown.')
 
 /** What was counted before is all that is known. @param {Now} now */
 const cutShort = ({ counting }) =>
-  counting ? nothing : html`<p class="note">Not all of it: what happens now is not known.</p>`
+  counting ? nothing : html`<p class="note">Incomplete: the current state is unknown.</p>`
 
 /** Draws what is paused and withdrawn, above everything else. @param {Now} now */
 function controls({ pauses, withdrawals }) {
@@ -156,7 +156,7 @@ function failures(now) {
 /** @param {Now} now */
 function doubts({ doubts, at }) {
   if (doubts.open === null) return notKnown
-  if (doubts.open === 0) return empty('No doubts: of every request it is known whether it was sent.')
+  if (doubts.open === 0) return empty('No doubts.')
   return html`
     <p class="big"><b>${count(doubts.open)}</b> perhaps sent</p>
     <div class="scroll"><table>
@@ -173,7 +173,7 @@ function doubts({ doubts, at }) {
         )}
       </tbody>
     </table></div>
-    ${doubts.open > doubts.oldest.length ? html`<p class="note">These are the oldest.</p>` : nothing}`
+    ${doubts.open > doubts.oldest.length ? html`<p class="note">Only the oldest are shown.</p>` : nothing}`
 }
 
 /** @param {Now} now */
@@ -231,7 +231,7 @@ function deadLetters({ deadLetters: { known, complete, total, causes } }) {
                 ? html`<p class="note">What a replay would do: ${copyable(replay)}</p>`
                 : topic === null
                   ? nothing
-                  : html`<p class="note">Nothing makes these bytes a command: their producer has to send them anew.</p>`
+                  : html`<p class="note">These bytes cannot become a command: their producer must resend them.</p>`
             }
           </li>`,
       )}

@@ -14,7 +14,7 @@ export function answerView({ stories, commands, more, searched }, back) {
   const listed =
     stories.length > 0 ? stories.map(one => storyLink(one, back)) : commands.map(one => commandLink(one, back))
   return html`
-    ${listed.length === 0 ? html`<p class="conclusion">No trace in what was searched.</p>` : html`<ul class="found">${listed}</ul>`}
+    ${listed.length === 0 ? html`<p class="conclusion">No trace of it.</p>` : html`<ul class="found">${listed}</ul>`}
     ${more ? html`<p class="note">There are more: these are ${commands.length > 0 ? 'the newest' : 'some'} ${listed.length}.</p>` : nothing}
     ${searchedView(searched)}`
 }

@@ -90,7 +90,7 @@ describe('a publisher', () => {
       publisher.publish([buildRecord('b')]),
     ])
     expect(outcomes).toMatchObject([
-      { reason: { message: expect.stringMatching(/^missing: there is no such topic/) } },
+      { reason: { message: expect.stringMatching(/^missing: no such topic/) } },
       { status: 'fulfilled' },
     ])
   })

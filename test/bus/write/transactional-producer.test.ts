@@ -137,7 +137,7 @@ describe('a transaction', () => {
     brokers.next('EndTxn', () => gate.promise)
     const late = producer.commit(buildCommit())
     await settled()
-    await expect(producer.commit(buildCommit())).rejects.toThrow(/a transaction is under way/)
+    await expect(producer.commit(buildCommit())).rejects.toThrow(/a transaction is open/)
     await producer.init()
     gate.resolve()
     await late
@@ -351,7 +351,7 @@ describe('many records', () => {
   it('to a topic that is not there are no transaction', async () => {
     const { brokers, producer } = await setUp()
     brokers.counts.set('results', 0)
-    await expect(producer.commit(buildCommit())).rejects.toThrow(/^results: there is no such topic/)
+    await expect(producer.commit(buildCommit())).rejects.toThrow(/^results: no such topic/)
     expect(brokers.names).not.toContain('AddPartitionsToTxn')
   })
 })
@@ -390,7 +390,7 @@ describe('a producer', () => {
     const { brokers, producer } = await setUp()
     const nothing = { ...commands, offset: -1, metadata: '', errorCode: 0 }
     brokers.next('OffsetFetch', ...Array.from({ length: 30 }, () => ({ errorCode: 0, partitions: [nothing] })))
-    await expect(producer.commit(buildCommit())).rejects.toThrow(/group group does not keep the progress/)
+    await expect(producer.commit(buildCommit())).rejects.toThrow(/group group lost the offsets/)
   })
 
   it('proves that the generation is asked for by one that cannot be', async () => {
