@@ -38,8 +38,12 @@ ends. The ratio compares machines; microseconds do not.${peers.length > 0 ? ` ${
 ${comparedTableOf(rows.filter(isDrained), floor.name)}
 
 - **commands/s**: from the first POST to the last result that a reader of committed records could read.
+- **garbage**: memory that V8 allocates for each command, once code is compiled (\`--trace-gc\`).
 - **CPU µs**: user and system time of the whole process for each command. *First 200,000*: from the first POST on, while code is
   compiled; the ratio is that of this column. *Steady*: the second half of the commands.
+
+${ratesOf(rows)}
+${behindOf(rows, peers)}
 
 ## Commands come
 ${comparedTableOf(
@@ -68,9 +72,38 @@ ${takeOverTableOf(takeOvers)}
 \`REGISTRY_URL\` name. \`--peer bento\` (\`BENTO_BIN=/path/to/bento\`) measures Bento in turn, \`--repeat N\` everything several times.
 
 \`npm run bench -- --only NAME\` measures some scenarios, \`--commands N\` or \`--rate N --seconds N --warm-up N\` your own
-(\`--partitions\`, \`--processes\`, \`--concurrency\`, \`--latency\`, \`--kinds mixed\`, \`--hooks\`, \`--gateway URL\`, \`--floor\`),
+(\`--partitions\`, \`--processes\`, \`--concurrency\`, \`--latency\`, \`--kinds mixed|cyrillic\`, \`--hooks\`, \`--gateway URL\`, \`--floor\`),
 \`callbacks --rate N\` the receiver, \`take-over\` the last table. These print more columns and leave this page as it is.
 `
+}
+
+/** The longest run's rate in each tenth of it. */
+function ratesOf(rows: readonly Row[]): string {
+  const { scenario, figures } = longestOf(rows)
+  return `![Commands a second in each tenth of ${scenario.name}: ${figures.tenths!.map(rate => Math.round(rate)).join(', ')}](performance-rate.svg)
+`
+}
+
+const commandsOf = ({ scenario: { load } }: Row) => ('commands' in load ? load.commands : 0)
+
+const longestOf = (rows: readonly Row[]): Row =>
+  rows.reduce((longest, row) => (commandsOf(row) > commandsOf(longest) ? row : longest))
+
+/** What busgate costs beside its peers, where that is more than half. */
+function behindOf(rows: readonly Row[], peers: readonly string[]): string {
+  const costOf = (program: string, name: string) =>
+    rows.find(row => row.program === program && row.scenario.name === name)?.figures.cpuMicrosFirst
+  const names = rows.filter(row => commandsOf(row) > 0).map(({ scenario }) => scenario.name)
+  return peers
+    .map(peer => {
+      const shares = [...new Set(names)].flatMap(name => {
+        const [own, other] = [costOf(rows[0]!.program, name), costOf(peer, name)]
+        return own && other ? [Math.round((own / other) * 100)] : []
+      })
+      return `busgate takes ${Math.min(...shares)} to ${Math.max(...shares)} % of ${peer}'s CPU time here. [Decision 014](decisions/014-measured-and-left-out.md) says where it goes.
+`
+    })
+    .join('')
 }
 
 const programsOf = (rows: readonly Row[]) => [...new Set(rows.map(({ program }) => program))]
@@ -112,8 +145,33 @@ ${lines.join('\n')}
 `
 }
 
-/** Writes docs/performance.md and its chart. */
+const rateHeight = 120
+
+/** Commands a second in each tenth of the longest run, as columns. */
+function rateChartOf(rows: readonly Row[]): string {
+  const { scenario, figures } = longestOf(rows)
+  const rates = figures.tenths!
+  const most = Math.max(...rates)
+  const width = labelWidth + barWidth + 80
+  const step = width / rates.length
+  const columns = rates.map((rate, i) => {
+    const height = Math.round((rate / most) * rateHeight)
+    const x = Math.round(i * step) + 4
+    return [
+      `<rect x="${x}" y="${rateHeight - height + 20}" width="${Math.round(step) - 8}" height="${height}" rx="2" fill="${colours[0]}"/>`,
+      `<text x="${x}" y="${rateHeight - height + 15}">${Math.round(rate).toLocaleString('en')}</text>`,
+    ].join('\n')
+  })
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${rateHeight + 24}" font-family="sans-serif" font-size="13" fill="#808080">
+<title>Commands a second in each tenth of ${scenario.name}</title>
+${columns.join('\n')}
+</svg>
+`
+}
+
+/** Writes docs/performance.md and its charts. */
 export async function writePerformance(performance: Performance): Promise<void> {
   await writeFile('docs/performance.md', pageOf(performance))
   await writeFile('docs/performance.svg', chartOf(performance.rows))
+  await writeFile('docs/performance-rate.svg', rateChartOf(performance.rows))
 }

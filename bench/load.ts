@@ -4,7 +4,8 @@ import { type CommandProducer, createProducer, type NewCommand } from '../src/pr
 import type { SendType } from '../src/protocol/index.ts'
 import type { Outside } from './outside.ts'
 
-export type Kinds = 'sms' | 'mixed'
+/** `cyrillic`: SMS whose texts and other names are in Ukrainian. */
+export type Kinds = 'sms' | 'mixed' | 'cyrillic'
 
 /** Commands whose time is not known have ids from here on, in the order of their appending. */
 const firstPlainId = 10_000_000_000
@@ -67,6 +68,11 @@ async function run(producer: CommandProducer, options: FeedOptions, stopped: () 
 const text =
   'Your order is on its way. Thank you for your trust in our shop. You can follow it on our page at any time.'
 const sms = { sms_message: text, sms_signature: 'Shop' }
+const cyrillicSms = {
+  sms_message:
+    'Ваше замовлення вже в дорозі. Дякуємо за довіру до нашого магазину! Стежте за ним на нашій сторінці будь-коли.',
+  sms_signature: 'Магазин',
+}
 const viber = {
   viber_type: 'text+image+link',
   viber_signature: 'Shop',
@@ -106,14 +112,15 @@ export const mixedTypes = Object.keys(messages) as MixedType[]
 
 /** Commands of mixed kinds are of each in turn. */
 function buildCommand(id: number, kinds: Kinds): NewCommand {
-  const type = kinds === 'sms' ? 'sms' : mixedTypes[id % mixedTypes.length]!
+  const type = kinds === 'mixed' ? mixedTypes[id % mixedTypes.length]! : 'sms'
+  const isCyrillic = kinds === 'cyrillic'
   return {
     id,
     phone: 380_670_000_000 + (id % 1_000_000_000),
     type,
-    message: messages[type],
-    correlationId: `order-${id}`,
-    tenant: 'tenant-7',
+    message: isCyrillic ? cyrillicSms : messages[type],
+    correlationId: isCyrillic ? `замовлення-${id}` : `order-${id}`,
+    tenant: isCyrillic ? 'магазин-7' : 'tenant-7',
     urgent: false,
   } as NewCommand
 }

@@ -92,7 +92,8 @@ function chosen(): readonly Scenario[] {
 
 function own(load: Scenario['load']): Scenario {
   const { kinds = 'sms', hooks = false } = values
-  if (kinds !== 'sms' && kinds !== 'mixed') throw new UsageError(`--kinds ${kinds}: there are sms and mixed`)
+  if (kinds !== 'sms' && kinds !== 'mixed' && kinds !== 'cyrillic')
+    throw new UsageError(`--kinds ${kinds}: there are sms, mixed and cyrillic`)
   return scenarioOf({
     load,
     partitions: numberOf('partitions', 4),

@@ -17,12 +17,16 @@ export interface Figures {
    * Commands a second from the first POST, or result where the gateway is not the benchmark's own, to the last result.
    */
   commandsPerSecond?: number
+  /** The same in each tenth of the commands. */
+  tenths?: readonly number[]
   /** User and system time of all its processes a command, their start included. */
   cpuMicrosWithStart?: number
   /** CPU time of a command from the first POST to the 200,000th result, or the last where there are fewer: code is still being compiled. */
   cpuMicrosFirst?: number
   /** CPU time of a command in the second half of them. */
   cpuMicrosSteady?: number
+  /** Bytes allocated on V8's heap for each of these; absent where a program does not tell. */
+  garbageSteady?: number
   /** CPU time that the broker took a command, from the first POST to the last result. Absent where it runs elsewhere. */
   brokerMicros?: number
   /** Shares of one core, at a steady rate. */
@@ -68,6 +72,7 @@ export async function measure(options: MeasureOptions): Promise<Figures> {
   const names = await topics.make(partitions, kinds, lyingThere(load))
   const settings = topics.settings(names)
   const outside = new Outside()
+  if ('commands' in load) outside.expect(load.commands)
   const gateway = await startBenchGateway({
     latencyMs,
     posted: ids => outside.post(ids),
@@ -107,7 +112,12 @@ const resources = (processes: Processes) => ({
 async function drain({ outside, place, running: { processes } }: Stage, commands: number) {
   const lookAt = async (reached: () => boolean) => {
     await until(reached, processes)
-    return { readable: outside.readable, cpu: processes.cpuMicros(), brokerCpu: cpuMicrosOf(place.brokerPids) }
+    return {
+      readable: outside.readable,
+      cpu: processes.cpuMicros(),
+      garbage: processes.garbageBytes(),
+      brokerCpu: cpuMicrosOf(place.brokerPids),
+    }
   }
   type Look = Awaited<ReturnType<typeof lookAt>>
   const lookWhenReadable = (count: number) => lookAt(() => outside.readable >= count)
@@ -117,12 +127,15 @@ async function drain({ outside, place, running: { processes } }: Stage, commands
     lookWhenReadable(commands / 2),
     lookWhenReadable(commands),
   ])
-  const between = (from: Look, to: Look) => (to.cpu - from.cpu) / (to.readable - from.readable)
+  const between = (from: Look, to: Look, of: 'cpu' | 'garbage' = 'cpu') =>
+    (to[of] - from[of]) / (to.readable - from.readable)
   return {
     commandsPerSecond: Math.round(commands / ((outside.lastReadableAt - outside.begunAt) / 1000)),
+    tenths: outside.tenths,
     cpuMicrosWithStart: end.cpu / commands,
     cpuMicrosFirst: between(begun, early),
     cpuMicrosSteady: between(half, end),
+    ...(end.garbage > 0 && { garbageSteady: between(half, end, 'garbage') }),
     ...(place.brokerPids.length > 0 && { brokerMicros: (end.brokerCpu - begun.brokerCpu) / commands }),
     firstPostSeconds: (outside.begunAt - processes.startedAt) / 1000,
   }

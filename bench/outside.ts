@@ -10,6 +10,9 @@ export class Outside {
   /** Monotonic milliseconds of the first POST or result. */
   begunAt = Number.NaN
   lastReadableAt = Number.NaN
+  /** When the results of each tenth of the commands could be read. */
+  readonly #tenthsAt: number[] = []
+  #tenth = Number.POSITIVE_INFINITY
   /** Ids that were POSTed. */
   readonly #seen = new Set<number>()
   /** Ids that were POSTed again. */
@@ -23,6 +26,16 @@ export class Outside {
   nextId(): number {
     this.#lastId = Math.max(this.#lastId + 1, Math.round(nowMicros()))
     return this.#lastId
+  }
+
+  /** So many commands are measured, by tenths. */
+  expect(commands: number): void {
+    this.#tenth = commands / 10
+  }
+
+  /** Commands a second in each tenth that is done. */
+  get tenths(): number[] {
+    return this.#tenthsAt.map((at, i) => (this.#tenth / (at - (this.#tenthsAt[i - 1] ?? this.begunAt))) * 1000)
   }
 
   post(ids: readonly number[]): void {
@@ -44,6 +57,7 @@ export class Outside {
     this.#begin()
     this.readable += ids.length
     this.lastReadableAt = performance.now()
+    while (this.readable >= this.#tenth * (this.#tenthsAt.length + 1)) this.#tenthsAt.push(this.lastReadableAt)
     const now = nowMicros()
     for (const id of ids) {
       const at = this.#answeredAt.get(id)

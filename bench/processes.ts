@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
 import { endWithThisProcess } from '../src/cli/local-kafka/child.ts'
+import { GarbageCount, traceFlag } from './garbage.ts'
 
 /** The kernel's clock counts CPU time in these. */
 const tickMicros = 10_000
@@ -9,6 +10,7 @@ const tickMicros = 10_000
 /** Programs under measurement, each in a process of its own; their CPU time and memory are what the kernel says. */
 export class Processes {
   readonly #children: ChildProcess[]
+  readonly #garbage: GarbageCount[] = []
   readonly #scratch: string | null
   readonly startedAt = performance.now()
 
@@ -18,10 +20,14 @@ export class Processes {
     scratch: string | null = null,
   ) {
     this.#scratch = scratch
-    this.#children = commands.map(({ command, args, env }) =>
-      spawn(command, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'ignore', 'inherit'] }),
-    )
-    for (const child of this.#children) endWithThisProcess(child, scratch ?? undefined)
+    this.#children = commands.map(({ command, args, env }) => {
+      const stdout = args.includes(traceFlag) ? 'pipe' : 'ignore'
+      return spawn(command, args, { env: { ...process.env, ...env }, stdio: ['ignore', stdout, 'inherit'] })
+    })
+    for (const child of this.#children) {
+      endWithThisProcess(child, scratch ?? undefined)
+      if (child.stdout) this.#garbage.push(new GarbageCount(child.stdout))
+    }
   }
 
   get pids(): readonly number[] {
@@ -36,6 +42,11 @@ export class Processes {
 
   cpuMicros(): number {
     return cpuMicrosOf(this.pids)
+  }
+
+  /** Bytes that they have allocated on V8's heap; 0 where they do not tell. */
+  garbageBytes(): number {
+    return sum(this.#garbage.map(({ bytes }) => bytes))
   }
 
   /** The most that was ever resident, the sum of all processes. */

@@ -1,4 +1,5 @@
 import { freePorts } from '../src/cli/local-kafka/ports.ts'
+import { traceFlag } from './garbage.ts'
 import { findBento } from './peers/bento.ts'
 import { jobOf } from './peers/job.ts'
 import { Processes } from './processes.ts'
@@ -17,7 +18,7 @@ async function startBusgate({ scenario, gatewayUrl, env }: StartOptions): Promis
   const processes = new Processes(
     ports.map(port => ({
       command: process.execPath,
-      args: [...profiling(), ...nodeFlags, 'dist/cli/bin.js', 'run'],
+      args: [...profiling(), ...nodeFlags, traceFlag, 'dist/cli/bin.js', 'run'],
       env: {
         ...env,
         BUSGATE_KAFKA_START_FROM: 'earliest',
@@ -60,7 +61,7 @@ export const floor: Program = {
     processes: new Processes(
       Array.from({ length: options.scenario.processes }, () => ({
         command: process.execPath,
-        args: [...profiling(), 'bench/floor.ts', JSON.stringify(jobOf(options))],
+        args: [...profiling(), traceFlag, 'bench/floor.ts', JSON.stringify(jobOf(options))],
       })),
     ),
     commits: async () => null,

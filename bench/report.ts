@@ -14,9 +14,11 @@ type Column<F> = readonly [name: string, of: (figures: F) => string]
 
 const columns: readonly Column<Figures>[] = [
   ['commands/s', ({ commandsPerSecond }) => whole(commandsPerSecond)],
+  ['in the slowest and fastest tenth', ({ tenths }) => extremes(tenths)],
   ['CPU µs, with start', ({ cpuMicrosWithStart }) => fixed(cpuMicrosWithStart, 1)],
   ['first 200,000', ({ cpuMicrosFirst }) => fixed(cpuMicrosFirst, 1)],
   ['steady', ({ cpuMicrosSteady }) => fixed(cpuMicrosSteady, 1)],
+  ['garbage, KB', ({ garbageSteady }) => fixed(garbageSteady && garbageSteady / 1000, 1)],
   ["broker's µs", ({ brokerMicros }) => fixed(brokerMicros, 1)],
   ['of a core', ({ core }) => percent(core)],
   ["broker's", ({ brokerCore }) => percent(brokerCore)],
@@ -64,6 +66,7 @@ const comparedColumns = (peers: readonly string[]): readonly Column<Compared>[] 
   ['commands/s', ({ own }) => whole(own.commandsPerSecond)],
   ['CPU µs, first 200,000', ({ own }) => fixed(own.cpuMicrosFirst, 1)],
   ['steady', ({ own }) => fixed(own.cpuMicrosSteady, 1)],
+  ['garbage, KB', ({ own }) => fixed(own.garbageSteady && own.garbageSteady / 1000, 1)],
   ['of a core', ({ own }) => percent(own.core)],
   ["broker's", ({ own }) => percent(own.brokerCore)],
   ['× bare loop', ({ ratio }) => ratio(costIn)],
@@ -123,4 +126,6 @@ function markdown(head: readonly string[], rows: readonly (readonly string[])[])
 const whole = (value?: number) => (value === undefined ? '' : Math.round(value).toLocaleString('en'))
 const fixed = (value: number | undefined, digits: number) => (value === undefined ? '' : value.toFixed(digits))
 const percent = (value?: number) => (value === undefined ? '' : `${(value * 100).toFixed(1)} %`)
+const extremes = (values: readonly number[] = []) =>
+  values.length === 0 ? '' : `${whole(Math.min(...values))} to ${whole(Math.max(...values))}`
 const pair = (ranks?: Ranks) => (ranks === undefined ? '' : `${whole(ranks.p50)} / ${whole(ranks.p99)}`)

@@ -42,6 +42,7 @@ export const scenarios: readonly Scenario[] = [
   { ...usual, name: '200,000, 64 partitions', load: full, partitions: 64 },
   { ...usual, name: '200,000 with hooks', load: full, hooks: true },
   { ...usual, name: '200,000 of mixed kinds', load: full, kinds: 'mixed' },
+  { ...usual, name: '200,000 in Cyrillic', load: full, kinds: 'cyrillic' },
   { ...usual, name: '1,000,000 commands', load: { commands: 1_000_000 } },
   { ...usual, name: '5,000 a second', load: { rate: 5_000, seconds: 15, warmUpSeconds: 30 } },
   {
