@@ -276,18 +276,21 @@ export class Dispatcher {
   }
 
   /** Takes back what is prepared and is not to stay. Default: what may not be sent now. @returns whether there was any */
-  #takeBack(isToStay = (flight: InFlight) => this.#mayGo(flight)): boolean {
-    const withdrawn = this.#slots.withdraw(isToStay)
+  #takeBack(isToStay?: (flight: InFlight) => boolean): boolean {
+    if (!this.#slots.hasEnvelopes) return false
+    const withdrawn = this.#slots.withdraw(isToStay ?? this.#mayGo())
     for (const flight of withdrawn.reverse()) void this.#return(flight) // the one that goes back last is the next to go
     return withdrawn.length > 0
   }
 
   /** Since it was formed its account or an operator can have paused, a partition can have gone, or the group can join anew. */
-  #mayGo(flight: InFlight): boolean {
+  #mayGo(): (flight: InFlight) => boolean {
     const { hasLease, controls } = this.#options
-    const { account, permit, pendings } = flight.envelope
-    const goes = !this.#stopped && account.admits(permit) && flight.isOpen && hasLease()
-    return goes && !hasPaused(pendings, controls)
+    if (this.#stopped || !hasLease()) return () => false
+    return flight => {
+      const { account, permit, pendings } = flight.envelope
+      return account.admits(permit) && flight.isOpen && !hasPaused(pendings, controls)
+    }
   }
 
   async #return(flight: InFlight): Promise<void> {
