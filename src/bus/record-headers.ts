@@ -7,17 +7,9 @@ export function newHeaders(): Record<string, Buffer | Buffer[]> {
 
 type Pairs = readonly [string, Buffer | string][]
 
-/** The pairs of headers that many records share. */
-const sharedPairs = new Map<RecordHeaders, Pairs>()
-
-/** Headers that many records are to have: they are frozen, and their pairs are made once. For constants alone: they stay. */
-export function sharedHeaders(headers: RecordHeaders): RecordHeaders {
-  sharedPairs.set(headers, pairsIn(headers))
-  return Object.freeze(headers)
-}
-
 /** A record without headers has this object; most records have none. */
-export const noHeaders: RecordHeaders = sharedHeaders(newHeaders())
+export const noHeaders: RecordHeaders = Object.freeze(newHeaders())
+const noPairs: Pairs = []
 
 /** Another value under a name, in a time that does not grow with those that are there. */
 export function addHeader(headers: ReturnType<typeof newHeaders>, name: string, value: Buffer): void {
@@ -29,10 +21,7 @@ export function addHeader(headers: ReturnType<typeof newHeaders>, name: string, 
 
 /** Each value with its name, which may stand for several. */
 export function headerPairs(headers: RecordHeaders): Pairs {
-  return sharedPairs.get(headers) ?? pairsIn(headers)
-}
-
-function pairsIn(headers: RecordHeaders): Pairs {
+  if (headers === noHeaders) return noPairs
   const pairs: [string, Buffer | string][] = []
   for (const [name, values] of Object.entries(headers)) {
     if (Array.isArray(values)) for (const value of values) pairs.push([name, value])

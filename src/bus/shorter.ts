@@ -2,7 +2,10 @@ import type { OutgoingRecord } from './port.ts'
 import { sizeInBatch } from './record-size.ts'
 
 /** Records of so many bytes have no shorter version: every topic that busgate can work with takes them. */
-const surelyFits = 1024
+const mostSurelyFitting = 1024
+
+/** Tells that a record needs no shorter version. */
+export const surelyFits = (record: OutgoingRecord): boolean => sizeInBatch(record) <= mostSurelyFitting
 
 /**
  * A record with the shorter versions of it, each behind the one before.
@@ -10,6 +13,6 @@ const surelyFits = 1024
  */
 export function inVersions(last: number, write: (version: number) => OutgoingRecord, version = 0): OutgoingRecord {
   const record = write(version)
-  if (version < last && sizeInBatch(record) > surelyFits) record.shorter = () => inVersions(last, write, version + 1)
+  if (version < last && !surelyFits(record)) record.shorter = () => inVersions(last, write, version + 1)
   return record
 }

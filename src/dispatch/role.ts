@@ -14,6 +14,7 @@ import { createEncoder } from '../records/encoder.ts'
 import type { Doubt, SendCommand, SendResult, StatusEvent } from '../records/generated.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
 import { createResultWriter } from '../records/result.ts'
+import { writeResultBytes } from '../records/result-bytes.ts'
 import { schemas, subjectOf } from '../records/schemas.ts'
 import type { GaugeSource } from '../telemetry/definitions.ts'
 import type { Telemetry } from '../telemetry/events.ts'
@@ -265,7 +266,12 @@ function commonOf(options: SendingOptions, { connection, outbox, followed: { con
 }
 
 async function writersOf({ settings: { topics, delivery }, registry, telemetry, clock }: SendingOptions) {
-  const encodeResult = await createEncoder<SendResult>(subjectOf(topics.results), schemas.result, registry)
+  const encodeResult = await createEncoder<SendResult>(
+    subjectOf(topics.results),
+    schemas.result,
+    registry,
+    writeResultBytes,
+  )
   const encodeDoubt = await createEncoder<Doubt>(subjectOf(topics.doubts), schemas.doubt, registry)
   const writeResult = createResultWriter({
     ...{ topic: topics.results, encode: encodeResult, now: () => clock.now(), codes: delivery.codes },

@@ -7,13 +7,15 @@ import type { OperationType } from './operation.ts'
  * An operation object of one type; additional properties pass through (specification: Operation object). Only a `hook` is
  * checked wherever it is given.
  */
-export const operationObject = <T extends OperationType, S extends z.ZodRawShape>(type: T, fields: S) =>
-  z
-    .looseObject({ type: z.literal(type, { error: must(`'${type}'`) }), ...fields }, { error: must('an object') })
-    .check(({ value, issues }) => {
-      if ('hook' in fields || hook.optional().safeParse(value.hook).success) return
-      issues.push({ code: 'custom', path: ['hook'], input: value.hook, message: `hook must be ${hookMeaning}` })
-    })
+export const operationObject = <T extends OperationType, S extends z.ZodRawShape>(type: T, fields: S) => {
+  const shape = { type: z.literal(type, { error: must(`'${type}'`) }), ...fields }
+  const operation = z.looseObject(shape, { error: must('an object') })
+  if ('hook' in fields) return operation // a check would have every operation copied for it
+  return operation.check(({ value, issues }) => {
+    if (hook.optional().safeParse(value.hook).success) return
+    issues.push({ code: 'custom', path: ['hook'], input: value.hook, message: `hook must be ${hookMeaning}` })
+  })
+}
 
 export const text = expecting('text', error => z.string({ error }))
 

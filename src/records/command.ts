@@ -121,12 +121,14 @@ export function readCommand(
   const error = flaw ?? extra.error ?? problemOf(kind, operation, options)
   const idText = id.toString()
   const country = countryOf(value.phone)
-  const marks = { correlationId, tenant, campaign, country, trace }
-  if (error !== null) return { id, idText, type, account, hooked: hookedUnlessKnown(type), ...marks, error }
+  if (error !== null) {
+    const hooked = hookedUnlessKnown(type)
+    return { id, idText, type, account, hooked, correlationId, tenant, campaign, country, trace, error }
+  }
 
   const mayHook = takesHook(type, options)
   if (value.hook === null && mayHook) {
-    const hook = options.hookFor({ id, type, account, ...marks })
+    const hook = options.hookFor({ id, type, account, correlationId, tenant, campaign, country, trace })
     if (hook !== null) fields.hook = hook
   }
   const text = typeof fields.id === 'number' ? JSON.stringify(fields) : stringifyJson(fields)

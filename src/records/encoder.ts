@@ -11,14 +11,15 @@ const slabBytes = 64 * 1024
  * Registers the schema under the subject and resolves with the function that writes its records
  * in the Confluent wire format. Fields with a default may be left out. The function throws an Error that
  * names the field, never its content.
+ * @param write writes one at a place in a buffer; answers where it ends, or the number of missing bytes, negative
  * @throws RegistryUnavailable, SchemaRefused
  */
 export async function createEncoder<T>(
   subject: string,
   schema: object,
   registry: SchemaRegistry,
+  write: (value: T, buffer: Buffer, start: number) => number = byAvsc(schema),
 ): Promise<(value: T) => Buffer> {
-  const type = avroTypeOf(schema)
   const schemaId = await registry.idOf(subject, schema)
   let slab = Buffer.allocUnsafe(slabBytes)
   let start = 0
@@ -29,10 +30,10 @@ export async function createEncoder<T>(
 
   return value => {
     if (slab.length - start <= headerBytes) renew(slabBytes)
-    let end = write(type, value, slab, start + headerBytes)
+    let end = write(value, slab, start + headerBytes)
     if (end < 0) {
       renew(Math.max(slabBytes, slab.length - start - end))
-      end = write(type, value, slab, headerBytes)
+      end = write(value, slab, headerBytes)
     }
     slab[start] = 0
     slab.writeUInt32BE(schemaId, start + 1)
@@ -42,13 +43,15 @@ export async function createEncoder<T>(
   }
 }
 
-/** Answers where the record ends, or the number of missing bytes, negative. */
-function write(type: Type, value: unknown, buffer: Buffer, start: number): number {
-  try {
-    return type.encode(value, buffer, start)
-  } catch {
-    // avsc's own message holds the value: a phone number, a text.
-    throw new Error(`Not a ${type.name}: ${complaints(type, value).join('; ')}`)
+function byAvsc(schema: object) {
+  const type = avroTypeOf(schema)
+  return (value: unknown, buffer: Buffer, start: number): number => {
+    try {
+      return type.encode(value, buffer, start)
+    } catch {
+      // avsc's own message holds the value: a phone number, a text.
+      throw new Error(`Not a ${type.name}: ${complaints(type, value).join('; ')}`)
+    }
   }
 }
 

@@ -26,8 +26,8 @@ export const noExtra: Extra = { text: '', fields: {}, error: null }
 
 /** Reads the additional properties of a command. Takes from `fields` the objects that they add to: they are in the answer. */
 export function readExtra(extra: Readonly<Record<string, string>>, rules: ExtraRules, fields: Fields): Extra {
+  if (isEmpty(extra)) return noExtra
   const entries = Object.entries(extra)
-  if (entries.length === 0) return noExtra
   let text = ''
   const more: Fields = {}
   const length = entries.reduce((sum, [key, json]) => sum + key.length + json.length, 0)
@@ -47,6 +47,11 @@ export function readExtra(extra: Readonly<Record<string, string>>, rules: ExtraR
     }
   }
   return { text, fields: more, error: null }
+}
+
+function isEmpty(object: object): boolean {
+  for (const _ in object) return false
+  return true
 }
 
 const wrong = (error: string): Extra => ({ text: '', fields: {}, error })

@@ -20,6 +20,9 @@ export const noPayload: ResultPayload = { msgId: null, parts: null, code: null, 
  */
 export function readPayload(type: SendType, data: unknown): ResultPayload {
   if (!isObject(data)) return { ...noPayload, payload: jsonOrNull(data) }
+  if (operations[type].answer === 'message' && isPlainMessage(data)) {
+    return { msgId: data.msg_id, parts: data.parts, code: null, price: null, hlr: null, payload: null }
+  }
   const fields = new PayloadFields(data)
   fields.take('id', textOrNull) // the echo of the command's
   const { answer } = operations[type]
@@ -33,6 +36,13 @@ export function readPayload(type: SendType, data: unknown): ResultPayload {
       : { ...noPayload, msgId: fields.take('msg_id', textOrNull), parts: fields.take('parts', int32OrNull) }
   read.payload = jsonOrNull(fields.rest)
   return read
+}
+
+/** Tells whether it holds what most messages' answers do, as specified, and nothing else: nothing of it is left to be told. */
+function isPlainMessage(data: Record<string, unknown>): data is { msg_id: string; parts: number } {
+  for (const name in data) if (name !== 'id' && name !== 'msg_id' && name !== 'parts') return false
+  const { id, msg_id, parts } = data
+  return Number.isSafeInteger(id) && typeof msg_id === 'string' && typeof parts === 'number' && (parts | 0) === parts
 }
 
 function readHlr(fields: PayloadFields): SendResultHlr | null {

@@ -1,6 +1,6 @@
 import type { BusRecord, OutgoingRecord, RecordHeaders, TopicPartition } from '../bus/port.ts'
 import { noHeaders } from '../bus/record-headers.ts'
-import { inVersions } from '../bus/shorter.ts'
+import { inVersions, surelyFits } from '../bus/shorter.ts'
 import { type CodePlace, type ErrorCode, isSendType, operations } from '../protocol/index.ts'
 import { type TraceContext, traceHeaders, traceOf } from '../telemetry/trace.ts'
 import type { SendResult } from './generated.ts'
@@ -71,6 +71,12 @@ export interface ResultWriterOptions {
 
 /** Writes results as records of the results topic, keyed by the command's id. */
 export function createResultWriter({ topic, encode, now, codes }: ResultWriterOptions): WriteResult {
+  const recordOf = (subject: ResultSubject, result: SendResult): OutgoingRecord => ({
+    topic,
+    key: subject.idText,
+    headers: headersOf(subject, codes === 'header' ? result.code : null),
+    value: encode(codes === 'result' ? result : { ...result, code: null }),
+  })
   return (subject, origin, { outcome, attempts, errorCode, error, payload = noPayload, sentAt }) => {
     const result: SendResult = {
       id: subject.id,
@@ -100,11 +106,11 @@ export function createResultWriter({ topic, encode, now, codes }: ResultWriterOp
       commandAt: timeOf(origin.record),
       country: subject.country,
     }
-    return inVersions(resultShortenings.length, version => {
-      const told = version === 0 ? result : shortened(result, resultShortenings.slice(0, version))
-      const value = encode(codes === 'result' ? told : { ...told, code: null })
-      return { topic, key: subject.idText, headers: headersOf(subject, codes === 'header' ? told.code : null), value }
-    })
+    const record = recordOf(subject, result)
+    if (surelyFits(record)) return record
+    return inVersions(resultShortenings.length, version =>
+      version === 0 ? record : recordOf(subject, shortened(result, resultShortenings.slice(0, version))),
+    )
   }
 }
 

@@ -47,12 +47,11 @@ export class RecordReader extends FieldReader {
     const at = this.at - this.#pieceStart
     piece.at = at
     piece.end = this.end - this.#pieceStart
-    piece.span()
-    piece.span()
+    const contentBytes = Math.max(0, piece.span()) + Math.max(0, piece.span())
     const headers = this.#headersIn(piece)
     if (piece.at !== piece.end) throw corruptRecords()
     this.at = this.end
-    return new RecordView(offset, timestampOf(timestamp), headers, piece.bytes, at)
+    return new RecordView({ offset, timestamp: timestampOf(timestamp), headers }, contentBytes, piece.bytes, at)
   }
 
   /** Passes over a record without making anything of it. @throws UnreadableBatch when it is no record */

@@ -9,14 +9,21 @@ export class RecordView implements BusRecord {
   readonly offset: number
   readonly timestamp: number
   readonly headers: RecordHeaders
+  readonly contentBytes: number
   readonly #piece: Buffer
   /** Where its key stands in the piece; its value is behind that. */
   readonly #at: number
 
-  constructor(offset: number, timestamp: number, headers: RecordHeaders, piece: Buffer, at: number) {
-    this.offset = offset
-    this.timestamp = timestamp
-    this.headers = headers
+  constructor(
+    fields: Pick<BusRecord, 'offset' | 'timestamp' | 'headers'>,
+    contentBytes: number,
+    piece: Buffer,
+    at: number,
+  ) {
+    this.offset = fields.offset
+    this.timestamp = fields.timestamp
+    this.headers = fields.headers
+    this.contentBytes = contentBytes
     this.#piece = piece
     this.#at = at
   }
@@ -29,10 +36,5 @@ export class RecordView implements BusRecord {
     const fields = new FieldReader(this.#piece, this.#at)
     fields.span()
     return fields.view()
-  }
-
-  get contentBytes(): number {
-    const fields = new FieldReader(this.#piece, this.#at)
-    return Math.max(0, fields.span()) + Math.max(0, fields.span())
   }
 }

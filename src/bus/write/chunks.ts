@@ -1,6 +1,5 @@
 import type { Brokers } from '../cluster/brokers.ts'
 import { partitionOf } from '../murmur2.ts'
-import { PartitionMap } from '../partitions.ts'
 import type { OutgoingRecord, TopicPartition } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
 import { sizeInBatch } from '../record-size.ts'
@@ -73,13 +72,14 @@ interface SizedPart extends BatchPart {
 
 class Chunk {
   readonly parts: SizedPart[] = []
-  readonly #places = new PartitionMap<SizedPart>()
+  /** By topic, then by partition: no key is made for each record. */
+  readonly #places = new Map<string, SizedPart[]>()
   #records = 0
   #bytes = 0
 
   takes(topic: string, partition: number, size: number, room: number): boolean {
     if (this.#records === 0) return true
-    const used = this.#places.get({ topic, partition })?.size ?? 0
+    const used = this.#places.get(topic)?.[partition]?.size ?? 0
     const isRoomInBatch = used === 0 || used + size <= room
     return this.#records < chunkRecords && this.#bytes + size <= chunkBytes && isRoomInBatch
   }
@@ -93,10 +93,12 @@ class Chunk {
   }
 
   #partOf(topic: string, partition: number): SizedPart {
-    const known = this.#places.get({ topic, partition })
+    const places = this.#places.get(topic) ?? []
+    const known = places[partition]
     if (known) return known
     const part = { topic, partition, records: [], size: 0 }
-    this.#places.set(part, part)
+    places[partition] = part
+    this.#places.set(topic, places)
     this.parts.push(part)
     return part
   }
