@@ -23,6 +23,24 @@ test('while the lease is over no envelope is formed, and what waits leaves soon 
   expect(sent('default')).toEqual([1001])
 })
 
+test('the lease is looked at some times for each envelope, however many are prepared', async () => {
+  const { clock, put, pass, sent } = await startSendingWorld({
+    gateway: { concurrency: 64, maxOperations: 1, lingerMs: 0 },
+    takes: () => 300,
+  })
+  let looks = 0
+  const uptime = clock.uptime.bind(clock)
+  clock.uptime = () => {
+    looks++
+    return uptime()
+  }
+  const commands = Array.from({ length: 500 }, (_, i) => buildCommand({ id: BigInt(1 + i) }))
+  put('bulk', commands)
+  await pass(6_000, 10)
+  expect(sent('default')).toHaveLength(commands.length)
+  expect(looks / commands.length).toBeLessThan(35)
+})
+
 describe('what is prepared when the machine is suspended', () => {
   const hour = 3_600_000
 
