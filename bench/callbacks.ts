@@ -55,11 +55,12 @@ export async function measureCallbacks(place: Place, options: CallbacksOptions):
   }
   const settings = loadSettings({ env })
   const bus = openBus(settings, new Telemetry())
-  await createMissingTopics(settings, [{ topic, partitions: options.partitions }])
+  const topics = [{ topic, partitions: options.partitions }, { topic: settings.topics.deadLetters, partitions: 1 }]
+  await createMissingTopics(settings, topics)
   const receiver = new Processes([
     { command: process.execPath, args: [...profiling(), ...nodeFlags, 'dist/cli/bin.js', 'run'], env },
   ])
-  await untilReady(`http://127.0.0.1:${telemetryPort}/readyz`)
+  await untilReady(`http://127.0.0.1:${telemetryPort}/readyz`, () => receiver.check())
   const tokens = tokensOf(settings)!
   const send = sender(`http://127.0.0.1:${port}`, options.connections, id =>
     tokens.issue({
@@ -152,8 +153,10 @@ export async function run(
   return { sent: id - firstId, seconds: (performance.now() - begun) / 1000, latencies, accepted }
 }
 
-export async function untilReady(url: string): Promise<void> {
+/** @param check throws when it will never be ready */
+export async function untilReady(url: string, check = () => {}): Promise<void> {
   for (;;) {
+    check()
     const answer = await fetch(url).catch(() => null)
     await answer?.arrayBuffer()
     if (answer?.ok) return

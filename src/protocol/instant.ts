@@ -7,7 +7,8 @@ const dateTime = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+-]\d
 export function instantOf(text: string): number | null {
   const [, date, time, offset] = dateTime.exec(text.trim()) ?? []
   if (date === undefined || time === undefined || offset === undefined) return null
-  const isDay = new Date(`${date}T00:00Z`).toJSON()?.startsWith(date) ?? false // Date turns 30 February into 2 March
+  const [year, month, day] = date.split('-').map(Number)
+  const isDay = day! <= new Date(Date.UTC(year!, month!, 0)).getUTCDate() // Date turns 30 February into 2 March
   const instant = Date.parse(`${date}T${time}${offset.replace(/^(.\d\d)(\d\d)$/, '$1:$2').toUpperCase()}`)
   return isDay && !Number.isNaN(instant) ? instant : null
 }
