@@ -55,7 +55,10 @@ export async function measureCallbacks(place: Place, options: CallbacksOptions):
   }
   const settings = loadSettings({ env })
   const bus = openBus(settings, new Telemetry())
-  const topics = [{ topic, partitions: options.partitions }, { topic: settings.topics.deadLetters, partitions: 1 }]
+  const topics = [
+    { topic, partitions: options.partitions },
+    { topic: settings.topics.deadLetters, partitions: 1 },
+  ]
   await createMissingTopics(settings, topics)
   const receiver = new Processes([
     { command: process.execPath, args: [...profiling(), ...nodeFlags, 'dist/cli/bin.js', 'run'], env },

@@ -158,7 +158,7 @@ function explained(name: string, most: number, error: unknown): UnreadableBatch 
   return new UnreadableBatch('BATCH_CORRUPT', `it is no ${name}, ${message}`)
 }
 
-/** The packers, at level 1: higher ones cost twice as much and make results no smaller (docs/design.md). */
+/** The packers, at level 1: higher ones cost twice as much and make results no smaller (decision 011). */
 const packs: Partial<Record<number, (bytes: Buffer) => Buffer>> = {
   [codecNumbers.gzip]: bytes => zlib.gzipSync(bytes, { level: 1 }),
   [codecNumbers.zstd]: bytes =>

@@ -58,7 +58,7 @@ interface BrokerLimit {
 }
 
 const minuteMs = 60_000
-/** A window full of commands takes so much in a committed offset (docs/design.md), with room for its frame. */
+/** A window full of commands takes so much in a committed offset (decision 008), with room for its frame. */
 const metadataBytes = 3000
 const transactionMs = 30_000
 
