@@ -2,10 +2,7 @@ import type { OutgoingRecord } from './port.ts'
 import { sizeInBatch } from './record-size.ts'
 
 /** Records of so many bytes have no shorter version: every topic that busgate can work with takes them. */
-const mostSurelyFitting = 1024
-
-/** Tells that a record needs no shorter version. */
-export const surelyFits = (record: OutgoingRecord): boolean => sizeInBatch(record) <= mostSurelyFitting
+const surelyFits = 1024
 
 /**
  * A record with the shorter versions of it, each behind the one before.
@@ -13,6 +10,6 @@ export const surelyFits = (record: OutgoingRecord): boolean => sizeInBatch(recor
  */
 export function inVersions(last: number, write: (version: number) => OutgoingRecord, version = 0): OutgoingRecord {
   const record = write(version)
-  if (version < last && !surelyFits(record)) record.shorter = () => inVersions(last, write, version + 1)
+  if (version < last && sizeInBatch(record) > surelyFits) record.shorter = () => inVersions(last, write, version + 1)
   return record
 }

@@ -214,14 +214,7 @@ export function envelopeBody(apiKey: string, operations: readonly string[]): str
 
 const emptyEnvelope = envelopeBody('', []).length - JSON.stringify('').length
 
-/** By API key: each command is held to it. */
-const overheads = new Map<string, number>()
-
 /** Bytes of an envelope around its operations, commas left out. */
 export function envelopeOverhead(apiKey: string): number {
-  const known = overheads.get(apiKey)
-  if (known !== undefined) return known
-  const overhead = emptyEnvelope + Buffer.byteLength(JSON.stringify(apiKey))
-  overheads.set(apiKey, overhead)
-  return overhead
+  return emptyEnvelope + Buffer.byteLength(JSON.stringify(apiKey))
 }

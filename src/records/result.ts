@@ -1,6 +1,6 @@
 import type { BusRecord, OutgoingRecord, RecordHeaders, TopicPartition } from '../bus/port.ts'
 import { noHeaders } from '../bus/record-headers.ts'
-import { inVersions, surelyFits } from '../bus/shorter.ts'
+import { inVersions } from '../bus/shorter.ts'
 import { type CodePlace, type ErrorCode, isSendType, operations } from '../protocol/index.ts'
 import { type TraceContext, traceHeaders, traceOf } from '../telemetry/trace.ts'
 import type { SendResult } from './generated.ts'
@@ -106,10 +106,8 @@ export function createResultWriter({ topic, encode, now, codes }: ResultWriterOp
       commandAt: timeOf(origin.record),
       country: subject.country,
     }
-    const record = recordOf(subject, result)
-    if (surelyFits(record)) return record
     return inVersions(resultShortenings.length, version =>
-      version === 0 ? record : recordOf(subject, shortened(result, resultShortenings.slice(0, version))),
+      recordOf(subject, version === 0 ? result : shortened(result, resultShortenings.slice(0, version))),
     )
   }
 }

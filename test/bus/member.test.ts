@@ -185,10 +185,10 @@ describe('a member of a group', () => {
   test('that was given up joins again under a new name', async () => {
     const { clock, joined, group } = buildGroup()
     const [a] = await joined('a')
-    const name = a!.member.id
+    const name = a!.member.synced.memberId
     group.leave(name)
     await clock.pass(2_000)
-    expect(a!.member.id).not.toBe(name)
+    expect(a!.member.synced.memberId).not.toBe(name)
     expect(a!.told).toEqual([
       { partitions: [0, 1], unbroken: false },
       { partitions: [0, 1], unbroken: false },

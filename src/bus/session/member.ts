@@ -117,11 +117,6 @@ export class GroupMember {
     this.#heartbeatMs = options.heartbeatMs ?? Math.min(longestHeartbeatMs, options.sessionTimeoutMs / 3)
   }
 
-  /** The name that the coordinator gave it; '' until it did, or when it forgot. */
-  get id(): string {
-    return this.#memberId
-  }
-
   /** The last generation that it was given partitions in: what it commits is committed as a member of that one. */
   get synced(): MemberOf {
     return this.#synced
