@@ -75,7 +75,7 @@ describe('settings', () => {
         tenantWeights: {},
         maxBytes: 262_144,
         lingerMs: 20,
-        concurrency: 8,
+        concurrency: 32,
         timeoutMs: 30_000,
         keepAliveMs: 500,
       },
@@ -130,7 +130,7 @@ describe('settings', () => {
   it('take the environment before the file, and the file before the default', () => {
     const file = yaml('gateway:\n  lingerMs: 5\n  maxOperations: 50\n')
     const { gateway } = loadSettings({ file, env: { BUSGATE_GATEWAY_MAX_OPERATIONS: '25' } })
-    expect([gateway.concurrency, gateway.lingerMs, gateway.maxOperations]).toEqual([8, 5, 25])
+    expect([gateway.concurrency, gateway.lingerMs, gateway.maxOperations]).toEqual([32, 5, 25])
   })
 
   it('take a file that BUSGATE_CONFIG names, unless --config names another', () => {
