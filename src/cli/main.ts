@@ -13,6 +13,12 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   throw error
 })
 
+// kafkajs sets timers in the past: nothing that a user could do anything about.
+const [printWarning] = process.listeners('warning')
+process.removeAllListeners('warning').on('warning', warning => {
+  if (warning.name !== 'TimeoutNegativeWarning') printWarning?.(warning)
+})
+
 process.exitCode = await main(process.argv.slice(2))
 setTimeout(() => process.exit(), lingerMs).unref()
 

@@ -33,6 +33,7 @@ describeOnKafka('the command line on a real Kafka', brokers => {
   test('topics create, send, run and tail results lead a command from its line to its result', async () => {
     const env = await environmentWithGateway(brokers)
     const created = await busgate(['topics', 'create', '--partitions', '2', '--json'], { env })
+    expect(created.stderr).toBe('')
     expect(jsonOf(created)).toContainEqual({
       topic: env.BUSGATE_TOPICS_RESULTS,
       state: 'created',

@@ -110,7 +110,14 @@ export class Channel {
       throw refused instanceof ProtocolError && refused.code === unsupportedVersion ? this.#tooOld() : refused
     })
     this.#versions = new Map(apiKeys.map(({ apiKey, minVersion: min, maxVersion: max }) => [apiKey, { min, max }]))
+    if (!this.#versions.has(offsetFetch.key)) throw this.#noBroker()
     if (this.versionOf(offsetFetch) === null) throw this.#tooOld()
+  }
+
+  /** Controllers answer, but keep no group's offsets. */
+  #noBroker(): ProtocolError {
+    const text = `${this.#where} is not a broker, but perhaps a KRaft controller`
+    return protocolError(unsupportedVersion, text)
   }
 
   #tooOld(): ProtocolError {

@@ -75,6 +75,15 @@ describe('a request', () => {
     })
   })
 
+  test('is not sent to a controller: it says that this is no broker', async () => {
+    const [broker] = await startCluster()
+    broker.speaks.delete(keys.offsetFetch)
+    const refused = await open([broker])
+      .brokers.refresh()
+      .catch(error => error)
+    expect(refused.message).toContain(`${broker.place} is not a broker, but perhaps a KRaft controller`)
+  })
+
   test('that is answered with a code fails with its name', async () => {
     const [broker] = await startCluster()
     broker.on(keys.heartbeat, answering(25))
