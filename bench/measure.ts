@@ -63,7 +63,8 @@ interface Stage extends Omit<MeasureOptions, 'program' | 'gatewayUrl'> {
 
 const lookMs = 10
 const first = 200_000
-const patienceMs = 300_000
+/** How long a job may take: the time to begin, and that of so many commands. */
+const patienceMs = (commands: number) => 300_000 + commands / 5
 
 /** Runs one program on one job, each of its processes apart from everything else. */
 export async function measure(options: MeasureOptions): Promise<Figures> {
@@ -111,7 +112,7 @@ const resources = (processes: Processes) => ({
 /** All lie there: how fast are they done, and what do they cost? */
 async function drain({ outside, place, running: { processes } }: Stage, commands: number) {
   const lookAt = async (reached: () => boolean) => {
-    await until(reached, processes)
+    await until(reached, processes, commands)
     return {
       readable: outside.readable,
       cpu: processes.cpuMicros(),
@@ -181,11 +182,11 @@ async function keepUp(stage: Stage) {
   }
 }
 
-async function until(condition: () => boolean, processes: Processes): Promise<void> {
+async function until(condition: () => boolean, processes: Processes, commands = 0): Promise<void> {
   const started = performance.now()
   while (!condition()) {
     processes.check()
-    if (performance.now() - started > patienceMs) throw new Error('the program has not done its job in time')
+    if (performance.now() - started > patienceMs(commands)) throw new Error('the program has not done its job in time')
     await setTimeout(lookMs)
   }
 }
