@@ -1,5 +1,5 @@
 import { allPartitions } from './partitions.ts'
-import type { Bus, From, RecordsHandler, TopicPartition } from './port.ts'
+import type { Bus, BusRecord, From, Needle, RecordsHandler, TopicPartition } from './port.ts'
 
 /**
  * Hands over what is in a partition now, from there on.
@@ -45,4 +45,12 @@ export async function scanTopic(
   const partitions = (await bus.partitions([topic])).get(topic)
   if (partitions === undefined) throw new Error(`there is no topic ${topic}: create it with busgate topics create`)
   await Promise.all(allPartitions(topic, partitions).map(tp => scanPartition(bus, tp, 'earliest', onRecords, ending)))
+}
+
+/** Tells whether the record is one of those that are looked for. */
+export function holds({ key, value }: BusRecord, needles: readonly Needle[]): boolean {
+  return needles.some(needle => {
+    if ('key' in needle) return key?.equals(needle.key) ?? false
+    return (value?.includes(needle.bytes) ?? false) || (key?.includes(needle.bytes) ?? false)
+  })
 }

@@ -125,15 +125,6 @@ export function contextOf(bytes: Buffer): BatchContext & { timestamp: number; ha
   }
 }
 
-/** Tells whether these bytes stand among its records. @throws UnreadableBatch */
-export async function batchHolds(bytes: Buffer, patterns: readonly Buffer[]): Promise<boolean> {
-  if (bytes.length < at.records) throw new UnreadableBatch('BATCH_CORRUPT', 'it is shorter than its header')
-  const { codec, packed } = packedRecords(bytes)
-  const records = unpackSmall(codec, packed) ?? (await unpackAside(codec, packed))
-  if (isRestDue(records.length)) await rest()
-  return patterns.some(pattern => records.includes(pattern))
-}
-
 function packedRecords(bytes: Buffer): { codec: number; packed: Buffer } {
   return { codec: bytes.readInt16BE(at.attributes) & attributes.codec, packed: bytes.subarray(at.records) }
 }

@@ -24,7 +24,7 @@ import type {
 import { readTopics } from '../read-topics.ts'
 import { GroupReading } from '../reading/group-reading.ts'
 import { RecordLimits } from '../record-limits.ts'
-import { holds } from '../search.ts'
+import { holds } from '../scan.ts'
 import type { PartitionDriver, PartitionHistory } from '../session/driver.ts'
 import { GroupMember, type GroupTransport } from '../session/member.ts'
 import { Ownership, type OwnershipOptions } from '../session/ownership.ts'
