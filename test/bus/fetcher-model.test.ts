@@ -2,13 +2,13 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Brokers } from '../../src/bus/cluster/brokers.ts'
 import { Unanswered } from '../../src/bus/cluster/errors.ts'
-import type { FetchAnswer, FetchRequest } from '../../src/bus/read/fetch-api.ts'
+import type { FetchedPartition, FetchRequest } from '../../src/bus/read/fetch-api.ts'
 import { Fetcher } from '../../src/bus/read/fetcher.ts'
 import type { Reading } from '../../src/bus/read/reading.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { buildBatch } from '../support/batches.ts'
 import { ManualClock, settled } from '../support/clock.ts'
-import { SessionBroker } from '../support/session-broker.ts'
+import { FetchBroker } from '../support/fetch-broker.ts'
 
 const partitions = [0, 1, 2]
 const nodes = [0, 1]
@@ -31,7 +31,7 @@ class World {
   readonly clock = new ManualClock()
   readonly ends = partitions.map(() => 0)
   readonly leaders = partitions.map(partition => partition % nodes.length)
-  readonly brokers: readonly SessionBroker[]
+  readonly brokers: readonly FetchBroker[]
   readonly readers: Reader[] = []
   readonly gone = new Set<number>()
   isSlow = false
@@ -42,7 +42,7 @@ class World {
   constructor() {
     this.brokers = nodes.map(
       node =>
-        new SessionBroker({
+        new FetchBroker({
           ends: this.ends,
           leads: partition => this.leaders[partition] === node,
           bytesOf: (from, end) => {
@@ -138,13 +138,13 @@ class World {
   }
 
   /** A broker waits until it has something to say. */
-  async #fetch(node: number, request: FetchRequest): Promise<FetchAnswer> {
+  async #fetch(node: number, request: FetchRequest): Promise<FetchedPartition[]> {
     this.fetches++
     const broker = this.brokers[node]!
     if (this.gone.has(node)) throw new Unanswered('gone')
     broker.begin(request)
     const until = this.clock.monotonic() + request.waitMs
-    while (!broker.hasNews && this.clock.monotonic() < until) {
+    while (!broker.hasNews(request) && this.clock.monotonic() < until) {
       await new Promise<void>(resolve => {
         const cancel = this.clock.after(until - this.clock.monotonic(), resolve)
         void this.#changed.promise.then(() => {
@@ -167,7 +167,7 @@ class World {
 const step = fc.record({
   kind: fc.constantFrom(
     ...(['append', 'append', 'append', 'read', 'seek', 'pause', 'resume', 'forget'] as const),
-    ...(['slow', 'done', 'move', 'lose', 'back', 'forgetSession'] as const),
+    ...(['slow', 'done', 'move', 'lose', 'back'] as const),
   ),
   partition: fc.nat(partitions.length - 1),
   count: fc.integer({ min: 1, max: 12 }),
@@ -183,7 +183,6 @@ function take(world: World, { kind, partition, count, who }: typeof step extends
   else if (kind === 'move') world.move(partition)
   else if (kind === 'lose') world.lose(node)
   else if (kind === 'back') world.gone.delete(node)
-  else if (kind === 'forgetSession') world.brokers[node]!.forget()
   else if (kind === 'slow') world.isSlow = !world.isSlow
   else if (!reader) return
   else if (kind === 'seek') world.seek(reader, count)
@@ -194,9 +193,8 @@ function take(world: World, { kind, partition, count, who }: typeof step extends
 
 test('whatever moves, pauses, fails and comes back, each reading is given every record once and in order, and then rests', async () => {
   await fc.assert(
-    fc.asyncProperty(fc.boolean(), fc.array(step, { maxLength: 40 }), async (keepsSessions, steps) => {
+    fc.asyncProperty(fc.array(step, { maxLength: 40 }), async steps => {
       const world = new World()
-      for (const broker of world.brokers) broker.keeps = keepsSessions
       for (const partition of partitions) world.read(partition, 0)
       for (const one of steps) {
         take(world, one)
@@ -212,17 +210,3 @@ test('whatever moves, pauses, fails and comes back, each reading is given every 
     { numRuns: 200 },
   )
 }, 60_000)
-
-test('a leader that is looked at again keeps its partition waiting for nothing', async () => {
-  const world = new World()
-  for (const partition of partitions) world.read(partition, 0)
-  await world.pass(1_000)
-  const asked = world.brokers.map(({ requests }) => requests.length)
-  await world.pass(12_000)
-  for (const [i, { requests }] of world.brokers.entries()) {
-    const later = requests.slice(asked[i])
-    expect(later.length).toBeGreaterThan(10)
-    for (const request of later) expect(request).toMatchObject({ partitions: [], session: { left: [] } })
-  }
-  await world.close()
-})

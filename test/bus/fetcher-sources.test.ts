@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import type { Brokers } from '../../src/bus/cluster/brokers.ts'
 import { protocolError } from '../../src/bus/cluster/errors.ts'
-import type { FetchAnswer, FetchRequest } from '../../src/bus/read/fetch-api.ts'
+import type { FetchedPartition, FetchRequest } from '../../src/bus/read/fetch-api.ts'
 import { Fetcher } from '../../src/bus/read/fetcher.ts'
 import { Pieces } from '../../src/bus/read/pieces.ts'
 import type { Reading } from '../../src/bus/read/reading.ts'
@@ -9,7 +9,7 @@ import { sleep } from '../../src/clock.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { buildBatch } from '../support/batches.ts'
 import { ManualClock, settled } from '../support/clock.ts'
-import { SessionBroker } from '../support/session-broker.ts'
+import { FetchBroker } from '../support/fetch-broker.ts'
 
 const unknownTopic = protocolError(3)
 const notLeader = protocolError(6)
@@ -35,7 +35,7 @@ function build({ rack }: { rack?: string } = {}) {
         const records = Array.from({ length: Math.min(1_000, end - from) }, (_, i) => ({ offset: from + i, value }))
         return records.length > 0 ? buildBatch(records) : Buffer.alloc(0)
       }
-      return [node, new SessionBroker({ ends, bytesOf })]
+      return [node, new FetchBroker({ ends, bytesOf })]
     }),
   )
   /** Where a leader sends those who read from it. */
@@ -43,7 +43,11 @@ function build({ rack }: { rack?: string } = {}) {
 
   const failing = new Map<number, Error>()
 
-  async function ask({ node }: { node: number }, _api: unknown, [request]: [FetchRequest]): Promise<FetchAnswer> {
+  async function ask(
+    { node }: { node: number },
+    _api: unknown,
+    [request]: [FetchRequest],
+  ): Promise<FetchedPartition[]> {
     const error = failing.get(node)
     if (error) throw error
     const broker = nodes.get(node)!
@@ -54,10 +58,9 @@ function build({ rack }: { rack?: string } = {}) {
       await held.get(node)!.promise
     }
     const end = clock.monotonic() + request.waitMs
-    while (!broker.hasNews && clock.monotonic() < end) await sleep(clock, 1)
-    const { partitions, ...answer } = broker.answer(request)
-    const replica = preferred.get(node) ?? -1
-    return { ...answer, partitions: partitions.map(one => ({ ...one, preferredReplica: replica })) }
+    while (!broker.hasNews(request) && clock.monotonic() < end) await sleep(clock, 1)
+    const preferredReplica = preferred.get(node) ?? -1
+    return broker.answer(request).map(one => ({ ...one, preferredReplica }))
   }
 
   const leader = async ({ partition }: { partition: number }) => leaders[partition]!
@@ -253,12 +256,12 @@ async function takenBeside(trickleEveryMs: number): Promise<number> {
     const count = Math.min(500, end - from)
     return count > 0 ? buildBatch(Array.from({ length: count }, (_, i) => from + i)) : Buffer.alloc(0)
   }
-  const broker = new SessionBroker({ ends, bytesOf })
+  const broker = new FetchBroker({ ends, bytesOf })
   async function ask(_node: unknown, _api: unknown, [request]: [FetchRequest]) {
     broker.begin(request)
     const end = clock.monotonic() + request.waitMs
     do await sleep(clock, 1)
-    while (!broker.hasNews && clock.monotonic() < end)
+    while (!broker.hasNews(request) && clock.monotonic() < end)
     return broker.answer(request)
   }
   const brokers = { leader: async () => 1, refresh: async () => {}, ask } as unknown as Brokers
@@ -311,7 +314,7 @@ test('partitions whose batches do not fit into the memory together come in turn'
     batches.set(offset, batch)
     return batch
   }
-  const broker = new SessionBroker({ ends: [9, 9, 9, 9], bytesOf })
+  const broker = new FetchBroker({ ends: [9, 9, 9, 9], bytesOf })
   const ask = (_node: unknown, _api: unknown, [request]: [FetchRequest]) => broker.ask(request)
   const brokers = { leader: async () => 1, refresh: async () => {}, ask } as unknown as Brokers
   const fetcher = new Fetcher({ brokers, clock, telemetry: new Telemetry() })

@@ -19,8 +19,15 @@ function startReading() {
     refresh: async () => {},
     async ask(_: unknown, __: unknown, [{ partitions }]: [{ partitions: { tp: object }[] }]) {
       await sleep(clock, 100)
-      const nothing = { errorCode: 0, abortedTransactions: [], highWatermark: 0, preferredReplica: -1, bytes: noBytes }
-      return { partitions: partitions.map(({ tp }) => ({ ...tp, ...nothing })) }
+      const nothing = {
+        errorCode: 0,
+        abortedTransactions: [],
+        highWatermark: 0,
+        stableOffset: 0,
+        preferredReplica: -1,
+        bytes: noBytes,
+      }
+      return partitions.map(({ tp }) => ({ ...tp, ...nothing }))
     },
   }
   const fetcher = new Fetcher({ brokers: brokers as never, clock, telemetry: new Telemetry() })

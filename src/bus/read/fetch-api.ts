@@ -1,5 +1,5 @@
 import { createAPI, Reader, Writer } from '@platformatic/kafka'
-import { apiOf, byTopic, consumerId, indexesByTopic, isolationLevels, noEpoch } from '../cluster/apis.ts'
+import { apiOf, byTopic, consumerId, isolationLevels, noEpoch } from '../cluster/apis.ts'
 import { protocolError } from '../cluster/errors.ts'
 import type { TopicPartition } from '../port.ts'
 
@@ -12,8 +12,6 @@ export interface FetchRequest {
   /** Where this client is, for brokers that know a nearer replica; '': not told. */
   rack: string
   partitions: readonly { tp: TopicPartition; offset: number }[]
-  /** Missing: the broker is to remember nothing. left: partitions that are asked for no more. */
-  session?: { id: number; epoch: number; left: readonly TopicPartition[] }
 }
 
 export interface AbortedTransaction {
@@ -35,21 +33,18 @@ export interface FetchedPartition {
   bytes: Buffer
 }
 
-export interface FetchAnswer {
-  /** The id of the session that the broker keeps; 0: none. */
-  session: number
-  partitions: FetchedPartition[]
-}
-
-const noSession: NonNullable<FetchRequest['session']> = { id: 0, epoch: -1, left: [] }
+/** The broker is to remember nothing of the request (KIP-227): asking for all of it costs no more, see decision 014. */
+const noSession = { id: 0, epoch: -1 }
 const fetchKey = 1
 /** The newest version in which topics go by their names. */
 const version = 12
 
 /** Committed records. The library's own Fetch decodes them, three times as slowly and without looking at checksums. */
-export const fetchRecords = apiOf(createAPI<[FetchRequest], FetchAnswer>(fetchKey, version, writeFetch, parseFetch))
+export const fetchRecords = apiOf(
+  createAPI<[FetchRequest], FetchedPartition[]>(fetchKey, version, writeFetch, parseFetch),
+)
 
-function writeFetch({ waitMs, maxBytes, partitionBytes, rack, partitions, session = noSession }: FetchRequest): Writer {
+function writeFetch({ waitMs, maxBytes, partitionBytes, rack, partitions }: FetchRequest): Writer {
   const wanted = partitions.map(({ tp: { topic, partition }, offset }) => ({ topic, partition, offset }))
   return Writer.create()
     .appendInt32(consumerId)
@@ -57,8 +52,8 @@ function writeFetch({ waitMs, maxBytes, partitionBytes, rack, partitions, sessio
     .appendInt32(1) // bytes that are worth an answer
     .appendInt32(maxBytes)
     .appendInt8(isolationLevels.committed)
-    .appendInt32(session.id)
-    .appendInt32(session.epoch)
+    .appendInt32(noSession.id)
+    .appendInt32(noSession.epoch)
     .appendArray(
       byTopic(wanted, one => one),
       (to, { name, partitions }) => {
@@ -68,29 +63,27 @@ function writeFetch({ waitMs, maxBytes, partitionBytes, rack, partitions, sessio
         })
       },
     )
-    .appendArray(indexesByTopic(session.left), (to, { name, partitionIndexes }) => {
-      to.appendString(name).appendArray(partitionIndexes, (to, one) => void to.appendInt32(one), true, false)
-    })
+    .appendArray([], () => {}) // partitions that a session is to forget
     .appendString(rack)
     .appendTaggedFields()
 }
 
-function parseFetch(_correlation: number, _key: number, _version: number, { buffer, position }: Reader): FetchAnswer {
+function parseFetch(_correlation: number, _key: number, _version: number, { buffer, position }: Reader) {
   return readFetch(buffer.slice(position))
 }
 
 /** @throws ProtocolError for the code of the whole */
-export function readFetch(answer: Buffer): FetchAnswer {
+export function readFetch(answer: Buffer): FetchedPartition[] {
   const from = Reader.from(answer) // in one piece, so that records share its memory
   from.readInt32() // throttle time
   const errorCode = from.readInt16()
   if (errorCode) throw protocolError(errorCode)
-  const session = from.readInt32()
+  from.readInt32() // the session
   const topics = from.readArray(() => {
     const topic = from.readString()
     return from.readArray(() => readPartition(from, topic))
   })
-  return { session, partitions: topics.flat() }
+  return topics.flat()
 }
 
 function readPartition(from: Reader, topic: string): FetchedPartition {

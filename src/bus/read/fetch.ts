@@ -3,7 +3,7 @@ import { type BatchRecords, headerBytes, type Mark, type WantedRecords } from '.
 import { unreadableRecord } from '../batches/unreadable.ts'
 import { protocolError } from '../cluster/errors.ts'
 import type { BusRecord, TopicPartition } from '../port.ts'
-import type { AbortedTransaction, FetchAnswer, FetchedPartition, FetchRequest } from './fetch-api.ts'
+import type { AbortedTransaction, FetchedPartition, FetchRequest } from './fetch-api.ts'
 
 /** Position says where to read on. */
 export interface Position {
@@ -14,7 +14,7 @@ export interface Position {
 }
 
 /** Asks the broker that the positions are read from. */
-export type Fetch = (request: FetchRequest) => Promise<FetchAnswer>
+export type Fetch = (request: FetchRequest) => Promise<FetchedPartition[]>
 
 export interface FetchLimits {
   /** How long the broker may wait for a first record. */
@@ -73,7 +73,7 @@ export async function fetchCommitted<P extends Position>(
   positions: readonly P[],
   limits: FetchLimits,
 ): Promise<Map<P, Fetched>> {
-  const { partitions } = await fetch({ ...termsOf(limits), partitions: positions })
+  const partitions = await fetch({ ...termsOf(limits), partitions: positions })
   const answers = positions.flatMap(position => {
     const found = partitions.find(({ topic, partition }) => isAt(position, topic, partition))
     return found ? { position, found } : []
@@ -208,7 +208,7 @@ async function askOne(
   expected: readonly number[] = [],
 ): Promise<FetchedPartition> {
   const request = { ...termsOf({ waitMs: 0, bytesPerPartition: bytes }), partitions: [position] }
-  const [found] = (await fetch(request)).partitions
+  const [found] = await fetch(request)
   if (!found) throw new Error('the answer of the broker lacks what was requested')
   if (found.errorCode && !expected.includes(found.errorCode)) throw protocolError(found.errorCode)
   return found

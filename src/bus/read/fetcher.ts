@@ -3,7 +3,7 @@ import type { Telemetry } from '../../telemetry/events.ts'
 import type { Brokers } from '../cluster/brokers.ts'
 import { passes } from '../cluster/errors.ts'
 import { longestPaceMs } from '../session/driver.ts'
-import type { Fetched, FetchedRecords } from './fetch.ts'
+import type { FetchedRecords } from './fetch.ts'
 import { fetchRecords } from './fetch-api.ts'
 import { Source } from './fetch-source.ts'
 import { logEnds } from './offsets.ts'
@@ -60,8 +60,6 @@ export class Fetcher {
   readonly #readings = new Map<Reading, ReadingState>()
   /** The source of each node. */
   readonly #sources = new Map<number, Source<ReadingState>>()
-  /** Readings of which the next answer tells something, even if there is nothing new. */
-  readonly #unheard = new Set<ReadingState>()
   /** Readings whose leader is to be looked for. */
   readonly #leaderless = new Set<ReadingState>()
   /** When leaders are looked at again, in monotonic milliseconds. */
@@ -96,8 +94,6 @@ export class Fetcher {
       this.#stirredAt = this.#options.clock.monotonic()
     }
     if (reading.paused) this.openTransactions.forget(reading.tp)
-    if (reading.paused) this.#unheard.delete(state)
-    else this.#unheard.add(state)
     this.#place(state)
   }
 
@@ -105,7 +101,6 @@ export class Fetcher {
     const state = this.#readings.get(reading)
     if (!state) return
     this.#readings.delete(reading)
-    this.#unheard.delete(state)
     this.openTransactions.forget(reading.tp)
     this.#place(state)
   }
@@ -124,7 +119,6 @@ export class Fetcher {
     this.#trouble.close()
     this.#cancelWake?.()
     this.#readings.clear()
-    this.#unheard.clear()
     await Promise.allSettled(this.#running)
   }
 
@@ -215,22 +209,22 @@ export class Fetcher {
     let isMoreThere = false
     try {
       const answers = await source.fetch({ ...this.#limits(), waitMs: mustOthersWait ? shortWaitMs : this.#waitMs() })
+      isMoreThere = answers.size < source.answered
       for (const [place, answer] of answers) {
         if (answer.ok) {
           found += answer.records.length
-          isMoreThere ||= answer.next < answer.highWatermark
+          isMoreThere ||= hasMore(answer)
           this.openTransactions.heard(place.tp, answer)
           for (const state of source.askedAt(place)) this.#take(state, place.offset, answer)
         } else this.#run(this.#recover(source.askedAt(place).filter(isStillThere), answer.error))
       }
-      this.#tellTheRest(source, answers)
     } catch (error) {
       this.#run(this.#recover(source.asked.filter(isStillThere), error))
     }
     source.isAsked = false
     const answeredAt = this.#options.clock.monotonic()
     if (found > 0) this.#stirredAt = answeredAt
-    if (found > 0 && !isMoreThere && !source.hasPassedOver) {
+    if (found > 0 && !isMoreThere) {
       const collectMs = ((answeredAt - source.answeredAt) * worthFetching) / found
       const longestMs = this.#isBehind ? busyPaceMs : longestPaceMs
       source.restsUntil = this.#together(source, beganAt + Math.min(longestMs, collectMs))
@@ -248,16 +242,6 @@ export class Fetcher {
     const sooner = Math.max(restsUntil - longestPaceMs / 2, this.#options.clock.monotonic())
     const others = [...this.#sources.values()].filter(other => other !== source && other.restsUntil > sooner)
     return Math.min(restsUntil, ...others.map(other => other.restsUntil))
-  }
-
-  /** Whoever was asked for and is not in the answer is told where its log ends, once. */
-  #tellTheRest(source: Source<ReadingState>, answers: ReadonlyMap<unknown, Fetched>): void {
-    for (const state of this.#unheard) {
-      const place = source.placeOf(state)
-      if (!place || answers.has(place)) continue
-      const { offset, highWatermark } = place
-      this.#take(state, offset, state.toldLife === state.reading.life ? null : emptyAt(offset, highWatermark))
-    }
   }
 
   #sourceOf(node: number): Source<ReadingState> {
@@ -288,8 +272,7 @@ export class Fetcher {
     return now - this.#stirredAt > idleAfterMs ? idleWaitMs : longWaitMs
   }
 
-  /** @param answer null: there is nothing new, or nothing is known yet */
-  #take(state: ReadingState, offset: number, answer: FetchedRecords | null): void {
+  #take(state: ReadingState, offset: number, answer: FetchedRecords): void {
     const { reading } = state
     if (this.#readings.get(reading) !== state || state.phase !== 'ready') return
     if (reading.offset !== offset || reading.life !== state.life) {
@@ -299,15 +282,14 @@ export class Fetcher {
     state.failures = 0
     state.trouble = null
     state.told.clear()
-    if (state.toldLife === reading.life) this.#unheard.delete(state)
-    if (!answer) return
-    state.toldLife = reading.life
-    this.#unheard.delete(state)
-    if (answer.preferredReplica >= 0) {
-      state.from = { node: answer.preferredReplica, until: this.#replicaUntil, isReplica: true }
-    }
-    reading.offset = answer.next
-    state.isBehind = answer.next < answer.highWatermark
+    const { next, highWatermark, preferredReplica } = answer
+    const { toldEnd } = state
+    const isTold = toldEnd?.life === reading.life && toldEnd.highWatermark === highWatermark
+    if (isTold && next === offset && preferredReplica < 0) return
+    state.toldEnd = { life: reading.life, highWatermark }
+    if (preferredReplica >= 0) state.from = { node: preferredReplica, until: this.#replicaUntil, isReplica: true }
+    reading.offset = next
+    state.isBehind = hasMore(answer)
     const taken = reading.take(answer, offset)
     if (taken && answer.records.length > 0) this.#untilTaken(state, taken)
     this.#place(state)
@@ -359,7 +341,6 @@ export class Fetcher {
       state.from = null
       state.failures++
       state.trouble = { text: textOf(error), since: state.trouble?.since ?? clock.monotonic() }
-      this.#unheard.add(state)
       this.#place(state)
     }
     if (errorTypeOf(error) === unknownPartition) for (const { reading } of states) reading.gone?.(error as Error)
@@ -391,7 +372,5 @@ export class Fetcher {
   }
 }
 
-const emptyAt = (next: number, highWatermark: number | null): FetchedRecords | null =>
-  highWatermark === null
-    ? null
-    : { ok: true, records: [], next, highWatermark, stableOffset: highWatermark, preferredReplica: -1 }
+/** Behind the stable offset nothing can be read yet. */
+const hasMore = ({ next, stableOffset }: FetchedRecords) => next < stableOffset

@@ -26,8 +26,8 @@ export interface Reading {
 /** busy: its records are being worked on. resting: in trouble, and waiting to try again. */
 export interface ReadingState extends PlacedReading {
   phase: 'ready' | 'busy' | 'resting'
-  /** The life in which it was told where its log ends; null: it was not yet. */
-  toldLife: number | null
+  /** Where it was told that its log ends, and the life in which it was; null: it was not yet. */
+  toldEnd: { life: number; highWatermark: number } | null
   /** Who is read from until when, in monotonic milliseconds; null: the leader is to be found. */
   from: { node: number; until: number; isReplica: boolean } | null
   /** Whether its broker had more when it answered last. */
@@ -51,7 +51,7 @@ export function newState(reading: Reading): ReadingState {
     phase: 'ready',
     askedOf: null,
     life: null,
-    toldLife: null,
+    toldEnd: null,
     from: null,
     isBehind: false,
     source: null,

@@ -15,7 +15,7 @@ export interface Checkpoint {
    * 0: the windows tell all.
    */
   uncheckedUntil: number
-  /** No POST of its intents and doubts can have begun before, milliseconds since 1970. 0: none are there, or unknown. */
+  /** No POST of its intents and doubts can have begun before, milliseconds since 1970. 0: unknown. */
   intentsSince: number
 }
 

@@ -8,6 +8,8 @@ interface Post {
   offset: number
   /** The session that began it: no other one can say what came of it. */
   session: object
+  /** It cannot have begun before, milliseconds since 1970. */
+  since: number
   /** undefined: in flight. */
   outcome: Outcome | undefined
   /** The sequence number of the last commit that was to publish it; only where its record is gone. */
@@ -31,8 +33,8 @@ export class Ledger {
   }
 
   /** The intent is committed and its POST may begin. */
-  start(offset: number, session: object): void {
-    this.#posts.set(offset, { offset, session, outcome: undefined, carriedIn: null })
+  start(offset: number, session: object, since: number): void {
+    this.#posts.set(offset, { offset, session, since, outcome: undefined, carriedIn: null })
   }
 
   /** The record is gone, and another one may come at its offset: what the POST comes to is still to be published. */
@@ -53,6 +55,13 @@ export class Ledger {
   /** The commit with this sequence number happened, whatever its caller heard. */
   landed(seq: number): void {
     for (const [number, { carriedIn }] of this.#posts) if (carriedIn !== null && carriedIn <= seq) this.remove(number)
+  }
+
+  /** No POST can have begun before; `now`, if there are none. */
+  oldest(now: number): number {
+    let oldest = now
+    for (const { since } of this.#posts.values()) oldest = Math.min(oldest, since)
+    return oldest
   }
 
   has(offset: number): boolean {

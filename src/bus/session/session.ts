@@ -6,10 +6,9 @@ import type { CommitCycle } from './commit-cycle.ts'
 import type { Batch, Committed, LogEnds, Part } from './driver.ts'
 import { GroupCommit } from './group-commit.ts'
 import { Intake } from './intake.ts'
-import { IntentTimes } from './intent-times.ts'
 import { type Gone, isAny, loseOffsets } from './lost-offsets.ts'
 import { findCheckpoint, type TakeOverOptions, takeCheckpoint } from './take-over.ts'
-import { DONE, IN_DOUBT, INTENT, NEW, type OffsetState, type Window, windowSize } from './window.ts'
+import { DONE, IN_DOUBT, INTENT, NEW, type Window, windowSize } from './window.ts'
 
 export interface SessionOptions extends TakeOverOptions {
   topic: string
@@ -49,7 +48,10 @@ export class PartitionSession implements Session {
   /** The base of the last commit that was formed. */
   #committedBase = 0
   #uncheckedUntil = 0
-  readonly #intentTimes = new IntentTimes()
+  /** No POST of the doubts that were taken over can have begun before, milliseconds since 1970; 0: unknown. */
+  #doubtsSince = 0
+  /** Those doubts are below this offset. */
+  #doubtsUntil = 0
   #held = false
 
   constructor(options: SessionOptions) {
@@ -118,8 +120,10 @@ export class PartitionSession implements Session {
     this.#seq = checkpoint.seq
     this.#committedBase = window.base
     this.#uncheckedUntil = checkpoint.uncheckedUntil
-    if (!own) this.doubtsTakenOver = this.#offsetsIn(IN_DOUBT).length
-    this.#intentTimes.set(this.#offsetsIn(INTENT, IN_DOUBT), intentsSince)
+    const doubts = this.#doubts()
+    if (!own) this.doubtsTakenOver = doubts.length
+    this.#doubtsSince = intentsSince
+    this.#doubtsUntil = (doubts.at(-1) ?? -1) + 1
     const intake = new Intake({
       session: this,
       listener,
@@ -141,9 +145,9 @@ export class PartitionSession implements Session {
     intake.begin()
   }
 
-  #offsetsIn(...states: OffsetState[]): number[] {
+  #doubts(): number[] {
     const { base, length } = this.#window
-    return Array.from({ length }, (_, i) => base + i).filter(offset => states.includes(this.#window.get(offset)))
+    return Array.from({ length }, (_, i) => base + i).filter(offset => this.#window.get(offset) === IN_DOUBT)
   }
 
   accept(batch: Batch): void {
@@ -212,9 +216,7 @@ export class PartitionSession implements Session {
 
   intend(offsets: readonly number[]): Promise<boolean> {
     if (!this.open) return Promise.resolve(false)
-    const now = this.#options.clock.now()
     for (const offset of offsets) this.#window.set(offset, INTENT)
-    this.#intentTimes.set(offsets, now)
     return this.#commits.intend(offsets)
   }
 
@@ -265,15 +267,16 @@ export class PartitionSession implements Session {
     this.#seq++
     for (const number of settled) this.#options.ledger.carry(number, this.#seq)
     const { topic, partition, uncheckedUntil } = this
-    const { tag } = this.#options
-    const intentsSince = this.#intentTimes.oldest(offset => [INTENT, IN_DOUBT].includes(window.get(offset)))
+    const { tag, ledger, clock } = this.#options
+    const doubtsSince = window.base < this.#doubtsUntil ? this.#doubtsSince : Number.POSITIVE_INFINITY
+    const intentsSince = Math.min(doubtsSince, ledger.oldest(clock.now()))
     const metadata = packCheckpoint({ tag, seq: this.#seq, window, uncheckedUntil, intentsSince })
     return { topic, partition, records, offset: window.base, metadata }
   }
 
   #applied(settled: readonly number[], intents: readonly number[]): void {
-    const { ledger } = this.#options
-    for (const offset of intents) ledger.start(offset, this)
+    const { ledger, clock } = this.#options
+    for (const offset of intents) ledger.start(offset, this, clock.now())
     for (const offset of settled) ledger.remove(offset)
     if (this.alive) this.#intake!.takeIn()
   }
