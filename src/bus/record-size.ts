@@ -31,8 +31,6 @@ export function recordSize({ key = null, value, headers }: Content, index = 0): 
 /** A header's name may stand for several. */
 export const pairsOf = (headers = noHeaders): readonly [string, Bytes][] => headerPairs(headers)
 
-export const headersSize = (headers: RecordHeaders) => sizeOfPairs(pairsOf(headers))
-
 function sizeOfPairs(pairs: readonly [string, Bytes][]): number {
   let size = 0
   for (const pair of pairs) size += sizeOfBytes(pair[0]) + sizeOfBytes(pair[1])

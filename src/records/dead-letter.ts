@@ -1,8 +1,7 @@
 import type { BusRecord, OutgoingRecord, RecordHeaders, TopicPartition } from '../bus/port.ts'
-import { headersSize } from '../bus/record-size.ts'
-import { inVersions } from '../bus/shorter.ts'
 import type { DeadLetterCode } from '../telemetry/labels.ts'
 import { longestError, type Origin } from './result.ts'
+import { orShorter } from './shorten.ts'
 
 /** Headers that say why a record is a dead letter, and where it came from. */
 export const errorHeaders = {
@@ -18,6 +17,9 @@ export const errorHeaders = {
   key: 'busgate.error.key',
 } as const
 
+/** A longer key is left out of a letter that is too large for its topic. */
+const longestKey = 256
+
 /** Headers that busgate gives a meaning begin so. Producers can write them, too. */
 const ownPrefix = 'busgate.'
 
@@ -32,60 +34,56 @@ export interface DeadLetterReason {
 
 /**
  * The record as it came, with headers that say why it is here, and without those that only look as if busgate had written
- * them. Where that is too large for the topic, its value is left
- * out, then its own headers, then its key: its coordinates tell where all of it is. For a batch that cannot be read stands
- * one dead letter without a value. Where there is no key its coordinates are one: a topic that somebody has set to be
+ * them. Where that is too large for the topic, its value, its own
+ * headers and a long key are left out: its coordinates tell where all of it is. For a batch that cannot be read stands one
+ * dead letter without a value. Where there is no key its coordinates are one: a topic that somebody has set to be
  * compacted refuses records without a key, and the partition would stand still for ever.
  */
 export function deadLetter(topic: string, { record, ...from }: Origin, reason: DeadLetterReason): OutgoingRecord {
   const { key, value, offset, timestamp, unreadable } = record
-  const headers = originalHeaders(record)
   const lastOffset = unreadable?.lastOffset ?? offset
-  const parts = Object.entries({ value: value?.length, headers: headersSize(headers), key: key?.length })
-  const present = parts.filter(([, bytes = 0]) => bytes > 0)
-  return inVersions(present.length, version => {
-    const missing = Object.fromEntries(present.slice(0, version))
-    const letterKey = missing.key ? null : key
-    return {
-      topic,
-      key: letterKey ?? Buffer.from(`${from.topic}/${from.partition}@${offset}`),
-      value: missing.value ? null : value,
-      headers: {
-        ...(missing.headers ? {} : headers),
-        [errorHeaders.stage]: 'decode',
-        [errorHeaders.code]: reason.code,
-        [errorHeaders.message]: reason.message.slice(0, longestError) + noteOn(missing),
-        [errorHeaders.topic]: from.topic,
-        [errorHeaders.partition]: String(from.partition),
-        [errorHeaders.offset]: String(offset),
-        ...(lastOffset > offset && { [errorHeaders.lastOffset]: String(lastOffset) }),
-        [errorHeaders.timestamp]: String(timestamp),
-        ...(letterKey === null && { [errorHeaders.key]: 'none' }),
-      },
-    }
+  const message = reason.message.slice(0, longestError)
+  const letterOf = (own: Pick<BusRecord, 'key' | 'value' | 'headers'>, message: string): OutgoingRecord => ({
+    topic,
+    key: own.key ?? Buffer.from(`${from.topic}/${from.partition}@${offset}`),
+    value: own.value,
+    headers: {
+      ...own.headers,
+      [errorHeaders.stage]: 'decode',
+      [errorHeaders.code]: reason.code,
+      [errorHeaders.message]: message,
+      [errorHeaders.topic]: from.topic,
+      [errorHeaders.partition]: String(from.partition),
+      [errorHeaders.offset]: String(offset),
+      ...(lastOffset > offset && { [errorHeaders.lastOffset]: String(lastOffset) }),
+      [errorHeaders.timestamp]: String(timestamp),
+      ...(own.key === null && { [errorHeaders.key]: 'none' }),
+    },
   })
-}
-
-function noteOn(missing: Record<string, number | undefined>): string {
-  const parts = Object.entries(missing).map(([part, bytes]) => `its ${part} of ${bytes} bytes`)
-  return parts.length === 0 ? '' : ` (too large to be copied: ${parts.join(', ')})`
+  return orShorter(letterOf({ key, value, headers: originalHeaders(record) }, message), () => {
+    const note = `too large to be copied: its value of ${value?.length ?? 0} bytes, and its headers`
+    const shortKey = key !== null && key.length > longestKey ? null : key
+    return letterOf({ key: shortKey, value: null, headers: {} }, `${message} (${note})`)
+  })
 }
 
 /** The body of a callback as it came, or where that is too large for the topic, that it came. */
 export function callbackLetter(topic: string, body: Buffer, reason: DeadLetterReason): OutgoingRecord {
   const timestamp = String(Date.now())
-  return inVersions(1, version => ({
+  const letterOf = (value: Buffer | null, message: string): OutgoingRecord => ({
     topic,
     key: null,
-    value: version === 0 ? body : null,
+    value,
     headers: {
       [errorHeaders.stage]: 'callback',
       [errorHeaders.code]: reason.code,
-      [errorHeaders.message]:
-        version === 0 ? reason.message : `${reason.message} (too large to be kept: its body of ${body.length} bytes)`,
+      [errorHeaders.message]: message,
       [errorHeaders.timestamp]: timestamp,
     },
-  }))
+  })
+  return orShorter(letterOf(body, reason.message), () =>
+    letterOf(null, `${reason.message} (too large to be kept: its body of ${body.length} bytes)`),
+  )
 }
 
 /** The record that a dead letter is about; null where its headers do not say. */

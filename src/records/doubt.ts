@@ -1,11 +1,11 @@
 import type { OutgoingRecord, RecordHeaders } from '../bus/port.ts'
 import { addHeader, headerPairs, newHeaders } from '../bus/record-headers.ts'
-import { inVersions } from '../bus/shorter.ts'
 import type { DoubtCause } from '../protocol/index.ts'
 import { traceHeaders, traceOf } from '../telemetry/trace.ts'
 import type { Command } from './command.ts'
 import type { Doubt, DoubtHeader } from './generated.ts'
 import type { Origin } from './result.ts'
+import { isLong, orShorter } from './shorten.ts'
 
 /** A command whose POST may have been executed, and what is known of its POSTs before that one. */
 export interface DoubtSubject extends Origin {
@@ -23,20 +23,19 @@ export interface DoubtWriter {
   writeWithoutCommand(doubt: Doubt, id: bigint, why: string): OutgoingRecord
 }
 
-/** Where a doubt is larger than its topic takes, less of it is kept. Without its command it cannot be sent again. */
-const shortenings: readonly ((doubt: Doubt) => Doubt)[] = [
-  doubt => ({ ...doubt, headers: toList(ownHeaders(doubt)) }),
-  doubt => withoutCommand(doubt, `a command of ${doubt.value.length} bytes is too large for the topic of doubts`),
-  doubt => ({ ...doubt, correlationId: null, tenant: null, campaign: null }),
-]
+/** A doubt as every topic takes it. Without its command it cannot be sent again. */
+const shorterDoubt = (doubt: Doubt): Doubt => ({
+  ...withoutCommand(doubt, `a command of ${doubt.value.length} bytes is too large for the topic of doubts`),
+  headers: toList(ownHeaders(doubt)),
+  correlationId: isLong(doubt.correlationId) ? null : doubt.correlationId,
+  tenant: isLong(doubt.tenant) ? null : doubt.tenant,
+  campaign: isLong(doubt.campaign) ? null : doubt.campaign,
+})
 
 export function createDoubtWriter(topic: string, encode: (doubt: Doubt) => Buffer): DoubtWriter {
+  const bare = (id: bigint, doubt: Doubt) => ({ topic, key: String(id), value: encode(doubt) })
   const recordOf = (id: bigint, doubt: Doubt): OutgoingRecord =>
-    inVersions(shortenings.length, version => ({
-      topic,
-      key: String(id),
-      value: encode(shortenings.slice(0, version).reduce((longer, shorten) => shorten(longer), doubt)),
-    }))
+    orShorter(bare(id, doubt), () => bare(id, shorterDoubt(doubt)))
 
   return {
     write({ command, topic, partition, record, attempts, doubted, postedSince }, postedAt, cause) {

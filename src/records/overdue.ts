@@ -1,8 +1,7 @@
 import type { BusRecord, OutgoingRecord, RecordHeaders } from '../bus/port.ts'
-import { inVersions } from '../bus/shorter.ts'
 import type { SendResult } from './generated.ts'
-import { numberIn, resultHeadersIn, resultShortenings } from './result.ts'
-import { shortened } from './shorten.ts'
+import { numberIn, resultHeadersIn, shorterResult } from './result.ts'
+import { orShorter } from './shorten.ts'
 
 const askAtHeader = 'busgate.ask-at'
 const askedHeader = 'busgate.asked'
@@ -21,15 +20,12 @@ export type WriteOverdue = (record: BusRecord, result: SendResult, questions: Qu
 /** Writes overdue messages: the result's own bytes and headers, and the questions. A shorter one is encoded anew. */
 export function createOverdueWriter(topic: string, encode: (result: SendResult) => Buffer): WriteOverdue {
   return ({ key, value, headers }, result, questions) =>
-    inVersions(1 + resultShortenings.length, version => {
-      if (version === 0) return { topic, key, value, headers: withQuestions(headers, questions) }
-      return {
-        topic,
-        key: String(result.id),
-        value: encode(shortened(result, resultShortenings.slice(0, version - 1))),
-        headers: withQuestions(resultHeadersIn(headers), questions),
-      }
-    })
+    orShorter({ topic, key, value, headers: withQuestions(headers, questions) }, () => ({
+      topic,
+      key: String(result.id),
+      value: encode(shorterResult(result)),
+      headers: withQuestions(resultHeadersIn(headers), questions),
+    }))
 }
 
 /** The headers of an overdue message: its result's own, and the questions. */

@@ -1,11 +1,10 @@
 import type { BusRecord, OutgoingRecord, RecordHeaders, TopicPartition } from '../bus/port.ts'
 import { noHeaders } from '../bus/record-headers.ts'
-import { inVersions } from '../bus/shorter.ts'
 import { type CodePlace, type ErrorCode, isSendType, operations } from '../protocol/index.ts'
 import { type TraceContext, traceHeaders, traceOf } from '../telemetry/trace.ts'
 import type { SendResult } from './generated.ts'
 import { noPayload, type ResultPayload } from './result-payload.ts'
-import { type Shortening, shortened } from './shorten.ts'
+import { orShorter, shortened } from './shorten.ts'
 
 /** The header on results of messages whose lifetime is not the usual one of their type: seconds, as decimal text. */
 export const lifetimeHeader = 'busgate.lifetime'
@@ -49,15 +48,8 @@ export interface ResultDetails {
 /** An error text is cut at this many characters. */
 export const longestError = 1024
 
-const tellable = ['payload', 'hlr', 'msgId', 'code', 'correlationId', 'tenant', 'campaign'] as const
-const needed = ['error', 'account', 'type'] as const
-
-/** How a result becomes shorter. What happened to which command is told by each. */
-export const resultShortenings: readonly Shortening<SendResult>[] = [
-  { out: ['payload'], longest: 512 },
-  { out: tellable, cut: needed, longest: 512 },
-  { out: tellable, cut: needed, longest: 64 },
-]
+/** A result as every topic takes it: it tells what happened to which command. */
+export const shorterResult = (result: SendResult): SendResult => shortened(result, ['error', 'account', 'type'])
 
 export type WriteResult = (subject: ResultSubject, origin: Origin, details: ResultDetails) => OutgoingRecord
 
@@ -106,9 +98,7 @@ export function createResultWriter({ topic, encode, now, codes }: ResultWriterOp
       commandAt: timeOf(origin.record),
       country: subject.country,
     }
-    return inVersions(resultShortenings.length, version =>
-      recordOf(subject, version === 0 ? result : shortened(result, resultShortenings.slice(0, version))),
-    )
+    return orShorter(recordOf(subject, result), () => recordOf(subject, shorterResult(result)))
   }
 }
 

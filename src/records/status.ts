@@ -1,11 +1,10 @@
 import { hash } from 'node:crypto'
 import type { OutgoingRecord } from '../bus/port.ts'
-import { inVersions } from '../bus/shorter.ts'
 import { instantOf, stateOf } from '../protocol/index.ts'
 import { type TraceContext, traceHeaders } from '../telemetry/trace.ts'
 import { flagOrNull, intOrNull, jsonOrNull, numberOrNull, PayloadFields, textOrNull } from './fields.ts'
 import type { StatusEvent, StatusEventReply, StatusEventReplyMedia } from './generated.ts'
-import { type Shortening, shortened } from './shorten.ts'
+import { orShorter, shortened } from './shorten.ts'
 
 /**
  * ToldStatus is what the gateway itself says of a message, in a callback or when it is asked, in a status event's
@@ -68,16 +67,6 @@ function wholeBytes(value: unknown): number | null {
   return bytes !== null && bytes >= 0 ? Math.abs(bytes) : null // -0 is read back as 0
 }
 
-const tellable = ['extra', 'replies', 'reply', 'requestId', 'msgId', 'correlationId', 'tenant', 'campaign'] as const
-const needed = ['error', 'status', 'type', 'account'] as const
-
-/** How a status event becomes shorter. What it means for which message is told by each. */
-const statusShortenings: readonly Shortening<StatusEvent>[] = [
-  { out: ['extra', 'replies'], longest: 512 },
-  { out: tellable, cut: needed, longest: 512 },
-  { out: tellable, cut: needed, longest: 64 },
-]
-
 /** A status event before it is named. */
 export type NewStatusEvent = Omit<StatusEvent, 'eventId'>
 
@@ -85,14 +74,16 @@ export type WriteStatus = (event: NewStatusEvent, trace: TraceContext | null) =>
 
 /** Writes status events as records of their topic, keyed by the command's id, with its trace where that is known. */
 export function createStatusWriter(topic: string, encode: (event: StatusEvent) => Buffer): WriteStatus {
+  const recordOf = (event: StatusEvent, trace: TraceContext | null): OutgoingRecord => ({
+    topic,
+    key: String(event.id),
+    value: encode(event),
+    ...(trace && { headers: { ...traceHeaders(trace) } }),
+  })
   return (unnamed, trace) => {
     const event = { ...unnamed, eventId: eventIdOf(unnamed) }
-    return inVersions(statusShortenings.length, version => ({
-      topic,
-      key: String(event.id),
-      value: encode(shortened(event, statusShortenings.slice(0, version))),
-      ...(trace && { headers: { ...traceHeaders(trace) } }),
-    }))
+    const shorter = () => shortened(event, ['error', 'status', 'type', 'account'])
+    return orShorter(recordOf(event, trace), () => recordOf(shorter(), trace))
   }
 }
 

@@ -2,13 +2,14 @@ import { expect, test } from 'vitest'
 import type { OutgoingRecord } from '../../src/bus/port.ts'
 import { RecordLimits } from '../../src/bus/record-limits.ts'
 import { sizeInBatch } from '../../src/bus/record-size.ts'
-import { inVersions } from '../../src/bus/shorter.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { ManualClock } from '../support/clock.ts'
 
-/** A record that halves with each version, 12 times. */
-const halving = (topic: string, bytes: number): OutgoingRecord =>
-  inVersions(12, version => ({ topic, key: null, value: Buffer.alloc(Math.floor(bytes / 2 ** version)) }))
+/** A record with shorter ones, each half of the one before. */
+const halving = (topic: string, bytes: number): OutgoingRecord => ({
+  ...{ topic, key: null, value: Buffer.alloc(bytes) },
+  ...(bytes > 1024 && { shorter: () => halving(topic, Math.floor(bytes / 2)) }),
+})
 
 /** Topics that take so many bytes in a record, and tell it or not. */
 function buildBroker(takes: Record<string, number>, tells: (topic: string) => number | null = topic => takes[topic]!) {

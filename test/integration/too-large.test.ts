@@ -1,7 +1,6 @@
 import kafkajs, { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } from 'kafkajs'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { KafkaBus } from '../../src/bus/kafka-bus.ts'
-import { inVersions } from '../../src/bus/shorter.ts'
 import { type LocalKafka, startKafka } from '../../src/cli/local-kafka/kafka.ts'
 import { javaAvailable } from '../../src/cli/local-kafka/maven.ts'
 import { systemClock } from '../../src/clock.ts'
@@ -133,8 +132,10 @@ describe.skipIf(!java.ok)('without the right to see what topics take', () => {
       ...{ clock: systemClock, telemetry: new Telemetry() },
     })
     onTestFinished(() => bus.close())
-    const letter = (key: string) =>
-      inVersions(2, version => buildRecord('limits.letters', key, { value: Buffer.alloc(900_000 / 100 ** version) }))
+    const letter = (key: string) => ({
+      ...buildRecord('limits.letters', key, { value: Buffer.alloc(900_000) }),
+      shorter: () => buildRecord('limits.letters', key, { value: Buffer.alloc(9000) }),
+    })
     const listener = new TestListener()
     listener.onFresh = (session, records) => {
       for (const { offset, key } of records) {

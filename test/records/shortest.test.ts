@@ -83,12 +83,9 @@ const writers: Record<string, () => OutgoingRecord> = {
 }
 
 describe.each(Object.entries(writers))('the record of a %s of which everything is long', (_, write) => {
-  test('has shorter versions, each no longer than the one before, and the shortest fits wherever busgate may write', () => {
-    const versions: OutgoingRecord[] = []
-    for (let next: OutgoingRecord | undefined = write(); next; next = next.shorter?.()) versions.push(next)
-    const sizes = versions.map(sizeInBatch)
-    expect(sizes).toEqual(sizes.toSorted((a, b) => b - a))
-    expect(sizes.at(0)).toBeGreaterThan(250_000)
-    expect(sizes.at(-1)).toBeLessThan(leastMessageBytes * 0.95)
+  test('has a shorter one that fits wherever busgate may write', () => {
+    const whole = write()
+    expect(sizeInBatch(whole)).toBeGreaterThan(250_000)
+    expect(sizeInBatch(whole.shorter!())).toBeLessThan(leastMessageBytes * 0.95)
   })
 })
