@@ -1,7 +1,7 @@
 import { idIn } from '../protocol/ids.ts'
 import { callbackStateOf } from '../protocol/states.ts'
+import { textOrNull } from '../protocol/tolerant.ts'
 import type { DeadLetterReason } from '../records/dead-letter.ts'
-import { textOrNull } from '../records/fields.ts'
 import { type CommandMarks, type NewStatusEvent, readStatus, unknownMarks } from '../records/status.ts'
 import type { Callback } from './body.ts'
 import type { CallbackOrigin } from './hook-url.ts'

@@ -5,37 +5,45 @@ import { z } from 'zod'
  * unexpected type is converted or left out and never makes the whole answer unreadable.
  */
 
-const field = <T>(read: (value: unknown) => T | undefined) => z.unknown().transform(read).optional()
+const field = <T>(read: (value: unknown) => T | null | undefined) =>
+  z
+    .unknown()
+    .transform(value => read(value) ?? undefined)
+    .optional()
 
-const toText = (value: unknown): string | undefined => {
-  if (typeof value === 'string') return value
-  return value === undefined || typeof value === 'object' ? undefined : String(value)
+const idOrNull = (value: unknown): string | number | bigint | null =>
+  typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint' ? value : null
+
+/** Text, or a number as text. */
+export function textOrNull(value: unknown): string | null {
+  const id = idOrNull(value)
+  return id === null ? null : String(id)
 }
 
-const toNumber = (value: unknown): number | undefined => {
-  if (typeof value === 'string' && value.trim() === '') return undefined
-  const number = typeof value === 'string' || typeof value === 'bigint' ? Number(value) : value
-  return typeof number === 'number' && Number.isFinite(number) ? number : undefined
+const decimalPattern = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i
+
+/** A number, or text that is one. */
+export function numberOrNull(value: unknown): number | null {
+  const isNumeral = typeof value === 'bigint' || (typeof value === 'string' && decimalPattern.test(value.trim()))
+  const number = isNumeral ? Number(value) : value
+  return typeof number === 'number' && Number.isFinite(number) ? number : null
 }
-
-const toId = (value: unknown): string | number | bigint | undefined =>
-  typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint' ? value : undefined
-
-/** Text, or a number or a flag written as text; anything else counts as absent. */
-export const tolerantText = field(toText)
-
-/** A number, or a string that holds one; anything else counts as absent. */
-export const tolerantNumber = field(toNumber)
 
 /** true or false, as such or as text. */
-export const toFlag = (value: unknown): boolean | undefined =>
-  typeof value === 'boolean' ? value : value === 'true' ? true : value === 'false' ? false : undefined
+export const flagOrNull = (value: unknown): boolean | null =>
+  typeof value === 'boolean' ? value : value === 'true' ? true : value === 'false' ? false : null
+
+/** Text, or a number written as text; anything else counts as absent. */
+export const tolerantText = field(textOrNull)
+
+/** A number, or a string that holds one; anything else counts as absent. */
+export const tolerantNumber = field(numberOrNull)
 
 /** true or false, also as text; anything else counts as absent. */
-export const tolerantFlag = field(toFlag)
+export const tolerantFlag = field(flagOrNull)
 
 /** An identifier as it came: string, number or bigint. Compare with sameId. */
-export const tolerantId = field(toId)
+export const tolerantId = field(idOrNull)
 
 /** A nested object; anything that does not read as one counts as absent. */
 export const tolerantObject = <S extends z.ZodType>(schema: S) =>

@@ -1,65 +1,35 @@
 import { isObject, stringifyJson } from '../protocol/json.ts'
-import { toFlag } from '../protocol/tolerant.ts'
+import { numberOrNull } from '../protocol/tolerant.ts'
 
 /**
- * The fields of an object that the gateway sent. Each known one is taken as what it is wanted as; what cannot be read as
- * that, and what nobody takes, is left and goes on as it came. So nothing is lost over an unexpected form.
+ * What the gateway said beyond what was read of it, so that nothing is lost over an unexpected form: fields that are not
+ * known, and those that could not be read, which are null in `read`. A list is left as a whole.
+ * @param read the known fields under the gateway's names
+ * @returns undefined: nothing is left
  */
-export class PayloadFields {
-  readonly #object: Readonly<Record<string, unknown>>
-  readonly #taken: string[] = []
-  /** The parts of nested objects that nobody took. */
-  #parts: Record<string, unknown> | null = null
-
-  constructor(object: Readonly<Record<string, unknown>>) {
-    this.#object = object
+export function unread(said: unknown, read: unknown): unknown {
+  if (said === null || said === undefined) return undefined
+  if (read === null) return said
+  if (Array.isArray(said)) {
+    const items = read as unknown[]
+    const isRead = items.length === said.length && said.every((item, i) => unread(item, items[i]) === undefined)
+    return isRead ? undefined : said
   }
-
-  /** @param read answers null for what it cannot read: that is left */
-  take<T>(name: string, read: (value: unknown) => T | null): T | null {
-    const value = this.#object[name]
-    const result = read(value)
-    if (result !== null || value === null) this.#taken.push(name)
-    return result
-  }
-
-  /** A nested object, of which the part that is not read is left. */
-  object<T>(name: string, read: (fields: PayloadFields) => T): T | null {
-    const value = this.#object[name]
-    if (!isObject(value)) return this.take<T>(name, () => null)
-    const inner = new PayloadFields(value)
-    const result = read(inner)
-    const { rest } = inner
-    if (rest === null) this.#taken.push(name)
-    else this.#parts = { ...this.#parts, [name]: rest }
-    return result
-  }
-
-  /** A list of objects, without what is none. It is left as a whole where any of it was not read. */
-  list<T>(name: string, read: (fields: PayloadFields) => T): T[] {
-    const value = this.#object[name]
-    if (!Array.isArray(value)) return this.take<T[]>(name, () => null) ?? []
-    const items = value.filter(isObject).map(item => new PayloadFields(item))
-    const results = items.map(read)
-    const isWhole = items.length === value.length && items.every(({ rest }) => rest === null)
-    if (isWhole) this.#taken.push(name)
-    return results
-  }
-
-  /** All that nobody took; null: nothing. */
-  get rest(): object | null {
-    let rest: Record<string, unknown> | null = null
-    for (const name of Object.keys(this.#object)) {
-      if (this.#taken.includes(name)) continue
-      rest ??= {}
-      const value = this.#object[name]
-      // A plain assignment would lose a field of this name.
-      if (name === '__proto__') Object.defineProperty(rest, name, { value, enumerable: true })
-      else rest[name] = value
-    }
-    return rest && this.#parts ? { ...rest, ...this.#parts } : rest
-  }
+  if (!isObject(said)) return undefined
+  const known = read as Record<string, unknown>
+  const left = Object.entries(said)
+    .map(([name, value]) => [name, Object.hasOwn(known, name) ? unread(value, known[name]) : value])
+    .filter(([, value]) => value !== undefined)
+  return left.length > 0 ? Object.fromEntries(left) : undefined
 }
+
+/** A nested object. */
+export const objectOrNull = <T>(value: unknown, read: (fields: Record<string, unknown>) => T): T | null =>
+  isObject(value) ? read(value) : null
+
+/** A list of objects, without what is none. */
+export const listOrNull = <T>(value: unknown, read: (fields: Record<string, unknown>) => T): T[] | null =>
+  Array.isArray(value) ? value.filter(isObject).map(read) : null
 
 /** JSON writes half a character as an escape, which readers in other languages cannot print: it becomes U+FFFD. */
 const wellFormedJson = (text: string): string =>
@@ -74,19 +44,6 @@ export function jsonOrNull(value: unknown): string | null {
     if (error instanceof RangeError) return null
     throw error
   }
-}
-
-export const textOrNull = (value: unknown): string | null =>
-  typeof value === 'string' ? value : typeof value === 'number' || typeof value === 'bigint' ? String(value) : null
-
-export const flagOrNull = (value: unknown): boolean | null => toFlag(value) ?? null
-
-const decimalPattern = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i
-
-/** A number, or text that is one. */
-export function numberOrNull(value: unknown): number | null {
-  const number = typeof value === 'string' && decimalPattern.test(value.trim()) ? Number(value) : value
-  return typeof number === 'number' && Number.isFinite(number) ? number : null
 }
 
 /** Avro's long. */

@@ -1,6 +1,7 @@
 import { operations, otpCode, type SendType } from '../protocol/index.ts'
 import { isObject } from '../protocol/json.ts'
-import { flagOrNull, int32OrNull, intOrNull, jsonOrNull, numberOrNull, PayloadFields, textOrNull } from './fields.ts'
+import { flagOrNull, numberOrNull, textOrNull } from '../protocol/tolerant.ts'
+import { int32OrNull, intOrNull, jsonOrNull, objectOrNull, unread } from './fields.ts'
 import type {
   SendResult,
   SendResultHlr,
@@ -23,19 +24,18 @@ export function readPayload(type: SendType, data: unknown): ResultPayload {
   if (operations[type].answer === 'message' && isPlainMessage(data)) {
     return { msgId: data.msg_id, parts: data.parts, code: null, price: null, hlr: null, payload: null }
   }
-  const fields = new PayloadFields(data)
-  fields.take('id', textOrNull) // the echo of the command's
   const { answer } = operations[type]
+  const id = textOrNull(data.id) // the echo of the command's
   if (answer === 'lookup') {
-    const hlr = readHlr(fields)
-    return { ...noPayload, hlr, payload: jsonOrNull(hlr ? fields.rest : data) }
+    const hlr = readHlr(data)
+    return { ...noPayload, hlr, payload: jsonOrNull(hlr ? unread(data, { id, ...hlr }) : data) }
   }
-  const read: ResultPayload =
-    answer === 'code'
-      ? { ...noPayload, code: fields.take('code', otpCode), price: fields.take('price', numberOrNull) }
-      : { ...noPayload, msgId: fields.take('msg_id', textOrNull), parts: fields.take('parts', int32OrNull) }
-  read.payload = jsonOrNull(fields.rest)
-  return read
+  if (answer === 'code') {
+    const [code, price] = [otpCode(data.code), numberOrNull(data.price)]
+    return { ...noPayload, code, price, payload: jsonOrNull(unread(data, { id, code, price })) }
+  }
+  const [msgId, parts] = [textOrNull(data.msg_id), int32OrNull(data.parts)]
+  return { ...noPayload, msgId, parts, payload: jsonOrNull(unread(data, { id, msg_id: msgId, parts })) }
 }
 
 /** Tells whether it holds what most messages' answers do, as specified, and nothing else: nothing of it is left to be told. */
@@ -45,33 +45,35 @@ function isPlainMessage(data: Record<string, unknown>): data is { msg_id: string
   return Number.isSafeInteger(id) && typeof msg_id === 'string' && typeof parts === 'number' && (parts | 0) === parts
 }
 
-function readHlr(fields: PayloadFields): SendResultHlr | null {
-  const phone = fields.take('phone', intOrNull)
+type Fields = Record<string, unknown>
+
+function readHlr(fields: Fields): SendResultHlr | null {
+  const phone = intOrNull(fields.phone)
   if (phone === null) return null
   return {
     phone,
-    status: fields.take('status', textOrNull),
-    imsi: fields.take('imsi', textOrNull),
-    mccmnc: fields.take('mccmnc', networkCode),
-    ported: fields.take('ported', flagOrNull),
-    network: fields.object('network', readNetwork),
+    status: textOrNull(fields.status),
+    imsi: textOrNull(fields.imsi),
+    mccmnc: networkCode(fields.mccmnc),
+    ported: flagOrNull(fields.ported),
+    network: objectOrNull(fields.network, readNetwork),
   }
 }
 
-const readNetwork = (fields: PayloadFields): SendResultHlrNetwork => ({
-  origin: fields.object('origin', readOperator),
-  ported: fields.object('ported', readOperator),
+const readNetwork = ({ origin, ported }: Fields): SendResultHlrNetwork => ({
+  origin: objectOrNull(origin, readOperator),
+  ported: objectOrNull(ported, readOperator),
 })
 
-const readOperator = (fields: PayloadFields): SendResultHlrOperator => ({
-  name: fields.take('name', textOrNull),
-  prefix: fields.take('prefix', intOrNull),
-  country: fields.object('country', readCountry),
+const readOperator = ({ name, prefix, country }: Fields): SendResultHlrOperator => ({
+  name: textOrNull(name),
+  prefix: intOrNull(prefix),
+  country: objectOrNull(country, readCountry),
 })
 
-const readCountry = (fields: PayloadFields): SendResultHlrCountry => ({
-  name: fields.take('name', textOrNull),
-  prefix: fields.take('prefix', intOrNull),
+const readCountry = ({ name, prefix }: Fields): SendResultHlrCountry => ({
+  name: textOrNull(name),
+  prefix: intOrNull(prefix),
 })
 
 /** A number would lose the zeros that a code may begin with. */

@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto'
 import type { OutgoingRecord } from '../bus/port.ts'
 import { instantOf, stateOf } from '../protocol/index.ts'
+import { flagOrNull, numberOrNull, textOrNull } from '../protocol/tolerant.ts'
 import { type TraceContext, traceHeaders } from '../telemetry/trace.ts'
-import { flagOrNull, intOrNull, jsonOrNull, numberOrNull, PayloadFields, textOrNull } from './fields.ts'
+import { intOrNull, jsonOrNull, listOrNull, objectOrNull, unread } from './fields.ts'
 import type { StatusEvent, StatusEventReply, StatusEventReplyMedia } from './generated.ts'
 import { orShorter, shortened } from './shorten.ts'
 
@@ -28,38 +29,40 @@ export const unknownMarks: CommandMarks = {
 
 /** Reads a status. It never fails, and loses nothing: what is not as the specification says stays in `extra`. */
 export function readStatus(body: Readonly<Record<string, unknown>>): ToldStatus {
-  const fields = new PayloadFields(body)
-  fields.take('id', textOrNull) // the echo of the command's
-  const status = fields.take('status', textOrNull) ?? ''
-  const success = fields.take('success', flagOrNull)
-  return {
-    msgId: fields.take('msg_id', textOrNull),
-    type: fields.take('type', textOrNull),
-    status,
-    ...stateOf(status, success),
-    success,
-    error: fields.take('error', textOrNull),
-    updatedAt: fields.take('updated', instantOrNull),
-    reply: fields.take('reply', textOrNull),
-    duration: fields.take('duration', numberOrNull),
-    requestId: fields.take('request_id', textOrNull),
-    replies: fields.list('replies', readReply),
-    extra: jsonOrNull(fields.rest),
+  const read = {
+    id: textOrNull(body.id), // the echo of the command's
+    msg_id: textOrNull(body.msg_id),
+    type: textOrNull(body.type),
+    status: textOrNull(body.status),
+    success: flagOrNull(body.success),
+    error: textOrNull(body.error),
+    updated: instantOrNull(body.updated),
+    reply: textOrNull(body.reply),
+    duration: numberOrNull(body.duration),
+    request_id: textOrNull(body.request_id),
+    replies: listOrNull(body.replies, readReply),
   }
+  const { id: _, msg_id: msgId, updated: updatedAt, request_id: requestId, ...others } = read
+  const status = read.status ?? ''
+  const replies = read.replies ?? []
+  const extra = jsonOrNull(unread(body, read))
+  return { ...others, ...stateOf(status, read.success), msgId, status, updatedAt, requestId, replies, extra }
 }
 
 const instantOrNull = (value: unknown): number | null => (typeof value === 'string' ? instantOf(value) : null)
 
-const readReply = (fields: PayloadFields): StatusEventReply => ({
-  datetime: fields.take('datetime', textOrNull),
-  message: fields.take('message', textOrNull),
-  media: fields.object('media', readMedia),
+type Fields = Record<string, unknown>
+
+const readReply = ({ datetime, message, media }: Fields): StatusEventReply => ({
+  datetime: textOrNull(datetime),
+  message: textOrNull(message),
+  media: objectOrNull(media, readMedia),
 })
 
-const readMedia = (fields: PayloadFields): StatusEventReplyMedia => ({
-  url: fields.take('url', textOrNull),
-  filename: fields.take('filename', textOrNull),
-  filesize: fields.take('filesize', wholeBytes),
+const readMedia = ({ url, filename, filesize }: Fields): StatusEventReplyMedia => ({
+  url: textOrNull(url),
+  filename: textOrNull(filename),
+  filesize: wholeBytes(filesize),
 })
 
 function wholeBytes(value: unknown): number | null {
