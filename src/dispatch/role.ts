@@ -244,11 +244,8 @@ async function partsOf(options: SendingOptions) {
   const decoders = decodersOf(options)
   const connection = options.connection ?? connect(settings.gateway)
   try {
+    const evidence = await evidenceIn(options)
     const followed = await followControls({ bus, settings, clock, telemetry })
-    const evidence = await evidenceIn(options).catch(async error => {
-      await followed.close()
-      throw error
-    })
     return { ...writers, decoders, connection, followed, evidence }
   } catch (error) {
     await connection.close()
@@ -353,7 +350,7 @@ function join({ settings: { topics, delivery }, bus }: SendingOptions, listener:
 async function evidenceIn({ settings, bus, registry, clock, telemetry }: SendingOptions): Promise<Evidence> {
   const decoder = createDecoder<StatusEvent>(schemas.status, registry, { clock, patient: true })
   const evidence = new Evidence({ bus, topic: settings.topics.statuses, decoder, clock, telemetry })
-  await evidence.prepare()
+  await evidence.count()
   return evidence
 }
 

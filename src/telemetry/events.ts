@@ -146,7 +146,7 @@ export interface Events {
   /**
    * Statuses cannot be read, so callbacks cannot resolve doubts. `partition` is null if that holds for the whole topic.
    */
-  'evidence.unavailable': { topic: string; partition: number | null; error: Error }
+  'evidence.unavailable': { topic: string; partition: number; error: Error }
   /**
    * Unreadable records became dead letters. `first` are the coordinates of the first; null for a callback.
    */

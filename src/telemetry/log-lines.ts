@@ -150,9 +150,9 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
   'evidence.unavailable': {
     level: 'warn',
     msg: ({ topic, partition, error }) =>
-      `cannot use callbacks to resolve doubts: cannot read ${partition === null ? topic : `${topic}/${partition}`}: ${textOf(error)}`,
+      `cannot use callbacks to resolve doubts: cannot read ${topic}/${partition}: ${textOf(error)}`,
     action:
-      'Grant the process READ of the statuses, or repair what the error names. Until then doubts are only polled.',
+      'Grant the process READ of the statuses, or repair what the error names. Until then nothing in doubt is sent again.',
   },
   'statuses.unreadable': {
     level: 'warn',

@@ -202,16 +202,6 @@ describe('a callback that came before stops the second request', () => {
     expect(ids.map(id => world.postsOf(id))).toEqual(ids.map(() => 0))
   })
 
-  test('though the topic of statuses was made after the worker had started', async () => {
-    const world = await startDoubtingWorld({ missing: ['statuses'] })
-    world.createStatuses(2)
-    for (const id of ids) world.doubted(id)
-    for (const id of ids) world.calledBack(id)
-    await world.clock.pass(60 * second)
-    expect(byId(world)).toMatchObject(sentAtOnce)
-    expect(ids.map(id => world.postsOf(id))).toEqual(ids.map(() => 0))
-  })
-
   test('though the registry did not have its schema for a while', async () => {
     const registry = laggingRegistry()
     const world = await startDoubtingWorld({ registry })
@@ -228,18 +218,21 @@ describe('a callback that came before stops the second request', () => {
 })
 
 describe('while callbacks cannot be heard', () => {
-  test('for want of a right, only the gateway’s answers count: a command is sent again after some seconds', async () => {
+  test('for want of a right, nothing is sent again, and what must not be is not held up', async () => {
+    const troubles: Error[] = []
     const world = await startDoubtingWorld({
       hop: async (step, way) => {
         if (step.startsWith('look up statuses') && way === 'back') throw new Error('no right to read it')
       },
     })
-    world.doubted(1)
-    await world.clock.pass(5 * second)
-    expect(world.postsOf(1)).toBe(0)
-    await world.clock.pass(15 * second)
-    expect(world.results()).toMatchObject([{ id: 1n, outcome: 'SENT', attempts: 2 }])
-    expect(world.postsOf(1)).toBe(1)
+    world.telemetry.on('evidence.unavailable', ({ error }) => troubles.push(error))
+    world.doubted(1, {}, { deadline: world.clock.now() + 40 * second })
+    world.doubted(2, {}, { delivery: 'AT_MOST_ONCE' })
+    await world.clock.pass(30 * second)
+    expect(world.results()).toMatchObject([{ id: 2n, outcome: 'UNRESOLVED', errorCode: 'RESPONSE_LOST' }])
+    await world.clock.pass(30 * second)
+    expect(world.results().slice(1)).toMatchObject([{ id: 1n, outcome: 'UNRESOLVED', errorCode: 'DEADLINE' }])
+    expect([world.postsOf(1), world.postsOf(2), troubles.length]).toEqual([0, 0, 1])
     nothingLeft(world)
   })
 

@@ -63,7 +63,7 @@ export interface SendingOptions {
   /** Topics with cleanup.policy=compact, by their names in the settings. */
   compacted?: readonly ('doubts' | 'results' | 'statuses' | 'deadLetters')[]
   /** Topics that are not there at the start, by their names in the settings. */
-  missing?: readonly ('statuses' | 'control')[]
+  missing?: readonly (keyof Settings['topics'])[]
   /** What stands on the control topic when the worker starts. */
   control?: readonly OutgoingRecord[]
   /** Whether the worker may end itself. */
@@ -225,7 +225,6 @@ export async function startSendingWorld(options: SendingOptions = {}) {
 
   return {
     ...{ clock, broker, sending, bus, telemetry, settings, posts, denied, keys, fatals },
-    createStatuses: (partitions = 1) => broker.createTopics([{ topic: topics.statuses, partitions }]),
     /** One more process in the group, with some of its topics others. */
     startAnother: async (topics: Partial<Settings['topics']>) => (await join(topics)).sending,
     /** Another process joins the group, and does nothing with what it gets. */

@@ -1,10 +1,11 @@
+import { partitionOf } from '../../bus/murmur2.ts'
+import { partitionsOf } from '../../bus/partitions.ts'
 import type { Bus, BusRecord, Follower, TopicPartition } from '../../bus/port.ts'
 import { type Clock, limited, stopwatch } from '../../clock.ts'
 import type { Decoder } from '../../records/decoder.ts'
 import type { StatusEvent } from '../../records/generated.ts'
 import { decodePatiently, isReadableLater } from '../../records/patient.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
-import { StatusPartitions } from './status-partitions.ts'
 
 export interface EvidenceOptions {
   bus: Pick<Bus, 'follow' | 'partitions'>
@@ -27,8 +28,8 @@ export interface SoughtMessage {
 /** The search for one message. */
 export interface EvidenceSearch {
   /**
-   * @returns true when every status event that was there at the call has been looked at, or when they may not be read;
-   *   false when neither is so within this time
+   * @returns true when every status event that was there at the call has been looked at; false when that is not so within
+   *   this time
    */
   catchUp(limitMs: number): Promise<boolean>
   /** Whether `catchUp` was true shortly before, and what has come since is being listened to. */
@@ -43,10 +44,10 @@ const skewMs = 60_000
 const lookBackMs = 1000
 /** Statuses that could not be read are read again after this long, or when a doubt is to be decided or sent again. */
 const retryMs = 30_000
-/** What refuses to be read for so long is taken for lasting: then the gateway's answer decides. */
-const refusalMs = 10_000
-/** A reading that shows nothing for so long while it is waited for begins anew: a right that was lost shows there. */
-const stallMs = 10_000
+/** While statuses cannot be read, the log is told this often. */
+const tellMs = 60_000
+/** The number of partitions is believed for so long. */
+const countedMs = 1000
 /** A connection to the gateway is there within this time; whoever was frozen for longer has to listen again. */
 const freshMs = 5000
 const noFollower = Promise.resolve(null)
@@ -59,49 +60,40 @@ interface MessageSearch {
 
 /**
  * Callbacks as evidence: a verified status event proves that its message was sent. The statuses are read only while
- * something is in doubt, from the oldest doubt's time on.
+ * something is in doubt, from the oldest doubt's time on. The number of their partitions can grow meanwhile: events of one
+ * message then stand on a partition for each number that there was.
  */
 export class Evidence {
   readonly #options: EvidenceOptions
-  readonly #partitions: StatusPartitions
   readonly #partitionSearches = new Map<number, PartitionSearch>()
   readonly #searching = new Set<MessageSearch>()
+  readonly #counts = new Set<number>()
+  #counting: Promise<void> | null = null
+  /** Monotonic milliseconds. */
+  #countedAt = Number.NEGATIVE_INFINITY
 
   constructor(options: EvidenceOptions) {
     this.#options = options
-    this.#partitions = new StatusPartitions({
-      ...options,
-      wanted: () => this.#searching.size > 0,
-      changed: () => {
-        for (const search of this.#searching) this.#searchPartitions(search)
-      },
-    })
-  }
-
-  /** Looks for the topic, so that its absence is told before it matters. */
-  async prepare(): Promise<void> {
-    await this.#partitions.look()
-    this.#partitions.rest()
   }
 
   search(wanted: SoughtMessage): EvidenceSearch {
     const search: MessageSearch = { wanted, parts: new Map() }
     this.#searching.add(search)
     this.#searchPartitions(search)
-    void this.#partitions.look()
-    const partitions = this.#partitions
+    void this.count().catch(() => {})
     return {
       catchUp: limitMs => this.#catchUp(search, limitMs),
       get isCaughtUp() {
         const parts = [...search.parts.values()]
-        return parts.length > 0 ? parts.every(part => part.isCaughtUp) : partitions.isRefused
+        return parts.length > 0 && parts.every(part => part.isCaughtUp)
       },
       end: () => this.#end(search),
     }
   }
 
   #searchPartitions({ wanted, parts }: MessageSearch): void {
-    for (const partition of this.#partitions.of(wanted.id)) {
+    for (const count of this.#counts) {
+      const partition = partitionOf(wanted.id, count)
       if (!parts.has(partition)) parts.set(partition, this.#search(partition).add(wanted))
     }
   }
@@ -115,8 +107,11 @@ export class Evidence {
   async #catchUp({ parts }: MessageSearch, limitMs: number): Promise<boolean> {
     const { clock } = this.#options
     const until = clock.monotonic() + limitMs
-    const known = await limited(clock, limitMs, this.#partitions.look()).catch(() => false)
-    if (!known) return false
+    const isCounted = await limited(clock, limitMs, this.count()).then(
+      () => true,
+      () => false,
+    )
+    if (!isCounted) return false
     const left = Math.max(0, until - clock.monotonic())
     const caughtUp = await Promise.all([...parts.values()].map(part => part.catchUp(left)))
     return caughtUp.every(Boolean)
@@ -125,7 +120,23 @@ export class Evidence {
   #end(search: MessageSearch): void {
     for (const part of search.parts.values()) part.end()
     this.#searching.delete(search)
-    if (this.#searching.size === 0) this.#partitions.rest()
+  }
+
+  /** Learns how many partitions there are. @throws Error when the topic cannot be seen now */
+  count(): Promise<void> {
+    if (this.#options.clock.monotonic() - this.#countedAt < countedMs) return Promise.resolve()
+    this.#counting ??= this.#countPartitions().finally(() => {
+      this.#counting = null
+    })
+    return this.#counting
+  }
+
+  async #countPartitions(): Promise<void> {
+    const { bus, topic, clock } = this.#options
+    const partitions = await partitionsOf(bus, [topic])
+    this.#countedAt = clock.monotonic()
+    this.#counts.add(partitions.get(topic)!)
+    for (const search of this.#searching) this.#searchPartitions(search)
   }
 }
 
@@ -146,8 +157,6 @@ interface Reading {
   hasCaughtUp: boolean
   /** Greatest timestamp of the records that were looked at. */
   readTo: number
-  /** Records that were looked at. */
-  looked: number
 }
 
 /**
@@ -160,10 +169,8 @@ class PartitionSearch {
   readonly #requests = new Map<string, Set<PartitionRequest>>()
   #reading: Reading | null = null
   #cancelBegin: (() => void) | null = null
-  /** Monotonic milliseconds of the first refusal; null: the last reading that tried could begin. */
-  #refusedAt: number | null = null
-  /** Whether it was refused again long after. */
-  #isRefused = false
+  /** Monotonic milliseconds. */
+  #toldAt = Number.NEGATIVE_INFINITY
 
   constructor(partition: number, options: EvidenceOptions) {
     this.#tp = { topic: options.topic, partition }
@@ -189,7 +196,6 @@ class PartitionSearch {
   }
 
   #isCaughtUp({ isCovered, sinceCaughtUp, unread }: PartitionRequest): boolean {
-    if (this.#isRefused) return true
     const isReading = isCovered && this.#reading?.hasCaughtUp === true
     return isReading && unread.size === 0 && sinceCaughtUp !== null && sinceCaughtUp() < freshMs
   }
@@ -205,20 +211,20 @@ class PartitionSearch {
   }
 
   async #catchUp(request: PartitionRequest): Promise<boolean> {
-    while (!this.#isRefused && this.#requests.get(request.id)?.has(request)) {
+    while (this.#requests.get(request.id)?.has(request)) {
       if (!request.isCovered) this.#begin()
       const reading = this.#reading
       const follower = await reading?.follower
-      if (!reading || !follower) return this.#isRefused
+      if (!reading || !follower) return false
       await this.#untilCaughtUp(reading, follower)
-      if (!this.#reading) return this.#isRefused
+      if (!this.#reading) return false
       if (this.#reading !== reading || !request.isCovered) continue
       for (const record of [...request.unread.values()]) await this.#consider(record, [request], reading)
       if (request.unread.size > 0) return false
       request.sinceCaughtUp = stopwatch(this.#options.clock)
       return true
     }
-    return this.#isRefused
+    return false
   }
 
   /** Resolves when it has read what is there now, or is read no more. All that ask at once have one answer. */
@@ -233,17 +239,12 @@ class PartitionSearch {
   }
 
   async #untilEnd(reading: Reading, follower: Follower): Promise<void> {
-    const { looked } = reading
-    const cancel = this.#options.clock.after(stallMs, () => {
-      if (reading.looked === looked) this.#lose(reading, 0)
-    })
     await follower.caughtUp().then(
       () => {
         reading.hasCaughtUp = true
       },
-      error => this.#refuse(reading, error),
+      error => this.#lose(reading, error),
     )
-    cancel()
   }
 
   #end(request: PartitionRequest): void {
@@ -252,8 +253,6 @@ class PartitionSearch {
     if (ofId?.size === 0) this.#requests.delete(request.id)
     if (this.#requests.size > 0) return
     this.#close()
-    this.#refusedAt = null
-    this.#isRefused = false
   }
 
   #beginIn(ms: number): void {
@@ -269,22 +268,20 @@ class PartitionSearch {
     if (uncovered.length === 0 || this.#reading?.hasCaughtUp === false) return // it begins anew when it has caught up
     this.#close()
     const readTo = uncovered.reduce((least, { since }) => Math.min(least, since), Number.POSITIVE_INFINITY)
-    const reading: Reading = { follower: noFollower, caughtUp: null, hasCaughtUp: false, readTo, looked: 0 }
+    const reading: Reading = { follower: noFollower, caughtUp: null, hasCaughtUp: false, readTo }
     this.#reading = reading
     for (const request of all) request.isCovered = true
     reading.follower = this.#options.bus
       .follow(this.#tp, readTo, records => this.#look(reading, records))
       .then(
         follower => {
-          this.#refusedAt = null
-          this.#isRefused = false
           void this.#untilCaughtUp(reading, follower).then(() => {
             if (this.#all.some(({ isCovered }) => !isCovered)) this.#beginIn(lookBackMs)
           })
           return follower
         },
         error => {
-          this.#refuse(reading, error)
+          this.#lose(reading, error)
           return null
         },
       )
@@ -294,20 +291,20 @@ class PartitionSearch {
     return [...this.#requests.values()].flatMap(ofId => [...ofId])
   }
 
-  #refuse(reading: Reading, error: Error): void {
-    const { clock, telemetry } = this.#options
+  #lose(reading: Reading, error: Error): void {
     if (this.#reading !== reading) return
-    telemetry.emit('evidence.unavailable', { ...this.#tp, error })
-    this.#refusedAt ??= clock.monotonic()
-    this.#isRefused = clock.monotonic() - this.#refusedAt >= refusalMs
-    this.#lose(reading, retryMs)
-  }
-
-  #lose(reading: Reading, retryInMs: number): void {
-    if (this.#reading !== reading) return
+    this.#tell(error)
     this.#close()
     for (const request of this.#all) request.isCovered = false
-    this.#beginIn(retryInMs)
+    this.#beginIn(retryMs)
+  }
+
+  #tell(error: Error): void {
+    const { clock, telemetry } = this.#options
+    const now = clock.monotonic()
+    if (now - this.#toldAt < tellMs) return
+    this.#toldAt = now
+    telemetry.emit('evidence.unavailable', { ...this.#tp, error })
   }
 
   #close(): void {
@@ -324,18 +321,15 @@ class PartitionSearch {
       const wanted = key && this.#requests.get(key.toString())
       if (wanted) await this.#consider(record, [...wanted], reading)
       reading.readTo = Math.max(reading.readTo, record.timestamp)
-      reading.looked++
     }
   }
 
   async #consider(record: BusRecord, wanted: readonly PartitionRequest[], reading: Reading): Promise<void> {
-    const { decoder, clock, telemetry } = this.#options
+    const { decoder, clock } = this.#options
     const decoded = await decodePatiently(decoder, record.value, clock, () => this.#reading === reading)
     if (!decoded) return
     const isUnread = !decoded.ok && isReadableLater(decoded.error)
-    const isNews = wanted.some(({ unread }) => !unread.has(record.offset))
-    if (isUnread && isNews)
-      telemetry.emit('evidence.unavailable', { ...this.#tp, error: new Error(decoded.error.message) })
+    if (isUnread) this.#tell(new Error(decoded.error.message))
     for (const { unread } of wanted) {
       if (isUnread) unread.set(record.offset, record)
       else unread.delete(record.offset)
