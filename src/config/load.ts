@@ -18,14 +18,6 @@ export interface SettingsSources {
   overrides?: SettingsTree
 }
 
-/** A secret that was given, and where: its value is not looked at. */
-export interface GivenSecret {
-  path: string
-  where: string
-  /** null: the secret itself stands there. */
-  file: string | null
-}
-
 /**
  * Reads the settings; weakest first: defaults, file, environment, overrides.
  * @throws SettingsError that names everything that is wrong.
@@ -65,24 +57,13 @@ function complaintsOf(look: () => void): readonly SettingProblem[] {
   return []
 }
 
-/** Every secret that the sources hold, also while other settings are wrong. */
-export function givenSecrets(sources: SettingsSources): GivenSecret[] {
-  return strongest(layersOf(sources))
-    .filter(({ setting }) => definitions[setting].secret)
-    .map(({ path, where, isFile, value }) => ({ path, where, file: isFile ? String(value) : null }))
-}
-
-function read(sources: SettingsSources) {
-  const layers = layersOf(sources)
+function read({ file, env, overrides }: SettingsSources) {
+  const layers = [...fileLayers(file, env), environmentLayer(env), treeLayer(overrides, () => 'code')]
   const given = strongest(layers)
   const { values, problems: wrong, failed } = checkSettings(given)
   const broken = crossChecks.filter(rule => !rule.paths.some(path => failed.has(path)) && rule.broken(values))
   const problems = [...layers.flatMap(layer => layer.problems), ...wrong, ...broken.map(rule => problemOf(rule, given))]
   return { values, failed, problems }
-}
-
-function layersOf({ file, env, overrides }: SettingsSources): Layer[] {
-  return [...fileLayers(file, env), environmentLayer(env), treeLayer(overrides, () => 'code')]
 }
 
 function fileLayers(file: string | undefined, env: SettingsSources['env']): Layer[] {

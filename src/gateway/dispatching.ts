@@ -133,7 +133,7 @@ const mayContinue = (bytes: Buffer): boolean => {
 }
 
 /** Tells whether a proxy may be on the way there, NO_PROXY aside. @throws Error when HTTPS_PROXY cannot be used */
-export function isProxied(url: string): boolean {
+function isProxied(url: string): boolean {
   const proxy = process.env.https_proxy ?? process.env.HTTPS_PROXY
   if (!url.startsWith('https:') || !proxy) return false
   if (/^https?:$/.test(URL.parse(proxy)?.protocol ?? '')) return true

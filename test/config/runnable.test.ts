@@ -1,7 +1,6 @@
 import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import {
-  givenSecrets,
   loadRunnableSettings,
   loadSettings,
   requireGateway,
@@ -121,20 +120,5 @@ describe('the settings of a process that is to run', () => {
   it('are what loadSettings answers when nothing is', () => {
     const env = { ...brokers, BUSGATE_GATEWAY_URL: 'https://g', BUSGATE_GATEWAY_API_KEY: 'k' }
     expect(loadRunnableSettings({ env })).toMatchObject({ gateway: { url: 'https://g' } })
-  })
-})
-
-describe('the secrets that are given', () => {
-  it('are told with their places, also while other settings are wrong', () => {
-    const env = {
-      BUSGATE_GATEWAY_API_KEY: 'k',
-      BUSGATE_KAFKA_SASL_PASSWORD_FILE: '/run/secrets/password',
-      BUSGATE_GATEWAY_CONCURRENCY: 'many',
-    }
-    expect(givenSecrets({ env, overrides: { callbacks: { secret: 's' } } })).toEqual([
-      { path: 'gateway.apiKey', where: 'BUSGATE_GATEWAY_API_KEY', file: null },
-      { path: 'kafka.sasl.password', where: 'BUSGATE_KAFKA_SASL_PASSWORD_FILE', file: '/run/secrets/password' },
-      { path: 'callbacks.secret', where: 'code', file: null },
-    ])
   })
 })

@@ -6,7 +6,6 @@ import { Connection } from '@platformatic/kafka'
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { optionsOf } from '../../src/bus/cluster/connecting.ts'
 import { Tokens } from '../../src/bus/cluster/tokens.ts'
-import { reach } from '../../src/cli/doctor/reach.ts'
 import { registryAdmin } from '../../src/cli/schemas/registry-admin.ts'
 import { systemClock } from '../../src/clock.ts'
 import { loadSettings } from '../../src/config/index.ts'
@@ -88,7 +87,6 @@ const ways: Record<string, (port: number) => Promise<unknown>> = {
     }
     return new Tokens({ ...source, scope: undefined }, systemClock).get().catch(refused)
   },
-  doctor: port => reach({ host: '127.0.0.1', port, tls: true, givenBy: 'A', caGivenBy: 'B' }),
 }
 
 test.each(Object.entries(ways))(

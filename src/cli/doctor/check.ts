@@ -15,11 +15,7 @@ export interface Finding {
 /** Facts is what a check finds out for those after it. */
 export interface Facts {
   settings: Settings
-  /** Base address of a gateway that was reached. */
-  gateway: string
   registry: RegistryAdmin
-  /** Brokers of the settings that were reached. */
-  brokers: readonly string[]
   cluster: Cluster
   topics: ReadonlyMap<string, Topic>
 }
@@ -29,9 +25,7 @@ export type FactName = keyof Facts
 /** Checks that lack a fact say this. */
 export const without: Record<FactName, string> = {
   settings: 'the settings cannot be used',
-  gateway: 'no gateway was reached',
   registry: 'no registry was reached',
-  brokers: 'no broker was reached',
   cluster: 'no broker answered',
   topics: 'the brokers did not describe the topics',
 }

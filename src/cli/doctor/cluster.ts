@@ -16,12 +16,11 @@ import {
 } from '../../bus/cluster/apis.ts'
 import { fetchRecords } from '../../bus/read/fetch-api.ts'
 import { produce } from '../../bus/write/produce-api.ts'
-import { tlsOf, variableOf } from '../../config/index.ts'
+import { variableOf } from '../../config/index.ts'
 import { codeOf, safeText } from '../../telemetry/error.ts'
 import { count } from '../../words.ts'
 import { type Cluster, connectCluster, type Spoken } from '../kafka/cluster.ts'
 import { check, type Finding, failed, ok, skipped, warning } from './check.ts'
-import { placeOfBroker, reach, reached } from './reach.ts'
 
 /** Kinds of requests that a worker makes. */
 const spoken: readonly Spoken[] = [
@@ -47,9 +46,14 @@ const newEnough = 'use Apache Kafka 3.0 or newer'
 
 export const cluster = check({
   name: 'cluster',
-  about: 'Signs in to the brokers, and asks each at its advertised address which requests it supports (API versions).',
-  needs: ['settings', 'brokers'],
-  async look({ settings, brokers }) {
+  about:
+    'Signs in to one of kafka.brokers, and asks each broker at its advertised address which requests it supports (API versions).',
+  needs: ['settings'],
+  async look({ settings }) {
+    const { brokers } = settings.kafka
+    if (!Array.isArray(brokers)) {
+      return { findings: [skipped(`kafka.brokers is ${brokers ?? 'not set'}: there are no brokers to check`)] }
+    }
     try {
       const found = await connectCluster(settings, brokers)
       const findings = await Promise.all(found.nodes.map(node => ofNode(node, found)))
@@ -59,7 +63,7 @@ export const cluster = check({
       }
       return { findings, facts: { cluster: found } }
     } catch (error) {
-      return { findings: [notSignedIn(error as Error)] }
+      return { findings: [unusable(error as Error)] }
     }
   },
 })
@@ -76,34 +80,16 @@ async function ofNode({ id, host, port }: Cluster['nodes'][number], found: Clust
   }
 }
 
-function notSignedIn(error: Error): Finding {
+function unusable(error: Error): Finding {
   if (codeOf(error) === 'UNSUPPORTED_VERSION') return failed(said(error), newEnough)
-  const settings = ['kafka.ssl', 'kafka.sasl.mechanism', 'kafka.sasl.username', 'kafka.sasl.password'] as const
-  return failed(`no broker accepts this login: ${said(error)}`, `check ${settings.map(variableOf).join(', ')}`)
+  const settings = ['kafka.brokers', 'kafka.ssl', 'kafka.sasl.mechanism', 'kafka.sasl.username'] as const
+  return failed(
+    `no broker can be used: ${said(error)}`,
+    `check ${settings.map(variableOf).join(', ')} and its password`,
+  )
 }
 
 function said(error: Error): string {
   const code = codeOf(error)
   return safeText(code ? `${error.message} (${code})` : error.message)
-}
-
-export const brokers = check({
-  name: 'brokers',
-  about: 'Name, connection and certificate of every broker in kafka.brokers. One that answers is enough to start.',
-  needs: ['settings'],
-  async look({ settings: { kafka } }) {
-    if (!Array.isArray(kafka.brokers)) {
-      return { findings: [skipped(`kafka.brokers is ${kafka.brokers ?? 'not set'}: there are no brokers to check`)] }
-    }
-    const tls = typeof kafka.ssl === 'boolean' ? kafka.ssl : tlsOf(kafka.ssl)
-    const of = { tls, givenBy: variableOf('kafka.brokers'), caGivenBy: `${variableOf('kafka.ssl.ca')}_FILE` }
-    const findings = await Promise.all(kafka.brokers.map(address => reach(placeOfBroker(address, of))))
-    const answering = kafka.brokers.filter((_, i) => reached(findings[i]!))
-    if (answering.length === 0) return { findings }
-    return { findings: findings.map(tolerated), facts: { brokers: answering } }
-  },
-})
-
-function tolerated(finding: Finding): Finding {
-  return finding.state === 'failed' ? { ...finding, state: 'warning' } : finding
 }

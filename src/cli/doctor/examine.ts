@@ -2,13 +2,13 @@ import type { SettingsSources } from '../../config/index.ts'
 import { safeText } from '../../telemetry/error.ts'
 import { within } from '../framework/terminal.ts'
 import { type Check, type Facts, type Finding, skipped, without } from './check.ts'
-import { brokers, cluster } from './cluster.ts'
-import { accounts, gateway } from './gateway.ts'
+import { cluster } from './cluster.ts'
+import { gateway } from './gateway.ts'
 import { receiver } from './receiver.ts'
 import { registry, schemas } from './registry.ts'
 import { rights } from './rights.ts'
 import { safety } from './safety.ts'
-import { secrets, settings } from './settings.ts'
+import { settings } from './settings.ts'
 import { limits, topics } from './topics.ts'
 
 export interface Examined extends Finding {
@@ -53,16 +53,13 @@ async function look(
 /** Every check, in the order in which they run: each is told what those before it have found out. */
 export const checks: readonly Check[] = [
   settings,
-  secrets,
   safety,
   gateway,
   registry,
-  brokers,
   cluster,
   topics,
   schemas,
   rights,
   limits,
-  accounts,
   receiver,
 ]

@@ -1,7 +1,6 @@
-import { readFile, stat } from 'node:fs/promises'
-import { type GivenSecret, givenSecrets, loadSettings, SettingsError, variableOf } from '../../config/index.ts'
+import { loadSettings, SettingsError } from '../../config/index.ts'
 import { runnableSettings } from '../settings.ts'
-import { check, type Facts, type Finding, failed, ok, skipped, warning } from './check.ts'
+import { check, type Facts, type Finding, ok } from './check.ts'
 
 export const settings = check({
   name: 'settings',
@@ -30,49 +29,4 @@ export const settings = check({
 function finding({ path, where, variable, what, example }: SettingsError['problems'][number]): Finding {
   const mend = example === undefined ? 'busgate config check' : `${variable ?? path}=${example}, for example`
   return { state: 'failed', what: `${path} (${where}): ${what}`, mend }
-}
-
-const readableByAll = 0o004
-const writableByOthers = 0o022
-
-export const secrets = check({
-  name: 'secrets',
-  about: 'Every given secret: its file can be read, is not empty, and others can neither read nor change it.',
-  needs: [],
-  async look(_facts, sources) {
-    const given = givenSecrets(sources)
-    if (given.length === 0) return { findings: [skipped('none is given')] }
-    return {
-      findings: await Promise.all(given.map(secret => (secret.file === null ? ofText(secret) : ofFile(secret)))),
-    }
-  },
-})
-
-async function ofText({ path, where }: GivenSecret): Promise<Finding> {
-  const file = /^(.+):\d+$/.exec(where)?.[1]
-  const told = `${path} is given in ${where}`
-  if (!file) return ok(told)
-  return complaint(told, file, (await stat(file)).mode) ?? ok(told)
-}
-
-/** A file that is not there is not named: it may be the secret itself, given in the wrong place. */
-async function ofFile({ path, where, file }: GivenSecret): Promise<Finding> {
-  const variable = variableOf(`${path}File`)
-  try {
-    const content = await readFile(file!, 'utf8')
-    const told = `${path} is in ${file}`
-    if (content.trim() === '') return failed(`${told}, and that file is empty`, `write the secret to ${file}`)
-    return complaint(told, file!, (await stat(file!)).mode) ?? ok(told)
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    const mend = code === 'EACCES' ? `let the user that runs busgate read it` : `name an existing file in ${variable}`
-    return failed(`${path}: the file that ${where} names cannot be read (${code})`, mend)
-  }
-}
-
-function complaint(told: string, file: string, mode: number): Finding | null {
-  if (process.platform === 'win32') return null
-  if (mode & writableByOthers) return warning(`${told}, which others can change`, `chmod go-w ${file}`)
-  if (mode & readableByAll) return warning(`${told}, which everybody on this machine can read`, `chmod o-r ${file}`)
-  return null
 }
