@@ -216,9 +216,15 @@ export class Board {
         ...group[0]!,
         count: group.reduce((sum, { count }) => sum + count, 0),
         remedy: remedyOf(group[0]!.errorCode),
+        examples: examplesCommand(group[0]!),
       }))
       .toSorted((a, b) => b.count - a.count)
   }
+}
+
+function examplesCommand({ outcome, errorCode }: Pick<Failure, 'outcome' | 'errorCode'>): string {
+  const code = errorCode === '' ? '' : ` --error-code ${errorCode}`
+  return `busgate tail results --outcome ${outcome}${code} --since 1h --until-end`
 }
 
 const columns: Readonly<Record<Outcome, 'sent' | 'notSent' | 'inDoubt' | 'unresolved'>> = {

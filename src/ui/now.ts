@@ -66,6 +66,8 @@ export interface Failure {
   count: number
   /** A sentence that says what helps; null: the error text says it. */
   remedy: string | null
+  /** The command that shows such results. */
+  examples: string
 }
 
 export interface OpenDoubts {

@@ -1,14 +1,13 @@
 import pLimit from 'p-limit'
-import { type RecentMessage, type RecentMessages, recentCommands, recentResults } from '../inspect/message/recent.ts'
+import { type RecentCommand, recentCommands } from '../inspect/message/recent.ts'
 import { MessageSearch } from '../inspect/message/search.ts'
 import { searchedText } from '../inspect/message/story.ts'
 import { mostIds, storyLines, tell, weekMs } from '../inspect/message/tell.ts'
-import type { SendResult } from '../records/generated.ts'
 import type { BoardOptions } from './board.ts'
 
-const ways = ['id', 'correlation', 'tenant', 'phone', 'failure'] as const
+const ways = ['id', 'correlation', 'phone'] as const
 
-/** A question for messages. By `phone`, the text is its last digits; by `failure`, an outcome and an errorCode. */
+/** A question for messages. By `phone`, the text is its last digits. */
 export interface SearchQuestion {
   by: (typeof ways)[number]
   text: string
@@ -22,7 +21,7 @@ export interface SearchAnswer {
   /** The stories of single messages, each as the lines of `busgate message --json`. */
   stories: { id: bigint; found: boolean; lines: object[]; searched: string[] }[]
   /** Messages that are listed only, the newest first. */
-  commands: RecentMessage[]
+  commands: RecentCommand[]
   /** Whether there are more messages than these. */
   more: boolean
   /** Lines that say what was looked through, beside the lines of each story. */
@@ -92,13 +91,10 @@ export class Searches {
   async #find({ by, text, account, since }: SearchQuestion, ending: AbortSignal): Promise<SearchAnswer> {
     const { show, bus, registry, settings } = this.#options
     const options = { bus, registry, settings, since, ending }
-    if (by === 'tenant') return listed(await recentCommands(options, command => command.tenant === text, mostListed))
     if (by === 'phone') {
-      return listed(await recentCommands(options, command => String(command.phone).endsWith(text), mostListed))
-    }
-    if (by === 'failure') {
-      const isOne = ({ outcome, errorCode }: SendResult) => `${outcome} ${errorCode ?? ''}`.trim() === text
-      return listed(await recentResults(options, isOne, mostListed))
+      const found = await recentCommands(options, command => String(command.phone).endsWith(text), mostListed)
+      const { newest, matching } = found
+      return { stories: [], commands: newest, more: matching > newest.length, searched: searchedText(found) }
     }
     const wide = new MessageSearch(options)
     const { ids, more } = by === 'id' ? { ids: [BigInt(text)], more: false } : await wide.idsOf(text, mostIds)
@@ -113,8 +109,4 @@ export class Searches {
     const searched = by === 'id' ? [] : searchedText(wide.findings)
     return { stories, commands: [], more, searched }
   }
-}
-
-function listed({ newest, matching, ...searched }: RecentMessages): SearchAnswer {
-  return { stories: [], commands: newest, more: matching > newest.length, searched: searchedText(searched) }
 }

@@ -45,28 +45,25 @@ const paused = (kind: 'account' | 'tenant', name: string): Change =>
 
 const conclusion = (found: Found) => conclusionOf(evidenceOf(found), 1001n, 'default')
 
-test('who asks the gateway for a message without a status is not told to ask it', () => {
-  const evidence = evidenceOf({ results: [{}] })
-  expect(conclusionOf(evidence, 1001n, 'default')).toContain('--ask asks the gateway')
-  expect(conclusionOf(evidence, 1001n, 'default', true)).toMatch(/^Sent: .*busgate has no status yet; [^-]+$/)
-})
-
 test.each<[string, Found]>([
   ['in doubt', { results: [{ outcome: 'IN_DOUBT', final: false }] }],
   ['left by a worker that stopped', { progress: 'doubted' }],
   ['unresolved for good', { results: [{ outcome: 'UNRESOLVED' }] }],
-])('of a message that is %s it is said how to ask the gateway, until that was done', (_, found) => {
-  const told = (asks: boolean) => conclusionOf(evidenceOf(found), 1001n, 'default', asks)
-  expect(told(false)).toMatch(/^Perhaps sent: .*busgate message 1001 --ask; any status but UNKNOWN proves/)
-  expect(told(true)).toMatch(/^Perhaps sent: .*line gateway: any status but UNKNOWN proves/)
-  expect(told(true)).not.toContain('--ask')
+])('of a message that is %s it is said how to ask the gateway', (_, found) => {
+  const status = 'busgate gateway status --id 1001'
+  expect(conclusion(found)).toMatch(new RegExp(`^Perhaps sent: .*${status}; any status but UNKNOWN proves`))
+})
+
+test('the gateway is asked for a message of an account that is not the default one with its key', () => {
+  const evidence = evidenceOf({ results: [{ account: 'shop' }] })
+  expect(conclusionOf(evidence, 1001n, 'shop')).toContain('busgate gateway status --id 1001 --account=shop asks')
 })
 
 test('of a message in doubt that has no status nobody is told to ask the gateway', () => {
   for (const outcome of ['IN_DOUBT', 'UNRESOLVED'] as const) {
     const text = conclusion({ results: [{ outcome, final: outcome === 'UNRESOLVED', type: 'call/otp' }] })
     expect(text).toContain('The gateway has no status of a call/otp.')
-    expect(text).not.toContain('--ask')
+    expect(text).not.toContain('gateway status')
   }
 })
 
@@ -77,7 +74,7 @@ describe('what a story comes to', () => {
     [
       'told by an address that anybody may know',
       { results: [{}], statuses: [{ verified: false }] },
-      /anybody can claim anything.*--ask/,
+      /anybody can claim anything.*gateway status/,
     ],
     ['on its way', { results: [{}], statuses: [{ status: 'QUEUED' }] }, /Not delivered yet: QUEUED/],
     ['sent without a status', { results: [{}] }, /No status has come yet/],
@@ -99,7 +96,7 @@ describe('what a story comes to', () => {
     ],
     ['in doubt', { results: [{ outcome: 'IN_DOUBT', final: false }] }, /^Perhaps sent: .*do not send it again/],
     ['in doubt, then sent', { results: [{ outcome: 'IN_DOUBT', final: false }, {}] }, /^Sent: /],
-    ['unresolved', { results: [{ outcome: 'UNRESOLVED' }] }, /^Perhaps sent: nobody can tell .*--ask/],
+    ['unresolved', { results: [{ outcome: 'UNRESOLVED' }] }, /^Perhaps sent: nobody can tell .*gateway status/],
     [
       'unresolved, but delivered',
       { results: [{ outcome: 'UNRESOLVED' }], statuses: [{}] },

@@ -65,9 +65,6 @@ describeOnKafka('what became of a message', brokers => {
     const correlated = await busgate(['message', '--correlation-id', 'order-17', '--json'], { env })
     expect(kindsOf(correlated)).toEqual(['command', 'result', 'status', 'conclusion', 'searched'])
 
-    const asked = await busgate(['message', '1002', '--ask', '--json'], { env })
-    expect(jsonOf(asked).find(({ kind }) => kind === 'gateway')).toMatchObject({ detail: { status: 'DELIVERED' } })
-
     const other = await busgate(['message', '1001', '--tenant', 'bank'], { env })
     expect(other.code).toBe(1)
     const nothing = await busgate(['message', '9007199254740993'], { env })

@@ -124,7 +124,7 @@ test('the page is allowed nothing but its own files, and asks for nothing else',
 
 describe('what is asked of it', () => {
   test.each([
-    ['by=name&text=1', 'by: expected one of id, correlation, tenant, phone'],
+    ['by=name&text=1', 'by: expected one of id, correlation, phone'],
     ['by=id&text=', 'text: expected a search text'],
     ['by=id&text=abc', 'text: expected an id, a whole number from 1 to 9223372036854775807'],
     ['by=id&text=9223372036854775808', 'text: expected an id'],
@@ -158,7 +158,7 @@ test('a message is told of without its phone and text, unless these may be seen'
   }
 })
 
-test('messages are found by id, correlation id, tenant, and the last digits of a phone', async () => {
+test('messages are found by id, correlation id and the last digits of a phone', async () => {
   const world = await startWorld()
   await world.send([secretSms(21n), secretSms(22n, 380671239999), buildCommand({ id: 23n })])
   await world.finished(3)
@@ -169,8 +169,6 @@ test('messages are found by id, correlation id, tenant, and the last digits of a
   const ofOrder = (await find('by=correlation&text=order-7')).stories.map(({ id }: { id: number }) => id)
   expect(ofOrder.toSorted()).toEqual([21, 22])
   const ids = async (asked: string) => (await find(asked)).commands.map(({ id }: { id: number }) => id).toSorted()
-  expect(await ids('by=tenant&text=shop')).toEqual([21, 22])
-  expect(await ids('by=tenant&text=sho')).toEqual([])
   expect(await ids('by=phone&text=9999')).toEqual([22])
   expect(JSON.stringify(await find('by=phone&text=9999'))).not.toContain('380671239999')
 })

@@ -1,7 +1,6 @@
 import { openBus } from '../../bus/open.ts'
 import type { Bus } from '../../bus/port.ts'
-import { requireGateway, type Settings, variableOf } from '../../config/index.ts'
-import { AccessDeniedError } from '../../gateway/errors.ts'
+import type { Settings } from '../../config/index.ts'
 import { MessageSearch } from '../../inspect/message/search.ts'
 import { type Event, searchedText, time } from '../../inspect/message/story.ts'
 import { mostIds, type Story, storyLines, tell, weekMs } from '../../inspect/message/tell.ts'
@@ -10,7 +9,7 @@ import { registryOf } from '../../records/open.ts'
 import { Telemetry } from '../../telemetry/events.ts'
 import { command, idFlag, sinceFlag, textFlag, toggle, UsageError } from '../framework/command.ts'
 import { printable, printLine, untilSignal } from '../framework/terminal.ts'
-import { apiKeyPath, configFlag, settingsWithBrokers } from '../settings.ts'
+import { configFlag, settingsWithBrokers } from '../settings.ts'
 
 interface Options {
   id?: bigint
@@ -18,7 +17,6 @@ interface Options {
   tenant?: string
   account?: string
   since?: number
-  ask?: true
   show?: true
   json?: true
 }
@@ -40,7 +38,6 @@ export const message = command({
     tenant: textFlag('NAME', 'Only messages of this tenant.'),
     account: textFlag('NAME', 'Only messages of this account: ids are unique within one.'),
     since: sinceFlag('How far back to search: a duration (12h, 7d) or a date. Default: 7d.'),
-    ask: toggle('Also asks the gateway for its status.'),
     show: toggle('Shows texts, phones, codes and replies.'),
     json: toggle('Prints one JSON object a line.'),
     config: configFlag,
@@ -71,7 +68,7 @@ async function lookUp(bus: Bus, settings: Settings, options: Options, ending: Ab
   const tellOf = async (one: bigint) => {
     const findings = await search().byId(one)
     ending.throwIfAborted() // a part of it would tell another story
-    return show(tell(findings, one, options), settings, options)
+    return show(tell(findings, one, options), options)
   }
   if (id !== undefined) return tellOf(id)
   const wide = search()
@@ -85,14 +82,8 @@ async function lookUp(bus: Bus, settings: Settings, options: Options, ending: Ab
 }
 
 /** @returns whether there was something to tell */
-async function show(
-  story: Story,
-  settings: Settings,
-  { account: wanted = 'default', ask, json }: Options,
-): Promise<boolean> {
-  const { id, accounts, events, conclusions } = story
-  if (ask)
-    for (const account of accounts.length > 0 ? accounts : [wanted]) events.push(await asked(settings, id, account))
+async function show(story: Story, { json }: Options): Promise<boolean> {
+  const { accounts, events, conclusions } = story
   if (json) {
     for (const line of storyLines(story)) await print(stringifyJson(line))
     return story.found
@@ -105,30 +96,8 @@ async function show(
   return story.found
 }
 
-async function asked(settings: Settings, id: bigint, account: string): Promise<Event> {
-  requireGateway(settings)
-  const known = settings.gateway.accounts.get(account)
-  const event = { kind: 'gateway' as const, place: null }
-  if (!known) {
-    const text = `gateway.accounts has no ${account} here, so its status was not asked for`
-    return { ...event, time: Date.now(), text, detail: null }
-  }
-  const { clientFor } = await import('../gateway/client.ts') // its HTTP client takes long to load
-  const client = clientFor(settings.gateway, known)
-  try {
-    const status = await client.status({ id })
-    return { ...event, time: Date.now(), text: stringifyJson(status), detail: status }
-  } catch (error) {
-    const mend =
-      error instanceof AccessDeniedError ? `: put the account's key into ${variableOf(apiKeyPath(account))}` : ''
-    return { ...event, time: Date.now(), text: `it answers: ${(error as Error).message}${mend}`, detail: null }
-  } finally {
-    await client.close()
-  }
-}
-
 function lineOfEvent({ time: at, kind, place, text }: Event): string {
-  return [time(at), kind.padEnd(11), place, text].filter(Boolean).join('  ')
+  return [time(at), kind.padEnd(11), place, text].join('  ')
 }
 
 const print = (line: string) => printLine(printable(line))

@@ -33,18 +33,15 @@ const at = (ms: number) => new Date(ms).toISOString()
 const anew = 'if it is still wanted, send it under a new id'
 const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
 
-/**
- * Tells what happened to one message, and what to do, if anything, in plain sentences.
- * @param asks whether the gateway is asked beside it, so that nobody need be told to ask
- */
-export function conclusionOf(findings: Findings, id: bigint, account: string, asks = false): string {
-  return [whatBecame(findings, id, account, asks), ...repetition(findings, id, account)].join(' ')
+/** Tells what happened to one message, and what to do, if anything, in plain sentences. */
+export function conclusionOf(findings: Findings, id: bigint, account: string): string {
+  return [whatBecame(findings, id, account), ...repetition(findings, id, account)].join(' ')
 }
 
-function whatBecame(findings: Findings, id: bigint, account: string, asks: boolean): string {
+function whatBecame(findings: Findings, id: bigint, account: string): string {
   const results = findings.results.map(({ value }) => value).filter(one => one.id === id && one.account === account)
   const final = finalOf(results, { id, account })
-  if (final) return ofFinal(final, findings, id, account, asks)
+  if (final) return ofFinal(final, findings, id, account)
   const doubted = results.some(({ outcome }) => outcome === 'IN_DOUBT')
   const doubts = findings.doubts.filter(({ value }) => value.account === account)
   if (doubted || doubts.length > 0) {
@@ -52,7 +49,7 @@ function whatBecame(findings: Findings, id: bigint, account: string, asks: boole
     const type = doubt?.type ?? results.at(-1)?.type ?? null
     return (
       `Perhaps sent: the answer of the gateway is missing${doubt ? ` (${doubt.cause})` : ''}, and busgate is finding out. ` +
-      `A final result will follow: do not send it again. ${whoCanTell(id, type, asks)}`
+      `A final result will follow: do not send it again. ${whoCanTell(id, account, type)}`
     )
   }
   const command = firstCommand(findings, results, account)
@@ -73,7 +70,7 @@ function whatBecame(findings: Findings, id: bigint, account: string, asks: boole
     )
   }
   if (!command) return verdictText(findings, id, account) ?? 'Neither its command nor a result was found.'
-  return ofCommand(command, findings, id, asks)
+  return ofCommand(command, findings, id)
 }
 
 /** The command that counts: the oldest of those that did not end as a repetition. */
@@ -106,7 +103,7 @@ function withdrawnText({ value: { command }, time }: Sighting<FoundCommand>, { c
   return own ? `it ends EXPIRED (WITHDRAWN), because ${changeText(own)}.` : null
 }
 
-function ofCommand(command: Sighting<FoundCommand>, findings: Findings, id: bigint, asks: boolean): string {
+function ofCommand(command: Sighting<FoundCommand>, findings: Findings, id: bigint): string {
   const { progress, type } = command.value
   const where = placeText(command.place)
   const withdrawn = withdrawnText(command, findings)
@@ -121,17 +118,17 @@ function ofCommand(command: Sighting<FoundCommand>, findings: Findings, id: bigi
     sending: `Being sent now: a request for the command at ${where} is in flight. Its result follows.`,
     doubted:
       `Perhaps sent: its worker stopped with a request for ${where} in flight. Its result follows: do not send it again. ` +
-      whoCanTell(id, type, asks),
+      whoCanTell(id, command.value.command.account, type),
     done: `The command at ${where} is finished, but its result is older than the search: busgate message ${id} --since 30d searches further back.`,
     unknown: `The command is at ${where}; the progress of the workers is unknown.`,
   }
   return texts[progress]
 }
 
-function ofFinal(final: SendResult, findings: Findings, id: bigint, account: string, asks: boolean): string {
+function ofFinal(final: SendResult, findings: Findings, id: bigint, account: string): string {
   const { type, outcome, errorCode, error, attempts } = final
   const reason = [errorCode, error].filter(Boolean).join(': ')
-  if (outcome === 'SENT') return sentText(final, findings, asks)
+  if (outcome === 'SENT') return sentText(final, findings)
   if (outcome === 'REJECTED') {
     return `Not sent: the gateway refused it (${reason}). ${remedy(errorCode)}; ${anew}.`
   }
@@ -144,7 +141,7 @@ function ofFinal(final: SendResult, findings: Findings, id: bigint, account: str
     if (told) return `It was in doubt until a status came. ${told}`
     return (
       `Perhaps sent: nobody can tell after ${attempts} attempt${attempts === 1 ? '' : 's'} (${reason}), and this is final. ` +
-      `${whoCanTell(id, type, asks)} If you send it again under a new id, it may be billed and delivered twice.`
+      `${whoCanTell(id, account, type)} If you send it again under a new id, it may be billed and delivered twice.`
     )
   }
   outcome satisfies 'DUPLICATE' | 'IN_DOUBT' | 'UNKNOWN' // the first two are final for no id
@@ -152,27 +149,29 @@ function ofFinal(final: SendResult, findings: Findings, id: bigint, account: str
 }
 
 /** Says how a person finds out about a message in doubt. Status UNKNOWN proves nothing, as in docs/delivery.md. */
-function whoCanTell(id: bigint, type: string | null, asks: boolean): string {
+function whoCanTell(id: bigint, account: string, type: string | null): string {
   if (type !== null && isSendType(type) && !operations[type].hasStatus) {
     return `The gateway has no status of a ${type}.`
   }
-  const proof = 'any status but UNKNOWN proves that it was sent'
-  return asks ? `See the line gateway: ${proof}.` : `Ask the gateway: busgate message ${id} --ask; ${proof}.`
+  return `Ask the gateway: ${statusCommand(id, account)}; any status but UNKNOWN proves that it was sent.`
+}
+
+function statusCommand(id: bigint, account: string): string {
+  return `busgate gateway status --id ${id}${account === 'default' ? '' : ` --account=${account}`}`
 }
 
 const remedy = (errorCode: string | null) => remedyOf(errorCode) ?? 'Its text says why'
 
-function sentText(result: SendResult, findings: Findings, asks: boolean): string {
+function sentText(result: SendResult, findings: Findings): string {
   const { id, account, sentAt, msgId, type, completedAt } = result
   const taken = `the gateway accepted it ${at(sentAt ?? completedAt)}${msgId === null ? '' : ` as ${msgId}`}`
   if (isSendType(type) && !operations[type].hasStatus) return `Sent: ${taken}. A ${type} has no delivery status.`
   const told = verdictText(findings, id, account)
   if (told) return `Sent: ${taken}. ${told}`
   const where = hasOwnHook(findings, result) ? 'callbacks go to the hook of its command' : 'it may still be on its way'
-  if (asks) return `Sent: ${taken}. busgate has no status yet; see the line gateway.`
   return (
-    `Sent: ${taken}. No status has come yet: ${where}. busgate message ${id} --ask asks the gateway, as the reconciler does ` +
-    'when a verdict is overdue.'
+    `Sent: ${taken}. No status has come yet: ${where}. ${statusCommand(id, account)} asks the gateway, as the reconciler ` +
+    'does when a verdict is overdue.'
   )
 }
 
@@ -191,12 +190,12 @@ function verdictText(findings: Findings, id: bigint, account: string): string | 
     if (findings.commands.length + findings.results.length === 0) {
       return (
         "No command and no result of it was found. What came to the account's own address proves nothing, for anybody can " +
-        `write there: busgate message ${id} --ask asks the gateway.`
+        `write there: ${statusCommand(id, account)} asks the gateway.`
       )
     }
     return (
       "Its statuses came to the account's own address, where anybody can claim anything, and tell nothing of a message that " +
-      `had a hook of its own: busgate message ${id} --ask asks the gateway.`
+      `had a hook of its own: ${statusCommand(id, account)} asks the gateway.`
     )
   }
   const verdict = verdictOf(life)

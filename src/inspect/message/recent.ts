@@ -1,16 +1,16 @@
 import { allPartitions } from '../../bus/partitions.ts'
-import type { Bus, RecordsHandler, TopicPartition } from '../../bus/port.ts'
+import type { RecordsHandler } from '../../bus/port.ts'
 import { scanPartition } from '../../bus/scan.ts'
 import { typeOfMessage } from '../../records/command.ts'
 import { createDecoder } from '../../records/decoder.ts'
-import type { SendCommand, SendResult } from '../../records/generated.ts'
-import { type AvroRecord, schemas } from '../../records/schemas.ts'
+import type { SendCommand } from '../../records/generated.ts'
+import { schemas } from '../../records/schemas.ts'
 import { decodeAll } from '../scan.ts'
 import { noFindings, type SearchedLog } from './findings.ts'
 import type { MessageSearchOptions } from './search.ts'
 
-/** A message that was found by its command or its result, in short. */
-export interface RecentMessage {
+/** A command in short. */
+export interface RecentCommand {
   id: bigint
   account: string
   type: string
@@ -20,52 +20,26 @@ export interface RecentMessage {
   time: number
 }
 
-export interface RecentMessages {
+interface RecentCommands {
   /** The newest first. */
-  newest: RecentMessage[]
+  newest: RecentCommand[]
   matching: number
   searched: SearchedLog[]
   gaps: string[]
 }
 
 /**
- * The messages of the newest commands of some kind: every command that is no older than `since` is decoded, since their
- * topics have no order to look things up by.
+ * The newest commands of some kind: every command that is no older than `since` is decoded, since their topics have no order
+ * to look things up by.
  */
-export function recentCommands(
-  options: MessageSearchOptions,
+export async function recentCommands(
+  { bus, registry, settings, since, ending }: MessageSearchOptions,
   isOne: (command: SendCommand) => boolean,
   most: number,
-): Promise<RecentMessages> {
-  const { commands: topics } = options.settings.topics
-  return recent<SendCommand>(options, { topics, schema: schemas.command, isOne, typeOf: typeOfMessage, most })
-}
-
-/** The messages of the newest results of some kind, in the same way. */
-export function recentResults(
-  options: MessageSearchOptions,
-  isOne: (result: SendResult) => boolean,
-  most: number,
-): Promise<RecentMessages> {
-  const topics = [options.settings.topics.results]
-  return recent<SendResult>(options, { topics, schema: schemas.result, isOne, typeOf: ({ type }) => type, most })
-}
-
-interface RecentQuery<T> {
-  topics: readonly string[]
-  schema: AvroRecord
-  isOne(value: T): boolean
-  typeOf(value: T): string
-  most: number
-}
-
-async function recent<T extends SendCommand | SendResult>(
-  { bus, registry, since, ending }: MessageSearchOptions,
-  { topics, schema, isOne, typeOf, most }: RecentQuery<T>,
-): Promise<RecentMessages> {
-  const decoder = createDecoder<T>(schema, registry)
+): Promise<RecentCommands> {
+  const decoder = createDecoder<SendCommand>(schemas.command, registry)
   const { searched, gaps } = noFindings()
-  let newest: RecentMessage[] = []
+  let newest: RecentCommand[] = []
   let matching = 0
   const keepNewest = () => {
     newest = newest.toSorted((a, b) => b.time - a.time).slice(0, most)
@@ -82,7 +56,7 @@ async function recent<T extends SendCommand | SendResult>(
         if (!one.ok || !isOne(one.value)) continue
         const { id, account, tenant, correlationId } = one.value
         const time = records[i]!.timestamp
-        newest.push({ id, account, type: typeOf(one.value), tenant, correlationId, time })
+        newest.push({ id, account, type: typeOfMessage(one.value), tenant, correlationId, time })
         matching++
       }
       if (newest.length > 2 * most) keepNewest()
@@ -91,7 +65,10 @@ async function recent<T extends SendCommand | SendResult>(
     searched.push(log)
   }
 
-  const places = await placesOf(bus, topics, gaps)
+  const { commands } = settings.topics
+  const counts = await bus.partitions(commands)
+  for (const topic of commands) if (!counts.has(topic)) gaps.push(`There is no topic ${topic}.`)
+  const places = [...counts].flatMap(([topic, count]) => allPartitions(topic, count))
   await Promise.all(
     places.map(({ topic, partition }) =>
       scan(topic, partition).catch(error => {
@@ -102,10 +79,4 @@ async function recent<T extends SendCommand | SendResult>(
   ending.throwIfAborted()
   keepNewest()
   return { newest, matching, searched, gaps }
-}
-
-async function placesOf(bus: Bus, topics: readonly string[], gaps: string[]): Promise<TopicPartition[]> {
-  const counts = await bus.partitions(topics)
-  for (const topic of topics) if (!counts.has(topic)) gaps.push(`There is no topic ${topic}.`)
-  return [...counts].flatMap(([topic, count]) => allPartitions(topic, count))
 }

@@ -16,9 +16,9 @@ import type { Findings, FoundCommand, SearchedLog, Sighting } from './findings.t
 export interface Event {
   /** Milliseconds since 1970; -1: unknown. */
   time: number
-  kind: 'command' | 'result' | 'doubt' | 'status' | 'dead letter' | 'gateway'
-  /** `topic/partition@offset`; null: from nowhere on the bus. */
-  place: string | null
+  kind: 'command' | 'result' | 'doubt' | 'status' | 'dead letter'
+  /** `topic/partition@offset` */
+  place: string
   text: string
   /** All of it, for machines. */
   detail: unknown

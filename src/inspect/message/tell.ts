@@ -14,8 +14,6 @@ export interface WantedMessage {
   tenant?: string
   /** Whether texts, phones, codes and replies may be seen. Default: no. */
   show?: boolean
-  /** Whether the gateway is asked as well. Default: no. */
-  ask?: boolean
 }
 
 /** All about the messages with one id, and what it comes to. */
@@ -37,7 +35,7 @@ export function tell(all: Findings, id: bigint, wanted: WantedMessage): Story {
   const findings = only(all, wanted)
   const accounts = accountsOf(findings)
   const events = storyOf(findings, wanted.show ?? false)
-  const conclusions = accounts.map(account => ({ account, text: conclusionOf(findings, id, account, wanted.ask) }))
+  const conclusions = accounts.map(account => ({ account, text: conclusionOf(findings, id, account) }))
   if (conclusions.length === 0) conclusions.push({ account: '', text: withoutAccount(findings, id) })
   const searched = findings.searched.toSorted(byPlace) // they end in any order
   return { id, found: events.length > 0, accounts, events, conclusions, searched, gaps: findings.gaps.toSorted() }

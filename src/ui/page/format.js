@@ -54,7 +54,8 @@ const timesIn = text =>
     )
 
 /** A command of busgate as a text holds it: its name, then flags and what has a digit. */
-const commandLine = /(busgate (?:message|doctor|dlq replay|topics create)(?: (?:--[\w-]+|[\w./@-]*\d[\w/@-]*))*)/
+const commandLine =
+  /(busgate (?:message|gateway status|doctor|dlq replay|topics create)(?: (?:--[\w-]+(?:=\w+)?|[\w./@-]*\d[\w/@-]*))*)/
 
 /** A whole command line, with a button that copies it. @param {string} command */
 export const copyable = command =>

@@ -27,7 +27,7 @@ const state = {
   width: 600,
 }
 
-const kinds = { id: 'Id', correlation: 'Correlation id', tenant: 'Tenant', phone: 'Phone ends with' }
+const kinds = { id: 'Id', correlation: 'Correlation id', phone: 'Phone ends with' }
 const backs = {
   3600000: '1 hour',
   86400000: '1 day',
@@ -92,8 +92,7 @@ function notices() {
 function found() {
   const { question, answer, problem, searching } = state
   if (!question) return nothing
-  const kind =
-    question.by === 'failure' ? 'Failures by' : (kinds[/** @type {keyof typeof kinds} */ (question.by)] ?? question.by)
+  const kind = kinds[/** @type {keyof typeof kinds} */ (question.by)] ?? question.by
   return html`
     <section class="panel answer" aria-label="What was found" aria-busy=${searching ? 'true' : 'false'}>
       <header>
@@ -144,7 +143,6 @@ async function search() {
 
 /** @param {Question} question */
 function showQuestion({ by, text }) {
-  if (by === 'failure') return
   const input = searchField()
   if (input) input.value = text
   const select = /** @type {HTMLSelectElement | null} */ (document.getElementById('by'))

@@ -128,8 +128,6 @@ const gauge = (share, kind) => html`
     <rect class="track" width="100" height="8" />${svg`<rect class=${kind} width=${Math.min(1, share) * 100} height="8" />`}
   </svg>`
 
-const hourMs = '3600000'
-
 /** @param {Now} now */
 function failures(now) {
   const { failures, counting } = now
@@ -138,15 +136,15 @@ function failures(now) {
   return html`
     <ul class="bars">
       ${failures.map(
-        ({ outcome, errorCode, count: number, remedy }) => html`
+        ({ outcome, errorCode, count: number, remedy, examples }) => html`
           <li>
             <div>
               <b>${visible(errorCode || outcome)}</b> <span class="muted">${outcome.toLowerCase()}</span>
-              <a href=${linkTo({ by: 'failure', text: `${outcome} ${errorCode}`.trim(), back: hourMs })}>Examples</a>
               <span class="number">${count(number)}</span>
             </div>
             ${gauge(number / most, 'bad')}
             ${remedy ? html`<p class="note">${remedy}.</p>` : nothing}
+            <p class="note">Examples: ${copyable(examples)}</p>
           </li>`,
       )}
     </ul>
