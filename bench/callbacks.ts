@@ -4,9 +4,9 @@ import { openBus } from '../src/bus/open.ts'
 import type { Bus } from '../src/bus/port.ts'
 import { tokensOf } from '../src/callbacks/role.ts'
 import { createMissingTopics } from '../src/cli/kafka/create-topics.ts'
-import { freePorts } from '../src/cli/local-kafka/ports.ts'
 import { loadSettings } from '../src/config/index.ts'
 import { Telemetry } from '../src/telemetry/events.ts'
+import { freePorts } from '../test/support/local-kafka/ports.ts'
 import type { Place } from './place.ts'
 import { Processes } from './processes.ts'
 import { nodeFlags, profiling } from './programs.ts'
@@ -40,7 +40,7 @@ const warmUpSeconds = 3
 
 /** Callbacks of as many messages, through real HTTP into a real broker. */
 export async function measureCallbacks(place: Place, options: CallbacksOptions): Promise<CallbackFigures> {
-  const [port = 0, telemetryPort = 0] = await freePorts([0, 0])
+  const [port = 0, telemetryPort = 0] = await freePorts(2)
   const topic = `bench-${Date.now().toString(36)}-statuses`
   const env = {
     BUSGATE_ROLES: 'callbacks',

@@ -6,8 +6,6 @@ import kafkajs, { Kafka, type Message, type Producer } from 'kafkajs'
 import { openBus } from '../src/bus/open.ts'
 import { UsageError } from '../src/cli/framework/command.ts'
 import { createMissingTopics } from '../src/cli/kafka/create-topics.ts'
-import { endWithThisProcess } from '../src/cli/local-kafka/child.ts'
-import { freePorts } from '../src/cli/local-kafka/ports.ts'
 import { loadSettings } from '../src/config/index.ts'
 import { createEncoder } from '../src/records/encoder.ts'
 import type { SendCommand } from '../src/records/generated.ts'
@@ -15,6 +13,8 @@ import { registryOf } from '../src/records/open.ts'
 import { schemas } from '../src/records/schemas.ts'
 import { Telemetry } from '../src/telemetry/events.ts'
 import { buildCommand } from '../test/support/commands.ts'
+import { endWithThisProcess } from '../test/support/local-kafka/child.ts'
+import { freePorts } from '../test/support/local-kafka/ports.ts'
 import { untilReady } from './callbacks.ts'
 import { livenessMs, spawnAsCharted, watchHealth } from './limits.ts'
 import { findPlace } from './place.ts'
@@ -123,7 +123,7 @@ async function beside(name: string, brokers: string[]): Promise<Row> {
   const { packed, batches, everyMs = 0 } = attacks[name]!
   const strangers = fork(new URL('strangers.ts', import.meta.url))
   const [{ gatewayUrl, registryUrl }] = (await once(strangers, 'message')) as [Strangers]
-  const [telemetryPort = 0] = await freePorts([0])
+  const [telemetryPort = 0] = await freePorts(1)
   const run = `records-${Date.now().toString(36)}`
   const env = {
     BUSGATE_ROLES: 'worker',

@@ -6,8 +6,8 @@ import type { Readable } from 'node:stream'
 import { tokensOf } from '../src/callbacks/role.ts'
 import { UsageError } from '../src/cli/framework/command.ts'
 import { createMissingTopics } from '../src/cli/kafka/create-topics.ts'
-import { freePorts } from '../src/cli/local-kafka/ports.ts'
 import { loadSettings } from '../src/config/index.ts'
+import { freePorts } from '../test/support/local-kafka/ports.ts'
 import type { Attack } from './attackers.ts'
 import { type CallbacksOptions, run, sender, untilReady } from './callbacks.ts'
 import { livenessMs, spawnAsCharted, watchHealth } from './limits.ts'
@@ -80,7 +80,7 @@ export async function measureHostile(options: HostileOptions): Promise<Row[]> {
 }
 
 async function beside(name: string, bus: object, { rate, seconds }: HostileOptions): Promise<Row> {
-  const [port = 0, telemetryPort = 0] = await freePorts([0, 0])
+  const [port = 0, telemetryPort = 0] = await freePorts(2)
   const topics = `bench-${Date.now().toString(36)}`
   const env = {
     ...bus,

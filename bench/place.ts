@@ -1,7 +1,7 @@
 import { UsageError } from '../src/cli/framework/command.ts'
-import { startKafka } from '../src/cli/local-kafka/kafka.ts'
-import { javaAvailable } from '../src/cli/local-kafka/maven.ts'
-import { startRegistry } from '../src/cli/local-kafka/registry.ts'
+import { startKafka } from '../test/support/local-kafka/kafka.ts'
+import { javaAvailable } from '../test/support/local-kafka/maven.ts'
+import { startRegistry } from '../test/support/local-kafka/registry.ts'
 
 /** Brokers and a registry to measure on. */
 export interface Place {

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
-import { endWithThisProcess } from '../src/cli/local-kafka/child.ts'
+import { endWithThisProcess } from '../test/support/local-kafka/child.ts'
 import { GarbageCount, traceFlag } from './garbage.ts'
 
 /** The kernel's clock counts CPU time in these. */

@@ -1,4 +1,4 @@
-import { freePorts } from '../src/cli/local-kafka/ports.ts'
+import { freePorts } from '../test/support/local-kafka/ports.ts'
 import { traceFlag } from './garbage.ts'
 import { findBento } from './peers/bento.ts'
 import { jobOf } from './peers/job.ts'
@@ -14,7 +14,7 @@ export const profiling = () =>
 
 /** The worker as `npm run build` made it, with the settings of an ordinary installation. */
 async function startBusgate({ scenario, gatewayUrl, env }: StartOptions): Promise<Running> {
-  const ports = await freePorts(Array.from({ length: scenario.processes }, () => 0))
+  const ports = await freePorts(scenario.processes)
   const processes = new Processes(
     ports.map(port => ({
       command: process.execPath,

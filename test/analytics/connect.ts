@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
-import { startChild } from '../../src/cli/local-kafka/child.ts'
-import { cache, fetchOnce, javaCommand, jvmFlags, kafkaVersion, maven } from '../../src/cli/local-kafka/maven.ts'
-import { freePorts } from '../../src/cli/local-kafka/ports.ts'
+import { startChild } from '../support/local-kafka/child.ts'
+import { cache, fetchOnce, javaCommand, jvmFlags, kafkaVersion, maven } from '../support/local-kafka/maven.ts'
+import { freePorts } from '../support/local-kafka/ports.ts'
 import { copyJars, eventually } from './jars.ts'
 
 const debezium = '3.6.0.Final'
@@ -49,7 +49,7 @@ export async function startConnect(
     const otherDrivers = ['ojdbc', 'mssql', 'mysql', 'mariadb'].map(name => `**/${name}*`).join()
     await maven(join(part, 'plugins'), 'unpack', `-Dartifact=${artifact}`, `-Dmdep.unpack.excludes=${otherDrivers}`)
   })
-  const [port] = await freePorts([0])
+  const [port] = await freePorts(1)
   const address = `http://127.0.0.1:${port}`
   const own = `listeners=${address}\nplugin.path=${join(home, 'plugins')}\noffset.flush.interval.ms=1000\n`
   await writeFile(join(folder, 'worker.properties'), `${worker}\n${own}`)

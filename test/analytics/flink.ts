@@ -2,9 +2,9 @@ import { execFile } from 'node:child_process'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { startChild, untilReady } from '../../src/cli/local-kafka/child.ts'
-import { cache, javaCommand, jvmFlags } from '../../src/cli/local-kafka/maven.ts'
-import { freePorts } from '../../src/cli/local-kafka/ports.ts'
+import { startChild, untilReady } from '../support/local-kafka/child.ts'
+import { cache, javaCommand, jvmFlags } from '../support/local-kafka/maven.ts'
+import { freePorts } from '../support/local-kafka/ports.ts'
 import { fetchJars } from './jars.ts'
 
 const version = '2.3.0'
@@ -48,7 +48,7 @@ export interface Flink {
 export async function startFlink(folder: string, log: (line: string) => void): Promise<Flink> {
   const lib = join(cache, `flink-${version}`)
   await fetchJars(lib, `Apache Flink ${version} (220 MB)`, jars, log)
-  const [rpcPort, restPort] = (await freePorts([0, 0])) as [number, number]
+  const [rpcPort, restPort] = (await freePorts(2)) as [number, number]
   const env = { ...process.env, FLINK_CONF_DIR: join(folder, 'conf') }
   await mkdir(env.FLINK_CONF_DIR, { recursive: true })
   await writeFile(join(env.FLINK_CONF_DIR, 'config.yaml'), settings(folder, rpcPort, restPort))

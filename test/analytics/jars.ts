@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { fetchOnce, maven } from '../../src/cli/local-kafka/maven.ts'
+import { fetchOnce, maven } from '../support/local-kafka/maven.ts'
 
 /** Jars are named group:artifact:version. */
 export interface Jars {

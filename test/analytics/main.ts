@@ -5,8 +5,8 @@
  *   npm run analytics -- duckdb spark      these engines
  *   npm run analytics -- --serve           only the broker, to try a query by hand
  */
-import { startKafka } from '../../src/cli/local-kafka/kafka.ts'
-import { startRegistry } from '../../src/cli/local-kafka/registry.ts'
+import { startKafka } from '../support/local-kafka/kafka.ts'
+import { startRegistry } from '../support/local-kafka/registry.ts'
 import { differences } from './answers.ts'
 import { answersOf, engines, lacking } from './engines.ts'
 import { writeDataset } from './topics.ts'

@@ -3,11 +3,11 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { freePorts } from '../../src/cli/local-kafka/ports.ts'
+import { freePorts } from '../support/local-kafka/ports.ts'
 
 /** Starts a PostgreSQL of its own on a free port, with nothing in it. */
 export async function startPostgres(...settings: string[]) {
-  const [port] = await freePorts([0])
+  const [port] = await freePorts(1)
   const folder = await mkdtemp(join(tmpdir(), 'busgate-postgres-'))
   const data = join(folder, 'data')
   // PostgreSQL refuses to run as root.

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { startChild } from '../../src/cli/local-kafka/child.ts'
+import { startChild } from '../support/local-kafka/child.ts'
 
 export interface Member {
   name: string

@@ -1,5 +1,5 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util'
-import { kafkaVersion, kafkaVersions } from '../../src/cli/local-kafka/maven.ts'
+import { kafkaVersion, kafkaVersions } from '../support/local-kafka/maven.ts'
 import { codecs } from '../support/outside/producer.ts'
 import { matrixOf, type Row, tableOf } from './matrix.ts'
 import { runFaults, runScenario } from './run-faults.ts'

@@ -1,4 +1,4 @@
-import { kafkaVersions } from '../../src/cli/local-kafka/maven.ts'
+import { kafkaVersions } from '../support/local-kafka/maven.ts'
 import type { Outcome } from './stage.ts'
 
 /** The share of the commands that run into every sort of trouble; the others are for scenarios. */

@@ -1,5 +1,5 @@
-import type { LocalKafka } from '../../src/cli/local-kafka/kafka.ts'
 import type { Sandbox } from '../../src/sandbox/index.ts'
+import type { LocalKafka } from '../support/local-kafka/kafka.ts'
 import type { WireTap } from '../support/wire-tap.ts'
 import type { Fleet } from './fleet.ts'
 import type { Rights } from './rights.ts'

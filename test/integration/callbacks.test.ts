@@ -2,8 +2,6 @@ import { setTimeout } from 'node:timers/promises'
 import { Agent, request } from 'undici'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { tokensOf } from '../../src/callbacks/role.ts'
-import { type LocalKafka, startKafka } from '../../src/cli/local-kafka/kafka.ts'
-import { javaAvailable } from '../../src/cli/local-kafka/maven.ts'
 import { loadSettings, type Settings } from '../../src/config/index.ts'
 import { createDecoder } from '../../src/records/decoder.ts'
 import type { StatusEvent } from '../../src/records/generated.ts'
@@ -12,6 +10,8 @@ import { schemas } from '../../src/records/schemas.ts'
 import { createWorker } from '../../src/worker.ts'
 import { hookSubject } from '../support/callbacks.ts'
 import { createTopics, plainKafka } from '../support/kafka.ts'
+import { type LocalKafka, startKafka } from '../support/local-kafka/kafka.ts'
+import { javaAvailable } from '../support/local-kafka/maven.ts'
 
 /** CALLBACKS_OUTAGE_SECONDS=20 for the whole of it; then the figures are printed. */
 const { CALLBACKS_OUTAGE_SECONDS } = process.env

@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import kafkajs, { type AclResourceTypes } from 'kafkajs'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { type LocalKafka, startKafka } from '../../src/cli/local-kafka/kafka.ts'
-import { javaAvailable } from '../../src/cli/local-kafka/maven.ts'
 import { startSandbox } from '../../src/sandbox/index.ts'
 import { busgate } from '../support/cli.ts'
 import { diagnose } from '../support/doctor.ts'
 import { buildEnvironment } from '../support/environment.ts'
 import { type Brokers, describeOnKafka } from '../support/integration.ts'
 import { createTopics, grant } from '../support/kafka.ts'
+import { type LocalKafka, startKafka } from '../support/local-kafka/kafka.ts'
+import { javaAvailable } from '../support/local-kafka/maven.ts'
 
 /** Variables of a test of its own, for all roles. */
 function environmentOf(brokers: Brokers) {

@@ -1,12 +1,12 @@
 import { setTimeout } from 'node:timers/promises'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { BusRecord, OutgoingRecord, Publisher } from '../../src/bus/port.ts'
-import { type LocalKafka, startKafka } from '../../src/cli/local-kafka/kafka.ts'
-import { javaAvailable } from '../../src/cli/local-kafka/maven.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { buildRecord, publishAll, until } from '../support/bus.ts'
 import { describeOnKafka } from '../support/integration.ts'
 import { createTopics, plainKafka } from '../support/kafka.ts'
+import { type LocalKafka, startKafka } from '../support/local-kafka/kafka.ts'
+import { javaAvailable } from '../support/local-kafka/maven.ts'
 import { openWired, type Wired } from '../support/wires.ts'
 
 function openBus(brokers: string[]) {

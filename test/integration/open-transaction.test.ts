@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { javaCommand, kafkaClassPath } from '../../src/cli/local-kafka/maven.ts'
 import type { Events } from '../../src/telemetry/events.ts'
 import { buildCommand } from '../support/commands.ts'
 import { describeOnKafka } from '../support/integration.ts'
 import { plainKafka } from '../support/kafka.ts'
+import { javaCommand, kafkaClassPath } from '../support/local-kafka/maven.ts'
 import { startWorld } from '../support/worker.ts'
 
 describeOnKafka('a transaction that another producer leaves open', brokers => {

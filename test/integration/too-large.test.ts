@@ -1,14 +1,14 @@
 import kafkajs, { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } from 'kafkajs'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { KafkaBus } from '../../src/bus/kafka-bus.ts'
-import { type LocalKafka, startKafka } from '../../src/cli/local-kafka/kafka.ts'
-import { javaAvailable } from '../../src/cli/local-kafka/maven.ts'
 import { systemClock } from '../../src/clock.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { buildRecord, publishAll, readKeys, TestListener, until } from '../support/bus.ts'
 import { buildCommand, silentPhone } from '../support/commands.ts'
 import { type Brokers, describeOnKafka } from '../support/integration.ts'
 import { createTopics, grant, limitMessages, plainKafka } from '../support/kafka.ts'
+import { type LocalKafka, startKafka } from '../support/local-kafka/kafka.ts'
+import { javaAvailable } from '../support/local-kafka/maven.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
 const little = 20_000

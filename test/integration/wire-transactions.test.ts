@@ -6,9 +6,9 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { coordinatorKinds, findCoordinator } from '../../src/bus/cluster/apis.ts'
 import { committedOffsets } from '../../src/bus/cluster/committed-offsets.ts'
 import type { OutgoingRecord } from '../../src/bus/port.ts'
-import { type LocalKafka, startKafka } from '../../src/cli/local-kafka/kafka.ts'
-import { javaAvailable } from '../../src/cli/local-kafka/maven.ts'
 import { createTopics, limitMessages, plainKafka } from '../support/kafka.ts'
+import { type LocalKafka, startKafka } from '../support/local-kafka/kafka.ts'
+import { javaAvailable } from '../support/local-kafka/maven.ts'
 import { codecsOf } from '../support/outside/codecs-of.ts'
 import { readKeysOutside } from '../support/outside/consumer.ts'
 import {

@@ -5,12 +5,12 @@ import { Coordinator } from '../../src/bus/group/coordinator.ts'
 import { Fetcher } from '../../src/bus/read/fetcher.ts'
 import { PartitionOffsets } from '../../src/bus/read/partition-offsets.ts'
 import type { Reading } from '../../src/bus/read/reading.ts'
-import { type LocalKafka, startKafka } from '../../src/cli/local-kafka/kafka.ts'
-import { javaAvailable } from '../../src/cli/local-kafka/maven.ts'
 import { systemClock } from '../../src/clock.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { until } from '../support/bus.ts'
 import { createTopics, plainKafka } from '../support/kafka.ts'
+import { type LocalKafka, startKafka } from '../support/local-kafka/kafka.ts'
+import { javaAvailable } from '../support/local-kafka/maven.ts'
 
 const java = await javaAvailable()
 const common = { clock: systemClock, telemetry: new Telemetry() }

@@ -1,8 +1,8 @@
 import type { TestProject } from 'vitest/node'
-import { startKafka } from '../../src/cli/local-kafka/kafka.ts'
-import { javaAvailable } from '../../src/cli/local-kafka/maven.ts'
-import { startRegistry } from '../../src/cli/local-kafka/registry.ts'
 import type { RunningBrokers } from './integration.ts'
+import { startKafka } from './local-kafka/kafka.ts'
+import { javaAvailable } from './local-kafka/maven.ts'
+import { startRegistry } from './local-kafka/registry.ts'
 
 /** Runs once before the integration tests (vitest's globalSetup); what it returns runs after them. */
 export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {

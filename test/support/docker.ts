@@ -1,10 +1,10 @@
 import { GenericContainer, getContainerRuntimeClient, Wait } from 'testcontainers'
-import { nodesSeenFrom, untilReady, warmUp } from '../../src/cli/local-kafka/child.ts'
-import { kafkaVersion, registryVersion } from '../../src/cli/local-kafka/maven.ts'
-import { type NodeListeners, serverProperties } from '../../src/cli/local-kafka/node.ts'
-import { freePorts } from '../../src/cli/local-kafka/ports.ts'
-import { confluentApi } from '../../src/cli/local-kafka/registry.ts'
 import type { RunningBrokers } from './integration.ts'
+import { nodesSeenFrom, untilReady, warmUp } from './local-kafka/child.ts'
+import { kafkaVersion, registryVersion } from './local-kafka/maven.ts'
+import { type NodeListeners, serverProperties } from './local-kafka/node.ts'
+import { freePorts } from './local-kafka/ports.ts'
+import { confluentApi } from './local-kafka/registry.ts'
 
 /** On a machine that is busy with other tests. */
 const startWithinMs = 180_000
@@ -32,7 +32,7 @@ export async function startContainers(): Promise<RunningBrokers> {
 
 async function startKafkaContainer(host: string) {
   // The address that clients are sent to has to be known before the container starts.
-  const [port] = await freePorts([0])
+  const [port] = await freePorts(1)
   const container = await new GenericContainer(`apache/kafka:${kafkaVersion}`)
     .withEnvironment(kafkaEnvironment(`${host}:${port}`))
     .withExposedPorts({ container: 9092, host: port! })

@@ -1,12 +1,12 @@
 import { pino } from 'pino'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { freePorts } from '../../src/cli/local-kafka/ports.ts'
 import { parseJson } from '../../src/protocol/index.ts'
 import type { SendCommand } from '../../src/records/generated.ts'
 import { type FaultName, startSandbox } from '../../src/sandbox/index.ts'
 import { until } from '../support/bus.ts'
 import { buildCommand, silentPhone } from '../support/commands.ts'
 import { startFront } from '../support/front.ts'
+import { freePorts } from '../support/local-kafka/ports.ts'
 import { startWorld, type World, type WorldOptions } from '../support/worker.ts'
 
 const messages = (count: number, from = 1) =>
@@ -247,7 +247,7 @@ describe('what was certainly not sent', () => {
   })
 
   test('because nothing listens there is sent once the gateway is there', async () => {
-    const [port] = await freePorts([0])
+    const [port] = await freePorts(1)
     const world = await startWorld({ settings: { gateway: { url: `http://127.0.0.1:${port}` } } })
     await world.send(messages(10))
     await until(() => expect(world.worker.ready().reasons).toEqual(['account default pauses: unreachable']))

@@ -2,7 +2,6 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { MemoryBroker } from '../../src/bus/memory/broker.ts'
 import { MemoryBus } from '../../src/bus/memory/bus.ts'
 import { BusUnavailable } from '../../src/bus/port.ts'
-import { freePorts } from '../../src/cli/local-kafka/ports.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { Settings } from '../../src/config/index.ts'
 import { confluentRegistry, embeddedRegistry } from '../../src/records/registry.ts'
@@ -11,6 +10,7 @@ import { createWorker } from '../../src/worker.ts'
 import { startRegistry } from '../records/registry-server.ts'
 import { until } from '../support/bus.ts'
 import { buildCommand, buildCommandOf, commandsFrom, silentPhone } from '../support/commands.ts'
+import { freePorts } from '../support/local-kafka/ports.ts'
 import { ownSeries, scrape } from '../support/metrics.ts'
 import { buildSettings } from '../support/settings.ts'
 import { startWorld, type World } from '../support/worker.ts'
@@ -196,7 +196,7 @@ describe('health', () => {
     onTestFinished(() => server.stop())
     const asked: (() => void)[] = []
     server.fail((_, response) => void asked.push(() => response.end('{"id":1,"compatibilityLevel":"FULL_TRANSITIVE"}')))
-    const [port] = await freePorts([0])
+    const [port] = await freePorts(1)
     const settings = buildSettings({ telemetry: { host: '127.0.0.1', port }, gateway: { balanceIntervalMs: 0 } })
     const starting = createWorker(settings, { bus: buildBus(), registry: confluentRegistry({ url: server.url }) })
 
@@ -219,7 +219,7 @@ describe('health', () => {
   })
 
   test('a worker that starts while the topic of pauses has no leader says that it waits for it', async () => {
-    const [port] = await freePorts([0])
+    const [port] = await freePorts(1)
     const settings = buildSettings({ telemetry: { host: '127.0.0.1', port }, gateway: { balanceIntervalMs: 0 } })
     const bus = buildBus()
     const lookAt = vi.spyOn(bus, 'lookAt').mockResolvedValue({ id: '', partitions: 1, leaderless: [0] })
@@ -235,7 +235,7 @@ describe('health', () => {
   })
 
   test('a worker whose gateway cannot be reached is alive, but not ready, and says why', async () => {
-    const [port] = await freePorts([0])
+    const [port] = await freePorts(1)
     const world = await startWorld({ settings: { gateway: { url: `http://127.0.0.1:${port}` } } })
     await world.send(commandsFrom(1, 1))
     const { telemetry } = world.worker.ports

@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { freePorts } from '../../src/cli/local-kafka/ports.ts'
 import { startRegistry } from '../records/registry-server.ts'
 import { until } from '../support/bus.ts'
 import { startBusgate } from '../support/cli.ts'
 import { buildCommand } from '../support/commands.ts'
+import { freePorts } from '../support/local-kafka/ports.ts'
 import { startWorld } from '../support/worker.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
@@ -26,7 +26,7 @@ function probe(port: number): Promise<{ passes: boolean; output: string }> {
 async function startProcess(env: Record<string, string>): Promise<number> {
   const registry = await startRegistry()
   onTestFinished(() => registry.stop())
-  const [port] = await freePorts([0])
+  const [port] = await freePorts(1)
   startBusgate(['run'], {
     env: {
       BUSGATE_KAFKA_BROKERS: nobody,
@@ -63,7 +63,7 @@ test('the start-up probe holds a worker back whose registry cannot be reached', 
 })
 
 test('the start-up probe fails while nothing listens', async () => {
-  const [port] = await freePorts([0])
+  const [port] = await freePorts(1)
   expect(await probe(port!)).toMatchObject({ passes: false, output: expect.stringContaining('ECONNREFUSED') })
 })
 

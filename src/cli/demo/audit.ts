@@ -1,3 +1,4 @@
+import { styleText } from 'node:util'
 import type { Bus, BusRecord, TopicPartition } from '../../bus/port.ts'
 import type { Settings } from '../../config/index.ts'
 import { decodeAll } from '../../inspect/scan.ts'
@@ -7,194 +8,178 @@ import type { SendResult, StatusEvent } from '../../records/generated.ts'
 import type { SchemaRegistry } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
 import type { Sandbox } from '../../sandbox/index.ts'
-import { callbacksOf, idOf, indexOf, typeOf } from './scenario.ts'
+import { indexOf, typeOf } from './scenario.ts'
 
-/** Audit is what is on the topics, as a consumer from outside reads it; by the number of the command. */
-export interface Audit {
-  /** The final result's. */
-  outcomes: (SendResult['outcome'] | undefined)[]
-  errorCodes: (string | null)[]
-  /** How many final results. */
-  finals: Uint8Array
-  /** The states of the status events. */
-  states: StatusEvent['state'][][]
-  /** Commands that were in doubt at some time. */
-  doubted: Uint8Array
-  /** Commands that have a final result. */
-  finished: number
-  /** Records of results and statuses, by outcome and by state. */
-  results: CountByName
-  statuses: CountByName
-  /** Records that ought not to be there: of other ids, undecodable, dead letters. */
-  strays: number
-  /** Monotonic milliseconds of the last record. */
-  lastAt: number
-  close(): Promise<void>
-}
+type CountByName = Record<string, number>
 
-export async function startAudit(
-  settings: Settings,
-  bus: Bus,
-  registry: SchemaRegistry,
-  count: number,
-): Promise<Audit> {
-  const { topics } = settings
-  const results = createDecoder<SendResult>(schemas.result, registry)
-  const statuses = createDecoder<StatusEvent>(schemas.status, registry)
-  const audit: Audit = {
-    outcomes: new Array(count),
-    errorCodes: new Array(count),
-    finals: new Uint8Array(count),
-    states: Array.from({ length: count }, () => []),
-    doubted: new Uint8Array(count),
-    finished: 0,
-    results: {},
-    statuses: {},
-    strays: 0,
-    lastAt: performance.now(),
-    close: () => reader.close(),
-  }
-  const reader = await bus.read([topics.results, topics.statuses, topics.deadLetters], 'earliest', onRecords)
-  return audit
-
-  async function onRecords({ topic }: TopicPartition, records: readonly BusRecord[]): Promise<void> {
-    if (topic === topics.results) for (const one of await decodeAll(results, records)) visit(one, noteResult)
-    else if (topic === topics.statuses) for (const one of await decodeAll(statuses, records)) visit(one, noteStatus)
-    else audit.strays += records.length
-    audit.lastAt = performance.now()
-  }
-
-  function visit<T extends { id: bigint }>(decoded: Decoded<T>, note: (index: number, value: T) => void): void {
-    const index = decoded.ok ? indexOf(decoded.value.id) : -1
-    if (decoded.ok && index >= 0 && index < count) note(index, decoded.value)
-    else audit.strays++
-  }
-
-  function noteResult(index: number, { outcome, final, errorCode }: SendResult): void {
-    increment(audit.results, outcome)
-    if (!final) {
-      audit.doubted[index] = 1
-      return
-    }
-    if (audit.finals[index]!++ === 0) audit.finished++
-    audit.outcomes[index] = outcome
-    audit.errorCodes[index] = errorCode
-  }
-
-  function noteStatus(index: number, { state }: StatusEvent): void {
-    increment(audit.statuses, state)
-    audit.states[index]!.push(state)
-  }
-}
-
-export type CountByName = Record<string, number>
-
-/** Commands of one kind: how many, with which outcome each, and their status events. */
+/** Commands of one kind: how many, with which final outcome each, and their status events. */
 interface KindRow {
-  kind: SendType
   commands: number
   outcomes: CountByName
   states: CountByName
 }
 
-/** Reckoning is what became of the demo's commands, the topics held against the gateway's own books. */
-export interface Reckoning {
-  commands: number
-  kinds: KindRow[]
-  results: {
-    /** Numbers of commands by outcome, each command once. */
-    outcomes: CountByName
-    errorCodes: CountByName
-    missing: number
-    moreThanOneFinal: number
-    /** The outcomes of those that were in doubt for a while. */
-    afterDoubt: CountByName
+/** What is on the topics of results and statuses, as a consumer from outside reads it. */
+export class Audit {
+  readonly total: KindRow = { commands: 0, outcomes: {}, states: {} }
+  readonly #kinds = new Map<SendType, KindRow>()
+  readonly #errorCodes: CountByName = {}
+  /** How many final results each command has. */
+  readonly #finals: Uint8Array
+  #doubted = 0
+  /** Monotonic milliseconds of the last record. */
+  lastAt = performance.now()
+
+  constructor(commands: number) {
+    this.#finals = new Uint8Array(commands)
+    for (const kind of sendTypes) this.#kinds.set(kind, { commands: 0, outcomes: {}, states: {} })
+    for (let index = 0; index < commands; index++) for (const row of this.#rowsOf(index)) row.commands++
   }
-  gateway: {
-    /** Messages executed, each billed. */
-    billed: number
-    billedTwice: number
-    /** Results that say SENT of what was not executed, or refused of what was. */
-    contradicted: number
+
+  /** Reads both topics from their beginning. @returns what ends that */
+  async follow(settings: Settings, bus: Bus, registry: SchemaRegistry): Promise<() => Promise<void>> {
+    const { results, statuses } = settings.topics
+    const resultDecoder = createDecoder<SendResult>(schemas.result, registry)
+    const statusDecoder = createDecoder<StatusEvent>(schemas.status, registry)
+    const onRecords = async ({ topic }: TopicPartition, records: readonly BusRecord[]) => {
+      if (topic === results) this.#visit(await decodeAll(resultDecoder, records), (i, one) => this.#result(i, one))
+      else this.#visit(await decodeAll(statusDecoder, records), (i, one) => this.#status(i, one))
+      this.lastAt = performance.now()
+    }
+    const reader = await bus.read([results, statuses], 'earliest', onRecords)
+    return () => reader.close()
   }
-  statuses: {
-    states: CountByName
-    /** Callbacks that were answered 200. */
-    accepted: number
-    /** Callbacks that the gateway has given up. */
-    givenUp: number
-    /** Status events that the executed messages owe, and that are not on the topic. */
-    missing: number
-    /** Events above the callbacks that were answered 200: their answer was lost, and the gateway sent them again. */
-    repeated: number
+
+  /** Commands that have a final result. */
+  get finished(): number {
+    return this.#finals.length - this.#count(0)
   }
-  /** Records that ought not to be on the topics. */
-  strays: number
-  /** Whether all of this is as promised. */
-  ok: boolean
+
+  /** Compares the topics with what the gateway has executed and called back. */
+  reckon(sandbox: Sandbox) {
+    const { executed, ids, billedTwice, callbacks } = sandbox.stats()
+    const { SENT = 0, UNRESOLVED = 0 } = this.total.outcomes
+    const events = sumOf(this.total.states)
+    const reckoning = {
+      ...this.total,
+      kinds: Object.fromEntries(this.#kinds),
+      errorCodes: this.#errorCodes,
+      doubted: this.#doubted,
+      results: { missing: this.#count(0), moreThanOneFinal: this.finished - this.#count(1) },
+      // an UNRESOLVED message may have been executed or not
+      gateway: { executed, billedTwice, contradicting: Math.max(0, SENT - ids, ids - SENT - UNRESOLVED) },
+      statuses: {
+        accepted: callbacks.accepted,
+        missing: Math.max(0, callbacks.accepted - events),
+        givenUp: callbacks.failed,
+      },
+    }
+    const { results, gateway, statuses } = reckoning
+    const wrong = [
+      results.missing + results.moreThanOneFinal,
+      gateway.billedTwice + gateway.contradicting,
+      statuses.missing + statuses.givenUp,
+    ]
+    return { ...reckoning, ok: sumOf(wrong) === 0 }
+  }
+
+  #visit<T extends { id: bigint }>(all: readonly Decoded<T>[], note: (index: number, value: T) => void): void {
+    for (const one of all) {
+      if (one.ok && indexOf(one.value.id) < this.#finals.length) note(indexOf(one.value.id), one.value)
+    }
+  }
+
+  #result(index: number, { outcome, final, errorCode }: SendResult): void {
+    if (!final) {
+      this.#doubted++
+      return
+    }
+    this.#finals[index]!++
+    for (const { outcomes } of this.#rowsOf(index)) increment(outcomes, outcome)
+    if (outcome === 'REJECTED' && errorCode) increment(this.#errorCodes, errorCode)
+  }
+
+  #status(index: number, { state }: StatusEvent): void {
+    for (const { states } of this.#rowsOf(index)) increment(states, state)
+  }
+
+  #rowsOf(index: number): KindRow[] {
+    return [this.total, this.#kinds.get(typeOf(index))!]
+  }
+
+  #count(finals: number): number {
+    return this.#finals.filter(one => one === finals).length
+  }
 }
 
-/** Outcomes that leave open whether the gateway executed the message. */
-const open = new Set<string | undefined>(['UNRESOLVED', undefined])
+type Reckoning = ReturnType<Audit['reckon']>
 
-export function reckon(count: number, audit: Audit, sandbox: Sandbox): Reckoning {
-  const stats = sandbox.stats()
-  const kinds = new Map(sendTypes.map(kind => [kind, { kind, commands: 0, outcomes: {}, states: {} } as KindRow]))
-  const results = { outcomes: {}, errorCodes: {}, afterDoubt: {}, missing: 0, moreThanOneFinal: 0 }
-  const states: CountByName = {}
-  let contradicted = 0
-  for (let index = 0; index < count; index++) {
-    const row = kinds.get(typeOf(index))!
-    const outcome = audit.outcomes[index]
-    const errorCode = audit.errorCodes[index]
-    const executions = sandbox.executions(idOf(index))
-    row.commands++
-    for (const counts of [row.outcomes, results.outcomes]) if (outcome) increment(counts, outcome)
-    for (const state of audit.states[index]!) for (const counts of [row.states, states]) increment(counts, state)
-    if (outcome === 'REJECTED' && errorCode) increment(results.errorCodes, errorCode)
-    if (outcome === undefined) results.missing++
-    if (outcome && audit.doubted[index]) increment(results.afterDoubt, outcome)
-    if (audit.finals[index]! > 1) results.moreThanOneFinal++
-    if (!open.has(outcome) && (outcome === 'SENT') !== executions > 0) contradicted++
-  }
-  const { accepted, failed: givenUp } = stats.callbacks
-  const events = Object.values(states).reduce((sum, number) => sum + number, 0)
-  const repeated = Math.max(0, events - accepted)
-  const reckoning = {
-    commands: count,
-    kinds: [...kinds.values()],
-    results,
-    gateway: { billed: stats.executed, billedTwice: stats.billedTwice, contradicted },
-    statuses: { states, accepted, givenUp, missing: missingStatuses(count, audit, sandbox), repeated },
-    strays: audit.strays,
-  }
-  return { ...reckoning, ok: isAsPromised(reckoning) }
+/** A table that adds up, and what it proves. */
+export function summaryText(reckoning: Reckoning): string {
+  const { errorCodes, doubted, results, gateway, statuses } = reckoning
+  return [
+    ...tableOf(reckoning),
+    '',
+    ...(sumOf(errorCodes) > 0 ? [`  REJECTED by the gateway: ${listOf(errorCodes)}`] : []),
+    ...(doubted > 0 ? [`  IN_DOUBT for a while: ${grouped(doubted)}`] : []),
+    check('results: one final one for each command', {
+      missing: results.missing,
+      'with two final ones': results.moreThanOneFinal,
+    }),
+    check(`gateway: ${grouped(gateway.executed)} messages executed`, {
+      'billed twice': gateway.billedTwice,
+      'contradicting results': gateway.contradicting,
+    }),
+    check(`statuses: ${grouped(statuses.accepted)} callbacks answered 200`, {
+      'not on the topic': statuses.missing,
+      'given up': statuses.givenUp,
+    }),
+  ].join('\n')
 }
 
-/** Tells how many status events are not on the topic that the callbacks of the messages executed so far owe. */
-export function missingStatuses(count: number, audit: Audit, sandbox: Sandbox): number {
-  let missing = 0
-  for (let index = 0; index < count; index++) {
-    const owed = callbacksOf(index)
-    const there = audit.states[index]!.length
-    if (there < owed && sandbox.executions(idOf(index)) > 0) missing += owed - there
-  }
-  return missing
+export function grouped(number: number): string {
+  return number.toLocaleString('en-US')
 }
 
-function isAsPromised({ results, gateway, statuses, strays }: Omit<Reckoning, 'ok'>): boolean {
-  const wrong = [
-    results.missing,
-    results.moreThanOneFinal,
-    gateway.billedTwice,
-    gateway.contradicted,
-    statuses.givenUp,
-    statuses.missing,
-    strays,
+/** "SENT 940, REJECTED 60" */
+export function listOf(counts: CountByName): string {
+  const parts = namesOf(counts).map(name => `${name} ${grouped(counts[name]!)}`)
+  return parts.join(', ') || 'none yet'
+}
+
+function check(what: string, wrong: CountByName): string {
+  const mark = sumOf(wrong) === 0 ? styleText('green', '✓') : styleText('red', '✗')
+  return `${mark} ${what}; ${listOf(wrong)}`
+}
+
+function tableOf({ kinds, ...total }: Reckoning): string[] {
+  const outcomes = namesOf(total.outcomes)
+  const states = namesOf(total.states)
+  const rowOf = (name: string, row: KindRow) => [
+    name,
+    grouped(row.commands),
+    ...outcomes.map(outcome => grouped(row.outcomes[outcome] ?? 0)),
+    '│',
+    ...states.map(state => grouped(row.states[state] ?? 0)),
   ]
-  return wrong.every(count => count === 0)
+  const rows = [
+    ['kind', 'commands', ...outcomes, '│', ...states],
+    ...Object.entries(kinds).map(([kind, row]) => rowOf(kind, row)),
+    rowOf('all', total),
+  ]
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map(row => row[column]!.length)))
+  const lines = rows.map(row =>
+    row.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!))).join('  '),
+  )
+  const rule = '─'.repeat(lines[0]!.length)
+  return [lines[0]!, rule, ...lines.slice(1, -1), rule, lines.at(-1)!]
 }
+
+/** The most frequent first. */
+const namesOf = (counts: CountByName) => Object.keys(counts).toSorted((a, b) => counts[b]! - counts[a]!)
 
 function increment(counts: CountByName, key: string): void {
   counts[key] = (counts[key] ?? 0) + 1
 }
+
+const sumOf = (counts: CountByName | readonly number[]) => Object.values(counts).reduce((sum, one) => sum + one, 0)

@@ -1,6 +1,5 @@
 import type { NewCommand } from '../../producer.ts'
-import { operations, type SendType, sendTypes } from '../../protocol/index.ts'
-import { endingOf } from '../../sandbox/endings.ts'
+import { type SendType, sendTypes } from '../../protocol/index.ts'
 
 type Message<T extends SendType> = Extract<NewCommand, { type: T }>['message']
 
@@ -73,7 +72,7 @@ const tenants = ['shop', 'bank', 'clinic', 'school']
 /** Throttled the first time. Once only: the whole account pauses for it. */
 const throttled = { index: 500, ending: 98 }
 
-export const idOf = (index: number): number => index + 1
+const idOf = (index: number): number => index + 1
 export const indexOf = (id: bigint): number => Number(id) - 1
 
 export function typeOf(index: number): SendType {
@@ -99,12 +98,6 @@ export function silentOf(index: number): NewCommand {
     message: messages.sms,
     phone: 380_670_000_000 + silentEnding,
   } as NewCommand
-}
-
-/** Tells how many callbacks the gateway owes for this command once it has executed it. */
-export function callbacksOf(index: number): number {
-  const type = typeOf(index)
-  return operations[type].hook === 'none' ? 0 : endingOf(type, phoneOf(index)).callbacks
 }
 
 function phoneOf(index: number): number {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { stringify } from 'yaml'
-import { freePorts } from '../../../src/cli/local-kafka/ports.ts'
+import { freePorts } from '../../support/local-kafka/ports.ts'
 import { type Api, apiOf } from './api.ts'
 
 const fetcher = fileURLToPath(new URL('../../../.ci/prometheus-fetch', import.meta.url))
@@ -22,7 +22,7 @@ export interface Prometheus extends Api {
  */
 export async function startPrometheus(folder: string, targets: readonly string[], rules: string): Promise<Prometheus> {
   const bin = execFileSync(fetcher, { encoding: 'utf8' }).trim()
-  const [port] = await freePorts([0])
+  const [port] = await freePorts(1)
   writeFileSync(join(folder, 'rules.yaml'), rules)
   const config = join(folder, 'prometheus.yaml')
   writeFileSync(

@@ -2,7 +2,6 @@ import { openBus } from '../../../src/bus/open.ts'
 import { accountHookUrl } from '../../../src/callbacks/hook-url.ts'
 import { tokensOf } from '../../../src/callbacks/role.ts'
 import { createMissingTopics } from '../../../src/cli/kafka/create-topics.ts'
-import { freePorts } from '../../../src/cli/local-kafka/ports.ts'
 import { loadSettings, type Settings } from '../../../src/config/index.ts'
 import { writeChange } from '../../../src/control/change.ts'
 import { type CommandProducer, createProducer } from '../../../src/producer.ts'
@@ -10,6 +9,7 @@ import { registryOf } from '../../../src/records/open.ts'
 import { type Sandbox, startSandbox } from '../../../src/sandbox/index.ts'
 import { Telemetry } from '../../../src/telemetry/events.ts'
 import { createWorker, type Worker } from '../../../src/worker.ts'
+import { freePorts } from '../../support/local-kafka/ports.ts'
 
 /** A gateway, a bus, and two processes of busgate (as far as their metrics tell) that all roles are spread over. */
 export interface Run {
@@ -42,7 +42,7 @@ export async function startRun(): Promise<Run> {
     balance: 200_000,
   })
   cleanups.push(() => sandbox.close())
-  const [callbacksPort, first, second] = await freePorts([0, 0, 0])
+  const [callbacksPort, first, second] = await freePorts(3)
   const settingsOf = (telemetryPort: number, roles: string, secret = 'look:a-secret-of-this-run-alone') =>
     settings(sandbox.url, callbacksPort!, telemetryPort, roles, secret)
   const settingsOfFirst = settingsOf(first!, 'worker,callbacks')

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { javaCommand, type KafkaVersion, kafkaClassPath, kafkaVersion } from '../../../src/cli/local-kafka/maven.ts'
+import { javaCommand, type KafkaVersion, kafkaClassPath, kafkaVersion } from '../local-kafka/maven.ts'
 
 export interface OutsideConsumerOptions {
   brokers: readonly string[]

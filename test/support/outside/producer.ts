@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { javaCommand, jvmFlags, kafkaClassPath } from '../../../src/cli/local-kafka/maven.ts'
+import { javaCommand, jvmFlags, kafkaClassPath } from '../local-kafka/maven.ts'
 
 export const codecs = ['none', 'gzip', 'snappy', 'lz4', 'zstd'] as const
 export type Codec = (typeof codecs)[number]

@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
-import { initProducerId } from '../../bus/cluster/apis.ts'
-import { Brokers } from '../../bus/cluster/brokers.ts'
-import { committedOffsets } from '../../bus/cluster/committed-offsets.ts'
-import { systemClock } from '../../clock.ts'
-import { Telemetry } from '../../telemetry/events.ts'
+import { initProducerId } from '../../../src/bus/cluster/apis.ts'
+import { Brokers } from '../../../src/bus/cluster/brokers.ts'
+import { committedOffsets } from '../../../src/bus/cluster/committed-offsets.ts'
+import { systemClock } from '../../../src/clock.ts'
+import { Telemetry } from '../../../src/telemetry/events.ts'
 
 /** A process of another program that ends with this one. Its output goes to a file. */
 export interface Child {

@@ -5,13 +5,6 @@ import { startChild, untilReady } from './child.ts'
 import { javaCommand, jvmFlags, registryJar, registryVersion, requireJava } from './maven.ts'
 import { freePorts } from './ports.ts'
 
-export interface LocalRegistryOptions {
-  /** A free port when left out. */
-  port?: number
-  /** Gets a line about each longer step. */
-  log?: (line: string) => void
-}
-
 export interface LocalRegistry {
   /** The base address of the Confluent-compatible API. */
   url: string
@@ -24,12 +17,12 @@ export const confluentApi = '/apis/ccompat/v7'
 /**
  * Starts Apicurio Registry from Maven Central on 127.0.0.1. Its schemas are kept in memory and end with it.
  * It ends with this process, whatever ends that.
+ * @param log gets a line about each longer step
  * @throws Error with the end of the registry's log when it does not start
  */
-export async function startRegistry(options: LocalRegistryOptions = {}): Promise<LocalRegistry> {
-  const { log = () => {} } = options
+export async function startRegistry({ log = (_line: string) => {} } = {}): Promise<LocalRegistry> {
   await requireJava()
-  const [port] = await freePorts([options.port ?? 0])
+  const [port] = await freePorts(1)
   const jar = await registryJar(log)
   const folder = await mkdtemp(join(tmpdir(), 'busgate-registry-'))
   const url = `http://127.0.0.1:${port}${confluentApi}`

@@ -11,8 +11,6 @@ export interface LocalKafkaOptions {
   version?: KafkaVersion
   /** Where to keep the data, to go on with it at the next start. A temporary folder when left out, removed at stop. */
   dataDir?: string
-  /** Node 1 listens for clients here, node 2 on the next port, and so on. Free ports when left out. */
-  port?: number
   /** One node, or three that replicate to each other (250 MB of memory each). Default 1. */
   nodes?: 1 | 3
   /** Users with their passwords, who may do what ACLs allow them, at addresses of their own (SASL/PLAIN). */
@@ -118,14 +116,14 @@ export async function startKafka(options: LocalKafkaOptions = {}): Promise<Local
   }
 }
 
-interface Places extends Pick<LocalKafkaOptions, 'port' | 'proxies'> {
+interface Places extends Pick<LocalKafkaOptions, 'proxies'> {
   /** Whether every node has a second address. */
   outer: boolean
 }
 
-async function addresses(count: number, { port = 0, outer, proxies }: Places): Promise<NodeListeners[]> {
+async function addresses(count: number, { outer, proxies }: Places): Promise<NodeListeners[]> {
   const ids = Array.from({ length: count }, (_, i) => i + 1)
-  const ports = await freePorts(ids.flatMap(id => [port && port + id - 1, 0, 0]))
+  const ports = await freePorts(3 * count)
   return ids.map((id, i) => {
     const [clients, controllerPort, outerPort] = ports.slice(3 * i, 3 * i + 3) as [number, number, number]
     const proxyPort = proxies?.[i] ?? outerPort

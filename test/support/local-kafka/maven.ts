@@ -1,12 +1,10 @@
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
-import { homedir } from 'node:os'
 import { delimiter, join } from 'node:path'
-import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { packageRoot } from '../../package.ts'
+import { packageRoot } from '../../../src/package.ts'
 import { startChild } from './child.ts'
 
 /** The one that is started when none is named. */
@@ -21,15 +19,8 @@ export const kafkaVersions = Object.keys(loggers) as KafkaVersion[]
 
 export const registryVersion = '2.6.13.Final'
 
-const root = fileURLToPath(packageRoot)
-
-/**
- * To fetch everything afresh, delete it. In a checkout it is a folder that git ignores; beside an installed package
- * the next installation would delete it, and another user's could not be written to.
- */
-export const cache = existsSync(join(root, 'src'))
-  ? join(root, '.cache')
-  : join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'busgate')
+/** To fetch everything afresh, delete it. */
+export const cache = fileURLToPath(new URL('.cache', packageRoot))
 const kafkaFolder = (version: KafkaVersion) => join(cache, `kafka-${version}`)
 const registryFolder = join(cache, `apicurio-registry-${registryVersion}`)
 
@@ -64,11 +55,6 @@ log4j.appender.stderr.target=System.err
 log4j.appender.stderr.layout=org.apache.log4j.PatternLayout
 log4j.appender.stderr.layout.ConversionPattern=[%d] %p %m (%c)%n
 `
-
-/** Tells whether everything has been fetched before: then Maven is not needed. */
-export function fetched(): boolean {
-  return existsSync(kafkaFolder(kafkaVersion)) && existsSync(registryFolder)
-}
 
 /** The class path of Apache Kafka. */
 export async function kafkaClassPath(
@@ -153,7 +139,8 @@ async function look(): Promise<Availability> {
   const version = /version "(\d+)/.exec(await output(javaCommand(), '-version'))?.[1]
   if (!version) return missing(`No JVM answers to "${javaCommand()} -version": install Java 17 or newer.`)
   if (Number(version) < 17) return missing(`${javaCommand()} is too old: install Java 17 or newer, or set JAVA_HOME.`)
-  if (fetched() || (await output('mvn', '-v')).includes('Apache Maven')) return { ok: true }
+  const isFetched = existsSync(kafkaFolder(kafkaVersion)) && existsSync(registryFolder)
+  if (isFetched || (await output('mvn', '-v')).includes('Apache Maven')) return { ok: true }
   return missing('No Maven answers to "mvn -v": install Maven 3.8 or newer, it fetches Kafka.')
 }
 

@@ -1,0 +1,74 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { MemoryBroker } from '../../src/bus/memory/broker.ts'
+import { MemoryBus } from '../../src/bus/memory/bus.ts'
+import { Audit, summaryText } from '../../src/cli/demo/audit.ts'
+import { systemClock } from '../../src/clock.ts'
+import { createEncoder } from '../../src/records/encoder.ts'
+import type { SendResult } from '../../src/records/generated.ts'
+import { embeddedRegistry } from '../../src/records/registry.ts'
+import { schemas, subjectOf } from '../../src/records/schemas.ts'
+import type { Sandbox } from '../../src/sandbox/index.ts'
+import { Telemetry } from '../../src/telemetry/events.ts'
+import { publishAll, until } from '../support/bus.ts'
+import { buildResult } from '../support/results.ts'
+import { buildSettings } from '../support/settings.ts'
+import { buildStatusEvent } from '../support/status-events.ts'
+
+const settings = buildSettings()
+const { results, statuses } = settings.topics
+
+/** The sandbox's counts where it has executed both of the demo's commands, and one callback was answered 200. */
+const asPromised = { executed: 2, ids: 2, billedTwice: 0, accepted: 1, failed: 0 }
+const sent = [1n, 2n].map(id => buildResult({ id }))
+
+/** Tells what the demo says of two commands. */
+async function told(written: SendResult[], { accepted, failed, ...counts } = asPromised) {
+  const broker = new MemoryBroker()
+  broker.createTopics([results, statuses].map(topic => ({ topic, partitions: 1 })))
+  const bus = new MemoryBus({
+    ...{ broker, groupId: 'g', clock: systemClock, telemetry: new Telemetry() },
+    ...{ drainMs: 10, startFrom: 'earliest' },
+  })
+  onTestFinished(() => bus.close())
+  const registry = embeddedRegistry()
+  const encodeResult = await createEncoder<SendResult>(subjectOf(results), schemas.result, registry)
+  const encodeStatus = await createEncoder<object>(subjectOf(statuses), schemas.status, registry)
+  const audit = new Audit(2)
+  onTestFinished(await audit.follow(settings, bus, registry))
+  const all = [...written, buildResult({ id: 77n })] // of somebody else
+  await publishAll(bus, [
+    ...all.map(result => ({ topic: results, key: null, value: encodeResult(result) })),
+    { topic: statuses, key: null, value: encodeStatus(buildStatusEvent({ id: 1n })) },
+  ])
+  const sandbox = { stats: () => ({ ...counts, callbacks: { accepted, failed } }) } as unknown as Sandbox
+  const final = new Set(written.filter(one => one.final).map(({ id }) => id)).size
+  await until(() => expect([audit.finished, audit.total.states.DELIVERED]).toEqual([final, 1]))
+  return audit.reckon(sandbox)
+}
+
+test('topics that agree with the gateway are as promised', async () => {
+  expect(await told(sent)).toMatchObject({ ok: true, commands: 2, outcomes: { SENT: 2 } })
+})
+
+test('a command that was in doubt is told, and may end UNRESOLVED, executed or not', async () => {
+  const doubt = buildResult({ id: 1n, outcome: 'IN_DOUBT', final: false })
+  const end = buildResult({ id: 1n, outcome: 'UNRESOLVED' })
+  for (const ids of [1, 2]) {
+    const reckoning = await told([doubt, end, sent[1]!], { ...asPromised, ids })
+    expect(reckoning.ok).toBe(true)
+    expect(summaryText(reckoning)).toContain('IN_DOUBT for a while: 1')
+  }
+})
+
+test.each([
+  ['a command without a result', [sent[0]!], {}, 'missing 1'],
+  ['a command with two final results', [...sent, sent[0]!], {}, 'with two final ones 1'],
+  ['a message that was billed twice', sent, { executed: 3, billedTwice: 1 }, 'billed twice 1'],
+  ['a result that claims what was not executed', sent, { ids: 1 }, 'contradicting results 1'],
+  ['a status that is missing', sent, { accepted: 3 }, 'not on the topic 2'],
+  ['a callback that was given up', sent, { failed: 1 }, 'given up 1'],
+])('%s is told', async (_, written, counts, expected) => {
+  const reckoning = await told(written, { ...asPromised, ...counts })
+  expect(reckoning.ok).toBe(false)
+  expect(summaryText(reckoning)).toMatch(new RegExp(`✗ .*${expected}`))
+})
