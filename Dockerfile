@@ -13,7 +13,7 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./
 COPY src src
-COPY scripts/bundle.ts scripts/document-settings.ts scripts/sbom.ts scripts/
+COPY scripts/bundle.ts scripts/sbom.ts scripts/
 # What the image is made of is in it: dist/busgate.cdx.json.
 RUN npm run build && npm run sbom
 

@@ -61,14 +61,7 @@ export function questionOf(asked: URLSearchParams, show: boolean): SearchQuestio
 
 const isId = (text: string) => /^\d{1,19}$/.test(text) && BigInt(text) >= 1n && BigInt(text) < 2n ** 63n
 
-/** At most this many searches wait for their turn. */
-const mostWaiting = 8
 const mostListed = 50
-
-/** Too many want to search. */
-export class Busy extends Error {
-  override readonly name = 'Busy'
-}
 
 /** Answers what the page is asked, one after the other: each search reads as fast as the brokers and one core can. */
 export class Searches {
@@ -79,9 +72,8 @@ export class Searches {
     this.#options = options
   }
 
-  /** @throws Busy; the signal's reason, when it gives up */
-  async find(question: SearchQuestion, ending: AbortSignal): Promise<SearchAnswer> {
-    if (this.#turns.pendingCount >= mostWaiting) throw new Busy('too many searches are waiting: retry in some seconds')
+  /** @throws the signal's reason, when it gives up */
+  find(question: SearchQuestion, ending: AbortSignal): Promise<SearchAnswer> {
     return this.#turns(() => {
       ending.throwIfAborted()
       return this.#find(question, ending)

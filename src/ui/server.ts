@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { listen } from '../listen.ts'
 import { Board, type BoardOptions } from './board.ts'
 import { type PageRefusal, pageRefusalOf, pathOf, safetyHeaders } from './guard.ts'
-import { Busy, questionOf, Searches, WrongQuestion } from './searches.ts'
+import { questionOf, Searches, WrongQuestion } from './searches.ts'
 
 export interface UiOptions extends BoardOptions {
   /** 0: any free one. */
@@ -28,9 +28,6 @@ const types: Record<string, string> = {
   '.svg': 'image/svg+xml',
 }
 
-const mostWatchers = 32
-/** Of one client; browsers open no more connections to a server at a time. */
-const mostOfOne = 6
 /** Bytes that one page may leave unread; with more its connection is ended, and it comes again by itself. */
 const mostUnread = 1024 * 1024
 const files = pageFiles()
@@ -44,8 +41,6 @@ export async function startUi({ host = '127.0.0.1', ...options }: UiOptions): Pr
   const port = await listen(server, { host, port: options.port, what: 'the page', mend: 'choose another --port' })
   const board = new Board(options)
   const searches = new Searches(options)
-  /** The client of each stream that is open. */
-  const watching: string[] = []
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     answer(request, response).catch(error => fail(response, error))
   })
@@ -58,7 +53,7 @@ export async function startUi({ host = '127.0.0.1', ...options }: UiOptions): Pr
     if (file) {
       response.writeHead(200, { ...safetyHeaders, 'content-type': file.contentType }).end(file.body)
     } else if (pathname === '/api/now') {
-      watch(request, response)
+      watch(response)
     } else if (pathname === '/api/messages') {
       const question = questionOf(new URLSearchParams(request.url?.slice(pathname.length)), options.show)
       sendJson(response, 200, await searches.find(question, gone(response)))
@@ -66,13 +61,7 @@ export async function startUi({ host = '127.0.0.1', ...options }: UiOptions): Pr
   }
 
   /** Server-sent events: what was, and then what is, every other second. */
-  function watch(request: IncomingMessage, response: ServerResponse): void {
-    const client = clientOf(request)
-    if (watching.length >= mostWatchers || watching.filter(one => one === client).length >= mostOfOne) {
-      refuse(response, { status: 503, text: 'Too many pages are open.' })
-      return
-    }
-    watching.push(client)
+  function watch(response: ServerResponse): void {
     response.writeHead(200, { ...safetyHeaders, 'content-type': 'text/event-stream' })
     const send = (event: string, data: object) => {
       if (response.writableLength > mostUnread) response.destroy()
@@ -80,11 +69,10 @@ export async function startUi({ host = '127.0.0.1', ...options }: UiOptions): Pr
     }
     send('history', board.history())
     send('now', board.now())
-    const unwatch = board.watch(now => send('now', now))
-    response.on('close', () => {
-      watching.splice(watching.indexOf(client), 1)
-      unwatch()
-    })
+    response.on(
+      'close',
+      board.watch(now => send('now', now)),
+    )
   }
 
   return {
@@ -96,9 +84,6 @@ export async function startUi({ host = '127.0.0.1', ...options }: UiOptions): Pr
     },
   }
 }
-
-/** Everybody comes from this machine, through tunnels, too: browsers are told apart by what they call themselves. */
-const clientOf = ({ socket, headers }: IncomingMessage) => `${socket.remoteAddress} ${headers['user-agent']}`
 
 /** Aborted when whoever asked is not there any more. */
 function gone(response: ServerResponse): AbortSignal {
@@ -115,7 +100,7 @@ function refuse(response: ServerResponse, { status, text, headers }: PageRefusal
 
 function fail(response: ServerResponse, error: Error): void {
   if (response.destroyed || response.headersSent) return
-  const status = error instanceof WrongQuestion ? 400 : error instanceof Busy ? 503 : 500
+  const status = error instanceof WrongQuestion ? 400 : 500
   sendJson(response, status, { error: error.message })
 }
 

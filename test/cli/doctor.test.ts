@@ -100,13 +100,6 @@ describe('settings', () => {
     expect(of('gateway')).toEqual(['ok: default: its key is accepted; 7 UAH'])
     expect(of('cluster')).toEqual(['skipped: kafka.brokers is not set: there are no brokers to check'])
   })
-
-  test('an address that leaves no room for a hook is found', async () => {
-    const env = { ...enough, BUSGATE_CALLBACKS_SECRET: secret }
-    const url = `https://hooks.example/${'x'.repeat(200)}`
-    const { of } = await diagnose({ ...env, BUSGATE_CALLBACKS_PUBLIC_URL: url }, ['settings'])
-    expect(of('settings')[0]).toMatch(/^failed: callbacks\.publicUrl .* is too long/)
-  })
 })
 
 describe('safety', () => {

@@ -26,7 +26,6 @@ describe('a command line that is written wrongly exits 2 and names the nearest',
     [['demo', '--keep=yes'], '--keep takes no value'],
     [['sandbox', '--duplicates', 'refues'], '--duplicates: expected one of execute, refuse'],
     [['config', 'print', 'all'], 'config print takes no "all": its flags are --config, --json, --help'],
-    [['demo', '--kill'], '--kill needs a real Kafka'],
     [
       ['send', '--id', '42', '--phone', '380501234567', '--type', 'whatsapp', '--message', '{}'],
       'type: expected one of sms, viber, viber+sms, rcs, rcs+sms, rcs+viber+sms, telegram, voice, pipeline, call/otp, hlr; use pipeline for whatsapp',

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { commands } from '../../src/cli/commands.ts'
-import { definitions } from '../../src/config/index.ts'
 import { blocks } from '../support/documents.ts'
 import { type Project, projectWithPackage, runProgram } from '../support/packed.ts'
 
@@ -158,12 +157,6 @@ describe('the packed package', { timeout: 30_000 }, () => {
     }
     await project.write('tsconfig.json', JSON.stringify({ compilerOptions, files: all.map(({ name }) => name) }))
     expect(await project.run('tsc', '-p', '.')).toBe('')
-  })
-
-  test('says what each setting is for, where editors show it', async () => {
-    const types = await readFile(join(project.folder, 'node_modules/busgate/dist/config/types.d.ts'), 'utf8')
-    const sentences = Object.values(definitions).map(({ doc }) => `/** ${doc} */`)
-    expect(sentences.filter(sentence => !types.includes(sentence))).toEqual([])
   })
 
   test('runs the test of docs/gateway-client.md as it stands there', async () => {

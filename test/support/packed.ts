@@ -17,7 +17,6 @@ const sources = [
   'examples',
   'schemas',
   'scripts/bundle.ts',
-  'scripts/document-settings.ts',
   'scripts/sbom.ts',
   'src',
   'tsconfig.json',

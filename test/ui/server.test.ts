@@ -61,27 +61,6 @@ describe('whom the page answers', () => {
     },
   )
 
-  test('six streams of one client at most, so that it leaves seats for others', async () => {
-    const { url } = await startPage(await startWorld())
-    const streams = Array.from({ length: 7 }, () => {
-      const raw = rawConnection(Number(new URL(url).port))
-      raw.say('GET /api/now HTTP/1.1\r\nHost: localhost\r\nUser-Agent: one\r\n\r\n')
-      return raw
-    })
-    const codes = () => streams.map(({ heard }) => heard.slice(9, 12)).sort()
-    await eventually(() => expect(codes()).toEqual([...Array(6).fill('200'), '503']))
-    const other = rawConnection(Number(new URL(url).port))
-    other.say('GET /api/now HTTP/1.1\r\nHost: localhost\r\nUser-Agent: other\r\n\r\n')
-    await eventually(() => expect(other.heard).toMatch(/^HTTP\/1\.1 200 /))
-    streams.find(({ heard }) => heard.startsWith('HTTP/1.1 200'))!.socket.destroy()
-    await eventually(async () => {
-      const again = rawConnection(Number(new URL(url).port))
-      again.say('GET /api/now HTTP/1.1\r\nHost: localhost\r\nUser-Agent: one\r\n\r\n')
-      await eventually(() => expect(again.heard).not.toBe(''))
-      expect(again.heard).toMatch(/^HTTP\/1\.1 200 /)
-    })
-  })
-
   test('nobody on another machine', async () => {
     const { url } = await startPage(await startWorld())
     const outside = Object.values(networkInterfaces()).flatMap(
