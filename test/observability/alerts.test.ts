@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { alerts, dashboards, expectations, runbooks } from './sources.ts'
 
-const headings = ['What it means', 'What to look at', 'What to do']
+const headings = ['Meaning', 'Diagnosis', 'Mitigation']
 const place = 'https://busgate.example/runbooks'
 const others = ['README', 'objectives']
 
