@@ -74,7 +74,7 @@ const grammar = {
     verdicts: { type: 'boolean', default: false },
     /** Kills reconcilers and a worker, with verdicts. */
     kill: { type: 'boolean', default: false },
-    /** All runs of the table in docs/evidence.md, `--commands` in all, and then the table. */
+    /** All runs of the first section of docs/evidence.md, `--commands` in all, and then the table. */
     matrix: { type: 'boolean', default: false },
   },
 } satisfies ParseArgsConfig

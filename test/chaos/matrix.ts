@@ -18,7 +18,7 @@ const scenarios = [
   ['--brokers', '3', '--answers', '5'],
 ]
 
-/** The arguments of each run of the table in docs/evidence.md: both versions, half of the commands with Zstd. */
+/** The arguments of each run of the first section of docs/evidence.md: both versions, half of the commands with Zstd. */
 export function matrixOf(commands: number): string[][] {
   const places = kafkaVersions.flatMap(kafka => ['1', '3'].map(brokers => ['--kafka', kafka, '--brokers', brokers]))
   const ofEverySort = places.flatMap(place => [place, [...place, '--codec', 'zstd']])
