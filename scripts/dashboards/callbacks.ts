@@ -5,12 +5,12 @@ import { board, own, row } from './board.ts'
 import { colored, lines, stat } from './panels.ts'
 
 const receiving = row(
-  'Do they arrive?',
+  'Are callbacks arriving?',
   colored(
     lines({
       title: 'Callbacks on the bus',
       description:
-        'By what they say. Nothing while messages are sent: the gateway does not reach callbacks.publicUrl; try it from outside.',
+        'By state. 0 while messages are sent: the gateway cannot reach callbacks.publicUrl; test it from the internet.',
       width: 8,
       unit: 'ops',
       stacked: true,
@@ -22,7 +22,7 @@ const receiving = row(
   lines({
     title: 'By channel',
     description:
-      'One is missing that is sent: the gateway keeps no hook of it; give it the address of `busgate hooks url`.',
+      'If a channel that you use is missing, the gateway ignores its hooks: enter the address that `busgate hooks url` prints at the gateway.',
     width: 8,
     unit: 'ops',
     stacked: true,
@@ -31,7 +31,7 @@ const receiving = row(
   stat({
     title: 'Verified',
     description:
-      'Callbacks in the time shown that came to the address of their message. The rest came to the address of an account, where nothing proves whom they are about: events with verified=false.',
+      'Share of callbacks that came to their message’s own address. The others came to an account’s address, where nothing proves which message they are about: their events have verified=false.',
     width: 4,
     height: 7,
     unit: 'percentunit',
@@ -45,7 +45,7 @@ const receiving = row(
   stat({
     title: 'Without correlation',
     description:
-      'Hook addresses in the time shown that had no room for correlation and tenant: their events lack them. Raise callbacks.urlMaxLength, or shorten callbacks.publicUrl.',
+      'Hook addresses too short for correlationId, tenant and campaign: their events lack these fields. Raise callbacks.urlMaxLength, or shorten callbacks.publicUrl.',
     width: 4,
     height: 7,
     unit: 'short',
@@ -64,11 +64,11 @@ const ours = Object.entries(refusals)
   .join('|')
 
 const refusing = row(
-  'Are they taken?',
+  'Are callbacks accepted?',
   lines({
-    title: 'Refused for a reason of ours',
+    title: 'Refused: our fault',
     description:
-      'Answered 503; the gateway should repeat them. not_published: the bus does not confirm. overloaded: add receivers. unknown_key: give the receiver the new callbacks.secret. failed: see the log.',
+      'Answered 503; the gateway should retry. not_published: Kafka did not confirm. overloaded: add receivers. unknown_key: give the receiver the new callbacks.secret. failed: see the log.',
     width: 12,
     unit: 'ops',
     queries: [
@@ -80,9 +80,9 @@ const refusing = row(
     runbooks: ['BusgateCallbacksRefused'],
   }),
   lines({
-    title: 'Refused for a reason of theirs',
+    title: 'Refused: the sender’s fault',
     description:
-      'forged, malformed, path, method: strangers try addresses; harmless. other_id, bad_body, bad_json, not_utf8: the gateway sends what it should not. expired: see callbacks.tokenLifeMs.',
+      'forged, malformed, path, method: strangers guess addresses; harmless. other_id, bad_body, bad_json, not_utf8: the gateway sends invalid callbacks. expired: see callbacks.tokenLifeMs.',
     width: 12,
     unit: 'ops',
     queries: [
@@ -96,10 +96,11 @@ const refusing = row(
 )
 
 const reconciling = row(
-  'What did not come by itself',
+  'Missing verdicts',
   lines({
-    title: 'Missing after the expected time',
-    description: 'By channel; the reconciler asks for them. See the runbook for the usual causes.',
+    title: 'Overdue verdicts',
+    description:
+      'By channel. No verdict came in the expected time, so the reconciler polls. The runbook names the usual causes.',
     width: 6,
     unit: 'ops',
     queries: [[`sum by (type) (rate(busgate_callbacks_missing_total{${own}}[$__rate_interval])) > 0`, '{{type}}']],
@@ -107,8 +108,9 @@ const reconciling = row(
   }),
   colored(
     lines({
-      title: 'Found by asking',
-      description: 'Verdicts that the reconciler published. UNKNOWN: the gateway never told one; give it the ids.',
+      title: 'Found by polling',
+      description:
+        'Verdicts that the reconciler published. UNKNOWN: the gateway never reported one; ask its operator about these ids.',
       width: 6,
       unit: 'ops',
       stacked: true,
@@ -117,9 +119,9 @@ const reconciling = row(
     states,
   ),
   lines({
-    title: 'Delay of the reconciler',
+    title: 'Reconciler delay',
     description:
-      'How far its walk is behind, beyond reconciler.delayMs. Growing: raise reconciler.rate, or run it in more processes.',
+      'How late the reconciler is, beyond reconciler.delayMs. Growing: raise reconciler.rate, or run more reconcilers.',
     width: 6,
     unit: 's',
     queries: [[`busgate_reconciler_delay_seconds{${own}}`, '{{instance}}']],
@@ -132,7 +134,7 @@ const reconciling = row(
   lines({
     title: 'Forgotten verdicts',
     description:
-      'Ids that the reconciler had to forget: it may ask for messages whose callback came. Give it more processes or partitions.',
+      'Ids that no longer fit into the reconciler’s memory: it may poll for messages that have a verdict. Add reconcilers or partitions.',
     width: 6,
     unit: 'ops',
     queries: [[`sum(rate(busgate_verdicts_forgotten_total{${own}}[$__rate_interval]))`, 'forgotten']],
@@ -145,7 +147,7 @@ export function callbacks(): Dashboard {
   return board({
     name: 'callbacks',
     title: 'Callbacks',
-    description: 'What the gateway tells about messages, what is refused, and what does not come by itself.',
+    description: 'Which callbacks arrive, which are refused, and which verdicts the reconciler has to poll for.',
     rows: [receiving, refusing, reconciling],
   })
 }

@@ -18,7 +18,7 @@ const funnel = row(
   bars({
     title: 'Funnel',
     description:
-      'What is left at each step. The largest loss says where to look: refusals below; missing verdicts on the Callbacks dashboard; failures with the operators. call/otp and hlr end with SENT. Verdicts are by the type of the command, from callbacks and from asking; those of pipelines come only from asking. What is told twice counts twice.',
+      'Messages left at each step. Look where most are lost: refusals are below, overdue verdicts on the Callbacks dashboard, failures with the mobile operators. call/otp and hlr end with SENT. Verdicts are by the command’s type, from callbacks and polls; those of pipelines come from polls only. A repeated callback counts twice.',
     width: 8,
     height: 9,
     unit: 'short',
@@ -32,7 +32,7 @@ const funnel = row(
   table({
     title: 'Commands by type',
     description:
-      'Compare the shares with those of a week ago. Refused or unresolved stands out: see the codes below. Missing stands out: its callbacks do not come.',
+      'Compare the shares with a week ago. Many refused or unresolved: see the codes below. Many missing: callbacks do not arrive.',
     width: 9,
     height: 9,
     unit: 'short',
@@ -51,7 +51,7 @@ const funnel = row(
   table({
     title: 'Verdicts by channel',
     description:
-      'A callback names the channel that delivered: messages of combined types are under viber, rcs or sms, WhatsApp is under other. Failed stands out in one: an operator or a sender name; tell the gateway’s people.',
+      'By the channel that delivered: a viber+sms message counts as viber or sms, WhatsApp as other. Many failed in one channel: a mobile operator or a sender name has trouble; tell the gateway’s operator.',
     width: 7,
     height: 9,
     unit: 'short',
@@ -69,7 +69,7 @@ const sending = row(
     lines({
       title: 'Final results by outcome',
       description:
-        'Of the chosen types. REJECTED: the gateway refuses, see beside. INVALID: a producer breaks the interface.',
+        'Of the selected types. REJECTED: refused by the gateway, see the next panels. INVALID: a producer violates the interface.',
       width: 8,
       unit: 'ops',
       stacked: true,
@@ -78,9 +78,9 @@ const sending = row(
     resultOutcomes,
   ),
   lines({
-    title: 'Share that was not sent',
+    title: 'Share not sent',
     description:
-      'By type. One type alone: its sender name, its operators or its producer; choose it above and see beside.',
+      'By type. If one type stands out, its sender name, mobile operators or producer has trouble: select the type above and see the next panel.',
     width: 8,
     unit: 'percentunit',
     queries: [
@@ -93,7 +93,7 @@ const sending = row(
   lines({
     title: 'Why messages were not sent',
     description:
-      'Of the chosen types. SENDER_INVALID: the alpha-name is not registered for that channel. OPERATOR_UNSUPPORTED: not reachable that way. VALIDATION: mend the producer.',
+      'Of the selected types. SENDER_INVALID: the sender name is not registered for the channel. OPERATOR_UNSUPPORTED: the channel does not reach this phone. VALIDATION: repair the producer.',
     width: 8,
     unit: 'ops',
     stacked: true,
@@ -112,7 +112,7 @@ const delivery = row(
     lines({
       title: 'What the callbacks say',
       description:
-        'FAILED rises in one channel: an operator or the sender name has trouble; tell the gateway’s people. UNKNOWN: a status that busgate does not know.',
+        'FAILED rises in one channel: a mobile operator or the sender name has trouble; tell the gateway’s operator. UNKNOWN: a status that busgate does not know.',
       width: 6,
       unit: 'ops',
       stacked: true,
@@ -123,7 +123,7 @@ const delivery = row(
   lines({
     title: 'Share delivered by type',
     description:
-      'Of the verdicts of each hour. It falls for one type: compare with the operators’ own announcements, consider another channel.',
+      'Of each hour’s verdicts. If one type falls, check the mobile operators’ announcements; consider another channel.',
     width: 6,
     unit: 'percentunit',
     max: 1,
@@ -133,7 +133,7 @@ const delivery = row(
   lines({
     title: 'Share delivered by country',
     description:
-      'Of the verdicts of each hour, by the number’s country. It falls in one: an operator or a route there has trouble; tell the gateway’s people.',
+      'Of each hour’s verdicts, by the phone’s country. If one country falls, a mobile operator or route there has trouble: tell the gateway’s operator.',
     width: 6,
     unit: 'percentunit',
     max: 1,
@@ -142,8 +142,7 @@ const delivery = row(
   }),
   lines({
     title: 'From reading to delivered, p95',
-    description:
-      'From the reading of the command to the callback, by type. Codes should arrive within 10 s, or nobody waits for them.',
+    description: 'From reading the command to its callback, by type. One-time passwords should arrive within 10 s.',
     width: 6,
     unit: 's',
     queries: [[latency(0.95, '$__rate_interval'), '{{type}}']],
@@ -155,19 +154,20 @@ const delivery = row(
 )
 
 const missing = row(
-  'Verdicts that did not come by themselves',
+  'Missing verdicts',
   lines({
-    title: 'Missing after the expected time',
+    title: 'Overdue verdicts',
     description:
-      'By channel. All channels: the gateway does not reach callbacks.publicUrl. One: the gateway keeps no hook of it; give it the address of `busgate hooks url`.',
+      'By channel. All channels: the gateway cannot reach callbacks.publicUrl. One: the gateway ignores its hooks; enter the address that `busgate hooks url` prints at the gateway.',
     width: 10,
     unit: 'ops',
     queries: [[`sum by (type) (rate(busgate_callbacks_missing_total{${chosen}}[$__rate_interval])) > 0`, '{{type}}']],
     runbooks: ['BusgateCallbacksMissing'],
   }),
   lines({
-    title: 'Found by asking',
-    description: 'What the reconciler published instead. UNKNOWN: the gateway never told; give it the ids.',
+    title: 'Found by polling',
+    description:
+      'Verdicts that the reconciler published instead. UNKNOWN: the gateway never reported one; ask its operator about these ids.',
     width: 10,
     unit: 'ops',
     queries: [
@@ -178,9 +178,9 @@ const missing = row(
     ],
   }),
   stat({
-    title: 'Delivered, of all sent',
+    title: 'Share of sent messages delivered',
     description:
-      'In the time shown, of what has its own callbacks. Over 100 %: messages of before, or told of twice. Far below: missing or failed.',
+      'Of messages with their own callback address. Above 100 %: callbacks of earlier messages, or repeated ones. Far below: verdicts are missing or failed.',
     width: 4,
     height: 7,
     unit: 'percentunit',
@@ -199,10 +199,10 @@ const missing = row(
 )
 
 const cost = row(
-  'What it costs',
+  'Costs',
   lines({
-    title: 'Parts billed an hour',
-    description: 'By account and type. More than usual: longer texts, or letters that need more parts.',
+    title: 'Parts billed per hour',
+    description: 'By account and type. Higher than usual: longer texts, or alphabets that need more parts.',
     width: 8,
     unit: 'short',
     stacked: true,
@@ -214,15 +214,15 @@ const cost = row(
     ],
   }),
   lines({
-    title: 'Fees of codes an hour',
-    description: 'Of call/otp, in the currency of the account. More than usual: somebody asks for many codes.',
+    title: 'Fees for codes per hour',
+    description: 'Of call/otp, in the account’s currency. Higher than usual: somebody requests many codes.',
     width: 4,
     unit: 'short',
     queries: [[`3600 * sum by (account) (rate(busgate_price_total{${chosen}}[$__rate_interval])) > 0`, '{{account}}']],
   }),
   lines({
-    title: 'Parts billed an hour by tenant',
-    description: 'Of all types; tenants that gateway.tenantWeights names, and all others together.',
+    title: 'Parts billed per hour, by tenant',
+    description: 'Of all types. Tenants that gateway.tenantWeights does not name are counted together.',
     width: 6,
     unit: 'short',
     stacked: true,
@@ -231,8 +231,9 @@ const cost = row(
     ],
   }),
   lines({
-    title: 'Share not sent by tenant',
-    description: 'Of all types. One tenant alone: its producer or its texts; `busgate pause --tenant` holds it.',
+    title: 'Share not sent, by tenant',
+    description:
+      'Of all types. If one tenant stands out, its producer or texts are at fault: `busgate pause --tenant` stops it.',
     width: 6,
     unit: 'percentunit',
     queries: [
@@ -249,7 +250,7 @@ export function channels(): Dashboard {
   return board({
     name: 'channels',
     title: 'Channels',
-    description: 'What becomes of the messages of each channel, from the command to the verdict.',
+    description: 'Messages of each channel, from the command to the verdict.',
     choices: [choice('type', 'Type or channel', `label_values(busgate_results_published_total{${own}}, type)`)],
     rows: [funnel, sending, delivery, missing, cost],
   })

@@ -14,11 +14,11 @@ const quantiles = (histogram: string, of: readonly number[]) =>
   )
 
 const accepted = row(
-  'Does it take what is sent?',
+  'Does the gateway accept messages?',
   timeline({
     title: 'Accounts',
     description:
-      'The worst process of each account. Paused: only probes are sent; see beside for the reason. An account with nothing to send may stay paused, harmlessly.',
+      'The worst process of each account. Paused: only probes are sent; the next panel shows why. An account with nothing to send may stay paused; this is harmless.',
     width: 8,
     unit: 'none',
     queries: [[`max by (account) (busgate_breaker_state{${account}})`, '{{account}}']],
@@ -32,9 +32,9 @@ const accepted = row(
   }),
   colored(
     lines({
-      title: 'Envelopes by what became of them',
+      title: 'Envelopes by outcome',
       description:
-        'denied: the key is refused. not_sent: not reached or throttled, goes again. refused: as a whole, goes again in halves. unknown: nobody can tell, becomes doubts.',
+        'denied: the key is refused. not_sent: unreachable or throttled; retried. refused: as a whole; retried in halves. unknown: the answer was lost; its commands are in doubt.',
       width: 8,
       unit: 'ops',
       stacked: true,
@@ -44,9 +44,9 @@ const accepted = row(
     ['answered', 'refused', 'not_sent', 'unknown', 'denied'],
   ),
   lines({
-    title: 'Commands to be sent again',
+    title: 'Commands to be retried',
     description:
-      'Known not to have been sent. throttled: set gateway.rate below what the gateway allows. unreachable: network, proxy or gateway down. denied: check the key.',
+      'Commands that were certainly not sent. throttled: set gateway.rate below what the gateway allows. unreachable: network, proxy or gateway is down. denied: check the key.',
     width: 8,
     unit: 'ops',
     queries: [[`sum by (reason) (rate(busgate_gateway_retries_total{${own}}[$__rate_interval]))`, '{{reason}}']],
@@ -57,9 +57,9 @@ const accepted = row(
 const speed = row(
   'How fast is it?',
   lines({
-    title: 'Time of a request',
+    title: 'Request duration',
     description:
-      'From the first byte to the answer. The more it takes, the less one process sends: concurrency × operations / time. Near gateway.timeoutMs it makes doubts.',
+      'From the first byte to the answer. A process sends at most gateway.concurrency × operations per envelope in this time. Near gateway.timeoutMs, commands end in doubt.',
     width: 8,
     unit: 's',
     queries: quantiles('gateway_request_duration_seconds', [0.5, 0.95, 0.99]),
@@ -67,15 +67,15 @@ const speed = row(
   lines({
     title: 'Requests in flight',
     description:
-      'By process. At gateway.concurrency for long while commands wait: the gateway is slow; raise the concurrency or add processes.',
+      'By process. At gateway.concurrency for long while commands wait: the gateway is slow; raise gateway.concurrency or add processes.',
     width: 8,
     unit: 'short',
     queries: [[`busgate_requests_in_flight{${own}}`, '{{instance}}']],
   }),
   lines({
-    title: 'Operations in an envelope',
+    title: 'Operations per envelope',
     description:
-      'Few under load: raise gateway.lingerMs. Always gateway.maxOperations: commands wait, look at their age on the overview.',
+      'Few under load: raise gateway.lingerMs. Always gateway.maxOperations: commands are queued; see their age on the overview.',
     width: 8,
     unit: 'short',
     queries: [
@@ -91,9 +91,9 @@ const speed = row(
 const rate = row(
   'Is the rate enough?',
   lines({
-    title: 'Unused part of the rate',
+    title: 'Unused rate',
     description:
-      'The fullest process of each account. At 0 for long with commands late: agree on a higher rate with the gateway, or let bulk wait. 1: no rate is set, or nothing is sent.',
+      'Of the busiest process of each account. At 0 for long with late commands: agree on a higher rate with the gateway’s operator, or let bulk wait. 100 %: no rate is set, or nothing is sent.',
     width: 8,
     unit: 'percentunit',
     max: 1,
@@ -106,17 +106,17 @@ const rate = row(
     runbooks: ['BusgateRateSaturated'],
   }),
   lines({
-    title: 'Waiting for the rate',
-    description: 'How long an envelope waited for its turn. Minutes: the load is far above the rate.',
+    title: 'Wait for the rate',
+    description: 'How long an envelope waited for the account’s rate. Minutes: the load is far above the rate.',
     width: 8,
     unit: 's',
     queries: quantiles('rate_wait_seconds', [0.5, 0.95]),
     runbooks: ['BusgateRateSaturated'],
   }),
   lines({
-    title: 'Learnt from throttling',
+    title: 'Rate learnt from throttling',
     description:
-      'Operations a second that the processes allow themselves of an account since the gateway throttled it. There for long: set gateway.rate to it. 0: it was not throttled lately.',
+      'Operations per second that all processes allow an account because the gateway throttled it. Above 0 for long: set gateway.rate slightly below it. 0: not throttled lately.',
     width: 8,
     unit: 'ops',
     queries: [[`sum by (account) (busgate_rate_learnt_per_second{${account}})`, '{{account}}']],
@@ -124,11 +124,10 @@ const rate = row(
 )
 
 const doubts = row(
-  'What nobody can tell',
+  'Doubts',
   lines({
-    title: 'In doubt after a kill',
-    description:
-      'Commands that a kill of the process now would leave in doubt, at most. At delivery.maxIntents for long: commits to Kafka are slow.',
+    title: 'Commands in doubt if killed now',
+    description: 'Upper bound, by process. At delivery.maxIntents for long: commits to Kafka are slow.',
     width: 6,
     unit: 'short',
     queries: [[`busgate_intents_open{${own}}`, '{{instance}}']],
@@ -145,7 +144,7 @@ const doubts = row(
   lines({
     title: 'Doubts open, and how they end',
     description:
-      'Open doubts stay for minutes. UNRESOLVED: nobody could tell, and the policy forbids another try; ask the gateway for these ids.',
+      'A doubt stays open for minutes. UNRESOLVED: nobody can tell, and the policy forbids a retry; ask the gateway’s operator about these ids.',
     width: 6,
     unit: 'short',
     queries: [
@@ -156,9 +155,9 @@ const doubts = row(
   }),
   colored(
     lines({
-      title: 'Answers to questions for a status',
+      title: 'Answers to status polls',
       description:
-        'Of doubts and of missing verdicts. unanswered: the gateway is away or throttles. inconclusive, steadily: name its texts in delivery.notFoundErrors.',
+        'For doubts and overdue verdicts. unanswered: the gateway is down or throttles. Always inconclusive: its texts may belong into delivery.notFoundErrors.',
       width: 6,
       unit: 'ops',
       stacked: true,
@@ -173,7 +172,7 @@ export function gateway(): Dashboard {
   return board({
     name: 'gateway',
     title: 'Gateway',
-    description: 'Whether the gateway takes what is sent, how fast, within which rate, and what stays unclear.',
+    description: 'Whether the gateway accepts messages, how fast, at which rate, and which commands are in doubt.',
     choices: [choice('account', 'Account', `label_values(busgate_breaker_state{${own}}, account)`)],
     rows: [accepted, speed, rate, doubts],
   })

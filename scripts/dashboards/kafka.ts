@@ -8,17 +8,16 @@ const consumption = row(
   'Is it consumed?',
   lines({
     title: 'Commands read',
-    description:
-      'By topic: the incoming load. At nothing while records wait: the consumer is stuck, or every window is full.',
+    description: 'By topic. 0 while there is lag: the consumer is stuck, or every window is full.',
     width: 8,
     unit: 'ops',
     queries: [[`sum by (topic) (rate(busgate_commands_consumed_total{${topic}}[$__rate_interval]))`, '{{topic}}']],
     runbooks: ['BusgateConsumerStuck'],
   }),
   lines({
-    title: 'Records that wait, by partition',
+    title: 'Consumer lag, by partition',
     description:
-      'From the checkpoint to the end; a partition without any is left out. One partition alone that never comes down: a record at its checkpoint does not end. All of them: more comes in than leaves.',
+      'From the checkpoint to the end of the log; partitions without lag are left out. If one partition never falls, the record at its checkpoint does not finish. If all rise, more comes in than is sent.',
     width: 8,
     unit: 'short',
     queries: [[`max by (topic, partition) (busgate_consumer_lag_records{${topic}}) > 0`, '{{topic}}/{{partition}}']],
@@ -27,7 +26,7 @@ const consumption = row(
   lines({
     title: 'Window used',
     description:
-      'The fullest partition of each topic: offsets above the checkpoint, of 8,192. At 1 nothing more is fetched: something old does not end; see doubts, a pausing account, or the registry in the log.',
+      'Offsets read above the checkpoint, of 8,192, in the fullest partition of each topic. At 100 % nothing more is fetched, because an old record does not finish: look for a paused account, or for the registry in the log.',
     width: 8,
     unit: 'percentunit',
     max: 1,
@@ -41,11 +40,11 @@ const consumption = row(
 )
 
 const ownership = row(
-  'Who owns what?',
+  'Who owns which partitions?',
   lines({
     title: 'Partitions of each process',
     description:
-      'They should be alike. The sum falls below the number of partitions: some are read by nobody; see session.openFailed in the log.',
+      'The numbers should be about equal. If their sum is below the number of partitions, nobody reads some of them: see session.openFailed in the log.',
     width: 8,
     unit: 'short',
     stacked: true,
@@ -55,7 +54,7 @@ const ownership = row(
   lines({
     title: 'Sessions ended by a newer owner',
     description:
-      'Some at a rebalance are normal. Steadily: two processes fight for partitions, or one stalls for longer than kafka.sessionTimeoutMs.',
+      'A few at a rebalance are normal. All the time: two processes take partitions from each other, or one stalls for longer than kafka.sessionTimeoutMs.',
     width: 4,
     unit: 'short',
     queries: [[`increase(busgate_sessions_fenced_total{${own}}[$__rate_interval])`, '{{instance}}']],
@@ -63,8 +62,7 @@ const ownership = row(
   }),
   lines({
     title: 'Commits',
-    description:
-      'How long brokers take for a transaction. Every command waits for two of them; growing: the brokers are slow.',
+    description: 'Duration of a transaction. Every command waits for two. Growing: the brokers are slow.',
     width: 8,
     unit: 's',
     queries: [0.5, 0.99].map(
@@ -78,7 +76,7 @@ const ownership = row(
   lines({
     title: 'Dead letters',
     description:
-      'Records that cannot be read, by code. SCHEMA_NOT_FOUND: register the schema. NOT_CONFLUENT, DECODE: mend the producer. Then replay them. NO_NUMERIC_ID: callbacks about messages of other systems.',
+      'Records that cannot be read, by code. SCHEMA_NOT_FOUND: register the schema. NOT_CONFLUENT, DECODE: repair the producer. Then replay them. NO_NUMERIC_ID: callbacks about other systems’ messages.',
     width: 4,
     unit: 'ops',
     queries: [
@@ -89,10 +87,10 @@ const ownership = row(
 )
 
 const processes = row(
-  'The processes themselves',
+  'Processes',
   stat({
-    title: 'Running for',
-    description: 'By process. Minutes, again and again: it ends itself or is killed; its last log lines say why.',
+    title: 'Uptime',
+    description: 'By process. If it never exceeds minutes, the process exits or is killed: see its last log lines.',
     width: 6,
     height: 7,
     unit: 's',
@@ -105,9 +103,9 @@ const processes = row(
     runbooks: ['BusgateRestarting'],
   }),
   lines({
-    title: 'Event loop, longest delays',
+    title: 'Event loop delay, p99',
     description:
-      'p99, by process. Beyond a second: the process is starved of processor time, and heartbeats come late; raise its CPU request or add processes.',
+      'By process. Above a second: the process lacks CPU, and its heartbeats are late; raise its CPU request or add processes.',
     width: 6,
     unit: 's',
     queries: [
@@ -120,8 +118,8 @@ const processes = row(
     runbooks: ['BusgateEventLoopSlow'],
   }),
   lines({
-    title: 'Heap in use',
-    description: 'By process, and the limit. Rising for days: a leak; take a heap snapshot before you restart it.',
+    title: 'Heap used',
+    description: 'By process, with its limit. Rising for days: a leak; take a heap snapshot before you restart it.',
     width: 6,
     unit: 'bytes',
     queries: [
@@ -131,8 +129,8 @@ const processes = row(
     runbooks: ['BusgateHeapNearLimit'],
   }),
   lines({
-    title: 'Collecting garbage',
-    description: 'Share of time, by process. Above a tenth: the heap is too small for the load.',
+    title: 'Time in garbage collection',
+    description: 'By process. Above 10 %: the heap is too small for the load.',
     width: 6,
     unit: 'percentunit',
     queries: [
@@ -149,7 +147,7 @@ export function kafka(): Dashboard {
   return board({
     name: 'kafka',
     title: 'Kafka',
-    description: 'What is read and what waits on the bus, who owns which partitions, and how the processes are.',
+    description: 'Consumer lag, ownership of partitions, and the health of the processes.',
     choices: [choice('topic', 'Topic', `label_values(busgate_consumer_lag_records{${own}}, topic)`)],
     rows: [consumption, ownership, processes],
   })

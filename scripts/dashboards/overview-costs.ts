@@ -11,16 +11,16 @@ export const cost = row(
   'What does it cost?',
   lines({
     title: 'Balance',
-    description: 'As last read from the gateway (gateway.balanceIntervalMs). Not asked for while an account pauses.',
+    description:
+      'As last read from the gateway (every gateway.balanceIntervalMs). It is not read while the account is paused.',
     width: 8,
     unit: 'short',
     queries: [[`min by (account, currency) (busgate_account_balance{${own}})`, '{{account}}, {{currency}}']],
     runbooks: ['BusgateBalanceLow'],
   }),
   lines({
-    title: 'Messages sent an hour',
-    description:
-      'By type, at the pace of the moment: what is paid for. A type that should not be there: ask its producer.',
+    title: 'Messages sent per hour',
+    description: 'By type, at the current rate. If a type is unexpected, ask its producer.',
     width: 8,
     unit: 'short',
     stacked: true,
@@ -32,9 +32,9 @@ export const cost = row(
     ],
   }),
   lines({
-    title: 'Processors used',
+    title: 'CPU cores used',
     description:
-      'By process; one is the most a process can use. Near one for long: add processes, up to the number of partitions.',
+      'By process. A process uses about one core at most. Near 1 for long: add processes, up to the number of partitions.',
     width: 4,
     unit: 'short',
     queries: [
@@ -47,7 +47,7 @@ export const cost = row(
   lines({
     title: 'Memory',
     description:
-      'Resident, by process. Near the limit of its container: it will be killed, and its partitions taken over.',
+      'Resident memory, by process. At its container’s limit the process is killed, and others take over its partitions.',
     width: 4,
     unit: 'bytes',
     queries: [
@@ -57,11 +57,11 @@ export const cost = row(
 )
 
 export const objectives = row(
-  'Are the objectives kept?',
+  'Are the objectives met?',
   stat({
     title: 'Time allowance left',
     description:
-      'Of the 1 % of 30 days in which a topic may be late (or of as many days as Prometheus keeps). None left: slow down changes, work on what makes it late.',
+      'Share left of the 1 % of 30 days in which a topic may be late (or of as many days as Prometheus keeps). At 0: stop risky changes, and repair what makes commands late.',
     width: 6,
     height: 6,
     unit: 'percentunit',
@@ -72,7 +72,7 @@ export const objectives = row(
   stat({
     title: 'Outcome allowance left',
     description:
-      'Of the 0.1 % of the commands of 30 days that may end UNRESOLVED (or of as many days as Prometheus keeps). None left: find out who loses the answers.',
+      'Share left of the 0.1 % of commands of 30 days that may end UNRESOLVED (or of as many days as Prometheus keeps). At 0: find out what loses answers.',
     width: 6,
     height: 6,
     unit: 'percentunit',
@@ -88,7 +88,7 @@ export const objectives = row(
   lines({
     title: 'How fast the allowance is used',
     description:
-      'Over the last hour; 1 uses it up in just 30 days, 14.4 in two, and then somebody is woken. See objectives.',
+      'Over the last hour. At 1 it lasts 30 days; at 14.4 two days, and an alert pages. See the runbook on objectives.',
     width: 12,
     height: 6,
     unit: 'suffix:×',

@@ -8,9 +8,8 @@ const alerts = 'alertname=~"Busgate.+", alertstate="firing", namespace=~"$namesp
 const health = row(
   'Is it healthy?',
   stat({
-    title: 'Alerts that fire',
-    description:
-      'Page: somebody has to act now. Ticket: within working hours. The table below names each, with its runbook.',
+    title: 'Firing alerts',
+    description: 'Page: act now. Ticket: act within working hours. The table below names each alert, with its runbook.',
     width: 4,
     unit: 'none',
     queries: [
@@ -30,7 +29,7 @@ const health = row(
   stat({
     title: 'Processes that do not answer',
     description:
-      'Targets of busgate whose /metrics does not answer: look at the pod and its last log lines; the others take its partitions over. Not ready: roles that a process does not do now; its /readyz says why.',
+      '/metrics does not answer: look at the pod and its last log lines; other processes take over its partitions. Not ready: a role of the process does not work; its /readyz says why.',
     width: 4,
     unit: 'none',
     queries: [
@@ -55,7 +54,7 @@ const health = row(
   stat({
     title: 'Commands',
     description:
-      'Late: the oldest unsent command of some topic is older than its limit. See "What is late" below for the topic, and "Gateway" beside for the usual cause.',
+      'Late: the oldest unsent command of a topic is older than the topic’s limit. "What is late?" below shows the topic, "Gateway" the usual cause.',
     width: 4,
     unit: 'none',
     queries: [[`max(busgate:too_old:bool{${ruled}})`, 'late']],
@@ -69,7 +68,7 @@ const health = row(
   stat({
     title: 'Gateway',
     description:
-      'The worst account of the worst process. Paused: nothing of that account is sent but probes; the Gateway dashboard says why. An account with nothing to send may stay paused, harmlessly.',
+      'The worst account of the worst process. Paused: only probes are sent for it; the Gateway dashboard shows why. An account with nothing to send may stay paused; this is harmless.',
     width: 4,
     unit: 'none',
     queries: [[`max(busgate_breaker_state{${own}})`, 'breaker']],
@@ -84,7 +83,7 @@ const health = row(
   stat({
     title: 'Commands in doubt',
     description:
-      'Perhaps sent: the answer was lost. They are being resolved, within minutes. Growing: the gateway loses answers, or does not answer when asked for a status.',
+      'Perhaps sent: the answer was lost. They are resolved within minutes. Growing: the gateway loses answers, or does not answer status polls.',
     width: 4,
     unit: 'short',
     queries: [[`sum(busgate_doubts_open{${own}})`, 'in doubt']],
@@ -98,7 +97,7 @@ const health = row(
   stat({
     title: 'Balance lasts',
     description:
-      'How long the balance of the poorest account lasts at the pace of the last six hours. Top it up before it ends: what is refused for want of money is not sent again.',
+      'How long the poorest account’s balance lasts at the rate of the last six hours. Top it up in time: commands that end INSUFFICIENT_FUNDS are not retried.',
     width: 4,
     unit: 'dtdurations',
     queries: [[`min(busgate:runway_seconds{${ruled}})`, 'lasts']],
@@ -110,8 +109,8 @@ const health = row(
     runbooks: ['BusgateBalanceLow', 'BusgateBalanceEmpty'],
   }).noValue('nothing spent'),
   firing({
-    title: 'What fires now',
-    description: 'The name leads to the runbook: what it means, how to see, what to do, how to know that it is over.',
+    title: 'Firing alerts by name',
+    description: 'Click a name for its runbook: meaning, diagnosis, mitigation.',
     width: 12,
     queries: [[`ALERTS{${alerts}}`, '']],
     columns: {
@@ -128,7 +127,7 @@ const health = row(
   lines({
     title: 'Commands in, final results out',
     description:
-      'Out stays below in: commands pile up, see "What is late". Both at nothing: nobody produces, or nobody consumes.',
+      'If out stays below in, commands pile up: see "What is late?". Both 0: nobody produces, or nobody consumes.',
     width: 12,
     unit: 'ops',
     queries: [
@@ -147,7 +146,7 @@ const late = row(
   lines({
     title: 'Age of the oldest unsent command',
     description:
-      'By topic, against its limit (dashed). Rising by a second a second: nothing leaves; paused account, used-up rate or a stuck consumer. 0: nothing waits.',
+      'By topic, with its limit (dashed). Rising by one second per second: nothing is sent, because an account is paused, the rate is used up, or the consumer is stuck. 0: the queue is empty.',
     width: 6,
     unit: 's',
     queries: [
@@ -158,9 +157,9 @@ const late = row(
     runbooks: ['BusgateCommandsGrowingOld', 'BusgateCommandsLate'],
   }),
   lines({
-    title: 'Records that wait',
+    title: 'Consumer lag',
     description:
-      'Between the checkpoints and the ends of the partitions. Doubts wait on purpose. A command topic that never comes down: see the Kafka dashboard for its partitions.',
+      'Records from the checkpoints to the ends of the partitions. Doubts wait on purpose. If a command topic never falls, see its partitions on the Kafka dashboard.',
     width: 6,
     unit: 'short',
     queries: [[`sum by (topic) (max by (topic, partition) (busgate_consumer_lag_records{${own}}))`, '{{topic}}']],
@@ -169,7 +168,7 @@ const late = row(
   lines({
     title: 'From reading to delivered',
     description:
-      'How long half, and nineteen of twenty, delivered messages took from the reading of their command to the callback. Slower than usual, with nothing waiting: an operator or the gateway; the Channels dashboard tells the channel.',
+      'From reading a command to its callback, p50 and p95 of delivered messages. Slower than usual without lag: a mobile operator or the gateway is slow; the Channels dashboard shows the channel.',
     width: 6,
     unit: 's',
     queries: [0.5, 0.95].map(
@@ -182,7 +181,7 @@ const late = row(
   }),
   lines({
     title: 'Paused by operators',
-    description: 'Accounts, topics and tenants. `busgate status` says who paused what, and why; their commands wait.',
+    description: 'Accounts, topics and tenants; their commands wait. `busgate status` says who paused each, and why.',
     width: 6,
     unit: 'short',
     queries: [[`max by (kind) (busgate_pauses{${own}})`, '{{kind}}']],
@@ -196,7 +195,7 @@ const outcome = row(
     lines({
       title: 'Final results by outcome',
       description:
-        'SENT is the aim. REJECTED: the gateway refuses, see the codes beside. INVALID: a producer breaks the interface. EXPIRED: too late to be sent. UNRESOLVED: nobody can tell; ask the gateway for these ids.',
+        'REJECTED: refused by the gateway, see the codes in the next panel. INVALID: a producer violates the interface. EXPIRED: not sent in time. UNRESOLVED: nobody can tell; ask the gateway’s operator about these ids.',
       width: 8,
       unit: 'ops',
       stacked: true,
@@ -213,7 +212,7 @@ const outcome = row(
   lines({
     title: 'Why commands were not sent',
     description:
-      'Results other than SENT and IN_DOUBT, by code. INSUFFICIENT_FUNDS: top up. SENDER_INVALID, VALIDATION: mend the producer. DEADLINE, MAX_AGE: too late. RESPONSE_LOST: the answer was lost and the policy forbids another try.',
+      'Results other than SENT and IN_DOUBT, by code. INSUFFICIENT_FUNDS: top up. SENDER_INVALID, VALIDATION: repair the producer. DEADLINE, MAX_AGE: not sent in time. RESPONSE_LOST: the answer was lost, and the policy forbids a retry.',
     width: 8,
     unit: 'ops',
     stacked: true,
@@ -226,9 +225,9 @@ const outcome = row(
     runbooks: ['BusgateBalanceEmpty', 'BusgateOutcomesUnknown'],
   }),
   lines({
-    title: 'Lost on the way',
+    title: 'Dead letters and overdue verdicts',
     description:
-      'Dead letters: records that nobody could read; mend the producer and replay. Missing verdicts: messages whose callback did not come in time; the reconciler asks for them.',
+      'Dead letters: records that cannot be read; repair the producer, then replay them. Overdue verdicts: no callback came in time; the reconciler polls.',
     width: 8,
     unit: 'ops',
     queries: [
