@@ -45,13 +45,15 @@ type CommandFields = Omit<generated.SendCommand, 'id' | 'phone' | 'message'>
 /** A command as an upstream service writes it. See schemas/send-command.avsc for every field. */
 export type NewCommand = {
   [T in SendType]: {
-    /** The caller's own id, unique for ever in its account: a new try needs a new id. */
+    /** Your own id, 1 to 2^63-1, unique in its account for ever: another try needs a new id. */
     id: bigint | number
     /** Digits only, in international format such as 380501234567. */
     phone: bigint | number
     type: T
     message: Optional<MessageOf<T>>
-    /** Goes to the most urgent of the command topics. Default: call/otp and telegram do, all else goes to the last. */
+    /**
+     * Whether it goes to the most urgent command topic instead of the last. Default: true for call/otp and telegram.
+     */
     urgent?: boolean
   } & Partial<CommandFields>
 }[SendType]
@@ -67,11 +69,14 @@ export type NewWithdrawal = (
       account?: string
     }
 ) & {
-  /** Every result says it; no phone and no text of a message, please. */
+  /** Every result repeats it: put no phone and no text of a message into it. */
   reason: string
-  /** Holds for commands that are written until then, milliseconds since 1970. Default: in 24 hours; in 30 days at most. */
+  /**
+   * Commands written before this time are withdrawn too; milliseconds since 1970. Default: 24 hours from now; at most
+   * 30 days.
+   */
   until?: number
-  /** Who withdraws; every result says it. Default: `kafka.clientId`. */
+  /** Who withdraws; every result repeats it. Default: `kafka.clientId`. */
   by?: string
 }
 
@@ -85,17 +90,17 @@ export type NewWithdrawal = (
  */
 export interface CommandProducer {
   /**
-   * Resolves when all in-sync replicas hold every command. Where an OpenTelemetry span is active, its context goes with
+   * Writes the commands with the context of the active OpenTelemetry span. Resolves when all in-sync replicas hold
    * them.
    * @throws InvalidCommandError before anything is written; Error when the bus did not confirm: then the commands may
    * be on the topic, and may be sent again as they are, since a repeated id is recognised.
    */
   send(commands: readonly NewCommand[]): Promise<void>
   /**
-   * Takes back what was not sent yet, on all workers and within two seconds: each command ends EXPIRED with errorCode
-   * WITHDRAWN. Commands that are written until the end of the withdrawal are not sent either. What the gateway has is not
-   * touched. Resolves when all in-sync replicas hold the withdrawal.
-   * Over the kafkajs of a service nobody counts how many are in force.
+   * Takes back commands that are not sent yet, on all workers within two seconds: each ends EXPIRED with errorCode
+   * WITHDRAWN. Commands that are written before the withdrawal ends are not sent either. Commands that the gateway has
+   * stay as they are. Resolves when all in-sync replicas hold the withdrawal. At most 10,000 may be in force; over a
+   * service's own kafkajs this is not checked.
    * @throws Error that says why there can be no such withdrawal
    */
   withdraw(withdrawal: NewWithdrawal): Promise<void>
@@ -108,17 +113,17 @@ export class InvalidCommandError extends Error {
   override readonly name = 'InvalidCommandError'
 }
 
-/** ProducerOptions says what to write through, instead of a connection that busgate opens as `kafka.*` says. */
+/** What to write through. Default: a connection that busgate opens with the settings `kafka.*`. */
 export interface ProducerOptions {
-  /** The kafkajs client that the service has already. A producer of its own is made of it. */
+  /** Your kafkajs client. busgate creates its own producer from it. */
   kafka?: KafkajsClient
-  /** A kafkajs producer that the service has connected, with the default partitioner of kafkajs 2. It stays connected. */
+  /** Your kafkajs producer: connected, idempotent, with kafkajs 2's default partitioner. It stays connected. */
   producer?: KafkajsProducer
   bus?: Bus
   registry?: SchemaRegistry
 }
 
-/** A typed producer of commands for upstream services, in the Confluent wire format. */
+/** Creates a typed producer of commands in the Confluent wire format. */
 export async function createProducer(settings: Settings, options: ProducerOptions = {}): Promise<CommandProducer> {
   const registry = options.registry ?? registryOf(settings)
   const topics = settings.topics.commands

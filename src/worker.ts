@@ -17,28 +17,29 @@ import { startTelemetryServer, type TelemetryServer } from './telemetry/http.ts'
 import { logEvents } from './telemetry/logs.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 
-/** Parts that a worker takes from its caller instead of making them from the settings. */
+/** Optional parts of a worker. Default: made from the settings. */
 export interface WorkerOptions {
   /** Where log lines go; without it, nothing is logged. */
   logger?: Logger
-  /** Hears what the worker's own listeners hear. */
+  /** Emits the worker's events. */
   telemetry?: Telemetry
-  /** Instead of the ones that the settings name. */
+  /** The bus to use. Default: the one in the settings. */
   bus?: Bus
+  /** The schema registry to use. Default: the one in the settings. */
   registry?: SchemaRegistry
-  /** Gives up a start that waits for the bus or the registry: createWorker then rejects. */
+  /** Aborts a start that waits for the bus or the registry: createWorker then rejects. */
   signal?: AbortSignal
 }
 
 /** A running worker: the roles that the settings name, their metrics and health. */
 export interface Worker {
   telemetry: Telemetry
-  /** Ports in use: where a setting is 0, the one that was free. */
+  /** The ports in use; if a setting is 0, the free port that was taken. */
   ports: { callbacks: number | null; telemetry: number }
   /**
-   * Tells whether this process does its work now; the reasons say why not. `started` is true once every role has reached
-   * the bus and the registry, and stays true. What is paused or withdrawn is no reason against
-   * being ready, nor are warnings: something outside of this process that somebody has to set right.
+   * Returns whether this process works now, and the reasons if not. `started` is true once every role has reached the
+   * bus and the registry, and stays true. Pauses, withdrawals and warnings (something outside of this process needs
+   * repair) do not make it unready.
    */
   ready(): {
     ready: boolean
@@ -48,9 +49,9 @@ export interface Worker {
     withdrawn: string[]
     warnings: string[]
   }
-  /** Rejects when the worker cannot go on by itself and has to be restarted; never resolves. */
+  /** Rejects when the worker cannot continue and must be restarted; never resolves. */
   failed: Promise<never>
-  /** Stops intake, finishes what is in flight, commits, closes. */
+  /** Stops reading, finishes requests in flight (up to `gateway.timeoutMs`), commits, and closes all connections. */
   stop(): Promise<void>
 }
 
@@ -64,9 +65,8 @@ const noRoles: Readonly<Roles> = { sending: null, receiver: null, reconciling: n
 const startRetryMs = 2000
 
 /**
- * Starts a worker as the settings say.
- * @throws SettingsError when settings are missing; Error when the bus lacks a topic, or refuses. While the bus or the
- * registry cannot be reached, the start waits for it.
+ * Starts a worker with these settings. Waits while the bus or the registry is unreachable.
+ * @throws SettingsError when a setting is missing; Error when a topic or a right is missing
  */
 export async function createWorker(settings: Settings, options: WorkerOptions = {}): Promise<Worker> {
   requireRunnable(settings)

@@ -11,7 +11,7 @@ import type { Bus } from './port.ts'
 const embeddedBroker = new MemoryBroker()
 const embeddedPartitions = 4
 
-/** The bus that the settings name. Whoever opens it closes it. @throws Error when kafka.brokers is not set. */
+/** Opens the bus that the settings name. The caller closes it. @throws Error when kafka.brokers is not set. */
 export function openBus({ kafka, topics }: Settings, telemetry = new Telemetry()): Bus {
   const { brokers, groupId, clientId, drainMs, startFrom, onDataLoss, sessionTimeoutMs, rebalanceTimeoutMs } = kafka
   const common = { groupId, drainMs, onDataLoss, clock: systemClock, telemetry }

@@ -343,7 +343,7 @@ export interface Bus {
   lookAt(topic: string): Promise<TopicLook | null>
   /** Tells which of the topics are compacted, as far as this client may know. */
   compacted(topics: readonly string[]): Promise<string[]>
-  /** Partitions that this process reads and that an open transaction has kept from being read on for half a minute. */
+  /** Partitions of this process that an open transaction has blocked for half a minute. */
   blocked(): readonly BlockedPartition[]
   /** Leaves the groups and closes all connections. */
   close(): Promise<void>

@@ -10,10 +10,7 @@ export interface AccountSettings {
   quietHours: readonly string[]
 }
 
-/**
- * Settings is what the program works with: one section a room, with what a user may leave out or write in several ways
- * resolved.
- */
+/** The resolved settings, one section for each room, with defaults filled in. */
 export interface Settings extends ReturnType<typeof compile> {}
 
 export function compile(values: CheckedValues) {

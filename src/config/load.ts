@@ -11,15 +11,15 @@ import type { CheckedValues, SettingsTree } from './types.ts'
 
 /** Where settings come from: a file, the environment, and overrides in code. */
 export interface SettingsSources {
-  /** Path of a YAML file; without it BUSGATE_CONFIG may name one. */
+  /** Path of a YAML file. Default: the one that BUSGATE_CONFIG names, if any. */
   file?: string
   env: Record<string, string | undefined>
-  /** A tree like that of the file, stronger than everything else. */
+  /** Settings in the form of the YAML file. They win over file and environment. */
   overrides?: SettingsTree
 }
 
 /**
- * Reads the settings; weakest first: defaults, file, environment, overrides.
+ * Reads the settings. Overrides win over the environment, the environment over the file, the file over defaults.
  * @throws SettingsError that names everything that is wrong.
  */
 export function loadSettings(sources: SettingsSources): Settings {

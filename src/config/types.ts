@@ -67,5 +67,5 @@ type TreeBelow<Prefix extends string> = {
   readonly [P in SettingPath as KeyBelow<P, Prefix>]?: GivenBelow<P, Prefix> | undefined
 }
 
-/** Settings as a tree like that of the file; none is required. `busgate config explain` tells what each is for. */
+/** Settings in the form of the YAML file; all are optional. `busgate config explain` describes each. */
 export interface SettingsTree extends TreeBelow<''> {}

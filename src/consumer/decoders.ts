@@ -7,21 +7,21 @@ import type { SchemaRegistry } from '../records/registry.ts'
 import { withCodeOf } from '../records/result.ts'
 import { schemas } from '../records/schemas.ts'
 
-/** Decoders of what busgate publishes, for a consumer of one's own, such as the `eachMessage` of kafkajs. */
+/** Decodes results and status events in your own consumer, such as the `eachMessage` of kafkajs. */
 export interface Decoders {
   /**
-   * @param headers of the same message: where `delivery.codes` is `header`, they hold the result's `code`
+   * @param headers of the same record; with `delivery.codes=header` they hold the result's `code`
    * @throws as `decodeStatus`
    */
   decodeResult(value: Buffer | null, headers?: RecordHeaders): Promise<SendResult>
   /**
-   * @throws UnreadableValueError when it is no such record; RegistryUnavailable while the schema registry cannot be
-   * asked: then try again later, as kafkajs does with an `eachMessage` that throws
+   * @throws UnreadableValueError when the value is not a status event; RegistryUnavailable while the schema registry is
+   * unreachable: let `eachMessage` throw it, and kafkajs retries
    */
   decodeStatus(value: Buffer | null): Promise<StatusEvent>
 }
 
-/** A value that is no result or status event, or that nobody can decode. The message holds nothing of its content. */
+/** A value is not a result or status event, or cannot be decoded. The message holds none of its content. */
 export class UnreadableValueError extends Error {
   override readonly name = 'UnreadableValueError'
   /** Why, e.g. NOT_CONFLUENT or SCHEMA_NOT_FOUND. */
@@ -35,11 +35,11 @@ export class UnreadableValueError extends Error {
 
 /** Parts that decoders take from their caller. */
 export interface DecodersOptions {
-  /** Instead of the one that the settings name. */
+  /** The schema registry. Default: the one in the settings. */
   registry?: SchemaRegistry
 }
 
-/** Makes decoders of results and status events that ask the registry of the settings for each schema once. */
+/** Creates decoders of results and status events. They fetch each schema once from the registry in the settings. */
 export function createDecoders(
   settings: Settings,
   { registry = registryOf(settings) }: DecodersOptions = {},

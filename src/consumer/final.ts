@@ -27,11 +27,8 @@ const ranks: Readonly<Record<SendResult['outcome'], number>> = {
 }
 
 /**
- * Tells what became of one command record, or of all commands with one id: its final result among these, in whatever
- * order they come; null: it is not there yet.
- *
- * Every command record has one final result. Of an id that came twice the second record ends as DUPLICATE, which says
- * nothing of the message, so it does not count for an id.
+ * Returns the final result of one command record, or of all commands with one id, from results in any order; null: there
+ * is none yet. For an id, DUPLICATE does not count, because it says nothing about the message.
  */
 export function finalOf(results: Iterable<SendResult>, of: CommandPlace | MessageId): SendResult | null {
   let found: SendResult | null = null

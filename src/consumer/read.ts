@@ -27,47 +27,47 @@ export interface Received<T> {
   headers: RecordHeaders
 }
 
-/** The first record, what comes from now on, or the first record that was written at this time or later. */
+/** Where to begin: at the first record, at new records only, or at the first record written at this time or later. */
 export type Beginning = 'earliest' | 'latest' | Date
 
-/** The next offset of each partition, as its reader has kept it. A partition that is not named is read from its beginning. */
+/**
+ * The next offset to read of each partition, if you store offsets yourself. A missing partition is read from its
+ * beginning.
+ */
 export interface FromOffsets {
   offsets: Readonly<Record<number, number>>
 }
 
-/** A consumer group of the reader's own, whose members share the partitions and whose progress Kafka keeps. */
+/** Your own consumer group: its members share the partitions, and Kafka keeps its offsets. */
 export interface FromGroup {
   group: string
-  /** Where the group begins on a partition on which it has no progress. Default earliest. */
+  /** Where the group begins on a partition without a committed offset. Default: `earliest`. */
   startFrom?: Beginning
 }
 
-/** ReaderOptions is what a reader works with; for tests and for processes that have several readers. */
+/** Options of every reader, for tests and for processes with several readers. */
 export interface ReaderOptions {
   /** Where log lines go; without it, nothing is logged. */
   logger?: Logger
-  /**
-   * The bus to read from, instead of the one that the settings name. Readers do not close the bus, and are to be ended
-   * before it is closed.
-   */
+  /** The bus to read from. Default: the one in the settings. Readers do not close it; end them before you close it. */
   bus?: Bus
   registry?: SchemaRegistry
 }
 
 export interface ReadOptions extends ReaderOptions {
   from: Beginning | FromOffsets | FromGroup
-  /** Ends behind the records that were there when the reading began, instead of waiting for more. Not from a group. */
+  /** Ends after the records that were on the topic when the loop began. Default: waits for more. Not with a group. */
   untilEnd?: boolean
-  /** Ends the reading, as a break out of its loop does: no error is thrown. */
+  /** Ends the loop as `break` does, without an error. */
   signal?: AbortSignal
   /**
-   * Hears of a record that cannot be read, now or ever, which is then passed over. Without it the reading ends with the
-   * error. While the schema registry cannot be asked, the reading waits.
+   * Called for each record that can never be read, which is then skipped. Without it, the loop ends with an
+   * UnreadableRecordError. While the schema registry is unreachable, the loop waits.
    */
   onUnreadable?: (error: UnreadableRecordError) => void
 }
 
-/** A record that is no result or status event, or that nobody can decode. The message holds nothing of its content. */
+/** A record is not a result or status event, or cannot be decoded. The message holds none of its content. */
 export class UnreadableRecordError extends Error {
   override readonly name = 'UnreadableRecordError'
   /** Why, e.g. NOT_CONFLUENT or SCHEMA_NOT_FOUND. */
@@ -86,13 +86,14 @@ export class UnreadableRecordError extends Error {
 }
 
 /**
- * Tells what became of commands, as the committed records of `topics.results`, in the order of their offsets within
- * each partition. A code that came in a header (`delivery.codes`) is in the result's `code`. Reading begins when the first record is asked for. Brokers that are away are waited for.
+ * Reads the committed results from `topics.results`, in the order of offsets within each partition. A code from a header
+ * (`delivery.codes`) is in the result's `code`. Reading begins when the loop asks for the first record, and waits while
+ * brokers are unreachable.
  *
- * From a group, a record counts as worked on when the next one is asked for. Whoever breaks out of the loop, throws inside
- * it or dies gets its last record again: each comes at least once.
- * @throws SettingsError when the settings name no brokers; from the loop Error when the topic does not
- * exist, a right is missing, or a record cannot be read
+ * With a group, a record counts as processed when the loop asks for the next one. After a break, an error or a crash, the
+ * last record comes again: each comes at least once.
+ * @throws SettingsError when the settings name no brokers; from the loop, Error when the topic does not exist, a right is
+ * missing, or a record cannot be read
  */
 export function readResults(settings: Settings, options: ReadOptions): Endable<Received<SendResult>> {
   return read(settings, resultsOf(settings), options)

@@ -6,17 +6,17 @@ import { type ReaderOptions, read, resultsOf } from './read.ts'
 export interface WaitOptions extends ReaderOptions {
   /** Ids are unique within an account. Default: any account. */
   account?: string
-  /** The result was written at this time or later. Default: ten minutes ago. */
+  /** Looks for results that were written at this time or later. Default: ten minutes ago. */
   since?: Date
-  /** Gives up, e.g. `AbortSignal.timeout(30_000)`. Without it a result that never comes is waited for without end. */
+  /** Stops waiting, for example `AbortSignal.timeout(30_000)`. Without it, the wait has no limit. */
   signal?: AbortSignal
 }
 
 const sinceMs = 10 * 60_000
 
 /**
- * Waits for the final result of the message with this id; IN_DOUBT and DUPLICATE are passed over. Each call reads the
- * topic of results by itself: whoever waits for many messages reads them with `readResults`.
+ * Waits for the final result of the message with this id; skips IN_DOUBT and DUPLICATE. Each call reads the results
+ * topic on its own: for many messages, use `readResults`.
  * @throws the signal's reason when it gave up; Error as `readResults`
  */
 export async function waitForResult(

@@ -87,8 +87,8 @@ export class GatewayClient {
   }
 
   /**
-   * One envelope of several operations. Answers what became of each, in their order; one that failed does not hold up
-   * the others. With `retries`, only those that were not sent go out again.
+   * Sends several operations in one envelope and returns the result of each, in their order; a failed one does not stop
+   * the others. With `retries`, only operations that were not sent are retried.
    * @throws ValidationError, naming index and field, before anything is sent; another GatewayError when the envelope
    * failed as a whole and no operation has an outcome of its own.
    */

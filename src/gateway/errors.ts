@@ -11,14 +11,14 @@ interface ErrorFacts {
   cause?: unknown
 }
 
-/** GatewayError says why an operation failed. Holds no key, no phone and no message text of the request. */
+/** Says why an operation failed. Holds no key, no phone and no message text of the request. */
 export class GatewayError extends Error {
   readonly code: GatewayErrorCode
-  /** Whether the call may be made again, unchanged, and may pass later. Never true of what is not definite. */
+  /** Whether the same call may succeed later. Never true unless `definite` is. */
   readonly retryable: boolean
-  /** true: this call is known not to have been executed. false: it may have been, and then it was billed. */
+  /** true: the call was certainly not executed. false: it may have been executed, and billed. */
   readonly definite: boolean
-  /** How long the other side asks to wait, where it says so. */
+  /** Milliseconds to wait before a retry, if the answer says so. */
   readonly retryAfterMs: number | null
 
   constructor(message: string, { code, retryable = false, definite, retryAfterMs = null, ...options }: ErrorFacts) {
@@ -41,7 +41,7 @@ export interface Problem {
   message: string
 }
 
-/** An operation breaks the interface: nothing was sent. Mend the field that is named. */
+/** An operation violates the interface: nothing was sent. Correct the field that the message names. */
 export class ValidationError extends GatewayError {
   readonly index: number
   readonly field: string
@@ -71,7 +71,7 @@ export class RefusedError extends GatewayError {
   }
 }
 
-/** Above a ceiling of the gateway or of something in front of it: not sent. Wait and try again. */
+/** The gateway, or a proxy in front of it, throttled the call: not sent. Retry later. */
 export class ThrottledError extends GatewayError {
   constructor(message: string, retryAfterMs: number | null) {
     super(message, { code: 'THROTTLED', retryable: true, definite: true, retryAfterMs })
@@ -79,8 +79,8 @@ export class ThrottledError extends GatewayError {
 }
 
 /**
- * The gateway was not reached: no name, no connection, no trusted certificate, no free connection in time, or an HTTP
- * status of something in front of it that says so. Not sent.
+ * The gateway was not reached: DNS, connection, certificate, no free connection in time, or a proxy's HTTP status that
+ * says so. Not sent.
  */
 export class UnreachableError extends GatewayError {
   constructor(message: string, retryAfterMs: number | null) {
@@ -98,8 +98,8 @@ export class AbortedError extends GatewayError {
 }
 
 /**
- * Perhaps executed: writing had begun, and no answer came that says what became of the operation. Ask `status`, or wait
- * for the callback, before sending again: the gateway may bill a repeated id twice.
+ * Perhaps executed: the request was written at least in part, and no usable answer came. Call `status`, or wait for the
+ * callback, before you send it again: the gateway may bill a repeated id twice.
  */
 export class InDoubtError extends GatewayError {
   /** Why nobody can tell. */
@@ -111,7 +111,7 @@ export class InDoubtError extends GatewayError {
   }
 }
 
-/** Executed, as the gateway says, but what it answered cannot be read. Do not send it again: look into its payload. */
+/** The gateway executed the operation, but its answer cannot be read. Do not send it again; see `payload()`. */
 export class UnreadablePayloadError extends GatewayError {
   readonly #payload: unknown
 
@@ -120,7 +120,7 @@ export class UnreadablePayloadError extends GatewayError {
     this.#payload = payload
   }
 
-  /** Tells what the gateway answered. A method, so that no printing and no logging reaches it. */
+  /** Returns the gateway's answer. It is a method, so that logging the error does not print it. */
   payload(): unknown {
     return this.#payload
   }

@@ -5,7 +5,7 @@ interface RevealableKey {
   reveal(): string
 }
 
-/** An API key, or a source that is asked at each request, so that the key may change. */
+/** An API key, or a source that is read at each request, so that the key can change. */
 export type ApiKey = string | (() => string) | RevealableKey
 
 /** A request that is about to be written. */
@@ -17,28 +17,28 @@ export interface RequestInfo {
 
 /** The gateway, the account and the limits of a `GatewayClient`. */
 export interface GatewayClientOptions {
-  /** `{base_url}` of the gateway, without a query. One of https is reached through HTTPS_PROXY, but for NO_PROXY. */
+  /** `{base_url}` of the gateway, without a query. HTTPS_PROXY and NO_PROXY apply to https. */
   url: string
   /** The account's API key. Never part of an error or of anything that is printed. */
   apiKey: ApiKey
-  /** Who may vouch for the gateway, in PEM, in place of those that Node trusts; an object is asked at each request. */
+  /** Certificates of authorities in PEM, trusted instead of Node's; an object is read at each request. */
   ca?: Authorities | undefined
   /** Full address of the asynchronous interface, its path included; for sendAsync only. */
   asyncUrl?: string | undefined
   /** Milliseconds for one attempt, the wait for a free connection included. Default 30,000. */
   timeoutMs?: number
-  /** Requests in flight at most; more wait for their turn. Default 8. */
+  /** Maximum number of requests in flight; more wait. Default: 8. */
   connections?: number
   /**
    * Milliseconds that a connection without a request is kept; the gateway's Keep-Alive header can shorten it. Set it
    * below the idle time-out of the gateway. Default 500.
    */
   keepAliveMs?: number
-  /** Further attempts after what is known not to have been sent and may pass later. Default 0. */
+  /** How often operations that were certainly not sent are retried. Default: 0. */
   retries?: number
-  /** A longer answer is given up, and what it said is in doubt. Default 4 MiB. */
+  /** Maximum bytes of an answer; the operations of a longer one are in doubt. Default: 4 MiB. */
   maxResponseBytes?: number
-  /** The gateway's refusals in words that busgate does not know, and their codes. */
+  /** Codes of refusal texts that busgate does not know. */
   errorTexts?: Readonly<Record<string, ErrorCode>>
   /** Runs right before the first byte of each attempt; when it throws, nothing is sent. */
   onRequest?: (request: RequestInfo) => void

@@ -19,7 +19,7 @@ import {
   UnreadablePayloadError,
 } from './errors.ts'
 
-/** ItemResult is what became of one operation. */
+/** The result of one operation. */
 export type ItemResult<T extends OperationType = OperationType> = T extends OperationType
   ? { ok: true; type: T; data: Payload<T> } | { ok: false; error: GatewayError }
   : never

@@ -22,8 +22,8 @@ export function idIn(text: string): bigint | null {
 }
 
 /**
- * Tells whether an identifier that came back names this message. Compared as decimal text, since the gateway echoes ids
- * both as numbers and as strings.
+ * Returns whether an id in an answer is this message's. Compares decimal text, because the gateway echoes ids as
+ * numbers or as strings.
  */
 export const sameId = (echoed: unknown, id: bigint | number): boolean =>
   typeof echoed === 'string' ? echoed === String(id) : isMessageId(echoed) && String(echoed) === String(id)

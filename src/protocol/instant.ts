@@ -1,8 +1,8 @@
 const dateTime = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+-]\d\d:?\d\d)$/i
 
 /**
- * The instant that an ISO 8601 date-time with an offset from UTC names, in milliseconds since 1970 (what is shorter is cut off).
- * null: it is none, or has no offset, so that nobody can tell which instant is meant.
+ * Parses an ISO 8601 date-time with an offset from UTC into milliseconds since 1970, without smaller fractions. null:
+ * the text is not a date-time, or has no offset.
  */
 export function instantOf(text: string): number | null {
   const [, date, time, offset] = dateTime.exec(text.trim()) ?? []

@@ -12,12 +12,12 @@ const fieldsOf = ({ channels }: SendOperation) => channels?.map(channel => `${ch
 /** The fields by which a message of the type says it; null: each of its stages has one of its own. */
 const lifetimeFields = new Map(sendTypes.map(type => [type, fieldsOf(operations[type])]))
 
-/** Seconds from sending until the gateway must have come to a verdict, where a message of the type says nothing of it. */
+/** The lifetime, in seconds, of a message of each type that sets none itself. */
 export const usualLifetime = (type: SendType): number => (lifetimeFields.get(type)?.length ?? 1) * defaultLifetime
 
 /**
- * The lifetime that one message says itself, in seconds; null: the usual one. The channels of a chain are tried one after
- * the other, so their lifetimes add up.
+ * Returns the lifetime that a message sets itself, in seconds; null: it sets none. The lifetimes of a chain's channels
+ * add up, because they are tried one after the other.
  * @param operation the operation object
  */
 export function lifetimeOf(type: SendType, operation: Readonly<Record<string, unknown>>): number | null {

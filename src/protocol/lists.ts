@@ -75,7 +75,7 @@ export const doubtCauses = {
 /** Why nobody can tell whether a command was sent: a key of `doubtCauses`. */
 export type DoubtCause = keyof typeof doubtCauses
 
-/** A gateway status means one of these. UNKNOWN is inconclusive: ask again. */
+/** The states of a message. UNKNOWN is inconclusive: poll again. */
 export const states = ['PENDING', 'DELIVERED', 'FAILED', 'UNKNOWN'] as const
 
 /** What a gateway status means: the field `state` of a status event. */

@@ -24,7 +24,7 @@ export const must = (allowed: string) => (issue: Issue) =>
 export const expecting = <T extends z.ZodType>(expects: string, make: (error: ReturnType<typeof must>) => T): T =>
   make(must(expects)).meta({ expects })
 
-/** Tells what a field is for, and what it must be where its type does not say that: for help texts and docstrings. */
+/** Describes a field for help texts and docstrings: its purpose, and limits that its type does not show. */
 export function meaningOf(field: z.ZodType): string {
   const { description = '', expects = '' } = metaOf(field)
   const isPlain = ['', 'text', 'an object', 'true or false'].includes(expects)

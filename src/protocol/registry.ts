@@ -82,7 +82,7 @@ export const requiredFields = (type: OperationType): string[] =>
     .map(([name]) => name)
 
 /**
- * The name of the field by which a message without any content would have some; null: it has.
+ * Returns the field that would give an empty message content; null: it has content.
  * @param operation an operation object that its type's schema has passed
  */
 export const missingContent = (type: SendType, operation: Readonly<Record<string, unknown>>): string | null =>

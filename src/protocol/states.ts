@@ -43,9 +43,8 @@ export const stateOf = (status: string, success: boolean | null = null): { state
 }
 
 /**
- * The state that a callback tells. It comes at a final state, and its `success` is true of a message that was delivered or
- * read (specification: Events), so that `success` decides, whatever the status text is. `contradicts`: the text is a
- * listed one, and says otherwise.
+ * Returns the state that a callback reports. It comes at a final state (specification: Events), so `success` decides,
+ * whatever the status text is. `contradicts`: the text is a listed one, and says otherwise.
  */
 export function callbackStateOf(status: string, success: boolean): { state: State; contradicts: boolean } {
   const state = success ? 'DELIVERED' : 'FAILED'

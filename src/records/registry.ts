@@ -7,7 +7,7 @@ import { loginSettings, type RegistryLogin } from './registry-login.ts'
 
 export { RegistryUnavailable, SchemaNotFound, SchemaRefused, SchemaUnreadable } from './errors.ts'
 
-/** SchemaRegistry is where the schemas of the bus live. Ids are for ever; asking again is always safe. */
+/** Holds the schemas of the bus. An id never changes, and every call can be repeated. */
 export interface SchemaRegistry {
   /**
    * The schema with that id, self-contained.
@@ -15,8 +15,8 @@ export interface SchemaRegistry {
    */
   schemaOf(id: number): Promise<object>
   /**
-   * Registers the schema under the subject and answers its id; the same schema again has the same id.
-   * The subject's compatibility is left as it is.
+   * Registers the schema under the subject and returns its id; the same schema gets the same id. Does not change the
+   * subject's compatibility level.
    * @throws SchemaRefused, RegistryUnavailable
    */
   idOf(subject: string, schema: object): Promise<number>
@@ -37,7 +37,7 @@ const unanswered = 400
 const mostRequests = 16
 
 /**
- * A schema registry that speaks Confluent's interface.
+ * Connects to a schema registry with Confluent's interface.
  * @throws Error when the address is none, or holds credentials.
  */
 export const confluentRegistry = (options: ConfluentRegistryOptions): SchemaRegistry => new ConfluentRegistry(options)

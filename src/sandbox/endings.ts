@@ -1,7 +1,7 @@
 import { operations, type SendType, sendTypes } from '../protocol/index.ts'
 import { texts } from './answers.ts'
 
-/** Ending is what happens to a send operation, chosen by the last two digits of its phone. */
+/** What happens to a send operation, chosen by the last two digits of its phone. */
 export interface Ending {
   /** A sentence for the table in docs/sandbox.md. */
   meaning: string

@@ -153,9 +153,9 @@ function withId(item: string, change: (id: unknown) => unknown): string {
   return stringifyJson(parsed)
 }
 
-/** The faults that the next requests meet, first come, first served. */
+/** The faults of the next requests, in order. */
 export interface FaultQueue {
-  /** The next `count` requests to the gateway's endpoint meet `fault`; with Infinity all of them until `clear`. */
+  /** Causes `fault` in the next `count` requests to the gateway's endpoint; with Infinity in all until `clear`. */
   next(fault: FaultName, count?: number): void
   /** Removes the faults that are still due. */
   clear(): void

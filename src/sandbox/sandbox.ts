@@ -24,7 +24,7 @@ export interface Sandbox extends Controls {
   /** Address of the asynchronous interface. */
   asyncUrl: string
   port: number
-  /** Tells how often an account (default: `default`) executed the operation with this identifier. */
+  /** Returns how often an account (default: `default`) executed the operation with this identifier. */
   executions(id: number | bigint, account?: string): number
   /** Replaces the accepted keys; accounts keep their counts, balances and templates. */
   setKeys(keys: SandboxKeys): void

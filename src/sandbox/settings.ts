@@ -32,7 +32,7 @@ export interface SandboxOptions {
   keys?: SandboxKeys
   /** How long an answer takes after the operations were executed. Default 0. */
   latencyMs?: number | Span
-  /** Operations a second of one account; those above it are refused with THROTTLE. Default: no ceiling. */
+  /** Maximum operations a second of an account; more are refused with THROTTLE. Default: no limit. */
   rate?: number
   /** Operations in one envelope; a larger one is refused as a whole. Default: no limit. */
   maxOperations?: number

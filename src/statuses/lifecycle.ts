@@ -17,29 +17,30 @@ const stages = [
 
 type LifecycleStage = (typeof stages)[number]
 
-/**
- * Lifecycle is what is known of one message. Made by `newLifecycle`, `newUnhookedLifecycle` and `lifecycleAfter` only.
- */
+/** What is known of one message. Only `newLifecycle`, `newUnhookedLifecycle` and `lifecycleAfter` create it. */
 export interface Lifecycle {
-  /** Whether the message went without a hook of its own: only then do unverified events tell anything about it. */
+  /** Whether the message has no hook of its own: only then do unverified events count. */
   unhooked: boolean
   stage: LifecycleStage
-  /** The gateway's own word for it; null until an event came. */
+  /** The gateway's status text; null before the first event. */
   status: string | null
-  /** When the stage was reached, milliseconds since 1970: the earliest time that was told. Null until an event came. */
+  /**
+   * When the stage was reached, in milliseconds since 1970: the earliest time that an event reports. Null before the
+   * first event.
+   */
   since: number | null
   /** Facts that may come before or after the verdict. */
   read: boolean
   replied: boolean
 }
 
-/** StatusFacts is what an event tells; the fields of a StatusEvent that the life cycle looks at. */
+/** The fields of a StatusEvent that the life cycle uses. */
 export type StatusFacts = Pick<
   StatusEvent,
   'status' | 'state' | 'final' | 'verified' | 'updatedAt' | 'receivedAt' | 'replies'
 >
 
-/** A message of which nothing but its sending is known. What an account's own address is told does not count for it. */
+/** The start for a message with its own hook: unverified events do not count. */
 export const newLifecycle: Lifecycle = {
   unhooked: false,
   stage: 'sent',
@@ -49,13 +50,10 @@ export const newLifecycle: Lifecycle = {
   replied: false,
 }
 
-/** A message without a hook of its own starts with this: its result says `hooked: false`. */
+/** The start for a message without its own hook (its result has `hooked: false`): unverified events count. */
 export const newUnhookedLifecycle: Lifecycle = { ...newLifecycle, unhooked: true }
 
-/**
- * Adds one more event to what is known. The order of events makes no difference, nor does an event that comes twice:
- * the result is the most that any of them tells.
- */
+/** Adds an event to the life cycle. Order and repetition of events make no difference: the furthest stage counts. */
 export function lifecycleAfter(known: Lifecycle, event: StatusFacts): Lifecycle {
   if (!event.verified && !known.unhooked) return known
   const word = event.status.replaceAll(/[\s_]+/g, ' ').toUpperCase()
@@ -66,7 +64,7 @@ export function lifecycleAfter(known: Lifecycle, event: StatusFacts): Lifecycle 
   return { ...known, ...(tellsMore(told, known) ? told : {}), ...facts }
 }
 
-/** The final verdict, if there is one: UNKNOWN when the message was given up and nothing else came. */
+/** Returns the final verdict, or null. UNKNOWN: the message was given up without one. */
 export function verdictOf({ stage }: Lifecycle): 'DELIVERED' | 'FAILED' | 'UNKNOWN' | null {
   if (stage.startsWith('delivered')) return 'DELIVERED'
   if (stage.startsWith('failed')) return 'FAILED'

@@ -217,11 +217,11 @@ export interface Events {
 
 type Listeners = { [K in keyof Events]: [event: Events[K]] }
 
-/** The typed emitter that is handed to every room. */
+/** Emits a worker's events, with types. */
 export class Telemetry extends EventEmitter<Listeners> {
   /**
-   * Never throws: what a listener throws ends the process, like any error that nobody catches, but not in the middle of
-   * what the event tells of.
+   * Never throws. An error in a listener ends the process as an uncaught exception, but after the step that emitted the
+   * event.
    */
   override emit: EventEmitter<Listeners>['emit'] = (name, ...event) => {
     try {

@@ -5,7 +5,7 @@ import { must } from '../messages.ts'
 import type { SendOperation } from '../operation.ts'
 import { tolerantNumber } from '../tolerant.ts'
 
-/** The code in an answer: text, or a number, which has lost the zeros that its 4 digits begin with. Null: it is neither. */
+/** Returns the 4-digit code in an answer, with the leading zeros that a number lost; null: there is no code. */
 export function otpCode(value: unknown): string | null {
   if (typeof value === 'string') return value
   const isCode = Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 9999
