@@ -43,7 +43,8 @@ function row(type: OperationType): string {
 }
 
 function sourceOf(type: OperationType): string {
-  const path = `src/protocol/operations/${type.replaceAll(/[/+]/g, '-')}.ts`
+  const file = type.startsWith('template/') ? 'templates' : type.replaceAll(/[/+]/g, '-')
+  const path = `src/protocol/operations/${file}.ts`
   if (!existsSync(new URL(path, root))) throw new Error(`${type}: no ${path}`)
   return path
 }

@@ -5,22 +5,14 @@ import { Buffer } from 'node:buffer'
  * id meet on one partition, whoever wrote them. kafkajs's own version works on 64-bit objects and is 100 times slower.
  */
 export function partitionOf(key: Buffer | string, partitions: number): number {
-  return (hashOf(key) & 0x7fffffff) % partitions
-}
-
-/** Most keys are ids, of which no buffers are made. */
-const short = Buffer.alloc(64)
-const mostBytesOfUnit = 3
-
-function hashOf(key: Buffer | string): number {
-  if (typeof key !== 'string') return murmur2(key, key.length)
-  if (key.length * mostBytesOfUnit <= short.length) return murmur2(short, short.write(key))
-  return hashOf(Buffer.from(key))
+  const hash = murmur2(typeof key === 'string' ? Buffer.from(key) : key)
+  return (hash & 0x7fffffff) % partitions
 }
 
 const m = 0x5bd1e995
 
-function murmur2(data: Buffer, length: number): number {
+function murmur2(data: Buffer): number {
+  const { length } = data
   let h = 0x9747b28c ^ length
   const whole = length & ~3
   for (let i = 0; i < whole; i += 4) {

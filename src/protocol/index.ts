@@ -46,12 +46,20 @@ export type { SenderOperation, SenderPayload } from './operations/sender.ts'
 export type { SmsOperation } from './operations/sms.ts'
 export type { StatusOperation, StatusPayload } from './operations/status.ts'
 export type { TelegramOperation } from './operations/telegram.ts'
-export type { TemplateCreateOperation, TemplateCreatePayload } from './operations/template-create.ts'
-export type { TemplateDeleteOperation, TemplateDeletePayload } from './operations/template-delete.ts'
-export type { TemplateListOperation, TemplateListPayload } from './operations/template-list.ts'
-export type { TemplateViberCreateOperation, TemplateViberCreatePayload } from './operations/template-viber-create.ts'
-export type { TemplateViberDeleteOperation, TemplateViberDeletePayload } from './operations/template-viber-delete.ts'
-export type { TemplateViberListOperation, TemplateViberListPayload } from './operations/template-viber-list.ts'
+export type {
+  TemplateCreateOperation,
+  TemplateCreatePayload,
+  TemplateDeleteOperation,
+  TemplateDeletePayload,
+  TemplateListOperation,
+  TemplateListPayload,
+  TemplateViberCreateOperation,
+  TemplateViberCreatePayload,
+  TemplateViberDeleteOperation,
+  TemplateViberDeletePayload,
+  TemplateViberListOperation,
+  TemplateViberListPayload,
+} from './operations/templates.ts'
 export type { ViberOperation } from './operations/viber.ts'
 export type { ViberSmsOperation } from './operations/viber-sms.ts'
 export type { VoiceOperation } from './operations/voice.ts'

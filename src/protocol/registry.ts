@@ -11,12 +11,14 @@ import { sender } from './operations/sender.ts'
 import { sms } from './operations/sms.ts'
 import { status } from './operations/status.ts'
 import { telegram } from './operations/telegram.ts'
-import { templateCreate } from './operations/template-create.ts'
-import { templateDelete } from './operations/template-delete.ts'
-import { templateList } from './operations/template-list.ts'
-import { templateViberCreate } from './operations/template-viber-create.ts'
-import { templateViberDelete } from './operations/template-viber-delete.ts'
-import { templateViberList } from './operations/template-viber-list.ts'
+import {
+  templateCreate,
+  templateDelete,
+  templateList,
+  templateViberCreate,
+  templateViberDelete,
+  templateViberList,
+} from './operations/templates.ts'
 import { viber } from './operations/viber.ts'
 import { viberSms } from './operations/viber-sms.ts'
 import { voice } from './operations/voice.ts'

@@ -1,5 +1,5 @@
 import { request } from 'node:http'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { callback, eventually, head, post, rawConnection, receiverBench } from '../support/callbacks.ts'
 
 type Bench = Awaited<ReturnType<typeof receiverBench>>
@@ -26,39 +26,6 @@ async function unharmed(bench: Bench, trouble: () => Promise<unknown>): Promise<
 }
 
 describe('honest callbacks go on', () => {
-  test('beside 1,000 connections that say nothing', async () => {
-    const bench = await receiverBench()
-    let idle: Raw[] = []
-    await unharmed(bench, async () => {
-      idle = await connections(bench, 1000)
-    })
-    expect(idle.filter(({ closed }) => closed)).toHaveLength(0)
-  })
-
-  test('beside 300 that send a byte of their headers now and then, until each is cut off', async () => {
-    const bench = await receiverBench({ headersMs: 2000, requestMs: 2000 })
-    let slow: Raw[] = []
-    await unharmed(bench, async () => {
-      slow = await connections(bench, 300)
-      for (const raw of slow) raw.say(`POST ${new URL(bench.url()).pathname} HTTP/1.1\r\nHost: b\r\nX-Slow: `)
-      drip(slow, 'x')
-    })
-    await patiently(() => expect(slow.filter(({ closed }) => !closed)).toHaveLength(0))
-    expect(slow.every(({ heard }) => heard.startsWith('HTTP/1.1 408 '))).toBe(true)
-  })
-
-  test('beside 300 that send a byte of their body now and then, until each is cut off', async () => {
-    const bench = await receiverBench({ headersMs: 2000, requestMs: 2000 })
-    let slow: Raw[] = []
-    await unharmed(bench, async () => {
-      slow = await connections(bench, 300)
-      for (const raw of slow) raw.say(head(bench.url(), 'Content-Length: 1000'))
-      drip(slow, ' ')
-    })
-    await patiently(() => expect(slow.filter(({ closed }) => !closed)).toHaveLength(0))
-    expect(bench.refused).toEqual(Array(300).fill('aborted'))
-  })
-
   test.each([
     ["an address that is nobody's", (bench: Bench) => `${bench.origin}/hooks/nobody`, 404],
     ['an address of theirs', (bench: Bench) => bench.url(), 413],
@@ -75,14 +42,6 @@ describe('honest callbacks go on', () => {
     for (const { socket } of pouring) expect(socket.bytesWritten).toBeLessThan(20_000_000)
   })
 })
-
-/** Says something now and then, for as long as the test takes. */
-function drip(all: Raw[], text: string): void {
-  const dripping = setInterval(() => {
-    for (const raw of all) if (raw.socket.writable) raw.say(text)
-  }, 50)
-  onTestFinished(() => clearInterval(dripping))
-}
 
 /** Writes as fast as the other side reads. */
 function pour(raw: Raw, start: string): void {

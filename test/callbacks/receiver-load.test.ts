@@ -169,28 +169,6 @@ describe('limits', () => {
     await eventually(() => expect(raw.heard).toMatch(/^HTTP\/1\.1 200 .*Keep-Alive: timeout=/s))
     await vi.waitFor(() => expect(raw.closed).toBe(true), { timeout: 5000 })
   })
-
-  test('an idle connection makes room for the next one beyond the limit', async () => {
-    const bench = await receiverBench({ connections: 2 })
-    const body = JSON.stringify(callback())
-    const whole = head(bench.url(), `Content-Length: ${body.length}`) + body
-    const idle = rawConnection(bench.receiver.port)
-    idle.say(whole)
-    await eventually(() => expect(idle.heard).toMatch(/^HTTP\/1\.1 200 /))
-    bench.bus.held = true
-    const busy = rawConnection(bench.receiver.port)
-    busy.say(whole)
-    await eventually(() => expect(bench.bus.calls).toHaveLength(2))
-
-    const third = rawConnection(bench.receiver.port)
-    await eventually(() => expect(idle.closed).toBe(true))
-    expect([busy.closed, third.closed]).toEqual([false, false])
-    expect(bench.refused).toEqual(['overloaded'])
-    bench.bus.held = false
-    expect((await fetch(bench.origin)).status).toBe(405)
-    bench.bus.calls[1]!.resolve()
-    await eventually(() => expect(busy.heard).toMatch(/^HTTP\/1\.1 200 /))
-  })
 })
 
 describe('close', () => {

@@ -1,16 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import {
-  callback,
-  dayMs,
-  eventually,
-  head,
-  hookKey,
-  hookSubject,
-  post,
-  rawConnection,
-  receiverBench,
-} from '../support/callbacks.ts'
+import { callback, dayMs, eventually, head, hookKey, post, rawConnection, receiverBench } from '../support/callbacks.ts'
 
 describe('a callback of one message', () => {
   test('is answered 200 and becomes a status event', async () => {
@@ -180,21 +170,6 @@ describe('an address', () => {
     expect(bench.refused).toEqual(['forged'])
   })
 
-  test('with any one byte changed is never accepted', async () => {
-    const bench = await receiverBench()
-    const token = Buffer.from(bench.tokens.issue(hookSubject()), 'base64url')
-    const answers = await Promise.all(
-      Array.from(token, (_, at) => {
-        const changed = Buffer.from(token)
-        changed[at]! ^= 1 + (at % 255)
-        return post(`${bench.origin}/hooks/${changed.toString('base64url')}`)
-      }),
-    )
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([404, 503]))
-    expect(bench.refused.filter(reason => reason === 'unknown_key')).toHaveLength('k1'.length)
-    expect(bench.bus.calls).toHaveLength(0)
-  })
-
   test('that was cut short is not found', async () => {
     const bench = await receiverBench()
     expect((await post(bench.url().slice(0, -20))).status).toBe(404)
@@ -253,18 +228,6 @@ describe('an address', () => {
   })
 })
 
-const json = { 'content-type': 'application/json' }
-
-/** Whether another reader takes it. */
-function isJson(body: Uint8Array): boolean {
-  try {
-    JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
-    return true
-  } catch {
-    return false
-  }
-}
-
 describe('a body that can never become an event', () => {
   test.each([
     ['text', 'DELIVERED', 'bad_json'],
@@ -275,7 +238,6 @@ describe('a body that can never become an event', () => {
     ['null', 'null', 'bad_body'],
     ['an object without success', '{"id":"42"}', 'bad_body'],
     ['success as text', '{"success":"true"}', 'bad_body'],
-    ['brackets that never close', '['.repeat(60_000), 'bad_json'],
     ['two objects', '{"success":true}{"success":true}', 'bad_json'],
     ['a number that JSON does not have', '{"success":true,"x":NaN}', 'bad_json'],
     ['an object behind a byte order mark of its own', '\ufeff\ufeff{"success":true}', 'bad_json'],
@@ -284,26 +246,6 @@ describe('a body that can never become an event', () => {
     expect((await post(bench.url(), body)).status).toBe(400)
     expect(bench.refused).toEqual([reason])
     expect(bench.bus.calls).toHaveLength(0)
-  })
-
-  test('because it was cut or a byte of it was changed, wherever that is, is answered 400 and becomes no event', async () => {
-    const bench = await receiverBench()
-    const whole = Buffer.from(JSON.stringify(callback({ error: 'späť', replies: [{ message: 'yes' }] })))
-    const cut = Array.from(whole, (_, end) => whole.subarray(0, end))
-    const changed = [0x00, 0x22, 0x2c, 0x7d, 0xff].flatMap(byte => Array.from(whole, (_, at) => whole.with(at, byte)))
-    const bodies = [...cut, ...changed].filter((body, i) => i % 5 === 0 && !isJson(body))
-    const answers = new Map<number, number>()
-    for (const body of bodies) {
-      const { status } = await fetch(bench.url(), { method: 'POST', headers: json, body })
-      answers.set(status, (answers.get(status) ?? 0) + 1)
-    }
-    expect([answers, bench.bus.calls]).toEqual([new Map([[400, bodies.length]]), []])
-    expect((await post(bench.url())).status).toBe(200)
-  })
-
-  test('may hold any number of brackets inside a text', async () => {
-    const bench = await receiverBench()
-    expect((await post(bench.url(), callback({ error: `\\"${'[{'.repeat(500)}` }))).status).toBe(200)
   })
 
   test('such as one that is compressed is answered 400', async () => {

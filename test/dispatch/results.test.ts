@@ -1,59 +1,7 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { ResultCounts } from '../../src/dispatch/outcome/outbox.ts'
-import { createDecoder } from '../../src/records/decoder.ts'
-import { createEncoder } from '../../src/records/encoder.ts'
-import type { SendResult } from '../../src/records/generated.ts'
-import { embeddedRegistry } from '../../src/records/registry.ts'
-import { createResultWriter, type ResultDetails, type ResultSubject } from '../../src/records/result.ts'
 import { noPayload } from '../../src/records/result-payload.ts'
-import { schemas, subjectOf } from '../../src/records/schemas.ts'
 import { type Events, Telemetry } from '../../src/telemetry/events.ts'
-import { buildPending } from '../support/pendings.ts'
-
-const topic = 'busgate.results'
-const now = 1_763_000_000_000
-const id = 2n ** 53n + 1n
-const origin = buildPending({ id, type: 'viber+sms', offset: 42 })
-const subject = { ...origin.command, correlationId: 'order 7', tenant: 'shop', campaign: 'spring' }
-
-/** A result as a reader of the topic sees it. */
-async function written(details: ResultDetails, changes: Partial<ResultSubject> = {}) {
-  const registry = embeddedRegistry()
-  const encode = await createEncoder<SendResult>(subjectOf(topic), schemas.result, registry)
-  const record = createResultWriter({ topic, encode, now: () => now, codes: 'result' })(
-    { ...subject, ...changes },
-    origin,
-    details,
-  )
-  const decoder = createDecoder<SendResult>(schemas.result, registry)
-  const pending = decoder.decode(record.value)
-  if ('pending' in pending) await decoder.prepare(pending.pending)
-  const decoded = decoder.decode(record.value)
-  if (!decoded.ok) throw new Error('not a SendResult')
-  return { record, value: decoded.value }
-}
-
-describe('a result', () => {
-  test.each([
-    ['SENT', true],
-    ['REJECTED', true],
-    ['INVALID', true],
-    ['EXPIRED', true],
-    ['DUPLICATE', true],
-    ['IN_DOUBT', false],
-    ['UNRESOLVED', true],
-  ] as const)('%s is final: %s', async (outcome, final) => {
-    const { value } = await written({ outcome, attempts: 1 })
-    expect(value).toMatchObject({ outcome, final })
-  })
-
-  test('has its error cut, so that the broker takes it', async () => {
-    const error = 'ї'.repeat(100_000)
-    const { record, value } = await written({ outcome: 'REJECTED', attempts: 1, errorCode: 'REJECTED', error })
-    expect(value.error).toBe('ї'.repeat(1024))
-    expect(record.value!.length).toBeLessThan(4096)
-  })
-})
 
 test('telemetry hears once a group of equal results, and once a cause of doubts', () => {
   const telemetry = new Telemetry()

@@ -96,47 +96,6 @@ test('every operation may carry additional properties', async () => {
 /** Ids of messages differ, those of templates stay. */
 const idOf = (type: OperationType, i: number) => ('phone' in buildOperation(type) ? { id: 1 + i } : {})
 
-describe('error', () => {
-  test('Access denied, envelope: the key is not accepted', async () => {
-    const sandbox = await sandboxFor()
-    const error = await failureOf(clientFor(sandbox.url, { apiKey: 'other' }).balance())
-    expect(error).toMatchObject({ name: 'AccessDeniedError', code: 'ACCESS_DENIED', message: 'Access denied' })
-    expect(error).toMatchObject({ definite: true, retryable: false })
-  })
-
-  test.each(['pipeline', 'viber+sms', 'rcs+sms'] as const)('Error in Alpha-name, item: %s', async type => {
-    const sandbox = await sandboxFor()
-    const operation = buildOperation(type, { phone: 380501234590 })
-    const [result] = await clientFor(sandbox.url).send([operation])
-    expect(result).toMatchObject({ ok: false })
-    expect(result.ok || result.error).toMatchObject({ name: 'RefusedError', code: 'SENDER_INVALID', definite: true })
-    expect(result.ok || result.error.message).toBe('Error in Alpha-name')
-  })
-
-  test.each(['item', 'envelope'] as const)('Operator not supported, %s: call/otp', async otpRefusal => {
-    const sandbox = await sandboxFor({ otpRefusal })
-    const error = await failureOf(clientFor(sandbox.url).callOtp({ id: 1, phone: 380501234591 }))
-    expect(error).toMatchObject({
-      name: 'RefusedError',
-      code: 'OPERATOR_UNSUPPORTED',
-      definite: true,
-      retryable: false,
-    })
-  })
-
-  test('Invalid message type: a top-level type of whatsapp is not even sent', async () => {
-    const sandbox = await sandboxFor()
-    const whatsapp = { type: 'whatsapp', id: 1, phone: 380501234567 } as never
-    expect(await failureOf(clientFor(sandbox.url).send([buildOperation('balance'), whatsapp]))).toMatchObject({
-      index: 1,
-      field: 'type',
-      message: expect.stringMatching(/^operation 1: type must be one of balance, call\/otp, /),
-    })
-    expect(sandbox.stats().requests).toBe(0)
-    expect(await postOne(sandbox, whatsapp)).toMatchObject({ error: 'Invalid message type' })
-  })
-})
-
 /** The lines of the table Limits that are not among the examples of one operation. */
 describe('limit', () => {
   test('data length, every request: at least 1', async () => {

@@ -1,8 +1,4 @@
-import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
-import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { GatewayClient, type GatewayClientOptions, type UnreadablePayloadError } from '../../src/index.ts'
 import { type OperationObject, stringifyJson } from '../../src/protocol/index.ts'
 import type { FaultName } from '../../src/sandbox/index.ts'
@@ -165,24 +161,6 @@ describe('known not to be sent', () => {
       definite: true,
       retryable: true,
     })
-  })
-
-  test('when the certificate is not trusted', async () => {
-    const pem = readFileSync(new URL('../fixtures/self-signed.pem', import.meta.url))
-    let requests = 0
-    const server = createServer({ key: pem, cert: pem }, (_request, response) => {
-      requests++
-      response.end('{}')
-    }).listen(0, '127.0.0.1')
-    onTestFinished(() => void server.close())
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
-    expect(await failureOf(clientFor(`https://127.0.0.1:${port}`).sms(sms()))).toMatchObject({
-      code: 'UNREACHABLE',
-      message: expect.stringMatching(/certificate|SELF_SIGNED/i),
-      definite: true,
-    })
-    expect(requests).toBe(0)
   })
 
   test.each<[FaultName, object]>([

@@ -91,23 +91,3 @@ test('the payload of status may be as documented by the vendor', () => {
   const payload = { id: 1001, type: 'viber', status: 'READ', replies: [{ datetime: '2025-01-31', message: 'Hi' }] }
   expect(read('status', payload).data).toEqual(payload)
 })
-
-const open = [
-  'balance',
-  'sender',
-  'status',
-  'template/create',
-  'template/delete',
-  'template/viber/create',
-  'template/viber/delete',
-  'template/viber/list',
-] as const
-
-describe.each(open)('the payload of %s, whose shape is open,', type => {
-  test.each([{ what: 'ever' }, {}, [1, { a: 1 }], [], 'text', 31.5, 12n, true, null, undefined])(
-    'may be %o',
-    payload => {
-      expect(read(type, payload)).toEqual({ success: true, data: payload })
-    },
-  )
-})

@@ -8,36 +8,6 @@ import {
   sendTypes,
 } from '../../src/protocol/index.ts'
 
-const specified = [
-  'balance',
-  'call/otp',
-  'hlr',
-  'pipeline',
-  'rcs',
-  'rcs+sms',
-  'rcs+viber+sms',
-  'sender',
-  'sms',
-  'status',
-  'telegram',
-  'template/create',
-  'template/delete',
-  'template/list',
-  'template/viber/create',
-  'template/viber/delete',
-  'template/viber/list',
-  'viber',
-  'viber+sms',
-  'voice',
-]
-
-test('the registry covers exactly the twenty types of the specification', () => {
-  expect(specified).toHaveLength(20)
-  expect(Object.keys(operations).sort()).toEqual(specified)
-  expect([...operationTypes].sort()).toEqual(specified)
-  for (const type of operationTypes) expect(operations[type].schema.shape.type.value).toBe(type)
-})
-
 test.each(['whatsapp', 'SMS', '', 'toString', '__proto__', undefined, 1])('%o is no type of operation', type => {
   expect(isOperationType(type)).toBe(false)
 })

@@ -1,13 +1,11 @@
 import avro, { type Schema } from 'avsc'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { sendTypes } from '../../src/protocol/index.ts'
 import { avroTypeOf } from '../../src/records/avro.ts'
 import type { SendResult } from '../../src/records/generated.ts'
 import { schemas } from '../../src/records/schemas.ts'
-import { buildCommandOf } from '../support/commands.ts'
 import { buildResult } from '../support/results.ts'
-import { changedCommandSchema, long, throughTheBus } from './codec.ts'
+import { long } from './codec.ts'
 
 const result = avroTypeOf(schemas.result)
 /** avsc as it is, which knows ids as numbers alone, and writes those below -2^52 inexactly. */
@@ -77,15 +75,3 @@ describe('a record on the bus', () => {
     expect(() => result.toBuffer({ ...buildResult(), [field]: value })).toThrow()
   })
 })
-
-test.each(sendTypes)(
-  'a command of type %s is read the same from the published schema and from another one',
-  async type => {
-    const newer = changedCommandSchema(schema => {
-      schema.fields.push({ name: 'season', type: ['null', 'string'], default: null, doc: 'A newer field.' })
-    })
-    const command = buildCommandOf(type, { id: 2n ** 60n, tenant: 'shop', extra: { season: '1' } })
-    expect(await throughTheBus(command)).toEqual({ ok: true, value: command })
-    expect(await throughTheBus(command, newer)).toEqual({ ok: true, value: command })
-  },
-)

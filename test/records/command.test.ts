@@ -4,7 +4,6 @@ import { operations, parseJson, type SendType, sendTypes } from '../../src/proto
 import { type Command, isInvalid, readCommand } from '../../src/records/command.ts'
 import type { SendCommand } from '../../src/records/generated.ts'
 import { buildCommand, buildCommandOf } from '../support/commands.ts'
-import { throughTheBus } from './codec.ts'
 
 const noHook = { hookFor: () => null, voiceHook: false, allowEmpty: false }
 
@@ -29,12 +28,6 @@ test('a list far longer than any may be is one problem, and not one for each of 
 })
 
 describe('a valid command', () => {
-  test.each(sendTypes)('of type %s is read after its way over the bus', async type => {
-    const decoded = await throughTheBus(buildCommandOf(type))
-    if (!decoded.ok) throw new Error('not decoded')
-    expect(readCommand(decoded.value, noHook)).toMatchObject({ type, json: expect.any(String) })
-  })
-
   test('becomes the operation object of the gateway, written once', () => {
     const command = read(buildCommand({ deadline: 1_763_000_000_000, delivery: 'AT_MOST_ONCE', tenant: 'shop' }))
     const json =
@@ -147,35 +140,6 @@ describe('an invalid command', () => {
       trace: null,
       error: expect.stringMatching(/^phone must be a number/),
     })
-  })
-
-  test.each([0n, -1n])('an id of %s is refused', id => {
-    expect(problemOf(buildCommand({ id }))).toMatch(/^id must be a whole number from 1 to 9223372036854775807/)
-  })
-
-  const slide = { caption: 'Red' }
-  test.each<[SendType, string, unknown]>([
-    ['sms', 'sms_lifetime', 3599],
-    ['sms', 'sms_lifetime', 259_201],
-    ['rcs', 'rcs_lifetime', 59],
-    ['rcs+sms', 'rcs_lifetime', 59],
-    ['rcs+viber+sms', 'rcs_lifetime', 59],
-    ['rcs+viber+sms', 'viber_message', null],
-    ['telegram', 'telegram_lifetime', 59],
-    ['telegram', 'message', '123'],
-    ['telegram', 'message', '123456789'],
-    ['viber', 'viber_type', 'video'],
-    ['viber', 'viber_carousel', null],
-    ['viber', 'viber_carousel', [slide]],
-    ['viber', 'viber_carousel', [slide, slide, slide, slide, slide, slide]],
-    ['voice', 'voice.gender', { gender: 'robot' }],
-    ['pipeline', 'pipeline', []],
-    ['pipeline', 'pipeline', ['sms', 'sms']],
-    ['pipeline', 'pipeline[0]', ['fax']],
-    ['pipeline', 'sms', null],
-  ])('a command of type %s is refused by the name of %s', (type, field, value) => {
-    const own = field.replace(/[.[].*/, '')
-    expect(problemOf(buildCommandOf(type, {}, { [own]: value })).startsWith(`${field} `)).toBe(true)
   })
 
   test('every type is refused without a valid phone', () => {

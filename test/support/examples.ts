@@ -160,7 +160,7 @@ export const examples: Record<OperationType, Examples> = {
   },
   'viber+sms': {
     good: { ...ids, ...hooks.good, ...variants, 'text without an image': { viber_type: 'text' } },
-    bad: { ...addressed, ...hooks.bad, 'a text that is no text': ['sms_message', { sms_message: 5 }] },
+    bad: { ...addressed, ...hooks.bad, ...carousels, 'a text that is no text': ['sms_message', { sms_message: 5 }] },
   },
   pipeline: {
     good: {

@@ -197,13 +197,6 @@ describe('status events', () => {
     expect(world.statuses()).toMatchObject([{ id: 42n, status: 'DELIVERED', ...marks }])
   })
 
-  test('the digit that a voice call collected is in its event', async () => {
-    const world = await startWorld()
-    await world.send([buildCommandOf('voice', { id: 42n })])
-    await until(() => expect(world.statuses()).toHaveLength(1))
-    expect(world.statuses()[0]).toMatchObject({ reply: expect.stringMatching(/^\d$/), duration: expect.any(Number) })
-  })
-
   test("a command's own callback address is used instead of busgate's", async () => {
     const own = await startFront()
     own.answer = () => ({ body: '' })

@@ -141,41 +141,6 @@ test('a gateway that echoes what it got, breaks off or lies puts nothing of it i
   expect(leaksIn(ears.all(), [...tokensIn(front), ...ids])).toEqual([])
 })
 
-test('callbacks, good ones and bad ones, put nothing of themselves or of their address into logs and metrics', async () => {
-  const ears = listen()
-  const front = await startFront()
-  const world = await startWorld({
-    logger: ears.logger,
-    settings: { gateway: { url: front.url, apiKey: key }, callbacks: { secret } },
-    sandbox: { keys: [key], callbackDelayMs: 100_000 },
-  })
-  front.target = world.sandbox.url
-  await world.send([sms(1)])
-  await world.finished(1)
-  const [, hook = ''] = /"hook":"([^"]+)"/.exec(front.passed[0]!.body)!
-  const body = { success: true, msg_id: text, type: text, status: text, error: echo, reply: code, [text]: echo }
-  const post = async (url: string, content: string, type = 'application/json') => {
-    const answer = await fetch(url, { method: 'POST', headers: { 'content-type': type }, body: content })
-    ears.hear(`${answer.status} ${await answer.text()}`)
-    return answer.status
-  }
-  expect(await post(hook, JSON.stringify(body))).toBe(200)
-  expect(await post(hook, JSON.stringify({ ...body, id: phone }))).toBe(404)
-  expect(await post(`${hook}x`, JSON.stringify(body))).toBe(404)
-  expect(await post(hook, echo)).toBe(400)
-  expect(await post(hook, JSON.stringify({ success: text }))).toBe(400)
-  expect(await post(hook, echo, `text/${tenant}`)).toBe(400)
-  expect(await post(hook, JSON.stringify(echo.repeat(2000)))).toBe(413)
-  expect(await post(hook.replace(/hooks\/.*/, encodeURI(`hooks/${text}`)), JSON.stringify(body))).toBe(404)
-  await until(() =>
-    expect([...ears.events()]).toEqual(expect.arrayContaining(['callback.accepted', 'callback.refused'])),
-  )
-  ears.hear(await toldBy(world))
-  await world.quiet()
-  expect(world.statuses()[0]).toMatchObject({ reply: code, status: text })
-  expect(leaksIn(ears.all(), tokensIn(front))).toEqual([])
-})
-
 test('a schema registry that refuses, fails or echoes gets neither its password nor a message into the log', async () => {
   const ears = listen()
   const server = await startRegistry()

@@ -184,7 +184,6 @@ describe('a doubt that cannot be read', () => {
       (world: World) => ({ value: world.encode(buildCommand({ id: 7n, extra: { id: '1' } })) }),
       /extra\.id must not be set/,
     ],
-    ['of an earlier version of busgate', (_: World) => ({ value: unreadable, type: null }), /begin with a zero byte/],
   ])('for its command, %s, ends UNRESOLVED and is not sent again', async (_, of, reason) => {
     const world = await startLimitedWorld()
     await leaveDoubt(world, 7, { ...of(world), account: 'default' })

@@ -144,7 +144,7 @@ export class DoubtIntake {
     const id = idOf(record)
     if (id !== null && this.#intercepts(arrival, answers => answers.isResolved(doubt, { id, account: doubt.account })))
       return
-    if (id === null || doubt.type === null) {
+    if (id === null) {
       this.#giveUp(record, doubt, error)
       return
     }

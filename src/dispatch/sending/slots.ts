@@ -115,8 +115,6 @@ export const mostPassedOver = 7
 export class UrgencyTurns {
   /** It counts, for each topic, the envelopes of more urgent ones since its own last one. */
   readonly #passedOver: number[]
-  /** Null: an envelope has left since. */
-  #order: readonly number[] | null = null
 
   /** @param count topics, 0 being the most urgent one */
   constructor(count: number) {
@@ -125,10 +123,8 @@ export class UrgencyTurns {
 
   /** Who may send the next envelope, if the ones before have none. */
   order(): readonly number[] {
-    if (this.#order !== null) return this.#order
     const all = [...this.#passedOver.keys()]
-    this.#order = [...all.filter(urgency => this.isDue(urgency)), ...all.filter(urgency => !this.isDue(urgency))]
-    return this.#order
+    return [...all.filter(urgency => this.isDue(urgency)), ...all.filter(urgency => !this.isDue(urgency))]
   }
 
   /** Tells whether one envelope of the topic goes before more urgent ones. */
@@ -138,7 +134,6 @@ export class UrgencyTurns {
 
   /** A topic's envelope left. */
   left(urgency: number): void {
-    this.#order = null
     this.#passedOver[urgency] = 0
     for (let other = urgency + 1; other < this.#passedOver.length; other++) this.#passedOver[other]!++
   }

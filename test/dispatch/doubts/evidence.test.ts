@@ -79,6 +79,17 @@ describe('callbacks as evidence', () => {
     expect(found).toEqual(['1'])
   })
 
+  test('are heard before a doubt is decided, when they could not be read until then', async () => {
+    const { clock, seek, setReadable, found, calledBack } = await startSearch()
+    setReadable(false)
+    const seeking = seek(1, clock.now())
+    calledBack(1)
+    await clock.pass(100)
+    setReadable(true)
+    expect(await seeking.catchUp(minute)).toBe(true)
+    expect(found).toEqual(['1'])
+  })
+
   test('are to be heard anew by a machine that was suspended', async () => {
     const { clock, seek } = await startSearch()
     const seeking = seek(1, clock.now())

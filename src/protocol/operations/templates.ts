@@ -1,0 +1,138 @@
+import { z } from 'zod'
+import { operationObject, text } from '../fields.ts'
+import { must } from '../messages.ts'
+import type { Operation } from '../operation.ts'
+import { tolerantId, tolerantText } from '../tolerant.ts'
+
+/** What the operations on templates have in common. Their payloads' field names are not shown. */
+const facts = { payload: z.unknown(), hook: 'none', echoesId: false } as const
+const lists = { ...facts, section: 'balance, sender, template/list, template/viber/list', readOnly: true } as const
+
+/**
+ * Creates an SMS template of the text `template`. The payload holds id, text, name and the count of characters and parts.
+ * Specification: template/create.
+ */
+export const templateCreate = {
+  ...facts,
+  schema: operationObject('template/create', {
+    template: text.describe('Text of the template.'),
+    name: text.describe('Name of the template.').optional(),
+  }),
+  section: 'template/create',
+  readOnly: false,
+} satisfies Operation
+
+/**
+ * Deletes SMS templates by `id` (text), by their exact text, or by both; what happens when neither is given is not
+ * shown. The payload holds the number of templates deleted.
+ * Specification: template/delete.
+ */
+export const templateDelete = {
+  ...facts,
+  schema: operationObject('template/delete', {
+    id: text.describe('Identifier of the template.').optional(),
+    template: text.describe('Exact text of the template.').optional(),
+  }),
+  section: 'template/delete',
+  readOnly: false,
+} satisfies Operation
+
+/** `count` reads `<characters> / <parts>`; `datetime` is the creation, ISO 8601 with a time-zone offset. */
+const template = z.looseObject({
+  id: tolerantId,
+  name: tolerantText,
+  template: tolerantText,
+  count: tolerantText,
+  datetime: tolerantText,
+})
+
+/**
+ * The account's SMS templates. No fields.
+ * Specification: balance, sender, template/list, template/viber/list; SMS template record.
+ */
+export const templateList = {
+  ...lists,
+  schema: operationObject('template/list', {}),
+  payload: z.array(template, { error: must('a list of templates') }),
+} satisfies Operation
+
+/**
+ * Creates a Viber template of the text `template`, for moderation. The payload holds id and moderation status.
+ * Specification: template/viber/create.
+ */
+export const templateViberCreate = {
+  ...facts,
+  schema: operationObject('template/viber/create', {
+    template: text.describe('Text of the template.'),
+    signature: text.describe('Sender signature of the template.').optional(),
+  }),
+  section: 'template/viber/create',
+  readOnly: false,
+} satisfies Operation
+
+const isInteger = (value: unknown): boolean => typeof value === 'bigint' || Number.isSafeInteger(value)
+
+const error = must(`a whole number (a bigint beyond ${Number.MAX_SAFE_INTEGER})`)
+
+/**
+ * Deletes Viber templates by `id` (an integer, where template/delete takes text), by their exact text, or by both. The
+ * payload holds the number of templates deleted.
+ * Specification: template/viber/delete.
+ */
+export const templateViberDelete = {
+  ...facts,
+  schema: operationObject('template/viber/delete', {
+    id: z
+      .custom<number | bigint>(isInteger, { error })
+      .meta({ expects: 'a whole number', description: 'Identifier of the template.' })
+      .optional(),
+    template: text.describe('Exact text of the template.').optional(),
+  }),
+  section: 'template/viber/delete',
+  readOnly: false,
+} satisfies Operation
+
+/**
+ * The account's Viber templates. No fields. The payload holds id, text, signature and moderation status of each.
+ * Specification: balance, sender, template/list, template/viber/list.
+ */
+export const templateViberList = {
+  ...lists,
+  schema: operationObject('template/viber/list', {}),
+} satisfies Operation
+
+/** The fields of the operation `template/create`, its `type` included. */
+export type TemplateCreateOperation = z.infer<typeof templateCreate.schema>
+
+/** `data` of a successful answer to `template/create`. */
+export type TemplateCreatePayload = z.infer<typeof templateCreate.payload>
+
+/** The fields of the operation `template/delete`, its `type` included. */
+export type TemplateDeleteOperation = z.infer<typeof templateDelete.schema>
+
+/** `data` of a successful answer to `template/delete`. */
+export type TemplateDeletePayload = z.infer<typeof templateDelete.payload>
+
+/** The fields of the operation `template/list`, its `type` included. */
+export type TemplateListOperation = z.infer<typeof templateList.schema>
+
+/** `data` of a successful answer to `template/list`. */
+export type TemplateListPayload = z.infer<typeof templateList.payload>
+
+/** The fields of the operation `template/viber/create`, its `type` included. */
+export type TemplateViberCreateOperation = z.infer<typeof templateViberCreate.schema>
+
+/** `data` of a successful answer to `template/viber/create`. */
+export type TemplateViberCreatePayload = z.infer<typeof templateViberCreate.payload>
+
+/** The fields of the operation `template/viber/delete`, its `type` included. */
+export type TemplateViberDeleteOperation = z.infer<typeof templateViberDelete.schema>
+
+/** `data` of a successful answer to `template/viber/delete`. */
+export type TemplateViberDeletePayload = z.infer<typeof templateViberDelete.payload>
+
+/** The fields of the operation `template/viber/list`, its `type` included. */
+export type TemplateViberListOperation = z.infer<typeof templateViberList.schema>
+
+/** `data` of a successful answer to `template/viber/list`. */
+export type TemplateViberListPayload = z.infer<typeof templateViberList.payload>
