@@ -96,6 +96,20 @@ test('every operation may carry additional properties', async () => {
 /** Ids of messages differ, those of templates stay. */
 const idOf = (type: OperationType, i: number) => ('phone' in buildOperation(type) ? { id: 1 + i } : {})
 
+test.each(['item', 'envelope'] as const)(
+  'a call that no operator supports is refused by its code: %s',
+  async otpRefusal => {
+    const sandbox = await sandboxFor({ otpRefusal })
+    const error = await failureOf(clientFor(sandbox.url).callOtp({ id: 1, phone: 380501234591 }))
+    expect(error).toMatchObject({
+      name: 'RefusedError',
+      code: 'OPERATOR_UNSUPPORTED',
+      definite: true,
+      retryable: false,
+    })
+  },
+)
+
 /** The lines of the table Limits that are not among the examples of one operation. */
 describe('limit', () => {
   test('data length, every request: at least 1', async () => {
