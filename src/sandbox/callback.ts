@@ -2,7 +2,7 @@ import { isOperationType, operations as protocol } from '../protocol/index.ts'
 import { isObject } from '../protocol/json.ts'
 import type { ExecutedMessage } from './accounts.ts'
 import { isRefusedItem } from './answers.ts'
-import { pickWithin } from './chance.ts'
+import { chance, pickWithin } from './chance.ts'
 import type { Ending } from './endings.ts'
 import type { Exchange, GivenOperation } from './gateway.ts'
 
@@ -19,7 +19,7 @@ export function statusCallback(
   exchange: Exchange,
 ): string {
   const { id } = operation
-  const { gateway, requestId } = exchange
+  const { requestId } = exchange
   const { channel } = message
   const spoken = channel === 'voice' && ending.success
   return JSON.stringify({
@@ -30,8 +30,8 @@ export function statusCallback(
     status: ending.status,
     ...(ending.error !== undefined && { error: ending.error }),
     updated: new Date(message.finalAt).toISOString(),
-    ...(spoken && { duration: 1 + Math.floor(gateway.chance('duration', id) * 60) }),
-    ...(spoken && asksForDigit(operation) && { reply: String(Math.floor(gateway.chance('reply', id) * 10)) }),
+    ...(spoken && { duration: 1 + Math.floor(chance('duration', id) * 60) }),
+    ...(spoken && asksForDigit(operation) && { reply: String(Math.floor(chance('reply', id) * 10)) }),
     ...(requestId !== undefined && { request_id: requestId }),
     ...(message.status === 'REPLIED' && { replies: repliesTo(message) }),
   })
@@ -70,7 +70,7 @@ export function refusalCallback({ id, type }: GivenOperation, error: string, { g
  * pipeline included, which gets no other status (specification, States and transitions).
  */
 export function callBackRefusals(operations: unknown[], items: string[], exchange: Exchange): void {
-  const { callbacks, settings, chance } = exchange.gateway
+  const { callbacks, settings } = exchange.gateway
   for (const [i, item] of items.entries()) {
     const operation = operations[i] as GivenOperation | null
     const url = isRefusedItem(item) ? hookOf(operation, settings.voiceHook) : undefined

@@ -1,14 +1,11 @@
 import type { Span } from './settings.ts'
 
 /**
- * The one source of everything that looks random: a number in [0, 1) that follows from the seed, from what it decides
- * ("code") and from what that belongs to ("42"), so that the order of requests does not change what a message meets.
+ * The one source of everything that looks random: a number in [0, 1) that follows from what it decides ("code") and from what
+ * that belongs to ("42"), so that neither a repetition nor the order of requests changes what a message meets.
  */
-export type Chance = (what: string, of: string | number | bigint | undefined) => number
-
-export function createChance(seed: number | string): Chance {
-  const start = fnv1a(0x811c9dc5, `${seed}/`)
-  return (what, of) => scramble(fnv1a(fnv1a(start, what), String(of))) / 0x1_0000_0000
+export function chance(what: string, of: string | number | bigint | undefined): number {
+  return scramble(fnv1a(fnv1a(0x811c9dc5, what), String(of))) / 0x1_0000_0000
 }
 
 export function pickWithin(span: Span, chance: number): number {

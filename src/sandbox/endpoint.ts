@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Accounts } from './accounts.ts'
 import { asyncReply, isRefusedItem, type Processed, syncReply, texts } from './answers.ts'
 import { callBackRefusals } from './callback.ts'
-import { pickWithin } from './chance.ts'
+import { chance, pickWithin } from './chance.ts'
 import type { Timers } from './clock.ts'
 import { executeEnvelope, readEnvelope } from './envelope.ts'
 import { type FaultName, faults, type Incoming } from './faults.ts'
@@ -61,7 +61,7 @@ export function createEndpoint(
     const ending = fault ? faults[fault].answer(incoming) : incoming.reply(incoming.process())
 
     const finish = () => sendAnswer(response, ending, timers)
-    const latency = pickWithin(gateway.settings.latencyMs, gateway.chance('latency', requests))
+    const latency = pickWithin(gateway.settings.latencyMs, chance('latency', requests))
     const afterLatency = latency > 0 ? () => timers.after(latency, finish) : finish
     if (visit.holds.length > 0) void Promise.all(visit.holds).then(afterLatency)
     else afterLatency()

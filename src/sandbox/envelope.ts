@@ -52,10 +52,8 @@ function executeOne(raw: unknown, exchange: Exchange): string {
   }
   const type = (raw as { type?: unknown } | null)?.type
   if (!isOperationType(type)) return refusedItem(texts.type, rawId(raw))
-  if (settings.validate) {
-    const problem = problemOf(type, raw)
-    if (problem !== undefined) return refusedItem(problem, rawId(raw))
-  }
+  const problem = problemOf(type, raw)
+  if (problem !== undefined) return refusedItem(problem, rawId(raw))
   return handlerOf(type)(raw as GivenOperation, exchange)
 }
 

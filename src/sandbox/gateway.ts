@@ -1,13 +1,11 @@
 import type { OperationType } from '../protocol/index.ts'
 import type { Id, SandboxAccount } from './accounts.ts'
 import type { Callbacks } from './callbacks.ts'
-import type { Chance } from './chance.ts'
 import type { SandboxSettings } from './settings.ts'
 
 /** Gateway is what every request shares. */
 export interface Gateway {
   settings: SandboxSettings
-  chance: Chance
   callbacks: Callbacks
   now(): number
   /** Unique in this sandbox. */

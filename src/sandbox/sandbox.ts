@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import { listen } from '../listen.ts'
 import { createAccounts } from './accounts.ts'
 import { createCallbacks } from './callbacks.ts'
-import { type Chance, createChance } from './chance.ts'
+import { chance } from './chance.ts'
 import { createTimers } from './clock.ts'
 import { type Controls, handleControl } from './control.ts'
 import { createEndpoint } from './endpoint.ts'
@@ -45,16 +45,14 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const accounts = createAccounts(settings.keys, settings.balance)
   const faults = createFaultQueue()
   const log = createLog(logSize)
-  const chance = createChance(settings.seed)
   let msgId = 1e9 * (1 + Math.floor(chance('msg_id', 'first') * 1e6))
   let asyncRequests = 0
   const gateway: Gateway = {
     settings,
-    chance,
     callbacks,
     now: timers.now,
     nextMsgId: () => ++msgId,
-    nextRequestId: () => requestId(chance, ++asyncRequests),
+    nextRequestId: () => requestId(++asyncRequests),
   }
   const endpoint = createEndpoint(gateway, accounts, timers, log, faults.take)
   const controls: Controls = {
@@ -97,7 +95,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
 }
 
 /** Looks like chance, and counts. */
-function requestId(chance: Chance, number: number): string {
+function requestId(number: number): string {
   return `${Math.floor(chance('request_id', number) * 2 ** 32).toString(16)}-${number}`
 }
 

@@ -4,13 +4,13 @@ import type { SandboxClock } from './clock.ts'
 /** The accepted keys: a list is one account named `default`; an object names the accounts, each with its key or keys. */
 export type SandboxKeys = readonly string[] | Readonly<Record<string, string | readonly string[]>>
 
-/** Milliseconds; evenly spread between the bounds, chosen by the seed. */
+/** Milliseconds; evenly spread between the bounds. */
 export interface Span {
   min: number
   max: number
 }
 
-/** CallbackTrouble is what becomes of callbacks on their way: shares of all messages, 0 to 1, chosen by the seed. */
+/** CallbackTrouble is what becomes of callbacks on their way: shares of all messages, 0 to 1. */
 export interface CallbackTrouble {
   /** The share that is never sent; the status operation tells. */
   drop?: number
@@ -38,8 +38,6 @@ export interface SandboxOptions {
   maxOperations?: number
   /** Each account starts with this amount; a part costs 1. Default 1,000,000,000. */
   balance?: number
-  /** Everything that looks random (delays, codes, prices, networks, message identifiers) follows from it. Default 1. */
-  seed?: number | string
   /** The time from a message's execution to its final state and first callback. Default 50 to 500. */
   callbackDelayMs?: number | Span
   /** Tries of one callback until it is answered 200; the pause doubles. Default 5 tries, first pause 200 ms. */
@@ -61,8 +59,6 @@ export interface SandboxOptions {
   echoIds?: 'number' | 'string'
   /** Where "Operator not supported" of `call/otp` stands; the specification allows both. Default `item`. */
   otpRefusal?: 'item' | 'envelope'
-  /** Whether operations are checked against the schemas. Default true; false spares the time in benchmarks. */
-  validate?: boolean
   /** Time and timers, to be replaced in simulations. Default: the system's. */
   clock?: SandboxClock
 }
@@ -80,7 +76,6 @@ export function settingsOf(options: SandboxOptions): SandboxSettings {
     rate: Number.POSITIVE_INFINITY,
     maxOperations: Number.POSITIVE_INFINITY,
     balance: 1_000_000_000,
-    seed: 1,
     callbackRetry: { tries: 5, firstDelayMs: 200 },
     callbackConcurrency: 32,
     callbackTrouble: {},
@@ -89,7 +84,6 @@ export function settingsOf(options: SandboxOptions): SandboxSettings {
     duplicates: 'execute',
     echoIds: 'number',
     otpRefusal: 'item',
-    validate: true,
     clock: systemClock,
     ...options,
     latencyMs: spanOf(options.latencyMs ?? 0),

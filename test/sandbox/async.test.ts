@@ -27,18 +27,6 @@ test('an envelope is answered with a request id, and every operation of it is ex
   expect(sandbox.log()).toMatchObject([{ account: 'default', operations: 3, refused: 0, error: null }])
 })
 
-test('each request has an id of its own, the same again with the same seed', async () => {
-  const ids: string[][] = []
-  for (const seed of [1, 1, 2]) {
-    const sandbox = await sandboxFor({ seed })
-    ids.push([await queue(sandbox, operation('sms')), await queue(sandbox, operation('sms'))])
-  }
-  const [first, again, other] = ids
-  expect(first![0]).not.toBe(first![1])
-  expect(again).toEqual(first)
-  expect(other).not.toEqual(first)
-})
-
 test('a status callback repeats the request id', async () => {
   const receiver = await callbackReceiver()
   const sandbox = await sandboxFor()

@@ -26,7 +26,6 @@ export const sandbox = command({
     'max-operations': whole('N', 'Operations in an envelope; a larger one is refused. Default: no limit.', 1, 1e9),
     balance: whole('AMOUNT', 'Balance at the start. Default: 1000000000.', 0, 1e15),
     duplicates: choiceFlag('WAY', ['execute', 'refuse'], 'What to do with an id that was executed before.'),
-    seed: textFlag('TEXT', 'Seed of all random choices. Default: 1.'),
   },
   async run(flags) {
     const stopAsked = untilSignal()
@@ -42,7 +41,6 @@ export const sandbox = command({
         maxOperations: flags['max-operations'],
         balance: flags.balance,
         duplicates: flags.duplicates,
-        seed: flags.seed,
       }),
     )
     process.stdout.write(`${running.url}\n`)

@@ -2,9 +2,9 @@ import { operations as protocol, type SendType, segmentsOf } from '../../protoco
 import type { ExecutedMessage } from '../accounts.ts'
 import { acceptedItem, refusedItem, texts } from '../answers.ts'
 import { statusCallback } from '../callback.ts'
-import { pickWithin } from '../chance.ts'
+import { chance, pickWithin } from '../chance.ts'
 import { type Ending, endingOf } from '../endings.ts'
-import { type Exchange, type Gateway, type GivenOperation, type Handler, idText } from '../gateway.ts'
+import { type Exchange, type GivenOperation, type Handler, idText } from '../gateway.ts'
 import type { CallbackTrouble } from '../settings.ts'
 
 const otpPrice = 1.5
@@ -24,8 +24,8 @@ export const sendHandler: Handler = (operation, exchange) => {
 
   account.balance -= price
   const message = execute(operation, ending, exchange)
-  if (answer === 'lookup') return acceptedItem(lookUp(operation, message.status, gateway))
-  if (answer === 'code') return acceptedItem(`{"code":"${codeOf(id, exchange)}","price":${otpPrice}}`)
+  if (answer === 'lookup') return acceptedItem(lookUp(operation, message.status))
+  if (answer === 'code') return acceptedItem(`{"code":"${codeOf(id)}","price":${otpPrice}}`)
   return acceptedItem(
     `{${id === undefined ? '' : `"id":${id},`}"msg_id":${idText(message.msgId, gateway)},"parts":${parts},"data":0}`,
   )
@@ -50,7 +50,7 @@ function wasRefused({ id }: GivenOperation, { account }: Exchange): boolean {
 function execute(operation: GivenOperation, ending: Ending, exchange: Exchange): ExecutedMessage {
   const { account, gateway, now } = exchange
   const { id } = operation
-  const delay = ending.early ? 0 : pickWithin(gateway.settings.callbackDelayMs, gateway.chance('delay', id))
+  const delay = ending.early ? 0 : pickWithin(gateway.settings.callbackDelayMs, chance('delay', id))
   const message: ExecutedMessage = {
     msgId: gateway.nextMsgId(),
     channel: channelOf(operation),
@@ -81,8 +81,7 @@ function callBack(
     return
   }
   const times = Array.from({ length: ending.callbacks }, () => message.finalAt - now)
-  const chance = gateway.chance('callback', operation.id)
-  for (const time of troubled(times, gateway.settings.callbackTrouble, chance)) {
+  for (const time of troubled(times, gateway.settings.callbackTrouble, chance('callback', operation.id))) {
     gateway.callbacks.schedule(url, body, time)
   }
 }
@@ -107,8 +106,8 @@ function partsOfOperation({ sms_message, sms }: GivenOperation): number {
   return typeof text === 'string' ? segmentsOf(text).parts : 1
 }
 
-function codeOf(id: string | undefined, { gateway }: Exchange): string {
-  return String(Math.floor(gateway.chance('code', id) * 10_000)).padStart(4, '0')
+function codeOf(id: string | undefined): string {
+  return String(Math.floor(chance('code', id) * 10_000)).padStart(4, '0')
 }
 
 const networks = [
@@ -120,7 +119,7 @@ const networks = [
 const country = { name: 'Ukraine', prefix: 380 }
 
 /** Looks a phone up, with the same answer each time. */
-function lookUp({ phone }: GivenOperation, status: string, { chance }: Gateway): string {
+function lookUp({ phone }: GivenOperation, status: string): string {
   const origin = pick(chance('origin', phone))
   const ported = chance('ported', phone) < 0.2
   const current = ported ? pick(chance('network', phone)) : origin
@@ -134,8 +133,8 @@ function lookUp({ phone }: GivenOperation, status: string, { chance }: Gateway):
   })
 }
 
-function pick(chance: number) {
-  return networks[Math.floor(chance * networks.length)]!
+function pick(share: number) {
+  return networks[Math.floor(share * networks.length)]!
 }
 
 function recordOf({ name, prefix }: (typeof networks)[number]) {
@@ -145,11 +144,11 @@ function recordOf({ name, prefix }: (typeof networks)[number]) {
 /**
  * Tells when a message's callbacks are sent.
  * @param times milliseconds from now, one for each callback
- * @param chance 0 to 1, the message's own
+ * @param share 0 to 1, the message's own
  */
-function troubled(times: readonly number[], trouble: CallbackTrouble, chance: number): number[] {
+function troubled(times: readonly number[], trouble: CallbackTrouble, share: number): number[] {
   const { drop = 0, late = 0, lateMs = 1000, repeat = 0 } = trouble
-  if (chance < drop) return []
-  if (chance < drop + late) return times.map(time => time + lateMs)
-  return chance < drop + late + repeat ? [...times, ...times] : [...times]
+  if (share < drop) return []
+  if (share < drop + late) return times.map(time => time + lateMs)
+  return share < drop + late + repeat ? [...times, ...times] : [...times]
 }
