@@ -1,13 +1,8 @@
 /**
  * Writes docs/metrics.md from the definitions of the metrics.
  */
-import {
-  definitionOf,
-  type LabelValues,
-  type MetricName,
-  metricDefinitions,
-  openLabels,
-} from '../src/telemetry/definitions.ts'
+import { definitionOf, type MetricName, metricDefinitions } from '../src/telemetry/definitions.ts'
+import { type LabelValues, openLabels } from '../src/telemetry/labels.ts'
 import { writeGenerated } from './generated-file.ts'
 
 const header = `# Metrics

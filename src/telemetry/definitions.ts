@@ -21,22 +21,9 @@ const rateWaitSeconds = [0.01, 0.02, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 900]
  */
 const deliverySeconds = [1, 2, 5, 10, 20, 30, 60, 90, 120, 180, 300, 600, 900, 3600, 14_400, 43_200, 86_400, 259_200]
 
-/** A label's values: a closed list, or what it is that they name. */
-export type LabelValues = readonly string[] | keyof typeof openLabels
-
-/** Labels whose values are not listed here, and what bounds them. */
-export const openLabels = {
-  topic: 'topics of the settings',
-  account: 'accounts of the settings',
-  tenant: 'tenants that `gateway.tenantWeights` names; `other` for all others together',
-  partition: 'partitions that this process owns',
-  currency: 'three capital letters, one an account; `other` for anything else',
-  version: 'the version that runs',
-} as const
-
 interface Definition {
   type: 'counter' | 'histogram' | 'gauge'
-  labels: Readonly<Record<string, LabelValues>>
+  labels: Readonly<Record<string, label.LabelValues>>
   /** One sentence. */
   meaning: string
   /** What somebody who looks at it does about it. */

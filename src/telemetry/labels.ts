@@ -6,6 +6,19 @@ import { doubtCauses, errorCodes } from '../protocol/index.ts'
 
 export const other = 'other'
 
+/** A label's values: a closed list, or what it is that they name. */
+export type LabelValues = readonly string[] | keyof typeof openLabels
+
+/** Labels whose values are not listed here, and what bounds them. */
+export const openLabels = {
+  topic: 'topics of the settings',
+  account: 'accounts of the settings',
+  tenant: 'tenants that `gateway.tenantWeights` names; `other` for all others together',
+  partition: 'partitions that this process owns',
+  currency: 'three capital letters, one an account; `other` for anything else',
+  version: 'the version that runs',
+} as const
+
 /** Operators may pause one of these. */
 export const pausableKinds = ['account', 'topic', 'tenant'] as const
 

@@ -5,12 +5,11 @@ import {
   definitionOf,
   type HistogramName,
   type LabelsOf,
-  type LabelValues,
   type MetricName,
   metricDefinitions,
   type ToldGaugeName,
 } from './definitions.ts'
-import { other } from './labels.ts'
+import { type LabelValues, other } from './labels.ts'
 
 /** Values of open labels that the settings name: their series are there from the start. */
 export interface KnownLabels {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { type DoubtCause, sendTypes } from '../../src/protocol/index.ts'
+import type { DoubtCause } from '../../src/protocol/index.ts'
 import type { GaugeSource } from '../../src/telemetry/definitions.ts'
 import { definitionOf, type MetricName, metricDefinitions } from '../../src/telemetry/definitions.ts'
 import { type Events, Telemetry } from '../../src/telemetry/events.ts'
@@ -98,14 +98,6 @@ describe('metrics', () => {
     })
   })
 
-  it('tell 75 seconds to a delivery from 300', async () => {
-    const { telemetry, scrape } = await serveMetrics()
-    for (const seconds of [75, 300]) telemetry.emit('delivery.latency', { type: 'sms', seconds })
-    const samples = await scrape()
-    const upTo = (le: number) => samples.get(`busgate_delivery_latency_seconds_bucket{le="${le}",type="sms"}`)
-    expect([60, 90, 180, 300].map(upTo)).toEqual([0, 1, 1, 2])
-  })
-
   it('name the tenants of the settings, and count all others together', async () => {
     const { telemetry, scrape } = await serveMetrics({ tenant: ['shop', 'bank'] })
     const shares = new Map([
@@ -189,17 +181,6 @@ describe('metrics', () => {
     expect((await scrape()).get('busgate_sessions_fenced_total')).toBe(1)
   })
 
-  it.each(sendTypes)('know the type %s of a callback', async type => {
-    const { telemetry, scrape } = await serveMetrics()
-    telemetry.emit('callback.accepted', {
-      ...{ type, commandType: null, country: null },
-      ...{ state: 'FAILED', verified: false, contradicts: false },
-    })
-    expect(ownSeries(await scrape())).toContain(
-      `busgate_callbacks_total{type="${type}",state="FAILED",verified="false"}`,
-    )
-  })
-
   it('forget the partitions that were lost since the scrape before', async () => {
     const lag = (partition: string, value: number) =>
       ({ name: 'consumer_lag_records', labels: { topic: 'a', partition }, value }) as const
@@ -220,11 +201,6 @@ describe('metrics', () => {
     const open = (value: number) => ({ read: () => [{ name: 'doubts_open', labels: {}, value } as const] })
     sources.add(open(2)).add(open(3))
     expect((await scrape()).get('busgate_doubts_open')).toBe(5)
-  })
-
-  it('tell of the process too', async () => {
-    const { scrape } = await serveMetrics()
-    expect((await scrape()).get('process_cpu_seconds_total')).toBeGreaterThan(0)
   })
 
   it('do not fail the process when a source fails: the scrape does', async () => {

@@ -21,7 +21,10 @@ test('commands, results and verdicts are counted as they come onto the topics', 
   const { url } = await startPage(world)
   await nowThat(url, ({ partitions }) => partitions.length > 0) // its topics are followed
   await world.send([...few, refused])
-  const now = await nowThat(url, one => smsOf(one)?.delivered === 3)
+  const now = await nowThat(
+    url,
+    one => smsOf(one)?.delivered === 3 && smsOf(one)?.sent === 3 && one.failures.length > 0,
+  )
   expect(smsOf(now)).toEqual({
     ...{ type: 'sms', commands: 4, sent: 3, notSent: 1, inDoubt: 0, unresolved: 0 },
     ...{ delivered: 3, notDelivered: 0 },

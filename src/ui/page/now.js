@@ -74,18 +74,16 @@ function funnelTable(rows, commands) {
     <tr>
       <th scope="row">${visible(type)}</th><td>${count(commands)}</td>${resultCells(results)}
       <td class="good">${zero(delivered)}</td><td class="bad">${zero(notDelivered)}</td>
-      <td class="bar">${shareBar(results.sent, delivered, notDelivered)}</td>
     </tr>`
   return html`
     <div class="scroll"><table>
       <thead>
         <tr class="groups">
-          <td></td><td></td><th scope="colgroup" colspan="4"><span>results</span></th><th scope="colgroup" colspan="2"><span>verdicts</span></th><td></td>
+          <td></td><td></td><th scope="colgroup" colspan="4"><span>results</span></th><th scope="colgroup" colspan="2"><span>verdicts</span></th>
         </tr>
         <tr>
           <th scope="col">type</th><th scope="col">com&shy;mands</th>${resultHeads}
           <th scope="col">deliv&shy;ered</th><th scope="col">not deliv&shy;ered</th>
-          <th scope="col" class="bar" aria-label="verdicts among what was sent"></th>
         </tr>
       </thead>
       <tbody>${rows.map(row)}</tbody>
@@ -108,18 +106,6 @@ function sumOf(rows) {
   const columns = /** @type {(keyof typeof sum)[]} */ (Object.keys(sum))
   for (const row of rows) for (const column of columns) sum[column] += row[column]
   return sum
-}
-
-/** @param {number} sent @param {number} delivered @param {number} notDelivered */
-function shareBar(sent, delivered, notDelivered) {
-  const all = Math.max(sent, delivered + notDelivered)
-  if (all === 0) return nothing
-  return html`
-    <svg class="share" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
-      <rect class="track" width="100" height="8" />
-      <rect class="good" width=${(delivered / all) * 100} height="8" />
-      <rect class="bad" x=${(delivered / all) * 100} width=${(notDelivered / all) * 100} height="8" />
-    </svg>`
 }
 
 /** @param {number} share @param {string} kind */
@@ -195,7 +181,7 @@ function topicLag(topic, own) {
         ${gauge(fullest, fullest > 0.8 ? 'bad' : 'used')}
       </summary>
       <table>
-        <thead><tr><th scope="col">partition</th><th scope="col">lag</th><th scope="col">window</th><th class="bar"></th></tr></thead>
+        <thead><tr><th scope="col">partition</th><th scope="col">lag</th><th scope="col">window</th></tr></thead>
         <tbody>
           ${own
             .toSorted((a, b) => a.partition - b.partition)
@@ -203,7 +189,6 @@ function topicLag(topic, own) {
               ({ partition, lag, window }) => html`
                 <tr>
                   <th scope="row">${partition}</th><td>${lag === null ? 'not begun' : count(lag)}</td><td>${percent(window)}</td>
-                  <td class="bar">${gauge(window, window > 0.8 ? 'bad' : 'used')}</td>
                 </tr>`,
             )}
         </tbody>
