@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { type OperationType, operations, operationTypes, parseJson, requiredFields } from '../../src/protocol/index.ts'
+import {
+  type OperationType,
+  operations,
+  operationTypes,
+  parseJson,
+  requiredFields,
+  stringifyJson,
+} from '../../src/protocol/index.ts'
 import type { FaultName } from '../../src/sandbox/index.ts'
 import { postOne, sandboxFor } from '../sandbox/support.ts'
 import { busgate, type CliOptions, startBusgate } from '../support/cli.ts'
@@ -12,88 +19,21 @@ const settings = (url: string) => ({ BUSGATE_GATEWAY_URL: url, BUSGATE_GATEWAY_A
 const gateway = (url: string, args: string[], { input = '', env = {} }: Pick<CliOptions, 'input' | 'env'> = {}) =>
   busgate(['gateway', ...args], { input, env: { ...settings(url), ...env } })
 
-/** An operation as flags; what is nested as JSON. */
-function flagsOf({ type: _, ...fields }: Record<string, unknown>): string[] {
-  return Object.entries(fields).flatMap(([name, value]) => {
-    if (value === true) return [`--${name}`]
-    return [`--${name}`, typeof value === 'object' ? JSON.stringify(value) : String(value)]
-  })
-}
-
 const sms = (id: number | string, phone = 380501234567) =>
   `{"type":"sms","id":${id},"phone":${phone},"sms_message":"Hi","sms_signature":"Shop"}`
 
-test.each(operationTypes)('%s goes to the gateway as its flags say, and its answer is printed', async type => {
+test.each(operationTypes)('%s goes to the gateway as its JSON says, and its answer is printed', async type => {
   const sandbox = await sandboxFor()
   const front = await startFront(sandbox.url)
   if (type === 'status') await postOne(sandbox, buildOperation('sms'))
   const operation = buildOperation(type, type === 'voice' ? { dtmf: true } : {})
-  const { code, stdout, stderr } = await gateway(front.url, [type, '--json', ...flagsOf(operation)])
+  const { type: _, ...fields } = operation
+  const { code, stdout, stderr } = await gateway(front.url, [type, '--json', stringifyJson(fields)])
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   expect(front.passed.map(({ body }) => parseJson(body))).toEqual([{ auth: key, data: [operation] }])
   const { data, ...rest } = JSON.parse(stdout)
   expect(rest).toEqual({ type, ok: true, ...('id' in operation && { id: operation.id }) })
   expect(operations[type].payload.safeParse(data).success).toBe(true)
-})
-
-describe('flags', () => {
-  async function sent(args: string[]) {
-    const front = await startFront()
-    front.answer = () => ({ body: '{"success":true,"data":[{"success":true,"data":{"msg_id":1}}]}' })
-    const { code, stderr } = await gateway(front.url, args)
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    return (parseJson(front.passed[0]!.body) as { data: unknown[] }).data[0]
-  }
-
-  test('may be written with dashes, and the text of a template as --text', async () => {
-    const args = [
-      '--id',
-      '42',
-      '--phone',
-      '380501234567',
-      '--sms-message',
-      'Hi',
-      '--sms-signature=Shop',
-      '--short-link',
-    ]
-    const plain = { type: 'sms', id: 42, phone: 380501234567, sms_message: 'Hi', sms_signature: 'Shop' }
-    expect(await sent(['sms', ...args])).toEqual({ ...plain, short_link: true })
-    expect(await sent(['template/create', '--text', 'Hello'])).toEqual({ type: 'template/create', template: 'Hello' })
-  })
-
-  test('take numbers where the interface has numbers, and text where it has text', async () => {
-    expect(await sent(['template/delete', '--id', '017'])).toEqual({ type: 'template/delete', id: '017' })
-    expect(await sent(['template/viber/delete', '--id', '17'])).toEqual({ type: 'template/viber/delete', id: 17 })
-    const long = await sent(['template/viber/delete', '--id', '9007199254740993'])
-    expect(long).toEqual({ type: 'template/viber/delete', id: 9007199254740993n })
-  })
-
-  test.each([
-    [['--short-link', 'false'], false],
-    [['--short-link=false'], false],
-    [['--short_link', 'true'], true],
-    [['--short-link'], true],
-  ])('that are true or false may say which: %j', async (args, short_link) => {
-    const address = ['--id=1', '--phone=380501234567', '--sms-message=Hi', '--sms-signature=Shop']
-    expect(await sent(['sms', ...args, ...address])).toMatchObject({ short_link })
-  })
-
-  test('of voice have a hook', async () => {
-    const args = ['--id=1', '--phone=380501234567', '--message=Hi', '--hook', 'https://shop.example/hook']
-    expect(await sent(['voice', ...args])).toMatchObject({ hook: 'https://shop.example/hook' })
-  })
-
-  test('reach into nested objects with dots', async () => {
-    const viber = ['--viber', '{"signature":"Shop","type":"text"}', '--viber.message', 'Hello']
-    const pipeline = ['pipeline', '--phone', '380501234567', '--pipeline', 'viber, sms', '--sms.message', 'Hi']
-    expect(await sent([...pipeline, '--sms.signature', 'Shop', ...viber])).toEqual({
-      type: 'pipeline',
-      phone: 380501234567,
-      pipeline: ['viber', 'sms'],
-      sms: { message: 'Hi', signature: 'Shop' },
-      viber: { signature: 'Shop', type: 'text', message: 'Hello' },
-    })
-  })
 })
 
 describe('an answer in a readable form', () => {
@@ -141,41 +81,21 @@ describe('standard input', () => {
 describe('what is written wrongly exits 2, says what, and nothing is sent', () => {
   test.each([
     ['an unknown operation', ['balanse'], '', 'the nearest is "gateway balance"'],
-    ['an unknown flag', ['sms', '--sms-mesage', 'Hi'], '', 'has no --sms-mesage; the nearest is --sms_message'],
-    [
-      'neither flags nor input',
-      ['sms'],
-      '',
-      'gateway sms needs --id, --phone, --sms_message, --sms_signature, or JSON',
-    ],
+    ['neither fields nor input', ['sms'], '', 'gateway sms needs id, phone, sms_message, sms_signature, as JSON'],
     ['no operation', [], '', 'gateway needs an OPERATION: busgate gateway --help lists them'],
-    ['a missing field', ['hlr', '--id', '1'], '', 'phone is required and must be a number'],
-    ['a field of another kind', ['status', '--id', 'x'], '', 'id must be a whole number from 1 to'],
+    ['a missing field', ['hlr', '{"id":1}'], '', 'phone is required and must be a number'],
+    ['a field of another kind', ['status', '{"id":"x"}'], '', 'id must be a whole number from 1 to'],
     [
       'a phone in national format',
-      ['hlr', '--id', '1', '--phone', '0671234561'],
+      ['hlr', '{"id":1,"phone":"0671234561"}'],
       '',
       'phone must be a number: digits only, international format such as 380501234567',
     ],
-    ['neither true nor false', ['sms', '--short-link=maybe'], '', '--short-link takes true or false'],
-    ['neither true nor false, after a space', ['sms', '--short-link', 'no'], '', '--short-link takes true or false'],
-    ['an id with a leading zero', ['status', '--id', '042'], '', 'id must be a whole number from 1 to'],
-    ['a limit', ['telegram', '--id=1', '--phone=380501234567', '--message=123'], '', 'must be text of 4 to 8 digits'],
-    [
-      'JSON that is none',
-      ['viber', '--viber-carousel', '[secret'],
-      '',
-      '--viber-carousel: expected JSON: look at character 2\n',
-    ],
-    [
-      'a nested field of what is no object',
-      ['pipeline', '--sms', '5', '--sms.message', 'x'],
-      '',
-      '--sms is not an object',
-    ],
+    ['a limit', ['telegram', '{"id":1,"phone":380501234567,"message":"123"}'], '', 'must be text of 4 to 8 digits'],
+    ['JSON that is none', ['viber', '{secret'], '', 'JSON: expected JSON: look at character 2\n'],
     ['an unknown account', ['balance', '--account', 'defualt'], '', 'the nearest is default'],
     ['input that is no JSON', ['sms'], '{"secret', 'standard input is not valid JSON: it ends too early'],
-    ['input that is no object', ['sms'], '[5]', 'standard input: expected a JSON object'],
+    ['input that is no object', ['sms'], '[5]', 'expected a JSON object'],
     ['input with a wrong field', ['hlr'], '{"id":2}', 'phone is required'],
     [
       'input in windows-1251',
@@ -230,7 +150,7 @@ describe('what fails exits 1 and says whether it was sent', () => {
   test('a paid answer that cannot be read is shown as it came', async () => {
     const front = await startFront()
     front.answer = () => ({ body: '{"success":true,"data":[{"success":true,"data":{"code":42100,"price":1.5}}]}' })
-    const { code, stdout, stderr } = await gateway(front.url, ['call/otp', '--id=1', '--phone=380501234567'])
+    const { code, stdout, stderr } = await gateway(front.url, ['call/otp', '{"id":1,"phone":380501234567}'])
     expect({ code, stdout }).toEqual({ code: 1, stdout: 'code: 42100\nprice: 1.5\n' })
     expect(stderr).toBe('busgate: executed, but in the answer code must be text (PAYLOAD_UNREADABLE)\n')
   })
@@ -271,7 +191,7 @@ describe('--help', () => {
     expect(code).toBe(0)
     const rows = stdout.split('\n').map(line => line.trim().split(/ +/))
     for (const type of operationTypes) {
-      expect(rows).toContainEqual([type, ...requiredFields(type).map(name => `--${name}`)])
+      expect(rows).toContainEqual([type, ...requiredFields(type)])
     }
   })
 
@@ -279,21 +199,14 @@ describe('--help', () => {
     [
       'sms',
       [
-        /--id NUMBER +Required\. The caller's own .* a whole number/,
-        /--sms_lifetime NUMBER +How long .* 3600 to 259200\./,
-        /--sms_message TEXT +Required\. Text of the SMS\.$/m,
+        /id: Required\. The caller's own .* a whole number/,
+        /sms_lifetime: How long .* 3600 to 259200\./,
+        /sms_message: Required\. Text of the SMS\.$/m,
         /--account/,
       ],
     ],
-    [
-      'pipeline',
-      [
-        /--pipeline NAME,NAME +Required\. The channels, .* a list/,
-        /--sms\.signature TEXT/,
-        /--voice\.voice\.gender TEXT/,
-      ],
-    ],
-    ['template/create', [/--template TEXT +Required\. Text of the template\.$/m, /--name TEXT/]],
+    ['pipeline', [/pipeline: Required\. The channels, .* a list/, /^ {2}voice: /m]],
+    ['template/create', [/template: Required\. Text of the template\.$/m, /^ {2}name: /m]],
   ])('of %s lists its fields', async (type, expected) => {
     const { code, stdout } = await busgate(['gateway', type, '--help'])
     expect(code).toBe(0)

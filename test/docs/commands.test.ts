@@ -81,7 +81,7 @@ function commandsIn(line: string): string[][] {
   const found: string[][] = [[]]
   for (const [word] of line.replace(/(^| )# .*$/, '').matchAll(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g)) {
     if (word === '&&' || word === '|') found.push([])
-    else found.at(-1)!.push(word.replaceAll(/['"]/g, ''))
+    else found.at(-1)!.push(word.replaceAll(/'([^']*)'|"([^"]*)"/g, (_, one, other) => one ?? other))
   }
   return found.map(words =>
     words.slice(

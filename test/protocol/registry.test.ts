@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
-import { fieldFlags } from '../../src/cli/gateway/fields.ts'
+import type { z } from 'zod'
 import {
   isOperationType,
+  meaningOf,
   type OperationFields,
   operations,
   operationTypes,
@@ -27,9 +28,25 @@ test('hook is a field of the eight operations that the specification names, and 
 })
 
 test.each(operationTypes)('every field of %s, nested ones too, says what it is for', type => {
-  const helps = Object.entries(fieldFlags(type)).map(([name, { help }]) => [name, help.replace(/^Required\. /, '')])
-  expect(helps.filter(([, help]) => !/^[A-Z].*\.$/s.test(help!))).toEqual([])
+  const { type: _, ...fields } = operations[type].schema.shape as Record<string, z.ZodType>
+  const meanings = meaningsIn(fields)
+  expect(meanings.filter(([, meaning]) => !/^[A-Z].*\.$/s.test(meaning))).toEqual([])
 })
+
+function meaningsIn(fields: Record<string, z.ZodType>): [name: string, meaning: string][] {
+  return Object.entries(fields).flatMap(([name, field]) => [
+    [name, meaningOf(field)] as [string, string],
+    ...shapesOf(field).flatMap(meaningsIn),
+  ])
+}
+
+/** The fields of a nested object, in each of the forms that it may have. */
+function shapesOf(field: z.ZodType): Record<string, z.ZodType>[] {
+  const { def } = field as z.ZodOptional<z.ZodType> | z.ZodUnion<z.ZodType[]> | z.ZodObject
+  if (def.type === 'optional') return shapesOf(def.innerType)
+  if (def.type === 'union') return def.options.flatMap(shapesOf)
+  return def.type === 'object' ? [def.shape as Record<string, z.ZodType>] : []
+}
 
 test('the fields of an operation compile with whatever else, but not without what is required or of another kind', () => {
   const fields: OperationFields['sms'] = {

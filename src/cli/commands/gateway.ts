@@ -1,9 +1,13 @@
+import { addAbortSignal } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
 import { stringify } from 'yaml'
+import type { z } from 'zod'
 import { requireGateway, type Settings, variableOf } from '../../config/index.ts'
 import type { GatewayClient } from '../../gateway/client.ts'
 import { GatewayError, UnreadablePayloadError, ValidationError } from '../../gateway/errors.ts'
 import {
   isSendType,
+  meaningOf,
   type OperationObject,
   type OperationType,
   operations,
@@ -11,14 +15,25 @@ import {
   requiredFields,
   stringifyJson,
 } from '../../protocol/index.ts'
+import { isObject, parseQuietly } from '../../protocol/json.ts'
 import { whatsappAdvice } from '../../protocol/operation.ts'
-import { type CliCommand, command, textFlag, toggle, UsageError } from '../framework/command.ts'
-import { printable, printableLines, untilSignal } from '../framework/terminal.ts'
+import { type CliCommand, command, type Flag, textFlag, toggle, UsageError } from '../framework/command.ts'
+import { printable, printableLines, strictUtf8, untilSignal } from '../framework/terminal.ts'
 import { clientFor } from '../gateway/client.ts'
-import { fieldFlags, operationOfFlags, readFields } from '../gateway/fields.ts'
 import { apiKeyPath, configFlag, settingsFrom, unknownAccount } from '../settings.ts'
 
-const ownFlags = {
+/** The fields of an operation. */
+type Fields = Record<string, unknown>
+
+const fieldsFlag: Flag<Fields> = {
+  value: 'JSON',
+  help: 'Its fields as a JSON object. Default: from standard input.',
+  bare: true,
+  read: given => objectOf(given, 'expected JSON'),
+}
+
+const flags = {
+  fields: fieldsFlag,
   account: textFlag('NAME', 'Account to use. Default: the account named default.'),
   json: toggle('Prints one JSON object.'),
   config: configFlag,
@@ -33,10 +48,10 @@ const widest = Math.max(...operationTypes.map(({ length }) => length))
 export const gateway = command({
   about: [
     'Calls the gateway directly, without the bus and its promises: no retry, no rate limit.',
-    'busgate gateway OPERATION takes the fields of an operation as flags, or as a JSON object from standard input.',
+    "busgate gateway OPERATION '{…}' takes the fields of an operation as a JSON object, from standard input as well.",
     'Each has its own --help. The 20 operations, with the fields that they require:',
     '',
-    ...operationTypes.map(type => `  ${type.padEnd(widest)}  ${requiredFlags(type).join(' ')}`.trimEnd()),
+    ...operationTypes.map(type => `  ${type.padEnd(widest)}  ${requiredFields(type).join(' ')}`.trimEnd()),
     '',
     tells,
   ].join('\n'),
@@ -47,35 +62,58 @@ export const gateway = command({
 })
 
 export function gatewayOperation(type: OperationType): CliCommand {
-  const fields = fieldFlags(type)
-  const names = Object.keys(fields)
+  const { type: _, ...fields } = operations[type].schema.shape as Record<string, z.ZodType>
+  const required = requiredFields(type)
+  const rows = Object.entries(fields).map(
+    ([name, field]) => `  ${name}: ${required.includes(name) ? 'Required. ' : ''}${meaningOf(field)}`,
+  )
   return command({
     about: [
       `Calls the operation ${type}: section "${operations[type].section}" of the gateway's interface specification.`,
-      ...(names.length > 0 ? ['Takes its fields as flags, else a JSON object from standard input.'] : []),
+      ...(rows.length > 0 ? ['Its fields:', ...rows, ''] : []),
       tells,
     ].join('\n'),
-    flags: { ...fields, ...ownFlags },
-    run: values =>
-      ask(values, async signal => {
-        if (names.length === 0 || names.some(name => Object.hasOwn(values, name))) return operationOfFlags(type, values)
-        const wanted = requiredFlags(type).join(', ') || 'a field'
-        return { ...(await readFields(`gateway ${type} needs ${wanted}, or JSON on standard input`, signal)), type }
+    flags,
+    run: ({ fields: given, ...options }) =>
+      ask(options, async signal => {
+        if (given !== undefined || rows.length === 0) return { ...given, type }
+        const wanted = required.join(', ') || 'a field'
+        return { ...(await readFields(`gateway ${type} needs ${wanted}, as JSON`, signal)), type }
       }),
   })
 }
 
-/** Takes the flags of pipeline, so that whoever meant it is told so in place of an unknown flag. */
+/** So that whoever meant it is told so. */
 export const gatewayWhatsapp = command({
   about: `Sends nothing: ${whatsappAdvice}.`,
-  flags: { ...fieldFlags('pipeline'), ...ownFlags },
+  flags,
   run: async () => {
     throw new UsageError(whatsappAdvice)
   },
 })
 
-function requiredFlags(type: OperationType): string[] {
-  return requiredFields(type).map(name => `--${name}`)
+/**
+ * Reads the fields from standard input.
+ * @param missing what to say when there are none
+ * @throws UsageError; AbortError when the signal ends it
+ */
+async function readFields(missing: string, signal: AbortSignal): Promise<Fields> {
+  if (process.stdin.isTTY) throw new UsageError(missing)
+  const bytes = await buffer(addAbortSignal(signal, process.stdin))
+  try {
+    const given = strictUtf8()(bytes).trim()
+    if (given !== '') return objectOf(given, 'standard input is not valid JSON')
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+  throw new UsageError(missing)
+}
+
+/** @throws Error that says what is wrong, without the text */
+function objectOf(text: string, complaint: string): Fields {
+  const fields = parseQuietly(text, complaint)
+  if (isObject(fields)) return fields
+  throw new Error('expected a JSON object')
 }
 
 /** @returns the exit code */

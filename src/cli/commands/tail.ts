@@ -150,7 +150,7 @@ const flags = {
   since: sinceFlag('Begins a duration ago (30m, 12h, 7d) or at a date. Default: now.'),
   'from-beginning': toggle('Begins with the oldest.'),
   'until-end': toggle('Ends at the current end of the topic.'),
-  limit: { ...whole('N', 'Ends after N records.', 1, Number.MAX_SAFE_INTEGER), also: ['count'] },
+  limit: whole('N', 'Ends after N records.', 1, Number.MAX_SAFE_INTEGER),
   json: toggle('Prints one JSON object a line, with every field.'),
   config: configFlag,
 }

@@ -9,10 +9,6 @@ export interface Flag<T> {
   /** Stands for the value in the help; null: the flag takes none. */
   value: string | null
   help: string
-  /** Other names that it answers to. */
-  also?: readonly string[]
-  /** Values that may follow a flag that takes none. */
-  choices?: readonly string[]
   /** Whether the value may stand without the flag's name: of at most one flag of a command. */
   bare?: true
   /** @throws Error that says what is expected; the flag's name is put before it. */
@@ -39,11 +35,6 @@ export function command<F extends Flags>(definition: CliCommand<F>): CliCommand 
 
 export function toggle(help: string): Flag<true> {
   return { value: null, help, read: () => true }
-}
-
-/** A flag that is true by itself, or what follows it: true or false. */
-export function booleanFlag(help: string): Flag<boolean> {
-  return { value: null, choices: ['true', 'false'], help, read: given => given !== 'false' }
 }
 
 export function textFlag(value: string, help: string): Flag<string> {

@@ -17,10 +17,7 @@ export function overview(commands: CommandList): string {
 /** Writes what `busgate COMMAND --help` says. */
 export function commandHelp(name: string, { about, flags }: CliCommand): string {
   const rows = Object.entries(flags).map(
-    ([flag, { value, choices, help }]): Row => [
-      `--${flag}${value !== null ? ` ${value}` : choices ? ` [${choices.join('|')}]` : ''}`,
-      help,
-    ],
+    ([flag, { value, help }]): Row => [`--${flag}${value === null ? '' : ` ${value}`}`, help],
   )
   const bare = Object.values(flags).find(flag => flag.bare)
   const usage = `Usage: busgate ${name}${bare ? ` [${bare.value}]` : ''}${rows.length > 0 ? ' [FLAGS]' : ''}`

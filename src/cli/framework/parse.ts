@@ -12,19 +12,16 @@ const help = toggle('Shows this.')
 /** Reads what follows a command's name. @throws UsageError */
 export function parseFlags(commandName: string, own: Flags, args: string[]): Parsed {
   const flags: Flags = { ...own, help }
-  const nameOf = new Map(
-    Object.entries(flags).flatMap(([name, { also = [] }]) => [name, ...also].map(spelling => [spelling, name])),
-  )
   const options = Object.fromEntries(
-    [...nameOf].map(([spelling, name]) => [
-      spelling,
-      { type: flags[name]!.value === null ? ('boolean' as const) : ('string' as const) },
+    Object.entries(flags).map(([name, { value }]) => [
+      name,
+      { type: value === null ? ('boolean' as const) : ('string' as const) },
     ]),
   )
   Object.assign(options.help!, { short: 'h' })
   // The parser is not strict, because its own messages know no nearest name.
   const { tokens } = parseArgs({
-    args: withChoices(args, flags, nameOf),
+    args,
     options,
     strict: false,
     allowPositionals: true,
@@ -39,33 +36,17 @@ export function parseFlags(commandName: string, own: Flags, args: string[]): Par
       continue
     }
     if (token.kind === 'positional') {
-      const before = args[token.index - 1] ?? ''
-      const choices = flags[nameOf.get(before.slice(2)) ?? '']?.choices
-      if (choices) throw new UsageError(`${before} takes ${choices.join(' or ')}`)
       throw new UsageError(`${commandName} takes no "${token.value}": its flags are ${listed(flags)}`)
     }
-    const { rawName, value, inlineValue } = token
-    const name = nameOf.get(token.name)
-    if (!name)
-      throw new UsageError(`${commandName} has no ${rawName}; the nearest is ${nearestFlag(token.name, flags)}`)
-    const flag = flags[name]!
+    const { name, rawName, value, inlineValue } = token
+    const flag = Object.hasOwn(flags, name) ? flags[name] : undefined
+    if (!flag) throw new UsageError(`${commandName} has no ${rawName}; the nearest is ${nearestFlag(name, flags)}`)
     const missing = value === undefined || (!inlineValue && value.startsWith('-'))
-    if (flag.value === null && value !== undefined && !flag.choices?.includes(value)) {
-      throw new UsageError(`${rawName} takes ${flag.choices ? flag.choices.join(' or ') : 'no value'}`)
-    }
+    if (flag.value === null && value !== undefined) throw new UsageError(`${rawName} takes no value`)
     if (flag.value !== null && missing) throw new UsageError(`${rawName} needs a value: ${rawName} ${flag.value}`)
     values[name] = read(rawName, flag, value ?? '')
   }
   return { help: values.help === true, values }
-}
-
-/** Writes `--flag false` as `--flag=false`, where the flag may stand alone: the parser knows no value that may be left out. */
-function withChoices(args: string[], flags: Flags, nameOf: ReadonlyMap<string, string>): string[] {
-  const isChoice = (i: number) => {
-    const [, spelling] = /^--([^=]+)$/.exec(args[i - 1] ?? '') ?? []
-    return flags[nameOf.get(spelling ?? '') ?? '']?.choices?.includes(args[i]!) ?? false
-  }
-  return args.flatMap((arg, i) => (isChoice(i) ? [] : isChoice(i + 1) ? [`${arg}=${args[i + 1]}`] : [arg]))
 }
 
 function read(rawName: string, flag: Flags[string], value: string): unknown {

@@ -157,7 +157,7 @@ function whoCanTell(id: bigint, account: string, type: string | null): string {
 }
 
 function statusCommand(id: bigint, account: string): string {
-  return `busgate gateway status --id ${id}${account === 'default' ? '' : ` --account=${account}`}`
+  return `busgate gateway status '{"id":${id}}'${account === 'default' ? '' : ` --account=${account}`}`
 }
 
 const remedy = (errorCode: string | null) => remedyOf(errorCode) ?? 'Its text says why'

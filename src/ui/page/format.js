@@ -55,7 +55,7 @@ const timesIn = text =>
 
 /** A command of busgate as a text holds it: its name, then flags and what has a digit. */
 const commandLine =
-  /(busgate (?:message|gateway status|doctor|dlq replay|topics create)(?: (?:--[\w-]+(?:=\w+)?|[\w./@-]*\d[\w/@-]*))*)/
+  /(busgate (?:message|gateway status|doctor|dlq replay|topics create)(?: (?:--[\w-]+(?:=\w+)?|'{[^']*}'|[\w./@-]*\d[\w/@-]*))*)/
 
 /** A whole command line, with a button that copies it. @param {string} command */
 export const copyable = command =>
