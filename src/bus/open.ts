@@ -1,7 +1,7 @@
 import { systemClock } from '../clock.ts'
 import { type Settings, topicsIn } from '../config/index.ts'
 import { Telemetry } from '../telemetry/events.ts'
-import { securityOf } from './cluster/security.ts'
+import { securityOf } from './cluster/connecting.ts'
 import { KafkaBus } from './kafka-bus.ts'
 import { MemoryBroker } from './memory/broker.ts'
 import { MemoryBus } from './memory/bus.ts'

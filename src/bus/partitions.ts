@@ -1,4 +1,4 @@
-import type { Bus, TopicPartition } from './port.ts'
+import type { Bus, SessionState, TopicPartition } from './port.ts'
 
 /** A map by partition. Looking up makes no text of topic and number, of which a fetch of many partitions would make many. */
 export class PartitionMap<T> implements Iterable<T> {
@@ -52,4 +52,18 @@ export async function partitionsOf(
     )
   }
   return partitions
+}
+
+/** At most this many partitions are named. */
+const mostNamed = 5
+
+/** Tells what to say of the partitions that are not open now, in one sentence; nothing where all are. */
+export function notOpen(sessions: Iterable<SessionState>): string[] {
+  const closed = [...sessions].filter(({ open }) => !open)
+  if (closed.length === 0) return []
+  const named = closed.slice(0, mostNamed).map(({ topic, partition }) => `${topic}/${partition}`)
+  const others = closed.length - named.length
+  return [
+    `${named.join(', ')}${others > 0 ? ` and ${others} more` : ''} ${closed.length === 1 ? 'is' : 'are'} not open`,
+  ]
 }

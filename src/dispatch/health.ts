@@ -1,6 +1,6 @@
 import type { Account } from '../accounts/account.ts'
 import type { AccountGate } from '../accounts/gate.ts'
-import { notOpen } from '../bus/not-open.ts'
+import { notOpen } from '../bus/partitions.ts'
 import type { Membership } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
 import type { Controls } from '../control/controls.ts'

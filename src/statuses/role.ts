@@ -1,7 +1,6 @@
 import { Account, shareRates } from '../accounts/account.ts'
 import { StatusPoller } from '../accounts/poller.ts'
-import { notOpen } from '../bus/not-open.ts'
-import { partitionsOf } from '../bus/partitions.ts'
+import { notOpen, partitionsOf } from '../bus/partitions.ts'
 import type { Bus, Membership, Session, SessionListener } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
 import { type Settings, topicsWhere } from '../config/index.ts'

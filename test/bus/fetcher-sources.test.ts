@@ -100,7 +100,23 @@ function build({ rack }: { rack?: string } = {}) {
   }
   const asked = (node: number) =>
     nodes.get(node)!.requests.flatMap(({ partitions }) => partitions.map(({ tp }) => tp.partition))
-  return { clock, failing, nodes, ends, leaders, frozen, frozenByMove, held, preferred, warnings, read, pass, asked }
+  const troubleOf = ({ reading }: ReturnType<typeof read>) => fetcher.troubleOf(reading)
+  return {
+    troubleOf,
+    clock,
+    failing,
+    nodes,
+    ends,
+    leaders,
+    frozen,
+    frozenByMove,
+    held,
+    preferred,
+    warnings,
+    read,
+    pass,
+    asked,
+  }
 }
 
 /** When a broker is asked from now on, in monotonic milliseconds. */
@@ -195,6 +211,24 @@ test('a leader that is elected within three seconds is no reason for a warning, 
   failing.set(1, notLeader)
   await pass(20_000)
   expect(warnings).toEqual([expect.stringContaining('cannot read t/0 now')])
+})
+
+test('a partition that cannot be read is in trouble after some seconds, until it is read again, or rests', async () => {
+  const { read, failing, pass, troubleOf } = build()
+  const readers = [read(0), read(1)]
+  const troubles = () => readers.map(troubleOf)
+  await pass(1_000)
+  failing.set(1, new Error('no answer'))
+  await pass(2_000)
+  expect(troubles()).toEqual([null, null])
+  await pass(60_000)
+  expect(troubles()).toEqual(['no answer', null])
+  readers[0]!.reading.paused = true
+  expect(troubles()).toEqual([null, null])
+  readers[0]!.reading.paused = false
+  failing.clear()
+  await pass(3_000)
+  expect(troubles()).toEqual([null, null])
 })
 
 test('brokers that are read from at a trickle are asked at one time', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { notOpen } from '../../src/bus/not-open.ts'
+import { notOpen } from '../../src/bus/partitions.ts'
 
 const sessions = (count: number, open = false) =>
   Array.from({ length: count }, (_, partition) => {

@@ -1,7 +1,9 @@
 import { isIP } from 'node:net'
 import type { ConnectionOptions as TlsOptions } from 'node:tls'
 import { type Connection, type ConnectionOptions, SASLMechanisms } from '@platformatic/kafka'
-import { verifiedTls } from '../../config/index.ts'
+import type { Clock } from '../../clock.ts'
+import { type Settings, tlsOf, verifiedTls } from '../../config/index.ts'
+import { Tokens } from './tokens.ts'
 
 /**
  * Sasl says how to sign in. What is secret is asked for at each connection, and again when a session is about to end.
@@ -63,6 +65,20 @@ function statusIn(answer: Buffer): string {
   } catch {
     return 'it does not say why'
   }
+}
+
+/** Tells how the settings say to connect and to sign in. */
+export function securityOf({ ssl, sasl }: Settings['kafka'], clock: Clock): Security {
+  return { ssl: typeof ssl === 'boolean' ? ssl : () => tlsOf(ssl), sasl: sasl && signInOf(sasl, clock) }
+}
+
+function signInOf(sasl: NonNullable<Settings['kafka']['sasl']>, clock: Clock): Sasl {
+  if (sasl.mechanism === 'oauthbearer') {
+    const tokens = new Tokens(sasl, clock)
+    return { mechanism: sasl.mechanism, token: () => tokens.get() }
+  }
+  const { mechanism, username, password } = sasl
+  return { mechanism, username, password: () => password.reveal() }
 }
 
 /** `host:port`, with brackets around an IPv6 address. */

@@ -1,5 +1,5 @@
 import kafkajs, { type KafkaConfig, type SASLOptions } from 'kafkajs'
-import { securityOf } from '../../bus/cluster/security.ts'
+import { securityOf } from '../../bus/cluster/connecting.ts'
 import { systemClock } from '../../clock.ts'
 import { type Settings, verifiedTls } from '../../config/index.ts'
 import { safeText } from '../../telemetry/error.ts'

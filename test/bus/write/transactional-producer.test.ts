@@ -73,25 +73,6 @@ describe('a transaction', () => {
     await commit
   })
 
-  it('carries the records, the offsets and the member', async () => {
-    const { brokers, producer, sent } = await setUp()
-    await producer.commit(buildCommit())
-    expect(sent()).toMatchObject([{ transactionalId: 'group-slot-0' }])
-    expect(looksOf(sent()[0].batches[0])).toEqual({
-      ...{ to: 'results/0', producerId: 7, epoch: 10, sequence: 0 },
-      keys: ['a'],
-    })
-    expect(brokers.of('TxnOffsetCommit')).toMatchObject([
-      {
-        target: { group: 'group' },
-        request: { member, offsets: [{ ...commands, offset: 5, metadata: 'window' }], epoch: 10, producerId: 7n },
-      },
-    ])
-    expect(brokers.of('EndTxn')).toMatchObject([
-      { target: { transaction: 'group-slot-0' }, request: { committed: true, epoch: 10 } },
-    ])
-  })
-
   it('is repeated where the one before is still being ended', async () => {
     const { brokers, clock, producer } = await setUp()
     for (const api of steps.flat()) if (api !== 'Produce') brokers.next(api, refusal('CONCURRENT_TRANSACTIONS'))
@@ -142,52 +123,6 @@ describe('a transaction', () => {
     await late
     await producer.commit(buildCommit())
     expect(looksOf(sent().at(-1).batches[0])).toMatchObject({ epoch: 20, sequence: 0 })
-  })
-
-  it('that is a barrier writes one offset and is aborted', async () => {
-    const { brokers, producer } = await setUp()
-    await producer.barrierWrite(commands, member)
-    expect(brokers.of('TxnOffsetCommit')[0]!.request.offsets).toEqual([{ ...commands, offset: 0, metadata: '' }])
-    expect(brokers.of('EndTxn')[0]!.request.committed).toBe(false)
-    expect(brokers.names).not.toContain('Produce')
-    await producer.commit(buildCommit())
-  })
-
-  it('splits its offsets where they are too many for one request', async () => {
-    const { brokers, producer } = await setUp()
-    const offsets = Array.from({ length: 400 }, (_, partition) => ({
-      ...{ topic: 'commands', partition, offset: partition },
-      metadata: 'x'.repeat(4000),
-    }))
-    await producer.commit(buildCommit({ offsets }))
-    const pieces = brokers.of('TxnOffsetCommit').map(({ request }) => request.offsets as typeof offsets)
-    expect(pieces.flat()).toEqual(offsets)
-    for (const piece of pieces) expect(piece.length).toBeLessThan(128)
-    expect(brokers.of('EndTxn')).toHaveLength(1)
-  })
-})
-
-describe('the numbers of records', () => {
-  it('go on in the next transaction', async () => {
-    const { producer, sent } = await setUp()
-    const records = [buildRecord('a'), buildRecord('b'), buildRecord('c', { partition: 1 })]
-    await producer.commit(buildCommit({ records }))
-    await producer.commit(buildCommit({ records }))
-    const looks = sent().flatMap(({ batches }) => batches.map(looksOf))
-    expect(looks.map(({ to, epoch, sequence }) => [to, epoch, sequence])).toEqual([
-      ['results/0', 10, 0],
-      ['results/1', 10, 0],
-      ['results/0', 10, 2],
-      ['results/1', 10, 1],
-    ])
-  })
-
-  it('begin anew after the initialisation', async () => {
-    const { producer, sent } = await setUp()
-    await producer.commit(buildCommit())
-    await producer.init()
-    await producer.commit(buildCommit())
-    expect(looksOf(sent()[1].batches[0])).toMatchObject({ epoch: 20, sequence: 0 })
   })
 })
 
@@ -262,22 +197,6 @@ describe('what a leader refuses', () => {
     await clock.pass(10)
     await commit
     expect(sent()[1].batches).toEqual([sent()[0].batches[0]])
-  })
-
-  it('as too large is shorter in the next commit', async () => {
-    const { brokers, producer, sent, topic } = await setUp()
-    const shorter = () => buildRecord('a', { value: Buffer.alloc(10_000) })
-    const large = { ...buildRecord('a', { value: Buffer.alloc(100_000) }), shorter }
-    await producer.commit(buildCommit({ records: [large] }))
-    topic.maxMessageBytes = 20_000
-    brokers.next('Produce', (request: never) => produced(request, { 'results/0': codeOf('MESSAGE_TOO_LARGE') }))
-    await expect(producer.commit(buildCommit({ records: [large] }))).rejects.toMatchObject({
-      type: 'MESSAGE_TOO_LARGE',
-    })
-    await producer.init()
-    await producer.commit(buildCommit({ records: [large] }))
-    const sizes = sent().map(({ batches }) => batches[0].bytes.length)
-    expect(sizes.map(size => Math.floor(size / 10_000))).toEqual([10, 10, 1])
   })
 })
 
@@ -391,13 +310,6 @@ describe('a producer', () => {
     const nothing = { ...commands, offset: -1, metadata: '', errorCode: 0 }
     brokers.next('OffsetFetch', ...Array.from({ length: 30 }, () => ({ errorCode: 0, partitions: [nothing] })))
     await expect(producer.commit(buildCommit())).rejects.toThrow(/group group lost the offsets/)
-  })
-
-  it('proves that the generation is asked for by one that cannot be', async () => {
-    const { brokers, producer } = await setUp()
-    brokers.next('TxnOffsetCommit', refusal('ILLEGAL_GENERATION'))
-    await producer.proveFencing(commands)
-    await producer.commit(buildCommit())
   })
 
   it('says what to do where nobody asks for the generation', async () => {
