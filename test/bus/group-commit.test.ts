@@ -16,7 +16,6 @@ function setUp() {
   const applied: { settled: readonly number[]; intents: readonly number[] }[] = []
   const cycle = new CommitCycle({
     clock,
-    interval: () => interval,
     transact(parts) {
       expect(running).toHaveLength(0) // they never overlap
       commits.push({

@@ -36,8 +36,8 @@ async function startSecure() {
     const to = fields().int16(0)
     return to.array(['PLAIN'], mechanism => void to.string(mechanism))
   })
-  broker.on(keys.authenticate, ({ body, version, fields }) => {
-    passwords.push(body.buffer()!.toString().split('\0')[2]!)
+  broker.on(keys.authenticate, ({ bytes, version, fields }) => {
+    passwords.push(bytes().toString().split('\0')[2]!)
     const to = fields().int16(0).string(null).buffer(Buffer.alloc(0))
     return version >= 1 ? to.int64(0) : to
   })

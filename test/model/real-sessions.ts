@@ -73,7 +73,6 @@ class RealProcess {
   get cycle(): CommitCycle {
     this.#cycle ??= new CommitCycle({
       clock: this.clock,
-      interval: () => 20,
       transact: ([part]) => this.commits.commit(part!),
       failed: error => {
         this.#cycle = null

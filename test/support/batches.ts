@@ -166,16 +166,19 @@ export interface AnsweredPartition {
 export function buildFetchAnswer(partitions: readonly AnsweredPartition[], throttleTime = 0): Buffer {
   const to = new WireEncoder(true).int32(throttleTime).int16(0).int32(0)
   to.array(['topic'], topic => {
-    to.string(topic).array(partitions, ({ partition, errorCode = 0, highWatermark = 90, aborted = [], ...rest }) => {
-      to.int32(partition)
-        .int16(errorCode)
-        .int64(highWatermark)
-        .int64(rest.stableOffset ?? highWatermark)
-        .int64(1)
-        .array(aborted, one => void to.int64(one.producerId).int64(one.firstOffset))
-        .int32(rest.preferredReplica ?? -1)
-        .buffer(rest.bytes)
-    })
+    to.string(topic).array(
+      [...partitions],
+      ({ partition, errorCode = 0, highWatermark = 90, aborted = [], ...rest }) => {
+        to.int32(partition)
+          .int16(errorCode)
+          .int64(highWatermark)
+          .int64(rest.stableOffset ?? highWatermark)
+          .int64(1)
+          .array(aborted, one => void to.int64(one.producerId).int64(one.firstOffset))
+          .int32(rest.preferredReplica ?? -1)
+          .buffer(rest.bytes)
+      },
+    )
   })
   return to.tags().bytes
 }

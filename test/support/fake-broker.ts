@@ -1,13 +1,15 @@
 import { once } from 'node:events'
 import net, { type AddressInfo, type Socket } from 'node:net'
+import { Reader } from '@platformatic/kafka'
 import { onTestFinished } from 'vitest'
-import { WireReader, WireWriter } from './fields.ts'
+import { WireWriter } from './fields.ts'
 
 /** A request as it came. */
 export interface Asked {
   key: number
   version: number
-  body: WireReader
+  /** The bytes that its body begins with. */
+  bytes(): Buffer
   socket: Socket
   /** Begins an answer to it. */
   fields(): WireWriter
@@ -113,13 +115,13 @@ export class FakeBroker {
     const [key, version, correlation] = [request.readInt16BE(0), request.readInt16BE(2), request.readInt32BE(4)]
     const isFlexible = version >= (flexibleFrom[key] ?? Number.POSITIVE_INFINITY)
     const bodyAt = 10 + Math.max(0, request.readInt16BE(8)) + (isFlexible ? 1 : 0)
-    const body = new WireReader(request.subarray(bodyAt), isFlexible)
+    const bytes = () => Reader.from(request.subarray(bodyAt)).readBytes(isFlexible)
     if (key !== keys.apiVersions) this.asked.push([key, version])
     const fields = () => {
       const header = new WireWriter(isFlexible).int32(correlation)
       return isFlexible && key !== keys.apiVersions ? header.tags() : header
     }
-    const answer = await this.#handlers.get(key)?.({ key, version, body, socket, fields })
+    const answer = await this.#handlers.get(key)?.({ key, version, bytes, socket, fields })
     if (answer) socket.write(framed(answer.tags().bytes))
   }
 

@@ -166,7 +166,6 @@ export class ScriptedDriver implements PartitionDriver {
 export function commitsOf(clock: Clock, driver: ScriptedDriver, failed: (error: Error) => void): CommitCycle {
   return new CommitCycle({
     clock,
-    interval: () => 20,
     transact: ([part]) => driver.commit(part!),
     failed,
   })

@@ -3,8 +3,6 @@ import { longestPaceMs, type Part } from './driver.ts'
 
 export interface CommitCycleOptions {
   clock: Clock
-  /** Least milliseconds between the starts of two commits. */
-  interval: () => number
   /** One transaction. @throws whatever happened: whether it was committed is then unknown. */
   transact: (parts: readonly Part[]) => Promise<void>
   /** A commit failed, and its participants with it. Nothing more is committed. */
@@ -19,6 +17,8 @@ export interface Participant {
   done(part: Part): void
 }
 
+/** Least time between the starts of two commits. */
+const intervalMs = 20
 /**
  * The pause after EndTxn, when the broker still finishes the transaction; asking again at once meets
  * CONCURRENT_TRANSACTIONS.
@@ -85,8 +85,8 @@ export class CommitCycle {
 
   #schedule(): void {
     if (this.#held || this.#failed || this.#cancelTimer || this.#running.size > 0 || this.#due.size === 0) return
-    const { clock, interval } = this.#options
-    const due = Math.max(this.#dueAt, this.#lastStart + interval(), this.#lastEnd + pauseAfterCommit)
+    const { clock } = this.#options
+    const due = Math.max(this.#dueAt, this.#lastStart + intervalMs, this.#lastEnd + pauseAfterCommit)
     this.#cancelTimer = clock.after(Math.max(0, due - clock.monotonic()), () => {
       this.#cancelTimer = null
       if (this.#due.size > 0) void this.#run()

@@ -38,7 +38,6 @@ const finishCheckMs = 50
 const lookMs = 5_000
 /** How long leaving may take: with connections to brokers that are away or frozen it could take minutes. */
 const leaveLimitMs = 3_000
-const leastCommitInterval = 20
 /** The most that this process holds undone in memory, and that one of its sessions does. */
 const backlogInAll: Backlog = { records: 16_000, bytes: 64 << 20 }
 const backlogAtMost: Backlog = { records: 4_000, bytes: 16 << 20 }
@@ -268,7 +267,6 @@ export class Ownership implements GroupEvents, Membership {
   #commitCycle(): CommitCycle {
     this.#cycle ??= new CommitCycle({
       clock: this.#options.clock,
-      interval: () => leastCommitInterval,
       transact: parts => this.#timed(parts, () => this.#group.shared.commit(parts)),
       failed: error => this.#allLost(error),
     })
