@@ -4,7 +4,6 @@ import { GroupCommit } from '../../src/bus/session/group-commit.ts'
 import { buildRecord } from '../support/bus.ts'
 import { ManualClock, settled } from '../support/clock.ts'
 
-const interval = 20
 /** What nobody waits for waits so long for company. */
 const patience = 70
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { windowSize } from '../../src/bus/session/window.ts'
-import { buildLog, buildOwner, commitDueMs, intend, result } from '../support/sessions.ts'
+import { buildLog, buildOwner, intend, result } from '../support/sessions.ts'
 
 describe('the window', () => {
   test('holds up whatever is beyond it while its first command is undone, and lets it in afterwards', async () => {
@@ -261,45 +261,6 @@ describe('a shelved record', () => {
 })
 
 describe('before the group re-joins', () => {
-  test('no POST begins, those in flight are waited for, and their outcomes are committed', async () => {
-    const log = buildLog(3)
-    const process = buildOwner(log)
-    const opened = await process.open()
-    const { session, deliver, commit } = opened
-    deliver()
-    expect(await intend(opened, 0)).toBe(true)
-    const waiting = session.intend([1])
-    let quiet = false
-    void session.quiesce(5_000).then(() => {
-      quiet = true
-    })
-    expect(session.open).toBe(false)
-    expect([await waiting, await session.intend([2])]).toEqual([false, false])
-    session.settle(0, result(0))
-    await process.clock.pass(commitDueMs)
-    expect(quiet).toBe(false)
-    await commit()
-    expect(quiet).toBe(true)
-    const next = buildOwner(log, { tag: 'the next owner' })
-    ;(await next.open()).deliver()
-    expect([next.listener.freshKeys, next.listener.doubtedKeys]).toEqual([['1', '2'], []])
-  })
-
-  test('what is in flight is waited for no longer than was said', async () => {
-    const process = buildOwner(buildLog(1))
-    const opened = await process.open()
-    opened.deliver()
-    await intend(opened, 0)
-    let quiet = false
-    void opened.session.quiesce(5_000).then(() => {
-      quiet = true
-    })
-    await process.clock.pass(4_999)
-    expect(quiet).toBe(false)
-    await process.clock.pass(1)
-    expect(quiet).toBe(true)
-  })
-
   test('a session that keeps its partition reads on where it stood, paused or not', async () => {
     const process = buildOwner(buildLog(20), { backlog: { records: 10, bytes: 1 << 30 } })
     const { session, driver, deliver } = await process.open()

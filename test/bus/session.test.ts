@@ -1,97 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { buildRecord } from '../support/bus.ts'
-import {
-  buildLog,
-  buildOwner,
-  commitDueMs,
-  intend,
-  type OpenSession,
-  type PartitionLog,
-  result,
-} from '../support/sessions.ts'
+import { buildLog, buildOwner, intend, type OpenSession, type PartitionLog, result } from '../support/sessions.ts'
 
 const publishedKeys = (log: PartitionLog) => log.published.map(({ key }) => String(key))
 
 describe('a session opened again in the same process', () => {
-  test('publishes what came of a POST although the commit of it got lost', async () => {
-    const log = buildLog(3)
-    const process = buildOwner(log)
-    const first = await process.open()
-    first.deliver()
-    expect(await intend(first, 1)).toBe(true)
-    first.session.settle(1, result(1))
-    await first.commit('failed')
-    expect(process.losses).toEqual(['commit: no answer'])
-    const second = await process.open()
-    second.deliver()
-    await second.commit()
-    expect(publishedKeys(log)).toEqual(['1'])
-    expect(process.listener.freshKeys).toEqual(['0', '1', '2', '0', '2'])
-    expect(process.ledger.size).toBe(0)
-  })
-
-  test('publishes nothing again that was committed although the answer got lost', async () => {
-    const log = buildLog(2)
-    const process = buildOwner(log)
-    const first = await process.open()
-    first.deliver()
-    expect(await intend(first, 1)).toBe(true)
-    first.session.settle(1, result(1))
-    await first.commit('lost answer')
-    const second = await process.open()
-    second.deliver()
-    second.session.settle(0, result(0))
-    await second.commit()
-    expect(publishedKeys(log)).toEqual(['1', '0'])
-    expect(process.listener.freshKeys).toEqual(['0', '1', '0'])
-    expect(process.ledger.size).toBe(0)
-  })
-
-  test('delivers as new what was intended by a commit of which nobody heard: it was never sent', async () => {
-    const log = buildLog(1)
-    const process = buildOwner(log)
-    const first = await process.open()
-    first.deliver()
-    const intended = first.session.intend([0])
-    await first.commit('lost answer')
-    expect(await intended).toBe(false)
-    const second = await process.open()
-    second.deliver()
-    expect(process.listener.freshKeys).toEqual(['0', '0'])
-    expect(await intend(second, 0)).toBe(true)
-  })
-
-  test('does the same when the commit went through after its session had been closed', async () => {
-    const log = buildLog(1)
-    const process = buildOwner(log)
-    const first = await process.open()
-    first.deliver()
-    const intended = first.session.intend([0])
-    await process.clock.pass(commitDueMs)
-    first.session.close()
-    first.driver.endCommit()
-    expect(await intended).toBe(false)
-    const second = await process.open()
-    second.deliver()
-    expect(process.listener.freshKeys).toEqual(['0', '0'])
-    expect(process.ledger.size).toBe(0)
-  })
-
-  test('delivers a command once its POST is known not to have been made, and not before', async () => {
-    const log = buildLog(2)
-    const process = buildOwner(log)
-    const first = await process.open()
-    first.deliver()
-    expect(await intend(first, 0)).toBe(true)
-    first.session.close()
-    const second = await process.open()
-    second.deliver()
-    expect(process.listener.freshKeys).toEqual(['0', '1', '1'])
-    first.session.release(0)
-    expect(process.listener.freshKeys).toEqual(['0', '1', '1', '0'])
-    expect(await intend(second, 0)).toBe(true)
-  })
-
   test('heeds no session of the past that says what became of a POST it did not begin', async () => {
     const log = buildLog(1)
     const process = buildOwner(log)
@@ -155,55 +68,6 @@ describe('a base that moves by reading alone', () => {
   })
 })
 
-describe('a take-over from another process', () => {
-  test('reports its intents as in doubt, again and again until that is committed', async () => {
-    const log = buildLog(3)
-    const other = await buildOwner(log, { tag: 'another process' }).open()
-    other.deliver()
-    expect(await intend(other, 0, 2)).toBe(true)
-    const process = buildOwner(log)
-    const first = await process.open()
-    first.deliver()
-    expect(first.session.doubtsTakenOver).toBe(2)
-    expect([process.listener.freshKeys, process.listener.doubtedKeys]).toEqual([['1'], ['0', '2']])
-    first.session.settle(0, result(0))
-    await first.commit()
-    const third = buildOwner(log, { tag: 'a third process' })
-    const last = await third.open()
-    last.deliver()
-    expect([third.listener.freshKeys, third.listener.doubtedKeys]).toEqual([['1'], ['2']])
-  })
-
-  test('what the other one still hears of its POSTs is of no use any more', async () => {
-    const log = buildLog(1)
-    const other = buildOwner(log, { tag: 'another process' })
-    const stale = await other.open()
-    stale.deliver()
-    expect(await intend(stale, 0)).toBe(true)
-    const process = buildOwner(log)
-    const session = await process.open()
-    session.deliver()
-    stale.session.settle(0, [buildRecord('results', 'stale')])
-    await stale.commit()
-    expect(other.losses).toEqual(['commit: ILLEGAL_GENERATION'])
-    session.session.settle(0, result(0))
-    await session.commit()
-    expect(publishedKeys(log)).toEqual(['0'])
-  })
-
-  test('an intent taken back is committed, though nothing else is', async () => {
-    const log = buildLog(1)
-    const other = await buildOwner(log, { tag: 'another process' }).open()
-    other.deliver()
-    expect(await intend(other, 0)).toBe(true)
-    other.session.release(0)
-    await other.commit()
-    const process = buildOwner(log)
-    ;(await process.open()).deliver()
-    expect(process.listener.freshKeys).toEqual(['0'])
-  })
-})
-
 describe('where a session starts', () => {
   test('without a checkpoint: at the beginning of the log', async () => {
     const log = buildLog(5)
@@ -228,22 +92,6 @@ describe('where a session starts', () => {
     for (const offset of [3, 4]) session.settle(offset, result(offset))
     await commit()
     expect(log.committed?.offset).toBe(5)
-  })
-
-  test('looking back: below the checkpoint, for what was done, and that is not work again', async () => {
-    const log = buildLog(6)
-    const first = await buildOwner(log).open()
-    first.deliver()
-    for (const offset of [0, 1, 2, 4]) first.session.settle(offset, result(offset))
-    await first.commit()
-    const process = buildOwner(log, { lookBack: 2 })
-    const { session, deliver, commit } = await process.open()
-    deliver()
-    expect(process.listener.pastKeys).toEqual(['1', '2', '4'])
-    expect(process.listener.freshKeys).toEqual(['3', '5'])
-    for (const offset of [3, 5]) session.settle(offset, result(offset))
-    await commit()
-    expect(session).toMatchObject({ lag: 0, windowUsed: 0 })
   })
 })
 

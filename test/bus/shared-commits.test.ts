@@ -46,20 +46,6 @@ describe('a process that commits all its partitions together', () => {
     expect(sharedCommits.began.slice(before)).toEqual([[0], [1]])
   })
 
-  test('loses all sessions with a commit whose fate is unclear, and opens them at once', async () => {
-    const { sessionOf, commit, told, acquire, clock, logs, deliver, listener } = await openTogether()
-    const intended = sessionOf(0).intend([0])
-    await commit('lost answer')
-    expect(await intended).toBe(false)
-    expect(told.filter(event => event.startsWith('session.lost'))).toHaveLength(3)
-    await clock.pass(1)
-    await acquire([0, 1, 2])
-    expect(listener.sessions.size).toBe(3)
-    deliver(0)
-    expect(listener.freshKeys.filter(key => key === '0')).toHaveLength(4) // it was intended, and never POSTed
-    expect(logs[0]!.committed).toMatchObject({ offset: 0 })
-  })
-
   test('waits a little before it opens them when it has just done so', async () => {
     const { sessionOf, commit, acquire, clock, listener, drivers } = await openTogether()
     sessionOf(0).settle(0, [])
