@@ -33,7 +33,7 @@ export interface FetchedPartition {
   bytes: Buffer
 }
 
-/** The broker is to remember nothing of the request (KIP-227): asking for all of it costs no more, see decision 014. */
+/** The broker is to remember nothing of the request: decision 014. */
 const noSession = { id: 0, epoch: -1 }
 const fetchKey = 1
 /** The newest version in which topics go by their names. */

@@ -27,8 +27,6 @@ export class Source<R extends PlacedReading> {
    * request.
    */
   readonly #ready = new Set<R>()
-  /** How many partitions the last answer told of. */
-  answered = 0
   /** What the last fetch asked for. */
   #places: readonly Place<R>[] = []
   /** Whether a fetch is under way. */
@@ -103,7 +101,6 @@ export class Source<R extends PlacedReading> {
       const found = partitions.get(position.tp)
       return found ? { position, found } : []
     })
-    this.answered = answers.length
     const fetched = await committedIn(answers, this.#ask, limits)
     for (const [place, answer] of fetched) if (answer.ok && answer.records.length > 0) this.#putLast(place)
     return fetched

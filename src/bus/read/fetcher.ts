@@ -209,7 +209,6 @@ export class Fetcher {
     let isMoreThere = false
     try {
       const answers = await source.fetch({ ...this.#limits(), waitMs: mustOthersWait ? shortWaitMs : this.#waitMs() })
-      isMoreThere = answers.size < source.answered
       for (const [place, answer] of answers) {
         if (answer.ok) {
           found += answer.records.length
