@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { OutgoingRecord } from '../../src/bus/port.ts'
-import { inVersions, RecordLimits } from '../../src/bus/record-limits.ts'
+import { RecordLimits } from '../../src/bus/record-limits.ts'
 import { sizeInBatch } from '../../src/bus/record-size.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { ManualClock } from '../support/clock.ts'

@@ -51,7 +51,7 @@ describeOnKafka('the command line on a real Kafka', brokers => {
     expect(first.code).toBe(1)
     expect(first.stderr + first.stdout).toContain('set kafka.startFrom to earliest')
     const run = startBusgate(['run'], { env: { ...env, BUSGATE_KAFKA_START_FROM: 'earliest' } })
-    const tail = await busgate(['tail', 'results', '--from-beginning', '--count', '2', '--json'], { env })
+    const tail = await busgate(['tail', 'results', '--from-beginning', '--limit', '2', '--json'], { env })
     expect(tail.code).toBe(0)
     expect(tail.stdout).toMatch(/"id":1,.*"outcome":"SENT"/)
     expect(tail.stdout).toMatch(/"id":9007199254740993,.*"errorCode":"INSUFFICIENT_FUNDS"/)

@@ -168,7 +168,7 @@ describeOnKafka('on Kafka', brokers => {
     await sendBomb(brokers.brokers, topic)
     await publishAll(openBus(brokers.brokers), [buildRecord(topic, 'behind')])
     const { code, stdout, stderr } = await busgate(
-      ['tail', 'dead-letters', '--from-beginning', '--count', '1', '--json'],
+      ['tail', 'dead-letters', '--from-beginning', '--limit', '1', '--json'],
       {
         env,
       },
