@@ -50,7 +50,7 @@ describeOnKafka('records that are larger than their topics take', brokers => {
     expect(world.deadLetters().map(({ value }) => value)).toEqual([null, null])
     const told = world.deadLetters().map(({ headers }) => String(headers['busgate.error.message']))
     const ofValue = expect.stringMatching(/too large to be copied: its value of 3000000 bytes/)
-    const ofHeaders = expect.stringMatching(/its value of 7 bytes, its headers of 30000\d\d bytes/)
+    const ofHeaders = expect.stringMatching(/its value of 7 bytes, and its headers/)
     expect(told).toEqual(expect.arrayContaining([ofValue, ofHeaders])) // in whatever order
   })
 
