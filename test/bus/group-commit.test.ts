@@ -45,23 +45,6 @@ function setUp() {
 }
 
 describe('one commit a cycle', () => {
-  test('carries everything that came until it began, and the next one the rest', async () => {
-    const { clock, commits, applied, settle, group, succeed } = setUp()
-    settle(1)
-    settle(2)
-    void group.intend([3, 4])
-    await clock.pass(0)
-    settle(5)
-    await clock.pass(100)
-    expect(commits).toEqual([{ at: 0, keys: ['1', '2'] }])
-    await succeed()
-    expect(applied).toEqual([{ settled: [1, 2], intents: [3, 4] }])
-    await clock.pass(patience)
-    await succeed()
-    expect(commits[1]!.keys).toEqual(['5'])
-    expect(applied[1]).toEqual({ settled: [5], intents: [] })
-  })
-
   test('is a cycle apart from the last one, and a breath after its end', async () => {
     const { clock, commits, group, succeed } = setUp()
     void group.intend([1])
