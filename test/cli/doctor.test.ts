@@ -276,6 +276,13 @@ describe('the public address of the receiver', () => {
     expect(unknown.of('receiver')).toEqual([expect.stringMatching(/^failed: .* does not know the first key/)])
   })
 
+  test('is skipped without an address, as for a receiver whose callers make the addresses', async () => {
+    const { of } = await diagnose({ ...enough, BUSGATE_ROLES: 'callbacks', BUSGATE_CALLBACKS_SECRET: secret }, only)
+    expect(of('receiver')).toEqual([
+      'skipped: callbacks.publicUrl is not set: messages sent with these settings get no hook',
+    ])
+  })
+
   test('is warned of where it leads to something else, or nowhere', async () => {
     const front = await startFront()
     front.answer = () => ({ status: 404, body: 'not here' })
