@@ -1,4 +1,4 @@
-import { type CountryCode, Metadata } from 'libphonenumber-js/core'
+import { type CountryCode, Metadata, parsePhoneNumberFromString } from 'libphonenumber-js/core'
 import metadata from 'libphonenumber-js/min/metadata'
 
 /** The library's numbering plan of a country, which its own types tell half of. */
@@ -53,5 +53,7 @@ function countryAmong(countries: Countries, phone: number): string | null {
   const digits = String(phone)
   const length = [1, 2, 3].find(some => countriesOf.has(Number(digits.slice(0, some))))
   const national = digits.slice(length)
-  return countries.find(({ numbers }) => numbers.test(national))?.country ?? null
+  const found = countries.find(({ numbers }) => numbers.test(national))
+  // the parser also drops prefixes that some countries dial before a number
+  return found ? found.country : (parsePhoneNumberFromString(`+${digits}`, metadata)?.country ?? null)
 }
