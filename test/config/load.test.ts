@@ -50,7 +50,7 @@ describe('settings', () => {
   it('take the environment before the file, and the file before the default', () => {
     const file = yaml('gateway:\n  lingerMs: 5\n  maxOperations: 50\n')
     const { gateway } = loadSettings({ file, env: { BUSGATE_GATEWAY_MAX_OPERATIONS: '25' } })
-    expect([gateway.concurrency, gateway.lingerMs, gateway.maxOperations]).toEqual([32, 5, 25])
+    expect([gateway.concurrency, gateway.lingerMs, gateway.maxOperations]).toEqual([16, 5, 25])
   })
 
   it('take a file that BUSGATE_CONFIG names, unless --config names another', () => {
