@@ -10,6 +10,7 @@ export interface Topics {
   commands: string
   results: string
   doubts: string
+  statuses: string
   deadLetters: string
 }
 
@@ -33,6 +34,7 @@ export class TopicMaker {
       commands: `${source}-commands`,
       results: `${run}-results`,
       doubts: `${run}-doubts`,
+      statuses: `${run}-statuses`,
       deadLetters: `${run}-dead-letters`,
     }
     const settings = this.settings(topics)
@@ -54,7 +56,7 @@ export class TopicMaker {
     return loadSettings({ env: this.env(topics) })
   }
 
-  env({ urgent, commands, results, doubts, deadLetters }: Topics): Record<string, string> {
+  env({ urgent, commands, results, doubts, statuses, deadLetters }: Topics): Record<string, string> {
     const { brokers, registryUrl } = this.#place
     return {
       BUSGATE_KAFKA_BROKERS: brokers.join(),
@@ -63,6 +65,7 @@ export class TopicMaker {
       BUSGATE_TOPICS_COMMANDS: `${urgent},${commands}`,
       BUSGATE_TOPICS_RESULTS: results,
       BUSGATE_TOPICS_DOUBTS: doubts,
+      BUSGATE_TOPICS_STATUSES: statuses,
       BUSGATE_TOPICS_DEAD_LETTERS: deadLetters,
     }
   }
