@@ -1,6 +1,5 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { setTimeout } from 'node:timers/promises'
 import { openBus } from '../src/bus/open.ts'
 import { createMissingTopics } from '../src/cli/kafka/create-topics.ts'
 import { loadSettings } from '../src/config/index.ts'
@@ -15,18 +14,15 @@ export interface TakeOverFigures extends Opened {
   how: 'start' | 'take-over'
 }
 
-const waitsForTheOtherMs = 1_000
-
-/** A process starts alone, and is killed while the next one waits to be let in to the group. */
+/** A process starts alone and is killed; the next one is let in to the group when the session of the first is over. */
 export async function measureTakeOvers(place: Place, sizes = [4, 64, 576]): Promise<TakeOverFigures[]> {
   const figures: TakeOverFigures[] = []
   for (const partitions of sizes) {
     const member = await makeTopic(place, partitions)
     const first = startMember(member)
     figures.push({ partitions, how: 'start', ...(await first.opened) })
-    const second = startMember(member)
-    await setTimeout(waitsForTheOtherMs)
     first.kill()
+    const second = startMember(member)
     figures.push({ partitions, how: 'take-over', ...(await second.opened) })
     second.kill()
   }
