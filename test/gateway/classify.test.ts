@@ -166,7 +166,10 @@ describe('a status that comes from something in front of the gateway', () => {
   test.each([201, 202, 203, 204, 206, 408, 409, 500, 501, 502, 503, 504, 507, 520, 522, 524, 529, 599])(
     'HTTP %i: nobody can tell, whatever the body says',
     status => {
-      expect(classify(ids, { ...itemsAnswer(sentItem(1)), status } as Answer)).toEqual(allInDoubt('http_status'))
+      const bodies = ['', '<html>', '{"success":false,"error":"Cannot be processed"}']
+      const answers = [itemsAnswer(sentItem(1)), ...bodies.map(body => answered(body))]
+      for (const answer of answers)
+        expect(classify(ids, { ...answer, status } as Answer)).toEqual(allInDoubt('http_status'))
     },
   )
 })
