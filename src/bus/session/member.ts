@@ -60,14 +60,14 @@ export interface GroupMemberOptions {
   clock: Clock
   telemetry: Telemetry
   sessionTimeoutMs: number
-  /** Default: four times a second, and three times within the session time-out. */
+  /** Default: twice a second, and three times within the session time-out. */
   heartbeatMs?: number
   /** How often the leader looks for partitions that were added. */
   partitionsAgeMs: number
 }
 
 /** Members hear of a rebalance by their next heartbeat, and partitions rest until the last one has heard. */
-const longestHeartbeatMs = 250
+const longestHeartbeatMs = 500
 
 /** A request that failed is made again after this long. */
 const retryMs = 200
