@@ -40,28 +40,27 @@ import { IdempotentPublisher } from './write/publisher.ts'
 export interface KafkaBusOptions extends Security {
   brokers: readonly string[]
   clientId: string
-  /** How a connection is opened. Tests that cut the wire set it. */
+  /** Opens a connection. Tests that cut the wire replace it. */
   connect?: Connect
   telemetry: Telemetry
   groupId: string
-  /** Makes a static member of this process: a name that no other process of the group has. */
+  /** Name of this process as a static member (`group.instance.id`); unique in the group. */
   instanceId?: string | undefined
-  /** Where this process is, to read from replicas that are near. */
+  /** Rack of this process (KIP-392): a replica in the same rack is preferred for fetches. */
   rack?: string | undefined
   sessionTimeoutMs: number
   rebalanceTimeoutMs: number
   drainMs: number
   startFrom: OwnershipOptions['startFrom']
   onDataLoss: OwnershipOptions['onDataLoss']
-  /** What is written is packed so; every codec is read. */
+  /** Codec for writes; reads understand every codec. */
   compression: Compression
   clock: Clock
 }
 
-/** One answer to a search holds some MiB, and may take this long. */
+/** A search's fetch answer holds several MiB, hence the long time-out. */
 const searchLimitMs = 30_000
 
-/** The bus on Apache Kafka. */
 export class KafkaBus implements Bus {
   readonly #options: KafkaBusOptions
   readonly #brokers: Brokers
@@ -166,7 +165,7 @@ export class KafkaBus implements Bus {
 
   async compacted(topics: readonly string[]): Promise<string[]> {
     const isCompacted = async (topic: string) => {
-      const policy = await topicConfig(this.#brokers, topic, 'cleanup.policy').catch(() => '') // the right may be missing
+      const policy = await topicConfig(this.#brokers, topic, 'cleanup.policy').catch(() => '') // the Describe right may be missing
       return policy?.includes('compact')
     }
     const found = await Promise.all(topics.map(isCompacted))
@@ -187,17 +186,19 @@ export class KafkaBus implements Bus {
   }
 }
 
-/** A commit waits for the answer. */
+/** Short, because a commit waits for the answer. */
 const patienceMs = 3000
 
-/** A setting of a topic by its name in Kafka, the brokers' own where it has none. @throws Error as the brokers answer */
+/**
+ * The value of a topic's setting; where the topic does not set it, the broker's default. @throws Error as the brokers answer
+ */
 async function topicConfig(brokers: Brokers, topic: string, key: string): Promise<string | undefined> {
   const resource = { resourceType: resourceTypes.topic, resourceName: topic, configurationKeys: [key] }
   const { results } = await brokers.ask('any', describeConfigs, [[resource]])
   return results[0]?.configs.find(({ name }) => name === key)?.value ?? undefined
 }
 
-/** max.message.bytes of a topic. null: the right to see it is missing, or no answer came. */
+/** max.message.bytes of a topic; null if the client may not see it, or if no answer came. */
 export async function maxMessageBytes(brokers: Brokers, clock: Clock, topic: string): Promise<number | null> {
   try {
     const bytes = Number(await limited(clock, patienceMs, topicConfig(brokers, topic, 'max.message.bytes')))

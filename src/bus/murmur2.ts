@@ -1,8 +1,9 @@
 import { Buffer } from 'node:buffer'
 
 /**
- * The partition of a key, as Java's default partitioner and kafkajs choose it (murmur2, seed 0x9747b28c): records of one
- * id meet on one partition, whoever wrote them. kafkajs's own version works on 64-bit objects and is 100 times slower.
+ * The partition of a key, chosen as Java's default partitioner and kafkajs do (murmur2, seed 0x9747b28c), so that all records
+ * of an id share a partition whichever client wrote them. The implementation of kafkajs works on 64-bit objects and is 100
+ * times slower.
  */
 export function partitionOf(key: Buffer | string, partitions: number): number {
   const hash = murmur2(typeof key === 'string' ? Buffer.from(key) : key)

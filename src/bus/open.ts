@@ -7,18 +7,18 @@ import { MemoryBroker } from './memory/broker.ts'
 import { MemoryBus } from './memory/bus.ts'
 import type { Bus } from './port.ts'
 
-/** All busses of this process that are embedded share one broker. */
+/** All embedded busses of this process share one broker. */
 const embeddedBroker = new MemoryBroker()
 const embeddedPartitions = 4
 
-/** Opens the bus that the settings name. The caller closes it. @throws Error when kafka.brokers is not set. */
+/** Opens the bus that the settings name. The caller closes it. @throws Error when kafka.brokers is not set */
 export function openBus({ kafka, topics }: Settings, telemetry = new Telemetry()): Bus {
   const { brokers, groupId, clientId, drainMs, startFrom, onDataLoss, sessionTimeoutMs, rebalanceTimeoutMs } = kafka
   const common = { groupId, drainMs, onDataLoss, clock: systemClock, telemetry }
   if (!brokers) throw new Error('kafka.brokers is not set: name brokers, or the word embedded')
   if (brokers === 'embedded') {
     embeddedBroker.createTopics(topicsIn(topics).map(({ topic }) => ({ topic, partitions: embeddedPartitions })))
-    // its progress goes with this process, so a group of it is always new
+    // its committed offsets end with this process, so every group starts anew
     return new MemoryBus({ ...common, startFrom: 'earliest', broker: embeddedBroker, sessionTimeoutMs })
   }
   return new KafkaBus({

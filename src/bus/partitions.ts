@@ -1,6 +1,9 @@
 import type { Bus, SessionState, TopicPartition } from './port.ts'
 
-/** A map by partition. Looking up makes no text of topic and number, of which a fetch of many partitions would make many. */
+/**
+ * A map keyed by topic and partition. Nested maps spare a key string for each look-up; a fetch makes one look-up per
+ * partition.
+ */
 export class PartitionMap<T> implements Iterable<T> {
   readonly #topics = new Map<string, Map<number, T>>()
   size = 0
@@ -30,14 +33,13 @@ export class PartitionMap<T> implements Iterable<T> {
   }
 }
 
-/** The partitions of a topic that has so many. */
 export function allPartitions(topic: string, count: number): TopicPartition[] {
   return Array.from({ length: count }, (_, partition) => ({ topic, partition }))
 }
 
 /**
  * Number of partitions of each topic that a role needs.
- * @throws Error that names the topics which do not exist, or may not be seen
+ * @throws Error that names the topics that are missing or hidden from this client
  */
 export async function partitionsOf(
   bus: Pick<Bus, 'partitions'>,
@@ -54,10 +56,9 @@ export async function partitionsOf(
   return partitions
 }
 
-/** At most this many partitions are named. */
 const mostNamed = 5
 
-/** Tells what to say of the partitions that are not open now, in one sentence; nothing where all are. */
+/** Names the partitions whose session is not open, in one sentence; empty if all are open. */
 export function notOpen(sessions: Iterable<SessionState>): string[] {
   const closed = [...sessions].filter(({ open }) => !open)
   if (closed.length === 0) return []

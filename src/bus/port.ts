@@ -1,14 +1,14 @@
 /**
- * The port to the bus: what busgate needs of Kafka, in busgate's words.
- * Two adapters keep its promises, kafka-bus.ts and memory/; test/bus/contract.ts holds both to them.
+ * The port to the bus: what busgate needs of Kafka. kafka-bus.ts and memory/ implement it; test/bus/contract.ts tests both
+ * against the same contract.
  */
 
-/** The brokers could not be reached: nothing is known of what was asked. Try again. */
+/** No broker could be reached. Whether the request took effect is unknown; retry it. */
 export class BusUnavailable extends Error {
   override readonly name = 'BusUnavailable'
 }
 
-/** A record to be written. `partition` is chosen by the key (murmur2, as every Kafka client does) when left out. */
+/** A record to be written. Without `partition`, the key chooses it (murmur2, as in every Kafka client). */
 export interface OutgoingRecord {
   topic: string
   key: Buffer | string | null
@@ -16,46 +16,46 @@ export interface OutgoingRecord {
   headers?: RecordHeaders
   partition?: number
   /**
-   * Makes a record to stand in its place where its topic does not take so many bytes (max.message.bytes); it may have a shorter one
-   * in its turn. Without it a record that is too large is refused.
+   * Makes a smaller record to write instead when this one exceeds the topic's max.message.bytes; that record may have a
+   * `shorter` again. Without it, a record that is too large is refused.
    */
   shorter?: () => OutgoingRecord
 }
 
-/** Header values as Kafka carries them: bytes, text, or several under one name. */
+/** Header values as Kafka carries them: bytes, text, or several values under one name. */
 export type RecordHeaders = Record<string, Buffer | string | (Buffer | string)[] | undefined>
 
 /**
- * A record as it was read. Offsets stay far below 2^53, so they are plain numbers. Its key and value may be made anew
- * whenever somebody asks for them: a copy by a spread may have neither.
+ * A record that was read. Offsets are plain numbers because they stay far below 2^53. Key and value may be getters that build
+ * a new Buffer for each call; a copy by spread may lack both.
  */
 export interface BusRecord {
   offset: number
   /**
-   * Milliseconds since 1970, set by the producer or by the broker (a setting of the topic), up to the year 9999; -1 where
-   * what was set cannot be that. A producer's clock may be wrong.
+   * Milliseconds since 1970, at most the year 9999; -1 if the record's timestamp is outside of that range. The producer or
+   * the broker sets it (`message.timestamp.type`); a producer's clock may be wrong.
    */
   timestamp: number
   readonly key: Buffer | null
   readonly value: Buffer | null
-  /** The bytes of both, where they need not be made to be counted. */
+  /** Bytes of key and value together, if known without building them. */
   readonly contentBytes?: number
   headers: RecordHeaders
-  /** Set where a whole batch of records cannot be read. Key and value are null then, and there are no headers. */
+  /** Set if a whole batch cannot be read. Key and value are null then, and there are no headers. */
   unreadable?: Unreadable
 }
 
 export const unreadableCodes = ['CODEC_UNKNOWN', 'BATCH_CORRUPT', 'BATCH_TOO_LARGE'] as const
 
 /**
- * Unreadable says why a batch cannot be read, now or ever. One record stands for it, at the offset of its first; the
- * other offsets up to its last are gaps.
+ * Why a batch can never be read. One record represents the batch, at the batch's first offset; the batch's other offsets are
+ * gaps.
  */
 export interface Unreadable {
   code: (typeof unreadableCodes)[number]
-  /** Where, why, and what to do. Holds nothing of the batch's content. */
+  /** Where, why, and what to do. Contains nothing of the batch's content. */
   message: string
-  /** The offset of the batch's last record. */
+  /** Offset of the batch's last record. */
   lastOffset: number
 }
 
@@ -64,104 +64,104 @@ export interface TopicPartition {
   partition: number
 }
 
-/** A partition that an open transaction keeps from being read. */
+/** A partition whose reading an open transaction blocks. */
 export interface BlockedPartition extends TopicPartition {
-  /** Up to where it is read, whose transaction it is, and what to do. */
+  /** Says up to which offset the partition is read, whose transaction is open, and what to do. */
   text: string
 }
 
-/** Publishes outside of any session: the callback receiver's way to the bus. */
+/** Publishes outside of any session, for instance for the callback receiver. */
 export interface Publisher {
   /**
-   * Resolves when the bus knows this producer. Who only publishes need not wait for it.
-   * @throws BusUnavailable when no broker answers; Error when they do not let it write
+   * Resolves when the brokers have initialised this producer. Optional: `publish` connects by itself.
+   * @throws BusUnavailable when no broker answers; Error when the brokers do not let the producer write
    */
   connect(): Promise<void>
   /**
    * Resolves when all in-sync replicas hold every record.
-   * @throws Error when the bus did not confirm; then the records may or may not be on the topic.
+   * @throws Error when the write was not confirmed; the records may or may not be on the topic
    */
   publish(records: OutgoingRecord[]): Promise<void>
   close(): Promise<void>
 }
 
-/** Reads one partition's committed records in the order of their offsets, without a group: it commits nothing. */
+/** Reads one partition's committed records in the order of their offsets, without a group and without committing. */
 export interface Follower {
   /**
-   * Resolves when all that was committed at the time of the call was handed over, or the follower is closed. On Kafka a
-   * transaction's records can be read moments after its producer was told of the commit: as soon as its marker is there.
-   * @param behindOpen waits for the transactions that are open now as well: what was committed behind them cannot be
-   *   read before they end
+   * Resolves when the handler has taken every record that was committed before the call, or when the follower is closed. On
+   * Kafka, records of a transaction become readable shortly after the commit was confirmed, once its marker is written.
+   * @param behindOpen also waits for the transactions that are open now: records behind an open transaction cannot be read
+   *   before it ends
    */
   caughtUp(behindOpen?: 'behind open transactions'): Promise<void>
-  /** Everything before this offset was handed over and worked on. */
+  /** Every record before this offset was handled. */
   readonly position: number
-  /** Ends the handing over of records, without a wait for those that are being worked on. */
+  /** Stops delivering records. Does not wait for the handler. */
   close(): Promise<void>
 }
 
-/** A partition that is read together with others, by one reader. */
+/** One of several partitions that a reader reads. */
 export interface ReadPartition extends TopicPartition {
-  /** False once another member of the group may have it. */
+  /** False once another member of the group may own it. */
   readonly owned: boolean
-  /** Every record before this offset has been worked on. */
+  /** Marks every record before this offset as handled. */
   done(before: number): void
 }
 
-/** Reads, as a member of a group, the partitions that the group gives it, and commits how far it has come. */
+/** Reads the partitions that the group assigns to this member, and commits the offsets of handled records. */
 export interface GroupReader {
-  /** Commits what has been worked on, and leaves the group. */
+  /** Commits the offsets of handled records and leaves the group. */
   close(): Promise<void>
 }
 
 export interface GroupReadOptions {
-  /** The whole name. */
+  /** The complete group id. */
   groupId: string
-  /** Where to begin where the group has no progress. */
+  /** Where to begin if the group has no committed offset. */
   startFrom: From
-  /** Gives up a join that waits for its coordinator. */
+  /** Aborts a join that waits for the coordinator. */
   ending: AbortSignal
-  /** Takes records as the handler of `follow` does, and tells the partition how far they were worked on. */
+  /** Handles records, as the handler of `follow` does; reports handled records with `from.done`. */
   onRecords(from: ReadPartition, records: readonly BusRecord[]): Promise<void>
-  /** The group rebalances. Resolves when nothing is worked on any more; that is waited for up to kafka.drainMs. */
+  /** Called when the group rebalances. Resolves when no record is being handled any more; waited for up to kafka.drainMs. */
   pause(): Promise<void>
-  /** Partitions that are still `owned` are gone on with. */
+  /** Called after the rebalance. Partitions that are still `owned` continue. */
   resume(): void
-  /** A partition cannot be read, and will not be readable by itself. */
+  /** Called when a partition cannot be read and will not recover by itself. */
   failed(error: Error): void
 }
 
-/** A mark that records are searched for: this key, or these bytes somewhere in its key or value. */
+/** A search condition: the record has this key, or contains these bytes in its key or value. */
 export type Needle = { key: Buffer } | { bytes: Buffer }
 
 export interface Query {
   from: From
-  /** Any of them will do. */
+  /** A record matches if one of them does. */
   needles: readonly Needle[]
-  /** Gives up. */
+  /** Aborts the search. */
   ending: AbortSignal
   /**
-   * Takes what is found, some records at a time and waited for, instead of `Searched.records`: it may be more than memory
-   * holds. When it fails, the search does.
+   * Receives matching records in chunks, instead of `Searched.records`, where they may exceed memory; each call is awaited.
+   * Its error fails the search.
    */
   take?: (records: readonly BusRecord[]) => Promise<void>
 }
 
 export interface Searched extends TopicPartition {
-  /** The first offset that was looked at, and the one behind the last. */
+  /** The searched range: its first offset, and the offset after its last. */
   from: number
   until: number
-  /** The first offset that the log holds. */
+  /** First offset of the log. */
   start: number
-  /** When the first record that was looked at was written, milliseconds since 1970; null: unknown. */
+  /** Timestamp of the first searched record, milliseconds since 1970; null if unknown. */
   since: number | null
-  /** Batches that cannot be read. */
+  /** Number of batches that cannot be read. */
   unreadable: number
-  /** Empty where the query takes them. */
+  /** Matching records; empty if the query has `take`. */
   records: BusRecord[]
 }
 
-/** Follows every partition that the topics had when it began. */
+/** Follows every partition that the topics had when the reader began. */
 export interface Reader {
   /** Waits as `Follower.caughtUp` does, for all partitions. */
   caughtUp: Follower['caughtUp']
@@ -169,179 +169,180 @@ export interface Reader {
 }
 
 /**
- * Exclusive, fenced ownership of one partition of commands. Records come through the SessionListener; what becomes of
- * each is told here, by offset, and is committed in one atomic step a cycle together with the records to publish.
- * After the session is lost every call is harmless: an outcome of a POST still counts if no other process took over.
+ * Exclusive, fenced ownership of one command partition. Records arrive through the SessionListener; the worker reports the
+ * outcome of each by offset. One transaction per cycle commits the outcomes, together with the records to publish. After the
+ * session is lost every call is harmless: the outcome of a POST still counts if no other process took over.
  */
 export interface Session extends Readonly<TopicPartition> {
-  /** False once lost, and while the group re-joins: no new envelope may be formed then. */
+  /** False once lost, and while the group rebalances. Form no envelope while it is false. */
   readonly open: boolean
   /** False once lost. */
   readonly alive: boolean
   /**
-   * Records below this offset may have been answered before: the committed offset carried no window, because somebody
-   * reset it or the group is new. Only the results know. 0 where the window tells, and once all of them are settled.
+   * Records below this offset may have been answered before: the committed offset had no window, because it was reset or the
+   * group is new. Only the results topic knows. 0 if the window is known, and once all of these records are settled.
    */
   readonly uncheckedUntil: number
-  /** The results were looked through: no record from this offset on was answered before. The next owner knows it, too. */
+  /**
+   * Reports that the results were searched: no record from this offset on was answered before. The next owner reads this from
+   * the checkpoint.
+   */
   answeredBefore(offset: number): void
   /**
    * Writes intents for these offsets with the next commit.
-   * @returns true when they are committed and the POST may begin; false when it must not.
+   * @returns true when they are committed and the POST may begin; false when it must not
    */
   intend(offsets: readonly number[]): Promise<boolean>
-  /** The offset is done with the next commit, in one transaction with these records. */
+  /** Marks the offset as done in the next commit, in one transaction with these records. */
   settle(offset: number, records: OutgoingRecord[]): void
-  /** Takes an intent back: known not to have been sent. The offset is new again. Harmless where `intend` said no. */
+  /**
+   * Takes back an intent that is known not to have been sent; the offset is new again. Harmless if `intend` returned false.
+   */
   release(offset: number): void
   /**
-   * Resolves after the commit that holds everything settled and released so far, or when the session is lost.
-   * @param isUrgent whether that is not to wait for company; default: it may
+   * Resolves after the commit of everything settled and released so far, or when the session is lost.
+   * @param isUrgent commits at once instead of waiting to share the commit; default false
    */
   committed(isUrgent?: boolean): Promise<void>
-  /** It may hold this much undone in memory, however much other partitions hold. */
+  /** Guaranteed memory for unfinished records, however much other partitions use. */
   readonly capacity: Backlog
-  /** It may hold this much undone in memory as long as the other partitions hold no more than now. */
+  /** Memory for unfinished records that is available while the other partitions use no more than now. */
   readonly room: Backlog
   /**
-   * Tells how many bytes of memory are taken by what was made of a record, until it is settled or shelved. Before that it
-   * counts for as many as may be.
-   * @returns how many it counts for together with its own
+   * Reports the bytes of memory that the decoded form of a record takes until it is settled or shelved. Before the report,
+   * the record counts with the largest possible size.
+   * @returns bytes that the record now counts for, its raw bytes included
    */
   made(record: BusRecord, bytes: number): number
-  /** Whether it takes nothing more in until some of what it holds is settled or shelved. */
+  /** Whether reading stands still until some unfinished records are settled or shelved. */
   readonly full: boolean
-  /** Forgets new records for now, so that others can be taken in: their listener must forget them too. */
+  /** Drops new records from memory to make room for others. The listener must drop them too. */
   shelve(offsets: readonly number[]): void
   /** Reads shelved records again, for the listener's `recalled`. */
   recall(offsets: readonly number[]): void
-  /** Whether recalled records are still to come. */
+  /** Whether recalled records are still to arrive. */
   readonly recalling: boolean
 }
 
-/** An amount of records in memory. */
+/** Records in memory: their number and bytes. */
 export interface Backlog {
   records: number
   bytes: number
 }
 
-/**
- * SessionListener is what the worker does with the partitions it owns. No call may block or throw; slow work is queued.
- */
+/** Receives the events of owned partitions. No call may block or throw; queue slow work. */
 export interface SessionListener {
-  /** Partitions were given or taken away, open or not: `Membership.share` answers anew. */
+  /** Partitions were assigned or revoked, whether open or not; `Membership.share` has changed. */
   shareChanged?(): void
   opened(session: Session): void
   /**
-   * Records that were worked on before: below the checkpoint as far as `lookBack` asks for them, and above it when they
-   * are done, or are being sent by this process. Not to be worked on, unless they come again as new.
+   * Delivers records that were handled before: those below the checkpoint, as far as `lookBack` reaches, and those above it
+   * that are done or in flight in this process. Do not process them unless they arrive again as new.
    */
   history?(session: Session, records: readonly BusRecord[]): void
-  /** New commands, in the order of their offsets. Each must be settled in the end. */
+  /** Delivers new commands in the order of their offsets. Each must be settled in the end. */
   records(session: Session, records: readonly BusRecord[]): void
-  /** Records that were shelved, as asked for by `recall`. Each must be settled in the end, or shelved again. */
+  /** Delivers shelved records, as requested by `recall`. Each must be settled in the end, or shelved again. */
   recalled?(session: Session, records: readonly BusRecord[]): void
-  /** The log begins at `before` now: shelved records before it are gone, and told of. */
+  /** The log now begins at `before`: shelved records before it are lost, and already reported. */
   cut?(session: Session, before: number): void
   /**
-   * Taken over from another process with an intent: perhaps sent. Never to be POSTed on this path.
-   * @param since no POST of them can have begun before, by the other process's clock, ms since 1970; 0: unknown
+   * Delivers records that another process left with an intent: perhaps sent. Never POST them on this path.
+   * @param since earliest time at which one of their POSTs can have begun, by the other process's clock, ms since 1970; 0 if
+   *   unknown
    */
   inDoubt(session: Session, records: readonly BusRecord[], since: number): void
-  /** `open` is false from now on, for the partition's hand-over: what is intended and has not begun is to be released. */
+  /** `open` is now false, for the partition's hand-over. Release intents whose POST has not begun. */
   held?(session: Session): void
-  /** `open` is true again after a re-join that kept the partition. */
+  /** `open` is true again after a rebalance that kept the partition. */
   resumed(session: Session): void
   closed(session: Session): void
-  /** The worker may not go on by itself: the process must end. */
+  /** The worker cannot continue: the process must exit. */
   fatal(error: Error): void
 }
 
 /** Membership in the group that shares the command topics' partitions. */
 export interface Membership {
-  /** Whether POSTs may begin: the partitions cannot have another owner yet, however long the machine was suspended. */
+  /** Whether POSTs may begin: no other process can own the partitions yet, even if the machine was suspended. */
   hasLease(): boolean
-  /** Partitions owned and partitions there are: the process's share of an account's rate. */
+  /** Number of owned partitions and of all partitions; their ratio is the process's share of an account's rate. */
   share(): { owned: number; total: number }
-  /** Settings of back-pressure for metrics: the state of each owned partition. */
+  /** State of each owned partition, for metrics. */
   sessions(): Iterable<SessionState>
-  /** Tells why the group cannot be asked now; null: it can. While it cannot, what is known waits to be committed. */
+  /** Why the coordinator cannot be reached now; null if it can. Until it can, outcomes wait for their commit. */
   trouble(): string | null
   /**
-   * Tells what is not read, and why: topics that nobody reads beyond what is given to this process, and partitions given to it
-   * that have been in trouble for some seconds. Empty: nothing.
+   * Topics and partitions that are not read, each with the reason: topics whose other partitions nobody owns, and owned
+   * partitions that have been in trouble for some seconds. Empty if everything is read.
    */
   unread(): readonly string[]
   /**
-   * Leaves the group. From the call on no POST may begin. Finishes what is in flight, commits, leaves the group.
-   * @param finishMs how long that may take, default kafka.drainMs
+   * Finishes what is in flight, commits, and leaves the group. No POST may begin after the call.
+   * @param finishMs longest time to finish; default kafka.drainMs
    */
   leave(finishMs?: number): Promise<void>
 }
 
-/** A look at one owned partition, for metrics. */
+/** State of one owned partition, for metrics. */
 export interface SessionState extends TopicPartition {
-  /** Share of the window's 8,192 offsets in use, 0 to 1. */
+  /** Used share of the window's 8,192 offsets, 0 to 1. */
   windowUsed: number
-  /** Records between the committed base and the end of the partition, as last seen; also while paused. */
+  /** Records between the committed offset and the end of the partition, as last seen; also while paused. */
   lag: number
-  /** Whether a session is open, i.e. commands can be sent. */
+  /** Whether a session is open, so that commands can be sent. */
   open: boolean
-  /** Whether something waits for its commit. */
+  /** Whether anything waits for its commit. */
   committing: boolean
 }
 
 export interface TopicLook {
-  /** Differs from the one before when the topic was deleted and made anew. Empty where the bus cannot say. */
+  /** Changes when the topic is deleted and created again. Empty if the bus does not know it. */
   id: string
   partitions: number
-  /** Partitions that nobody can read from, or write to, for want of a leader. */
+  /** Partitions without a leader: they can neither be read nor written. */
   leaderless: number[]
 }
 
-/** A connection to Kafka, or the bus inside the process: `openBus` of the settings, for `createWorker` and `createProducer`. */
+/** A connection to Kafka, or the embedded bus. `openBus(settings)` opens one; `createWorker` and `createProducer` take it. */
 export interface Bus {
-  /** Opens a writer of records outside of transactions. */
+  /** Opens a publisher outside of transactions. */
   publisher(): Promise<Publisher>
   /**
-   * Joins the group of the settings and hands over the partitions that it assigns, one session each.
+   * Joins the group of the settings and opens one session per assigned partition.
    * @throws Error when the group refuses this member; BusUnavailable
    */
   join(topics: readonly string[], listener: SessionListener, options?: JoinOptions): Promise<Membership>
   /**
-   * Hands over a partition's records until it is closed, whatever becomes of the brokers in the meantime.
-   * @param from the first record of at least this timestamp (ms since 1970), or the beginning, or now on
-   * @param onRecords a promise it answers holds the reading of this partition back until it resolves; when it fails,
-   *   the same records are handed over again
-   * @throws Error when there is no such partition, or no right to read it
+   * Delivers a partition's records until closed; survives broker outages.
+   * @param from the first record with at least this timestamp (ms since 1970), an offset, the beginning, or the end
+   * @param onRecords while its promise is pending, this partition is not read further; when it rejects, the same records are
+   *   delivered again
+   * @throws Error when the partition does not exist, or the client may not read it
    */
   follow(tp: TopicPartition, from: From, onRecords: OnRecords): Promise<Follower>
   /**
-   * Reads the topics together with the other members of a group, each record at least once: nothing fences a member whose
-   * partition was given to another one.
+   * Reads the topics together with the other members of a group, each record at least once: a member that lost a partition is
+   * not fenced.
    * @throws Error when the group refuses this member; BusUnavailable
    */
   readInGroup(topics: readonly string[], options: GroupReadOptions): Promise<GroupReader>
   /** Follows all partitions of the topics. @throws Error when one of the topics does not exist */
   read(topics: readonly string[], from: From, onRecords: RecordsHandler): Promise<Reader>
   /**
-   * Looks through what a partition holds now for records with certain bytes, as fast as its log can be fetched.
-   * @throws Error when there is no such partition, or no right to read it
+   * Searches the current content of a partition for records that contain certain bytes.
+   * @throws Error when the partition does not exist, or the client may not read it
    */
   search(tp: TopicPartition, query: Query): Promise<Searched>
-  /**
-   * Tells how far a group has come on each of the partitions, with what it has noted there; null where it has not
-   * begun.
-   */
+  /** Committed offset and metadata of a group on each of the partitions; null where nothing is committed. */
   progress(
     groupId: string,
     tps: readonly TopicPartition[],
   ): Promise<({ offset: number; metadata: string | null } | null)[]>
-  /** Number of partitions of each topic; a topic that does not exist is left out. */
+  /** Number of partitions of each topic. Topics that do not exist are left out. */
   partitions(topics: readonly string[]): Promise<Map<string, number>>
-  /** How a topic is now; null: it does not exist, or may not be seen. @throws BusUnavailable */
+  /** Current state of a topic; null if it does not exist or is hidden from this client. @throws BusUnavailable */
   lookAt(topic: string): Promise<TopicLook | null>
-  /** Tells which of the topics are compacted, as far as this client may know. */
+  /** The compacted topics among these, as far as this client may know. */
   compacted(topics: readonly string[]): Promise<string[]>
   /** Partitions of this process that an open transaction has blocked for half a minute. */
   blocked(): readonly BlockedPartition[]
@@ -350,21 +351,21 @@ export interface Bus {
 }
 
 export interface JoinOptions {
-  /** A group beside the bus's own, whose progress is apart: its name behind the own one's. */
+  /** Suffix of the group id, for a second group with its own committed offsets. */
   group?: string
-  /** How many offsets below its checkpoint a topic's sessions read again, for the listener's `history`. Default none. */
+  /** Number of offsets below the checkpoint that a topic's sessions read again, for the listener's `history`. Default 0. */
   lookBack?: (topic: string) => number
-  /** Whether what the records of a topic tell of may have been sent, whatever the group's progress. Default: no. */
+  /** Whether the commands in a topic's records may have been sent, whatever the group's progress. Default false. */
   mayBeSent?: (topic: string) => boolean
-  /** Where the log ends before the checkpoint, it is read again from so many milliseconds ago. Default: from its beginning. */
+  /** If the log ends before the checkpoint, reading begins this many milliseconds ago. Default: at the log's beginning. */
   lookBackMs?: number
   /** Where to begin without a checkpoint, instead of kafka.startFrom. */
   startFrom?: 'earliest' | 'latest' | 'fail'
 }
 
 /**
- * From says where to begin: a timestamp is in ms since 1970. An offset that the log does not hold stands for its
- * beginning.
+ * Where to begin. A number is a timestamp, ms since 1970. For an offset that the log does not hold, reading begins at the
+ * log's beginning.
  */
 export type From = number | 'earliest' | 'latest' | { offset: number }
 

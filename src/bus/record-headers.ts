@@ -1,17 +1,17 @@
 import type { RecordHeaders } from './port.ts'
 
-/** Headers to be filled. They have no prototype: a foreign name finds nothing but what was set under it. */
+/** Empty headers, without a prototype: a header named like a property of Object finds nothing. */
 export function newHeaders(): Record<string, Buffer | Buffer[]> {
   return Object.create(null)
 }
 
 type Pairs = readonly [string, Buffer | string][]
 
-/** A record without headers has this object; most records have none. */
+/** Shared by all records without headers, which most are. */
 export const noHeaders: RecordHeaders = Object.freeze(newHeaders())
 const noPairs: Pairs = []
 
-/** Another value under a name, in a time that does not grow with those that are there. */
+/** Adds a value under a name, in constant time. */
 export function addHeader(headers: ReturnType<typeof newHeaders>, name: string, value: Buffer): void {
   const known = headers[name]
   if (known === undefined) headers[name] = value
@@ -19,7 +19,7 @@ export function addHeader(headers: ReturnType<typeof newHeaders>, name: string, 
   else headers[name] = [known, value]
 }
 
-/** Each value with its name, which may stand for several. */
+/** Each value with its name; a name repeats for each of its values. */
 export function headerPairs(headers: RecordHeaders): Pairs {
   if (headers === noHeaders) return noPairs
   const pairs: [string, Buffer | string][] = []

@@ -6,7 +6,7 @@ import { headerPairs, noHeaders } from './record-headers.ts'
 
 export type Bytes = Buffer | string
 
-/** Content is what is written of a record. */
+/** The parts of a record that are written. */
 export interface Content {
   key?: Bytes | null
   value: Bytes | null
@@ -14,21 +14,21 @@ export interface Content {
 }
 
 /**
- * The most bytes that a record takes of its batch: its own bytes, and its length and place, which vary with its
- * neighbours.
+ * Upper bound of the bytes that a record takes in a batch. Its length field and its offset delta vary in size with its
+ * position.
  */
 export function sizeInBatch(record: Content): number {
   return longestVarint + recordSize(record, largestIndex)
 }
 
-/** Bytes of a record in its batch, without the length in front of it. @param index its place there */
+/** Bytes of a record in its batch, without the length field in front. @param index its position in the batch */
 export function recordSize({ key = null, value, headers }: Content, index = 0): number {
   const pairs = pairsOf(headers)
   const own = 2 + sizeOfVarint(index) + sizeOfBytes(key) + sizeOfBytes(value) + sizeOfVarint(pairs.length)
   return pairs.length === 0 ? own : own + sizeOfPairs(pairs)
 }
 
-/** A header's name may stand for several. */
+/** A name repeats for each of its values. */
 export const pairsOf = (headers = noHeaders): readonly [string, Bytes][] => headerPairs(headers)
 
 function sizeOfPairs(pairs: readonly [string, Bytes][]): number {
@@ -40,7 +40,7 @@ function sizeOfPairs(pairs: readonly [string, Bytes][]): number {
 export const lengthOf = (value: Bytes) => (typeof value === 'string' ? Buffer.byteLength(value) : value.length)
 
 function sizeOfBytes(value: Bytes | null): number {
-  if (value === null) return 1 // the length -1
+  if (value === null) return 1 // null has the length -1
   const length = lengthOf(value)
   return sizeOfVarint(length) + length
 }
@@ -48,7 +48,7 @@ function sizeOfBytes(value: Bytes | null): number {
 const longestVarint = 5
 const largestIndex = 2 ** 20 - 1
 
-/** Bytes of a number that is not negative, which zigzag doubles. */
+/** Bytes of the zigzag varint of a number >= 0. */
 export function sizeOfVarint(value: number): number {
   return value < 2 ** 6 ? 1 : value < 2 ** 13 ? 2 : value < 2 ** 20 ? 3 : value < 2 ** 27 ? 4 : 5
 }

@@ -1,15 +1,18 @@
-/** The timestamp of a record that has none, as Kafka writes it. */
+/** Kafka's timestamp for a record without one. */
 export const noTime = -1
 
-/** The end of the last year with four digits: the microseconds and nanoseconds of today lie beyond it. */
+/** Latest valid timestamp. A current time in microseconds or nanoseconds is beyond it. */
 const latest = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
-/** A record's timestamp as it is read. Kafka takes any 64 bits; what cannot be milliseconds since 1970 counts as none. */
+/**
+ * The timestamp of a record that was read. Kafka accepts any 64 bits; a value that cannot be milliseconds since 1970 counts
+ * as none.
+ */
 export function timestampOf(written: number): number {
   return written >= 0 && written <= latest ? written : noTime
 }
 
-/** Tells when a record was appended at the latest, as far as its timestamp tells at an instant when it was there. */
+/** Upper bound of the time at which a record was appended. @param instant a time at which the record was on the topic */
 export function appendedBy(timestamp: number, instant: number): number {
   return timestamp === noTime ? instant : Math.min(timestamp, instant)
 }

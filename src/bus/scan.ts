@@ -2,9 +2,9 @@ import { allPartitions } from './partitions.ts'
 import type { Bus, BusRecord, From, Needle, RecordsHandler, TopicPartition } from './port.ts'
 
 /**
- * Hands over what is in a partition now, from there on.
- * @param ending gives up
- * @throws what `onRecords` throws, and then hands over no more; the signal's reason
+ * Delivers the records that a partition holds now, from the given position on.
+ * @param ending aborts
+ * @throws the error of `onRecords`, after which no more is delivered; the signal's reason
  */
 export async function scanPartition(
   bus: Pick<Bus, 'follow'>,
@@ -35,7 +35,7 @@ export async function scanPartition(
   }
 }
 
-/** Reads all partitions of a topic to their ends. @throws Error when there is no such topic */
+/** Reads all partitions of a topic to their current ends. @throws Error when the topic does not exist */
 export async function scanTopic(
   bus: Pick<Bus, 'follow' | 'partitions'>,
   topic: string,
@@ -47,7 +47,7 @@ export async function scanTopic(
   await Promise.all(allPartitions(topic, partitions).map(tp => scanPartition(bus, tp, 'earliest', onRecords, ending)))
 }
 
-/** Tells whether the record is one of those that are looked for. */
+/** Whether the record matches one of the needles. */
 export function holds({ key, value }: BusRecord, needles: readonly Needle[]): boolean {
   return needles.some(needle => {
     if ('key' in needle) return key?.equals(needle.key) ?? false

@@ -283,7 +283,7 @@ describe('a batch that cannot be read', () => {
   const cases: Record<string, [code: string, why: RegExp, () => Buffer]> = {
     'is packed by a future codec': [
       'CODEC_UNKNOWN',
-      /codec of the number 5.*Upgrade busgate/,
+      /unknown codec 5.*Upgrade busgate/,
       () => buildBatch([5, 6, 7], { codec: 5 }),
     ],
     'is packed by no codec of its name (gzip)': [
@@ -456,7 +456,7 @@ describe('a batch that cannot be read', () => {
     const old = [5, 6, 7].map(offset => buildOldMessage(offset === 5 ? 0 : 1, offset, Buffer.from('value')))
     const { records, next } = await readBytes(Buffer.concat([buildBatch([4]), ...old, buildBatch([8])]), 4)
     expect(shape(records)).toEqual([4, '5-7 lost'])
-    expect(records[1]!.unreadable!.message).toContain('it has the format v0, and not v2 as since Kafka 0.11')
+    expect(records[1]!.unreadable!.message).toContain('it has format v0 instead of v2 (Kafka 0.11 and newer)')
     expect(next).toBe(8)
     const log = new LogBroker([{ base: 5, batches: old }], 8)
     expect(shape(await readAll(log, 5, 8))).toEqual(['5-5 lost', '6-6 lost', '7-7 lost'])

@@ -3,8 +3,8 @@ import type { Brokers } from '../../src/bus/cluster/brokers.ts'
 import { protocolError } from '../../src/bus/cluster/errors.ts'
 import type { FetchedPartition, FetchRequest } from '../../src/bus/read/fetch-api.ts'
 import { Fetcher } from '../../src/bus/read/fetcher.ts'
-import { Pieces } from '../../src/bus/read/pieces.ts'
 import type { Reading } from '../../src/bus/read/reading.ts'
+import { TickBudget } from '../../src/bus/read/tick-budget.ts'
 import { sleep } from '../../src/clock.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { buildBatch } from '../support/batches.ts'
@@ -301,7 +301,7 @@ async function takenBeside(trickleEveryMs: number): Promise<number> {
   const brokers = { leader: async () => 1, refresh: async () => {}, ask } as unknown as Brokers
   const fetcher = new Fetcher({ brokers, clock, telemetry: new Telemetry() })
   onTestFinished(() => void fetcher.close())
-  const pieces = new Pieces()
+  const pieces = new TickBudget()
   const taken = [0, 0]
   for (const partition of ends.keys()) {
     const take: Reading['take'] = (fetched, from) =>

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import type { Bus, From } from '../../src/bus/port.ts'
-import { groupRecords, topicRecords } from '../../src/bus/reading/topic-stream.ts'
+import { groupRecords, topicRecords } from '../../src/bus/streams/topic-stream.ts'
 import { systemClock } from '../../src/clock.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { type BusHarness, buildRecord, publishAll, until } from '../support/bus.ts'

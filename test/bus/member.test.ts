@@ -48,7 +48,7 @@ function buildGroup({ partitions = 2 } = {}) {
       events: {
         joining: () => drain,
         entering: () => {},
-        notLetIn: () => {},
+        enterFailed: () => {},
         assigned: (tps: readonly TopicPartition[], unbroken) => {
           told.push({ partitions: tps.map(({ partition }) => partition).toSorted(), unbroken })
           given.push(tps.map(({ topic, partition }) => `${topic}/${partition}`).toSorted())
@@ -282,7 +282,7 @@ describe('members that consume different topics', () => {
     await clock.pass(2_000)
     expect([a.given.at(-1), b.given.at(-1)]).toEqual([['commands/0'], ['commands/1']])
     expect(a.member.unread).toEqual([])
-    expect(b.member.unread).toEqual([expect.stringContaining('secret: nobody reads it')])
+    expect(b.member.unread).toEqual([expect.stringContaining('secret is not read')])
   })
 })
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { BusUnavailable } from '../../src/bus/port.ts'
-import { isAny } from '../../src/bus/session/lost-offsets.ts'
+import { hasLoss } from '../../src/bus/session/lost-offsets.ts'
 import { windowSize } from '../../src/bus/session/window.ts'
 import type { Events } from '../../src/telemetry/events.ts'
 import { buildRecord } from '../support/bus.ts'
@@ -418,7 +418,7 @@ describe('a log that was cut', () => {
       first.session.settle(1, result(1)) // while no session is open
       cut(log)
       const second = await owner.open()
-      expect(owner.lost.filter(isAny)).toEqual([])
+      expect(owner.lost.filter(hasLoss)).toEqual([])
       log.append(3)
       second.deliver()
       const { offset } = log.records[0]!

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { FetchedRecords } from '../../src/bus/read/fetch.ts'
-import { type Piece, Pieces } from '../../src/bus/read/pieces.ts'
+import { type Piece, TickBudget } from '../../src/bus/read/tick-budget.ts'
 import { noHeaders } from '../../src/bus/record-headers.ts'
 
 /** Makes what a fetch brought from an offset on, and a gap of ten offsets behind it. */
@@ -24,7 +24,7 @@ test('a large fetch is taken in over several turns of the event loop, each recor
   const given: Piece[] = []
   let turns = 0
   let isDone = false
-  const taken = new Pieces().give(fetched(100, 1_000), 90, piece => given.push(piece) > 0)
+  const taken = new TickBudget().give(fetched(100, 1_000), 90, piece => given.push(piece) > 0)
   void taken!.then(() => {
     isDone = true
   })
@@ -42,7 +42,7 @@ test('a large fetch is taken in over several turns of the event loop, each recor
 })
 
 test('a few records are taken in at once, whatever is under way', () => {
-  const pieces = new Pieces()
+  const pieces = new TickBudget()
   const given: Piece[] = []
   const give = (piece: Piece) => given.push(piece) > 0
   expect(pieces.give(fetched(0, 3), 0, give)).toBeUndefined()
@@ -55,7 +55,7 @@ test('a few records are taken in at once, whatever is under way', () => {
 })
 
 test('partitions that have much take turns, and one that has less does not wait for the end of a larger one', async () => {
-  const pieces = new Pieces()
+  const pieces = new TickBudget()
   const order: string[] = []
   const giveAs = (name: string) => () => order.push(name) > 0
   await Promise.all([
@@ -69,6 +69,6 @@ test('partitions that have much take turns, and one that has less does not wait 
 
 test('whoever moved meanwhile is given no more', async () => {
   let given = 0
-  await new Pieces().give(fetched(0, 2_000), 0, () => ++given < 2)
+  await new TickBudget().give(fetched(0, 2_000), 0, () => ++given < 2)
   expect(given).toBe(2)
 })

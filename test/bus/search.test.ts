@@ -22,7 +22,7 @@ async function search(log: readonly Written[], key: string, mostBytes = Number.P
   const logs: Parameters<typeof searchLog>[0]['logs'] = {
     locate: async () => log[0]!.last - (log[0]!.last % 10),
     end: async () => end,
-    patiently: (_tp, ask) => ask(),
+    untilAnswered: (_tp, ask) => ask(),
   }
   const query = {
     from: 'earliest' as const,

@@ -81,7 +81,7 @@ describe('through a re-join', () => {
     const { sessionOf, ownership, commit, logs } = await openTogether()
     ownership.entering()
     sessionOf(1).settle(0, result(0))
-    ownership.notLetIn()
+    ownership.enterFailed()
     await commit()
     expect(logs[1]!.published).toHaveLength(1)
   })

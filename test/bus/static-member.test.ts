@@ -28,7 +28,7 @@ test('the leader that comes back to a settled group assigns nothing, and joins a
   const member = new GroupMember({
     transport,
     topics: ['commands'],
-    events: { joining: async () => {}, entering: () => {}, notLetIn: () => {}, assigned: () => {} },
+    events: { joining: async () => {}, entering: () => {}, enterFailed: () => {}, assigned: () => {} },
     clock,
     telemetry: new Telemetry(),
     sessionTimeoutMs: 10_000,

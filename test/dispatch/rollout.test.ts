@@ -28,5 +28,5 @@ test('a topic that the group’s leader cannot see is told by the process that c
   const { partitions } = world.broker
   world.broker.partitions = topic => (topic === 'urgent' ? undefined : partitions.call(world.broker, topic))
   await world.clock.pass(3_000)
-  expect(newcomer.reasons()).toEqual([expect.stringContaining('urgent: nobody reads it')])
+  expect(newcomer.reasons()).toEqual([expect.stringContaining('urgent is not read')])
 })

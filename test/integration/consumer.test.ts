@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { groupRecords, topicRecords } from '../../src/bus/reading/topic-stream.ts'
+import { groupRecords, topicRecords } from '../../src/bus/streams/topic-stream.ts'
 import { systemClock } from '../../src/clock.ts'
 import { readResults } from '../../src/consumer/index.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'

@@ -160,7 +160,7 @@ describe.skipIf(!(await javaAvailable()).ok)('on a Kafka with TLS and logins tha
     const events = {
       joining: async () => {},
       entering: () => {},
-      notLetIn: () => {},
+      enterFailed: () => {},
       assigned: (partitions: readonly TopicPartition[]) => void given.push(partitions.map(one => one.partition).join()),
     }
     const beats = { heartbeatMs: 20, partitionsAgeMs: 500, sessionTimeoutMs: 6000 }

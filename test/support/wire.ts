@@ -12,7 +12,7 @@ import {
 import { Brokers } from '../../src/bus/cluster/brokers.ts'
 import { committedOffsets } from '../../src/bus/cluster/committed-offsets.ts'
 import { ProtocolError } from '../../src/bus/cluster/errors.ts'
-import { Patience } from '../../src/bus/cluster/patience.ts'
+import { RetryBudget } from '../../src/bus/cluster/retry-budget.ts'
 import { maxMessageBytes } from '../../src/bus/kafka-bus.ts'
 import type { TopicPartition } from '../../src/bus/port.ts'
 import { RecordLimits } from '../../src/bus/record-limits.ts'
@@ -126,7 +126,7 @@ export async function comeLate(
   seeds: string[],
   { pauseMs, transactionalId, groupId, offsets }: LateRequests,
 ): Promise<{ stop(): Promise<Set<string>> }> {
-  const { identity } = await initialiseProducer(openBrokers(seeds), transactionalId, new Patience(systemClock))
+  const { identity } = await initialiseProducer(openBrokers(seeds), transactionalId, new RetryBudget(systemClock))
   const topics = byTopic(offsets, ({ partition, offset, metadata }) => ({
     partitionIndex: partition,
     committedOffset: BigInt(offset),

@@ -13,44 +13,44 @@ import {
 } from './record-batch.ts'
 import { UnreadableBatch, unreadableRecord } from './unreadable.ts'
 
-/** What a fetch brought of one partition. */
+/** The decoded part of one partition's fetch answer. */
 export interface DecodedBatches {
-  /** In their order; a batch without wanted records is left out. */
+  /** In order; batches without wanted records are left out. */
   batches: BatchRecords[]
-  /** The offset after the last one that was decoded; null: there was none. */
+  /** The offset after the last decoded one; null if nothing was decoded. */
   next: number | null
-  /** The batch behind them that cannot be read; null: there is none, or no room for it. */
+  /** The next batch, if it cannot be read; null if there is none, or no room for it. */
   stuck: StuckBatch | null
 }
 
-/** A batch that is damaged, or not all there. */
+/** A batch that is corrupt or truncated. */
 export interface StuckBatch {
-  /** The batch, and what the broker answered behind it. */
+  /** The batch and the bytes of the answer that follow it. */
   rest: Buffer
-  /** The offset behind the batch before; 0: there was none. */
+  /** The offset after the previous batch; 0 if there was none. */
   least: number
-  /** The high watermark: no batch reaches it, or not far beyond. */
+  /** The high watermark: a batch can end only slightly beyond it. */
   end: number
   error: unknown
-  /** Whether it is intact, but does not belong here. */
+  /** Whether the batch is intact, but its offsets do not belong at this place in the log. */
   isMisplaced: boolean
-  /** Whether the answer ends before it does. Brokers cut off the last batch of an answer. */
+  /** Whether the answer ends inside the batch. Brokers truncate the last batch of an answer. */
   isCutOff: boolean
 }
 
-/** The format of all that brokers write since Kafka 0.11. */
+/** The record format since Kafka 0.11. */
 const format = 2
 
-/** A broker can tell the end of a log a moment before it reads it, and this much cannot have come in between. */
+/**
+ * Tolerance beyond the high watermark: a broker reads the high watermark shortly before it reads the log, and more records
+ * cannot arrive in between.
+ */
 const newAtMost = 1 << 24
 
-/** Bytes whose checksums are looked at in search of a batch, for each byte that is searched. */
+/** Budget of checksummed bytes in the search for the next batch, per searched byte. */
 const searchEffort = 16
 
-/**
- * Decodes batches, one after the other, until one that cannot be read.
- * @param end the high watermark
- */
+/** Decodes consecutive batches up to the first that cannot be read. @param end the high watermark */
 export async function decodeBatches(bytes: Buffer, end: number, wanted: WantedRecords): Promise<DecodedBatches> {
   const batches: BatchRecords[] = []
   let next: number | null = null
@@ -66,21 +66,20 @@ export async function decodeBatches(bytes: Buffer, end: number, wanted: WantedRe
   return { batches, next, stuck: null }
 }
 
-/** Where a batch should stand. */
 type Place = Pick<StuckBatch, 'rest' | 'least' | 'end'>
 
 type Read = { ok: true; batch: RecordBatch } | { ok: false; error: unknown; isMisplaced: boolean }
 
-/** The size that a batch states of itself; no checksum holds that. */
+/** The size that the batch's header states. No checksum covers it. */
 function sizeOf(rest: Buffer): number {
   return rest.length < prefixBytes ? prefixBytes : Math.max(prefixOf(rest).bytes, prefixBytes)
 }
 
 async function decodeAt({ rest, least, end }: Place, wanted: WantedRecords): Promise<Read> {
   const size = sizeOf(rest)
-  if (size > rest.length) return damaged('it is longer than what its broker has of it')
+  if (size > rest.length) return damaged("it is longer than the broker's answer")
   const prefix = prefixOf(rest)
-  if (prefix.magic !== format) return damaged(`it has the format v${prefix.magic}, and not v2 as since Kafka 0.11`)
+  if (prefix.magic !== format) return damaged(`it has format v${prefix.magic} instead of v2 (Kafka 0.11 and newer)`)
   try {
     const batch = await decodeBatch(rest.subarray(0, size), wanted)
     const { lastOffset } = batch
@@ -92,7 +91,7 @@ async function decodeAt({ rest, least, end }: Place, wanted: WantedRecords): Pro
   } catch (error) {
     return { ok: false, error, isMisplaced: false }
   }
-  return { ...damaged('its offsets are not those of its place in the log'), isMisplaced: true }
+  return { ...damaged('its offsets do not belong at this place in the log'), isMisplaced: true }
 }
 
 function damaged(why: string) {
@@ -100,8 +99,8 @@ function damaged(why: string) {
 }
 
 /**
- * No checksum holds the first offset: followed blindly, a damaged one would lead away from what stands behind. Asked of a
- * batch in front of which offsets are missing, as they are where compaction took them.
+ * No checksum covers the first offset; trusting a corrupt one would skip the batches that follow. Checked only if offsets are
+ * missing before the batch, as they are after compaction.
  */
 function isFollowedTooSoon(behind: Buffer, bounds: Omit<Place, 'rest'>, lastOffset: number): boolean {
   if (behind.length < prefixBytes || prefixOf(behind).firstOffset > lastOffset) return false
@@ -110,19 +109,19 @@ function isFollowedTooSoon(behind: Buffer, bounds: Omit<Place, 'rest'>, lastOffs
 }
 
 interface Behind {
-  /** The first offset behind the damaged batch, or behind what it states to be its last. */
+  /** The offset at which to continue: of the next batch found, or after the stated last offset of the stuck batch. */
   offset: number
   rest: Buffer
 }
 
-/** Tells where to go on behind a batch that cannot be read; null: what was answered does not tell. */
-export function behindStuck({ isMisplaced, ...place }: StuckBatch): Behind | null {
+/** Where to continue after a batch that cannot be read; null if the answer does not show it. */
+export function skipStuck({ isMisplaced, ...place }: StuckBatch): Behind | null {
   const { rest } = place
   const stated = isMisplaced ? null : statedEnd(place)
   return stated === null ? intactBehind(place) : { offset: stated + 1, rest: rest.subarray(sizeOf(rest)) }
 }
 
-/** The last offset of a batch whose checksum is right, though it cannot be decoded. */
+/** The last offset of a batch with a valid checksum that cannot be decoded. */
 function statedEnd({ rest, least, end }: Place): number | null {
   const size = sizeOf(rest)
   if (size > rest.length) return null
@@ -133,7 +132,7 @@ function statedEnd({ rest, least, end }: Place): number | null {
   return firstOffset >= least && stated >= firstOffset && stated < end + newAtMost ? stated : null
 }
 
-/** The next batch whose checksum is right, where lengths lead to it; else wherever it begins. */
+/** The next batch with a valid checksum: first along the stated lengths, then at any position. */
 function intactBehind({ rest, ...bounds }: Place): Behind | null {
   for (let at = sizeOf(rest); at + prefixBytes <= rest.length; at += sizeOf(rest.subarray(at))) {
     const offset = startOf(rest.subarray(at), bounds)
@@ -155,7 +154,7 @@ function intactBehind({ rest, ...bounds }: Place): Behind | null {
 
 const isWithin = (offset: number, { least, end }: Omit<Place, 'rest'>) => offset >= least && offset < end + newAtMost
 
-/** The first offset of the batch that stands here; null: none does, or it is damaged itself. */
+/** First offset of the batch at the start of `rest`; null if there is none or its checksum is wrong. */
 export function startOf(rest: Buffer, bounds: Omit<Place, 'rest'>): number | null {
   if (rest.length < prefixBytes) return null
   const batch = rest.subarray(0, sizeOf(rest))
@@ -164,7 +163,7 @@ export function startOf(rest: Buffer, bounds: Omit<Place, 'rest'>): number | nul
   return magic >= format && isIntact(batch) ? firstOffset : null
 }
 
-/** One record stands for all of the batch, where reading goes on or where it begins. */
+/** Makes the one record that represents the whole batch, at its first offset or at `from`. */
 export function unreadable({ rest, least, error }: StuckBatch, lastOffset: number, from: number): BatchRecords {
   const { firstOffset, magic } = rest.length < prefixBytes ? noPrefix : prefixOf(rest)
   const batch = rest.subarray(0, sizeOf(rest))

@@ -1,39 +1,41 @@
 import * as zlib from 'node:zlib'
-import { Inflated } from './inflated.ts'
 import { unpackLz4 } from './lz4.ts'
+import { OutputBuffer } from './output-buffer.ts'
 import { unpackSnappy } from './snappy.ts'
-import { atOnce, type Steps, stretchBytes, withRests } from './steps.ts'
+import { runNow, runYielding, type Steps, stretchBytes } from './steps.ts'
 import { tooLarge, UnreadableBatch, unknownCodec } from './unreadable.ts'
 
-/** The codecs of what busgate itself writes. */
+/** Codecs that busgate writes with. */
 export type Compression = 'none' | 'gzip' | 'zstd'
 
-/** Fewer bytes are sent as they are: they would not become much smaller. */
+/** Smaller batches are not compressed: they would hardly shrink. */
 export const leastCompressed = 1024
 
 /**
- * Most bytes that one batch may unpack to. Brokers bound only what it is packed to (message.max.bytes, 1 MiB by default),
- * and a gzip of 1 MiB can hold a GiB. Producers bound their batches before packing, by 1 MiB or by what they guess 1 MiB
- * to have been.
+ * Most bytes that one batch may decompress to. Brokers bound only the compressed size (message.max.bytes, 1 MiB by default),
+ * and 1 MiB of gzip can hold 1 GiB. Producers bound the uncompressed size by 1 MiB, or by their estimate of what compresses
+ * to 1 MiB.
  */
 export const largestBatch = 64 * 1024 * 1024
 
-/** Most bytes that are unpacked at once. To hand a batch to a thread costs ten times what a small one takes to unpack. */
+/**
+ * Most bytes that are decompressed synchronously. Handing a batch to a thread costs ten times the decompression of a small
+ * batch.
+ */
 const small = { packed: 64 * 1024, unpacked: stretchBytes }
 
-/** Clients write one frame a batch. Each costs up to a millisecond, however few its bytes. */
+/** Clients write one frame per batch. A frame costs up to a millisecond even if it is tiny. */
 const mostFrames = 16
 
-/** Room for so many times what is packed is made at once: nothing needs to be copied then. */
+/** First guess of the expansion; the output buffer then seldom needs to be copied. */
 const usualExpansion = 16
 
-/** The numbers of the codecs in a batch's attributes. */
 export const codecNumbers = { none: 0, gzip: 1, snappy: 2, lz4: 3, zstd: 4 } as const
 
-/** Unpacker unpacks the bytes of one codec to no more than `most`. What that costs grows with the bytes, packed and unpacked, and nothing else. */
+/** Decompresses one codec to at most `most` bytes, in time proportional to the compressed and decompressed bytes. */
 interface Unpacker {
   unpack(bytes: Buffer, most: number): Buffer
-  /** Unpacks while the event loop goes on. */
+  /** Decompresses without blocking the event loop. */
   unpackAside(bytes: Buffer, most: number): Promise<Buffer>
 }
 
@@ -52,9 +54,9 @@ function unpackerOf(codec: number): Unpacker {
 }
 
 /**
- * Unpacks a small batch.
- * @returns null: it is too large to be unpacked at once
- * @throws UnreadableBatch when the codec is unknown, or the bytes are not its own
+ * Decompresses a small batch synchronously.
+ * @returns null if it is too large for that
+ * @throws UnreadableBatch when the codec is unknown or the bytes are corrupt
  */
 export function unpackSmall(codec: number, bytes: Buffer): Buffer | null {
   if (bytes.length > (codec === codecNumbers.none ? small.unpacked : small.packed)) return null
@@ -67,8 +69,8 @@ export function unpackSmall(codec: number, bytes: Buffer): Buffer | null {
 }
 
 /**
- * Unpacks a batch of any size while the event loop goes on.
- * @throws UnreadableBatch when the codec is unknown, the bytes are not its own, or unpack to more than `most`
+ * Decompresses a batch of any size without blocking the event loop.
+ * @throws UnreadableBatch when the codec is unknown, or the bytes are corrupt or decompress to more than `most`
  */
 export async function unpackAside(codec: number, bytes: Buffer, most = largestBatch): Promise<Buffer> {
   return unpackerOf(codec).unpackAside(bytes, most)
@@ -76,18 +78,21 @@ export async function unpackAside(codec: number, bytes: Buffer, most = largestBa
 
 function steppedUnpacker(unpack: (bytes: Buffer, most: number) => Steps<Buffer>): Unpacker {
   return {
-    unpack: (bytes, most) => atOnce(unpack(bytes, most)),
-    unpackAside: async (bytes, most) => withRests(unpack(bytes, most)),
+    unpack: (bytes, most) => runNow(unpack(bytes, most)),
+    unpackAside: async (bytes, most) => runYielding(unpack(bytes, most)),
   }
 }
 
 interface Unpacked {
   buffer: Buffer
-  /** `bytesWritten` is what the frame took of its input. */
+  /** `bytesWritten`: input bytes that the frame consumed. */
   engine: { bytesWritten: number }
 }
 
-/** A codec of Node, which unpacks the members of gzip, but of zstd one frame: it says nothing of others behind it. */
+/**
+ * Wraps a zlib codec. Node decompresses all members of a gzip, but only the first frame of a zstd, and ignores the bytes
+ * after it.
+ */
 function zlibUnpacker(
   name: string,
   unpackSync: (bytes: Buffer, options: zlib.ZlibOptions & zlib.ZstdOptions) => Buffer,
@@ -99,7 +104,7 @@ function zlibUnpacker(
       let left = most
       for (let rest = bytes; rest.length > 0 || frames.length === 0; ) {
         if (frames.length === mostFrames) throw tooManyFrames(name)
-        const options = { maxOutputLength: Math.max(1, left), info: true } // `info` is missing from the types of Node
+        const options = { maxOutputLength: Math.max(1, left), info: true } // Node's types lack `info`
         try {
           const { buffer, engine } = unpackSync(rest, options) as unknown as Unpacked
           frames.push(buffer)
@@ -131,20 +136,20 @@ function zlibUnpacker(
         }
         rest = rest.subarray(stream.bytesWritten)
       }
-      return parts.length === 1 ? parts[0]! : withRests(joined(parts, most - left))
+      return parts.length === 1 ? parts[0]! : runYielding(joined(parts, most - left))
     },
   }
 }
 
 function* joined(parts: readonly Buffer[], length: number): Steps<Buffer> {
-  const inflated = new Inflated(length, length)
+  const output = new OutputBuffer(length, length)
   for (const part of parts) {
     for (let at = 0; at < part.length; at += stretchBytes) {
-      inflated.append(part, at, Math.min(stretchBytes, part.length - at))
+      output.append(part, at, Math.min(stretchBytes, part.length - at))
       yield
     }
   }
-  return inflated.bytes
+  return output.bytes
 }
 
 function tooManyFrames(name: string): UnreadableBatch {
@@ -155,17 +160,17 @@ function explained(name: string, most: number, error: unknown): UnreadableBatch 
   if (error instanceof UnreadableBatch) return error
   const { code, message } = error as NodeJS.ErrnoException
   if (code === 'ERR_BUFFER_TOO_LARGE') return tooLarge(most)
-  return new UnreadableBatch('BATCH_CORRUPT', `it is no ${name}, ${message}`)
+  return new UnreadableBatch('BATCH_CORRUPT', `it is not valid ${name}: ${message}`)
 }
 
-/** The packers, at level 1: higher ones cost twice as much and make results no smaller (decision 011). */
+/** Level 1: higher levels cost twice the CPU and save nothing (docs/decisions/011). */
 const packs: Partial<Record<number, (bytes: Buffer) => Buffer>> = {
   [codecNumbers.gzip]: bytes => zlib.gzipSync(bytes, { level: 1 }),
   [codecNumbers.zstd]: bytes =>
     zlib.zstdCompressSync(bytes, { params: { [zlib.constants.ZSTD_c_compressionLevel]: 1 } }),
 }
 
-/** @param codec the number of what busgate writes, but none */
+/** @param codec number of a codec that busgate writes, not `none` */
 export function pack(codec: number, bytes: Buffer): Buffer {
   const own = packs[codec]
   if (!own) throw new Error(`codec ${codec} can be read, but not written`)

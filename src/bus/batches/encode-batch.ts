@@ -4,35 +4,35 @@ import { type Compression, codecNumbers, leastCompressed, pack } from './codecs.
 import { crc32c } from './crc32c.ts'
 import { encodeRecords } from './records-encoding.ts'
 
-/** A producer as brokers know it: what an older epoch of its id sends is refused. */
+/** A producer's id and epoch. Brokers fence an older epoch of the same id. */
 export interface ProducerIdentity {
   producerId: bigint
   epoch: number
 }
 
 export interface BatchFrame extends ProducerIdentity {
-  /** How many records this epoch has written to the partition before. */
+  /** Number of records that this epoch has written to the partition so far. */
   sequence: number
   transactional: boolean
   compression: Compression
-  /** The one timestamp that all its records get, milliseconds since 1970. */
+  /** Timestamp of all records in the batch, milliseconds since 1970. */
   timestamp: number
 }
 
-/** A batch's length does not count its offset, nor the length itself. */
+/** Bytes that a batch's length field does not count: the base offset and the field itself. */
 const beforeLength = 12
 const format = 2
 const transactionalFlag = 0x10
 
-/** A record batch in the format v2 (KIP-98): https://kafka.apache.org/documentation/#recordbatch */
+/** Encodes a record batch in format v2 (KIP-98): https://kafka.apache.org/documentation/#recordbatch */
 export function encodeBatch(records: readonly Content[], frame: BatchFrame): Buffer {
   const plain = encodeRecords(records, batchFrameBytes)
   const codec = codecNumbers[plain.length - batchFrameBytes < leastCompressed ? 'none' : frame.compression]
   const batch = codec === codecNumbers.none ? plain : packed(plain, codec)
   const timestamp = BigInt(frame.timestamp)
-  let at = batch.writeBigInt64BE(0n, 0) // its first offset, which the broker chooses
+  let at = batch.writeBigInt64BE(0n, 0) // base offset: the broker assigns it
   at = batch.writeInt32BE(batch.length - beforeLength, at)
-  at = batch.writeInt32BE(-1, at) // the leader's epoch, which the broker knows
+  at = batch.writeInt32BE(-1, at) // partition leader epoch: the broker sets it
   const crcAt = batch.writeInt8(format, at)
   const checked = crcAt + 4
   at = batch.writeInt16BE(codec | (frame.transactional ? transactionalFlag : 0), checked)

@@ -1,14 +1,13 @@
 import { UnreadableBatch } from './unreadable.ts'
 
-/** The longest number takes 64 bits, 7 in a byte. */
+/** 64 bits at 7 bits a byte. */
 const longestVarint = 10
 
-/** Reads the fields of records in turn: numbers, and bytes with their length in front of them. */
+/** Reads the fields of records in order: varints, and bytes with a length in front. */
 export class FieldReader {
   readonly bytes: Buffer
-  /** Where the next field stands. */
   at: number
-  /** Bytes with their length in front of them end here at the latest. Numbers are not looked at: whoever reads them asks where they end. */
+  /** Limit of length-prefixed fields. `varint` does not check it; its callers do. */
   end: number
 
   constructor(bytes: Buffer, at = 0) {
@@ -17,13 +16,13 @@ export class FieldReader {
     this.end = bytes.length
   }
 
-  /** The bytes that stand here, or null, which is not the same as no bytes. */
+  /** The length-prefixed bytes at this position; null differs from empty. */
   view(): Buffer | null {
     const length = this.span()
     return length === -1 ? null : this.bytes.subarray(this.at - length, this.at)
   }
 
-  /** Goes behind the bytes that stand here. @returns how many; -1: null stands here */
+  /** Skips length-prefixed bytes. @returns their length; -1 for null */
   span(): number {
     const length = this.varint()
     if (length === -1) return length
@@ -33,7 +32,7 @@ export class FieldReader {
     return length
   }
 
-  /** Zigzag: the lowest bit is the sign. */
+  /** Reads a zigzag varint. */
   varint(): number {
     const { bytes } = this
     let byte = bytes[this.at++]
@@ -52,5 +51,5 @@ export class FieldReader {
 }
 
 export function corruptRecords(): UnreadableBatch {
-  return new UnreadableBatch('BATCH_CORRUPT', 'its records are not as long as they say')
+  return new UnreadableBatch('BATCH_CORRUPT', 'its records have wrong lengths')
 }

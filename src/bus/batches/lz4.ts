@@ -1,4 +1,4 @@
-import { Inflated } from './inflated.ts'
+import { OutputBuffer } from './output-buffer.ts'
 import { packedWeight, type Steps, stretchBytes } from './steps.ts'
 import { tooLarge, UnreadableBatch } from './unreadable.ts'
 
@@ -6,17 +6,17 @@ const frameMark = 0x184d2204
 const flags = { version: 0xc0, blockChecksum: 0x10, contentSize: 0x08, dictionary: 0x01 }
 const version1 = 0x40
 const storedBlock = 0x80000000
-/** The largest block that the format knows. */
+/** Largest block of the format. */
 const largestBlock = 4 * 1024 * 1024
-/** The shortest repetition; its count is told without it. */
+/** Shortest match; the stored length does not include it. */
 const leastRepeat = 4
-/** One byte of a block's length stands for no more than this. */
+/** One compressed byte expands to at most this many bytes. */
 const longestExpansion = 255
 
 /**
- * Unpacks a frame of LZ4, with blocks that stand alone or go on from each other; yields after each stretch of work.
- * Checksums are passed over: the batch has one of its own, and old producers wrote a wrong one into the frame's header.
- * @throws UnreadableBatch when it is none, or holds more than `most` bytes
+ * Decompresses an LZ4 frame with independent or linked blocks; yields after each stretch of work. Ignores the frame's
+ * checksums: the batch has its own, and old producers wrote a wrong one into the frame header.
+ * @throws UnreadableBatch when it is no LZ4 frame, or decompresses to more than `most` bytes
  */
 export function* unpackLz4(frame: Buffer, most: number): Steps<Buffer> {
   if (frame.length < 7 || frame.readUInt32LE(0) !== frameMark) throw corrupt('it does not begin with a frame')
@@ -29,31 +29,31 @@ export function* unpackLz4(frame: Buffer, most: number): Steps<Buffer> {
     if (frame.length < at + 9) throw corrupt('its frame is cut off')
     const stated = Number(frame.readBigUInt64LE(at))
     if (stated > most) throw tooLarge(most)
-    expected = Math.min(stated, longestExpansion * frame.length) // what is stated need not be there
+    expected = Math.min(stated, longestExpansion * frame.length) // the stated size may be wrong
     at += 8
   }
-  const inflated = new Inflated(expected, most)
-  at += 1 // the header's checksum
-  for (let restsAt = stretchBytes; ; ) {
+  const output = new OutputBuffer(expected, most)
+  at += 1 // header checksum
+  for (let yieldsAt = stretchBytes; ; ) {
     if (at + 4 > frame.length) throw corrupt('its frame has no end')
     const word = frame.readUInt32LE(at)
-    if (word === 0) return inflated.bytes
+    if (word === 0) return output.bytes
     const length = word % storedBlock
     const begin = at + 4
     const end = begin + length
     if (end > frame.length) throw corrupt('a block is cut off')
-    if (word >= storedBlock) inflated.append(frame, begin, length)
-    else unpackBlock(frame, begin, end, inflated)
+    if (word >= storedBlock) output.append(frame, begin, length)
+    else unpackBlock(frame, begin, end, output)
     at = end + (flag & flags.blockChecksum ? 4 : 0)
-    if (packedWeight * at + inflated.length < restsAt) continue
+    if (packedWeight * at + output.length < yieldsAt) continue
     yield
-    restsAt = packedWeight * at + inflated.length + stretchBytes
+    yieldsAt = packedWeight * at + output.length + stretchBytes
   }
 }
 
 /** https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md */
-function unpackBlock(frame: Buffer, begin: number, end: number, inflated: Inflated): void {
-  const most = inflated.length + largestBlock
+function unpackBlock(frame: Buffer, begin: number, end: number, output: OutputBuffer): void {
+  const most = output.length + largestBlock
   let at = begin
   while (at < end) {
     const token = frame[at++]!
@@ -62,9 +62,9 @@ function unpackBlock(frame: Buffer, begin: number, end: number, inflated: Inflat
       for (let more = 255; more === 255; literals += more) more = at < end ? frame[at++]! : cutOff()
     }
     if (at + literals > end) cutOff()
-    inflated.append(frame, at, literals)
+    output.append(frame, at, literals)
     at += literals
-    if (at === end) return // the last sequence has no repetition
+    if (at === end) return // the last sequence has no match
     if (at + 2 > end) cutOff()
     const distance = frame[at]! | (frame[at + 1]! << 8)
     at += 2
@@ -72,8 +72,8 @@ function unpackBlock(frame: Buffer, begin: number, end: number, inflated: Inflat
     if (count === 15 + leastRepeat) {
       for (let more = 255; more === 255; count += more) more = at < end ? frame[at++]! : cutOff()
     }
-    if (inflated.length + count > most) throw corrupt('a block is larger than 4 MiB')
-    inflated.repeat(distance, count)
+    if (output.length + count > most) throw corrupt('a block is larger than 4 MiB')
+    output.repeat(distance, count)
   }
 }
 
@@ -82,5 +82,5 @@ function cutOff(): never {
 }
 
 function corrupt(what: string): UnreadableBatch {
-  return new UnreadableBatch('BATCH_CORRUPT', `it is no LZ4, ${what}`)
+  return new UnreadableBatch('BATCH_CORRUPT', `it is not valid LZ4: ${what}`)
 }

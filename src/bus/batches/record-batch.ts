@@ -3,7 +3,7 @@ import type { BusRecord } from '../port.ts'
 import { unpackAside, unpackSmall } from './codecs.ts'
 import { crc32c } from './crc32c.ts'
 import { RecordReader } from './record-reader.ts'
-import { atOnce, isRestDue, rest, type Steps, stretchBytes, withRests } from './steps.ts'
+import { isYieldDue, runNow, runYielding, type Steps, stretchBytes, yieldToEventLoop } from './steps.ts'
 import { UnreadableBatch } from './unreadable.ts'
 
 /*
@@ -11,7 +11,6 @@ import { UnreadableBatch } from './unreadable.ts'
  * https://kafka.apache.org/documentation/#recordbatch
  */
 
-/** Where the fields of a batch's header are. */
 const at = {
   firstOffset: 0,
   length: 8,
@@ -28,15 +27,15 @@ const at = {
 const attributes = { codec: 0x07, logAppendTime: 0x08, transactional: 0x10, control: 0x20 }
 
 export const headerBytes = at.records
-/** Bytes in front of what a batch's length counts. */
+/** Bytes that a batch's length field does not count. */
 const lengthEnds = 12
-/** Every batch begins with so many bytes, until its format. */
+/** Bytes of a batch up to and including its magic byte. */
 export const prefixBytes = at.magic + 1
 
-/** A batch as far as its first bytes tell, whatever its format. */
+/** The first fields of a batch, the same in every format. */
 export interface Prefix {
   firstOffset: number
-  /** All of its bytes; less than there can be where they are garbage. */
+  /** Size of the whole batch; below the smallest possible size if the bytes are garbage. */
   bytes: number
   magic: number
 }
@@ -49,7 +48,7 @@ export function prefixOf(bytes: Buffer): Prefix {
   }
 }
 
-/** BatchContext is what all records of a batch have in common. */
+/** Properties that all records of a batch share. */
 export interface BatchContext {
   /** A control batch holds the marker that ends a transaction. */
   isControl: boolean
@@ -57,34 +56,29 @@ export interface BatchContext {
   inTransaction: boolean
 }
 
-/** Those records of a batch that are wanted. */
 export interface BatchRecords extends BatchContext {
   records: BusRecord[]
 }
 
 export interface RecordBatch extends BatchRecords {
-  /** The offset of its last record, read or not. */
+  /** Offset of the batch's last record, whether decoded or not. */
   lastOffset: number
-  /** The first offset that had no room; null: all of it is there. */
+  /** First offset for which there was no room; null if all are decoded. */
   cutAt: number | null
 }
 
-/** WantedRecords says which records of a batch are wanted. */
+/** Which records of a batch to decode. */
 export interface WantedRecords {
-  /** The first offset. */
   from: number
-  /** Bytes of memory that are left for them; the last one may take more, and the first one always has room. */
+  /** Bytes of memory left. The first record always fits, and the last one may exceed it. */
   room: number
   mark?: Mark | undefined
 }
 
-/**
- * Mark says how far one reader has read a batch that is too large to be read at once, so that it need not go through it
- * anew.
- */
+/** How far a reader has decoded a batch that is too large to decode at once, so that the next call continues there. */
 export interface Mark {
   header: Buffer
-  /** The next record: its offset, where it stands among the unpacked bytes, and how many there are from it on. */
+  /** The next record: its offset, its position among the decompressed bytes, and the number of records left. */
   offset: number
   at: number
   left: number
@@ -93,21 +87,20 @@ export interface Mark {
 export const noMark = (): Mark => ({ header: Buffer.alloc(0), offset: -1, at: 0, left: 0 })
 
 /**
- * The memory that a record takes beside its bytes, with what the worker makes of it: the smallest are packed into less than
- * one byte each.
+ * Memory of a record besides its bytes, including its decoded form. The smallest records compress to less than a byte each.
  */
 const recordBytes = 512
-/** The memory that a header takes beside its bytes. */
+/** Memory of a header besides its bytes. */
 const headerMemory = 250
 
-/** Takes the room of a record. @returns whether there was some */
+/** Reserves memory for a record. @returns false if there is none left */
 function takeRoom(wanted: WantedRecords, bytes: number): boolean {
   if (wanted.room <= 0) return false
   wanted.room -= bytes + recordBytes
   return true
 }
 
-/** The offset of a batch's last record; it stays what it was when compaction takes that record. */
+/** Offset of a batch's last record. Compaction keeps the field even if it removes that record. */
 export function lastOffsetOf(bytes: Buffer): number {
   return bytes.length < at.records ? -1 : prefixOf(bytes).firstOffset + bytes.readInt32BE(at.lastOffsetDelta)
 }
@@ -117,7 +110,7 @@ export function contextOf(bytes: Buffer): BatchContext & { timestamp: number; ha
   const hasAppendTime = (flags & attributes.logAppendTime) !== 0
   return {
     hasAppendTime,
-    /** The timestamp of its first record, or of all records where the broker has stamped them. */
+    /** Timestamp of the first record, or of all records where the broker sets it (LogAppendTime). */
     timestamp: Number(bytes.readBigInt64BE(hasAppendTime ? at.maxTimestamp : at.firstTimestamp)),
     isControl: (flags & attributes.control) !== 0,
     producerId: bytes.readBigInt64BE(at.producerId),
@@ -133,12 +126,12 @@ export function isIntact(bytes: Buffer): boolean {
   return bytes.length >= at.records && crc32c(bytes.subarray(at.attributes)) === bytes.readUInt32BE(at.crc)
 }
 
-/** Each large batch takes up to 64 MiB. */
+/** A large batch takes up to 64 MiB. */
 const oneLargeAtATime = pLimit(1)
 
 /**
- * Decodes the records that are wanted, as far as there is room, and marks where that ended. The others are looked at as
- * well, so that a batch can be read or not wherever reading it begins. The event loop goes on meanwhile.
+ * Decodes the wanted records as far as there is room, and marks where it stopped. Validates the other records too, so that a
+ * batch is readable or not regardless of where reading begins. Does not block the event loop.
  * @throws UnreadableBatch
  */
 export async function decodeBatch(bytes: Buffer, wanted: WantedRecords): Promise<RecordBatch> {
@@ -147,13 +140,13 @@ export async function decodeBatch(bytes: Buffer, wanted: WantedRecords): Promise
   const { codec, packed } = packedRecords(bytes)
   const small = unpackSmall(codec, packed)
   if (small === null) {
-    return oneLargeAtATime(async () => withRests(decodeRecords(bytes, await unpackAside(codec, packed), wanted)))
+    return oneLargeAtATime(async () => runYielding(decodeRecords(bytes, await unpackAside(codec, packed), wanted)))
   }
-  if (isRestDue(small.length)) await rest()
-  return atOnce(decodeRecords(bytes, small, wanted))
+  if (isYieldDue(small.length)) await yieldToEventLoop()
+  return runNow(decodeRecords(bytes, small, wanted))
 }
 
-/** @param bytes the batch @param unpacked its records */
+/** @param bytes the batch @param unpacked its decompressed records */
 function* decodeRecords(bytes: Buffer, unpacked: Buffer, wanted: WantedRecords): Steps<RecordBatch> {
   const reader = new RecordReader(unpacked)
   const { hasAppendTime, timestamp, ...context } = contextOf(bytes)
@@ -171,13 +164,13 @@ function* decodeRecords(bytes: Buffer, unpacked: Buffer, wanted: WantedRecords):
     reader.at = mark.at
     left = mark.left
   }
-  let restsAt = reader.at + stretchBytes
+  let yieldsAt = reader.at + stretchBytes
   for (; left > 0; left--) {
     const begin = reader.at
     reader.next()
-    if (begin >= restsAt) {
+    if (begin >= yieldsAt) {
       yield
-      restsAt = begin + stretchBytes
+      yieldsAt = begin + stretchBytes
     }
     const offset = firstOffset + reader.offsetDelta
     if (offset < next || offset > lastOffset) throw new UnreadableBatch('BATCH_CORRUPT', 'its offsets are out of order')
@@ -186,7 +179,7 @@ function* decodeRecords(bytes: Buffer, unpacked: Buffer, wanted: WantedRecords):
       if (offset >= wanted.from && cutAt === null) {
         cutAt = offset
         cut = { at: begin, left }
-        if (isMarked) break // the rest was looked at when the mark was made
+        if (isMarked) break // the rest was validated when the mark was set
       }
       reader.pass()
       continue

@@ -6,20 +6,19 @@ import { RecordView } from './record-view.ts'
 import { mostHeaders, tooManyHeaders } from './unreadable.ts'
 
 /**
- * A record holds on to so many bytes around it, and not to its batch, let alone the fetch: one that waits for long may be
- * the last of them that does.
+ * A record keeps a copy of this many bytes around it alive, instead of its batch or the whole fetch answer: a record that
+ * waits for long would otherwise hold all of them.
  */
 const pieceBytes = 32 * 1024
 
-/** Reads the records of one batch in turn: `next`, then `record` or `pass`. */
+/** Reads the records of one batch in order: `next`, then `record` or `pass`. */
 export class RecordReader extends FieldReader {
   timestampDelta = 0
   offsetDelta = 0
-  /** Bytes of the record that `next` came to. */
   length = 0
-  /** How many headers it has, once `record` has read them. */
+  /** Number of the current record's headers, after `record`. */
   headers = 0
-  /** Reads a copy of the bytes from `pieceStart` on, in which records stand. */
+  /** Reads a copied piece of the bytes, which begins at `pieceStart`. */
   #piece = new FieldReader(Buffer.alloc(0))
   #pieceStart = 0
 
@@ -30,17 +29,17 @@ export class RecordReader extends FieldReader {
     if (length < 0 || end > this.bytes.length) throw corruptRecords()
     this.length = length
     this.end = end
-    this.at++ // attributes: none are defined
+    this.at++ // attributes: unused
     this.timestampDelta = this.varint()
     this.offsetDelta = this.varint()
   }
 
-  /** @throws UnreadableBatch when it is no record */
+  /** @throws UnreadableBatch when the record is corrupt */
   record(offset: number, timestamp: number): BusRecord {
     if (this.end > this.#pieceStart + this.#piece.bytes.length) {
       this.#pieceStart = this.at
       const piece = this.bytes.subarray(this.at, Math.max(this.end, this.at + pieceBytes))
-      const isMost = 2 * piece.length > piece.buffer.byteLength // then a copy would hardly hold on to less
+      const isMost = 2 * piece.length > piece.buffer.byteLength // a copy would then save little memory
       this.#piece = new FieldReader(isMost ? piece : Buffer.from(piece))
     }
     const piece = this.#piece
@@ -54,7 +53,7 @@ export class RecordReader extends FieldReader {
     return new RecordView({ offset, timestamp: timestampOf(timestamp), headers }, contentBytes, piece.bytes, at)
   }
 
-  /** Passes over a record without making anything of it. @throws UnreadableBatch when it is no record */
+  /** Skips and validates a record without decoding it. @throws UnreadableBatch when the record is corrupt */
   pass(): void {
     this.span()
     this.span()
@@ -65,7 +64,7 @@ export class RecordReader extends FieldReader {
     if (this.at !== this.end) throw corruptRecords()
   }
 
-  /** @throws UnreadableBatch when there is something left */
+  /** @throws UnreadableBatch when bytes are left over */
   finish(): void {
     if (this.at !== this.bytes.length) throw corruptRecords()
   }
@@ -76,7 +75,7 @@ export class RecordReader extends FieldReader {
     const headers = newHeaders()
     for (let left = this.headers; left > 0; left--) {
       const name = fields.view()?.toString() ?? ''
-      addHeader(headers, name, fields.view() ?? Buffer.alloc(0)) // nobody behind the bus expects one without a value
+      addHeader(headers, name, fields.view() ?? Buffer.alloc(0)) // consumers of the port expect every header to have a value
     }
     return headers
   }

@@ -2,8 +2,8 @@ import type { BusRecord, RecordHeaders } from '../port.ts'
 import { FieldReader } from './field-reader.ts'
 
 /**
- * A record that stands in a piece of bytes. Its key and its value are made when somebody asks for them: each is a Buffer of
- * 104 bytes, and thousands of records wait for their turn while the garbage collector copies what they hold.
+ * A record backed by a piece of bytes. Key and value are built on access: a Buffer takes 104 bytes, and thousands of waiting
+ * records would load the garbage collector.
  */
 export class RecordView implements BusRecord {
   readonly offset: number
@@ -11,7 +11,7 @@ export class RecordView implements BusRecord {
   readonly headers: RecordHeaders
   readonly contentBytes: number
   readonly #piece: Buffer
-  /** Where its key stands in the piece; its value is behind that. */
+  /** Position of the key in the piece; the value follows it. */
   readonly #at: number
 
   constructor(

@@ -2,9 +2,8 @@ import { Buffer } from 'node:buffer'
 import { type Bytes, type Content, lengthOf, pairsOf, recordSize, sizeOfVarint } from '../record-size.ts'
 
 /**
- * Messages as the records of one batch, in Kafka's record format v2 (KIP-98), all with the batch's own timestamp.
- * One buffer holds them all.
- * @param frameBytes room that is left in front of them
+ * Encodes records for one batch in Kafka's record format v2 (KIP-98), all with the batch's timestamp, into one buffer.
+ * @param frameBytes bytes left free in front of them
  */
 export function encodeRecords(messages: readonly Content[], frameBytes = 0): Buffer {
   const sizes = new Uint32Array(messages.length)
@@ -18,9 +17,9 @@ export function encodeRecords(messages: readonly Content[], frameBytes = 0): Buf
   for (let i = 0; i < messages.length; i++) {
     const { key, value, headers } = messages[i]!
     at = putVarint(buffer, at, sizes[i]!)
-    buffer[at++] = 0 // attributes: none are defined
-    buffer[at++] = 0 // milliseconds after the batch's timestamp
-    at = putVarint(buffer, at, i) // offset in the batch
+    buffer[at++] = 0 // attributes: unused
+    buffer[at++] = 0 // timestamp delta
+    at = putVarint(buffer, at, i) // offset delta
     at = putBytes(buffer, at, key ?? null)
     at = putBytes(buffer, at, value)
     const pairs = pairsOf(headers)
@@ -30,7 +29,7 @@ export function encodeRecords(messages: readonly Content[], frameBytes = 0): Buf
   return buffer
 }
 
-/** @returns the place behind it @param value -1, or what is not negative */
+/** @param value -1 or more @returns the position after it */
 function putVarint(buffer: Buffer, at: number, value: number): number {
   let next = at
   let rest = value < 0 ? 1 : value * 2

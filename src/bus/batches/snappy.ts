@@ -1,48 +1,48 @@
-import { Inflated } from './inflated.ts'
+import { OutputBuffer } from './output-buffer.ts'
 import { packedWeight, type Steps, stretchBytes } from './steps.ts'
 import { tooLarge, UnreadableBatch } from './unreadable.ts'
 
-/** Java's producers (snappy-java, by xerial) write blocks of 32 KiB behind this mark and two versions, in 4 bytes each. */
+/** Java's producers (snappy-java by xerial) write this mark, two 4-byte versions, and then blocks of 32 KiB. */
 const xerialMark = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0])
 const xerialHeader = xerialMark.length + 8
-/** Room that is made at once, for each byte of xerial's framing. */
+/** First guess of the expansion of xerial's framing. */
 const framedExpansion = 4
-/** One byte stands for no more than this: a copy of 64 bytes takes three. */
+/** One byte expands to at most this many: a copy of 64 bytes takes three. */
 const longestExpansion = 22
 
 /**
- * Unpacks Snappy in either of the framings that producers use: raw, one block as it is, or xerial's; yields after each
- * stretch of work.
- * @throws UnreadableBatch when it is neither, or holds more than `most` bytes
+ * Decompresses Snappy in both framings that producers use: raw (a single block) and xerial's; yields after each stretch of
+ * work.
+ * @throws UnreadableBatch when it is neither, or decompresses to more than `most` bytes
  */
 export function* unpackSnappy(bytes: Buffer, most: number): Steps<Buffer> {
   const isFramed = isXerial(bytes, 0)
   const expected = isFramed ? framedExpansion * bytes.length : lengthOf(bytes, 0, most).value
-  const inflated = new Inflated(Math.min(expected, longestExpansion * bytes.length), most)
+  const output = new OutputBuffer(Math.min(expected, longestExpansion * bytes.length), most)
   if (!isFramed) {
-    yield* unpackBlock(bytes, 0, bytes.length, inflated, most)
-    return inflated.bytes
+    yield* unpackBlock(bytes, 0, bytes.length, output, most)
+    return output.bytes
   }
-  for (let at = 0, restsAt = stretchBytes; at < bytes.length; ) {
-    if (isXerial(bytes, at)) at += xerialHeader // streams may follow each other
+  for (let at = 0, yieldsAt = stretchBytes; at < bytes.length; ) {
+    if (isXerial(bytes, at)) at += xerialHeader // several streams may be concatenated
     if (at >= bytes.length) break
     if (at + 4 > bytes.length) throw corrupt('a block has no length')
     const begin = at + 4
     at = begin + bytes.readUInt32BE(at)
     if (at > bytes.length) throw corrupt('a block is cut off')
-    yield* unpackBlock(bytes, begin, at, inflated, most)
-    if (packedWeight * at + inflated.length < restsAt) continue
+    yield* unpackBlock(bytes, begin, at, output, most)
+    if (packedWeight * at + output.length < yieldsAt) continue
     yield
-    restsAt = packedWeight * at + inflated.length + stretchBytes
+    yieldsAt = packedWeight * at + output.length + stretchBytes
   }
-  return inflated.bytes
+  return output.bytes
 }
 
 function isXerial(bytes: Buffer, at: number): boolean {
   return bytes[at] === xerialMark[0] && bytes.subarray(at, at + xerialMark.length).equals(xerialMark)
 }
 
-/** The length that a block states in front of itself, and where it begins. */
+/** Reads the decompressed length in front of a block, and where the block begins. */
 function lengthOf(bytes: Buffer, at: number, most: number): { value: number; begin: number } {
   let value = 0
   for (let i = 0; i < 5 && at + i < bytes.length; i++) {
@@ -52,18 +52,18 @@ function lengthOf(bytes: Buffer, at: number, most: number): { value: number; beg
     if (value > most) throw tooLarge(most)
     return { value, begin: at + i + 1 }
   }
-  throw corrupt('a block does not say how long it is')
+  throw corrupt('a block does not state its decompressed length')
 }
 
 /** https://github.com/google/snappy/blob/main/format_description.txt */
-function* unpackBlock(block: Buffer, from: number, end: number, inflated: Inflated, most: number): Steps<void> {
-  const start = inflated.length
+function* unpackBlock(block: Buffer, from: number, end: number, output: OutputBuffer, most: number): Steps<void> {
+  const start = output.length
   const { value: stated, begin } = lengthOf(block, from, most)
-  let restsAt = start + stretchBytes
+  let yieldsAt = start + stretchBytes
   for (let at = begin; at < end; ) {
-    if (inflated.length >= restsAt) {
+    if (output.length >= yieldsAt) {
       yield
-      restsAt = inflated.length + stretchBytes
+      yieldsAt = output.length + stretchBytes
     }
     const tag = block[at++]!
     const kind = tag & 3
@@ -75,8 +75,8 @@ function* unpackBlock(block: Buffer, from: number, end: number, inflated: Inflat
         count = block.readUIntLE(at, width) + 1
         at += width
       }
-      if (at + count > end || inflated.length - start + count > stated) throw corrupt('a block does not fit its length')
-      inflated.append(block, at, count)
+      if (at + count > end || output.length - start + count > stated) throw corrupt('a block does not fit its length')
+      output.append(block, at, count)
       at += count
       continue
     }
@@ -84,13 +84,13 @@ function* unpackBlock(block: Buffer, from: number, end: number, inflated: Inflat
     if (at + width > end) throw corrupt('a block is cut off')
     const count = kind === 1 ? 4 + ((tag >> 2) & 7) : (tag >> 2) + 1
     const distance = kind === 1 ? ((tag >> 5) << 8) | block[at]! : block.readUIntLE(at, width)
-    if (inflated.length - start + count > stated) throw corrupt('a block does not fit its length')
-    inflated.repeat(distance, count, start)
+    if (output.length - start + count > stated) throw corrupt('a block does not fit its length')
+    output.repeat(distance, count, start)
     at += width
   }
-  if (inflated.length - start !== stated) throw corrupt('a block does not fit its length')
+  if (output.length - start !== stated) throw corrupt('a block does not fit its length')
 }
 
 function corrupt(what: string): UnreadableBatch {
-  return new UnreadableBatch('BATCH_CORRUPT', `it is no Snappy, ${what}`)
+  return new UnreadableBatch('BATCH_CORRUPT', `it is not valid Snappy: ${what}`)
 }

@@ -1,39 +1,38 @@
 import { setImmediate } from 'node:timers/promises'
 
-/** Work that yields after each stretch of some milliseconds, so that the event loop can go on. */
+/** Work that yields every few milliseconds, so that the event loop is not blocked. */
 export type Steps<T> = Generator<undefined, T>
 
-/** So many bytes are worked on in a stretch. */
+/** Bytes of work between two yields. */
 export const stretchBytes = 1024 * 1024
 
-/** A packed byte counts as so many: it can be a block, however small. */
+/** Weight of a compressed byte in bytes of work: a block may decompress to little and still takes time. */
 export const packedWeight = 4
 
-export function atOnce<T>(steps: Steps<T>): T {
+export function runNow<T>(steps: Steps<T>): T {
   for (;;) {
     const step = steps.next()
     if (step.done) return step.value
   }
 }
 
-export async function withRests<T>(steps: Steps<T>): Promise<T> {
+export async function runYielding<T>(steps: Steps<T>): Promise<T> {
   for (;;) {
     const step = steps.next()
     if (step.done) return step.value
-    await rest()
+    await yieldToEventLoop()
   }
 }
 
 let workedOn = 0
 
-/** Counts bytes that were worked on at once. @returns whether a rest is due */
-export function isRestDue(bytes: number): boolean {
+/** Counts bytes of synchronous work. @returns whether to yield now */
+export function isYieldDue(bytes: number): boolean {
   workedOn += bytes
   return workedOn >= stretchBytes
 }
 
-/** Lets the event loop go on. */
-export async function rest(): Promise<void> {
+export async function yieldToEventLoop(): Promise<void> {
   workedOn = 0
   await setImmediate()
 }

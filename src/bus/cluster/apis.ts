@@ -26,12 +26,12 @@ import {
 } from '@platformatic/kafka'
 import type { TopicPartition } from '../port.ts'
 
-/** A kind of request, in the versions that busgate speaks, oldest first. Kafka 3.0 understands the first one. */
+/** A kind of request and the versions that busgate supports, oldest first. Kafka 3.0 supports the first. */
 export interface Api<Q extends unknown[], A> {
   name: string
   key: number
   versions: readonly API<Q, A>[]
-  /** An answer in which single topics or partitions are refused is an answer: the caller looks at their codes. */
+  /** Whether error codes of single topics or partitions do not fail the request; the caller checks them. */
   isPartial: boolean
 }
 
@@ -48,13 +48,13 @@ function partial<Q extends unknown[], A>(api: Api<Q, A>): Api<Q, A> {
 }
 
 export const describeConfigs = apiOf(describeConfigsV4.api)
-/** Asked for topics by their names, whether they may be created, and whether the rights of this client are told. */
+/** Request: names of topics, whether to create missing ones, whether to include this client's authorised operations. */
 export const metadata: Api<[string[], boolean, boolean?], metadataV11.MetadataResponse> = partial(
   apiOf(metadataV11.api),
 )
 export const findCoordinator = apiOf(findCoordinatorV3.api)
 
-/** From version 9 on it tells a static leader that came back that the group keeps its assignment. */
+/** Version 9 tells a static leader that rejoins to keep the current assignment. */
 export const joinGroup = apiOf(joinGroupV7.api, joinGroupV9.api)
 export const syncGroup = apiOf(syncGroupV5.api)
 export const heartbeat = apiOf(heartbeatV4.api)
@@ -73,17 +73,15 @@ export const endTxn = apiOf(endTxnV3.api, endTxnV4.api)
 export const listTransactions = apiOf(listTransactionsV0.api)
 export const describeProducers = apiOf(describeProducersV0.api)
 
-/** The client, in requests that replicas make too. */
+/** Replica id of clients. */
 export const consumerId = -1
-/** Leader epochs are not told. */
+/** The client does not know the leader epoch. */
 export const noEpoch = -1
-/** Kinds of coordinators in FindCoordinator. */
 export const coordinatorKinds = { group: 0, transaction: 1 }
-/** Kinds of resources in DescribeConfigs. */
 export const resourceTypes = { topic: 2, broker: 4 } as const
 export const isolationLevels = { uncommitted: 0, committed: 1 }
 
-/** Groups partitions by topic, as requests name them. */
+/** Groups partitions by topic, as requests need them. */
 export function byTopic<T extends TopicPartition, P>(
   tps: readonly T[],
   of: (tp: T) => P,
@@ -92,7 +90,7 @@ export function byTopic<T extends TopicPartition, P>(
   return [...topics].map(([name, ofTopic]) => ({ name, partitions: ofTopic.map(of) }))
 }
 
-/** Groups partitions by topic, for requests that name them by their numbers alone. */
+/** Groups partitions by topic, for requests that hold only partition numbers. */
 export function indexesByTopic(tps: readonly TopicPartition[]): { name: string; partitionIndexes: number[] }[] {
   return byTopic(tps, ({ partition }) => partition).map(({ name, partitions }) => ({
     name,
@@ -100,7 +98,7 @@ export function indexesByTopic(tps: readonly TopicPartition[]): { name: string; 
   }))
 }
 
-/** The partitions of an answer, in their order. */
+/** The partitions of an answer, in order. */
 export function partitionsIn<P extends { partitionIndex: number }>(
   topics: readonly { name: string; partitions: readonly P[] }[],
 ): (P & TopicPartition)[] {

@@ -4,31 +4,29 @@ import type { Channel } from './channel.ts'
 import { Channels, type ChannelsOptions, type Line } from './channels.ts'
 import { ClusterView, type TopicMetadata } from './cluster-view.ts'
 import type { Address } from './connecting.ts'
-import { passes, Unanswered } from './errors.ts'
+import { isTransient, Unanswered } from './errors.ts'
 
 export type { Line } from './channels.ts'
 
 export type Target = { node: number } | { leader: TopicPartition } | { group: string } | { transaction: string } | 'any'
 
-/** The limit of a request where no other one is asked for. */
 const usualLimitMs = 10_000
-/** The limit of a question that one broker after the other is asked. */
+/** Time-out per broker of a request that is tried on one broker after the other. */
 const lookLimitMs = 3_000
 const metadataAgeMs = 30_000
-/** While an answer is waited for, it is looked so often whether its broker is still there. */
+/** While a request is in flight, metadata is refreshed at this interval to notice a broker that has left. */
 const lookWhileWaitingMs = 1_000
 
-/** The brokers of one cluster: who they are, who leads and coordinates what, and the way to each. */
+/** The brokers of one cluster: its leaders and coordinators, and the connections to them. */
 export class Brokers {
   readonly #clock: ChannelsOptions['clock']
   readonly #channels: Channels
   readonly #view = new ClusterView()
-  /** Node ids, by kind and name of what they coordinate. */
+  /** Node ids by coordinator type and name. */
   readonly #coordinators = new Map<string, Promise<number>>()
-  /** The topics that metadata is asked for. */
   readonly #topics = new Set<string>()
   #lookedAt = Number.NEGATIVE_INFINITY
-  /** Whether something has moved since. */
+  /** Whether a leader or broker has changed since the last metadata. */
   #stale = false
   #looking: Promise<void> | null = null
   #lookingNext: Promise<void> | null = null
@@ -39,10 +37,10 @@ export class Brokers {
   }
 
   /**
-   * One request, in the newest version that both speak. It is not repeated here; but what its failure tells of coordinators
-   * and leaders counts for the next one. It fails as soon as its broker has left the cluster.
-   * @param how.limitMs of this request alone, not of finding and connecting to whom it is for
-   * @throws ProtocolError for a code in the answer; Unanswered
+   * Sends one request in the newest version that both sides support. Never retries, but its failure invalidates the known
+   * coordinator or leader for the next request. Fails as soon as the broker has left the cluster.
+   * @param how.limitMs time-out of the request alone, without finding the target and connecting
+   * @throws ProtocolError for an error code in the answer; Unanswered
    */
   async ask<Q extends unknown[], A>(
     target: Target,
@@ -66,7 +64,7 @@ export class Brokers {
     }
   }
 
-  /** The leader's node id. @throws ProtocolError; then the next call asks for metadata anew */
+  /** The leader's node id. @throws ProtocolError, after which the next call refreshes metadata */
   async leader(tp: TopicPartition): Promise<number> {
     await this.#look([tp.topic])
     try {
@@ -77,20 +75,20 @@ export class Brokers {
     }
   }
 
-  /** Tells how many partitions; 0: there is no such topic, or it may not be seen. */
+  /** Number of partitions; 0 if the topic does not exist or is hidden from this client. */
   async partitions(topic: string): Promise<number> {
     await this.#look([topic])
     return this.#view.partitions(topic)
   }
 
-  /** Tells what the cluster says of a topic now; null: there is none, or it may not be seen. */
+  /** Current metadata of a topic; null if it does not exist or is hidden from this client. */
   async topic(name: string): Promise<TopicMetadata | null> {
     await this.refresh([name])
     const found = this.#view.topic(name)
     return found && found.partitions.length > 0 ? found : null
   }
 
-  /** Asks for metadata anew, of these topics too. */
+  /** Refreshes metadata, now including these topics. */
   refresh(topics: readonly string[] = []): Promise<void> {
     for (const topic of topics) this.#topics.add(topic)
     if (!this.#looking) return this.#update()
@@ -107,12 +105,11 @@ export class Brokers {
     return this.#view.nodes
   }
 
-  /** Tells whether there is a version that the target speaks, too. */
+  /** Whether the target supports one of the versions. */
   async understands(target: Target, api: { key: number; versions: readonly { version: number }[] }): Promise<boolean> {
     return (await this.#channelTo(target, 'common')).versionOf(api) !== null
   }
 
-  /** Closes all connections; requests under way fail. */
   async close(): Promise<void> {
     this.#channels.close()
   }
@@ -144,8 +141,8 @@ export class Brokers {
 
   #learn(target: Target, error: unknown): void {
     const isLost = error instanceof Unanswered
-    if (isLost || passes(error, 'leader')) this.#stale = true
-    if (typeof target === 'string' || !(isLost || passes(error, 'coordinator'))) return
+    if (isLost || isTransient(error, 'leader')) this.#stale = true
+    if (typeof target === 'string' || !(isLost || isTransient(error, 'coordinator'))) return
     if ('group' in target) this.#coordinators.delete(`group ${target.group}`)
     if ('transaction' in target) this.#coordinators.delete(`transaction ${target.transaction}`)
   }
@@ -169,12 +166,12 @@ export class Brokers {
     return coordinators[0]!.nodeId
   }
 
-  /** Asks for metadata again and again. @returns what stops it */
+  /** Refreshes metadata periodically. @returns a function that stops it */
   #lookAgain(looked: () => void): () => void {
     let stopped = false
     const again = () =>
       this.#clock.after(lookWhileWaitingMs, async () => {
-        await this.refresh().catch(() => {}) // no news
+        await this.refresh().catch(() => {}) // the next refresh may succeed
         if (stopped) return
         looked()
         cancel = again()

@@ -10,9 +10,9 @@ export interface ChannelOptions {
   security: Security
   clock: Clock
   connect: Connect
-  /** The channel takes no more requests. Called once. */
+  /** Called once, when the channel accepts no more requests. */
   onEnd(): void
-  /** Nothing is under way any more. */
+  /** Called when no request is in flight any more. */
   onClosed(): void
 }
 
@@ -24,13 +24,12 @@ interface VersionRange {
 const unsupportedVersion = 35
 const neverAdvertised: VersionRange = { min: 0, max: -1 }
 
-/** One connection to one broker, and what that broker speaks. */
+/** One connection to one broker, with the API versions that the broker supports. */
 export class Channel {
   readonly #options: ChannelOptions
   readonly #connection: Connection
   readonly #where: string
   readonly #opened = Promise.withResolvers<void>()
-  /** The versions that the broker speaks, by the key of the API. */
   #versions = new Map<number, VersionRange>()
   #inFlight = 0
   #ended = false
@@ -43,14 +42,13 @@ export class Channel {
     this.#connection = new Connection(clientId, optionsOf(security, address))
     this.#connection.on('error', error => this.#end(translated(error, this.#where)))
     this.#connection.on('close', () => this.#end())
-    this.#opened.promise.catch(() => {}) // whoever waits for it is told
+    this.#opened.promise.catch(() => {}) // callers of `opened` get the error
     this.#open().then(
       () => this.#opened.resolve(),
       error => this.#end(translated(error, this.#where)),
     )
   }
 
-  /** Resolves when requests may be sent. */
   get opened(): Promise<void> {
     return this.#opened.promise
   }
@@ -59,20 +57,20 @@ export class Channel {
     return this.#options.address
   }
 
-  /** Tells whether it takes no request any more. */
+  /** Whether it accepts no more requests. */
   get ended(): boolean {
     return this.#ended
   }
 
-  /** The newest version that both speak, or null. */
+  /** The newest version that both sides support, or null. */
   versionOf<V extends { version: number }>({ key, versions }: { key: number; versions: readonly V[] }): V | null {
     const { min, max } = this.#versions.get(key) ?? neverAdvertised
     return versions.findLast(({ version }) => version >= min && version <= max) ?? null
   }
 
   /**
-   * A request that is not answered in time takes the connection out of use, because what is behind it would not be
-   * answered either; others that wait for an answer keep it until they have one.
+   * Sends a request. A time-out retires the connection, because later requests on it would not be answered either; requests
+   * already in flight keep it until they end.
    */
   async ask<Q extends unknown[], A>(api: Api<Q, A>, request: Q, limitMs: number): Promise<A> {
     const version = this.versionOf(api)
@@ -90,12 +88,12 @@ export class Channel {
     }
   }
 
-  /** Takes no more requests, and is closed when those under way have ended. */
+  /** Accepts no more requests; closes once those in flight have ended. */
   retire(): void {
     this.#end()
   }
 
-  /** Ends what is under way, too. */
+  /** Closes at once; requests in flight fail. */
   close(): void {
     this.#end()
     this.#dispose()
@@ -114,7 +112,7 @@ export class Channel {
     if (this.versionOf(offsetFetch) === null) throw this.#tooOld()
   }
 
-  /** Controllers answer, but keep no group's offsets. */
+  /** KRaft controllers answer ApiVersions, but have no OffsetFetch. */
   #noBroker(): ProtocolError {
     const text = `${this.#where} is not a broker, but perhaps a KRaft controller`
     return protocolError(unsupportedVersion, text)
@@ -125,7 +123,7 @@ export class Channel {
     return protocolError(unsupportedVersion, text)
   }
 
-  /** Waits while the connection signs in anew: a request sent meanwhile gets ILLEGAL_SASL_STATE. */
+  /** Waits for a re-authentication to end: a request during it fails with ILLEGAL_SASL_STATE. */
   async #send<Q extends unknown[], A>(api: API<Q, A>, request: Q): Promise<A> {
     while (this.#connection.status === 'reauthenticating') await this.#connection.ready()
     return api.async(this.#connection, ...request)
@@ -154,7 +152,7 @@ export class Channel {
     if (this.#closed) return
     this.#closed = true
     this.#options.onClosed()
-    void this.#connection.close() // ends its timer, too; what it has to say to a silent peer is not waited for
+    void this.#connection.close() // also stops the library's timer; not awaited, since the peer may be silent
     this.#connection.socket?.destroy()
   }
 

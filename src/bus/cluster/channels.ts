@@ -3,34 +3,36 @@ import type { Telemetry } from '../../telemetry/events.ts'
 import type { Api } from './apis.ts'
 import { Channel } from './channel.ts'
 import { type Address, addressOf, type Connect, type Security } from './connecting.ts'
-import { passes, Unanswered } from './errors.ts'
+import { isTransient, Unanswered } from './errors.ts'
 
-/** A broker works on one request of a connection at a time, so what may wait has a connection of its own. */
+/**
+ * Purpose of a connection. A broker processes one request per connection at a time, so requests that may block have their own
+ * connection.
+ */
 export type Line = 'common' | 'fetch' | 'search' | 'group' | 'join' | 'commit'
 
 export interface ChannelsOptions extends Security {
   clientId: string
-  /** `host:port` of brokers to begin with. */
+  /** `host:port` of the bootstrap brokers. */
   seeds: readonly string[]
   clock: Clock
   telemetry: Telemetry
   connect?: Connect | undefined
 }
 
-/** A broker that did not answer is asked last for so long. */
+/** For this long, a broker that did not answer is tried last. */
 const avoidedMs = 5_000
-/** A broker that is away is complained of many times a second. */
+/** Throttles the log lines about a broker that is down. */
 const repeatAfterMs = 10_000
 
-/** The connections of one process to the brokers of a cluster, one for each broker and line that is used. */
+/** The connections of one process to a cluster: one per broker and line in use. */
 export class Channels {
   readonly #options: ChannelsOptions
   readonly #seeds: readonly Address[]
-  /** Channels that take requests, by line and address. */
   readonly #usable = new Map<string, Channel>()
-  /** Channels on which something may be under way. */
+  /** Channels that may have requests in flight. */
   readonly #open = new Set<Channel>()
-  /** Addresses, and until when others are asked before them. */
+  /** Addresses to try last, each with the end of that time. */
   readonly #avoided = new Map<string, number>()
   readonly #toldAt = new Map<string, number>()
   #nodes: readonly Address[] = []
@@ -41,7 +43,10 @@ export class Channels {
     this.#seeds = options.seeds.map(addressOf)
   }
 
-  /** Who the brokers are. Connections to others take nothing more: such have left, or call themselves by another name. */
+  /**
+   * Sets the cluster's current brokers. Connections to other addresses are retired: those brokers have left, or advertise
+   * another name.
+   */
   know(nodes: readonly Address[]): void {
     this.#nodes = nodes
     const names = new Set(nodes.map(nameOf))
@@ -50,7 +55,7 @@ export class Channels {
 
   /**
    * Resolves when requests may be sent.
-   * @param of whose requests wait for each other on this line
+   * @param of on the line `join`, the group: each has its own connection
    */
   async to(address: Address, line: Line, of = ''): Promise<Channel> {
     if (this.#closed) throw new Unanswered('the connections to the brokers are closed')
@@ -65,12 +70,11 @@ export class Channels {
     return channel
   }
 
-  /** Opens a channel to the first broker that can be reached. */
   toAny(line: Line): Promise<Channel> {
     return this.#eachUntil(address => this.to(address, line))
   }
 
-  /** @throws ProtocolError for a code in the answer; Unanswered */
+  /** @throws ProtocolError for an error code in the answer; Unanswered */
   async ask<Q extends unknown[], A>(channel: Channel, api: Api<Q, A>, request: Q, limitMs: number): Promise<A> {
     try {
       return await channel.ask(api, request, limitMs)
@@ -80,12 +84,11 @@ export class Channels {
     }
   }
 
-  /** Asks one broker after the other until one answers, or refuses. @throws Error of the last one */
+  /** Tries one broker after the other until one answers or refuses. @throws the last error */
   askAround<Q extends unknown[], A>(api: Api<Q, A>, request: Q, limitMs: number): Promise<A> {
     return this.#eachUntil(async address => this.ask(await this.to(address, 'common'), api, request, limitMs))
   }
 
-  /** Closes the connections; requests under way fail. */
   close(): void {
     this.#closed = true
     for (const channel of this.#open) channel.close()
@@ -110,13 +113,13 @@ export class Channels {
         return await attempt(address)
       } catch (error) {
         failure = error
-        if (!(error instanceof Unanswered || passes(error))) break
+        if (!(error instanceof Unanswered || isTransient(error))) break
       }
     }
     throw failure
   }
 
-  /** Brokers that are known and seeds, in random order, those that did not answer lately at the end. */
+  /** Known brokers and seeds in random order; those that failed lately come last. */
   #inTurn(): Address[] {
     const byName = new Map([...shuffled(this.#nodes), ...shuffled(this.#seeds)].map(one => [nameOf(one), one]))
     const now = this.#options.clock.monotonic()

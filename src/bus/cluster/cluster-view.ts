@@ -13,7 +13,6 @@ interface NodeAddress extends Address {
 const unknownTopicOrPartition = 3
 const leaderNotAvailable = 5
 
-/** The cluster as its brokers told it last. */
 export class ClusterView {
   #nodes = new Map<number, NodeAddress>()
   #topics = new Map<string, TopicMetadata>()
@@ -35,7 +34,7 @@ export class ClusterView {
     this.#topics = new Map(topics.map(topic => [topic.name!, topic]))
   }
 
-  /** A coordinator may have come since the last look at the whole. */
+  /** Adds a coordinator, which may be newer than the metadata. */
   add(node: NodeAddress): void {
     this.#nodes.set(node.nodeId, node)
   }
@@ -44,7 +43,7 @@ export class ClusterView {
     return this.#nodes.get(node)
   }
 
-  /** A topic that was not there may have been made since. */
+  /** False also for a topic that was missing: it may exist by now. */
   knows(topic: string): boolean {
     return this.partitions(topic) > 0
   }

@@ -3,13 +3,11 @@ import type { TopicPartition } from '../port.ts'
 import type { Committed } from '../session/driver.ts'
 import { indexesByTopic, offsetFetch, partitionsIn } from './apis.ts'
 import type { Brokers } from './brokers.ts'
-import { type ProtocolError, passes, protocolError } from './errors.ts'
+import { isTransient, type ProtocolError, protocolError } from './errors.ts'
 
-/** A group's progress on one partition. */
 export interface GroupProgress extends TopicPartition {
-  /** Null: there is none. */
   committed: Committed | null
-  /** UNSTABLE_OFFSET_COMMIT while a transaction is open that is to change it. */
+  /** UNSTABLE_OFFSET_COMMIT while an open transaction has an offset for the partition. */
   error: ProtocolError | null
 }
 
@@ -18,9 +16,9 @@ const settledWithinMs = 500
 const askAgainMs = 10
 
 /**
- * Asks the group's coordinator once, and no other broker about the topics.
- * @returns the progress on each partition, in their order
- * @throws Error as it answers
+ * Asks the group's coordinator once; needs no metadata of the topics.
+ * @returns one entry per partition, in order
+ * @throws Error as the coordinator answers
  */
 export async function committedOffsets(
   brokers: Pick<Brokers, 'ask'>,
@@ -45,13 +43,13 @@ export async function committedOffsets(
   })
 }
 
-/** Tells whether a transaction is open that is to change it. */
-export const isUnstable = ({ error }: GroupProgress): boolean => passes(error, 'stability')
+/** Whether an open transaction has an offset for the partition. */
+export const isUnstable = ({ error }: GroupProgress): boolean => isTransient(error, 'stability')
 
 /**
- * Asks until no open transaction is to change any of the progress, or for half a second. A broker that was restarted may
- * have forgotten how a transaction ended (seen with Kafka 4.3.0 on one node), and only the next one of that producer takes
- * away what it holds.
+ * Repeats the request until no open transaction has an offset for the partitions, or for half a second. A restarted broker
+ * may have lost how a transaction ended (seen with Kafka 4.3.0 on one node); then only that producer's next transaction ends
+ * it.
  * @returns the last answer
  */
 export async function untilSettled(ask: () => Promise<GroupProgress[]>, clock: Clock): Promise<GroupProgress[]> {

@@ -5,9 +5,7 @@ import type { Clock } from '../../clock.ts'
 import { type Settings, tlsOf, verifiedTls } from '../../config/index.ts'
 import { Tokens } from './tokens.ts'
 
-/**
- * Sasl says how to sign in. What is secret is asked for at each connection, and again when a session is about to end.
- */
+/** Credentials. Secrets are read at each connection and re-authentication, because they change. */
 export type Sasl =
   | { mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'; username: string; password: () => string }
   | { mechanism: 'oauthbearer'; token: () => Promise<string> }
@@ -17,23 +15,25 @@ export interface Address {
   port: number
 }
 
-/** Connect says how a connection is opened; in the hands of tests that cut the wire. */
+/** Opens a connection. Tests that cut the wire replace it. */
 export type Connect = (connection: Connection, address: Address) => Promise<void>
 
 export interface Security {
-  /** True: whom Node trusts. What else is said is asked for at each connection: certificates are renewed. */
+  /** True: trust Node's CA certificates. Options are read at each connection, because certificates are renewed. */
   ssl?: boolean | (() => TlsOptions) | undefined
   sasl?: Sasl | undefined
 }
 
-/** The limit for TCP, TLS and signing in together, and again for asking what the broker speaks. */
+/** Time-out for TCP, TLS and authentication together, and again for ApiVersions. */
 export const connectLimitMs = 3000
-/** The library ends a connection when a request takes longer, whatever else is on it: our own limits come first. */
+/**
+ * On a request's time-out, the library closes the connection with everything in flight on it; a high value leaves time-outs
+ * to us.
+ */
 const longestRequestMs = 3_600_000
-/** Requests that the library sends while others wait for their answers; it would hold back the rest without a limit. */
+/** The library queues requests beyond this number; a high value prevents that. */
 const mostInFlight = 100_000
 
-/** Options of the library for one connection. */
 export function optionsOf({ ssl, sasl }: Security, { host }: Address): ConnectionOptions {
   return {
     connectTimeout: connectLimitMs,
@@ -53,7 +53,7 @@ function saslOf(sasl: Sasl): NonNullable<ConnectionOptions['sasl']> {
   return { mechanism: SASLMechanisms[named[mechanism]], username, password }
 }
 
-/** A broker that refuses a token says so in an answer without an error, and ends the connection at the next request. */
+/** A broker refuses a token in an answer without an error code, and closes the connection at the next request. */
 function withoutRefusal(answer: Buffer, done: (error: Error | null, answer?: Buffer) => void): void {
   if (answer.length === 0) done(null, answer)
   else done(new Error(`the broker refuses the token (${statusIn(answer)})`))
@@ -63,11 +63,10 @@ function statusIn(answer: Buffer): string {
   try {
     return String((JSON.parse(answer.toString()) as { status?: unknown }).status)
   } catch {
-    return 'it does not say why'
+    return 'no reason given'
   }
 }
 
-/** Tells how the settings say to connect and to sign in. */
 export function securityOf({ ssl, sasl }: Settings['kafka'], clock: Clock): Security {
   return { ssl: typeof ssl === 'boolean' ? ssl : () => tlsOf(ssl), sasl: sasl && signInOf(sasl, clock) }
 }
@@ -81,7 +80,7 @@ function signInOf(sasl: NonNullable<Settings['kafka']['sasl']>, clock: Clock): S
   return { mechanism, username, password: () => password.reveal() }
 }
 
-/** `host:port`, with brackets around an IPv6 address. */
+/** Parses `host:port`; an IPv6 address stands in brackets. */
 export function addressOf(place: string): Address {
   const colon = place.lastIndexOf(':')
   return { host: place.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(place.slice(colon + 1)) }

@@ -1,13 +1,13 @@
 import { GenericError, protocolErrors, protocolErrorsCodesById, ResponseError, UserError } from '@platformatic/kafka'
 import { BusUnavailable } from '../port.ts'
 
-/** ProtocolError is what a broker answered instead of what it was asked for. */
+/** An error code in a broker's answer. */
 export class ProtocolError extends Error {
   override readonly name = 'ProtocolError'
   /** The protocol's name of the code, such as NOT_COORDINATOR. */
   readonly type: string
   readonly code: number
-  /** All of the answer that holds the code. */
+  /** The whole answer that holds the code. */
   readonly answer: unknown
 
   constructor(
@@ -22,7 +22,7 @@ export class ProtocolError extends Error {
   }
 }
 
-/** @param message what the broker adds to the code */
+/** @param message the broker's explanation, if any */
 export function protocolError(
   code: number,
   message?: string | null,
@@ -33,16 +33,15 @@ export function protocolError(
   return new ProtocolError({ type, code }, (message || description).replace(/\.$/, ''), options)
 }
 
-/** No answer came: the connection could not be opened or broke, or the time was over. What became of the request is unknown. */
+/** No answer came: the connection failed, or the request timed out. Whether the request took effect is unknown. */
 export class Unanswered extends Error {
   override readonly name = 'Unanswered'
 }
 
-/** What brokers wait for themselves when they refuse something for a moment. */
+/** Reason of a transient refusal: what the broker itself is waiting for. */
 export type Cause = 'leader' | 'coordinator' | 'loading' | 'transaction' | 'replicas' | 'topic' | 'stability'
 
-/** Refusals that pass, by their names in the protocol. */
-const passing: Record<string, Cause> = {
+const transientCodes: Record<string, Cause> = {
   NOT_LEADER_OR_FOLLOWER: 'leader',
   LEADER_NOT_AVAILABLE: 'leader',
   FENCED_LEADER_EPOCH: 'leader',
@@ -61,27 +60,30 @@ const passing: Record<string, Cause> = {
   UNSTABLE_OFFSET_COMMIT: 'stability',
 }
 
-/** Tells whether a broker refused for one of these causes, or, where none is named, for any that passes. */
-export function passes(error: unknown, ...causes: Cause[]): boolean {
-  const cause = error instanceof ProtocolError ? passing[error.type] : undefined
+/** Whether the error is a transient refusal for one of these reasons; without reasons, for any. */
+export function isTransient(error: unknown, ...causes: Cause[]): boolean {
+  const cause = error instanceof ProtocolError ? transientCodes[error.type] : undefined
   return cause !== undefined && (causes.length === 0 || causes.includes(cause))
 }
 
-/** Passes on what was asked of the brokers. @throws BusUnavailable where they did not answer, or do not know yet */
+/**
+ * Passes the answer through. @throws BusUnavailable when no broker answered, or when the leader or coordinator is not known
+ * yet
+ */
 export async function reachable<T>(asked: Promise<T>): Promise<T> {
   try {
     return await asked
   } catch (error) {
-    const isOutage = error instanceof Unanswered || passes(error, 'leader', 'coordinator', 'loading')
+    const isOutage = error instanceof Unanswered || isTransient(error, 'leader', 'coordinator', 'loading')
     throw isOutage ? new BusUnavailable(`no broker answers: ${(error as Error).message}`, { cause: error }) : error
   }
 }
 
-/** The code of the protocol for a sign-in that failed. */
+/** SASL_AUTHENTICATION_FAILED */
 const signInFailed = 58
 const signInHint = 'Check kafka.sasl: a password or secret that changes in its file is used at the next try'
 
-/** Says in our words what the library throws. @param where the broker */
+/** Turns an error of the library into one of ours. @param where the broker */
 export function translated(error: unknown, where: string): Error {
   const chain = [...causesOf(error)]
   const own = chain.find(one => one instanceof ProtocolError || one instanceof Unanswered)
@@ -99,16 +101,16 @@ export function translated(error: unknown, where: string): Error {
   return GenericError.isGenericError(chain[0]!) ? new Unanswered(text, { cause: error }) : chain[0]!
 }
 
-/** An error of the library for a code in an answer. */
+/** The library's error for an error code in an answer. */
 interface AnswerError extends Error {
   apiCode: number
   serverErrorMessage: string | null
 }
 
-/** The code of partitions that were left alone because another one was refused. */
+/** OPERATION_NOT_ATTEMPTED: the partition was skipped because another one was refused. */
 const notAttempted = 55
 
-/** The refusal of an answer, or of the first partition in it that explains the others. */
+/** The answer's error, or the first partition error that is a cause and not a consequence. */
 function refusal({ apiCode, serverErrorMessage }: AnswerError, cause: unknown): ProtocolError {
   const answer = answerIn(cause)
   const refused = refusedIn(answer).toSorted(
@@ -121,11 +123,11 @@ function refusal({ apiCode, serverErrorMessage }: AnswerError, cause: unknown): 
 
 type FailedAnswer = ResponseError & { response?: unknown; errors: { path?: string }[] }
 
-/** All of the answer that the library made an error of, or undefined. */
+/** The answer from which the library made the error; undefined if there is none. */
 const answerIn = (error: unknown): unknown =>
   error instanceof ResponseError ? (error as FailedAnswer).response : undefined
 
-/** The answer that the library made an error of, if it refuses nothing but topics or partitions; or undefined. */
+/** The answer from which the library made the error, if only topics or partitions were refused; else undefined. */
 export function partialAnswer(error: unknown): unknown {
   if (!(error instanceof ResponseError)) return undefined
   const { errors } = error as FailedAnswer
@@ -138,7 +140,6 @@ interface TopicCodes {
   resultsByPartition?: { partitionIndex: number; partitionErrorCode: number }[]
 }
 
-/** The partitions that an answer refuses. */
 function refusedIn(answer: unknown): { name: string; code: number }[] {
   const { topics, resultsByTransaction } = (answer ?? {}) as {
     topics?: TopicCodes[]
@@ -159,12 +160,12 @@ function refusedIn(answer: unknown): { name: string; code: number }[] {
 const isAnswer = (error: Error): error is AnswerError => typeof (error as Partial<AnswerError>).apiCode === 'number'
 const codeIn = (error: Error) => (error as { code?: unknown }).code
 
-/** An error of Node that several addresses share has a code but no text. */
+/** Node's AggregateError for several addresses has a code but no message. */
 function textOf(error: Error): string {
   return error.message || String(codeIn(error) ?? error.name)
 }
 
-/** The error, and what is behind it; of several the first. */
+/** The error and its chain of causes; follows the first of several. */
 function* causesOf(error: unknown): Generator<Error> {
   for (let one = error; one instanceof Error; one = (one as Partial<AggregateError>).errors?.[0] ?? one.cause) yield one
 }

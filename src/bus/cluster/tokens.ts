@@ -6,16 +6,16 @@ import { Unanswered } from './errors.ts'
 
 export type TokenSource = Omit<Extract<Settings['kafka']['sasl'], { mechanism: 'oauthbearer' }>, 'mechanism'>
 
-/** Below that of a connection, which waits for it. */
+/** Shorter than the time-out of a connection, which waits for the token. */
 const limitMs = 2_500
-/** A token is used for this part of its life, so that what begins with it does not end with it. */
+/** Fraction of a token's life after which it is renewed, so that a session does not begin with an expiring token. */
 const usedPart = 0.8
-/** Tokens with many claims are some 10 KB. */
+/** Tokens with many claims take some 10 KB. */
 const longestAnswer = 256 * 1024
-/** How long a token is taken to live where the endpoint does not say. */
+/** Assumed lifetime if the endpoint does not state one. */
 const usualLifeMs = 60_000
 
-/** Tokens for a client with credentials of its own (RFC 6749, 4.4), each kept until it nears its end. */
+/** Fetches access tokens with client credentials (RFC 6749, 4.4) and caches each until shortly before it expires. */
 export class Tokens {
   readonly #source: TokenSource
   readonly #clock: Clock
@@ -28,7 +28,7 @@ export class Tokens {
     this.#clock = clock
   }
 
-  /** @throws Unanswered when the endpoint cannot be asked now; Error when it refuses */
+  /** @throws Unanswered when the endpoint cannot be reached; Error when it refuses */
   get(): Promise<string> {
     if (this.#kept && this.#kept.age() < this.#kept.forMs) return Promise.resolve(this.#kept.token)
     this.#asking ??= this.#ask().finally(() => {
@@ -76,7 +76,7 @@ export class Tokens {
   }
 }
 
-/** Reads an answer as JSON; one that is none holds no token. */
+/** Parses an answer as JSON; anything else holds no token. */
 function parsed(text: string): { access_token?: unknown; expires_in?: unknown; error?: unknown } {
   try {
     return JSON.parse(text)

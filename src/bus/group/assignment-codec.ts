@@ -8,13 +8,16 @@ import { byTopic } from '../cluster/apis.ts'
 import type { TopicPartition } from '../port.ts'
 import type { Assignment, Given, Subscription } from '../session/assignment.ts'
 
-/** Members and leaders tell each other this through the coordinator, by Kafka's protocol of consumers. */
+/**
+ * Encodes subscriptions and assignments in Kafka's consumer protocol, in which members and leader exchange them through the
+ * coordinator.
+ */
 
-/** The first version of a subscription that names what the member owns, and since which generation. */
+/** First version with the owned partitions and their generation. */
 const subscriptionVersion = 2
 const assignmentVersion = 0
 
-/** The user data names the process. */
+/** The user data holds the process's name. */
 export function encodeSubscription({ topics, process, owned }: Subscription): Buffer {
   return encodeConsumerProtocolSubscription({
     version: subscriptionVersion,
@@ -25,18 +28,18 @@ export function encodeSubscription({ topics, process, owned }: Subscription): Bu
   })
 }
 
-/** Reads a member's subscription. One that cannot be read is another program's, which is given nothing. */
+/** Decodes a member's subscription. Another program's subscription cannot be decoded; that member is assigned nothing. */
 export function decodeSubscription(metadata: Buffer): Subscription {
   try {
     const { topics, userData, ownedPartitions, generationId } = decodeConsumerProtocolSubscription(metadata)
-    const { process = null } = told<{ process: string }>(userData)
+    const { process = null } = userDataOf<{ process: string }>(userData)
     return { topics, process, owned: { generation: generationId, partitions: partitionsOf(ownedPartitions) } }
   } catch {
     return { topics: [], process: null, owned: { generation: -1, partitions: [] } }
   }
 }
 
-/** The user data tells how many partitions the group's topics have in all, and who is in the group. */
+/** The user data holds the number of partitions of each of the group's topics, and the processes in the group. */
 export function encodeAssignment(
   partitions: readonly TopicPartition[],
   { counts, processes }: Pick<Assignment, 'counts' | 'processes'>,
@@ -50,7 +53,7 @@ export function encodeAssignment(
 
 export function decodeAssignment(bytes: Buffer): Given {
   const { assignedPartitions, userData } = decodeConsumerProtocolAssignment(bytes)
-  const { partitions = {}, processes = [] } = told<{ partitions: Record<string, number>; processes: string[] }>(
+  const { partitions = {}, processes = [] } = userDataOf<{ partitions: Record<string, number>; processes: string[] }>(
     userData,
   )
   return { partitions: partitionsOf(assignedPartitions), counts: new Map(Object.entries(partitions)), processes }
@@ -67,8 +70,8 @@ const topicsOf = (partitions: readonly TopicPartition[]): TopicPartitions[] =>
 const partitionsOf = (topics: readonly TopicPartitions[]): TopicPartition[] =>
   topics.flatMap(({ topic, partitions }) => partitions.map(partition => ({ topic, partition })))
 
-/** Reads the user data that busgate writes; any other is passed over. */
-function told<T>(userData: Buffer | null): Partial<T> {
+/** Parses busgate's user data; ignores any other. */
+function userDataOf<T>(userData: Buffer | null): Partial<T> {
   try {
     return (JSON.parse(String(userData)) ?? {}) as Partial<T>
   } catch {

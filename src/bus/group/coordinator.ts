@@ -19,12 +19,12 @@ export interface CoordinatorOptions {
   brokers: Brokers
   clock: Clock
   groupId: string
-  /** Makes a static member of this process. */
+  /** Name of this process as a static member (`group.instance.id`). */
   instanceId?: string | undefined
   topics: readonly string[]
-  /** Names this process to the others. */
+  /** Name of this process for other members. */
   process: string
-  /** The name of the way in which members share partitions. A group's members all have the same. */
+  /** Name of the assignment protocol. All members of a group use the same. */
   protocol: 'busgate' | 'busgate-readers'
   sessionTimeoutMs: number
   rebalanceTimeoutMs: number
@@ -32,16 +32,13 @@ export interface CoordinatorOptions {
 
 type JoinAnswer = Answered<typeof joinGroup>
 
-/** The name of consumers' protocols in general. */
 const protocolType = 'consumer'
-/** A coordinator that does not answer for this long is looked for anew. */
+/** After this time without an answer, the coordinator is looked up again. */
 const heartbeatLimitMs = 4_000
-/**
- * The time for the way there and back of an answer that the group itself may hold up for as long as its time-outs say.
- */
+/** Network allowance on top of the group's own time-outs, during which the coordinator may hold an answer back. */
 const wayMs = 5_000
 
-/** The coordinator's errors ask this of a member; any other one asks it to ask again. */
+/** What a member must do after an error code; for any other code it retries. */
 const asks: Record<string, GroupError['asks']> = {
   REBALANCE_IN_PROGRESS: 'join',
   ILLEGAL_GENERATION: 'join',
@@ -66,7 +63,7 @@ const hints: Record<string, string> = {
   GROUP_MAX_SIZE_REACHED: 'Run fewer processes, or raise group.max.size of the brokers.',
 }
 
-/** Speaks to the coordinator of a group, whoever that is at the time. */
+/** Talks to a group's current coordinator. */
 export class Coordinator implements GroupTransport {
   readonly #options: CoordinatorOptions
 
@@ -74,14 +71,13 @@ export class Coordinator implements GroupTransport {
     this.#options = options
   }
 
-  /** @throws BusUnavailable */
   static async connect(options: CoordinatorOptions): Promise<Coordinator> {
     await reachable(options.brokers.refresh(options.topics))
     return new Coordinator(options)
   }
 
   /**
-   * Finds the coordinator, so that a right that is missing shows before anything else is asked.
+   * Finds the coordinator, so that a missing right shows first.
    * @throws GroupError when the group refuses this client; BusUnavailable when no broker coordinates it now
    */
   locate(): Promise<void> {
@@ -89,10 +85,7 @@ export class Coordinator implements GroupTransport {
     return this.#once(brokers.understands({ group: groupId }, heartbeat).then(() => {}))
   }
 
-  /**
-   * Tells whether the group has members, or some that wait for each other to have joined.
-   * @throws as `locate`
-   */
+  /** Whether the group has members, joining ones included. @throws as `locate` */
   hasMembers(): Promise<boolean> {
     const { brokers, groupId } = this.#options
     const described = brokers.ask({ group: groupId }, describeGroups, [[groupId], false])
@@ -126,7 +119,7 @@ export class Coordinator implements GroupTransport {
     await translating(limited(clock, heartbeatLimitMs, asked))
   }
 
-  /** A static member keeps its place until it is back, or its session is over. */
+  /** Leaves the group. A static member stays until it rejoins or its session times out. */
   async leave(memberId: string): Promise<void> {
     const { brokers, groupId, instanceId } = this.#options
     if (instanceId !== undefined) return
@@ -140,7 +133,7 @@ export class Coordinator implements GroupTransport {
     return new Map(await Promise.all(counts))
   }
 
-  /** Who joins for the first time is given its name before it may wait for others: so it can leave meanwhile. */
+  /** A new member learns its id before the join may block, so that it can leave meanwhile. */
   async #named(memberId: string, owned: Owned, named: (memberId: string) => void): Promise<JoinAnswer> {
     try {
       return await this.#join(memberId, owned)
@@ -178,7 +171,7 @@ export class Coordinator implements GroupTransport {
   }
 }
 
-/** The name that came with the refusal of a join without one. */
+/** The member id in a MEMBER_ID_REQUIRED refusal. */
 function nameIn(error: unknown): string | null {
   if (!(error instanceof ProtocolError && error.type === 'MEMBER_ID_REQUIRED')) return null
   return (error.answer as JoinAnswer).memberId

@@ -4,7 +4,7 @@ import { byTopic, noEpoch, offsetCommit } from '../cluster/apis.ts'
 import type { Brokers } from '../cluster/brokers.ts'
 import type { Bus, GroupReadOptions } from '../port.ts'
 import type { PartitionOffsets } from '../read/partition-offsets.ts'
-import { GroupReading } from '../reading/group-reading.ts'
+import { GroupReading } from '../streams/group-reading.ts'
 import { Coordinator } from './coordinator.ts'
 import { partitionsAgeMs } from './group.ts'
 
@@ -15,7 +15,7 @@ export interface KafkaGroupReadingOptions extends GroupReadOptions {
   follow: Bus['follow']
   clock: Clock
   telemetry: Telemetry
-  /** Names this process to the others. */
+  /** Name of this process for other members. */
   clientId: string
   sessionTimeoutMs: number
   rebalanceTimeoutMs: number

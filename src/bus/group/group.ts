@@ -7,8 +7,8 @@ import { allPartitions, PartitionMap } from '../partitions.ts'
 import type { TopicPartition } from '../port.ts'
 import type { Fetcher } from '../read/fetcher.ts'
 import type { PartitionOffsets } from '../read/partition-offsets.ts'
-import { Pieces } from '../read/pieces.ts'
 import type { Reading } from '../read/reading.ts'
+import { TickBudget } from '../read/tick-budget.ts'
 import type { RecordLimits } from '../record-limits.ts'
 import type { GroupDriver, GroupMembership, PartitionHistory } from '../session/driver.ts'
 import { GroupMember } from '../session/member.ts'
@@ -30,20 +30,20 @@ export interface KafkaGroupOptions {
   rebalanceTimeoutMs: number
   compression: Compression
   ownership: Ownership
-  /** Hears of a leave that begins because the bus is closed, so that its end can be waited for. */
+  /** Receives the promise of a leave that closing the bus begins, so that it can be awaited. */
   leaving: (left: Promise<void>) => void
 }
 
-/** How long what is known of the partitions is good. The request that asks anew also finds leaders which have moved. */
+/** Longest age of the partition counts. The request that refreshes them also finds moved leaders. */
 export const partitionsAgeMs = 10_000
-/** How long leaving may take: with connections to brokers that are away it could take minutes. */
+/** Time-out of leaving; connecting to brokers that are down could take minutes. */
 const leaveLimitMs = 3_000
 
 /**
- * Joins the group; from then on Ownership is told of assignments and batches.
- * @param closing ends it whatever it waits for. While it joins it leaves the group, which else would wait for it; later the
- *   group is left by Ownership alone
- * @throws BusUnavailable; Error when the group refuses this process, or kafka.startFrom forbids to begin
+ * Joins the group; from then on Ownership receives assignments and batches.
+ * @param closing aborts the join and leaves the group, whose other members would wait for this one; after the join, only
+ *   Ownership leaves the group
+ * @throws BusUnavailable; Error when the group refuses this process, or when kafka.startFrom forbids to begin
  */
 export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortSignal): Promise<void> {
   const { logs, clock, topics, ownership } = options
@@ -55,7 +55,7 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
   let joined = false
   const end = () => {
     if (joined) member.stop()
-    else options.leaving(limited(clock, leaveLimitMs, member.leave()).catch(() => {})) // nobody is left to be told
+    else options.leaving(limited(clock, leaveLimitMs, member.leave()).catch(() => {})) // a failure to leave has no one to report to
     readings.close()
   }
   const left = () => {
@@ -79,7 +79,7 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
     return reachable(historyOf(topic, options, coordinator))
   }
   try {
-    closing.throwIfAborted() // an event of before is not heard of
+    closing.throwIfAborted() // the listener misses an abort that came before it
     await coordinator.locate()
     await reachable(shared.proveFencing({ topic: topics[0]!, partition: 0 }))
     await ownership.attach({ ...driver, history }, topics)
@@ -113,17 +113,17 @@ function membershipOf(member: GroupMember, readings: Readings, left: () => void)
   }
 }
 
-/** The readings of the partitions that this process has, or had. */
+/** The readings of all partitions that this process owns or has owned. */
 class Readings {
   readonly #options: Pick<KafkaGroupOptions, 'fetcher' | 'ownership'>
   readonly #readings = new PartitionMap<Reading>()
-  readonly #pieces = new Pieces()
+  readonly #ticks = new TickBudget()
 
   constructor(options: Pick<KafkaGroupOptions, 'fetcher' | 'ownership'>) {
     this.#options = options
   }
 
-  /** What another session moves its reading with. */
+  /** Moves the reading of a partition for a new session. */
   cursor(tp: TopicPartition) {
     const { fetcher } = this.#options
     const reading = this.#readings.get(tp) ?? this.#create(tp)
@@ -145,7 +145,7 @@ class Readings {
     }
   }
 
-  /** Says which partitions cannot be read now, and why. */
+  /** The partitions that cannot be read now, each with the reason. */
   get unread(): string[] {
     return [...this.#readings].flatMap(reading => {
       const { topic, partition } = reading.tp
@@ -168,7 +168,7 @@ class Readings {
       take: (fetched, from) => {
         const { next: end, highWatermark } = fetched
         const { life } = reading
-        return this.#pieces.give(fetched, from, ({ records, from: fetchedOffset, next: nextOffset }) => {
+        return this.#ticks.give(fetched, from, ({ records, from: fetchedOffset, next: nextOffset }) => {
           if (reading.life !== life || reading.offset !== end) return false // it was moved meanwhile
           ownership.batch({ ...tp, fetchedOffset, records, nextOffset, highWatermark })
           return true

@@ -2,10 +2,10 @@ import { type Clock, sleep } from '../../clock.ts'
 import type { Compression } from '../batches/codecs.ts'
 import type { Brokers } from '../cluster/brokers.ts'
 import { type GroupProgress, isUnstable, untilSettled } from '../cluster/committed-offsets.ts'
-import { Gathered } from '../gathered.ts'
 import type { TopicPartition } from '../port.ts'
 import type { PartitionOffsets } from '../read/partition-offsets.ts'
 import type { RecordLimits } from '../record-limits.ts'
+import { RequestBatcher } from '../request-batcher.ts'
 import type { Acquired, Committed, Part, SharedCommits } from '../session/driver.ts'
 import type { GroupMember, MemberOf } from '../session/member.ts'
 import { ProducerTurns } from '../session/producer-turns.ts'
@@ -17,7 +17,7 @@ export interface KafkaSharedCommitsOptions {
   logs: Pick<PartitionOffsets, 'ends' | 'committed'>
   clock: Clock
   groupId: string
-  /** Names this process, to all that come after it too. */
+  /** Name of this process; never used by another process, later ones included. */
   process: string
   instanceId?: string | undefined
   member: () => Pick<GroupMember, 'synced' | 'processes' | 'isMember'>
@@ -26,18 +26,18 @@ export interface KafkaSharedCommitsOptions {
 }
 
 const askAgainMs = 10
-/** A transaction of the dead is ended by brokers within 20 s, should nobody be let do it. */
+/** Brokers abort a dead process's transaction within 20 s, should this process lack the right to do so. */
 const unstableForMs = 60_000
 
 /**
- * The transactional producer of a process, whose every transaction carries what all its partitions have to commit. Its id
- * holds the name of the process, so that whoever takes partitions over knows which open transactions are of the dead.
+ * The process's transactional producer. Each transaction commits for all of its partitions. The transactional id contains the
+ * process's name, so that new owners know which open transactions belong to dead processes.
  */
 export class KafkaSharedCommits implements SharedCommits {
   readonly #options: KafkaSharedCommitsOptions
   readonly #prefix: string
   readonly #producer: TransactionalProducer
-  readonly #progress: Gathered<TopicPartition, GroupProgress>
+  readonly #progress: RequestBatcher<TopicPartition, GroupProgress>
   readonly #turns: ProducerTurns<void>
 
   constructor(options: KafkaSharedCommitsOptions) {
@@ -46,10 +46,10 @@ export class KafkaSharedCommits implements SharedCommits {
     this.#prefix = `${groupId}-process/`
     this.#producer = new TransactionalProducer({ ...options, transactionalId: this.#prefix + process })
     this.#turns = new ProducerTurns(() => this.#producer.init())
-    this.#progress = new Gathered(tps => this.#readBehindBarrier(tps))
+    this.#progress = new RequestBatcher(tps => this.#readBehindBarrier(tps))
   }
 
-  /** @throws Error when the brokers do not fence members of generations that are over */
+  /** @throws Error when the brokers do not fence members of old generations */
   proveFencing(tp: TopicPartition): Promise<void> {
     const proven = this.#turns.take(() => this.#producer.proveFencing(tp))
     return proven.catch(error => {
@@ -63,14 +63,14 @@ export class KafkaSharedCommits implements SharedCommits {
   }
 
   commit(parts: readonly Part[]): Promise<void> {
-    const member = this.#committing(this.#options.member().synced) // what is decided in one generation is committed in it
+    const member = this.#committing(this.#options.member().synced) // a decision belongs to its generation
     const records = parts.flatMap(part => part.records)
     return this.#turns.take(() => this.#producer.commit({ records, offsets: parts, member }))
   }
 
   /**
-   * Takes the partition over, together with all others that are taken over now.
-   * @throws Error when this process is no member of the group's generation any more
+   * Takes the partition over, batched with other take-overs.
+   * @throws Error when this process is no member of the group's current generation
    */
   async acquire(tp: TopicPartition): Promise<Acquired> {
     const { clock, logs } = this.#options
@@ -83,7 +83,7 @@ export class KafkaSharedCommits implements SharedCommits {
     }
   }
 
-  /** Readers and new owners wait for what the open transactions of dead processes hold. Only a member knows who is dead. */
+  /** Open transactions of dead processes block readers and new owners. Only a member knows which processes are dead. */
   async #abortDeadTransactions(): Promise<void> {
     const { process, member } = this.#options
     const { isMember, processes: living } = member()
@@ -97,10 +97,10 @@ export class KafkaSharedCommits implements SharedCommits {
   }
 
   /**
-   * Reads behind a write of this process, which is aborted: a coordinator that has just begun answers with older offsets
-   * than were confirmed, until it confirms a write itself (seen with Kafka 4.3.0). The write waits for what this process
-   * committed last, because coordinators before Kafka 4.0 confirm it first and know it later. The aborted write is waited
-   * for as well: another one would hold its partition up again.
+   * Reads committed offsets after an aborted write by this process. A newly elected coordinator answers with older offsets
+   * than were confirmed until it confirms a write itself (seen with Kafka 4.3.0). The write waits for this process's last
+   * commit to settle, because coordinators before Kafka 4.0 confirm a commit before they apply it. The read waits for the
+   * aborted write too, which would otherwise make its partition unstable.
    */
   async #readBehindBarrier(tps: readonly TopicPartition[]): Promise<readonly GroupProgress[]> {
     const { clock, member } = this.#options
@@ -122,7 +122,7 @@ export class KafkaSharedCommits implements SharedCommits {
   }
 }
 
-/** @throws what the coordinator says of the partition */
+/** @throws the coordinator's error for the partition */
 function settled({ committed, error }: GroupProgress): Committed | null {
   if (error) throw error
   return committed

@@ -6,7 +6,7 @@ import { recordSize } from '../record-size.ts'
 import { timestampOf } from '../record-time.ts'
 import type { Committed } from '../session/driver.ts'
 
-/** A partition's log. Offsets without a record are gaps, as the markers of transactions are in Kafka. */
+/** A partition's log. Offsets without a record are gaps, like transaction markers in Kafka. */
 interface Log {
   records: BusRecord[]
   start: number
@@ -15,13 +15,13 @@ interface Log {
 
 const newLog = (): Log => ({ records: [], start: 0, end: 0 })
 
-/** An epoch of a transactional id. */
+/** One epoch of a transactional id. */
 export interface ProducerEpoch {
   id: string
   epoch: number
 }
 
-/** What a transaction writes, and the group's progress that it commits. */
+/** The records that a transaction writes, and the group's offsets that it commits. */
 export interface Transaction {
   groupId: string
   records: readonly OutgoingRecord[]
@@ -30,7 +30,6 @@ export interface Transaction {
 
 interface OpenTransaction extends Transaction {
   now: number
-  /** Stops the wait for its time-out. */
   cancelTimeout: () => void
 }
 
@@ -39,13 +38,13 @@ const transactionTimeoutMs = 10_000
 export interface TopicSpec {
   topic: string
   partitions: number
-  /** Known are cleanup.policy and max.message.bytes. */
+  /** Only cleanup.policy and max.message.bytes have an effect. */
   config?: Record<string, string>
 }
 
 /**
- * Topics, committed offsets and fencing in this process's memory. Every change is one synchronous step, so that a
- * transaction is atomic by nature; MemoryBus puts the asynchrony of a network around it.
+ * Topics, committed offsets and fencing in memory. Every change is one synchronous step, which makes a transaction atomic;
+ * MemoryBus adds the asynchrony of a network.
  */
 export class MemoryBroker {
   readonly clock: Clock
@@ -61,7 +60,7 @@ export class MemoryBroker {
     this.clock = clock
   }
 
-  /** Topics that are told to be compacted; nothing ever is here. */
+  /** Topics with cleanup.policy=compact; the embedded broker compacts nothing. */
   readonly compacted = new Set<string>()
 
   createTopics(specs: readonly TopicSpec[]): void {
@@ -82,17 +81,17 @@ export class MemoryBroker {
     return this.#logs.get(topic)?.length
   }
 
-  /** Unlimited where nobody has set it. */
+  /** Infinity if not set. */
   maxMessageBytes(topic: string): number {
     return this.#maxMessageBytes.get(topic) ?? Number.POSITIVE_INFINITY
   }
 
-  /** Larger records are refused from now on, as Kafka refuses them. */
+  /** Refuses larger records from now on, as Kafka does. */
   limit(topic: string, maxMessageBytes: number): void {
     this.#maxMessageBytes.set(topic, maxMessageBytes)
   }
 
-  /** Called after every change that a reader could be waiting for. */
+  /** Calls the watcher after every change that readers may wait for. @returns a function that ends this */
   watch(watcher: () => void): () => void {
     this.#watchers.add(watcher)
     return () => this.#watchers.delete(watcher)
@@ -103,10 +102,7 @@ export class MemoryBroker {
     for (const watcher of this.#watchers) watcher()
   }
 
-  /**
-   * Writes into a transaction; nobody sees that until the transaction ends. One that stays open ends as if it had
-   * never been, after a while.
-   */
+  /** Writes into a transaction, invisible until the transaction ends. After a time-out the transaction is aborted. */
   write(producer: ProducerEpoch, transaction: Transaction, now: number): void {
     this.#checkEpoch(producer)
     for (const record of transaction.records) this.#target(record)
@@ -115,13 +111,16 @@ export class MemoryBroker {
     this.#open.set(producer.id, { ...transaction, now, cancelTimeout })
   }
 
-  /** A transaction in one step. */
+  /** Writes and ends a transaction in one step. */
   commit(producer: ProducerEpoch, transaction: Transaction, now: number): void {
     this.write(producer, transaction, now)
     this.endTransaction(producer)
   }
 
-  /** Commits what was written: the records, a marker on each partition they touch, and the group's progress. @returns it */
+  /**
+   * Commits the open transaction: its records, a marker on each partition with records, and the group's offsets. @returns the
+   * transaction
+   */
   endTransaction(producer: ProducerEpoch): Transaction {
     this.#checkEpoch(producer)
     const { groupId, records, offsets, now } = this.#open.get(producer.id)!
@@ -135,19 +134,18 @@ export class MemoryBroker {
     return { groupId, records, offsets }
   }
 
-  /** Names those whose transactions are open. */
   openTransactions(): string[] {
     return [...this.#open.keys()]
   }
 
-  /** Tells whether an open transaction holds the group's progress on the partition. */
+  /** Whether an open transaction holds an offset of the group for the partition. */
   isUnstable(groupId: string, { topic, partition }: TopicPartition): boolean {
     return [...this.#open.values()].some(
       one => one.groupId === groupId && one.offsets.some(part => part.topic === topic && part.partition === partition),
     )
   }
 
-  /** Fences every earlier owner of the transactional id, and ends its transaction. @returns the new epoch. */
+  /** Fences all earlier producers of the transactional id and aborts their transaction. @returns the new epoch */
   fence(id: string): number {
     const epoch = (this.#epochs.get(id) ?? 0) + 1
     this.#epochs.set(id, epoch)
@@ -155,7 +153,7 @@ export class MemoryBroker {
     return epoch
   }
 
-  /** A transaction is over. Its timer goes too, which would keep the process alive for its time. */
+  /** Forgets an open transaction. Its timer would keep the process alive. */
   #forget(id: string): void {
     this.#open.get(id)?.cancelTimeout()
     this.#open.delete(id)
@@ -165,7 +163,7 @@ export class MemoryBroker {
     return this.#offsets.get(`${group}/${topic}/${partition}`) ?? null
   }
 
-  /** Does what `kafka-consumer-groups --reset-offsets` does: the offset is committed without metadata. */
+  /** Commits the offset without metadata, as `kafka-consumer-groups --reset-offsets` does. */
   resetOffset(group: string, { topic, partition }: TopicPartition, offset: number): void {
     this.#offsets.set(`${group}/${topic}/${partition}`, { offset, metadata: '' })
   }
@@ -182,7 +180,7 @@ export class MemoryBroker {
     return this.#log(topic, partition).start
   }
 
-  /** Retention, or an operator: the log begins at `start` now. An unclean election: it ends at `end`. */
+  /** Truncates the log. A new `start` simulates retention or DeleteRecords; a new `end`, an unclean leader election. */
   cut({ topic, partition }: TopicPartition, { start, end }: { start?: number; end?: number }): void {
     const log = this.#log(topic, partition)
     log.end = Math.min(log.end, end ?? log.end)
@@ -195,14 +193,14 @@ export class MemoryBroker {
     return this.#log(topic, partition).end
   }
 
-  /** The first offset of at least this timestamp, or the end. */
+  /** The first offset with at least this timestamp, or the end. */
   offsetAt({ topic, partition }: TopicPartition, timestamp: number): number {
     const { records, end } = this.#log(topic, partition)
     return records.find(record => record.timestamp >= timestamp)?.offset ?? end
   }
 
   #write(records: readonly OutgoingRecord[], now: number): Set<Log> {
-    const targets = records.map(record => this.#target(record)) // all are looked at before anything is written
+    const targets = records.map(record => this.#target(record)) // checks all records before writing any
     const timestamp = timestampOf(now)
     records.forEach((record, i) => {
       const log = targets[i]!
@@ -229,7 +227,7 @@ export class MemoryBroker {
 
   #checkEpoch({ id, epoch }: ProducerEpoch): void {
     if (this.#epochs.get(id) !== epoch) {
-      throw Object.assign(new Error(`${id} was taken over by another owner`), { type: 'INVALID_PRODUCER_EPOCH' })
+      throw Object.assign(new Error(`${id} was fenced by a newer producer`), { type: 'INVALID_PRODUCER_EPOCH' })
     }
   }
 }

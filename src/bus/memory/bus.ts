@@ -1,6 +1,5 @@
 import type { Clock } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
-import { HandOver } from '../hand-over.ts'
 import { allPartitions } from '../partitions.ts'
 import type {
   Backlog,
@@ -22,12 +21,13 @@ import type {
   TopicPartition,
 } from '../port.ts'
 import { readTopics } from '../read-topics.ts'
-import { GroupReading } from '../reading/group-reading.ts'
+import { RecordDelivery } from '../record-delivery.ts'
 import { RecordLimits } from '../record-limits.ts'
 import { holds } from '../scan.ts'
 import type { PartitionDriver, PartitionHistory } from '../session/driver.ts'
 import { GroupMember, type GroupTransport } from '../session/member.ts'
 import { Ownership, type OwnershipOptions } from '../session/ownership.ts'
+import { GroupReading } from '../streams/group-reading.ts'
 import type { MemoryBroker } from './broker.ts'
 import { type CursorOptions, LogCursor } from './cursor.ts'
 import { type Joiner, MemoryGroup } from './group.ts'
@@ -40,21 +40,21 @@ export interface MemoryBusOptions {
   telemetry: Telemetry
   drainMs: number
   startFrom: OwnershipOptions['startFrom']
-  /** Default continue. */
+  /** Default `continue`. */
   onDataLoss?: OwnershipOptions['onDataLoss']
-  /** Default 10 s. */
+  /** Default 10,000. */
   sessionTimeoutMs?: number
-  /** Most records in one fetch. Default 500. */
+  /** Most records per fetch; default 500. */
   fetchRecords?: number
-  /** The most that all sessions of the process may hold undone in memory. */
+  /** Most unfinished records that all sessions of the process may hold in memory. */
   backlog?: Backlog | undefined
-  /** The network: passed before and after every step at the broker. Of a commit or an acquisition it may reject. */
+  /** Simulates the network: called before and after every step at the broker. May reject for a commit or an acquisition. */
   hop?: Hop
 }
 
 /**
- * @param step what is asked for, e.g. `commit commands/0`
- * @param answer what the broker answers, or its refusal, on the way back
+ * @param step the request, e.g. `commit commands/0`
+ * @param answer the broker's answer or refusal, on the way back
  */
 export type Hop = (step: string, way: 'there' | 'back', answer?: PromiseSettledResult<unknown>) => Promise<void>
 
@@ -74,7 +74,7 @@ const defaults = { onDataLoss: 'continue', sessionTimeoutMs: 10_000, fetchRecord
 
 const nextTurn = () => new Promise<void>(resolve => setImmediate(resolve))
 
-/** The bus in this process: embedded default and simulation. Keeps every promise of the port but survival of the process. */
+/** The embedded bus, for trials and simulations. Keeps every promise of the port, but its content ends with the process. */
 export class MemoryBus implements Bus {
   readonly #options: MemoryBusOptions & Required<Pick<MemoryBusOptions, keyof typeof defaults>>
   readonly #hop: Hop
@@ -200,28 +200,28 @@ export class MemoryBus implements Bus {
     const { broker, clock, telemetry } = this.#options
     const name = `${tp.topic}/${tp.partition}`
     const start = await this.#locate(tp, from)
-    const handOver = new HandOver({ name, start, onRecords, clock, telemetry })
+    const delivery = new RecordDelivery({ name, start, onRecords, clock, telemetry })
     const cursor = this.#cursor(
       tp,
-      (_, { records, next }) => handOver.take(records, next),
+      (_, { records, next }) => delivery.take(records, next),
       () => {
         cursor.seek(broker.start(tp))
-        handOver.moved(broker.start(tp), broker.end(tp))
+        delivery.moved(broker.start(tp), broker.end(tp))
       },
     )
     const close = () => {
       this.#closers.delete(close)
       cursor.close()
-      handOver.close()
+      delivery.close()
     }
     this.#closers.add(close)
     cursor.seek(start)
     cursor.resume()
     return {
       get position() {
-        return handOver.position
+        return delivery.position
       },
-      caughtUp: async () => handOver.reached(await this.#atBroker(`end of ${name}`, broker => broker.end(tp))),
+      caughtUp: async () => delivery.reached(await this.#atBroker(`end of ${name}`, broker => broker.end(tp))),
       close: async () => close(),
     }
   }
@@ -296,10 +296,10 @@ export class MemoryBus implements Bus {
   }
 
   blocked(): [] {
-    return [] // no transaction stays open here
+    return [] // no transaction stays open for long
   }
 
-  /** This process dies here: nothing more reaches the broker, and the group finds out. */
+  /** Simulates a crash of this process: nothing more reaches the broker, and the group loses its members. */
   async crash(): Promise<void> {
     this.#crashed = true
     for (const [id, group] of this.#members) group.leave(id)

@@ -12,16 +12,16 @@ export interface CursorOptions {
   hop: (way: 'there' | 'back') => Promise<void>
   mostRecords: number
   deliver: (fetchedOffset: number, fetched: LogSlice) => void | Promise<void>
-  /** The log does not hold the position any more. */
+  /** Called when the log does not hold the position any more. */
   outOfRange: () => void
 }
 
-/** Reads one partition's log onward, a batch at a time, while there is something to read and nobody has paused it. */
+/** Reads one partition's log in batches until its end, unless paused. */
 export class LogCursor {
   readonly #options: CursorOptions
   readonly #unwatch: () => void
   #position = 0
-  /** Only fetches of this life are delivered. */
+  /** Fetches that began in an earlier life are dropped. */
   #life = 0
   #paused = true
   #closed = false
@@ -32,7 +32,7 @@ export class LogCursor {
     this.#unwatch = options.broker.watch(() => this.#wake())
   }
 
-  /** Another session reads from now on: what was fetched for the last one is not delivered, be it from the same place. */
+  /** Begins a new life for a new session: fetches for the previous session are dropped, even at the same offset. */
   renew(): void {
     this.#life++
   }
@@ -75,7 +75,7 @@ export class LogCursor {
       if (!this.#hasMore || isMoved()) continue
       if (from < broker.start(tp) || from > broker.end(tp)) {
         outOfRange()
-        if (!isMoved()) break // nobody can read here
+        if (!isMoved()) break // the listener did not move the position, so no read can succeed
         continue
       }
       const fetched = broker.read(tp, from, mostRecords)

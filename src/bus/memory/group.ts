@@ -2,24 +2,24 @@ import type { Clock } from '../../clock.ts'
 import type { Assignment, Given, Subscription } from '../session/assignment.ts'
 import { GroupError, type Joined, type MemberOf } from '../session/member.ts'
 
-/** Joiner is what a member says of itself when it joins. */
+/** A member's subscription and time-out when it joins. */
 export interface Joiner extends Subscription {
-  /** Silent for this long, it has lost its partitions. */
+  /** After this time without a heartbeat, the member loses its partitions. */
   readonly sessionTimeoutMs: number
 }
 
 interface Member extends Joiner {
-  /** When it was last heard of, monotonic milliseconds. */
+  /** Time of the last request, monotonic milliseconds. */
   heard: number
-  /** Answers its join, while it waits for the round to be complete. */
+  /** Answers the pending JoinGroup once all members have joined. */
   joined: { resolve: (answer: Joined) => void; reject: (error: Error) => void } | null
-  /** Answers its sync, while it waits for the leader. */
+  /** Answers the pending SyncGroup once the leader has assigned. */
   synced: { resolve: (given: Given) => void; reject: (error: Error) => void } | null
 }
 
 /**
- * The coordinator of one consumer group, by Kafka's classic protocol. Whoever comes or goes starts a round: all members
- * drain and join again, the silent ones are given up, and the leader assigns all partitions anew in the next generation.
+ * The coordinator of one consumer group in Kafka's classic protocol. A member that joins or leaves starts a rebalance: all
+ * members drain and rejoin, silent ones are removed, and the leader assigns all partitions in the next generation.
  */
 export class MemoryGroup {
   readonly #clock: Clock
@@ -40,9 +40,9 @@ export class MemoryGroup {
   }
 
   /**
-   * Resolves when the round is complete.
-   * @param named hears the member's id before
-   * @throws GroupError when it does not know the member
+   * Resolves when all members have joined.
+   * @param named receives the member id earlier
+   * @throws GroupError when the member id is unknown
    */
   join(memberId: string, joiner: Joiner, named: (memberId: string) => void): Promise<Joined> {
     if (memberId !== '' && !this.#members.has(memberId)) throw unknownMember()
@@ -74,7 +74,7 @@ export class MemoryGroup {
     })
   }
 
-  /** @throws GroupError when the member has to join again */
+  /** @throws GroupError when the member must rejoin */
   heartbeat(of: MemberOf): void {
     const member = this.#known(of)
     member.heard = this.#now
@@ -82,7 +82,7 @@ export class MemoryGroup {
     if (this.#state === 'joining') throw rebalancing()
   }
 
-  /** Checks whether it may commit as this member now. @throws GroupError */
+  /** Whether the member may commit in this generation. @throws GroupError if not */
   checkCommit(of: MemberOf): void {
     this.#known(of)
   }
@@ -146,7 +146,7 @@ export class MemoryGroup {
       })
     }
     const leader = this.#members.get(this.#leaderId)
-    if (leader) this.#checkAt(this.#now + leader.sessionTimeoutMs) // a leader that dies now would be waited for
+    if (leader) this.#checkAt(this.#now + leader.sessionTimeoutMs) // the leader may die before it assigns
   }
 
   #checkAt(at: number): void {
@@ -154,7 +154,7 @@ export class MemoryGroup {
       if (this.#state === 'steady') return
       const before = this.#members.size
       this.#giveUpSilent()
-      if (this.#members.size < before) return // each one that goes opens the round anew
+      if (this.#members.size < before) return // `leave` has restarted the rebalance
       if (this.#state === 'joining') this.#openRound()
       else this.#checkAt(this.#now + Math.min(...[...this.#members.values()].map(member => member.sessionTimeoutMs)))
     })

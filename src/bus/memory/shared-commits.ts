@@ -12,17 +12,16 @@ export interface MemorySharedCommitsOptions {
   groupId: string
   group: MemoryGroup
   member: () => GroupMember
-  /** Names the process. */
   tag: string
   limits: RecordLimits
   clock: Clock
-  /** One step at the broker, over the network. */
+  /** Runs one step at the broker, across the simulated network. */
   atBroker: <T>(step: string, act: () => T) => Promise<T>
 }
 
 const askAgainMs = 20
 
-/** One transactional producer for all partitions of a process, as the Kafka adapter has it. */
+/** One transactional producer for all partitions of a process, like the Kafka adapter's. */
 export class MemorySharedCommits implements SharedCommits {
   readonly #options: MemorySharedCommitsOptions
   readonly #prefix: string
@@ -37,7 +36,7 @@ export class MemorySharedCommits implements SharedCommits {
   }
 
   commit(parts: readonly Part[]): Promise<void> {
-    const { synced } = this.#options.member() // what is decided in one generation is committed in it
+    const { synced } = this.#options.member() // a decision belongs to its generation
     return this.#turns.take(producer => this.#commit(producer, parts, synced))
   }
 
@@ -54,11 +53,11 @@ export class MemorySharedCommits implements SharedCommits {
     await atBroker(`commit end ${name}`, () => broker.endTransaction(producer))
   }
 
-  /** Aborts what the dead have left open, waits for what the living have, and reads what was committed last. */
+  /** Aborts open transactions of dead processes, waits for those of live ones, and reads the committed offset. */
   async acquire(tp: TopicPartition): Promise<Acquired> {
     const { broker, groupId, group, clock, member, atBroker } = this.#options
     const { synced } = member()
-    await this.#turns.take(async () => {}) // the last one may hold a part of the session that the partition had before
+    await this.#turns.take(async () => {}) // a commit in flight may belong to the partition's previous session
     for (;;) {
       const acquired = await atBroker(`acquire ${nameOf(tp)}`, () => {
         group.checkCommit(synced)

@@ -4,12 +4,12 @@ import { protocolError } from '../cluster/errors.ts'
 import type { TopicPartition } from '../port.ts'
 
 export interface FetchRequest {
-  /** How long the broker may wait for a first record. */
+  /** Longest time that the broker may wait for a first record. */
   waitMs: number
   maxBytes: number
-  /** The most bytes that one partition has in the answer. */
+  /** Most bytes of one partition in the answer. */
   partitionBytes: number
-  /** Where this client is, for brokers that know a nearer replica; '': not told. */
+  /** This client's rack, for fetching from a nearer replica (KIP-392); '' if unknown. */
   rack: string
   partitions: readonly { tp: TopicPartition; offset: number }[]
 }
@@ -24,22 +24,22 @@ export interface FetchedPartition {
   partition: number
   errorCode: number
   highWatermark: number
-  /** The first offset of a transaction that is open; the high watermark, if none is. */
+  /** The last stable offset: the first offset of the oldest open transaction, or the high watermark if none is open. */
   stableOffset: number
   abortedTransactions: AbortedTransaction[]
-  /** The node that this client shall read from instead; -1: none. */
+  /** Node to read from instead; -1 if none. */
   preferredReplica: number
-  /** Batches, one after the other; the last one may be cut off. Shares its memory with the answer. */
+  /** Consecutive batches; the last may be truncated. A view of the answer's memory. */
   bytes: Buffer
 }
 
-/** The broker is to remember nothing of the request: decision 014. */
+/** Without an incremental fetch session: docs/decisions/014. */
 const noSession = { id: 0, epoch: -1 }
 const fetchKey = 1
-/** The newest version in which topics go by their names. */
+/** The last version that names topics instead of using their ids. */
 const version = 12
 
-/** Committed records. The library's own Fetch decodes them, three times as slowly and without looking at checksums. */
+/** Fetches committed records. The library's Fetch decodes them at a third of the speed, and does not verify checksums. */
 export const fetchRecords = apiOf(
   createAPI<[FetchRequest], FetchedPartition[]>(fetchKey, version, writeFetch, parseFetch),
 )
@@ -49,7 +49,7 @@ function writeFetch({ waitMs, maxBytes, partitionBytes, rack, partitions }: Fetc
   return Writer.create()
     .appendInt32(consumerId)
     .appendInt32(waitMs)
-    .appendInt32(1) // bytes that are worth an answer
+    .appendInt32(1) // min_bytes
     .appendInt32(maxBytes)
     .appendInt8(isolationLevels.committed)
     .appendInt32(noSession.id)
@@ -63,7 +63,7 @@ function writeFetch({ waitMs, maxBytes, partitionBytes, rack, partitions }: Fetc
         })
       },
     )
-    .appendArray([], () => {}) // partitions that a session is to forget
+    .appendArray([], () => {}) // forgotten topics of a fetch session
     .appendString(rack)
     .appendTaggedFields()
 }
@@ -72,13 +72,13 @@ function parseFetch(_correlation: number, _key: number, _version: number, { buff
   return readFetch(buffer.slice(position))
 }
 
-/** @throws ProtocolError for the code of the whole */
+/** @throws ProtocolError for the answer's top-level error code */
 export function readFetch(answer: Buffer): FetchedPartition[] {
-  const from = Reader.from(answer) // in one piece, so that records share its memory
+  const from = Reader.from(answer) // contiguous, so that records share its memory
   from.readInt32() // throttle time
   const errorCode = from.readInt16()
   if (errorCode) throw protocolError(errorCode)
-  from.readInt32() // the session
+  from.readInt32()
   const topics = from.readArray(() => {
     const topic = from.readString()
     return from.readArray(() => readPartition(from, topic))
@@ -89,7 +89,7 @@ export function readFetch(answer: Buffer): FetchedPartition[] {
 function readPartition(from: Reader, topic: string): FetchedPartition {
   const place = { topic, partition: from.readInt32(), errorCode: from.readInt16(), highWatermark: offsetIn(from) }
   const stableOffset = offsetIn(from)
-  from.skip(8) // the log's start
+  from.skip(8) // log start offset
   const abortedTransactions = from.readArray(() => ({ producerId: from.readInt64(), firstOffset: offsetIn(from) }))
   const preferredReplica = from.readInt32()
   return { ...place, stableOffset, abortedTransactions, preferredReplica, bytes: from.readBytes() }

@@ -4,72 +4,71 @@ import { committedIn, type Fetch, type Fetched, type FetchLimits, type Position,
 import type { FetchedPartition } from './fetch-api.ts'
 import type { Reading } from './reading.ts'
 
-/** A reading, and how it was asked for. */
+/** A reading and its last fetch. */
 export interface PlacedReading {
   readonly reading: Reading
-  /** The source that it was asked for last; null: none was. What an earlier one has to say is too late. */
+  /** The source of its last fetch, or null. Answers of earlier sources are stale. */
   askedOf: unknown
-  /** The life that the reading had then; null: it was not asked for yet. */
+  /** The reading's life when it was fetched; null before the first fetch. */
   life: number | null
   mark: Mark
 }
 
-/** Where a fetch reads a partition, and for whom: readings at one offset share it. */
+/** A partition and offset in a fetch, with the readings that share it. */
 interface Place<R> extends Position {
   readonly asked: R[]
 }
 
-/** A broker that partitions are read from, one fetch at a time. */
+/** A broker from which partitions are fetched, one fetch at a time. */
 export class Source<R extends PlacedReading> {
   readonly #ask: Fetch
   /**
-   * Whoever is ready for records. Those that were given some last come last: a broker fills its answer in the order of the
+   * Readings that want records. Those that got some last come last, because a broker fills its answer in the order of the
    * request.
    */
   readonly #ready = new Set<R>()
-  /** What the last fetch asked for. */
+  /** The places of the last fetch. */
   #places: readonly Place<R>[] = []
-  /** Whether a fetch is under way. */
+  /** Whether a fetch is in flight. */
   isAsked = false
-  /** The next fetch begins no sooner, unless it is hurried, in monotonic milliseconds. */
+  /** Earliest start of the next fetch unless it is hurried, in monotonic milliseconds. */
   restsUntil = 0
-  /** Whether a reading that has more at its broker is ready for it since the last fetch began. */
+  /** Whether a reading with more records at the broker became ready since the last fetch began. */
   isHurried = false
-  /** When the last fetch was answered, in monotonic milliseconds. */
+  /** Time of the last answer, in monotonic milliseconds. */
   answeredAt = 0
 
   constructor(ask: Fetch) {
     this.#ask = ask
   }
 
-  /** Tells whether anybody is ready for records. */
   get isWanted(): boolean {
     return this.#ready.size > 0
   }
 
-  /** Whoever the last fetch was for. */
+  /** All readings of the last fetch. */
   get asked(): R[] {
     return this.#places.flatMap(place => this.askedAt(place))
   }
 
-  /** Whoever the last fetch was for at the place, those left out that another source was asked for since. */
+  /** The last fetch's readings at this place, without those that have moved to another source since. */
   askedAt({ asked }: Place<R>): R[] {
     return asked.filter(({ askedOf }) => askedOf === this)
   }
 
-  /** The reader is ready for what comes from its offset on. */
+  /** Includes the reader in fetches, from its current offset. */
   want(reader: R): void {
     this.#ready.add(reader)
   }
 
-  /** The reader takes nothing of the next fetches. What is under way may still be for it. */
+  /** Excludes the reader from later fetches. A fetch in flight may still serve it. */
   leave(reader: R): void {
     this.#ready.delete(reader)
   }
 
   /**
-   * Settles what the next fetch asks for. Readers of one partition share it if they are at one offset; the others wait for
-   * the fetch after it.
+   * Chooses the places of the next fetch. Readers of one partition share a place if they are at the same offset; the others
+   * wait for the fetch after it.
    * @returns whether some have to wait
    */
   begin(): boolean {
@@ -92,7 +91,7 @@ export class Source<R extends PlacedReading> {
     return contested.size > 0
   }
 
-  /** @returns what there is of each place; some are left out when others fill the memory */
+  /** @returns the answer per place; lacks some places when others fill the memory */
   async fetch(limits: FetchLimits): Promise<Map<Place<R>, Fetched>> {
     const partitions = new PartitionMap<FetchedPartition>()
     const request = { ...termsOf(limits), partitions: this.#places }

@@ -1,26 +1,26 @@
-import { behindStuck, type DecodedBatches, decodeBatches, startOf, unreadable } from '../batches/batches.ts'
+import { type DecodedBatches, decodeBatches, skipStuck, startOf, unreadable } from '../batches/batches.ts'
 import { type BatchRecords, headerBytes, type Mark, type WantedRecords } from '../batches/record-batch.ts'
 import { unreadableRecord } from '../batches/unreadable.ts'
 import { protocolError } from '../cluster/errors.ts'
 import type { BusRecord, TopicPartition } from '../port.ts'
 import type { AbortedTransaction, FetchedPartition, FetchRequest } from './fetch-api.ts'
 
-/** Position says where to read on. */
+/** Where to continue reading. */
 export interface Position {
   tp: TopicPartition
   offset: number
-  /** Whoever reads on from here keeps it from fetch to fetch. */
+  /** Progress inside of a large batch; kept from fetch to fetch. */
   mark?: Mark
 }
 
-/** Asks the broker that the positions are read from. */
+/** Sends the request to the broker from which the positions are read. */
 export type Fetch = (request: FetchRequest) => Promise<FetchedPartition[]>
 
 export interface FetchLimits {
-  /** How long the broker may wait for a first record. */
+  /** Longest time that the broker may wait for a first record. */
   waitMs: number
   bytesPerPartition: number
-  /** Bytes of memory that the records of each partition may take, and the last of them beyond that. */
+  /** Bytes of memory for the records of each partition. The last record may exceed it. */
   roomPerPartition: number
   rack?: string
 }
@@ -28,15 +28,15 @@ export interface FetchLimits {
 export type Fetched =
   | {
       ok: true
-      /** A batch that cannot be read is one of them, and then the last. */
+      /** An unreadable batch appears as one record, the last. */
       records: BusRecord[]
-      /** Where to read on. */
+      /** Offset at which to continue. */
       next: number
-      /** The end of the log. */
+      /** The high watermark. */
       highWatermark: number
-      /** The end of what can be read while transactions are open. */
+      /** The last stable offset: end of what is readable while transactions are open. */
       stableOffset: number
-      /** The node to read on from instead; -1: none. */
+      /** Node to read from instead; -1 if none. */
       preferredReplica: number
     }
   | { ok: false; error: unknown }
@@ -45,28 +45,25 @@ export type FetchedRecords = Extract<Fetched, { ok: true }>
 
 const maxBytes = 4 * 1024 * 1024
 /**
- * Bytes of memory that the records of one answer may take, and the last partition's beyond that: the rest is for the next
- * fetch. Brokers bound only what batches are packed to.
+ * Bytes of memory for the records of one answer. The last partition may exceed it; the remaining records are fetched again.
+ * Brokers bound only compressed sizes.
  */
 const roomAtOnce = 64 * 1024 * 1024
-/**
- * Bytes that are asked for to look at one batch, and the most where that does not tell enough. One that is larger is
- * answered whole all the same, because it comes first.
- */
+/** Bytes to request for one batch at first, and at most. A larger batch is still answered whole, because it comes first. */
 const closeLook = 2 * 1024 * 1024
 const closestLook = 64 * 1024 * 1024
-/** The code of a broker whose disk holds no batch where it looked for one. */
+/** CORRUPT_MESSAGE: the broker finds no batch on its disk. */
 const corruptMessage = 2
 
-/** AnsweredPosition is a position, and what the broker said of it. */
+/** A position and the broker's answer for it. */
 interface AnsweredPosition<P extends Position> {
   position: P
   found: FetchedPartition
 }
 
 /**
- * The committed records from each position on, and where to go on; no partition may be there twice. The broker says
- * nothing of some when others fill the answer, or the memory.
+ * The committed records from each position on, and where to continue. No partition may appear twice. Partitions are missing
+ * when others fill the answer or the memory.
  */
 export async function fetchCommitted<P extends Position>(
   fetch: Fetch,
@@ -81,7 +78,7 @@ export async function fetchCommitted<P extends Position>(
   return committedIn(answers, fetch, limits)
 }
 
-/** @param fetch asks for one partition alone, for a closer look */
+/** @param fetch requests a single partition, to examine a damaged batch */
 export async function committedIn<P extends Position>(
   answers: readonly AnsweredPosition<P>[],
   fetch: Fetch,
@@ -99,7 +96,7 @@ export async function committedIn<P extends Position>(
   return fetched
 }
 
-/** @param lookCloser reads where what was answered does not tell what there is */
+/** @param lookCloser fetches more where the answer does not suffice to decide */
 async function read(
   found: FetchedPartition,
   wanted: WantedRecords,
@@ -114,7 +111,7 @@ const failed = (error: unknown): Fetched => ({ ok: false, error })
 
 const isAt = ({ tp }: Position, topic: string, partition: number) => tp.partition === partition && tp.topic === topic
 
-/** How to fetch within the limits. */
+/** The fetch parameters for these limits. */
 export function termsOf({ waitMs, bytesPerPartition, rack = '' }: Omit<FetchLimits, 'roomPerPartition'>) {
   return { waitMs, maxBytes: Math.max(maxBytes, bytesPerPartition), partitionBytes: bytesPerPartition, rack }
 }
@@ -126,10 +123,10 @@ function committedOf(found: FetchedPartition, { batches, next }: Omit<DecodedBat
 }
 
 /**
- * Reads what was answered until a damaged batch, which becomes a record. The next fetch begins behind it, and brings a new
- * list of aborted transactions: none stays open whose end was in that batch.
- * @param isAlone whether nothing but this partition was asked for: then the first batch is not cut off
- * @returns fetched: null where nothing can be said of the first batch before more is known; damage: what is wrong with it
+ * Reads up to a damaged batch, which becomes one record. The next fetch begins after it and brings a new list of aborted
+ * transactions, so a transaction whose marker was in the damaged batch does not stay open.
+ * @param isAlone whether only this partition was requested; its first batch is then not truncated
+ * @returns fetched: null if nothing can be said of the first batch yet; damage: its error
  */
 async function readUntilDamage(
   found: FetchedPartition,
@@ -141,21 +138,21 @@ async function readUntilDamage(
   for (let rest: Buffer | undefined = found.bytes; rest; ) {
     const { stuck, batches, next } = await decodeBatches(rest, found.highWatermark, wanted)
     const isDamaged = stuck && !(stuck.isCutOff && !(isAlone && stuck.rest.length === found.bytes.length))
-    const behind = isDamaged ? behindStuck(stuck) : null
+    const behind = isDamaged ? skipStuck(stuck) : null
     if (stuck && behind && behind.offset > from) {
       batches.push(unreadable(stuck, behind.offset - 1, from))
       return { fetched: committedOf(found, { batches, next: behind.offset }, from), damage }
     }
     if (!stuck || (next ?? 0) > from) return { fetched: committedOf(found, { batches, next }, from), damage }
     damage = stuck.error
-    rest = behind?.rest // brokers can begin with a damaged batch wherever behind it one asks
+    rest = behind?.rest // a broker may start with the damaged batch although a later offset was requested
   }
   return { fetched: null, damage }
 }
 
 /**
- * Asks for one partition alone, whose first batch its broker then answers whole, and for more than before: what stands
- * behind a damaged batch tells where that ends. Where nothing stands behind it, it is the last one of its file.
+ * Requests this partition alone, so that the broker answers its first batch whole, with ever more bytes: the batches that
+ * follow a damaged one show where it ends. If none follows, it is the last batch of its segment.
  */
 async function lookCloser(fetch: Fetch, position: Position, room: number): Promise<Fetched> {
   for (let bytes = closeLook; ; bytes = Math.min(4 * bytes, closestLook)) {
@@ -167,8 +164,8 @@ async function lookCloser(fetch: Fetch, position: Position, room: number): Promi
 }
 
 /**
- * Finds the first offset from which on the broker answers something else than it does at the position: with a last batch
- * of a file it does so from the next file on, whatever the batch says about itself.
+ * Finds by binary search the first offset at which the broker's answer differs. After the last batch of a segment, the answer
+ * changes at the next segment, whatever the damaged batch states about its own offsets.
  */
 async function passBy(
   fetch: Fetch,
@@ -200,7 +197,7 @@ async function passBy(
   return { ok: true, records: [record], next: behind, highWatermark, stableOffset, preferredReplica: -1 }
 }
 
-/** @throws Error as the broker answers, unless it is one of the errors that are expected */
+/** @throws Error as the broker answers, except for expected codes */
 async function askOne(
   fetch: Fetch,
   position: Position,
@@ -209,24 +206,24 @@ async function askOne(
 ): Promise<FetchedPartition> {
   const request = { ...termsOf({ waitMs: 0, bytesPerPartition: bytes }), partitions: [position] }
   const [found] = await fetch(request)
-  if (!found) throw new Error('the answer of the broker lacks what was requested')
+  if (!found) throw new Error("the broker's answer left out the requested partition")
   if (found.errorCode && !expected.includes(found.errorCode)) throw protocolError(found.errorCode)
   return found
 }
 
-/** Tells whether they begin with the same batch: a header of the format v2 holds its checksum. */
+/** Whether both begin with the same batch: a v2 header contains the batch's checksum. */
 function beginAlike(some: Buffer, others: Buffer): boolean {
   return some.length > 0 && some.subarray(0, headerBytes).equals(others.subarray(0, headerBytes))
 }
 
-/** Version 0, type 0: the key of the control record that ends an aborted transaction. */
+/** Key of an abort marker: version 0, type 0. */
 const abortMarker = Buffer.from([0, 0, 0, 0])
 
 /**
- * Leaves out markers and the batches of aborted transactions. This is the algorithm of the Java client (CompletedFetch):
- * whoever has an aborted transaction begun at or before a batch, and not yet ended by its marker, is not to be read. The list
- * may hold several of one producer, and transactions interleave. A transaction begins with a batch, so the first record of
- * one that is wanted tells as much as the last that Java asks for; no batch is here without a record.
+ * Removes markers and the batches of aborted transactions, with the algorithm of the Java client (CompletedFetch). A batch is
+ * skipped if its producer has an aborted transaction that begins at or before the batch and whose marker has not come yet.
+ * One producer may have several, and transactions interleave. Java compares the batch's last offset, which is equivalent: a
+ * transaction begins with a batch. Every batch here has a record.
  */
 export function committedBatches(
   batches: readonly BatchRecords[],

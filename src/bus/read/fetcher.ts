@@ -1,91 +1,90 @@
 import type { Clock } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { Brokers } from '../cluster/brokers.ts'
-import { passes } from '../cluster/errors.ts'
+import { isTransient } from '../cluster/errors.ts'
 import { longestPaceMs } from '../session/driver.ts'
 import type { FetchedRecords } from './fetch.ts'
 import { fetchRecords } from './fetch-api.ts'
 import { Source } from './fetch-source.ts'
 import { logEnds } from './offsets.ts'
 import { OpenTransactions } from './open-transactions.ts'
+import { errorTypeOf, lastingMs, ReadBackOff, textOf, unknownPartition } from './read-back-off.ts'
 import { newState, type Reading, type ReadingState } from './reading.ts'
-import { errorTypeOf, lastingMs, ReadingTrouble, textOf, unknownPartition } from './reading-trouble.ts'
 
 export interface FetcherOptions {
   brokers: Brokers
   clock: Clock
   telemetry: Telemetry
-  /** Where this client is, to read from replicas that are near; undefined: from leaders. */
+  /** This client's rack, to read from nearer replicas; undefined reads from leaders. */
   rack?: string | undefined
 }
 
-/** A partition that is newly read, or ready again, waits so long at most for the fetch under way. */
+/** Longest wait of a fetch at the broker, and thus the longest that a newly ready partition waits for the fetch in flight. */
 const longWaitMs = 200
-/** A fetch waits so long where nothing was read, or newly read, for a while: an idle process asks less often. */
+/** Longest wait when nothing was read for `idleAfterMs`: an idle process fetches less often. */
 const idleWaitMs = 500
 const idleAfterMs = 5_000
-/** While some may be ready soon, or wait for their turn; less would ask without a rest where nothing is new for any. */
+/** Longest wait while other readings are busy or wait for their turn. A shorter wait would busy-poll. */
 const shortWaitMs = 10
 /**
- * A fetch that brought the last records there were leaves brokers the time to collect so many again, but no longer than
- * `longestPaceMs`: at a trickle each record would else be fetched alone, and go the whole way alone.
+ * After a fetch that drained the brokers, the next one starts when about this many records have collected, but at most
+ * `longestPaceMs` later. Without the pause, each record of a slow stream would be fetched and processed alone.
  */
 const worthFetching = 100
 /**
- * Beside a backlog, be it paused, brokers are left no more time than this: the process is awake, and what is urgent is not
- * to wait for its sleep.
+ * Longest such pause while any reading has a backlog, paused or not: the process is awake anyway, and urgent records must not
+ * wait.
  */
 const busyPaceMs = 15
 const bytesPerPartition = 256 * 1024
 /**
- * Bytes of memory that records may take before they are taken in, shared by all that is read: each reading may hold what
- * one fetch brought. A window takes no more records than fit into the most that one may have.
+ * Bytes of memory for records that are fetched but not yet taken, shared by all readings; each may hold one fetch. A window
+ * never holds more records than fit into `roomAtMost`.
  */
 const roomInAll = 16 * 1024 * 1024
 const roomAtMost = 4 * 1024 * 1024
 const roomAtLeast = 128 * 1024
-/** A broker that leads no more may go on answering as a replica. */
+/** Longest age of a known leader: a former leader may go on answering as a replica. */
 const leaderAgeMs = 5_000
-/** How often it is looked whose leader is of that age. */
+/** Interval of checks for leaders of that age. */
 const lookMs = 1_000
-/** How long a nearer replica is read from, or one that failed is not. */
+/** How long a nearer replica is used, and how long replicas are avoided after a failure. */
 const replicaAgeMs = 60_000
 
 /**
- * Fetches for any number of readings. All that are read from one broker share its next fetch, and each broker has one
- * fetch at a time: on its connection a second one would queue behind the first.
+ * Fetches for any number of readings. All readings of one broker share its next fetch. Each broker has one fetch in flight: a
+ * second on the same connection would queue behind the first.
  */
 export class Fetcher {
   readonly #options: FetcherOptions
   readonly #readings = new Map<Reading, ReadingState>()
-  /** The source of each node. */
   readonly #sources = new Map<number, Source<ReadingState>>()
-  /** Readings whose leader is to be looked for. */
+  /** Readings whose leader must be looked up. */
   readonly #leaderless = new Set<ReadingState>()
-  /** When leaders are looked at again, in monotonic milliseconds. */
+  /** Time of the next check of leaders, in monotonic milliseconds. */
   #looksAt = Number.NEGATIVE_INFINITY
-  /** When there were records last, or a new reading, in monotonic milliseconds. */
+  /** Time of the last records or new reading, in monotonic milliseconds. */
   #stirredAt = Number.NEGATIVE_INFINITY
-  /** Until when all are read from leaders alone, because a replica failed. */
+  /** Until then, all fetches go to leaders because a replica failed. */
   #leadersUntil = Number.NEGATIVE_INFINITY
-  /** All of this has to end before the connections may be closed. */
+  /** Work that must end before the connections are closed. */
   readonly #running = new Set<Promise<unknown>>()
-  readonly #trouble: ReadingTrouble
+  readonly #backOff: ReadBackOff
   readonly openTransactions: OpenTransactions
   #scheduled = false
   #cancelWake: (() => void) | null = null
-  /** When rests end next, in monotonic milliseconds. */
+  /** Time of the next wake-up, in monotonic milliseconds. */
   #wakesAt = Number.POSITIVE_INFINITY
 
   constructor(options: FetcherOptions) {
     this.#options = options
-    this.#trouble = new ReadingTrouble(options)
+    this.#backOff = new ReadBackOff(options)
     this.openTransactions = new OpenTransactions(options)
   }
 
-  /** Begins to read; a reading that changed its offset, its life or its pause is told again. */
+  /** Begins to read. Call it again after a change of the reading's offset, life or pause. */
   read(reading: Reading): void {
-    if (this.#trouble.closed) return
+    if (this.#backOff.closed) return
     let state = this.#readings.get(reading)
     if (!state) {
       if (reading.paused) return
@@ -105,7 +104,7 @@ export class Fetcher {
     this.#place(state)
   }
 
-  /** Tells why it has not been read for some seconds; null: it has, or it rests. */
+  /** Why the reading has failed for some seconds; null if it succeeds or is paused. */
   troubleOf(reading: Reading): string | null {
     const state = this.#readings.get(reading)
     return state && !reading.paused && this.#lasts(state) ? state.trouble!.text : null
@@ -116,7 +115,7 @@ export class Fetcher {
   }
 
   async close(): Promise<void> {
-    this.#trouble.close()
+    this.#backOff.close()
     this.#cancelWake?.()
     this.#readings.clear()
     await Promise.allSettled(this.#running)
@@ -128,17 +127,17 @@ export class Fetcher {
     work.then(ended, ended)
   }
 
-  /** Fetches after this turn of the event loop, so that handlers that are done at once are in for the next fetch. */
+  /** Fetches after this tick, so that handlers that finish at once take part in the next fetch. */
   #schedule(): void {
     if (this.#scheduled) return
     this.#scheduled = true
     setImmediate(() => {
       this.#scheduled = false
-      if (!this.#trouble.closed) this.#fetchAll()
+      if (!this.#backOff.closed) this.#fetchAll()
     })
   }
 
-  /** Has it part in the fetches that it is ready for, and in no others. */
+  /** Includes the reading in the fetches for which it is ready, and excludes it from all others. */
   #place(state: ReadingState): void {
     const { reading, phase, from } = state
     const isWanted = this.#readings.get(reading) === state && phase === 'ready' && !reading.paused
@@ -236,7 +235,10 @@ export class Fetcher {
     return [...this.#readings.values()].some(({ isBehind }) => isBehind)
   }
 
-  /** Sources that rest go on at one time, so that what they bring goes on together: a little sooner, if another one does. */
+  /**
+   * Aligns the pauses of sources, so that their records are processed together: a source resumes a little earlier if another
+   * one does.
+   */
   #together(source: Source<ReadingState>, restsUntil: number): number {
     const sooner = Math.max(restsUntil - longestPaceMs / 2, this.#options.clock.monotonic())
     const others = [...this.#sources.values()].filter(other => other !== source && other.restsUntil > sooner)
@@ -252,7 +254,7 @@ export class Fetcher {
     return source
   }
 
-  /** Who names its rack may be sent to a replica in place of an answer. */
+  /** A broker may send a client with a rack to a replica instead of answering. */
   #limits() {
     const { clock, rack = '' } = this.#options
     const roomPerPartition = Math.max(roomAtLeast, Math.min(roomAtMost, roomInAll / this.#readings.size))
@@ -303,7 +305,7 @@ export class Fetcher {
     })
   }
 
-  /** Asks the leader for what a replica cannot answer; partitions for which the leader has no answer either rest. */
+  /** Retries at the leader after a replica's failure; backs off after a leader's. */
   async #recover(troubled: readonly ReadingState[], error: unknown): Promise<void> {
     const still = troubled.filter(state => this.#readings.get(state.reading) === state && state.phase === 'ready')
     const ofReplicas = still.filter(({ from }) => from?.isReplica)
@@ -318,7 +320,9 @@ export class Fetcher {
     if (unmoved.length > 0) await this.#rest(unmoved, error)
   }
 
-  /** Lets them go on where their logs begin, at once: a log that was cut is no trouble. @returns those that stay where they are */
+  /**
+   * Moves readings whose log was truncated to the log's new beginning, without a back-off. @returns those that were not moved
+   */
   async #moveIntoLog(states: readonly ReadingState[]): Promise<ReadingState[]> {
     for (const state of states) {
       state.phase = 'resting'
@@ -332,7 +336,7 @@ export class Fetcher {
     return states.filter((_, i) => !moved[i])
   }
 
-  /** Lets them try again after a while. */
+  /** Retries the readings after a back-off. */
   async #rest(states: readonly ReadingState[], error: unknown): Promise<void> {
     const { clock } = this.#options
     for (const state of states) {
@@ -343,16 +347,16 @@ export class Fetcher {
       this.#place(state)
     }
     if (errorTypeOf(error) === unknownPartition) for (const { reading } of states) reading.gone?.(error as Error)
-    const lasting = passes(error, 'leader') ? states.filter(state => this.#lasts(state)) : states
+    const lasting = isTransient(error, 'leader') ? states.filter(state => this.#lasts(state)) : states
     this.#tell(lasting, error)
-    await this.#trouble.rest(Math.max(...states.map(({ failures }) => failures)))
+    await this.#backOff.backOff(Math.max(...states.map(({ failures }) => failures)))
     for (const state of states) {
       state.phase = 'ready'
       this.#place(state)
     }
   }
 
-  /** @returns whether the reading stands elsewhere now */
+  /** @returns whether the reading has another offset now */
   async #relocate(reading: Reading): Promise<boolean> {
     const { offset } = reading
     const ends = await logEnds(this.#options.brokers, reading.tp)
@@ -361,15 +365,15 @@ export class Fetcher {
     return reading.offset !== offset || !isStillThere
   }
 
-  /** Logs a lasting trouble once for each partition. */
+  /** Logs a persistent error once per partition. */
   #tell(states: readonly ReadingState[], error: unknown): void {
     const text = textOf(error)
     const untold = states.filter(({ told }) => !told.has(text))
     if (untold.length === 0) return
     for (const { told } of untold) told.add(text)
-    this.#trouble.tell(untold.map(({ reading: { tp } }) => `${tp.topic}/${tp.partition}`).join(', '), text)
+    this.#backOff.report(untold.map(({ reading: { tp } }) => `${tp.topic}/${tp.partition}`).join(', '), text)
   }
 }
 
-/** Behind the stable offset nothing can be read yet. */
+/** Records after the last stable offset are not readable yet. */
 const hasMore = ({ next, stableOffset }: FetchedRecords) => next < stableOffset

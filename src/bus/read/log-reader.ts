@@ -1,18 +1,17 @@
-import { HandOver, type HandOverOptions } from '../hand-over.ts'
 import type { Follower, From, OnRecords, TopicPartition } from '../port.ts'
+import { RecordDelivery, type RecordDeliveryOptions } from '../record-delivery.ts'
 import type { Fetcher } from './fetcher.ts'
 import type { PartitionOffsets } from './partition-offsets.ts'
 import type { Reading } from './reading.ts'
 
-export interface LogReaderOptions extends Pick<HandOverOptions, 'clock' | 'telemetry'> {
+export interface LogReaderOptions extends Pick<RecordDeliveryOptions, 'clock' | 'telemetry'> {
   fetcher: Fetcher
   logs: PartitionOffsets
 }
 
-/** Reads partitions without a group. */
 export class LogReader {
   readonly #options: LogReaderOptions
-  readonly #handOvers = new Set<HandOver>()
+  readonly #deliveries = new Set<RecordDelivery>()
 
   constructor(options: LogReaderOptions) {
     this.#options = options
@@ -21,36 +20,36 @@ export class LogReader {
   async follow(tp: TopicPartition, from: From, onRecords: OnRecords): Promise<Follower> {
     const { fetcher, logs } = this.#options
     const start = await logs.locate(tp, from)
-    const handOver = new HandOver({ ...this.#options, name: `${tp.topic}/${tp.partition}`, start, onRecords })
-    this.#handOvers.add(handOver)
+    const delivery = new RecordDelivery({ ...this.#options, name: `${tp.topic}/${tp.partition}`, start, onRecords })
+    this.#deliveries.add(delivery)
     const reading: Reading = {
       tp,
       offset: start,
       life: 0,
       paused: false,
-      take: ({ records, next }) => handOver.take(records, next),
+      take: ({ records, next }) => delivery.take(records, next),
       cut({ low, high }) {
         reading.offset = low
-        handOver.moved(low, high)
+        delivery.moved(low, high)
       },
     }
     fetcher.read(reading)
     return {
       get position() {
-        return handOver.position
+        return delivery.position
       },
       caughtUp: async behindOpen => {
-        if (!handOver.closed) await handOver.reached(await logs.end(tp, behindOpen))
+        if (!delivery.closed) await delivery.reached(await logs.end(tp, behindOpen))
       },
       close: async () => {
         fetcher.forget(reading)
-        this.#handOvers.delete(handOver)
-        handOver.close()
+        this.#deliveries.delete(delivery)
+        delivery.close()
       },
     }
   }
 
   close(): void {
-    for (const handOver of this.#handOvers) handOver.close()
+    for (const delivery of this.#deliveries) delivery.close()
   }
 }

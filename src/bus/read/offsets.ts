@@ -6,13 +6,13 @@ import type { From, TopicPartition } from '../port.ts'
 import type { LogEnds } from '../session/driver.ts'
 
 const limitMs = 10_000
-/** Values that ListOffsets takes in place of a timestamp. */
+/** Special timestamps of ListOffsets. */
 const latest = -1
 const earliest = -2
 
 type Isolation = keyof typeof isolationLevels
 
-/** The last stable offset: the end of what readers of committed records may read. */
+/** The last stable offset: end of the committed records. */
 export function stableEndOf(brokers: Brokers, tp: TopicPartition): Promise<number> {
   return offsetOf(brokers, tp, latest)
 }
@@ -22,7 +22,7 @@ export function endOf(brokers: Brokers, tp: TopicPartition): Promise<number> {
   return offsetOf(brokers, tp, latest, 'uncommitted')
 }
 
-/** `latest` is the last stable offset. */
+/** The offset of a position; for `latest`, the last stable offset. */
 export async function offsetAt(brokers: Brokers, tp: TopicPartition, from: From): Promise<number> {
   if (typeof from === 'object') return withinLog(await logEnds(brokers, tp), from.offset)
   if (from === 'earliest') return offsetOf(brokers, tp, earliest)
@@ -33,11 +33,11 @@ function withinLog({ low, high }: LogEnds, offset: number): number {
   return offset >= low && offset <= high ? offset : low
 }
 
-/** The first offset of a record of at least this time (milliseconds since 1970), or the end of what may be read. */
+/** The first offset with at least this timestamp (milliseconds since 1970), or the last stable offset. */
 export async function firstOffset(brokers: Brokers, tp: TopicPartition, timestamp: number): Promise<number> {
   const end = await stableEndOf(brokers, tp)
   const offset = await offsetOf(brokers, tp, Math.max(0, Math.ceil(timestamp)))
-  return offset >= 0 ? offset : end // no record was that young; what has come since is
+  return offset >= 0 ? offset : end // the end was read first, so that it precedes any newer record
 }
 
 /** The log's first offset and the one after its last, records of open transactions included. */
@@ -48,7 +48,7 @@ export async function logEnds(brokers: Brokers, tp: TopicPartition): Promise<Log
 }
 
 /**
- * The ends of logs that one broker leads, in their order; an Error where it refuses a partition.
+ * Ends of the logs that one broker leads, in order; an Error for a partition that it refuses.
  * @throws Error when it does not answer
  */
 export async function logEndsAt(

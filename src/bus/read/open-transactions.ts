@@ -6,7 +6,7 @@ import type { Brokers } from '../cluster/brokers.ts'
 import { PartitionMap } from '../partitions.ts'
 import type { BlockedPartition, TopicPartition } from '../port.ts'
 import type { FetchedRecords } from './fetch.ts'
-import { textOf } from './reading-trouble.ts'
+import { textOf } from './read-back-off.ts'
 
 export interface OpenTransactionsOptions {
   brokers: Brokers
@@ -16,21 +16,21 @@ export interface OpenTransactionsOptions {
 
 interface Blocked {
   tp: TopicPartition
-  /** The first record of the transaction: committed records are read up to here. */
+  /** First record of the transaction; committed records are readable up to here. */
   offset: number
   /** Monotonic milliseconds. */
   since: number
-  /** null: it is not told of yet. */
+  /** null until it is reported. */
   text: string | null
   isTold: boolean
 }
 
 type Holder = Pick<Events['transaction.open'], 'producerId' | 'transactionalId' | 'error'>
 
-/** An open transaction is told of when nothing could be read behind it for so long. */
+/** An open transaction is reported after blocking a partition for this long. */
 const patienceMs = 30_000
 
-/** Knows the partitions whose committed records cannot be read on, because a producer leaves a transaction open. */
+/** Tracks partitions that a producer's open transaction blocks for readers of committed records. */
 export class OpenTransactions {
   readonly #options: OpenTransactionsOptions
   readonly #blocked = new PartitionMap<Blocked>()
@@ -44,7 +44,7 @@ export class OpenTransactions {
     return [...this.#blocked].flatMap(({ tp, text }) => (text === null ? [] : { ...tp, text }))
   }
 
-  /** A broker told how far a partition can be read. */
+  /** Records a fetch answer's last stable offset and high watermark. */
   heard(tp: TopicPartition, { next, stableOffset, highWatermark }: FetchedRecords): void {
     const known = this.#blocked.get(tp)
     const isBlocked = next >= stableOffset && stableOffset < highWatermark
@@ -60,7 +60,7 @@ export class OpenTransactions {
     })
   }
 
-  /** The partition is not read now, or its transaction has ended. */
+  /** Call it when the partition is not read now, or its transaction has ended. */
   forget(tp: TopicPartition): void {
     const known = this.#blocked.get(tp)
     if (!known) return
@@ -68,7 +68,7 @@ export class OpenTransactions {
     if (known.text !== null) this.#options.telemetry.emit('transaction.ended', known.tp)
   }
 
-  /** Tells of those that have lasted. */
+  /** Reports partitions that have been blocked for long. */
   async check(): Promise<void> {
     const before = this.#options.clock.monotonic() - patienceMs
     await Promise.all([...this.#blocked].map(blocked => blocked.since <= before && this.#tell(blocked)))
@@ -84,7 +84,10 @@ export class OpenTransactions {
     this.#options.telemetry.emit('transaction.open', event)
   }
 
-  /** Whose transaction is the oldest on the partition. The right to see its name may be missing. */
+  /**
+   * Finds the producer of the partition's oldest open transaction. This client may lack the right to see its transactional
+   * id.
+   */
   async #holderOf(tp: TopicPartition) {
     const { brokers } = this.#options
     const holder: Holder = { producerId: null, transactionalId: null, error: null }

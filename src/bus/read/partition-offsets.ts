@@ -2,14 +2,14 @@ import type { Clock } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { Brokers } from '../cluster/brokers.ts'
 import { committedOffsets, type GroupProgress } from '../cluster/committed-offsets.ts'
-import { passes } from '../cluster/errors.ts'
-import { Gathered } from '../gathered.ts'
+import { isTransient } from '../cluster/errors.ts'
 import type { From, TopicPartition } from '../port.ts'
+import { RequestBatcher } from '../request-batcher.ts'
 import type { LogEnds } from '../session/driver.ts'
 import { fetchCommitted } from './fetch.ts'
 import { fetchRecords } from './fetch-api.ts'
 import { endOf, firstOffset, logEndsAt, offsetAt, stableEndOf } from './offsets.ts'
-import { errorTypeOf, lastingMs, ReadingTrouble, textOf, unknownPartition } from './reading-trouble.ts'
+import { errorTypeOf, lastingMs, ReadBackOff, textOf, unknownPartition } from './read-back-off.ts'
 
 export interface PartitionOffsetsOptions {
   brokers: Brokers
@@ -17,7 +17,7 @@ export interface PartitionOffsetsOptions {
   telemetry: Telemetry
 }
 
-/** A new topic is not known to all brokers at once. */
+/** A new topic does not reach all brokers at once. */
 const startAttempts = 6
 
 const hints: Record<string, string> = {
@@ -28,25 +28,25 @@ const hints: Record<string, string> = {
 
 const closedText = 'the bus is closed'
 
-/** Answers where the logs of partitions begin and end, and how far groups have come. */
+/** Looks up the ends of partitions' logs and the committed offsets of groups. */
 export class PartitionOffsets {
   readonly #options: PartitionOffsetsOptions
-  readonly #trouble: ReadingTrouble
-  /** Each broker is asked about its own logs: one that does not answer holds up no others. */
-  readonly #endsAt = new Map<number, Gathered<TopicPartition, LogEnds | Error>>()
+  readonly #backOff: ReadBackOff
+  /** Batches requests per broker, so that a broker that does not answer delays no others. */
+  readonly #endsAt = new Map<number, RequestBatcher<TopicPartition, LogEnds | Error>>()
 
   constructor(options: PartitionOffsetsOptions) {
     this.#options = options
-    this.#trouble = new ReadingTrouble(options)
+    this.#backOff = new ReadBackOff(options)
   }
 
   /**
-   * Tells where to begin. Fetches once, so that a missing right shows here; brokers that are away are waited for.
-   * @throws Error when there is no such partition, or no right to read it
+   * Finds where to begin. Fetches once, so that a missing right shows here; retries while brokers are down.
+   * @throws Error when the partition does not exist, or the client may not read it
    */
   locate(tp: TopicPartition, from: From): Promise<number> {
     const { brokers } = this.#options
-    return this.patiently(tp, async () => {
+    return this.untilAnswered(tp, async () => {
       const position = { tp, offset: await offsetAt(brokers, tp, from) }
       const answers = await fetchCommitted(
         request => brokers.ask({ leader: tp }, fetchRecords, [request]),
@@ -63,13 +63,13 @@ export class PartitionOffsets {
     })
   }
 
-  /** The end of what may be read now, or of what is written; brokers that are away are waited for. */
+  /** The last stable offset, or the end including open transactions. Retries while brokers are down. */
   end(tp: TopicPartition, behindOpen?: 'behind open transactions'): Promise<number> {
     const end = behindOpen ? endOf : stableEndOf
-    return this.patiently(tp, () => end(this.#options.brokers, tp))
+    return this.untilAnswered(tp, () => end(this.#options.brokers, tp))
   }
 
-  /** Asks together with others that are asked about now. @throws Error as the broker answers, when that lasts */
+  /** The log's ends; batched with other calls. @throws Error as the broker answers, when retries do not help */
   ends(tp: TopicPartition): Promise<LogEnds> {
     return this.#afresh(async () => {
       const ends = await this.#endsOf(await this.#options.brokers.leader(tp)).get(tp)
@@ -78,38 +78,38 @@ export class PartitionOffsets {
     })
   }
 
-  #endsOf(node: number): Gathered<TopicPartition, LogEnds | Error> {
-    const gathered =
+  #endsOf(node: number): RequestBatcher<TopicPartition, LogEnds | Error> {
+    const batcher =
       this.#endsAt.get(node) ??
-      new Gathered<TopicPartition, LogEnds | Error>(tps => logEndsAt(this.#options.brokers, node, tps))
-    this.#endsAt.set(node, gathered)
-    return gathered
+      new RequestBatcher<TopicPartition, LogEnds | Error>(tps => logEndsAt(this.#options.brokers, node, tps))
+    this.#endsAt.set(node, batcher)
+    return batcher
   }
 
-  /** The group's progress as of a moment after this call. Asks once. @throws Error as the coordinator answers */
+  /** The group's committed offsets, read after this call. Does not retry. @throws Error as the coordinator answers */
   committed(groupId: string, tps: readonly TopicPartition[]): Promise<GroupProgress[]> {
     return committedOffsets(this.#options.brokers, groupId, tps)
   }
 
   /**
-   * The first offset of a record of at least this time (milliseconds since 1970), or the log's end.
-   * @throws Error as the broker answers, when that lasts
+   * The first offset with at least this timestamp (milliseconds since 1970), or the log's end.
+   * @throws Error as the broker answers, when retries do not help
    */
   offsetAt(tp: TopicPartition, timestamp: number): Promise<number> {
     return this.#afresh(() => firstOffset(this.#options.brokers, tp, timestamp))
   }
 
   close(): void {
-    this.#trouble.close()
+    this.#backOff.close()
   }
 
-  /** Asks until there is an answer. @throws Error when it is a refusal that lasts */
-  async patiently<T>({ topic, partition }: TopicPartition, ask: () => Promise<T>): Promise<T> {
+  /** Retries until there is an answer. @throws Error for a permanent refusal */
+  async untilAnswered<T>({ topic, partition }: TopicPartition, ask: () => Promise<T>): Promise<T> {
     const { clock } = this.#options
     const name = `${topic}/${partition}`
     let since: number | null = null
     let told = ''
-    for (let attempt = 1; !this.#trouble.closed; attempt++) {
+    for (let attempt = 1; !this.#backOff.closed; attempt++) {
       try {
         return await ask()
       } catch (error) {
@@ -118,18 +118,18 @@ export class PartitionOffsets {
           throw new Error(`${name} cannot be read: ${textOf(error)}. ${hint}`, { cause: error })
         }
         since ??= clock.monotonic()
-        const isOverSoon = hint !== undefined || (passes(error, 'leader') && clock.monotonic() - since < lastingMs)
+        const isOverSoon = hint !== undefined || (isTransient(error, 'leader') && clock.monotonic() - since < lastingMs)
         if (!isOverSoon && told !== textOf(error)) {
           told = textOf(error)
-          this.#trouble.tell(name, told)
+          this.#backOff.report(name, told)
         }
-        await this.#trouble.rest(attempt)
+        await this.#backOff.backOff(attempt)
       }
     }
     throw new Error(closedText)
   }
 
-  /** Metadata of before may not know a partition that was added; a leader that is being elected is waited for. */
+  /** Retries with new metadata, which may lack a new partition, and while a leader is being elected. */
   async #afresh<T>(ask: () => Promise<T>): Promise<T> {
     const { brokers, clock } = this.#options
     const begun = clock.monotonic()
@@ -138,8 +138,9 @@ export class PartitionOffsets {
         return await ask()
       } catch (error) {
         if (failures === 0) await brokers.refresh()
-        else if (this.#trouble.closed || !passes(error, 'leader') || clock.monotonic() - begun > lastingMs) throw error
-        else await this.#trouble.rest(failures)
+        else if (this.#backOff.closed || !isTransient(error, 'leader') || clock.monotonic() - begun > lastingMs)
+          throw error
+        else await this.#backOff.backOff(failures)
       }
     }
   }

@@ -4,44 +4,42 @@ import type { LogEnds } from '../session/driver.ts'
 import type { FetchedRecords } from './fetch.ts'
 import type { PlacedReading, Source } from './fetch-source.ts'
 
-/** One place in one partition that is read on from. */
+/** A position in one partition from which records are read. */
 export interface Reading {
   readonly tp: TopicPartition
-  /** Where the next fetch begins. */
   offset: number
-  /** Fetches of this life are taken; those of an earlier one are not, be they from the same place. */
+  /** Fetches that began in an earlier life are dropped, even at the same offset. */
   life: number
   paused: boolean
   /**
-   * A promise that it answers holds this reading back until it resolves.
-   * @param from the offset that the fetch began at
+   * Handles fetched records; this reading is not fetched again while the promise is pending.
+   * @param from the offset at which the fetch began
    */
   take(fetched: FetchedRecords, from: number): void | Promise<void>
-  /** The log does not hold the offset: says where to go on. */
+  /** Called when the log does not hold the offset any more; sets another offset. */
   cut(log: LogEnds): void
-  /** The partition is not there now: when it comes back it may be another one of its name. */
+  /** Called when the partition does not exist now. If it reappears, it may belong to a new topic of the same name. */
   gone?(error: Error): void
 }
 
-/** busy: its records are being worked on. resting: in trouble, and waiting to try again. */
+/** busy: its records are being handled. resting: it failed and waits for its retry. */
 export interface ReadingState extends PlacedReading {
   phase: 'ready' | 'busy' | 'resting'
-  /** Where it was told that its log ends, and the life in which it was; null: it was not yet. */
+  /** The last reported high watermark, and the reading's life at that time; null if none was reported. */
   toldEnd: { life: number; highWatermark: number } | null
-  /** Who is read from until when, in monotonic milliseconds; null: the leader is to be found. */
+  /** Node to read from, and until when, in monotonic milliseconds; null if the leader must be looked up. */
   from: { node: number; until: number; isReplica: boolean } | null
-  /** Whether its broker had more when it answered last. */
+  /** Whether the broker had more records at its last answer. */
   isBehind: boolean
-  /** Where it is wanted. */
+  /** The source whose next fetch includes it. */
   source: Source<ReadingState> | null
-  /** Whether its leader is being looked for. */
   isSought: boolean
-  /** Monotonic milliseconds of the last records. */
+  /** Time of the last records, in monotonic milliseconds. */
   busySince: number
   failures: number
-  /** The last failure, and since when there were no others, in monotonic milliseconds. */
+  /** The last error, and the time of the first of the current series of errors, in monotonic milliseconds. */
   trouble: { text: string; since: number } | null
-  /** Texts that were told already of the trouble that the partition is in. */
+  /** Errors of the current series that are already logged. */
   told: Set<string>
 }
 

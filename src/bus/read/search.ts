@@ -4,20 +4,20 @@ import { noTime } from '../record-time.ts'
 import { holds } from '../scan.ts'
 import { type Fetch, type FetchedRecords, fetchCommitted } from './fetch.ts'
 import type { PartitionOffsets } from './partition-offsets.ts'
-import { errorTypeOf } from './reading-trouble.ts'
+import { errorTypeOf } from './read-back-off.ts'
 
-/** Less costs more answers, more waits longer for the first of them. */
+/** Fewer bytes mean more round trips; more delay the first match. */
 const bytesPerPartition = 8 * 1024 * 1024
-/** Bytes of memory that the records of one answer may take. */
+/** Bytes of memory for the records of one answer. */
 const roomPerPartition = 64 * 1024 * 1024
 
 export interface PartitionSearchOptions {
-  /** Asks the partition's leader. */
+  /** Fetches from the partition's leader. */
   fetch: Fetch
-  logs: Pick<PartitionOffsets, 'locate' | 'end' | 'patiently'>
+  logs: Pick<PartitionOffsets, 'locate' | 'end' | 'untilAnswered'>
 }
 
-/** Reads all that is committed on a partition, and picks the records that are looked for. */
+/** Reads all committed records of a partition and selects those that match. */
 export async function searchLog(
   { fetch, logs }: PartitionSearchOptions,
   tp: TopicPartition,
@@ -33,14 +33,14 @@ export async function searchLog(
   const readOn = async (): Promise<FetchedRecords> => {
     const limits = { waitMs: 0, bytesPerPartition, roomPerPartition }
     const fetched = (await fetchCommitted(fetch, [position], limits)).get(position)
-    if (!fetched) throw new Error('the answer of the broker lacks what was requested')
+    if (!fetched) throw new Error("the broker's answer left out the requested partition")
     if (fetched.ok) return fetched
-    // retention went on meanwhile
+    // retention deleted the offset meanwhile
     if (errorTypeOf(fetched.error) === 'OFFSET_OUT_OF_RANGE') position.offset = await logs.locate(tp, 'earliest')
     throw fetched.error
   }
   while (position.offset < end && !ending.aborted) {
-    const fetched = await logs.patiently(tp, readOn)
+    const fetched = await logs.untilAnswered(tp, readOn)
     const looked = fetched.records.filter(({ offset }) => offset < end)
     if (looked[0] && since === null) since = timeOf(looked[0])
     unreadable += looked.filter(record => record.unreadable).length

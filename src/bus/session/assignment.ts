@@ -1,43 +1,45 @@
 import { allPartitions, PartitionMap } from '../partitions.ts'
 import type { TopicPartition } from '../port.ts'
 
-/** Assignment is what the leader of a group decides. */
+/** The assignment of a whole group, as decided by its leader. */
 export interface Assignment {
-  /** The partitions of each member, by its id. */
+  /** Partitions by member id. */
   shares: ReadonlyMap<string, readonly TopicPartition[]>
-  /** How many partitions each of the group's topics has: who does not lead hears nothing of the others' topics. */
+  /**
+   * Number of partitions of each of the group's topics. Members need it because only the leader learns of topics that others
+   * subscribe to.
+   */
   counts: ReadonlyMap<string, number>
-  /** The names of the processes that are members now. */
+  /** Names of the processes in the group. */
   processes: readonly string[]
 }
 
-/** Given is what a member is told of the leader's decision. */
+/** One member's part of the assignment. */
 export interface Given {
   partitions: readonly TopicPartition[]
-  /** How many partitions each of the group's topics has. */
+  /** Number of partitions of each of the group's topics. */
   counts: ReadonlyMap<string, number>
-  /** The names of the processes that are members now. */
+  /** Names of the processes in the group. */
   processes: readonly string[]
 }
 
-/** Subscription is what a member tells its leader about itself. */
 export interface Subscription {
   topics: readonly string[]
-  /** The name of its process; null: it only reads. */
+  /** Name of the process; null for a member that only reads. */
   process: string | null
   owned: Owned
 }
 
-/** Owned is what a member was given last. A generation that it slept through may have given that to others. */
+/** The member's last assignment. If it missed a generation, others may have owned these partitions since. */
 export interface Owned {
   generation: number
   partitions: readonly TopicPartition[]
 }
 
 /**
- * Leaves each partition with its owner, deals the free ones to the members that read their topic and have fewest, and
- * moves others only from a member that has two more than the one that gets them. Kafka calls this a sticky assignment.
- * @param subscriptions of each member, by its id
+ * Sticky assignment. Each partition stays with its owner. Free partitions go to the members with the fewest that subscribe to
+ * the topic. Another partition moves only if its owner has at least two more than the member that gets it.
+ * @param subscriptions by member id
  */
 export function assignSticky(
   subscriptions: ReadonlyMap<string, Subscription>,
@@ -61,7 +63,7 @@ export function assignSticky(
   return { shares: new Map(partitions), counts, processes }
 }
 
-/** The member that owns each partition: the last that was given it. Where two members say so of one generation, none. */
+/** The owner of each partition: the claim of the latest generation. Two claims of the same generation cancel each other. */
 function ownersOf(subscriptions: ReadonlyMap<string, Subscription>): PartitionMap<Owner> {
   const owners = new PartitionMap<Owner>()
   for (const [memberId, { owned }] of subscriptions) {
@@ -80,9 +82,7 @@ interface Owner {
   generation: number
 }
 
-/** Share is what one member is given. */
 class Share {
-  /** By topic, of those that it reads. */
   readonly #partitions: Map<string, TopicPartition[]>
   size = 0
 
@@ -107,21 +107,21 @@ class Share {
     this.size++
   }
 
-  /** Takes one of the topic's partitions away: the one that it has had for the shortest time. */
+  /** Removes the topic's most recently assigned partition. */
   giveUp(topic: string): TopicPartition {
     this.size--
     return this.#partitions.get(topic)!.pop()!
   }
 }
 
-/** A partition of the topic is to move from one member to another. */
+/** A partition of the topic that should move to another member. */
 interface Move {
   topic: string
   from: Share
   to: Share
 }
 
-/** Moves partitions until no member can have more than one more than another that could have one of them. */
+/** Moves partitions until no member has two more than another that subscribes to one of their topics. */
 function evenOut(shares: readonly Share[], topics: readonly string[]): void {
   for (;;) {
     const moves = topics.flatMap((topic): Move[] => {
@@ -135,7 +135,10 @@ function evenOut(shares: readonly Share[], topics: readonly string[]): void {
 }
 
 const gap = ({ from, to }: Move) => from.size - to.size
-/** Members of equal size give up what they have most of: so each topic stays spread over the processes. */
+/**
+ * Among members with equally many, the topic with the widest gap moves first; this keeps each topic spread over the
+ * processes.
+ */
 const topicGap = ({ topic, from, to }: Move) => from.sizeOf(topic) - to.sizeOf(topic)
 
 const bySize = (topic: string) => (one: Share, other: Share) =>
@@ -153,7 +156,7 @@ const heaviest = (shares: readonly Share[], topic: string) =>
     (one, other) => bySize(topic)(other, one),
   )
 
-/** The first one in an order. */
+/** The least item by `order`; the first of several. */
 function first<T>(all: readonly T[], order: (one: T, other: T) => number): T | undefined {
   let found = all[0]
   for (const one of all) if (order(one, found!) < 0) found = one

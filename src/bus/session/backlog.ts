@@ -3,18 +3,20 @@ import { headerPairs } from '../record-headers.ts'
 import { OffsetRing, type Window } from './window.ts'
 
 export interface SharedBacklogOptions {
-  /** All sessions of the process may hold this much together. */
+  /** Limit of all sessions of the process together. */
   inAll: Backlog
-  /** One session may hold this much at most. */
   atMost: Backlog
 }
 
-/** A session may hold this part of what the others leave: those that need much have equal parts, and the next one finds some. */
+/**
+ * A session may use this fraction of the memory that the others leave. Busy sessions thus converge to equal shares, and some
+ * memory stays free for the next.
+ */
 const partOfRest = 3 / 4
 
 /**
- * SharedBacklog is what the sessions of a process hold undone in memory. Half of it is for whoever needs it; the other
- * half is dealt out in equal shares, so that each session can go on however much the others hold.
+ * Memory for the unfinished records of a process's sessions. Half of it is shared on demand. The other half is divided into
+ * equal guaranteed parts, so that each session can continue however much the others hold.
  */
 export class SharedBacklog {
   readonly #options: SharedBacklogOptions
@@ -25,19 +27,18 @@ export class SharedBacklog {
     this.#options = options
   }
 
-  /** Makes the share of a session, which has it until it says `end`. */
+  /** Adds a session, until its share's `end`. */
   share(): BacklogShare {
     this.#sharers++
     return new BacklogShare(this)
   }
 
-  /** Tells how much is guaranteed to each session. */
   least(unit: keyof Backlog): number {
     const { inAll, atMost } = this.#options
     return Math.min(atMost[unit], Math.max(1, inAll[unit] / 2 / Math.max(1, this.#sharers)))
   }
 
-  /** Tells how much a session may hold now that holds `own` of it. */
+  /** Current limit of a session that holds `own`. */
   most(unit: keyof Backlog, own: number): number {
     const { inAll, atMost } = this.#options
     const rest = inAll[unit] / 2 - (this.#held[unit] - own)
@@ -54,7 +55,6 @@ export class SharedBacklog {
   }
 }
 
-/** The part of one session. */
 export class BacklogShare {
   readonly #all: SharedBacklog
   #records = 0
@@ -65,27 +65,27 @@ export class BacklogShare {
     this.#all = all
   }
 
-  /** Tells what the session may hold however much the others hold. */
+  /** Guaranteed amount, however much the others hold. */
   get least(): Backlog {
     return { records: this.#all.least('records'), bytes: this.#all.least('bytes') }
   }
 
-  /** Tells what the session may hold now. */
+  /** Current limit. */
   get most(): Backlog {
     return { records: this.#all.most('records', this.#records), bytes: this.#all.most('bytes', this.#bytes) }
   }
 
-  /** Tells whether nothing more is to be taken in. */
+  /** Whether the limit is reached. */
   get isOver(): boolean {
     return this.#used >= 1
   }
 
-  /** Tells whether enough is done to go on. */
+  /** Whether at most half of the limit is in use, so that a paused session may resume. */
   get isHalfEmpty(): boolean {
     return this.#used <= 1 / 2
   }
 
-  /** The part of what it may hold now. */
+  /** Used fraction of the current limit. */
   get #used(): number {
     const { records, bytes } = this.most
     return Math.max(this.#records / records, this.#bytes / bytes)
@@ -95,7 +95,7 @@ export class BacklogShare {
     this.#add(1, bytes)
   }
 
-  /** A record that is held takes so many bytes more, or less. */
+  /** Corrects the size of a record that is held. */
   resize(by: number): void {
     this.#add(0, by)
   }
@@ -111,7 +111,7 @@ export class BacklogShare {
     this.#all.hold(records, bytes)
   }
 
-  /** The session is over: others may hold what it held. */
+  /** Ends the session's share and frees what it holds. */
   end(): void {
     if (this.#ended) return
     this.#add(-this.#records, -this.#bytes)
@@ -120,31 +120,31 @@ export class BacklogShare {
   }
 }
 
-/** The memory that the structures of a record, and of each of its headers, take. */
+/** Memory of a record's objects, and of each header's. */
 const structureBytes = 200
 
 /**
- * A record counts as if this many times its content was made of it, until somebody says how much was. A control character of
- * one byte becomes six characters of JSON, with two bytes of memory each where one of the text is beyond U+00FF.
+ * Until the decoded size is reported, a record counts with this multiple of its content. The worst case is a one-byte control
+ * character: six characters of JSON, at two bytes each if the text contains a character beyond U+00FF.
  */
 const mostMadeOf = 12
 
-/** The memory of a record, and of what was made of it. */
+/** Memory of a record and its decoded form. */
 function sizeOf(record: BusRecord, madeBytes: number): number {
   let bytes = structureBytes + contentBytesOf(record) + madeBytes
   for (const [name, content] of headerPairs(record.headers)) bytes += structureBytes + name.length + content.length
   return bytes
 }
 
-/** The bytes of a record's key and value. */
+/** Bytes of a record's key and value. */
 export function contentBytesOf(record: BusRecord): number {
   return record.contentBytes ?? (record.key?.length ?? 0) + (record.value?.length ?? 0)
 }
 
-/** UndoneRecords knows which records of a window are in memory and not done yet, and counts them to the session's share. */
+/** The window's unfinished records in memory, counted against the session's share. */
 export class UndoneRecords {
   readonly #share: BacklogShare
-  /** Bytes of each record; 0: it is not in memory. */
+  /** Bytes of each record; 0 if it is not in memory. */
   readonly #sizes: OffsetRing
 
   constructor(share: BacklogShare, window: Window) {
@@ -162,7 +162,9 @@ export class UndoneRecords {
     this.#share.hold(size)
   }
 
-  /** Counts what was really made of a record. @returns the bytes that it counts for; 0: it is not held any more */
+  /**
+   * Counts the actual decoded size of a record. @returns bytes that the record now counts for; 0 if it is not held any more
+   */
   made(record: BusRecord, bytes: number): number {
     const before = this.#sizes.get(record.offset)
     if (before === 0) return 0

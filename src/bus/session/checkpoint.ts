@@ -1,27 +1,27 @@
 import { NEW, type OffsetState, Window, windowSize } from './window.ts'
 
 /**
- * The checkpoint: the window as text, kept in the metadata of the committed offset (a broker allows 4,096 UTF-16 units).
- * `version;tag;seq;bits;uncheckedUntil;intentsSince;base`: the tag names the process that wrote it, seq counts its commits,
- * bits are two for each offset from the base on, least significant first, in base64. The base is the committed offset
- * itself: where it is another one, the metadata was moved. Versions that do not know a field read the others.
+ * The window as text in the metadata of the committed offset (a broker allows 4,096 UTF-16 units):
+ * `version;tag;seq;bits;uncheckedUntil;intentsSince;base`. `tag` names the process that wrote it. `seq` counts its commits.
+ * `bits` has two bits per offset from the base on, least significant first, in base64. `base` is the committed offset; if it
+ * differs, a tool has moved the metadata. A version that does not know a field ignores it.
  */
 export interface Checkpoint {
   tag: string
   seq: number
   window: Window
   /**
-   * A window was missing when the log ended here: what is new below this offset may have been answered before.
-   * 0: the windows tell all.
+   * New records below this offset may have been answered before, because a window was missing when the log ended here. 0 if
+   * windows are complete.
    */
   uncheckedUntil: number
-  /** No POST of its intents and doubts can have begun before, milliseconds since 1970. 0: unknown. */
+  /** Earliest time at which a POST of its intents and doubts can have begun, milliseconds since 1970; 0 if unknown. */
   intentsSince: number
 }
 
 const version = '1'
 
-/** The packed text to commit beside the offset `window.base`. */
+/** Encodes the metadata to commit with the offset `window.base`. */
 export function packCheckpoint({ tag, seq, window, uncheckedUntil, intentsSince }: Checkpoint): string {
   const bits = Buffer.alloc(Math.ceil(window.length / 4))
   for (let i = 0; i < window.length; i++) {
@@ -33,9 +33,9 @@ export function packCheckpoint({ tag, seq, window, uncheckedUntil, intentsSince 
 }
 
 /**
- * Reads what an owner left at `base`. Without metadata (a group that another program used before, or a reset by hand)
- * nothing is known of what is between the base and `end`, the end of the log.
- * @throws Error when the metadata was written by something else, by a newer busgate, or for another offset.
+ * Decodes the checkpoint at `base`. Without metadata (another program used the group, or an offset was reset by hand),
+ * nothing is known of the offsets from the base to `end`, the end of the log.
+ * @throws Error when another program, a newer busgate or another offset wrote the metadata
  */
 export function unpackCheckpoint(base: number, metadata: string | null | undefined, end = base): Checkpoint {
   const window = new Window(base)

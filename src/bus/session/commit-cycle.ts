@@ -3,41 +3,40 @@ import { longestPaceMs, type Part } from './driver.ts'
 
 export interface CommitCycleOptions {
   clock: Clock
-  /** One transaction. @throws whatever happened: whether it was committed is then unknown. */
+  /** Runs one transaction. @throws any error; whether it was committed is then unknown */
   transact: (parts: readonly Part[]) => Promise<void>
-  /** A commit failed, and its participants with it. Nothing more is committed. */
+  /** Called when a commit failed. Nothing more is committed. */
   failed: (error: Error) => void
 }
 
-/** Whoever has a part in commits: a partition's session. */
+/** A partition's session, which adds its part to commits. */
 export interface Participant {
-  /** Tells what there is to commit, asked for at the moment when the transaction forms. */
+  /** Returns the part to commit; called when the transaction is formed. */
   form(): Part
-  /** Called synchronously after the commit, for all participants before anyone who waits for one of them goes on. */
+  /** Called synchronously after the commit, for all participants before any waiting promise resolves. */
   done(part: Part): void
 }
 
 /** Least time between the starts of two commits. */
 const intervalMs = 20
 /**
- * The pause after EndTxn, when the broker still finishes the transaction; asking again at once meets
- * CONCURRENT_TRANSACTIONS.
+ * Pause after EndTxn, while the broker completes the transaction; an immediate next one fails with CONCURRENT_TRANSACTIONS.
  */
 const pauseAfterCommit = 3
 /**
- * Results wait so long for intents to go with: a transaction costs the same with both. It is a little longer than fetches
- * leave brokers at a trickle, so that the next intents are there by then, however long the gateway takes.
+ * Results wait this long for intents to share their transaction, which costs no more with both. Slightly longer than the
+ * longest pause between fetches, so that the next intents arrive within it, however slow the gateway is.
  */
 const patienceMs = longestPaceMs + 6
 
 /**
- * One transaction at a time for what its participants have to commit: those of all of a process's partitions, or one
- * alone. At rest there is no timer.
+ * Runs one transaction at a time for all participants, the sessions of a process's partitions. No timer runs while nothing is
+ * due.
  */
 export class CommitCycle {
   readonly #options: CommitCycleOptions
   #due = new Set<Participant>()
-  /** The next commit begins no sooner, in monotonic milliseconds. */
+  /** Earliest start of the next commit, in monotonic milliseconds. */
   #dueAt = Number.POSITIVE_INFINITY
   #running: ReadonlySet<Participant> = new Set()
   #cancelTimer: (() => void) | null = null
@@ -52,7 +51,7 @@ export class CommitCycle {
 
   /**
    * The participant has something to commit.
-   * @param isUrgent whether somebody waits for it; else it goes with what is urgent, or after a while
+   * @param isUrgent commits as soon as possible; else the commit waits for an urgent one, up to `patienceMs`
    */
   request(participant: Participant, isUrgent: boolean): void {
     const { clock } = this.#options
@@ -66,12 +65,12 @@ export class CommitCycle {
     this.#schedule()
   }
 
-  /** The participant has nothing to say any more. What is under way of it goes on. */
+  /** Removes the participant. Its part in a commit in flight still commits. */
   withdraw(participant: Participant): void {
     this.#due.delete(participant)
   }
 
-  /** No commit begins until `go`. */
+  /** Delays commits until `go`. */
   hold(): void {
     this.#held = true
     this.#cancelTimer?.()

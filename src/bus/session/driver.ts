@@ -1,39 +1,40 @@
 import type { BusRecord, OutgoingRecord, TopicPartition } from '../port.ts'
 
-/** An adapter has to offer this for a partition's life; everything else about sessions is the same on every adapter. */
+/** What an adapter provides for owning partitions. Everything else about sessions is the same on every adapter. */
 
-/** Where few records come, an adapter leaves brokers so long to collect more, and no longer. */
+/** Longest pause between fetches at a low rate, so that records collect at the broker. */
 export const longestPaceMs = 64
 
 /** One epoch of one partition's ownership. */
 export interface PartitionDriver {
-  /** Reads what the earlier owner left, once nothing of it can change any more. */
+  /** Reads the previous owner's committed offset once it cannot change any more. */
   acquire(): Promise<Acquired>
-  /** The first offset of a record of at least this time (milliseconds since 1970), or the log's end. */
+  /** The first offset with at least this timestamp (milliseconds since 1970), or the log's end. */
   offsetAt(timestamp: number): Promise<number>
-  /** Deliver from this offset on (after acquire, and whenever a batch did not continue where the last one ended). */
+  /**
+   * Delivers from this offset on. Called after `acquire`, and after a batch that did not continue at the session's position.
+   */
   seek(offset: number): void
   pause(): void
   resume(): void
 }
 
-/** One partition's part of a transaction: records, and `offset` with `metadata` as the group's progress on it. */
+/** One partition's part of a transaction: its records, and the offset and metadata to commit. */
 export interface Part extends TopicPartition {
   records: readonly OutgoingRecord[]
   offset: number
   metadata: string
 }
 
-/** The commits of a process whose partitions share a transaction. The group's generation fences them. */
+/** The commits of a process, whose partitions share a transaction. The group's generation fences them. */
 export interface SharedCommits {
   /**
-   * One transaction. No two overlap.
-   * @throws whatever happened: any error ends all sessions of the process, and whether it was committed is then unknown.
+   * Runs one transaction; calls never overlap.
+   * @throws any error ends all sessions of the process; whether it was committed is then unknown
    */
   commit(parts: readonly Part[]): Promise<void>
 }
 
-/** A group's progress on a partition. */
 export interface Committed {
   offset: number
   metadata: string | null
@@ -41,71 +42,73 @@ export interface Committed {
 
 export interface Acquired {
   committed: Committed | null
-  /** The first offset of the log and the one after its last. */
+  /** The log's first offset, and the offset after its last. */
   low: number
   high: number
 }
 
-/** LogEnds is what a partition's log holds now: offsets from `low` up to, and without, `high`. */
+/** The offsets that a partition's log holds: from `low` up to, but without, `high`. */
 export interface LogEnds extends TopicPartition {
   low: number
   high: number
 }
 
-/** Records as fetched. Offsets missing between them are gaps. */
+/** Fetched records. Offsets missing between them are gaps. */
 export interface Batch extends TopicPartition {
-  /** Where the fetch began: must be where the session stands, else the batch belongs to another life of the partition. */
+  /**
+   * Offset at which the fetch began. If it is not the session's position, the batch belongs to an earlier life of the
+   * partition.
+   */
   fetchedOffset: number
   records: readonly BusRecord[]
-  /** Where the next fetch begins. */
+  /** Offset of the next fetch. */
   nextOffset: number
-  /** The end of the log as the broker told it with this batch. */
+  /** High watermark in the fetch answer. */
   highWatermark: number
 }
 
-/** GroupEvents is what a group tells of itself; implemented by Ownership, called by the adapter. */
+/** Events of a group, implemented by Ownership and called by the adapter. */
 export interface GroupEvents {
-  /** Is called before this member (re-)joins, to finish what is in flight. Resolves when the join may go on. */
+  /** Called before this member joins or rejoins, to finish what is in flight. Resolves when the join may proceed. */
   joining(): Promise<void>
-  /** This member asks now to be let in to the next generation: the last one may be over at any time. */
+  /** Called when this member requests the next generation: the current one may end at any time. */
   entering(): void
-  /** This member has heard nothing of what it is given in the next generation. */
-  notLetIn(): void
+  /** Called when this member did not learn its assignment of the next generation. */
+  enterFailed(): void
   /**
-   * The whole new assignment.
-   * @param unbroken whether nobody else can have owned a partition that is kept: no generation of the group lies between
-   *   this one and the one before, and the member is the same
+   * The complete new assignment.
+   * @param unbroken whether no other member can have owned a partition that is kept: the member is the same, and its
+   *   generations are consecutive
    */
   assigned(partitions: readonly TopicPartition[], unbroken: boolean): void
   batch(batch: Batch): void
-  /** The log was cut: it does not hold the offset that was to be read next. */
+  /** The log was truncated and does not hold the next offset to read. */
   cut(log: LogEnds): void
-  /** The partition is not there now: when it comes back it may be another one of its name. */
+  /** The partition does not exist now. If it reappears, it may belong to a new topic of the same name. */
   gone(tp: TopicPartition, error: Error): void
 }
 
-/** PartitionHistory is what decides where a group starts on a partition. */
+/** Decides where a group starts on a partition. */
 export interface PartitionHistory extends TopicPartition {
-  /** Whether the group ever committed an offset on it. */
+  /** Whether the group has ever committed an offset on it. */
   known: boolean
 }
 
-/** GroupDriver is what sessions need of their group, as an adapter gives it. */
+/** What sessions need of their group; provided by the adapter. */
 export interface GroupDriver {
   partition(tp: TopicPartition): PartitionDriver
   readonly shared: SharedCommits
-  /** Tells the history of all the topic's partitions. */
   history(topic: string): Promise<readonly PartitionHistory[]>
   ends(tp: TopicPartition): Promise<LogEnds>
-  /** Tells whether any process is a member of the group, or about to become one. */
+  /** Whether the group has members, joining ones included. */
   hasMembers(): Promise<boolean>
   member: GroupMembership
 }
 
-/** The part of a GroupMember that sessions see. */
+/** The part of a GroupMember that sessions use. */
 export interface GroupMembership {
   readonly hasLease: boolean
-  /** Whether the coordinator has confirmed the membership within the lease, also while the group is being left. */
+  /** Whether the coordinator has confirmed the membership within the lease; stays true while leaving. */
   readonly isMember: boolean
   readonly totalPartitions: number
   readonly trouble: string | null

@@ -6,43 +6,44 @@ import type { GroupDriver, LogEnds } from './driver.ts'
 export interface FirstStartOptions {
   clock: Clock
   groupId: string
-  /** Where the group starts on a topic of which it has no checkpoint; `fail` refuses one that is not empty. */
+  /** Where the group starts on a topic without a checkpoint; `fail` refuses a topic that is not empty. */
   startFrom: 'earliest' | 'latest' | 'fail'
 }
 
-/** Another process that starts at the same time may be about to commit where the group begins. */
+/** Another process that starts at the same time may be about to commit the first checkpoints. */
 const firstStartPatienceMs = 3_000
 const firstStartCheckMs = 250
-/** A group that is new waits for more members before it lets any begin (group.initial.rebalance.delay.ms, 3 s and more). */
+/** The coordinator delays the first generation of a new group (group.initial.rebalance.delay.ms, 3 s or more). */
 const firstRoundPatienceMs = 60_000
 
-/** FirstStart knows where a partition without a checkpoint starts. It is decided once, before the group is joined. */
+/** Decides where partitions without a checkpoint start; once, before the group is joined. */
 export class FirstStart {
   readonly #options: FirstStartOptions
-  /** Where each partition's log ended when the group first started on its topic; only those start where kafka.startFrom says. */
+  /**
+   * End of each partition's log at the group's first start on its topic. kafka.startFrom applies to these partitions only.
+   */
   readonly #endsAtFirst = new PartitionMap<number>()
 
   constructor(options: FirstStartOptions) {
     this.#options = options
   }
 
-  /** @throws Error when kafka.startFrom forbids to begin */
   async decide(group: GroupDriver, topics: readonly string[]): Promise<void> {
     for (const topic of topics) {
       for (const partition of await this.#fresh(group, topic)) this.#endsAtFirst.set(partition, partition.high)
     }
   }
 
-  /** Tells where a partition without a checkpoint starts: one that was added, at its beginning. */
+  /** Start offset of a partition without a checkpoint. An added partition starts at its beginning. */
   offsetOf(tp: TopicPartition, low: number): number {
     const end = this.#options.startFrom === 'latest' ? this.#endsAtFirst.get(tp) : undefined
-    return Math.max(low, end ?? low) // what has come since is sent, however late the partition is opened
+    return Math.max(low, end ?? low) // records that arrive before the partition is opened are sent too
   }
 
   /**
-   * Tells where the topic's partitions end if the group first starts on it, at their ends; none where it started long
-   * ago, so that a partition without a checkpoint is one that was added. Other processes may start at the same time:
-   * whoever was first has decided where, and its checkpoints are waited for.
+   * Ends of the topic's partitions if this is the group's first start on it; empty if the group started earlier, so that a
+   * partition without a checkpoint must be an added one. If processes start at the same time, the first one decides, and the
+   * others wait for its checkpoints.
    */
   async #fresh(group: GroupDriver, topic: string): Promise<readonly LogEnds[]> {
     const { startFrom, clock } = this.#options
@@ -55,7 +56,7 @@ export class FirstStart {
       if (startFrom === 'earliest' || known === partitions.length || (known > 0 && startFrom === 'fail')) return []
       if (known === 0) ends ??= await Promise.all(partitions.map(tp => group.ends(tp)))
       if (startFrom === 'fail' && ends?.every(({ low, high }) => low === high)) return []
-      // asked behind the ends: a member that is not there yet begins no earlier
+      // asked after the ends were read: a member that joins later begins at or after them
       const isAlone = !(await group.hasMembers())
       if (startFrom === 'latest' && known === 0 && isAlone) return ends!
       if (clock.monotonic() - started < (isAlone ? firstStartPatienceMs : firstRoundPatienceMs)) continue
@@ -75,6 +76,6 @@ export class FirstStart {
 
 const unseen = (topic: string) =>
   new BusUnavailable(
-    `no partition of ${topic} can be seen now: it is looked for again. If that lasts, create the topic, or grant this ` +
+    `no partition of ${topic} is visible now; retrying. If that lasts, create the topic, or grant this ` +
       'client the right Describe on it',
   )

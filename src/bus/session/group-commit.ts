@@ -5,12 +5,12 @@ import type { Part } from './driver.ts'
 
 export interface GroupCommitOptions {
   clock: Clock
-  /** Commits this session's part, perhaps with those of others. */
+  /** Commits this session's part, usually with those of other sessions. */
   cycle: CommitCycle
   form: (records: readonly OutgoingRecord[], settled: readonly number[]) => Part
-  /** Called synchronously after each commit, also of a session that is over. */
+  /** Called synchronously after each commit, even if the session is over. */
   landed: (part: Part) => void
-  /** Called synchronously after a commit, before anyone who waits for it goes on. */
+  /** Called synchronously after a commit, before any waiting promise resolves. */
   committed: (settled: readonly number[], intents: readonly number[]) => void
 }
 
@@ -19,9 +19,9 @@ interface Cycle {
   settled: number[]
   intents: { offsets: readonly number[]; decide: (committed: boolean) => void }[]
   waiters: (() => void)[]
-  /** Something changed that is in none of the lists. */
+  /** Whether the state changed in a way that no list shows. */
   touched: boolean
-  /** Somebody waits for it who cannot go on without. */
+  /** Whether a caller cannot continue before the commit. */
   isUrgent: boolean
 }
 
@@ -35,8 +35,8 @@ const emptyCycle = (): Cycle => ({
 })
 
 /**
- * GroupCommit is what one session has to commit, and who waits for it. Everything that came together until a commit
- * forms goes with it: results of finished envelopes, intents of the next.
+ * What one session has to commit, and the promises that wait for it. Everything that is reported before a commit is formed is
+ * part of it: results of finished envelopes, and intents of the next ones.
  */
 export class GroupCommit implements Participant {
   readonly #options: GroupCommitOptions
@@ -49,7 +49,7 @@ export class GroupCommit implements Participant {
     this.#options = options
   }
 
-  /** Tells whether a commit is under way or due. */
+  /** Whether a commit is in flight or due. */
   get busy(): boolean {
     return this.#running !== null || !this.#isClean(this.#next)
   }
@@ -68,13 +68,13 @@ export class GroupCommit implements Participant {
     this.#schedule()
   }
 
-  /** The state changed without records: commit it too. */
+  /** Commits a change of state that has no records. */
   touch(): void {
     this.#next.touched = true
     this.#schedule()
   }
 
-  /** Resolves when everything said so far is committed, or when there will be no more commit. */
+  /** Resolves when everything reported so far is committed, or when no further commit will come. */
   next(isUrgent = false): Promise<void> {
     if (this.#stopped || !this.busy) return Promise.resolve()
     return new Promise(resolve => {
@@ -85,7 +85,7 @@ export class GroupCommit implements Participant {
     })
   }
 
-  /** Takes back the intents that no commit has carried yet. @returns their offsets. */
+  /** Takes back intents that are not part of a commit yet. @returns their offsets */
   withdraw(): number[] {
     const intents = this.#next.intents
     this.#next.intents = []

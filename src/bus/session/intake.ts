@@ -10,16 +10,14 @@ export interface IntakeOptions {
   listener: SessionListener
   driver: PartitionDriver
   window: Window
-  /** The session's part of what the process may hold undone in memory. */
+  /** The session's share of memory for unfinished records. */
   backlog: BacklogShare
-  /** Where reading begins. */
   position: number
   highWatermark: number
-  /** No POST of what is in doubt can have begun before, ms since 1970; 0: unknown. */
+  /** Earliest time at which a POST of the records in doubt can have begun, ms since 1970; 0 if unknown. */
   doubtsSince: number
-  /** Offsets are gone from the log. @returns whether the session goes on */
+  /** Reports offsets that the log lost. @returns whether the session continues */
   lose: (gone: Gone) => boolean
-  /** What there was room for is taken in. */
   takenIn: () => void
 }
 
@@ -29,15 +27,15 @@ interface Arrived {
   doubts: BusRecord[]
 }
 
-/** Records of so many bytes are handed over before it is asked how much memory is taken by what was made of them. */
+/** Most bytes handed to the listener before memory is checked again, since only then the decoded size is known. */
 const bytesAtOnce = 32 * 1024
 
 /**
- * Intake takes a partition's records from the adapter and hands them to the listener, as many as there is room for in the
- * window and in memory. What the listener shelves is read again when it recalls it.
+ * Takes a partition's records from the adapter and hands them to the listener, as far as window and memory have room. Shelved
+ * records are read again when the listener recalls them.
  */
 export class Intake {
-  /** The offset of the next record to be taken in from the adapter. */
+  /** Offset of the next record to take from the adapter. */
   position: number
   highWatermark: number
   readonly #options: IntakeOptions
@@ -45,9 +43,9 @@ export class Intake {
   readonly #refetch = new Refetch()
   #paused = true
   #isTakingIn = false
-  /** Fetched, but beyond the window, or more than there is room for. */
+  /** Fetched records for which window or memory has no room yet. */
   #waiting: BusRecord[] = []
-  /** Records whose POST an earlier session of this process made: kept in case it turns out not to have been sent. */
+  /** Records that an earlier session of this process POSTed; kept in case the POST turns out not to have been sent. */
   readonly #carried = new Map<number, BusRecord>()
 
   constructor(options: IntakeOptions) {
@@ -57,12 +55,10 @@ export class Intake {
     this.highWatermark = options.highWatermark
   }
 
-  /** See Session.full. */
   get full(): boolean {
     return this.#options.backlog.isOver || (this.#paused && this.#waiting.length === 0)
   }
 
-  /** See Session.recalling. */
   get recalling(): boolean {
     return this.#refetch.active
   }
@@ -74,7 +70,7 @@ export class Intake {
     driver.resume()
   }
 
-  /** Takes a batch, unless it does not continue where reading stands: then it reads on from there. */
+  /** Takes a batch; if the batch does not begin at the position, seeks there instead. */
   accept(batch: Batch): void {
     const { driver, session, listener } = this.#options
     if (batch.fetchedOffset !== this.position) {
@@ -92,12 +88,12 @@ export class Intake {
     this.takeIn()
   }
 
-  /** Records that were wanted again are gone from the log. */
+  /** Recalled records that the log lost. */
   #lose(gone: ReadonlySet<number>, to: number): boolean {
     return this.#options.lose({ to, isKept: offset => !gone.has(offset), readTo: to })
   }
 
-  /** The log begins and ends here now: what is gone, be it shelved or never read, is done with at once. */
+  /** The log's new ends after a truncation: lost offsets are done at once, whether shelved or never read. */
   logEnds({ low, high }: LogEnds): void {
     const { window, session, listener, lose } = this.#options
     this.highWatermark = Math.max(this.highWatermark, high)
@@ -112,9 +108,9 @@ export class Intake {
     this.takeIn()
   }
 
-  /** Takes in what there is room for. */
+  /** Takes in as many waiting records as there is room for. */
   takeIn(): void {
-    if (this.#isTakingIn) return // the listener shelves what it was just given
+    if (this.#isTakingIn) return // the listener shelves records inside of its handler
     const { backlog, window, takenIn } = this.#options
     this.#isTakingIn = true
     while (this.#waiting.length > 0 && !backlog.isOver && this.#takeSome()) {}
@@ -124,7 +120,7 @@ export class Intake {
     this.#balance()
   }
 
-  /** @returns whether it took any */
+  /** @returns whether any record was taken */
   #takeSome(): boolean {
     const { window, session, listener, doubtsSince } = this.#options
     const arrived: Arrived = { history: [], fresh: [], doubts: [] }
@@ -157,7 +153,7 @@ export class Intake {
     else doubts.push(record)
   }
 
-  /** Back-pressure: the adapter stops fetching while too much is undone, or while the window is full. */
+  /** Back-pressure: pauses fetching while memory or window is full. */
   #balance(): void {
     const { driver, backlog } = this.#options
     const { recalling } = this
@@ -171,24 +167,22 @@ export class Intake {
     }
   }
 
-  /** @param reads where the adapter goes on by itself */
+  /** @param reads offset at which the adapter would continue by itself */
   #goOnAt(offset: number, reads: number): void {
     this.position = offset
     if (offset !== reads) this.#options.driver.seek(offset)
   }
 
-  /** See Session.made. */
   made(record: BusRecord, bytes: number): number {
     return this.#undone.made(record, bytes)
   }
 
-  /** The offset is done. */
   letGo(offset: number): void {
     this.#carried.delete(offset)
     this.#undone.letGo(offset)
   }
 
-  /** The POST that an earlier session made of the offset was not sent. */
+  /** The POST by an earlier session was not sent: the record is new again. */
   giveBack(offset: number): void {
     const { session, listener } = this.#options
     const record = this.#carried.get(offset)

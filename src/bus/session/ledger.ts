@@ -1,43 +1,46 @@
 import type { OutgoingRecord } from '../port.ts'
 
-/** Outcome is what came of a POST: the records to publish, or `released`: known not to have been sent. */
+/** Outcome of a POST: the records to publish, or `released` if it is known not to have been sent. */
 export type Outcome = readonly OutgoingRecord[] | 'released'
 
 interface Post {
-  /** The offset that its record had when it began. */
+  /** Offset of the record when the POST began. */
   offset: number
-  /** The session that began it: no other one can say what came of it. */
+  /** The session that began the POST; only this session may report the outcome. */
   session: object
-  /** It cannot have begun before, milliseconds since 1970. */
+  /** Earliest time at which the POST can have begun, milliseconds since 1970. */
   since: number
-  /** undefined: in flight. */
+  /** undefined while in flight. */
   outcome: Outcome | undefined
-  /** The sequence number of the last commit that was to publish it; only where its record is gone. */
+  /** Sequence number of the last commit that should publish the outcome; set only if the log lost the record. */
   carriedIn: number | null
 }
 
 /**
- * The POSTs this process has made for one partition and what came of them. It outlives sessions: when a commit's fate is
- * unclear the session is opened anew, and what was in flight meanwhile is not in doubt, because its outcome is here.
- * An entry leaves only after its outcome is committed, or when another process has taken the partition over.
- * It stands under its record's offset; under a negative number once the record is gone from the log.
+ * The POSTs of this process for one partition, with their outcomes. The ledger outlives sessions: when the fate of a commit
+ * is unknown, the session is reopened, and a POST that was in flight meanwhile is not in doubt, because its outcome arrives
+ * here. An entry is removed after its outcome is committed, or when another process has taken the partition over. Its key is
+ * the record's offset, or a negative number once the log has lost the record.
  */
 export class Ledger {
   readonly #posts = new Map<number, Post>()
   #orphans = 0
   #listener: ((number: number) => void) | null = null
 
-  /** Called once an outcome arrives, with the number it stands under: the session that is open now. */
+  /** Sets the current session's listener; called with the entry's key when an outcome arrives. */
   listen(listener: ((number: number) => void) | null): void {
     this.#listener = listener
   }
 
-  /** The intent is committed and its POST may begin. */
+  /** Adds a POST whose intent is committed. */
   start(offset: number, session: object, since: number): void {
     this.#posts.set(offset, { offset, session, since, outcome: undefined, carriedIn: null })
   }
 
-  /** The record is gone, and another one may come at its offset: what the POST comes to is still to be published. */
+  /**
+   * Moves the entry of a lost record to a negative key, since another record may take its offset. The outcome will still be
+   * published.
+   */
   orphan(offset: number): void {
     const post = this.#posts.get(offset)
     if (!post) return
@@ -46,18 +49,18 @@ export class Ledger {
     if (post.outcome !== undefined) this.#listener?.(this.#orphans)
   }
 
-  /** The commit with this sequence number is about to publish what came of it: no offset of the checkpoint will tell. */
+  /** The commit with this sequence number publishes the outcome of a lost record; the checkpoint has no offset for it. */
   carry(number: number, seq: number): void {
     const post = number < 0 && this.#posts.get(number)
     if (post) post.carriedIn = seq
   }
 
-  /** The commit with this sequence number happened, whatever its caller heard. */
+  /** The commit with this sequence number has taken effect, even if its caller got an error. */
   landed(seq: number): void {
     for (const [number, { carriedIn }] of this.#posts) if (carriedIn !== null && carriedIn <= seq) this.remove(number)
   }
 
-  /** No POST can have begun before; `now`, if there are none. */
+  /** Earliest time at which one of the POSTs can have begun; `now` if there are none. */
   oldest(now: number): number {
     let oldest = now
     for (const { since } of this.#posts.values()) oldest = Math.min(oldest, since)
@@ -72,7 +75,7 @@ export class Ledger {
     return this.#posts.get(number)?.outcome
   }
 
-  /** Tells whether the session had begun a POST there; then the session that is open now has been told. */
+  /** Reports an outcome to the current session. @returns false if the session had no POST for the offset */
   finish(offset: number, session: object, outcome: Outcome): boolean {
     const number = this.#numberOf(offset, session)
     if (number === undefined) return false
@@ -101,7 +104,7 @@ export class Ledger {
     return this.#posts.size
   }
 
-  /** Numbers of the POSTs that are in flight or whose outcome is not committed. */
+  /** Keys of the POSTs that are in flight or whose outcome is not committed. */
   numbers(): number[] {
     return [...this.#posts.keys()]
   }

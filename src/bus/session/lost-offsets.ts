@@ -2,31 +2,30 @@ import type { Checkpoint } from './checkpoint.ts'
 import type { Ledger } from './ledger.ts'
 import { DONE, IN_DOUBT, INTENT } from './window.ts'
 
-/** Offsets that are gone from the log before they were done. */
+/** Offsets that the log lost before they were done. */
 export interface LostOffsets {
-  /** How many were certainly not sent, and which: the first and the last one of each run, in order. */
+  /** Number of offsets that were certainly not sent, and their ranges, first and last offset each, in order. */
   unsent: number
   unsentRanges: [first: number, last: number][]
-  /** How many were perhaps sent. */
+  /** Number of offsets that were perhaps sent. */
   perhapsSent: number
-  /** Whether the log lost its end, not its beginning. */
+  /** Whether the log lost its end instead of its beginning. */
   isEnd?: boolean
 }
 
-/** Where offsets are gone. */
+/** The range that the log lost. */
 export interface Gone {
-  /** Default 0. */
   from?: number
   to: number
-  /** Whether the record of an offset is there all the same. Default: none is. */
+  /** Whether the record of an offset is still available. Default: none is. */
   isKept?: (offset: number) => boolean
   /** Offsets before this one were read. */
   readTo?: number
 }
 
 /**
- * Marks as done what is gone from the log, and tells what was left to do of it. The intents of this process are not lost:
- * the ledger publishes what came of their POSTs.
+ * Marks lost offsets as done and counts what was unfinished. Intents of this process are not lost: the ledger publishes their
+ * outcomes.
  */
 export function loseOffsets(
   { window, uncheckedUntil }: Pick<Checkpoint, 'window' | 'uncheckedUntil'>,
@@ -41,16 +40,16 @@ export function loseOffsets(
     if (state === DONE || isKept(offset)) continue
     if (state === INTENT) ledger.orphan(offset)
     else if (state === IN_DOUBT) lost.perhapsSent++
-    else addUnsent(lost, offset, offset + 1, offset < window.horizon ? 0 : uncheckedUntil) // taken in: it was checked
+    else addUnsent(lost, offset, offset + 1, offset < window.horizon ? 0 : uncheckedUntil) // taken in, hence already checked
     window.set(offset, DONE)
   }
   addUnsent(lost, Math.max(begin, known, readTo), to, uncheckedUntil)
   return lost
 }
 
-export const isAny = ({ unsent, perhapsSent }: LostOffsets): boolean => unsent + perhapsSent > 0
+export const hasLoss = ({ unsent, perhapsSent }: LostOffsets): boolean => unsent + perhapsSent > 0
 
-/** No window tells that these were sent; what is before `uncheckedUntil` may have been answered. */
+/** Counts offsets that no window marks as sent; those before `uncheckedUntil` may have been answered. */
 function addUnsent(lost: LostOffsets, from: number, to: number, uncheckedUntil: number): void {
   const first = Math.min(to, Math.max(from, uncheckedUntil))
   lost.perhapsSent += Math.max(0, first - from)

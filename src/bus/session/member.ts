@@ -5,42 +5,43 @@ import type { TopicPartition } from '../port.ts'
 import { type Assignment, assignSticky, type Given, type Owned, type Subscription } from './assignment.ts'
 import type { GroupEvents } from './driver.ts'
 
-/** Who speaks to the coordinator, and of which generation of the group. */
+/** A member id in one generation of the group. */
 export interface MemberOf {
   memberId: string
   generation: number
 }
 
-/** The answer to a join. Only the leader is told of the other members: it assigns the partitions. */
+/** The answer to a JoinGroup. Only the leader gets the subscriptions, since it assigns the partitions. */
 export interface Joined extends MemberOf {
   leaderId: string
-  /** The subscription of each member, by its id. */
   subscriptions: ReadonlyMap<string, Subscription>
-  /** Whether the group keeps the assignment that it has: its leader, a static member, has come back. */
+  /** Whether the group keeps its assignment, because its static leader rejoined. */
   assigned?: boolean
 }
 
-/** The requests of Kafka's classic group protocol. Each fails with a GroupError, or with any error when it got no answer. */
+/**
+ * The requests of Kafka's classic group protocol. Each rejects with a GroupError, or with any other error if no answer came.
+ */
 export interface GroupTransport {
   /**
-   * Waits until every member has joined.
-   * @param memberId as it was given last, or ''
-   * @param owned what it was given last
-   * @param named hears the member's id as soon as the coordinator tells it; when it throws, the join ends with that
+   * Resolves when every member has joined.
+   * @param memberId the latest one, or ''
+   * @param owned the latest assignment
+   * @param named receives the member id as soon as the coordinator assigns it; an error that it throws ends the join
    */
   join(memberId: string, owned: Owned, named: (memberId: string) => void): Promise<Joined>
-  /** Waits until the leader has assigned. @param assignment of the leader only */
+  /** Resolves when the leader has assigned. @param assignment null unless this member is the leader */
   sync(member: MemberOf, assignment: Assignment | null): Promise<Given>
   heartbeat(member: MemberOf): Promise<void>
   leave(memberId: string): Promise<void>
-  /** Tells how many partitions each of the topics has now; 0 where this process may not see it, or there is none. */
+  /** Number of partitions of each topic; 0 if it does not exist or is hidden from this client. */
   partitions(topics: readonly string[]): Promise<ReadonlyMap<string, number>>
 }
 
 /**
- * The coordinator's refusal of a request, by what it asks of the member.
- * join: the group rebalances, or this generation is over. join as new: the coordinator does not know the member.
- * wait: ask again a little later, perhaps elsewhere. refused: it will be refused until somebody changes something.
+ * The coordinator's refusal, with the member's next step. join: the group rebalances, or the generation is over. join as new:
+ * the coordinator does not know the member. wait: retry soon, perhaps at another broker. refused: retries fail until someone
+ * changes the configuration.
  */
 export class GroupError extends Error {
   override readonly name = 'GroupError'
@@ -54,22 +55,24 @@ export class GroupError extends Error {
 
 export interface GroupMemberOptions {
   transport: GroupTransport
-  /** The topics that this process consumes; other members of the group may consume others. */
+  /** The topics that this process consumes; other members may consume others. */
   topics: readonly string[]
-  events: Pick<GroupEvents, 'joining' | 'entering' | 'notLetIn' | 'assigned'>
+  events: Pick<GroupEvents, 'joining' | 'entering' | 'enterFailed' | 'assigned'>
   clock: Clock
   telemetry: Telemetry
   sessionTimeoutMs: number
-  /** Default: twice a second, and three times within the session time-out. */
+  /** Default: the shorter of 500 and a third of the session time-out. */
   heartbeatMs?: number
-  /** How often the leader looks for partitions that were added. */
+  /** How often the leader checks for added partitions. */
   partitionsAgeMs: number
 }
 
-/** Members hear of a rebalance by their next heartbeat, and partitions rest until the last one has heard. */
+/**
+ * A member learns of a rebalance from its next heartbeat, and partitions stand still until the last member has learnt of it.
+ */
 const longestHeartbeatMs = 500
 
-/** A request that failed is made again after this long. */
+/** Back-off after a failed request. */
 const retryMs = 200
 
 const nobody: MemberOf = { memberId: '', generation: -1 }
@@ -80,31 +83,29 @@ const differ = (counts: ReadonlyMap<string, number>, others: ReadonlyMap<string,
 const asksOf = (error: unknown): GroupError['asks'] => (error instanceof GroupError ? error.asks : 'wait')
 
 /**
- * This process's membership in a group: joins, heartbeats, and joins again whenever the answers say so, for as long as it
- * takes. The same on every bus; only the transport differs.
+ * This process's membership in a group: joins, sends heartbeats, and rejoins whenever the coordinator asks for it. The same
+ * on every adapter; only the transport differs.
  */
 export class GroupMember {
   readonly #options: GroupMemberOptions
-  /** The last generation that this member was given partitions in. */
+  /** The last generation in which this member got its assignment. */
   #synced: MemberOf = nobody
-  /** What it was given in that one. */
   #given: readonly TopicPartition[] = []
-  /** The last generation that it was let in to, perhaps without hearing of its partitions. */
+  /** The last generation that it joined, perhaps without an assignment. */
   #entered: MemberOf = nobody
-  /** The id with which it joins. */
   #memberId = ''
-  /** Resolves when the coordinator has named this member, or the join that would have told has ended. */
+  /** Resolves when the coordinator has assigned a member id, or when the join has ended without one. */
   #naming: Promise<void> = Promise.resolve()
   #leads = false
-  /** Numbers of partitions as this process sees them: of its own topics, and where it leads of all the group's. */
+  /** Partition counts as this process sees them: of its own topics, and as the leader of all of the group's topics. */
   #partitions: ReadonlyMap<string, number> = new Map()
   #total = 0
   #processes: readonly string[] = []
   #unread: readonly string[] = []
   #partitionsAt = 0
-  /** Whether the last look found others than those. */
+  /** Whether the last check found other counts than those. */
   #partitionsChanged = false
-  /** Milliseconds since the last answered heartbeat was sent; null: there is no lease. */
+  /** Milliseconds since the last answered heartbeat was sent; null without a lease. */
   #lease: (() => number) | null = null
   #trouble: string | null = null
   #retiring = false
@@ -117,50 +118,47 @@ export class GroupMember {
     this.#heartbeatMs = options.heartbeatMs ?? Math.min(longestHeartbeatMs, options.sessionTimeoutMs / 3)
   }
 
-  /** The last generation that it was given partitions in: what it commits is committed as a member of that one. */
+  /** The last generation in which this member got its assignment; commits carry this generation. */
   get synced(): MemberOf {
     return this.#synced
   }
 
-  /** The names of the processes in that generation. */
   get processes(): readonly string[] {
     return this.#processes
   }
 
-  /** See Membership.hasLease. */
   get hasLease(): boolean {
     return !this.#retiring && this.isMember
   }
 
-  /** See GroupMembership.isMember. */
   get isMember(): boolean {
     return this.#lease !== null && this.#lease() < leaseMs(this.#options.sessionTimeoutMs)
   }
 
-  /** Partitions of all the group's topics, as of the last assignment. */
+  /** Number of partitions of all the group's topics, as of the last assignment. */
   get totalPartitions(): number {
     return this.#total
   }
 
-  /** Names the topics of its own that the last assignment leaves out, but for what is given to this process, and says why. */
+  /** This process's topics that the leader could not assign, each with the reason. */
   get unread(): readonly string[] {
     return this.#unread
   }
 
-  /** Tells why the group's coordinator cannot be asked now; null: it answers. */
+  /** Why the coordinator cannot be reached now; null if it can. */
   get trouble(): string | null {
     return this.#trouble
   }
 
   /**
-   * Resolves when the member has its first partitions. A coordinator that cannot be reached is waited for.
+   * Resolves when the member has its first assignment; retries while the coordinator cannot be reached.
    * @throws GroupError when the group refuses this member; Error when it is stopped before
    */
   join(): Promise<void> {
     return new Promise((joined, refused) => void this.#live(joined, refused))
   }
 
-  /** Gives no lease and joins no generation from now on; heartbeats go on until it leaves. */
+  /** Gives up the lease and joins no further generation; heartbeats continue until it leaves. */
   retire(): void {
     this.#retiring = true
   }
@@ -171,7 +169,7 @@ export class GroupMember {
     if (this.#memberId) await this.#options.transport.leave(this.#memberId)
   }
 
-  /** Ends at once, without a word to the group. */
+  /** Ends at once, without a LeaveGroup request. */
   stop(): void {
     this.#retiring = true
     this.#left = true
@@ -196,10 +194,10 @@ export class GroupMember {
       }
     }
     await this.#linger()
-    refused(new Error('the process left the group before it answered'))
+    refused(new Error('the process left the group while it was joining'))
   }
 
-  /** One generation: from the drain before it to the partitions in it. */
+  /** Joins one generation: drains, joins, and gets the assignment. */
   async #join(): Promise<void> {
     const { events } = this.#options
     await this.#beatWhile(events.joining())
@@ -207,7 +205,7 @@ export class GroupMember {
     if (this.#left || this.#retiring) return
     events.entering()
     const next = await this.#nextGeneration().catch(error => {
-      events.notLetIn()
+      events.enterFailed()
       throw error
     })
     if (this.#left) return
@@ -242,7 +240,7 @@ export class GroupMember {
       const joined = await this.#options.transport.join(this.#memberId, owned, memberId => {
         this.#memberId = memberId
         named()
-        if (this.#left) throw new Error('the process left the group before it answered')
+        if (this.#left) throw new Error('the process left the group while it was joining')
       })
       this.#memberId = joined.memberId
       this.#entered = joined
@@ -252,7 +250,7 @@ export class GroupMember {
     }
   }
 
-  /** @returns what is given of this process's topics */
+  /** @returns the assigned partitions */
   #take({ partitions, counts, processes }: Given): readonly TopicPartition[] {
     const { topics } = this.#options
     this.#given = partitions
@@ -260,11 +258,11 @@ export class GroupMember {
     this.#total = [...counts.values()].reduce((sum, count) => sum + count, 0)
     this.#unread = topics
       .filter(topic => !counts.get(topic))
-      .map(topic => `${topic}: nobody reads it: the process that leads the group cannot see it`)
+      .map(topic => `${topic} is not read: the process that leads the group cannot see it`)
     return partitions
   }
 
-  /** Heartbeats until the group asks for another join. */
+  /** Sends heartbeats until the group rebalances. */
   async #stay(): Promise<void> {
     const { clock, partitionsAgeMs } = this.#options
     for (let wait = this.#heartbeatMs; !this.#left; ) {
@@ -277,19 +275,19 @@ export class GroupMember {
       if (asks === 'join' || asks === 'join as new' || this.#partitionsChanged) return
       if (this.#leads && clock.monotonic() - this.#partitionsAt > partitionsAgeMs) {
         this.#partitionsAt = clock.monotonic()
-        void this.#lookForPartitions() // heartbeats do not wait for a broker that is slow to answer
+        void this.#lookForPartitions() // not awaited: a slow broker must not delay heartbeats
       }
     }
   }
 
   async #lookForPartitions(): Promise<void> {
     const known = this.#partitions
-    const found = await this.#options.transport.partitions([...known.keys()]).catch(() => known) // asked again in a while
-    if (known !== this.#partitions) return // it has joined again since
+    const found = await this.#options.transport.partitions([...known.keys()]).catch(() => known) // retried at the next check
+    if (known !== this.#partitions) return // it has rejoined since
     this.#partitionsChanged = differ(found, known)
   }
 
-  /** Heartbeats of a member that retired while it was about to join again: what is in flight is still to be committed. */
+  /** Sends heartbeats for a member that retired while it was about to rejoin, so that what is in flight can be committed. */
   async #linger(): Promise<void> {
     while (!this.#left) {
       await this.#beat(this.#entered)
@@ -297,7 +295,7 @@ export class GroupMember {
     }
   }
 
-  /** @returns what the coordinator asks for instead of an answer; null: it answered. */
+  /** @returns the coordinator's refusal; null if it accepted the heartbeat */
   async #beat(as = this.#synced): Promise<GroupError['asks'] | null> {
     const { transport, clock } = this.#options
     const sinceSent = stopwatch(clock)
@@ -313,7 +311,7 @@ export class GroupMember {
     }
   }
 
-  /** A member that drains for long must not be taken for dead. */
+  /** Sends heartbeats during a long drain, so that the session does not time out. */
   async #beatWhile(work: Promise<void>): Promise<void> {
     if (this.#synced === nobody || this.#memberId === '') return work
     let busy = true
@@ -329,7 +327,8 @@ export class GroupMember {
   }
 
   #answered(sinceSent: () => number): void {
-    if (this.#trouble !== null) this.#options.telemetry.emit('bus.log', { level: 'info', message: 'the group answers' })
+    if (this.#trouble !== null)
+      this.#options.telemetry.emit('bus.log', { level: 'info', message: 'the coordinator of the group answers again' })
     this.#trouble = null
     this.#lease = sinceSent
   }
@@ -341,7 +340,7 @@ export class GroupMember {
     await sleep(this.#options.clock, asks === 'join' ? 0 : retryMs)
   }
 
-  /** Logs a lasting trouble once. */
+  /** Logs a repeated error once. */
   #tell(error: unknown): void {
     const trouble = `the coordinator of the group: ${error instanceof Error ? error.message : String(error)}`
     if (trouble === this.#trouble) return

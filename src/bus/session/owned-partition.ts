@@ -10,18 +10,18 @@ export interface OwnedPartitionOptions extends TopicPartition {
   telemetry: Telemetry
 }
 
-/** OwnedPartition is a partition that the group gave to this process: its session, and what one session leaves to the next. */
+/** A partition assigned to this process: its session, and the state that outlives a session. */
 export class OwnedPartition {
   readonly tp: TopicPartition
   readonly logEnd: LogEnd
-  /** Null while none is open or being opened. */
+  /** Null while no session is open or being opened. */
   session: PartitionSession | null = null
-  /** The sequence number that was found when the partition was taken over; null: it was not yet. */
+  /** Sequence number of the checkpoint at the take-over; null before it. */
   foundSeq: number | null = null
-  /** The last commit that was confirmed since then. */
+  /** The last confirmed commit since the take-over. */
   confirmed: Committed | null = null
   readonly #options: OwnedPartitionOptions
-  /** What has kept it from being opened, since it was open last. */
+  /** Errors that were reported since the partition was open last. */
   readonly #told = new Set<string>()
   #cancelReopening = () => {}
 
@@ -32,34 +32,31 @@ export class OwnedPartition {
     this.logEnd = new LogEnd(clock)
   }
 
-  /** Its session was opened. */
   opened(session: PartitionSession): void {
     this.foundSeq ??= session.foundSeq
     this.logEnd.begun(session.highWatermark)
     this.#told.clear()
   }
 
-  /** Its session could not be opened. Tells each cause once: a coordinator that is away keeps hundreds of partitions waiting. */
+  /** Reports each cause once: a coordinator that is down delays hundreds of partitions. */
   notOpened(error: Error): void {
     if (this.#told.has(error.message)) return
     this.#told.add(error.message)
     this.#options.telemetry.emit('session.openFailed', { ...this.tp, error })
   }
 
-  /** The session has committed. */
   committed(session: PartitionSession, checkpoint: Committed): void {
     this.confirmed = checkpoint
-    if (this.session === session) this.logEnd.told() // else it is the last one of the session that found the cut
+    if (this.session === session) this.logEnd.told() // otherwise the commit belongs to the session that found the truncation
   }
 
-  /** The log was found to begin or to end elsewhere. */
   cut(ends: LogEnds): void {
     if (!this.session?.started) return
     if (this.session.position > ends.high) this.logEnd.cut(ends.high)
     this.session.cut(ends)
   }
 
-  /** Closes it, and has `open` called in so many milliseconds unless it is closed again before. */
+  /** Closes the session, and calls `open` after `ms` unless it is closed again before. */
   reopen(ms: number, open: () => void): void {
     this.close()
     this.#cancelReopening = this.#options.clock.after(ms, open)
@@ -75,39 +72,42 @@ export class OwnedPartition {
       try {
         listener.closed(session)
       } catch (error) {
-        listener.fatal(error as Error) // nobody awaits this: the process would end without a word of it
+        listener.fatal(error as Error) // nobody awaits this call, so the error would end the process without a log line
       }
       telemetry.emit('session.closed', this.tp)
     }
   }
 }
 
-/** A leader that was just elected may not know the log's end yet. */
+/** A newly elected leader may not know the log's end yet. */
 const patienceMs = 5_000
 
 /**
- * LogEnd knows where the log of one partition ends against what was read of it: after an unclean election it can be shorter. It
- * outlives the partition's sessions.
+ * Compares the end of a partition's log with the offsets that were read from it: after an unclean leader election the log may
+ * be shorter. Outlives the partition's sessions.
  */
 export class LogEnd {
   readonly #clock: Clock
-  /** Monotonic milliseconds since when the log is told to end before the checkpoint. */
+  /** Monotonic milliseconds since when the log has ended before the checkpoint. */
   #shortSince: number | null = null
-  /** Where the log ended when its leader knew nothing of the offset to be read next; until a checkpoint tells so. */
+  /** The log's end when its leader did not know the next offset to read; kept until a checkpoint records it. */
   #cutTo: number | null = null
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
-  /** The log ends at `high`, before the offset that was to be read next. */
+  /** The log ends at `high`, before the next offset to read. */
   cut(high: number): void {
     this.#cutTo = Math.min(this.#cutTo ?? high, high)
   }
 
-  /** Up to where a log that ends at `high` is what was read up to `end`. @throws Error while that is unsure */
+  /**
+   * End of the offsets that are still the same in a log that ends at `high`, of those read up to `end`. @throws Error while
+   * the log's end is uncertain
+   */
   shortTo(end: number, high: number): number {
-    const stays = Math.min(end, this.#cutTo ?? end) // however far it was written again since it was cut
+    const stays = Math.min(end, this.#cutTo ?? end) // even if the log has grown beyond it since
     if (high >= stays) {
       this.#shortSince = null
       return stays
@@ -115,16 +115,16 @@ export class LogEnd {
     const now = this.#clock.monotonic()
     this.#shortSince ??= now
     if (now - this.#shortSince >= patienceMs) return high
-    throw new Error(`the log ends at ${high}, but records up to ${end} were read from it: asking again for its end`)
+    throw new Error(`the log ends at ${high}, but records up to ${end} were read from it: reading its end again`)
   }
 
-  /** A session has begun with what is left of a log that ends at `high`. */
+  /** A session began on a log that ends at `high`. */
   begun(high: number): void {
     if (this.#shortSince !== null) this.cut(high)
     this.#shortSince = null
   }
 
-  /** A checkpoint tells by now where the log was cut. */
+  /** A checkpoint records the truncation. */
   told(): void {
     this.#cutTo = null
   }

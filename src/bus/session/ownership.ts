@@ -16,45 +16,43 @@ export interface OwnershipOptions extends FirstStartOptions {
   listener: SessionListener
   telemetry: Telemetry
   drainMs: number
-  /** Whether to go on where records that were not worked on yet are gone from the log. */
   onDataLoss: 'continue' | 'fail'
-  /** Offsets below its checkpoint that a topic's sessions read again. */
+  /** Number of offsets below its checkpoint that a topic's sessions read again. */
   lookBack?: ((topic: string) => number) | undefined
-  /** Whether what a topic's records tell of may have been sent, whatever the progress. */
+  /** Whether the commands in a topic's records may have been sent, whatever the group's progress. */
   mayBeSent?: ((topic: string) => boolean) | undefined
-  /** How far back to begin, in milliseconds, where the log ends before the checkpoint. Default: at its beginning. */
+  /** If the log ends before the checkpoint, reading begins this many milliseconds ago. Default: at the log's beginning. */
   lookBackMs?: number | undefined
-  /** The most that all sessions of the process may hold undone in memory. */
+  /** Most unfinished records that all sessions of the process may hold in memory. */
   backlog?: Backlog | undefined
 }
 
-/** Milliseconds before a lost session is opened anew, and before a failed opening is tried again. */
+/** Back-off in milliseconds before a lost session, or one that failed to open, is opened again. */
 const reopenAfterLoss = 200
-/** A shared commit takes all sessions with it: they are opened at once, unless the last one failed so recently too. */
+/** A failed shared commit ends all sessions. They are reopened at once, unless the previous failure was as recent as this. */
 const lastFailureMs = 1_000
 const reopenAfterFailure = 500
 const finishCheckMs = 50
-/** How often it is looked where the logs begin, of which something is undone. */
+/** How often the logs of partitions with unfinished records are checked for truncation. */
 const lookMs = 5_000
-/** How long leaving may take: with connections to brokers that are away or frozen it could take minutes. */
+/** Time-out of leaving; connecting to brokers that are down could take minutes. */
 const leaveLimitMs = 3_000
-/** The most that this process holds undone in memory, and that one of its sessions does. */
+/** Most unfinished records in memory: of the process, and of one session. */
 const backlogInAll: Backlog = { records: 16_000, bytes: 64 << 20 }
 const backlogAtMost: Backlog = { records: 4_000, bytes: 16 << 20 }
 
-/** Makes sessions of assignments: opens one for each partition the group gives, and again whenever one is lost. */
+/** Opens a session for each assigned partition, and again whenever a session is lost. */
 export class Ownership implements GroupEvents, Membership {
   readonly #options: OwnershipOptions
   readonly #tag = randomBytes(6).toString('base64url')
   readonly #owned = new PartitionMap<OwnedPartition>()
-  /** Outlive their sessions: what a POST in flight comes to may still be needed. */
+  /** They outlive sessions, since the outcome of a POST in flight is still needed. */
   readonly #ledgers = new PartitionMap<Ledger>()
   readonly #backlog: SharedBacklog
   readonly #firstStart: FirstStart
   #group!: GroupDriver
-  /** The cycle of the sessions that commit together. */
   #cycle: CommitCycle | null = null
-  /** Monotonic milliseconds of the last shared commit that failed. */
+  /** Monotonic milliseconds of the last failed shared commit. */
   #failedAt = Number.NEGATIVE_INFINITY
   #joining = false
   #leaving = false
@@ -66,7 +64,6 @@ export class Ownership implements GroupEvents, Membership {
     this.#backlog = new SharedBacklog({ inAll: options.backlog ?? backlogInAll, atMost: backlogAtMost })
   }
 
-  /** Names this process. */
   get tag(): string {
     return this.#tag
   }
@@ -102,15 +99,15 @@ export class Ownership implements GroupEvents, Membership {
 
   async joining(): Promise<void> {
     this.#joining = true
-    const { isMember } = this.#group.member // who is none can commit nothing
+    const { isMember } = this.#group.member // only a member can commit
     await this.#finish(isMember ? this.#options.drainMs : 0)
   }
 
   entering(): void {
-    this.#cycle?.hold() // it would be refused as soon as the next generation begins, and take all sessions with it
+    this.#cycle?.hold() // a commit would fail as soon as the next generation begins, and end all sessions
   }
 
-  notLetIn(): void {
+  enterFailed(): void {
     this.#cycle?.go()
   }
 
@@ -119,11 +116,11 @@ export class Ownership implements GroupEvents, Membership {
     const given = new PartitionMap<TopicPartition>()
     for (const tp of partitions) given.set(tp, tp)
     for (const owned of this.#owned) {
-      if (unbroken && given.get(owned.tp)) continue // else it may have had another owner since
+      if (unbroken && given.get(owned.tp)) continue // after a missed generation, another process may have owned it
       this.#owned.delete(owned.tp)
       owned.close()
     }
-    this.#options.listener.shareChanged?.() // what is lost and given back at once was another's in between
+    this.#options.listener.shareChanged?.() // a partition that is lost and assigned again may have had another owner in between
     for (const tp of partitions) {
       const owned = this.#owned.get(tp)
       if (!owned && (!this.#leaving || this.#ledger(tp).size > 0)) this.#take(tp)
@@ -140,14 +137,11 @@ export class Ownership implements GroupEvents, Membership {
     this.#cancelLook = this.#options.clock.after(lookMs, () => void this.#lookAtLogs())
   }
 
-  /**
-   * Looks where the logs begin and end, be they read or not: what was deleted is told of while it is paused, and what was
-   * appended counts to the lag.
-   */
+  /** Checks the ends of all logs, read or paused, to report deleted records early and to count appended ones as lag. */
   async #lookAtLogs(): Promise<void> {
     await this.#each(async session => {
       if (session.windowUsed === 0) return
-      const ends = await this.#group.ends(session).catch(() => null) // asked again
+      const ends = await this.#group.ends(session).catch(() => null) // retried at the next check
       if (ends) session.logEnds(ends)
     })
     this.#lookSoon()
@@ -177,25 +171,25 @@ export class Ownership implements GroupEvents, Membership {
     this.#options.listener.shareChanged?.()
   }
 
-  /** Waits for what is in flight and commits what came of it, for so long at most. */
+  /** Waits at most `ms` for what is in flight, and commits the outcomes. */
   async #finish(ms: number): Promise<void> {
     const { clock } = this.#options
     const end = clock.monotonic() + ms
     for (;;) {
       await this.#each(session => session.quiesce(Math.max(0, end - clock.monotonic())))
       if (!this.#awaitsOutcomes() || clock.monotonic() >= end) return
-      await sleep(clock, finishCheckMs) // a session that was lost is being opened anew, to commit what is known
+      await sleep(clock, finishCheckMs) // a lost session is being reopened to commit its outcomes
     }
   }
 
   #tellUncommitted(): void {
     const count = [...this.#owned].reduce((sum, { tp }) => sum + this.#ledger(tp).size, 0)
     if (count === 0) return
-    const message = `what came of ${count} requests could not be committed in time: the next owner takes them for in doubt`
+    const message = `the outcomes of ${count} requests were not committed in time: the next owner treats them as in doubt`
     this.#options.telemetry.emit('bus.log', { level: 'warn', message })
   }
 
-  /** Leaves the group. All that is known is committed by now: a group that does not answer finds out by itself. */
+  /** Leaves the group. Everything is committed by now; without an answer, the session time-out removes this member. */
   #leaveGroup(): Promise<void> {
     return limited(this.#options.clock, leaveLimitMs, this.#group.member.leave()).catch(() => {})
   }
@@ -204,7 +198,7 @@ export class Ownership implements GroupEvents, Membership {
     await Promise.all([...this.#owned].map(({ session }) => session && action(session)))
   }
 
-  /** Tells whether a POST for a partition owned is in flight, or its outcome not committed yet. */
+  /** Whether a POST of an owned partition is in flight, or its outcome is not committed yet. */
   #awaitsOutcomes(): boolean {
     return [...this.#owned].some(({ tp }) => this.#ledger(tp).size > 0)
   }
@@ -221,7 +215,7 @@ export class Ownership implements GroupEvents, Membership {
     const awaits = this.#ledger(owned.tp).size > 0
     if (!this.#owns(owned) || (this.#leaving && !awaits)) return
     if (!this.#group.member.isMember) {
-      this.#reopen(owned, reopenAfterFailure) // it would fence the process that has its name now
+      this.#reopen(owned, reopenAfterFailure) // opening a session would fence the process that now uses its name
       return
     }
     const { clock, listener, telemetry } = this.#options
@@ -249,7 +243,7 @@ export class Ownership implements GroupEvents, Membership {
       lost: (stage, error) => this.#lost(owned, stage, error),
     })
     owned.session = session
-    if (this.#joining || this.#leaving) void session.quiesce(0) // held like the others
+    if (this.#joining || this.#leaving) void session.quiesce(0) // held like the other sessions
     try {
       await session.start()
       if (!session.alive) return
@@ -310,7 +304,7 @@ export class Ownership implements GroupEvents, Membership {
     return ledger
   }
 
-  /** @throws Error when kafka.onDataLoss forbids to go on */
+  /** @throws Error when kafka.onDataLoss forbids to continue */
   #dataLost({ topic, partition }: TopicPartition, lost: LostOffsets): void {
     const { telemetry, onDataLoss, listener, mayBeSent = () => false } = this.#options
     const unsent = mayBeSent(topic) ? 0 : lost.unsent
@@ -333,5 +327,5 @@ const mostRanges = 20
 function rangesText(ranges: LostOffsets['unsentRanges']): string {
   const texts = ranges.slice(0, mostRanges).map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`))
   const more = ranges.length - texts.length
-  return [...texts, ...(more > 0 ? [`and ${more} more runs`] : [])].join(', ')
+  return [...texts, ...(more > 0 ? [`and ${more} more ranges`] : [])].join(', ')
 }

@@ -1,6 +1,6 @@
 /**
- * The transactions of a process's producer, one at a time. After one that failed the producer is initialised anew at once:
- * others wait for what it holds.
+ * Runs the transactions of a process's producer one at a time. After a failed transaction the producer is initialised again
+ * at once, because the open transaction blocks readers.
  */
 export class ProducerTurns<P> {
   readonly #initialise: () => Promise<P>

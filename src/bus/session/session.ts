@@ -6,7 +6,7 @@ import type { CommitCycle } from './commit-cycle.ts'
 import type { Batch, Committed, LogEnds, Part } from './driver.ts'
 import { GroupCommit } from './group-commit.ts'
 import { Intake } from './intake.ts'
-import { type Gone, isAny, loseOffsets } from './lost-offsets.ts'
+import { type Gone, hasLoss, loseOffsets } from './lost-offsets.ts'
 import { findCheckpoint, type TakeOverOptions, takeCheckpoint } from './take-over.ts'
 import { DONE, IN_DOUBT, INTENT, NEW, type Window, windowSize } from './window.ts'
 
@@ -14,30 +14,28 @@ export interface SessionOptions extends TakeOverOptions {
   topic: string
   partition: number
   listener: SessionListener
-  /** Commits, perhaps together with other sessions. */
   cycle: CommitCycle
-  /** Its part of what the process may hold undone in memory. */
   backlog: BacklogShare
-  /** Offsets below the checkpoint that are read again for the listener's history. */
+  /** Number of offsets below the checkpoint to read again for the listener's `history`. */
   lookBack: number
   committed: (records: number, windowUsed: number, checkpoint: Committed) => void
-  /** The session is over; an error says why, at which stage. */
+  /** Called when an error ends the session, with its stage. */
   lost: (stage: SessionStage, error: Error) => void
 }
 
 /**
- * One epoch of a partition's ownership: take-over, intake, group commits, until a commit fails or the partition goes.
- * Never repaired: what a failed commit left behind is read back by the next session.
+ * One epoch of a partition's ownership: take-over, intake and group commits, until a commit fails or the partition is
+ * revoked. A session is never repaired: after a failed commit, the next session reads back what was committed.
  */
 export class PartitionSession implements Session {
   readonly topic: string
   readonly partition: number
   alive = true
-  /** Whether the bus told an older checkpoint than it had confirmed. */
+  /** Whether the broker returned an older checkpoint than it had confirmed. */
   stale = false
-  /** The sequence number of the checkpoint that was found; null until one was looked for. */
+  /** Sequence number of the checkpoint at the take-over; null before it. */
   foundSeq: number | null = null
-  /** Offsets taken over from another process as intents. */
+  /** Number of intents taken over from another process. */
   doubtsTakenOver = 0
   readonly #options: SessionOptions
   readonly #commits: GroupCommit
@@ -45,10 +43,10 @@ export class PartitionSession implements Session {
   /** Null until the take-over is done. */
   #intake: Intake | null = null
   #seq = 0
-  /** The base of the last commit that was formed. */
+  /** Base of the last commit that was formed. */
   #committedBase = 0
   #uncheckedUntil = 0
-  /** No POST of the doubts that were taken over can have begun before, milliseconds since 1970; 0: unknown. */
+  /** Earliest time at which a POST of the doubts taken over can have begun, milliseconds since 1970; 0 if unknown. */
   #doubtsSince = 0
   /** Those doubts are below this offset. */
   #doubtsUntil = 0
@@ -68,12 +66,11 @@ export class PartitionSession implements Session {
     })
   }
 
-  /** Tells whether the take-over is done. */
   get started(): boolean {
     return this.#intake !== null
   }
 
-  /** The offset of the next record to be taken in from the adapter. */
+  /** Offset of the next record to take from the adapter. */
   get position(): number {
     return this.#intake?.position ?? -1
   }
@@ -106,7 +103,7 @@ export class PartitionSession implements Session {
     return this.#commits.busy
   }
 
-  /** Takes the partition over: reads the checkpoint, starts delivery. */
+  /** Takes the partition over: reads the checkpoint and starts delivery. */
   async start(): Promise<void> {
     const { driver, ledger, listener, lookBack, backlog } = this.#options
     const found = await findCheckpoint(this.#options)
@@ -140,7 +137,8 @@ export class PartitionSession implements Session {
     listener.opened(this)
     ledger.listen(offset => this.#outcome(offset))
     for (const number of ledger.numbers()) this.#outcome(number)
-    // else a later owner would choose the start, or count what is gone from the log, anew, or doubt what was never POSTed
+    // otherwise a later owner would choose the start again, count lost offsets twice, or doubt commands that were never
+    // POSTed
     if (isNew) this.#commits.touch()
     intake.begin()
   }
@@ -154,7 +152,9 @@ export class PartitionSession implements Session {
     if (this.alive) this.#intake?.accept(batch)
   }
 
-  /** The log does not hold the position any more: goes on at its beginning, or ends where it ends too early. */
+  /**
+   * The log does not hold the position any more: continues at its beginning, or ends the session if the log ends before it.
+   */
   cut(ends: LogEnds): void {
     if (this.position > ends.high) {
       const { high } = ends
@@ -162,16 +162,15 @@ export class PartitionSession implements Session {
     } else this.logEnds(ends)
   }
 
-  /** The log begins and ends here now. */
   logEnds(ends: LogEnds): void {
     if (this.alive) this.#intake?.logEnds(ends)
   }
 
-  /** @returns whether the session goes on */
+  /** @returns whether the session continues */
   #lose(gone: Gone): boolean {
     const { ledger, dataLost } = this.#options
     const lost = loseOffsets({ window: this.#window, uncheckedUntil: this.#uncheckedUntil }, ledger, gone)
-    if (!isAny(lost)) return true
+    if (!hasLoss(lost)) return true
     this.#commits.touch()
     try {
       dataLost(lost)
@@ -181,7 +180,7 @@ export class PartitionSession implements Session {
     return this.alive
   }
 
-  /** Else whoever watches the group from outside would see a lag for as long as nothing else is to be committed. */
+  /** Commits progress over gaps, which would otherwise show as lag until the next commit. */
   #takenIn(): void {
     if (this.#window.base > this.#committedBase) this.#commits.touch()
   }
@@ -233,7 +232,7 @@ export class PartitionSession implements Session {
     return this.alive ? this.#commits.next(isUrgent) : Promise.resolve()
   }
 
-  /** A POST of this process ended, whichever session began it. */
+  /** Handles the outcome of a POST that this or an earlier session of the process began. */
   #outcome(offset: number): void {
     const { ledger } = this.#options
     const outcome = ledger.outcome(offset)
@@ -281,7 +280,7 @@ export class PartitionSession implements Session {
     if (this.alive) this.#intake!.takeIn()
   }
 
-  /** Begins no new POST, and resolves when nothing is in flight or uncommitted, or after `ms`. */
+  /** Stops new POSTs. Resolves when nothing is in flight or uncommitted, or after `ms`. */
   async quiesce(ms: number): Promise<void> {
     this.#held = true
     if (!this.started) return
@@ -290,7 +289,7 @@ export class PartitionSession implements Session {
     await this.#commits.idle(() => this.#options.ledger.size === 0, ms)
   }
 
-  /** The group kept the partition: go on. */
+  /** Continues after a rebalance that kept the partition. */
   resume(): void {
     this.#held = false
     if (this.started) this.#options.listener.resumed(this)
@@ -304,7 +303,7 @@ export class PartitionSession implements Session {
 
   close(): void {
     this.alive = false
-    this.#options.driver.pause() // else its records would be fetched for nobody
+    this.#options.driver.pause() // stop fetching records that no session takes
     this.#options.ledger.listen(null)
     this.#options.backlog.end()
     this.#commits.stop()

@@ -2,7 +2,7 @@ import type { Clock } from '../../clock.ts'
 import { type Checkpoint, unpackCheckpoint } from './checkpoint.ts'
 import type { Committed, PartitionDriver } from './driver.ts'
 import type { Ledger } from './ledger.ts'
-import { isAny, type LostOffsets, loseOffsets } from './lost-offsets.ts'
+import { hasLoss, type LostOffsets, loseOffsets } from './lost-offsets.ts'
 import { IN_DOUBT, INTENT, NEW, Window } from './window.ts'
 
 /*
@@ -12,54 +12,51 @@ import { IN_DOUBT, INTENT, NEW, Window } from './window.ts'
 
 export interface TakeOverOptions {
   driver: PartitionDriver
-  /** Outlives this session. */
   ledger: Ledger
-  /** Names this process; another one's intents are in doubt. */
+  /** Name of this process; intents of another process are in doubt. */
   tag: string
   clock: Clock
-  /** The place to start where the group has no checkpoint. */
+  /** Start offset if the group has no checkpoint. */
   startAt: (low: number) => number
   /**
-   * Up to where a log that ends at `high` now still holds what was read of it up to `end`.
-   * @throws Error while that is unsure
+   * End of the offsets that are still the same in a log that now ends at `high`, of those read up to `end`.
+   * @throws Error while that is uncertain
    */
   shortTo: (end: number, high: number) => number
-  /** How far back to begin, in milliseconds, where the log ends before the checkpoint. */
+  /** If the log ends before the checkpoint, reading begins this many milliseconds ago. */
   lookBackMs: number
-  /** Is told of offsets that are gone from the log before they were done. @throws Error when the session may not go on */
+  /** Reports offsets that the log lost before they were done. @throws Error when the session must not continue */
   dataLost: (lost: LostOffsets) => void
-  /** What this process knows of the partition's checkpoints. */
+  /** Checkpoints of the partition that this process knows. */
   known: KnownCheckpoints
 }
 
 export interface KnownCheckpoints {
-  /** The sequence number that was found when the partition was taken over; null: it is being taken over. */
+  /** Sequence number of the checkpoint at the take-over; null during it. */
   foundSeq: number | null
-  /** The last commit that was confirmed since then; null: none was. */
+  /** The last confirmed commit since the take-over; null if there is none. */
   confirmed: Committed | null
 }
 
 export interface FoundCheckpoint {
-  /** The checkpoint that counts. */
   newest: Checkpoint
-  /** Whether this process wrote it. */
   own: boolean
-  /** The log holds offsets from `low` on, and the next record gets `high`. */
+  /** The log's first offset, and the offset after its last. */
   low: number
   high: number
-  /** Up to where the log holds what was read of it. */
+  /** End of the offsets that the log still holds unchanged. */
   stays: number
-  /** Where to begin instead, if the log ends before the checkpoint. */
+  /** Where to begin if the log ends before the checkpoint. */
   startAnew: number | null
-  /** The sequence number that the bus told. */
+  /** Sequence number in the broker's answer. */
   foundSeq: number
-  /** Whether the bus told an older checkpoint than it had confirmed. */
+  /** Whether the broker returned an older checkpoint than it had confirmed. */
   stale: boolean
-  /** The offset that the bus told; null: there is no checkpoint. */
+  /** Committed offset in the broker's answer; null if there is none. */
   committed: number | null
 }
 
-/** Fences whoever had the partition before, and finds what was known of it. */
+/** Fences the previous owner and finds the newest checkpoint. */
 export async function findCheckpoint(options: TakeOverOptions): Promise<FoundCheckpoint> {
   const { driver, startAt, shortTo, clock, lookBackMs, tag } = options
   const { committed, low, high } = await driver.acquire()
@@ -82,9 +79,9 @@ export async function findCheckpoint(options: TakeOverOptions): Promise<FoundChe
 }
 
 /**
- * Takes what was found for this process's own.
- * @returns the checkpoint as far as the log still holds its offsets, and whether a later owner would find another one
- * @throws Error when the session may not go on because offsets are gone
+ * Adopts the checkpoint.
+ * @returns the checkpoint reduced to what the log still holds, and whether it differs from the committed one
+ * @throws Error when offsets are lost and the session must not continue
  */
 export function takeCheckpoint(
   { newest, own, low, high, stays, startAnew, committed }: FoundCheckpoint,
@@ -105,17 +102,17 @@ export function takeCheckpoint(
     }
   }
   const lost = loseOffsets(checkpoint, ledger, { to: low })
-  if (isAny(lost)) dataLost(lost)
+  if (hasLoss(lost)) dataLost(lost)
   checkpoint.window.skipTo(low)
   return { checkpoint, isNew: takenBack || stays < end || committed !== checkpoint.window.base }
 }
 
 /**
- * The checkpoint that counts: the one that was committed last, whoever wrote it. What the bus tells can be older: a
- * broker that stops right after it confirmed a transaction can lose the offset in it (seen with Kafka 4.3.0 on one node:
- * the results were there, their progress was not). Then what was confirmed to this process counts. A checkpoint of
- * another process is no older one, unless it is the one that this process found when it took the partition over. That
- * there is none is believed: the topic was made anew, or somebody took the group's offsets away. The sequence goes on.
+ * Chooses the checkpoint that was committed last, whoever wrote it. The broker may return an older one: a broker that stops
+ * right after confirming a transaction can lose the transaction's offset (seen with Kafka 4.3.0 on one node; the results were
+ * kept). In that case the commit that was confirmed to this process counts. Another process's checkpoint is newer, unless it
+ * is the one found at the take-over. A missing checkpoint is accepted: the topic was created anew, or someone deleted the
+ * group's offsets. The sequence number continues.
  */
 function newestOf(
   told: Checkpoint,
@@ -129,8 +126,8 @@ function newestOf(
 }
 
 /**
- * Another process's intents: perhaps sent. What this process knew of an earlier ownership is no longer its to tell,
- * unless there is no other process: then the records are gone with the checkpoint.
+ * Intents of another process were perhaps sent. The ledger of an earlier ownership is void, since another process has owned
+ * the partition. If the checkpoint names no process, there was none: the records were lost together with the checkpoint.
  */
 function takeOver({ window, tag }: Checkpoint, ledger: Ledger): void {
   if (tag) ledger.clear()
@@ -141,8 +138,8 @@ function takeOver({ window, tag }: Checkpoint, ledger: Ledger): void {
 }
 
 /**
- * This process's own intents: the ledger knows which of them were POSTed; the others never were.
- * @returns whether there were such others
+ * Resolves this process's own intents: the ledger has those that were POSTed; the others never were.
+ * @returns whether there were others
  */
 function takeBack({ window, seq }: Checkpoint, ledger: Ledger): boolean {
   let takenBack = false

@@ -1,17 +1,17 @@
 /**
- * The window: what is known of each offset above the committed base. At most `windowSize` offsets, two bits each in the
- * checkpoint. Offsets below the base are done; offsets at or above `horizon` have not been taken in yet.
+ * The window: the state of each offset above the committed base. It holds at most `windowSize` offsets, with two bits each in
+ * the checkpoint. Offsets below the base are done; offsets from `horizon` on have not been taken in yet.
  */
 
-/** 8,192 offsets packed are 2,734 characters of the 4,096 that a broker allows for an offset's metadata. */
+/** 8,192 offsets take 2,734 of the 4,096 characters that a broker allows for an offset's metadata. */
 export const windowSize = 8192
 
 export const NEW = 0
-/** A POST may begin or may have begun. */
+/** A POST may begin, or may have begun. */
 export const INTENT = 1
-/** The final result (or doubt) is published, or the offset is a gap in the log. */
+/** The final result or the doubt is published, or the offset is a gap in the log. */
 export const DONE = 2
-/** Another process left it as an intent and this one has not yet published its doubt. */
+/** Another process left an intent, and its doubt is not published yet. */
 export const IN_DOUBT = 3
 export type OffsetState = typeof NEW | typeof INTENT | typeof DONE | typeof IN_DOUBT
 
@@ -30,7 +30,7 @@ export class Window {
     this.#states = new OffsetRing(this, Uint8Array)
   }
 
-  /** Tells whether an offset can be tracked now. */
+  /** Whether the window has room for the offset now. */
   fits(offset: number): boolean {
     return offset - this.base < windowSize
   }
@@ -46,20 +46,20 @@ export class Window {
     if (state !== NEW && offset >= this.#top) this.#top = offset + 1
   }
 
-  /** Tells how many offsets from the base on may be other than new. */
+  /** Number of offsets, from the base on, up to the last that is not new. */
   get length(): number {
     return Math.max(0, this.#top - this.base)
   }
 
   /**
-   * Takes in everything below `offset` as gaps: markers of transactions, aborted or compacted records.
-   * Stops where the window is full: `horizon` tells how far it came.
+   * Takes in everything below `offset` as gaps: transaction markers, aborted or compacted records. Stops when the window is
+   * full; `horizon` shows how far it got.
    */
   skipTo(offset: number): void {
     while (this.horizon < offset) {
       if (this.horizon === this.base && this.length === 0) {
         this.base = this.horizon = offset
-        return // a gap can be millions wide
+        return // a gap can span millions of offsets
       }
       if (!this.fits(this.horizon)) this.advance()
       if (!this.fits(this.horizon)) return
@@ -68,12 +68,12 @@ export class Window {
     this.advance()
   }
 
-  /** The log ended at `end` once: what is known of later offsets was said of records that are gone. */
+  /** The log was truncated at `end`: the states of later offsets belong to lost records. */
   forgetFrom(end: number): void {
     for (; this.#top > end && this.#top > this.base; this.#top--) this.#states.set(this.#top - 1, NEW)
   }
 
-  /** Moves the base over everything that is done. */
+  /** Moves the base past all offsets that are done. */
   advance(): void {
     while (this.base < this.horizon && this.#states.get(this.base) === DONE) {
       this.#states.set(this.base, NEW)
@@ -82,22 +82,22 @@ export class Window {
   }
 }
 
-/** So many offsets have room from the start: at a trickle no more stand above the base. */
+/** Initial capacity; enough for an idle partition. */
 const fewest = 64
 
 type Numbers = Uint8Array | Uint32Array
 
 /**
- * OffsetRing keeps a number for each offset of a window. It takes the memory of the offsets that once stood above the base
- * together, not of all that may: hundreds of sessions are mostly idle. An offset that the base has passed leaves its number
- * to a later one: whoever asks for an offset that was never set resets those that pass to 0.
+ * A number for each offset of a window. Grows with the widest window so far, since hundreds of sessions are mostly idle. An
+ * offset that the base passes leaves its number in the slot of a later one. A caller that reads offsets it never set must
+ * reset passed offsets to 0.
  */
 export class OffsetRing {
   readonly #window: { readonly base: number }
   readonly #kind: new (
     length: number,
   ) => Numbers
-  /** The places of a power of two offsets, from the base on. */
+  /** Ring of a power of two slots, indexed by the offset's low bits. */
   #numbers: Numbers
 
   constructor(window: { readonly base: number }, kind: new (length: number) => Numbers) {

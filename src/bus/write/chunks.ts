@@ -4,16 +4,15 @@ import type { OutgoingRecord, TopicPartition } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
 import { sizeInBatch } from '../record-size.ts'
 
-/** The most bytes that one request carries. */
 const chunkBytes = 400_000
 const chunkRecords = 5000
 
-/** The records of one batch, in their order. */
+/** The records of one batch, in order. */
 export interface BatchPart extends TopicPartition {
   records: OutgoingRecord[]
 }
 
-/** Chooses partitions by the keys, and in turn where there is none; puts together what goes in one request. */
+/** Chooses partitions by key, or round-robin without one, and divides records into requests. */
 export class Chunker {
   readonly #brokers: Pick<Brokers, 'partitions'>
   readonly #limits: Pick<RecordLimits, 'room'>
@@ -25,9 +24,9 @@ export class Chunker {
   }
 
   /**
-   * The records chunk by chunk, in their order. A chunk has one batch at most of a partition, which is no longer than its
-   * topic takes; a record that is longer has a batch to itself, so that nothing else is refused with it.
-   * @throws Error when a topic is not there
+   * Divides the records into chunks, in order. A chunk has at most one batch per partition, within the topic's
+   * max.message.bytes. A larger record gets its own batch, so that no other record is refused with it.
+   * @throws Error when a topic does not exist
    */
   async chunks(records: readonly OutgoingRecord[]): Promise<BatchPart[][]> {
     const counts = await this.partitionCounts(records)
@@ -51,7 +50,7 @@ export class Chunker {
     return key !== null ? partitionOf(key, count) : this.#turn++ % count
   }
 
-  /** Numbers of the partitions of the records' topics. @throws Error when one of them is not there */
+  /** Partition counts of the records' topics. @throws Error when one of them does not exist */
   async partitionCounts(records: readonly OutgoingRecord[]): Promise<Map<string, number>> {
     const topics = [...new Set(records.map(({ topic }) => topic))]
     return new Map(await Promise.all(topics.map(async topic => [topic, await this.#countOf(topic)] as const)))
@@ -72,7 +71,7 @@ interface SizedPart extends BatchPart {
 
 class Chunk {
   readonly parts: SizedPart[] = []
-  /** By topic, then by partition: no key is made for each record. */
+  /** By topic, then by partition; spares a key string per record. */
   readonly #places = new Map<string, SizedPart[]>()
   #records = 0
   #bytes = 0

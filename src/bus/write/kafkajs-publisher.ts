@@ -2,10 +2,10 @@ import { type Compression, codecNumbers } from '../batches/codecs.ts'
 import { partitionOf } from '../murmur2.ts'
 import type { OutgoingRecord, Publisher } from '../port.ts'
 
-/** The records of one request: kafkajs's time for a request grows with the square of their number. */
+/** Most records of one request: kafkajs takes time proportional to the square of their number. */
 const recordsAtOnce = 500
 
-/** What is used of a producer of kafkajs. */
+/** The part of a kafkajs producer that is used. */
 export interface KafkajsProducer {
   sendBatch(batch: {
     topicMessages: { topic: string; messages: Message[] }[]
@@ -14,7 +14,10 @@ export interface KafkajsProducer {
   }): Promise<{ topicName: string; partition: number }[]>
 }
 
-/** What is used of a client of kafkajs. Its own types would make the types of Node a condition for all who compile with these. */
+/**
+ * The part of a kafkajs client that is used. The types of kafkajs would require Node's types in every project that compiles
+ * against these.
+ */
 export interface KafkajsClient {
   producer(options: {
     idempotent: boolean
@@ -36,17 +39,17 @@ type CreatePartitioner = () => (args: {
   message: { key?: Buffer | string | null }
 }) => number
 
-/** It is connected from the beginning. */
+/** A publisher that is already connected. */
 type ConnectedPublisher = Pick<Publisher, 'publish' | 'close'>
 
-/** Publishes through a producer of kafkajs that somebody else connects and disconnects. */
+/** Publishes through a kafkajs producer that the caller connects and disconnects. */
 export function kafkajsPublisher(producer: KafkajsProducer, compression: Compression): ConnectedPublisher {
   return { publish: records => publish(producer, records, compression), close: async () => {} }
 }
 
 /**
- * Publishes through a producer that is made of a kafkajs client: idempotent, with the partitions that Java's client
- * chooses. It is connected until `close`.
+ * Publishes through its own producer of a kafkajs client, idempotent and with the Java client's partitioner. Connected until
+ * `close`.
  */
 export async function connectKafkajsPublisher(
   kafka: KafkajsClient,
@@ -55,7 +58,7 @@ export async function connectKafkajsPublisher(
   const chosen = new Set<string>()
   const producer = kafka.producer({
     idempotent: true,
-    maxInFlightRequests: 1, // without it kafkajs does not keep the order that idempotence needs
+    maxInFlightRequests: 1, // kafkajs otherwise breaks the order that idempotence requires
     createPartitioner: javaPartitioner((topic, partition) => chosen.add(`${topic}/${partition}`)),
   })
   await producer.connect()
@@ -64,8 +67,9 @@ export async function connectKafkajsPublisher(
       chosen.clear()
       const written = await producer.sendBatch(batch)
       for (const { topicName, partition } of written) chosen.delete(`${topicName}/${partition}`)
-      // while leaders move, kafkajs can resolve a send of which a part was never written
-      if (chosen.size > 0) throw new Error(`the answer to a send lacks ${[...chosen].join()}: perhaps not written`)
+      // while leaders move, kafkajs can resolve a send although part of it was never written
+      if (chosen.size > 0)
+        throw new Error(`kafkajs did not confirm the send to ${[...chosen].join()}: perhaps not written`)
       return written
     },
   }

@@ -5,9 +5,9 @@ import type { TopicPartition } from '../port.ts'
 export interface ProduceRequest {
   /** Null outside of transactions. */
   transactionalId: string | null
-  /** How long the leaders wait for their followers. */
+  /** Longest time that leaders wait for their followers. */
   timeoutMs: number
-  /** One at most of a partition. */
+  /** At most one per partition. */
   batches: readonly EncodedBatch[]
 }
 
@@ -22,10 +22,10 @@ export interface Produced extends TopicPartition {
 
 const allInSync = -1
 const produceKey = 0
-/** Alike but for the codes that they may be answered with. */
+/** These differ only in the error codes of their answers. */
 const versions = [9, 10, 11]
 
-/** Batches that are encoded already: the library's own Produce encodes records three times as slowly. */
+/** Sends encoded batches. The library's Produce takes three times as long to encode records. */
 export const produce = apiOf(
   ...versions.map(version =>
     createAPI<[ProduceRequest], Produced[]>(produceKey, version, writeProduce, (_correlation, _key, _version, from) =>
@@ -55,10 +55,10 @@ function readProduced(from: Reader): Produced[] {
     const topic = from.readString()
     return from.readArray(() => {
       const produced = { topic, partition: from.readInt32(), errorCode: from.readInt16() }
-      from.skip(3 * 8) // first offset, time of appending, first offset of the log
+      from.skip(3 * 8) // base offset, append time, log start offset
       from.readArray(() => {
         from.skip(4)
-        from.readNullableString() // what is wrong with single records: the message below says it too
+        from.readNullableString() // errors of single records; the message below repeats them
       })
       return { ...produced, errorMessage: from.readNullableString() }
     })

@@ -1,50 +1,50 @@
 import type { Brokers } from '../cluster/brokers.ts'
-import { ProtocolError, passes, protocolError } from '../cluster/errors.ts'
-import type { Patience } from '../cluster/patience.ts'
+import { isTransient, ProtocolError, protocolError } from '../cluster/errors.ts'
+import type { RetryBudget } from '../cluster/retry-budget.ts'
 import type { TopicPartition } from '../port.ts'
 import { type EncodedBatch, type Produced, produce } from './produce-api.ts'
 
 export interface ProduceOptions {
   brokers: Pick<Brokers, 'ask' | 'leader' | 'refresh'>
   transactionalId: string | null
-  patience: Patience
+  retries: RetryBudget
 }
 
-/** Unwritten is what became of a batch that is not known to be written. */
-export interface Unwritten<B extends EncodedBatch> {
+/** A batch whose write is not confirmed. */
+export interface FailedBatch<B extends EncodedBatch> {
   batch: B
   error: Error
 }
 
-/** How long a leader waits for its followers; one that does not answer a little later is asked again. */
+/** Longest time that a leader waits for its followers. A request without an answer is retried slightly later. */
 const replicationMs = 3000
 const answerMs = 4000
 const longestPauseMs = 250
 
-/** An earlier try was written, though its answer was not heard. */
+/** An earlier attempt was written, but its answer was lost. */
 const duplicateSequenceNumber = 46
 
-/** Tells whether the same batch may be sent again: its sequence number keeps it from being written twice. */
-const mayPass = (error: Error) => !(error instanceof ProtocolError) || passes(error)
+/** Whether to retry; the sequence number prevents a second write of the batch. */
+const isRetriable = (error: Error) => !(error instanceof ProtocolError) || isTransient(error)
 
 /**
- * Sends batches to their leaders, one request each, and again what may be written yet. A transaction is lost with any of
- * its batches, so that nothing is sent again then.
- * @returns those that are not known to be written, with what will not pass before the others
+ * Sends batches to their leaders, one request each, and retries transient failures. A transaction fails with its first
+ * refused batch, so nothing is retried then.
+ * @returns batches whose write is not confirmed, permanent refusals first
  */
 export async function produceBatches<B extends EncodedBatch>(
   batches: readonly B[],
   options: ProduceOptions,
-): Promise<Unwritten<B>[]> {
-  const { patience, transactionalId } = options
-  const refused: Unwritten<B>[] = []
+): Promise<FailedBatch<B>[]> {
+  const { retries, transactionalId } = options
+  const refused: FailedBatch<B>[] = []
   let left = batches
   for (let tries = 0; ; tries++) {
     const unwritten = await sendOnce(left, options)
-    refused.push(...unwritten.filter(({ error }) => !mayPass(error)))
-    const again = unwritten.filter(({ error }) => mayPass(error))
+    refused.push(...unwritten.filter(({ error }) => !isRetriable(error)))
+    const again = unwritten.filter(({ error }) => isRetriable(error))
     const isLost = transactionalId !== null && refused.length > 0
-    if (again.length === 0 || isLost || !(await patience.pause(tries, longestPauseMs))) return [...refused, ...again]
+    if (again.length === 0 || isLost || !(await retries.pause(tries, longestPauseMs))) return [...refused, ...again]
     left = again.map(({ batch }) => batch)
   }
 }
@@ -52,7 +52,7 @@ export async function produceBatches<B extends EncodedBatch>(
 async function sendOnce<B extends EncodedBatch>(
   batches: readonly B[],
   options: ProduceOptions,
-): Promise<Unwritten<B>[]> {
+): Promise<FailedBatch<B>[]> {
   const { brokers } = options
   const led = await Promise.all(batches.map(async batch => ({ batch, leader: await leaderOf(brokers, batch) })))
   const sends = [...Map.groupBy(led, ({ leader }) => leader)].map(([leader, of]) => {
@@ -60,9 +60,9 @@ async function sendOnce<B extends EncodedBatch>(
     return typeof leader === 'number' ? send(leader, sent, options) : allFor(sent, leader)
   })
   const unwritten = (await Promise.all(sends)).flat()
-  const moved = unwritten.filter(({ error }) => mayPass(error) && !passes(error, 'transaction'))
+  const moved = unwritten.filter(({ error }) => isRetriable(error) && !isTransient(error, 'transaction'))
   const topics = new Set(moved.map(({ batch }) => batch.topic))
-  if (moved.length > 0) await brokers.refresh([...topics]).catch(() => {}) // the next try tells
+  if (moved.length > 0) await brokers.refresh([...topics]).catch(() => {}) // the retry will show what is wrong
   return unwritten
 }
 
@@ -74,11 +74,11 @@ async function send<B extends EncodedBatch>(
   leader: number,
   batches: readonly B[],
   options: ProduceOptions,
-): Promise<Unwritten<B>[]> {
-  const { brokers, transactionalId, patience } = options
+): Promise<FailedBatch<B>[]> {
+  const { brokers, transactionalId, retries } = options
   try {
     const request = { transactionalId, timeoutMs: replicationMs, batches }
-    const limitMs = patience.within(answerMs)
+    const limitMs = retries.within(answerMs)
     const answer = await brokers.ask({ node: leader }, produce, [request], { line: 'commit', limitMs })
     return batches.flatMap(batch => {
       const error = errorOf(batch, answer)
@@ -89,12 +89,12 @@ async function send<B extends EncodedBatch>(
   }
 }
 
-const allFor = <B extends EncodedBatch>(batches: readonly B[], error: Error): Unwritten<B>[] =>
+const allFor = <B extends EncodedBatch>(batches: readonly B[], error: Error): FailedBatch<B>[] =>
   batches.map(batch => ({ batch, error }))
 
 function errorOf({ topic, partition }: TopicPartition, answer: readonly Produced[]): Error | null {
   const produced = answer.find(one => one.partition === partition && one.topic === topic)
-  if (!produced) return new Error(`${topic}/${partition}: the answer of its leader lacks it: perhaps not written`)
+  if (!produced) return new Error(`${topic}/${partition}: the leader's answer left it out: perhaps not written`)
   const { errorCode, errorMessage } = produced
   if (errorCode === 0 || errorCode === duplicateSequenceNumber) return null
   return protocolError(errorCode, `${topic}/${partition}: ${errorMessage || protocolError(errorCode).message}`)

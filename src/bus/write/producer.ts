@@ -2,15 +2,15 @@ import type { Compression } from '../batches/codecs.ts'
 import { encodeBatch, type ProducerIdentity } from '../batches/encode-batch.ts'
 import { initProducerId } from '../cluster/apis.ts'
 import type { Brokers } from '../cluster/brokers.ts'
-import { passes } from '../cluster/errors.ts'
-import { askPatiently, type Patience } from '../cluster/patience.ts'
+import { isTransient } from '../cluster/errors.ts'
+import { askWithRetries, type RetryBudget } from '../cluster/retry-budget.ts'
 import type { TopicPartition } from '../port.ts'
 import type { BatchPart } from './chunks.ts'
 import type { EncodedBatch } from './produce-api.ts'
 
-/** The age at which brokers end a transaction of a process that is gone. They look every 10 s. */
+/** Age at which brokers abort the transaction of a dead process. They check every 10 s. */
 const transactionTimeoutMs = 10_000
-/** Sequence numbers begin anew behind it. */
+/** Sequence numbers wrap around after it. */
 const lastSequence = 0x7fffffff
 
 export interface BatchOptions {
@@ -20,10 +20,7 @@ export interface BatchOptions {
   timestamp: number
 }
 
-/**
- * A producer as brokers know it, and how many records it has written to each partition: by these numbers brokers know a
- * batch that is sent again.
- */
+/** A producer id and epoch with the next sequence number per partition, by which brokers detect a repeated batch. */
 export class Producer {
   readonly identity: ProducerIdentity
   readonly #next = new Map<string, number>()
@@ -39,7 +36,7 @@ export class Producer {
     })
   }
 
-  /** @returns the number of the first of so many records */
+  /** Reserves sequence numbers for `count` records. @returns the first */
   #take({ topic, partition }: TopicPartition, count: number): number {
     const key = `${topic}/${partition}`
     const first = this.#next.get(key) ?? 0
@@ -49,16 +46,16 @@ export class Producer {
 }
 
 /**
- * Makes a producer. Of a transactional id it is the only one from now on: whoever had it is fenced, and its transaction ended.
- * @param transactionalId null: it has no transactions
+ * Initialises a producer. With a transactional id, fences the previous producer of that id and aborts its transaction.
+ * @param transactionalId null for a producer without transactions
  */
 export async function initialiseProducer(
   brokers: Pick<Brokers, 'ask'>,
   transactionalId: string | null,
-  patience: Patience,
+  retries: RetryBudget,
 ): Promise<Producer> {
   const target = transactionalId === null ? 'any' : { transaction: transactionalId }
   const request: [string | null, number] = [transactionalId, transactionTimeoutMs]
-  const made = await askPatiently({ brokers, target, patience, mayPass: passes }, initProducerId, request)
+  const made = await askWithRetries({ brokers, target, retries, isRetriable: isTransient }, initProducerId, request)
   return new Producer({ producerId: made.producerId, epoch: made.producerEpoch })
 }

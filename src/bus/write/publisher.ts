@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.ts'
 import type { Compression } from '../batches/codecs.ts'
 import type { Brokers } from '../cluster/brokers.ts'
-import { Patience } from '../cluster/patience.ts'
+import { RetryBudget } from '../cluster/retry-budget.ts'
 import type { OutgoingRecord, Publisher } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
 import { type BatchPart, Chunker } from './chunks.ts'
@@ -15,7 +15,7 @@ export interface IdempotentPublisherOptions {
   limits: RecordLimits
 }
 
-/** The most records of one round; what was given at once stays together. */
+/** Most records of one round; the records of one call stay together. */
 const roundRecords = 5000
 
 interface Waiting extends PromiseWithResolvers<void> {
@@ -23,8 +23,9 @@ interface Waiting extends PromiseWithResolvers<void> {
 }
 
 /**
- * Publishes outside of transactions. One round is under way at a time, with all that has come before it began: so order is
- * kept, and no leader has two requests. After a failure brokers and producer may number differently: another one goes on.
+ * Publishes outside of transactions. One round is in flight at a time, with everything that was published before it began;
+ * this keeps the order and limits each leader to one request. After a failure, the producer's sequence numbers may differ
+ * from the brokers', so the next round initialises a new producer.
  */
 export class IdempotentPublisher implements Publisher {
   readonly #options: IdempotentPublisherOptions
@@ -40,7 +41,7 @@ export class IdempotentPublisher implements Publisher {
   }
 
   async connect(): Promise<void> {
-    this.#producer ??= await this.#initialise(new Patience(this.#options.clock))
+    this.#producer ??= await this.#initialise(new RetryBudget(this.#options.clock))
   }
 
   async publish(records: readonly OutgoingRecord[]): Promise<void> {
@@ -48,7 +49,6 @@ export class IdempotentPublisher implements Publisher {
     await this.#options.limits.produce(records, fitting => this.#enqueue(fitting))
   }
 
-  /** Waits for what is on its way. */
   async close(): Promise<void> {
     this.#closed = true
     await this.#rounds
@@ -62,7 +62,7 @@ export class IdempotentPublisher implements Publisher {
   }
 
   async #run(): Promise<void> {
-    await Promise.resolve() // what is published in the same breath goes together
+    await Promise.resolve() // batches what is published in the same tick
     while (this.#waiting.length > 0) await this.#round(await this.#withTopics(this.#nextRound()))
     this.#rounds = null
   }
@@ -76,7 +76,7 @@ export class IdempotentPublisher implements Publisher {
     return this.#waiting.splice(0, rest < 0 ? this.#waiting.length : rest)
   }
 
-  /** Picks those whose topics are there; the others are told, and hold up nobody. */
+  /** Removes calls with an unknown topic from the round and rejects them, so that they do not fail the others. */
   async #withTopics(round: readonly Waiting[]): Promise<Waiting[]> {
     const looks = await Promise.allSettled(round.map(({ records }) => this.#chunker.partitionCounts(records)))
     for (const [i, look] of looks.entries()) if (look.status === 'rejected') round[i]!.reject(look.reason)
@@ -101,15 +101,15 @@ export class IdempotentPublisher implements Publisher {
 
   async #send(chunk: readonly BatchPart[], failures: Map<OutgoingRecord, Error>): Promise<void> {
     const { brokers, clock, compression } = this.#options
-    const patience = new Patience(clock)
-    this.#producer ??= await this.#initialise(patience)
+    const retries = new RetryBudget(clock)
+    this.#producer ??= await this.#initialise(retries)
     const batches = this.#producer.encode(chunk, { transactional: false, compression, timestamp: clock.now() })
-    const unwritten = await produceBatches(batches, { brokers, transactionalId: null, patience })
+    const unwritten = await produceBatches(batches, { brokers, transactionalId: null, retries })
     if (unwritten.length > 0) this.#producer = null
     for (const { batch, error } of unwritten) for (const record of batch.records) failures.set(record, error)
   }
 
-  #initialise(patience: Patience): Promise<Producer> {
-    return initialiseProducer(this.#options.brokers, null, patience)
+  #initialise(retries: RetryBudget): Promise<Producer> {
+    return initialiseProducer(this.#options.brokers, null, retries)
   }
 }

@@ -10,14 +10,14 @@ import {
   txnOffsetCommit,
 } from '../cluster/apis.ts'
 import type { Brokers, Target } from '../cluster/brokers.ts'
-import { passes } from '../cluster/errors.ts'
-import { askPatiently, type Patience } from '../cluster/patience.ts'
+import { isTransient } from '../cluster/errors.ts'
+import { askWithRetries, type RetryBudget } from '../cluster/retry-budget.ts'
 import type { TopicPartition } from '../port.ts'
 import type { BatchPart } from './chunks.ts'
 import { produceBatches } from './produce.ts'
 import type { Producer } from './producer.ts'
 
-/** A member of the group, as of one generation (KIP-447). */
+/** A member of the group in one generation (KIP-447). */
 export interface CommittingMember {
   memberId: string
   generation: number
@@ -36,20 +36,21 @@ export interface TransactionOptions {
   groupId: string
   compression: Compression
   producer: Producer
-  patience: Patience
+  retries: RetryBudget
 }
 
-/**
- * The most bytes of metadata in one request: brokers take no batch above their message.max.bytes, and write it as one.
- */
+/** Most bytes of metadata in one request: the coordinator writes them as one batch, bounded by message.max.bytes. */
 const offsetsBytes = 500_000
-/** The bytes that an offset takes beside its metadata, with long names. */
+/** Bytes of an offset besides its metadata, with long names. */
 const offsetBytes = 500
 
-/** A coordinator that refuses so has done nothing, and will soon: it still ends the transaction before, or asks about this one. */
-const mayPass = (error: unknown) => passes(error, 'transaction', 'loading')
+/** The coordinator is still ending the previous transaction, or loading its state; it has not done anything yet. */
+const isRetriable = (error: unknown) => isTransient(error, 'transaction', 'loading')
 
-/** One transaction. All of a step are waited for, also when one fails: nothing may be on its way when the next one begins. */
+/**
+ * One transaction. Every step waits for all of its requests even if one fails, so that none is in flight when the next
+ * transaction begins.
+ */
 export class Transaction {
   readonly #options: TransactionOptions
   readonly #owner: [transactionalId: string, producerId: bigint, epoch: number]
@@ -60,7 +61,6 @@ export class Transaction {
     this.#owner = [options.transactionalId, producerId, epoch]
   }
 
-  /** Says what will be written. */
   begin(parts: readonly BatchPart[], withOffsets: boolean): Promise<void> {
     return this.#together([
       ...(parts.length > 0 ? [this.#addPartitions(parts)] : []),
@@ -85,10 +85,10 @@ export class Transaction {
   }
 
   async #produce(chunks: readonly BatchPart[][]): Promise<void> {
-    const { brokers, producer, transactionalId, patience, compression, clock } = this.#options
+    const { brokers, producer, transactionalId, retries, compression, clock } = this.#options
     for (const chunk of chunks) {
       const batches = producer.encode(chunk, { transactional: true, compression, timestamp: clock.now() })
-      const [unwritten] = await produceBatches(batches, { brokers, transactionalId, patience })
+      const [unwritten] = await produceBatches(batches, { brokers, transactionalId, retries })
       if (unwritten) throw unwritten.error
     }
   }
@@ -113,13 +113,13 @@ export class Transaction {
     }
   }
 
-  /** @throws what failed first */
+  /** @throws the first error */
   async #together(steps: readonly Promise<unknown>[]): Promise<void> {
     const failures: unknown[] = []
     const ends = steps.map(step =>
       step.catch(error => {
         failures.push(error)
-        this.#options.patience.end()
+        this.#options.retries.end()
       }),
     )
     await Promise.all(ends)
@@ -131,12 +131,12 @@ export class Transaction {
   }
 
   #ask<Q extends unknown[], A>(target: Target, api: Api<Q, A>, request: Q): Promise<A> {
-    const { brokers, patience } = this.#options
-    return askPatiently({ brokers, target, patience, mayPass }, api, request)
+    const { brokers, retries } = this.#options
+    return askWithRetries({ brokers, target, retries, isRetriable }, api, request)
   }
 }
 
-/** Each is a request of its own, in the same transaction. */
+/** Splits offsets into several requests of the same transaction. */
 function* inPieces(offsets: readonly CommittedOffset[]): Iterable<CommittedOffset[]> {
   let piece: CommittedOffset[] = []
   let bytes = 0

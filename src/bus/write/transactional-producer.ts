@@ -3,8 +3,8 @@ import type { Compression } from '../batches/codecs.ts'
 import { listTransactions } from '../cluster/apis.ts'
 import type { Brokers } from '../cluster/brokers.ts'
 import { committedOffsets, isUnstable } from '../cluster/committed-offsets.ts'
-import { ProtocolError, passes } from '../cluster/errors.ts'
-import { askPatiently, Patience } from '../cluster/patience.ts'
+import { isTransient, ProtocolError } from '../cluster/errors.ts'
+import { askWithRetries, RetryBudget } from '../cluster/retry-budget.ts'
 import type { OutgoingRecord, TopicPartition } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
 import { Chunker } from './chunks.ts'
@@ -14,9 +14,8 @@ import { type CommittedOffset, type CommittingMember, Transaction } from './tran
 export interface TransactionalProducerOptions {
   brokers: Pick<Brokers, 'ask' | 'leader' | 'refresh' | 'partitions' | 'nodes'>
   clock: Clock
-  /** Whoever initialises the same one later takes over from this producer. */
+  /** A producer that initialises the same id later fences this one. */
   transactionalId: string
-  /** The progress that is committed is this group's. */
   groupId: string
   compression: Compression
   limits: RecordLimits
@@ -24,42 +23,41 @@ export interface TransactionalProducerOptions {
 
 export interface Commit {
   records: readonly OutgoingRecord[]
-  /** Offsets to commit, at least one: a transaction in which nothing was written cannot be ended everywhere. */
+  /** Offsets to commit, at least one: some brokers cannot end a transaction without writes. */
   offsets: readonly CommittedOffset[]
-  /** Progress of an older generation than the group's is refused, and the records with it. */
+  /** A commit in an older generation than the group's is refused, together with its records. */
   member: CommittingMember
 }
 
-/** The longest pause until it is asked again whether progress is there. */
+/** Longest pause between checks of committed offsets. */
 const longestPauseMs = 50
-/** Late requests of the fenced come within some seconds, and not one after the other for ever. */
+/** Late requests of a fenced producer arrive within some seconds, and are few. */
 const mostTries = 20
-/** How long one broker may take to list its transactions; the others are not waited for any longer. */
 const listMs = 1000
 
 type OpenState = 'Ongoing' | 'PrepareCommit' | 'PrepareAbort' | 'PrepareEpochFence'
 const openStates: OpenState[] = ['Ongoing', 'PrepareCommit', 'PrepareAbort', 'PrepareEpochFence']
 
-/** A generation that no group comes to. */
+/** A generation that no group reaches. */
 const strayMember: CommittingMember = { memberId: 'busgate-fencing-check', generation: 2 ** 31 - 2, instanceId: null }
 const fences = new Set(['ILLEGAL_GENERATION', 'UNKNOWN_MEMBER_ID', 'FENCED_INSTANCE_ID'])
 const epochIsOver = new Set(['INVALID_PRODUCER_EPOCH', 'PRODUCER_FENCED'])
-/** More rebalances than there can be between two of its tries. */
+/** More than the number of rebalances possible between two attempts. */
 const mostProofs = 10
 const isOneOf = (types: ReadonlySet<string>, error: unknown) => error instanceof ProtocolError && types.has(error.type)
 
 /**
- * Commits records and progress in one transaction after the other. Whatever fails ends its use until `init` begins anew:
- * whether a transaction was committed is told by the group's stable offsets then, never by the error.
+ * Commits records and offsets in consecutive transactions. Any error makes it unusable until `init`. Whether the failed
+ * transaction was committed is then read from the group's stable offsets, never derived from the error.
  */
 export class TransactionalProducer {
   readonly #options: TransactionalProducerOptions
   readonly #chunker: Chunker
-  /** Null: `init` comes first. */
+  /** Null before `init`. */
   #producer: Producer | null = null
-  /** Whether progress that it committed since it was initialised was found with the group. */
+  /** Whether a commit since `init` was read back from the coordinator. */
   #found = false
-  /** How often it was initialised: what a commit of an earlier life says does not count. */
+  /** Number of initialisations; a commit of an earlier one changes no state. */
   #lives = 0
 
   constructor(options: TransactionalProducerOptions) {
@@ -67,19 +65,20 @@ export class TransactionalProducer {
     this.#chunker = new Chunker(options.brokers, options.limits)
   }
 
-  /** Fences whoever had this id, and ends the transaction that it left open. */
+  /** Fences the previous producer of this id and aborts its open transaction. */
   async init(): Promise<void> {
     this.#producer = null
     this.#found = false
     const life = ++this.#lives
     const { brokers, clock, transactionalId } = this.#options
-    const producer = await initialiseProducer(brokers, transactionalId, new Patience(clock))
+    const producer = await initialiseProducer(brokers, transactionalId, new RetryBudget(clock))
     if (life === this.#lives) this.#producer = producer
   }
 
   /**
-   * One transaction. Begin the next one some 3 ms later: the broker still ends this one, and asks for patience.
-   * @throws Error and cannot be used any more; when a record was too large, `RecordLimits` will have it shorter next time
+   * Runs one transaction. Begin the next one some 3 ms later: until the broker has completed this one, it answers
+   * CONCURRENT_TRANSACTIONS.
+   * @throws Error, after which only `init` helps; if a record was too large, `RecordLimits` shortens it next time
    */
   async commit(commit: Commit): Promise<void> {
     await this.#commit(commit)
@@ -100,19 +99,19 @@ export class TransactionalProducer {
 
   async #find({ offsets, member }: Commit): Promise<void> {
     const { brokers, clock, groupId } = this.#options
-    const patience = new Patience(clock)
+    const retries = new RetryBudget(clock)
     const life = this.#lives
     await keepProgress(
       groupId,
-      () => missingProgress({ brokers, groupId, patience }, offsets),
+      () => missingProgress({ brokers, groupId, retries }, offsets),
       missing => this.#commit({ records: [], offsets: missing, member }),
     )
     if (life === this.#lives) this.#found = true
   }
 
   /**
-   * Writes progress and takes it back. A coordinator that has just begun tells of older progress than was confirmed, until
-   * the first write that it confirms itself.
+   * Commits an offset and aborts it. Until its first own write, a newly elected coordinator may answer with older offsets
+   * than were confirmed.
    */
   async barrierWrite(tp: TopicPartition, member: CommittingMember): Promise<void> {
     await this.#use(async producer => {
@@ -123,7 +122,7 @@ export class TransactionalProducer {
     })
   }
 
-  /** @throws Error when the brokers let members of generations that are over commit: then none may be trusted to be alone */
+  /** @throws Error when the brokers accept commits of old generations, so that two workers could own a partition */
   async proveFencing(tp: TopicPartition): Promise<void> {
     for (let proofs = 1; ; proofs++) {
       const refusal = await this.barrierWrite(tp, strayMember).then(
@@ -133,7 +132,7 @@ export class TransactionalProducer {
       if (refusal === null) throw this.#unfenced()
       await this.init()
       if (isOneOf(fences, refusal)) return
-      // members that take partitions over end the transactions of whoever is no member, as this process is none yet
+      // members that take partitions over abort the transactions of non-members, such as this process now
       if (!isOneOf(epochIsOver, refusal) || proofs === mostProofs) throw refusal
     }
   }
@@ -145,18 +144,18 @@ export class TransactionalProducer {
     )
   }
 
-  /** Aborts the open transaction of that id, and fences the process that has it. */
+  /** Aborts the open transaction of that id and fences its process. */
   async abortTransactionOf(transactionalId: string): Promise<void> {
     const { brokers, clock } = this.#options
-    await initialiseProducer(brokers, transactionalId, new Patience(clock))
+    await initialiseProducer(brokers, transactionalId, new RetryBudget(clock))
   }
 
-  /** Ids with this prefix whose transactions are open now, as far as brokers tell. */
+  /** Transactional ids with this prefix and an open transaction, from the brokers that answer. */
   async ongoing(prefix: string): Promise<string[]> {
     const { brokers, clock } = this.#options
     const ofNode = async (node: number) => {
       const listed = brokers.ask({ node }, listTransactions, [openStates, [], -1n, null])
-      const { transactionStates } = await limited(clock, listMs, listed) // with the time to connect
+      const { transactionStates } = await limited(clock, listMs, listed) // including the time to connect
       return transactionStates.map(({ transactionalId }) => transactionalId)
     }
     await brokers.refresh()
@@ -178,16 +177,15 @@ export class TransactionalProducer {
   }
 
   #transaction(producer: Producer): Transaction {
-    return new Transaction({ ...this.#options, producer, patience: new Patience(this.#options.clock) })
+    return new Transaction({ ...this.#options, producer, retries: new RetryBudget(this.#options.clock) })
   }
 }
 
 /**
- * Makes sure that the coordinator has what was committed. Those before Kafka 4.0 keep what open transactions are to change
- * by producer and not by epoch, so that a late request of whoever was fenced takes it away, and the progress of a
- * transaction whose end was confirmed is forgotten (seen with 3.9.1, in 286 of 300 tries). Without a late request nothing
- * is found missing.
- * @param missing asks what the coordinator does not have, once no open transaction is about to change it
+ * Verifies that the coordinator has the committed offsets, and commits missing ones again. Before Kafka 4.0, coordinators
+ * track pending offsets by producer and not by epoch, so a late request of a fenced producer makes them forget the offsets of
+ * a confirmed transaction (seen with 3.9.1, in 286 of 300 attempts). Without such a request nothing is missing.
+ * @param missing finds the offsets that the coordinator lacks, once no open transaction can change them
  */
 async function keepProgress<T>(
   groupId: string,
@@ -204,13 +202,13 @@ async function keepProgress<T>(
   }
 }
 
-/** Tells which of these the group's coordinator does not have, once no open transaction is about to change them. */
+/** The offsets that the coordinator lacks, once no open transaction can change them. */
 async function missingProgress(
-  { brokers, groupId, patience }: { brokers: Pick<Brokers, 'ask'>; groupId: string; patience: Patience },
+  { brokers, groupId, retries }: { brokers: Pick<Brokers, 'ask'>; groupId: string; retries: RetryBudget },
   offsets: readonly CommittedOffset[],
 ): Promise<readonly CommittedOffset[]> {
   const patient: Pick<Brokers, 'ask'> = {
-    ask: (target, api, request) => askPatiently({ brokers, target, patience, mayPass: passes }, api, request),
+    ask: (target, api, request) => askWithRetries({ brokers, target, retries, isRetriable: isTransient }, api, request),
   }
   for (let tries = 0; ; tries++) {
     const progress = await committedOffsets(patient, groupId, offsets)
@@ -221,6 +219,6 @@ async function missingProgress(
         return committed?.offset !== offset || (committed.metadata ?? '') !== metadata
       })
     }
-    if (!isUnstable(refused) || !(await patience.pause(tries, longestPauseMs))) throw refused.error
+    if (!isUnstable(refused) || !(await retries.pause(tries, longestPauseMs))) throw refused.error
   }
 }

@@ -11,7 +11,7 @@ import {
 import { Brokers, type Target } from '../../bus/cluster/brokers.ts'
 import type { ClusterMetadata, TopicMetadata } from '../../bus/cluster/cluster-view.ts'
 import { type Address, securityOf } from '../../bus/cluster/connecting.ts'
-import { ProtocolError, passes } from '../../bus/cluster/errors.ts'
+import { isTransient, ProtocolError } from '../../bus/cluster/errors.ts'
 import { systemClock } from '../../clock.ts'
 import type { Settings } from '../../config/index.ts'
 import { Telemetry } from '../../telemetry/events.ts'
@@ -145,7 +145,7 @@ async function whenLoaded<T>(ask: () => Promise<T>, tries = 20): Promise<T> {
     return await ask()
   } catch (error) {
     const isOvertaken = error instanceof ProtocolError && error.type === 'INVALID_PRODUCER_EPOCH' // by who tries the same
-    if (tries === 1 || !(isOvertaken || passes(error))) throw error
+    if (tries === 1 || !(isOvertaken || isTransient(error))) throw error
     await new Promise(resolve => setTimeout(resolve, retryMs))
     return whenLoaded(ask, tries - 1)
   }

@@ -1,15 +1,12 @@
 import { tooLarge, UnreadableBatch } from './unreadable.ts'
 
-/** Holds what was unpacked so far: bytes as they stand, and repetitions of bytes that are there already. */
-export class Inflated {
+/** The output of a decompressor: literal bytes, and copies of earlier output. */
+export class OutputBuffer {
   #bytes: Buffer
   #length = 0
   readonly #most: number
 
-  /**
-   * @param expected bytes to make room for at once
-   * @param most bytes it may grow to
-   */
+  /** @param expected bytes to allocate at first @param most bytes it may grow to */
   constructor(expected: number, most: number) {
     this.#most = most
     this.#bytes = Buffer.allocUnsafe(Math.min(expected, most))
@@ -23,7 +20,7 @@ export class Inflated {
     return this.#bytes.subarray(0, this.#length)
   }
 
-  /** Appends bytes of the source, which must be there. */
+  /** Appends bytes of the source. The range must exist. */
   append(source: Buffer, from: number, count: number): void {
     this.#makeRoom(count)
     const bytes = this.#bytes
@@ -34,12 +31,12 @@ export class Inflated {
   }
 
   /**
-   * Appends what stands `distance` bytes before the end; a count beyond the distance repeats it.
-   * @param start nothing before it may be repeated
+   * Appends the bytes that begin `distance` before the end; a count beyond the distance repeats them.
+   * @param start bytes before it cannot be copied
    */
   repeat(distance: number, count: number, start = 0): void {
     if (distance < 1 || distance > this.#length - start) {
-      throw new UnreadableBatch('BATCH_CORRUPT', 'it repeats bytes that are not there')
+      throw new UnreadableBatch('BATCH_CORRUPT', 'it copies bytes that do not exist')
     }
     this.#makeRoom(count)
     const bytes = this.#bytes

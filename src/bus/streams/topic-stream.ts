@@ -4,27 +4,26 @@ import { partitionsOf } from '../partitions.ts'
 import { type Bus, BusUnavailable, type Follower, type From, type GroupReader } from '../port.ts'
 import { RecordQueue, type Taken } from './record-queue.ts'
 
-/** TopicStreamOptions is what it takes to read a topic record by record. */
+/** What reading a topic record by record needs. */
 export interface TopicStreamOptions {
   bus: Pick<Bus, 'partitions' | 'follow' | 'readInGroup'>
   topic: string
   clock: Clock
   telemetry: Telemetry
-  /** Ends the reading at once, whatever it waits for. */
+  /** Ends the reading at once. */
   ending: AbortSignal
 }
 
 const retryMs = 1000
 const endLimitMs = 3000
-/** A partition that was added is read from its beginning, so nothing is missed if it is seen late. */
+/** An added partition is read from its beginning, so noticing it late loses nothing. */
 const partitionsAgeMs = 10_000
 
 /**
- * The committed records of all partitions of a topic, also of those that are added later. Brokers that are away are waited
- * for.
- * @param from where to begin in a partition that was there when the reading began
- * @param untilEnd whether it ends behind what was there then
- * @throws Error when there is no such topic, or no right to read it
+ * The committed records of all partitions of a topic, later added ones included. Retries while brokers are down.
+ * @param from where to begin in each partition that exists at the start
+ * @param untilEnd whether to end at the records that exist at the start
+ * @throws Error when the topic does not exist, or the client may not read it
  */
 export async function* topicRecords(
   options: TopicStreamOptions & { from: (partition: number) => From; untilEnd: boolean },
@@ -49,7 +48,7 @@ export async function* topicRecords(
     }
     for (let known = count; !ending.aborted; ) {
       await pause(options, partitionsAgeMs)
-      const now = ending.aborted ? known : await countOf(bus, topic).catch(() => known) // asked again in a while
+      const now = ending.aborted ? known : await countOf(bus, topic).catch(() => known) // retried at the next check
       for (; known < now; known++) await follow(known, 'earliest')
     }
   }
@@ -62,11 +61,10 @@ export async function* topicRecords(
 }
 
 /**
- * Reads a topic's committed records as a member of a group, which shares them. A record counts as worked on when the next
- * one is asked for; what does not count yet when the reading ends, or the partition is given to another member, is handed
- * over again.
- * @param startFrom where to begin where the group has no progress
- * @throws Error when there is no such topic, or the group refuses this member
+ * Reads a topic's committed records as a member of a group. A record counts as handled when the next one is requested. A
+ * record that is not handled when the reading ends, or when its partition is revoked, is delivered again.
+ * @param startFrom where to begin if the group has no committed offset
+ * @throws Error when the topic does not exist, or the group refuses this member
  */
 export async function* groupRecords(
   options: TopicStreamOptions & { groupId: string; startFrom: From },
@@ -89,7 +87,7 @@ export async function* groupRecords(
   try {
     yield* queue.records()
   } finally {
-    await limited(options.clock, endLimitMs, joining).catch(() => {}) // brokers that are away are not waited for
+    await limited(options.clock, endLimitMs, joining).catch(() => {}) // do not wait for brokers that are down
     await (reader as GroupReader | null)?.close()
   }
 }
@@ -98,7 +96,7 @@ async function countOf(bus: Pick<Bus, 'partitions'>, topic: string): Promise<num
   return (await partitionsOf(bus, [topic])).get(topic)!
 }
 
-/** Tries until the brokers can be reached. */
+/** Retries until a broker can be reached. */
 async function whenReachable<T>(options: TopicStreamOptions, ask: () => Promise<T>): Promise<T> {
   const { telemetry, ending } = options
   for (;;) {
@@ -112,7 +110,7 @@ async function whenReachable<T>(options: TopicStreamOptions, ask: () => Promise<
   }
 }
 
-/** Resolves earlier when the reading ends. */
+/** Resolves early when the reading ends. */
 function pause({ clock, ending }: Pick<TopicStreamOptions, 'clock' | 'ending'>, ms: number): Promise<void> {
   if (ending.aborted) return Promise.resolve()
   return new Promise(resolve => {

@@ -1,12 +1,15 @@
 import type { BusRecord } from '../port.ts'
 import type { FetchedRecords } from './fetch.ts'
 
-/** Records that are taken in before the event loop goes round. */
+/** Most records handled in one tick of the event loop. */
 const perTurn = 256
-/** No more than this are taken in at once, whatever waits: a few urgent commands do not queue behind a backlog of others. */
+/**
+ * Fetches of at most this many records are handled at once, so that a few urgent commands do not queue behind another
+ * partition's backlog.
+ */
 const few = 32
 
-/** A part of what a fetch brought, or all of it. */
+/** Part or all of a fetch. */
 export interface Piece {
   records: readonly BusRecord[]
   from: number
@@ -14,17 +17,17 @@ export interface Piece {
 }
 
 /**
- * Deals out the turns of the event loop among all that take in records: the gateway's answers and the brokers' are heard
- * in between, however much a fetch brought. Those that have more for a turn than its part come one after the other.
+ * Shares the ticks of the event loop among all partitions that deliver records, so that a large fetch does not delay answers
+ * of the gateway and the brokers. Fetches that exceed a tick's budget are served one after the other.
  */
-export class Pieces {
+export class TickBudget {
   #left = perTurn
   readonly #waiting: (() => void)[] = []
 
   /**
-   * Gives what was fetched piece by piece, in order.
-   * @param give answers whether to go on
-   * @returns undefined when all was given at once
+   * Delivers a fetch piece by piece, in order.
+   * @param give returns whether to continue
+   * @returns undefined if all was delivered at once
    */
   give({ records, next }: FetchedRecords, from: number, give: (piece: Piece) => boolean): Promise<void> | undefined {
     const isForNow = this.#waiting.length === 0 && records.length <= this.#left

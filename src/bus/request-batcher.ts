@@ -1,13 +1,10 @@
-/**
- * Asks for many at once what is wanted one by one. What is wanted while an ask is under way waits for the next one, and
- * shares that with all others that do.
- */
-export class Gathered<Q, A> {
+/** Batches requests: all that arrive in one tick, or while a batch is in flight, go out together in the next batch. */
+export class RequestBatcher<Q, A> {
   readonly #ask: (wanted: readonly Q[]) => Promise<readonly A[]>
   #waiting: { wanted: Q; resolve: (answer: A) => void; reject: (error: unknown) => void }[] = []
   #asking = false
 
-  /** @param ask answers in the order of what is wanted */
+  /** @param ask sends a batch; its answers stand in the order of the requests */
   constructor(ask: (wanted: readonly Q[]) => Promise<readonly A[]>) {
     this.#ask = ask
   }
@@ -22,7 +19,7 @@ export class Gathered<Q, A> {
   async #askAll(): Promise<void> {
     this.#asking = true
     while (this.#waiting.length > 0) {
-      await new Promise(resolve => setImmediate(resolve)) // those that want something in the same breath are in
+      await new Promise(resolve => setImmediate(resolve)) // lets every request of this tick join the batch
       const together = this.#waiting.splice(0)
       try {
         const answers = await this.#ask(together.map(({ wanted }) => wanted))

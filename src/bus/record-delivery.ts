@@ -2,34 +2,37 @@ import { type Clock, sleep } from '../clock.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { BusRecord, OnRecords } from './port.ts'
 
-export interface HandOverOptions {
-  /** The partition, for people. */
+export interface RecordDeliveryOptions {
+  /** The partition's name in log lines. */
   name: string
-  /** The offset the follower begins at. */
+  /** The follower's first offset. */
   start: number
   onRecords: OnRecords
   clock: Clock
   telemetry: Telemetry
 }
 
-const againAfterMs = 1000
+const retryAfterMs = 1000
 
-/** HandOver is what one follower was given, and who waits for it to be given more: the same on every bus. */
-export class HandOver {
-  readonly #options: HandOverOptions
+/**
+ * Delivers records to the handler of one follower, retries a failed handler, and knows who waits for which offset. Both
+ * adapters use it.
+ */
+export class RecordDelivery {
+  readonly #options: RecordDeliveryOptions
   #waiting: { offset: number; resolve: () => void }[] = []
-  /** Everything before this offset was taken. */
+  /** Every record before this offset was handled. */
   #next: number
   closed = false
 
-  constructor(options: HandOverOptions) {
+  constructor(options: RecordDeliveryOptions) {
     this.#options = options
     this.#next = options.start
   }
 
   /**
-   * Resolves when the records were taken, or the follower was closed. One call at a time.
-   * @param next the offset to go on from
+   * Resolves when the handler has taken the records, or when the follower is closed. One call at a time.
+   * @param next the offset at which to continue
    */
   async take(records: readonly BusRecord[], next: number): Promise<void> {
     this.#tellUnreadable(records)
@@ -38,12 +41,11 @@ export class HandOver {
     this.#release()
   }
 
-  /** See Follower.position. */
   get position(): number {
     return this.#next
   }
 
-  /** Resolves when everything before the offset was taken, or the follower is closed. */
+  /** Resolves when every record before the offset was handled, or when the follower is closed. */
   reached(offset: number): Promise<void> {
     return new Promise(resolve => {
       this.#waiting.push({ offset, resolve })
@@ -51,7 +53,10 @@ export class HandOver {
     })
   }
 
-  /** The log was cut, or made anew: it goes on from another offset, and ends at this one. */
+  /**
+   * Continues at another offset after the log was truncated or its topic created anew. @param end the log's end: no wait
+   * reaches beyond it
+   */
   moved(next: number, end: number): void {
     this.#next = next
     for (const one of this.#waiting) one.offset = Math.min(one.offset, end)
@@ -76,9 +81,9 @@ export class HandOver {
       try {
         return await onRecords(records)
       } catch (error) {
-        const message = `records of ${name} could not be worked on: they are handed over until they can`
+        const message = `the handler failed on records of ${name}: they are delivered again every second until it succeeds`
         if (attempt === 1) telemetry.emit('bus.log', { level: 'error', message, error: String(error) })
-        await sleep(clock, againAfterMs)
+        await sleep(clock, retryAfterMs)
       }
     }
   }

@@ -1,6 +1,6 @@
 import type { BusRecord, ReadPartition } from '../port.ts'
 
-/** A record that a reader has in hand: it is worked on until the next one is asked for. */
+/** A record that the reader is handling, until it requests the next one. */
 export interface Taken {
   from: ReadPartition
   record: BusRecord
@@ -13,8 +13,8 @@ interface Waiting {
 }
 
 /**
- * Between those who hand records over and one reader that takes them one after the other. What waits here is bounded by
- * those who hand over: each has one batch here at a time, and goes on when all of it was worked on.
+ * A queue between several partitions and one reader that takes record after record. It is bounded: each partition has one
+ * batch here and continues after the batch was handled.
  */
 export class RecordQueue {
   readonly #ending: AbortSignal
@@ -30,7 +30,7 @@ export class RecordQueue {
     ending.addEventListener('abort', () => this.#changed(), { once: true })
   }
 
-  /** Resolves when all of them were worked on; never if they are dropped, as when their partition was taken away. */
+  /** Resolves when all of the records were handled; never if they are dropped because their partition was revoked. */
   put(from: ReadPartition, records: readonly BusRecord[]): Promise<void> {
     const { promise, resolve: taken } = Promise.withResolvers<void>()
     this.#waiting.push({ from, records, taken })
@@ -38,19 +38,19 @@ export class RecordQueue {
     return promise
   }
 
-  /** Nothing comes any more. */
+  /** Ends the queue once it is empty. */
   finish(): void {
     this.#finished = true
     this.#changed()
   }
 
-  /** The reader is to end with this error. */
+  /** Makes the reader fail with this error. */
   fail(error: Error): void {
     this.#failure ??= error
     this.#changed()
   }
 
-  /** No further record is taken. Resolves when none is worked on. */
+  /** Stops delivery. Resolves when no record is being handled. */
   async pause(): Promise<void> {
     this.#paused = true
     while (this.#isWorking && this.#paused && !this.#ending.aborted) await this.#change.promise
@@ -61,7 +61,7 @@ export class RecordQueue {
     this.#changed()
   }
 
-  /** Hands records out until `finish`, or the signal. @throws the error of `fail` */
+  /** Yields records until `finish`, or until aborted. @throws the error of `fail` */
   async *records(): AsyncGenerator<Taken, void> {
     for (;;) {
       const next = await this.#next()

@@ -3,19 +3,18 @@ import type { Telemetry } from '../../telemetry/events.ts'
 import type { Bus, Follower, From, GroupReader, GroupReadOptions, ReadPartition, TopicPartition } from '../port.ts'
 import { GroupMember, type GroupTransport, type MemberOf } from '../session/member.ts'
 
-/** A group's progress on a partition: the offset that is to be read next. */
 export interface Progress extends TopicPartition {
   offset: number
 }
 
-/** ReadingGroup is what an adapter has to offer for records to be read in a group. */
+/** What an adapter provides for reading in a group. */
 export interface ReadingGroup {
   transport: GroupTransport
-  /** Null where there is none. */
+  /** Committed offsets; null where there is none. */
   committed(tps: readonly TopicPartition[]): Promise<(number | null)[]>
-  /** Refused where the member's generation is over. */
+  /** Rejects if the member's generation is over. */
   commit(member: MemberOf, offsets: readonly Progress[]): Promise<void>
-  /** The offset that a beginning stands for. */
+  /** Resolves a position to an offset. */
   locate(tp: TopicPartition, from: From): Promise<number>
 }
 
@@ -26,28 +25,27 @@ export interface GroupReadingOptions extends Omit<GroupReadOptions, 'groupId'> {
   clock: Clock
   telemetry: Telemetry
   sessionTimeoutMs: number
-  /** How often the leader looks for partitions that were added. */
+  /** How often the leader checks for added partitions. */
   partitionsAgeMs: number
-  /** How long what is worked on may take before partitions are given up. */
+  /** Longest time for records in progress to finish before partitions are revoked. */
   drainMs: number
 }
 
 const commitMs = 1000
 const retryMs = 1000
-/** How long leaving may take: with connections to brokers that are away it could take minutes. */
+/** Time-out of leaving; connecting to brokers that are down could take minutes. */
 const leaveLimitMs = 3000
 
 const nameOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
 
-/** A partition that the group has given to this member. */
+/** A partition that the group has assigned to this member. */
 class OwnedPartition implements ReadPartition {
   readonly topic: string
   readonly partition: number
   owned = true
   follower: Follower | null = null
-  /** The offset that the group knows; null: it was not asked for yet. */
+  /** Last committed offset; null if unknown. */
   committed: number | null = null
-  /** Where reading begins. */
   start = 0
   #done: { before: number; position: number } | null = null
 
@@ -60,7 +58,7 @@ class OwnedPartition implements ReadPartition {
     this.#done = { before, position: this.follower?.position ?? this.start }
   }
 
-  /** The offset to go on from: behind the last record that was worked on, and behind what is no record after it. */
+  /** The offset to commit: after the last handled record, and past gaps that follow it. */
   get position(): number {
     const position = this.follower?.position ?? this.start
     return this.#done?.position === position ? this.#done.before : position
@@ -72,7 +70,7 @@ class OwnedPartition implements ReadPartition {
   }
 }
 
-/** One member of a group of readers: the same on every bus. */
+/** One member of a group of readers, on either adapter. */
 export class GroupReading implements GroupReader {
   readonly #options: GroupReadingOptions
   readonly #group: ReadingGroup
@@ -92,13 +90,13 @@ export class GroupReading implements GroupReader {
       events: {
         joining: () => this.#drain(),
         entering() {},
-        notLetIn() {},
+        enterFailed() {},
         assigned: (given, unbroken) => this.#take(given, unbroken),
       },
     })
   }
 
-  /** Resolves when the group has given it its first partitions. @throws GroupError; Error when it is ended before */
+  /** Resolves when the group has assigned the first partitions. @throws GroupError; Error when aborted before */
   static async join(options: GroupReadingOptions): Promise<GroupReading> {
     const reading = new GroupReading(options)
     const { ending } = options
@@ -127,8 +125,8 @@ export class GroupReading implements GroupReader {
   }
 
   /**
-   * Waits for records in hand. Those still worked on afterwards are handed over again, to whoever has their partition
-   * then.
+   * Waits for records in progress. A record that is still in progress after the time-out is delivered again, perhaps to
+   * another member.
    */
   async #drain(): Promise<void> {
     const { clock, drainMs, pause } = this.#options
@@ -186,7 +184,7 @@ export class GroupReading implements GroupReader {
     )
   }
 
-  /** One at a time, so that no earlier offset lands on a later one. */
+  /** One at a time, so that an earlier offset never overwrites a later one. */
   #commit(): Promise<void> {
     this.#committing = this.#committing.then(() => this.#commitNow())
     return this.#committing
@@ -207,7 +205,7 @@ export class GroupReading implements GroupReader {
     }
   }
 
-  /** Logs a lasting trouble once. */
+  /** Logs a repeated error once. */
   #tell(what: string, error: unknown): void {
     const message = `a reader could not ${what}: ${(error as Error).message}`
     if (message === this.#trouble) return
