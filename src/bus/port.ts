@@ -16,8 +16,8 @@ export interface OutgoingRecord {
   headers?: RecordHeaders
   partition?: number
   /**
-   * Makes a smaller record to write instead when this one exceeds the topic's max.message.bytes; that record may have a
-   * `shorter` again. Without it, a record that is too large is refused.
+   * Makes a smaller record to write instead when this one exceeds the topic's max.message.bytes. Without it, a record that
+   * is too large is refused.
    */
   shorter?: () => OutgoingRecord
 }

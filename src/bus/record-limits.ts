@@ -76,11 +76,10 @@ export class RecordLimits {
   }
 
   #fit(record: OutgoingRecord): OutgoingRecord {
-    const room = this.room(record.topic)
-    let fitting = record
-    while (fitting.shorter && sizeInBatch(fitting) > room) fitting = fitting.shorter()
-    if (fitting !== record) this.#telemetry.emit('record.shortened', { topic: record.topic })
-    return fitting
+    const { topic, shorter } = record
+    if (!shorter || sizeInBatch(record) <= this.room(topic)) return record
+    this.#telemetry.emit('record.shortened', { topic })
+    return shorter()
   }
 
   /** The topics that are to be asked for before the records go there. */

@@ -5,10 +5,10 @@ import { sizeInBatch } from '../../src/bus/record-size.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { ManualClock } from '../support/clock.ts'
 
-/** A record with shorter ones, each half of the one before. */
-const halving = (topic: string, bytes: number): OutgoingRecord => ({
+/** A record that has a shorter one of 300 bytes. */
+const buildRecord = (topic: string, bytes: number): OutgoingRecord => ({
   ...{ topic, key: null, value: Buffer.alloc(bytes) },
-  ...(bytes > 1024 && { shorter: () => halving(topic, Math.floor(bytes / 2)) }),
+  shorter: () => ({ topic, key: null, value: Buffer.alloc(300) }),
 })
 
 /** Topics that take so many bytes in a record, and tell it or not. */
@@ -47,39 +47,31 @@ function buildBroker(takes: Record<string, number>, tells: (topic: string) => nu
 
 test('a topic is asked once for what it takes, whoever writes to it', async () => {
   const { write, asked, refusals } = buildBroker({ results: 10_000, doubts: 10_000 })
-  await Promise.all([write([halving('results', 10)]), write([halving('results', 20), halving('doubts', 30)])])
-  await write([halving('results', 10)])
+  await Promise.all([
+    write([buildRecord('results', 10)]),
+    write([buildRecord('results', 20), buildRecord('doubts', 30)]),
+  ])
+  await write([buildRecord('results', 10)])
   expect(asked.toSorted()).toEqual(['doubts', 'results'])
   expect(refusals()).toBe(0)
 })
 
-test('only what is too large becomes shorter, and no shorter than it must', async () => {
-  const { write, telemetry } = buildBroker({ results: 10_000 })
-  const shortened: string[] = []
-  telemetry.on('record.shortened', ({ topic }) => shortened.push(topic))
-  const small = halving('results', 9000)
-  const [first, second] = await write([small, halving('results', 32_000)])
-  expect(first).toBe(small)
-  expect(second!.value).toHaveLength(8000)
-  expect(shortened).toEqual(['results'])
-})
-
 test('what is lowered meanwhile is found out by the first refusal', async () => {
   const { write, takes, refusals } = buildBroker({ results: 100_000 })
-  await write([halving('results', 64_000)])
+  await write([buildRecord('results', 64_000)])
   takes.results = 10_000
-  const [written] = await write([halving('results', 64_000)])
-  expect(written!.value).toHaveLength(8000)
+  const [written] = await write([buildRecord('results', 64_000)])
+  expect(written!.value).toHaveLength(300)
   expect(refusals()).toBe(1)
 })
 
 test('where nobody may tell, less is tried until it is taken, and the records of other topics stay whole', async () => {
   const { write, refusals } = buildBroker({ results: 1_000_000, letters: 20_000 }, () => null)
-  const [result, letter] = await write([halving('results', 12_000), halving('letters', 900_000)])
+  const [result, letter] = await write([buildRecord('results', 12_000), buildRecord('letters', 900_000)])
   expect(result!.value).toHaveLength(12_000)
-  expect(letter!.value!.length).toBeGreaterThan(3000)
+  expect(letter!.value).toHaveLength(300)
   const before = refusals()
-  await write([halving('letters', 900_000)])
+  await write([buildRecord('letters', 900_000)])
   expect(refusals()).toBe(before)
 })
 
@@ -87,7 +79,7 @@ test('several that are refused for the same reason try less only once', async ()
   const roomAfter = async (atOnce: number) => {
     const { limits } = buildBroker({ results: 1_000_000 }, () => null)
     const tooLarge = Object.assign(new Error('too large'), { type: 'MESSAGE_TOO_LARGE' })
-    const records = Array.from({ length: 100 }, () => halving('results', 2000))
+    const records = Array.from({ length: 100 }, () => buildRecord('results', 2000))
     const produce = () => limits.produce(records, () => Promise.reject(tooLarge)).catch(() => {})
     await produce() // the topic has been asked
     await Promise.all(Array.from({ length: atOnce }, produce))
@@ -109,15 +101,15 @@ test('an error that says nothing of sizes changes nothing', async () => {
   const { limits, asked } = buildBroker({ results: 1000 }, () => null)
   const room = limits.room('results')
   const fenced = Object.assign(new Error('fenced'), { type: 'INVALID_PRODUCER_EPOCH' })
-  await expect(limits.produce([halving('results', 10)], () => Promise.reject(fenced))).rejects.toBe(fenced)
+  await expect(limits.produce([buildRecord('results', 10)], () => Promise.reject(fenced))).rejects.toBe(fenced)
   expect([limits.room('results'), asked]).toEqual([room, ['results']])
 })
 
 test('a broker that did not tell at first is asked again by what does not fit: it is shortened for a second at most', async () => {
   let answers = false
   const { write, clock, asked } = buildBroker({ doubts: 10_000_000 }, () => (answers ? 10_000_000 : null))
-  const lengthOf = async () => (await write([halving('doubts', 2_000_000)]))[0]!.value!.length
-  expect([await lengthOf(), await lengthOf(), asked.length]).toEqual([1_000_000, 1_000_000, 1])
+  const lengthOf = async () => (await write([buildRecord('doubts', 2_000_000)]))[0]!.value!.length
+  expect([await lengthOf(), await lengthOf(), asked.length]).toEqual([300, 300, 1])
   answers = true
   await clock.pass(1000)
   expect([await lengthOf(), await lengthOf(), asked.length]).toEqual([2_000_000, 2_000_000, 2])
@@ -127,7 +119,7 @@ test('a broker that never tells is asked less and less often, and not at all for
   const { write, clock, asked } = buildBroker({ doubts: 10_000_000 }, () => null)
   const writeForMinutes = async (bytes: number) => {
     for (let i = 0; i < 60; i++) {
-      await write([halving('doubts', bytes)])
+      await write([buildRecord('doubts', bytes)])
       await clock.pass(10_000)
     }
   }
