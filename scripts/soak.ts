@@ -37,7 +37,6 @@ const steps: readonly Step[] = [
   model('offsets', 'offsets=2', 'rounds=2', 'crashes=1', 'lostCommits=1'),
   model('rounds', 'rounds=4'),
   model('processes', 'processes=3', 'rounds=2'),
-  model('partitions', 'partitions=2', 'rounds=2'),
   model('losses', 'losses=1', 'lostCommits=1', 'releases=1'),
   { name: 'worlds', what: '5,000 worlds', run: ['simulate', '--', '--seeds', '5000'] },
   {

@@ -1,94 +1,86 @@
 /**
  * A model of who owns a partition: generation, lease, tag and sequence of the checkpoint, what was confirmed, the ledger.
- * It is explored to its end within its bounds (npm run model; docs/design.md tells what that proves).
+ * It is explored to its end within its bounds (npm run model; docs/evidence.md tells what that proves).
  *
  * rules.ts       what a process decides, as src/bus/session does; planted.ts: the same made wrong, a rule at a time
  * group.ts       what may happen in the group: rebalances, lost answers, leases that end
- * take-over.ts   how sessions are opened; commits.ts: what they commit; session.ts: POSTs, deaths
+ * session.ts     how sessions are opened, POSTs, deaths; commits.ts: what sessions commit
  * promises.ts    what must never be
- * fields.ts      what there is to know; world.ts and layout.ts: the same as bytes
+ * world.ts       what there is to know
  * explorer.ts    every state within bounds.ts, and a shortest way to what must not be
  * real-sessions  holds src/bus/session to what the model says of it
  */
 import type { Bounds } from './bounds.ts'
 import { commitActions } from './commits.ts'
-import type { Exploration, Model } from './explorer.ts'
+import type { Exploration, Model, Next } from './explorer.ts'
 import { groupActions } from './group.ts'
 import { type Broken, brokenBySession, promises } from './promises.ts'
 import type { Rules } from './rules.ts'
 import { sessionActions } from './session.ts'
-import { takeOverActions } from './take-over.ts'
-import { type Action, type Process, World } from './world.ts'
+import { type Process, World } from './world.ts'
 
-const all = { ...groupActions, ...takeOverActions, ...commitActions, ...sessionActions }
+/**
+ * Things that may happen to a process. One that cannot happen now leaves the world as it was.
+ * @returns whether it happened, or what it broke
+ */
+export type Actions = Record<string, (world: World, process: Process, rules: Rules, way: number) => boolean | Broken>
+
+const all = { ...groupActions, ...sessionActions, ...commitActions }
 export type ActionName = keyof typeof all
-const actions: Record<ActionName, Action> = all
-export const actionNames = Object.keys(actions) as ActionName[]
+const actions: Actions = all
+export const actionNames = Object.keys(all) as ActionName[]
+
+/** How many ways there are for an action to happen to a process; 1 where it is not named. */
+const waysOf: Partial<Record<ActionName, (offsets: number) => number>> = {
+  post: offsets => offsets,
+  hearNotSent: offsets => offsets,
+  giveUpPost: offsets => offsets,
+  beginCommit: offsets => 2 ** offsets,
+}
 
 export interface Step {
   name: ActionName
-  action: Action
-  partition: number
   process: number
   way: number
 }
 
-/** Ownership of one partition: every step that a process, its group or the broker can take from a state. */
+/** Ownership of a partition: every step that a process, its group or the broker can take from a state. */
 export class OwnershipModel implements Model {
-  readonly initial: Uint8Array
-  readonly #world: World
+  readonly initial: string
+  /** As it is after the last step that was taken. */
+  readonly world: World
   readonly #rules: Rules
   readonly #steps: readonly Step[]
-  readonly #ignores: ReadonlySet<Broken>
+  readonly #only: Broken | undefined
 
   /** @param only looks for nothing else */
   constructor(bounds: Bounds, rules: Rules, only?: Broken) {
-    const world = new World(bounds)
-    this.#world = world
+    this.world = new World(bounds)
     this.#rules = rules
-    this.initial = world.bytes.slice()
-    const others = (Object.keys(promises) as Broken[]).filter(broken => broken !== only)
-    this.#ignores = new Set(only ? others : [])
-    this.#steps = (Object.entries(actions) as [ActionName, Action][]).flatMap(([name, action]) =>
-      world.processes.flatMap(({ id }) =>
-        world.partitions.slice(0, action.toAll ? 1 : undefined).flatMap((_, partition) =>
-          Array.from({ length: action.ways?.(world) ?? 1 }, (_, way) => ({
-            name,
-            action,
-            partition,
-            process: id,
-            way,
-          })),
-        ),
+    this.#only = only
+    this.initial = this.#state()
+    this.#steps = actionNames.flatMap(name =>
+      this.world.processes.flatMap(({ id }) =>
+        Array.from({ length: waysOf[name]?.(bounds.offsets) ?? 1 }, (_, way) => ({ name, process: id, way })),
       ),
     )
   }
 
-  expand(state: Uint8Array, found: (step: number, next: Uint8Array, broken: string | null) => void): void {
-    const world = this.#world
-    world.bytes.set(state)
-    for (let number = 0; number < this.#steps.length; number++) {
-      const broken = this.#take(this.#steps[number]!)
-      if (broken === undefined) continue
-      world.normalise()
-      found(number, world.bytes, broken)
-      world.bytes.set(state)
-    }
-  }
-
-  canonical(state: Uint8Array): Uint32Array {
-    if (state !== this.#world.bytes) this.#world.bytes.set(state)
-    return this.#world.canonical()
+  expand(state: string, found: (step: number, next: Next, broken: string | null) => void): void {
+    const next = { canonical: () => this.world.canonical(), state: () => this.#state() }
+    this.#reset(state)
+    this.#steps.forEach((step, number) => {
+      const broken = this.#take(step)
+      if (broken === undefined) return
+      this.world.normalise()
+      found(number, next, broken)
+      this.#reset(state)
+    })
   }
 
   /** The way to a counterexample that was found. */
   story({ counterexample }: Exploration): string[] {
-    return counterexample ? this.tell(counterexample.steps.map(number => this.#steps[number]!)) : []
-  }
-
-  /** The world is as it is after the last step that was taken. */
-  get world(): World {
-    return this.#world
+    return counterexample ? tell(counterexample.steps.map(number => this.#steps[number]!)) : []
   }
 
   /**
@@ -97,13 +89,12 @@ export class OwnershipModel implements Model {
    * @param taken is told of each step after it was taken
    */
   async walk(length: number, choose: (possible: readonly Step[]) => Step, taken: (step: Step) => Promise<void>) {
-    const world = this.#world
-    world.bytes.set(this.initial)
+    this.#reset(this.initial)
     for (let i = 0; i < length; i++) {
-      const before = world.bytes.slice()
+      const before = this.#state()
       const possible = this.#steps.filter(step => {
         const can = this.#take(step) !== undefined
-        world.bytes.set(before)
+        this.#reset(before)
         return can
       })
       if (possible.length === 0) return
@@ -113,35 +104,24 @@ export class OwnershipModel implements Model {
     }
   }
 
-  /** The steps in words. */
-  tell(steps: readonly Step[]): string[] {
-    const world = this.#world
-    world.bytes.set(this.initial)
-    return steps.map((step, i) => {
-      const { action, partition: p, process: id, way } = step
-      const partition = world.partitions[p]!
-      this.#take(step)
-      const says = action.says.replace(/\bA\b/g, 'ABC'[id]!).replace('the partition', ['$&', 'the other one'][p]!)
-      const more = action.more?.(partition, partition.processes[id]!, way)
-      return `${String(i + 1).padStart(3)}. ${says}${more ? ` (${more})` : ''}`
-    })
+  #state(): string {
+    return this.world.bytes.toString('latin1')
+  }
+
+  #reset(state: string): void {
+    this.world.bytes.write(state, 'latin1')
   }
 
   /** @returns undefined when the step cannot be taken now, null when it breaks nothing. */
-  #take({ action, partition: p, process: id, way }: Step): string | null | undefined {
-    const partition = this.#world.partitions[p]!
-    const process = partition.processes[id]!
-    const answer = action.act(partition, process, way, this.#rules)
+  #take({ name, process: id, way }: Step): string | null | undefined {
+    const process = this.world.processes[id]!
+    const answer = actions[name]!(this.world, process, this.#rules, way)
     if (answer === false) return undefined
-    const broken = answer === true ? brokenByAny(process) : answer
-    return broken === null || this.#ignores.has(broken) ? null : promises[broken]
+    const broken = answer === true ? brokenBySession(process) : answer
+    return broken === null || (this.#only && broken !== this.#only) ? null : promises[broken]
   }
 }
 
-function brokenByAny({ seats }: Process): Broken | null {
-  for (const seat of seats) {
-    const broken = brokenBySession(seat)
-    if (broken) return broken
-  }
-  return null
-}
+/** The steps in words; the actions' comments say what each is. */
+export const tell = (steps: readonly Step[]): string[] =>
+  steps.map(({ name, process, way }, i) => `${String(i + 1).padStart(3)}. ${'ABC'[process]}: ${name}, way ${way}`)

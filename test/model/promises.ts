@@ -1,6 +1,5 @@
 import { DONE, IN_DOUBT, INTENT, NEW } from '../../src/bus/session/window.ts'
-import { NONE, OPEN } from './fields.ts'
-import type { Partition, Process } from './world.ts'
+import { NONE, OPEN, type Process, type World } from './world.ts'
 
 /** Each of these must never be. The first five are promised to users; on the others the design relies. */
 export const promises = {
@@ -16,15 +15,15 @@ export const promises = {
 } as const
 export type Broken = keyof typeof promises
 
-export function brokenByPost(partition: Partition, process: Process, offset: number): Broken | null {
-  const { posted, results } = partition.offsets[offset]!
+export function brokenByPost({ broker, offsets }: World, process: Process, offset: number): Broken | null {
+  const { posted, results } = offsets[offset]!
   if (posted) return 'twice'
   if (results) return 'answered'
-  return partition.broker.writer === process.id + 1 ? null : 'late'
+  return broker.writer === process.id + 1 ? null : 'late'
 }
 
 /** Looks at a checkpoint that was just stored. @param before seq of the one that it took the place of */
-export function brokenByCommit({ broker, offsets }: Partition, before: number, afterLoss: boolean): Broken | null {
+export function brokenByCommit({ broker, offsets }: World, before: number, afterLoss: boolean): Broken | null {
   if (offsets.some(({ results }) => results > 1)) return 'results'
   if (offsets.some(({ stored, results }) => stored === DONE && results === 0)) return 'lost'
   if (!afterLoss && broker.seq !== before + 1) return 'unseen'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { Random } from '../simulation/random.ts'
 import { leastBounds } from './bounds.ts'
-import { type ActionName, actionNames, OwnershipModel, type Step } from './model.ts'
+import { type ActionName, actionNames, OwnershipModel, type Step, tell } from './model.ts'
 import { RealSessions } from './real-sessions.ts'
 import { design } from './rules.ts'
 
@@ -54,7 +54,7 @@ async function walk(seed: number): Promise<ActionName[]> {
       },
     )
   } catch (error) {
-    throw new Error(`seed ${seed}\n${model.tell(steps).join('\n')}`, { cause: error })
+    throw new Error(`seed ${seed}\n${tell(steps).join('\n')}`, { cause: error })
   }
   return steps.map(({ name }) => name)
 }

@@ -8,9 +8,8 @@ import { PartitionSession } from '../../src/bus/session/session.ts'
 import { IN_DOUBT, NEW } from '../../src/bus/session/window.ts'
 import { ManualClock, settled } from '../support/clock.ts'
 import { buildLog, commitDueMs, result, shareOf } from '../support/sessions.ts'
-import { INTENDED, KNOWN, NONE, OPEN, RELEASED, SETTLED } from './fields.ts'
 import type { ActionName } from './model.ts'
-import type { Process as ModelProcess, World } from './world.ts'
+import { INTENDED, KNOWN, type Process as ModelProcess, NONE, OPEN, RELEASED, SETTLED, type World } from './world.ts'
 
 /** Commits that end when the model says so. */
 class Commits {

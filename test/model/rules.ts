@@ -14,10 +14,6 @@ export interface Rules {
   mayPost(now: { answered: boolean; alive: boolean; leased: boolean }): boolean
   /** Whether the answer to a heartbeat extends the lease. */
   extendsLease(since: { joinBegan: boolean }): boolean
-  /** Whether a take-over begins with a barrier write as a member of the generation. */
-  writesBarrier: boolean
-  /** Whether a take-over that began in one generation goes on in the next. */
-  takesOverInNext: boolean
   /** Whether a take-over waits for the commit of its own process that is under way. */
   waitsForOwn: boolean
   /** Whether a take-over first initialises the producer after a commit that its process gave up. */
@@ -28,8 +24,6 @@ export interface Rules {
   bears: 'the one it was formed in' | 'the newest that was answered' | 'the newest that was joined' | 'none'
   /** Whether a commit may begin. */
   mayCommit(now: { joining: boolean }): boolean
-  /** Whether a commit whose fate is unclear ends all sessions of the process. */
-  endsAll: boolean
 }
 
 export const design: Rules = {
@@ -40,12 +34,9 @@ export const design: Rules = {
   seqAfter: found => found,
   mayPost: ({ answered, alive, leased }) => answered && alive && leased,
   extendsLease: ({ joinBegan }) => !joinBegan,
-  writesBarrier: true,
-  takesOverInNext: false,
   waitsForOwn: true,
   initialises: true,
   waitsForStable: true,
   bears: 'the one it was formed in',
   mayCommit: ({ joining }) => !joining,
-  endsAll: true,
 }
