@@ -17,6 +17,27 @@ const comment =
 const settings = new Map<string, Setting>(Object.entries(definitions))
 settings.delete('roles') // each Deployment of the chart sets its own
 
+const keysOfSecret: Record<string, string> = {
+  'gateway.apiKey': 'gatewayApiKey',
+  'gateway.accounts.NAME.apiKey': 'accountApiKeys',
+  'callbacks.secret': 'callbacksSecret',
+  'kafka.sasl.password': 'kafkaPassword',
+  'kafka.sasl.clientSecret': 'kafkaClientSecret',
+  'registry.password': 'registryPassword',
+  'registry.token': 'registryToken',
+}
+
+/** Refuses a secret. Of all keywords, Helm prints only the value of `const`, so that value says what to do. */
+function refusalOf(path: string): Schema {
+  const [, section] = /^(\w+)\.ssl\./.exec(path) ?? []
+  if (section) return { const: `absent, because a ConfigMap would show it: name its Secret in ${section}Tls` }
+  const key = keysOfSecret[path]
+  if (!key) throw new Error(`${path}: say in keysOfSecret which of the chart's secretKeys it is`)
+  return {
+    const: `absent, because a ConfigMap would show it: put it into the Secret that existingSecret names, under the key in secretKeys.${key}`,
+  }
+}
+
 /** @param prefix empty, or a path with a dot at its end */
 function sectionBelow(prefix: string): Schema {
   const paths = [...settings.keys()].filter(path => path.startsWith(prefix))
@@ -35,11 +56,10 @@ function propertiesOf(prefix: string, key: string): [string, Schema][] {
   const below = [...settings.keys()].some(path => path.startsWith(`${prefix}${key}.`))
   if (below) return [[key, { anyOf: [schemaOf(setting), sectionBelow(`${prefix}${key}.`)] }]]
   const names = key === 'TYPE' ? sendTypes : setting.secret ? [key, `${key}File`] : [key]
-  return names.map(name => [name, schemaOf(setting)])
+  return names.map(name => [name, setting.secret ? refusalOf(prefix + key) : schemaOf(setting)])
 }
 
-function schemaOf({ type, secret, doc }: Setting): Schema {
-  if (secret) return { $ref: '#/definitions/inSecret' }
+function schemaOf({ type, doc }: Setting): Schema {
   const { $schema: _, description: _kind, ...schema } = z.toJSONSchema(type, { io: 'input' })
   const forms = schema.anyOf ?? [schema]
   if (!forms.some(form => form.type === 'array')) return { description: doc, ...schema }
