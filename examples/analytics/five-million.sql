@@ -1,5 +1,5 @@
 -- Fills the table messages with five million rows of 30 days, to see how fast report.sql is. PostgreSQL and DuckDB run it.
-DROP TABLE IF EXISTS messages;
+DROP TABLE IF EXISTS messages CASCADE;
 
 CREATE TABLE messages AS
 SELECT 'default' AS account, n AS id, tenant, campaign, country, type, outcome, error_code, true AS hooked,

@@ -1,6 +1,6 @@
 """Runs examples/analytics/clickhouse in chDB, ClickHouse's engine without its server: prints messages and the report as CSV.
 
-chDB cannot run the Kafka engine. A Null table takes its place, and gets the bytes of the topics in the same format.
+chDB has no threads for the Kafka engine, and refuses its tables. A Null table takes its place, and gets the bytes of the topics in the same format.
 """
 
 import os

@@ -82,7 +82,7 @@ async function withPostgres(work: Workplace): Promise<Answers> {
     const asked = (query: string) => sh({ ...work, env }, `psql --csv --quiet ${query} "$DATABASE"`)
     return {
       messages: tableOf(await asked("--command 'SELECT * FROM messages'")),
-      report: blocksOf(await asked('--file report.sql')),
+      report: blocksOf(await asked(`--file ${pythonFolder}/report-daily.sql`)),
     }
   } finally {
     await server.stop()

@@ -2,6 +2,6 @@
 CREATE OR REPLACE FUNCTION seconds_between(earlier TIMESTAMP, later TIMESTAMP) RETURNS DOUBLE PRECISION
 LANGUAGE sql IMMUTABLE RETURN extract(epoch FROM later - earlier);
 
-DROP TABLE IF EXISTS messages;
+DROP TABLE IF EXISTS messages CASCADE; -- and daily, which daily.sql makes again
 
 CREATE TABLE messages AS

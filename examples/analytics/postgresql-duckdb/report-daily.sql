@@ -1,0 +1,53 @@
+-- The questions of report.sql, answered from daily. Add WHERE day >= … for a period.
+
+-- What did each campaign deliver, and what did it cost?
+SELECT tenant, campaign, sum(messages) AS messages,
+  coalesce(sum(messages) FILTER (WHERE outcome = 'SENT'), 0) AS sent,
+  coalesce(sum(messages) FILTER (WHERE delivery = 'DELIVERED'), 0) AS delivered,
+  coalesce(sum(messages) FILTER (WHERE delivery = 'FAILED'), 0) AS failed,
+  sum(parts) AS parts, sum(price) AS price
+FROM daily
+GROUP BY tenant, campaign
+ORDER BY messages DESC, tenant, campaign;
+
+-- Which country is slow?
+SELECT country, sum(messages) AS delivered, round(sum(seconds) / sum(messages)) AS average_seconds,
+  round(100 * sum(in_10_s) / sum(messages)) AS percent_in_10_s,
+  round(100 * sum(in_a_minute) / sum(messages)) AS percent_in_a_minute
+FROM daily
+WHERE delivery = 'DELIVERED'
+GROUP BY country
+ORDER BY average_seconds DESC, country;
+
+-- Which tenant burns money: parts of what did not arrive, and ids that were sent more than once?
+SELECT tenant, sum(d.parts) AS parts, sum(d.price) AS price,
+  sum(d.parts) FILTER (WHERE delivery = 'FAILED') AS parts_failed,
+  sum(sent_twice) AS sent_twice
+FROM daily AS d
+WHERE outcome = 'SENT'
+GROUP BY tenant
+ORDER BY parts DESC, tenant;
+
+-- Which channel delivers? A message without a verdict has no channel.
+SELECT type, channel, sum(messages) AS sent,
+  coalesce(sum(messages) FILTER (WHERE delivery = 'DELIVERED'), 0) AS delivered,
+  coalesce(sum(messages) FILTER (WHERE delivery = 'FAILED'), 0) AS failed,
+  coalesce(sum(messages) FILTER (WHERE delivery IS NULL), 0) AS no_verdict
+FROM daily
+WHERE outcome = 'SENT'
+GROUP BY type, channel
+ORDER BY sent DESC, type, channel;
+
+-- How many messages arrived in each minute of the last day? From messages itself, through its index.
+SELECT date_trunc('minute', told_at) AS arrived_at, count(*) AS messages
+FROM messages
+WHERE delivery = 'DELIVERED' AND told_at > (SELECT max(told_at) - INTERVAL '1 day' FROM messages)
+GROUP BY date_trunc('minute', told_at)
+ORDER BY arrived_at;
+
+-- Why were messages not sent, or not known to be?
+SELECT outcome, error_code, sum(messages) AS messages
+FROM daily
+WHERE outcome <> 'SENT'
+GROUP BY outcome, error_code
+ORDER BY messages DESC, outcome, error_code;
