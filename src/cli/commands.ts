@@ -79,7 +79,7 @@ export const commands: CommandList = {
     load: async () => (await import('./commands/schemas.ts')).schemasCheck,
   },
   gateway: {
-    summary: 'Calls the gateway directly, without the bus: balance, sender, status, sms, any of its 20 operations.',
+    summary: 'Calls the gateway directly, without the bus: balance, sender, status, sms, any of its operations.',
     load: async () => (await import('./commands/gateway.ts')).gateway,
   },
   ...Object.fromEntries(

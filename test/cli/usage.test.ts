@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { sendTypes } from '../../src/protocol/index.ts'
 import { busgate } from '../support/cli.ts'
 
 describe('a command line that is written wrongly exits 2 and names the nearest', () => {
@@ -28,7 +29,7 @@ describe('a command line that is written wrongly exits 2 and names the nearest',
     [['config', 'print', 'all'], 'config print takes no "all": its flags are --config, --json, --help'],
     [
       ['send', '--id', '42', '--phone', '380501234567', '--type', 'whatsapp', '--message', '{}'],
-      'type: expected one of sms, viber, viber+sms, rcs, rcs+sms, rcs+viber+sms, telegram, voice, pipeline, call/otp, hlr; use pipeline for whatsapp',
+      `type: expected one of ${sendTypes.join(', ')}; use pipeline for whatsapp`,
     ],
     [['send', '--tenant', 'caf\ufffd'], '--tenant: expected UTF-8'],
     [['send', '--id', '42'], 'send needs --phone, --type, --message as well'],

@@ -16,7 +16,9 @@ const ofLimits = ['busgate:limit_balance']
 test('every metric of dashboards, rules and alerts is exported by a running worker', async () => {
   const world = await startWorld({ settings: { gateway: { balanceIntervalMs: 60_000 } } })
   const scraped = () => scrape(world.worker.ports.telemetry)
-  await until(async () => expect(metricsIn(await scraped())).toEqual(contract)) // the balance is read soon
+  await until(async () =>
+    expect(metricsIn(await scraped()), 'the contract is in test/support/metrics.ts').toEqual(contract),
+  ) // the balance is read soon
   await until(async () => {
     collectGarbage() // its series exist once there was something to measure
     expect([...(await scraped()).keys()].join()).toContain('nodejs_gc_duration_seconds_sum')
@@ -39,6 +41,25 @@ test('every metric of dashboards, rules and alerts is exported by a running work
     ).toEqual([])
   }
   expect(alerts.length + queries.length).toBeGreaterThan(80)
+})
+
+/** Metrics without a panel or a rule, and what shows them. */
+const unwatched = {
+  commands_answered_before_total: 'answered.found in the log',
+  callback_contradictions_total: 'the status events themselves',
+  offsets_lost_total: 'log.cut and doubts.lost in the log, with the offsets',
+  records_shortened_total: 'record.shortened in the log, with the topic',
+  withdrawals: 'busgate status',
+}
+
+test('every metric is on a dashboard or in a rule, but for those that something else shows', () => {
+  const queries = [...panels.flatMap(({ panel }) => panel.targets!), ...rules].map(({ expr }) => expr).join('\n')
+  const unused = Object.keys(metricDefinitions).filter(
+    name => !new RegExp(`busgate_${name}(_bucket|_sum|_count)?\\b`).test(queries),
+  )
+  expect(unused.sort(), 'add a panel in scripts/dashboards, or a line to unwatched').toEqual(
+    Object.keys(unwatched).sort(),
+  )
 })
 
 test('every gauge that is asked for at a scrape is read by some role', async () => {

@@ -13,8 +13,7 @@ test.each(['whatsapp', 'SMS', '', 'toString', '__proto__', undefined, 1])('%o is
   expect(isOperationType(type)).toBe(false)
 })
 
-test('eleven types are sent to a phone', () => {
-  expect(new Set(sendTypes).size).toBe(11)
+test('every type that can be sent is sent to a phone', () => {
   for (const type of sendTypes) expect(operations[type].schema.shape).toHaveProperty('phone')
 })
 

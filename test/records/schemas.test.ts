@@ -52,10 +52,7 @@ describe.each(Object.entries(schemas))('the schema of a %s', (_name, schema) => 
   })
 })
 
-test('a command carries one of eleven messages, and what is nested in one bears its name', () => {
-  expect(messages.map(({ name }) => name)).toEqual(
-    'Sms Viber ViberSms Rcs RcsSms RcsViberSms Telegram Voice Pipeline CallOtp Hlr'.split(' '),
-  )
+test('what is nested in a message of a command bears its name', () => {
   for (const message of messages) {
     for (const { part } of partsOf(message)) expect(part.name.startsWith(message.name), part.name).toBe(true)
   }

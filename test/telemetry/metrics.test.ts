@@ -36,7 +36,7 @@ describe('metrics', () => {
   it('carry the names and labels of the contract', async () => {
     const { telemetry, scrape } = await serveMetrics({ version: '1.2.3', roles: ['worker'], gauges: [allGauges] })
     emitAll(telemetry, 1)
-    expect(metricsIn(await scrape())).toEqual(contract)
+    expect(metricsIn(await scrape()), 'the contract is in test/support/metrics.ts').toEqual(contract)
   })
 
   it('each change with some event, unless they are asked for at the scrape', async () => {

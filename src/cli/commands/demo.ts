@@ -23,7 +23,7 @@ interface DemoOptions {
 
 export const demo = command({
   about: [
-    'Runs everything on this machine: commands of all eleven types on a bus, the real worker and',
+    'Runs everything on this machine: commands of every type on a bus, the real worker and',
     "callback receiver, a gateway simulator. Then compares the topics with the gateway's counts; exits 1 if a",
     'command has no result or two, was billed twice, or a status is missing.',
     '',
@@ -65,7 +65,7 @@ async function showDemo({ total, keep, json, interrupted }: DemoOptions, cleanup
   const stage = await setStage({ count: total, folder, say, cleanups })
   interrupted.throwIfAborted()
   const page = keep ? await startPage(stage, cleanups) : ''
-  say(`Ready. ${grouped(total)} commands of all eleven types:`)
+  say(`Ready. ${grouped(total)} commands of every type:`)
   const started = performance.now()
   await play(stage, total, say)
   interrupted.throwIfAborted()

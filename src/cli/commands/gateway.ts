@@ -49,7 +49,7 @@ export const gateway = command({
   about: [
     'Calls the gateway directly, without the bus and its promises: no retry, no rate limit.',
     "busgate gateway OPERATION '{…}' takes the fields of an operation as a JSON object, from standard input as well.",
-    'Each has its own --help. The 20 operations, with the fields that they require:',
+    'Each has its own --help. The operations, with the fields that they require:',
     '',
     ...operationTypes.map(type => `  ${type.padEnd(widest)}  ${requiredFields(type).join(' ')}`.trimEnd()),
     '',
