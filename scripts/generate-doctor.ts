@@ -1,13 +1,14 @@
 /**
  * Writes docs/doctor.md from the table of checks.
  */
+
+import { checks } from '../src/cli/commands/doctor.ts'
 import { type Check, without } from '../src/cli/doctor/check.ts'
-import { checks } from '../src/cli/doctor/examine.ts'
 import { writeGenerated } from './generated-file.ts'
 
 const header = `# busgate doctor
 
-Made by scripts/generate-doctor.ts from the table of checks (src/cli/doctor/examine.ts): change that and run npm run generate.
+Made by scripts/generate-doctor.ts from the table of checks (src/cli/commands/doctor.ts): change that and run npm run generate.
 
 For operators: \`busgate doctor\` checks everything that \`busgate run\` needs with the same settings, and prints a line for each finding: \`ok\`, \`warning\` (it runs, but less safely than it could), \`failed\` (it does not run, or can lose something) or \`skipped\` (nothing to check, or this login may not see it). The line below says how to repair it. It exits 1 if something failed. \`--json\` prints one object a line with \`check\`, \`state\`, \`what\` and \`mend\`.
 

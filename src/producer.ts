@@ -17,13 +17,11 @@ import { cutTextComplaint, isCutText, pathToText } from './protocol/json.ts'
 import { branchOf, isInvalid, readCommand } from './records/command.ts'
 import { createEncoder } from './records/encoder.ts'
 import type * as generated from './records/generated.ts'
-import { registryOf } from './records/open.ts'
 import { fieldOf } from './records/reading.ts'
-import type { SchemaRegistry } from './records/registry.ts'
+import { registryOf, type SchemaRegistry } from './records/registry.ts'
 import { schemas, subjectOf } from './records/schemas.ts'
 import { Telemetry } from './telemetry/events.ts'
-import { activeTrace } from './telemetry/spans.ts'
-import { type TraceHeaders, traceHeaders } from './telemetry/trace.ts'
+import { activeTrace, type TraceHeaders, traceHeaders } from './telemetry/trace.ts'
 
 /** The Avro record of a kind of message. */
 type MessageOf<T extends SendType> =

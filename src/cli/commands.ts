@@ -36,15 +36,15 @@ export const commands: CommandList = {
   },
   pause: {
     summary: 'Stops sending for an account, a topic or a tenant.',
-    load: async () => (await import('./commands/pause.ts')).pause,
+    load: async () => (await import('./commands/control.ts')).pause,
   },
   resume: {
     summary: 'Resumes sending.',
-    load: async () => (await import('./commands/pause.ts')).resume,
+    load: async () => (await import('./commands/control.ts')).resume,
   },
   withdraw: {
     summary: 'Takes back unsent messages of a campaign, a tenant or a correlationId, or one message.',
-    load: async () => (await import('./commands/withdraw.ts')).withdraw,
+    load: async () => (await import('./commands/control.ts')).withdraw,
   },
   status: {
     summary: 'Shows what is paused and withdrawn, and the size of the queue.',

@@ -1,7 +1,6 @@
 import { SettingsError } from '../config/errors.ts'
 import { commands } from './commands.ts'
-import { UsageError } from './framework/command.ts'
-import { commandHelp, overview } from './framework/help.ts'
+import { commandHelp, overview, UsageError } from './framework/command.ts'
 import { findCommand, parseFlags } from './framework/parse.ts'
 import { printableLines } from './framework/terminal.ts'
 

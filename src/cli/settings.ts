@@ -49,6 +49,12 @@ export function unknownAccount(account: string, known: readonly string[]): Usage
   return new UsageError(`--account: gateway.accounts has no ${account}; the nearest is ${nearest(account, known)}`)
 }
 
+/** Settings without an account may belong to a process that needs none: then any name is good. @throws UsageError */
+export function requireAccount(account: string, { gateway }: Settings): void {
+  const known = [...gateway.accounts.keys()]
+  if (known.length > 0 && !known.includes(account)) throw unknownAccount(account, known)
+}
+
 /** The settings of a process that could start with them. @throws SettingsError that names all that is wrong or missing */
 export function runnableSettings(sources: SettingsSources): Settings {
   // refuses an address that leaves no room for a token

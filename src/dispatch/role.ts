@@ -23,13 +23,11 @@ import { commandSessions } from './command-sessions.ts'
 import { Evidence } from './doubts/evidence.ts'
 import { LostDoubts } from './doubts/lost-doubts.ts'
 import { Resolver } from './doubts/resolver.ts'
-import { readGauges, reasonsOf } from './health.ts'
+import { type CompactionWatch, checkTopics, readGauges, reasonsOf, watchCompaction, watchProgress } from './health.ts'
 import { ResultsLookup } from './intake/results-lookup.ts'
 import { RegistryOutage } from './intake/schema-wait.ts'
-import { Outbox } from './outcome/outbox.ts'
+import { Outbox } from './outbox.ts'
 import { Dispatcher } from './sending/dispatcher.ts'
-import { type CompactionWatch, checkTopics, watchCompaction } from './topics.ts'
-import { watchProgress } from './watchdog.ts'
 
 export interface SendingOptions {
   settings: Settings & { gateway: { url: string } }

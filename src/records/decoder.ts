@@ -1,4 +1,5 @@
 import type { Type } from 'avsc'
+import type { BusRecord } from '../bus/port.ts'
 import { type Clock, sleep, systemClock } from '../clock.ts'
 import { avroTypeOf } from './avro.ts'
 import { type RecordReading, readingOf, readRecord } from './reading.ts'
@@ -236,4 +237,44 @@ function decodeBody<T>(reader: Type, reading: RecordReading, bytes: Buffer, sche
 
 function failed(code: DecodeCode, message: string): { ok: false; error: DecodeError } {
   return { ok: false, error: { code, message } }
+}
+
+const retryMs = 1000
+
+export type Definite<T> = { ok: true; value: T } | { ok: false; error: DecodeError }
+
+/**
+ * Decodes a value; while the registry cannot be asked for its schema, asks again.
+ * @param wanted whether the answer still matters
+ * @returns null when it does not matter any more
+ */
+export async function decodePatiently<T>(
+  decoder: Decoder<T>,
+  value: Buffer | null,
+  clock: Clock,
+  wanted: () => boolean,
+): Promise<Definite<T> | null> {
+  for (;;) {
+    const decoded = decoder.decode(value)
+    if (!('pending' in decoded)) return decoded
+    if (!wanted()) return null
+    await decoder.prepare(decoded.pending).catch(() => sleep(clock, retryMs))
+  }
+}
+
+/**
+ * Tells whether the record may be read when its schema is in the registry, or busgate is newer; all else is no record
+ * of ours.
+ */
+export function isReadableLater({ code }: DecodeError): boolean {
+  return code === 'SCHEMA_NOT_FOUND' || code === 'SCHEMA_INCOMPATIBLE'
+}
+
+/** Decodes records, asking the registry where needed. @throws RegistryUnavailable before anything is answered */
+export async function decodeAll<T>(decoder: Decoder<T>, records: readonly BusRecord[]): Promise<Decoded<T>[]> {
+  for (const { value } of records) {
+    const decoded = decoder.decode(value)
+    if (!decoded.ok && 'pending' in decoded) await decoder.prepare(decoded.pending)
+  }
+  return records.map(({ value }) => decoder.decode(value))
 }

@@ -1,8 +1,7 @@
 import type { Resolver, Type } from 'avsc'
 import { pathToText } from '../protocol/json.ts'
 import { avroTypeOf, lenientTypeOf, refuseOtherUnits } from './avro.ts'
-import { SchemaUnreadable } from './errors.ts'
-import { isComplex, mapParts, namesOf, oneLevelDeeper } from './schema-parts.ts'
+import { isComplex, mapParts, namesOf, oneLevelDeeper, SchemaUnreadable } from './schema-parts.ts'
 import { schemas } from './schemas.ts'
 import { type ByteShape, expandedSize, shapeOf, Walk } from './walk.ts'
 

@@ -3,7 +3,7 @@ import { type AgentOptions, Agent as HttpsAgent } from 'node:https'
 import type { Socket } from 'node:net'
 import { COMPATIBILITY, SchemaRegistry, SchemaType } from '@kafkajs/confluent-schema-registry'
 import { verifiedTls } from '../config/index.ts'
-import { loginHeaders, type RegistryLogin } from './registry-login.ts'
+import { loginHeaders, type RegistryLogin } from './registry-http.ts'
 
 /** What a registry answers in place of an id, or what is wrong on the way to it. */
 export interface RegisteringError extends Error {

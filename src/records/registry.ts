@@ -1,11 +1,31 @@
 import pLimit from 'p-limit'
-import { RegistryUnavailable, SchemaNotFound, SchemaRefused, SchemaUnreadable } from './errors.ts'
-import { type StoredSchema, selfContained } from './references.ts'
+import { type Settings, tlsOf } from '../config/index.ts'
 import { type RegisteringError, registeringClient } from './registering.ts'
-import { type RegistryAnswer, type RegistryRequest, registryHttp } from './registry-http.ts'
-import { loginSettings, type RegistryLogin } from './registry-login.ts'
+import {
+  loginSettings,
+  type RegistryAnswer,
+  type RegistryLogin,
+  type RegistryRequest,
+  registryHttp,
+} from './registry-http.ts'
+import { SchemaUnreadable, type StoredSchema, selfContained } from './schema-parts.ts'
 
-export { RegistryUnavailable, SchemaNotFound, SchemaRefused, SchemaUnreadable } from './errors.ts'
+export { SchemaUnreadable } from './schema-parts.ts'
+
+/** Definite: the registry says that there is no schema with that id. */
+export class SchemaNotFound extends Error {
+  override readonly name = 'SchemaNotFound'
+}
+
+/** Definite: the registry does not take the schema. */
+export class SchemaRefused extends Error {
+  override readonly name = 'SchemaRefused'
+}
+
+/** The registry could not be asked, or what answered is no registry. Try again. */
+export class RegistryUnavailable extends Error {
+  override readonly name = 'RegistryUnavailable'
+}
 
 /** Holds the schemas of the bus. An id never changes, and every call can be repeated. */
 export interface SchemaRegistry {
@@ -201,4 +221,24 @@ function complaintOf(status: number, text: string, login: RegistryLogin): string
   if (status === 401 || status === 403) return `refuses the credentials (${status}): check ${loginSettings(login)}.`
   if (status === 404) return `answers 404: check ${urlSetting}, its path included.`
   return status === 200 ? 'sent an answer without a schema.' : `answered with an error: ${text}. Check ${urlSetting}.`
+}
+
+/** All embedded registries of this process are one, as the embedded bus is. */
+const embedded = embeddedRegistry()
+
+/** The registry that the settings name: the one in this process where none is. */
+export function registryOf(settings: Settings): SchemaRegistry {
+  const { url } = settings.registry
+  return url === undefined ? embedded : confluentRegistry({ url, ...registryLogin(settings) })
+}
+
+/** Tells how the settings say to sign in at the registry. */
+export function registryLogin({ registry }: Settings): RegistryLogin {
+  const { username, password, token, ssl } = registry
+  return {
+    ...(username && { username }),
+    ...(password && { password: () => password.reveal() }),
+    ...(token && { token: () => token.reveal() }),
+    tls: () => tlsOf(ssl),
+  }
 }

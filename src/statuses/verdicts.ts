@@ -1,10 +1,9 @@
 import type { Bus, BusRecord, Follower, TopicPartition } from '../bus/port.ts'
 import { appendedBy } from '../bus/record-time.ts'
 import { type Clock, sleep } from '../clock.ts'
-import type { Decoder } from '../records/decoder.ts'
+import { type Decoder, decodePatiently } from '../records/decoder.ts'
 import type { StatusEvent } from '../records/generated.ts'
 import { IdTable } from '../records/id-table.ts'
-import { decodePatiently } from '../records/patient.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 
 export interface VerdictsOptions {

@@ -7,12 +7,10 @@ import { readControl } from '../control/read.ts'
 import { remedyOf } from '../inspect/message/conclusion.ts'
 import type { Outcome } from '../protocol/index.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
-import { DeadLetterCauses } from './dead-letter-causes.ts'
 import type { FollowedTopic } from './followed-topic.ts'
 import type { Control, Failure, FunnelRow, History, Now, PartitionNow } from './now.ts'
-import { OpenDoubtList } from './open-doubts.ts'
-import { followTraffic, type TopicTraffic } from './topic-traffic.ts'
-import { stepMs, steps, Traffic, windowMs } from './traffic.ts'
+import { followTraffic, stepMs, steps, type TopicTraffic, Traffic, windowMs } from './topic-traffic.ts'
+import { DeadLetterCauses, OpenDoubtList } from './troubles.ts'
 
 /** Lag and window of each partition, by what the workers' group has committed and where the topics end. */
 async function groupProgress(bus: Bus, groupId: string, topics: readonly FollowedTopic[]): Promise<PartitionNow[]> {

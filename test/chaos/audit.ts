@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Reader } from '../../src/bus/port.ts'
-import { decodeAll } from '../../src/inspect/scan.ts'
-import { createDecoder } from '../../src/records/decoder.ts'
+import { createDecoder, decodeAll } from '../../src/records/decoder.ts'
 import type { SendResult } from '../../src/records/generated.ts'
 import { schemas } from '../../src/records/schemas.ts'
 import type { Sandbox } from '../../src/sandbox/index.ts'

@@ -1,6 +1,5 @@
 import type { Follower } from '../../src/bus/port.ts'
-import { decodeAll } from '../../src/inspect/scan.ts'
-import { createDecoder } from '../../src/records/decoder.ts'
+import { createDecoder, decodeAll } from '../../src/records/decoder.ts'
 import type { StatusEvent } from '../../src/records/generated.ts'
 import { schemas } from '../../src/records/schemas.ts'
 import { type Lifecycle, lifecycleAfter, newLifecycle, verdictOf } from '../../src/statuses/lifecycle.ts'

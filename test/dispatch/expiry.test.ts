@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { loadSettings } from '../../src/config/index.ts'
 import { Controls } from '../../src/control/controls.ts'
-import { concludeExpired } from '../../src/dispatch/outcome/outbox.ts'
+import { concludeExpired } from '../../src/dispatch/outbox.ts'
 import { expiry } from '../../src/dispatch/pending.ts'
 import { ManualClock } from '../support/clock.ts'
 import { buildPending } from '../support/pendings.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { ResultCounts } from '../../src/dispatch/outcome/outbox.ts'
-import { noPayload } from '../../src/records/result-payload.ts'
+import { ResultCounts } from '../../src/dispatch/outbox.ts'
+import { noPayload } from '../../src/records/result.ts'
 import { type Events, Telemetry } from '../../src/telemetry/events.ts'
 
 test('telemetry hears once a group of equal results, and once a cause of doubts', () => {

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import type { SessionState } from '../../src/bus/port.ts'
-import { watchProgress } from '../../src/dispatch/watchdog.ts'
+import { watchProgress } from '../../src/dispatch/health.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { ManualClock } from '../support/clock.ts'
 

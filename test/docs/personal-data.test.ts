@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { planTopics } from '../../src/cli/topics/plan.ts'
+import { planTopics } from '../../src/cli/doctor/topics.ts'
 import { loadSettings, topicUses, topology } from '../../src/config/index.ts'
 import { schemas } from '../../src/records/schemas.ts'
 

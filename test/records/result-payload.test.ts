@@ -5,7 +5,7 @@ import { parseJson } from '../../src/protocol/json.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
 import type { SendResult } from '../../src/records/generated.ts'
 import { embeddedRegistry } from '../../src/records/registry.ts'
-import { readPayload } from '../../src/records/result-payload.ts'
+import { readPayload } from '../../src/records/result.ts'
 import { schemas } from '../../src/records/schemas.ts'
 import { buildResult } from '../support/results.ts'
 

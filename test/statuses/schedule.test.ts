@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type SendType, sendTypes } from '../../src/protocol/index.ts'
 import { withQuestions } from '../../src/records/overdue.ts'
-import { askedAgain, type Schedule, scheduleOf } from '../../src/statuses/schedule.ts'
+import { askedAgain, type Schedule, scheduleOf } from '../../src/statuses/results-walk.ts'
 import { buildResult } from '../support/results.ts'
 
 const minute = 60_000

@@ -1,5 +1,5 @@
+import { checks, type Examined, examine } from '../../src/cli/commands/doctor.ts'
 import type { CheckState } from '../../src/cli/doctor/check.ts'
-import { checks, type Examined, examine } from '../../src/cli/doctor/examine.ts'
 
 /** Diagnosis is what doctor finds with some variables. */
 export interface Diagnosis {

@@ -1,6 +1,6 @@
 import { context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import { describe, expect, test } from 'vitest'
-import { activeTrace, callbackSpan, envelopeSpan } from '../../src/telemetry/spans.ts'
+import { activeTrace, callbackSpan, envelopeSpan } from '../../src/telemetry/trace.ts'
 import { buildTrace } from '../support/traces.ts'
 import { startTracing } from '../support/tracing.ts'
 

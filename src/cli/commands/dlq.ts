@@ -1,15 +1,17 @@
 import { openBus } from '../../bus/open.ts'
 import type { Bus } from '../../bus/port.ts'
 import type { Settings } from '../../config/index.ts'
-import { contentOf, rawOf, shown } from '../../inspect/dead-letters/content.ts'
 import {
+  contentOf,
   type FullLetter,
   findLetter,
   headerText,
   jsonOf,
   type Letter,
   newestLetters,
+  rawOf,
   shortPlace,
+  shown,
 } from '../../inspect/dead-letters/letter.ts'
 import { planReplay, replay } from '../../inspect/dead-letters/replay.ts'
 import { stringifyJson } from '../../protocol/index.ts'

@@ -1,10 +1,31 @@
 import { styleText } from 'node:util'
+import type { SettingsSources } from '../../config/index.ts'
+import { safeText } from '../../telemetry/error.ts'
 import { count } from '../../words.ts'
-import type { CheckState } from '../doctor/check.ts'
-import { checks, type Examined, examine } from '../doctor/examine.ts'
+import { type Check, type CheckState, type Facts, type Finding, skipped, without } from '../doctor/check.ts'
+import { cluster, rights } from '../doctor/cluster.ts'
+import { gateway } from '../doctor/gateway.ts'
+import { receiver } from '../doctor/receiver.ts'
+import { registry, schemas } from '../doctor/registry.ts'
+import { safety, settings } from '../doctor/settings.ts'
+import { limits, topics } from '../doctor/topics.ts'
 import { command, toggle } from '../framework/command.ts'
-import { printable, untilSignal } from '../framework/terminal.ts'
+import { printable, untilSignal, within } from '../framework/terminal.ts'
 import { configFlag, sourcesOf } from '../settings.ts'
+
+/** Every check, in the order in which they run: each is told what those before it have found out. */
+export const checks: readonly Check[] = [
+  settings,
+  safety,
+  gateway,
+  registry,
+  cluster,
+  topics,
+  schemas,
+  rights,
+  limits,
+  receiver,
+]
 
 const colours: Record<CheckState, 'green' | 'yellow' | 'red' | 'gray'> = {
   ok: 'green',
@@ -44,4 +65,43 @@ async function showAll(config: string | undefined, show: (one: Examined) => void
 function textOf({ check, state, what, mend }: Examined): string {
   const line = `${styleText(colours[state], state.padEnd(7))}  ${check.padEnd(widest)}  ${printable(what)}`
   return mend === undefined ? line : `${line}\n${' '.repeat(7 + 2 + widest + 2)}→ ${printable(mend)}`
+}
+
+export interface Examined extends Finding {
+  check: string
+}
+
+/** The limit of a whole check. Its questions to others have shorter limits of their own. */
+const checkLimitMs = 5000
+
+/** Runs checks one after the other, each with what those before it have found out. */
+export async function* examine(
+  checks: readonly Check[],
+  sources: SettingsSources,
+  limitMs = checkLimitMs,
+): AsyncGenerator<Examined> {
+  const facts: Partial<Facts> = {}
+  try {
+    for (const check of checks) {
+      const missing = check.needs.find(name => facts[name] === undefined)
+      const findings = missing ? [skipped(without[missing])] : await look(check, facts, { sources, limitMs })
+      for (const finding of findings) yield { check: check.name, ...finding }
+    }
+  } finally {
+    await facts.cluster?.close().catch(() => {})
+  }
+}
+
+async function look(
+  check: Check,
+  facts: Partial<Facts>,
+  { sources, limitMs }: { sources: SettingsSources; limitMs: number },
+): Promise<Finding[]> {
+  try {
+    const report = await within(limitMs, 'the check', check.look(facts as Facts, sources))
+    Object.assign(facts, report.facts)
+    return report.findings
+  } catch (error) {
+    return [{ state: 'failed', what: safeText((error as Error).message) }]
+  }
 }

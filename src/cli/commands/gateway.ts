@@ -17,9 +17,9 @@ import {
 } from '../../protocol/index.ts'
 import { isObject, parseQuietly } from '../../protocol/json.ts'
 import { whatsappAdvice } from '../../protocol/operation.ts'
+import { clientFor } from '../doctor/gateway.ts'
 import { type CliCommand, command, type Flag, textFlag, toggle, UsageError } from '../framework/command.ts'
 import { printable, printableLines, strictUtf8, untilSignal } from '../framework/terminal.ts'
-import { clientFor } from '../gateway/client.ts'
 import { apiKeyPath, configFlag, settingsFrom, unknownAccount } from '../settings.ts'
 
 /** The fields of an operation. */

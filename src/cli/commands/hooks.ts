@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { accountHookUrl } from '../../callbacks/hook-url.ts'
 import { tokensOf } from '../../callbacks/role.ts'
-import { type Settings, SettingsError, variableOf } from '../../config/index.ts'
+import { SettingsError, variableOf } from '../../config/index.ts'
 import { command, type Flag, textFlag, UsageError } from '../framework/command.ts'
-import { configFlag, settingsFrom, unknownAccount } from '../settings.ts'
+import { configFlag, requireAccount, settingsFrom } from '../settings.ts'
 
 export const hooksUrl = command({
   about: [
@@ -26,7 +26,8 @@ export const hooksUrl = command({
         },
       ])
     }
-    requireKnown(account, settings)
+    requireAccount(account, settings)
+    if (!/^[a-z0-9]+$/.test(account)) throw new UsageError('--account: expected lower-case letters and digits')
     process.stdout.write(`${accountHookUrl(publicUrl, tokens, account)}\n`)
     return 0
   },
@@ -52,12 +53,4 @@ function kidFlag(help: string): Flag<string> {
     throw new UsageError('expected 1 to 8 letters, digits, - or _')
   }
   return { value: 'KID', help, read }
-}
-
-/** A receiver alone may have no account's key: then any name is good that can be one. */
-function requireKnown(account: string, { gateway }: Settings): void {
-  const known = [...gateway.accounts.keys()]
-  if (known.includes(account)) return
-  if (known.length > 0) throw unknownAccount(account, known)
-  if (!/^[a-z0-9]+$/.test(account)) throw new UsageError('--account: expected lower-case letters and digits')
 }

@@ -2,10 +2,18 @@ import { openBus } from '../../bus/open.ts'
 import type { Bus } from '../../bus/port.ts'
 import type { Settings } from '../../config/index.ts'
 import { MessageSearch } from '../../inspect/message/search.ts'
-import { type Event, searchedText, time } from '../../inspect/message/story.ts'
-import { mostIds, type Story, storyLines, tell, weekMs } from '../../inspect/message/tell.ts'
+import {
+  type Event,
+  mostIds,
+  type Story,
+  searchedText,
+  storyLines,
+  tell,
+  time,
+  weekMs,
+} from '../../inspect/message/story.ts'
 import { stringifyJson } from '../../protocol/index.ts'
-import { registryOf } from '../../records/open.ts'
+import { registryOf } from '../../records/registry.ts'
 import { Telemetry } from '../../telemetry/events.ts'
 import { command, idFlag, sinceFlag, textFlag, toggle, UsageError } from '../framework/command.ts'
 import { printable, printLine, untilSignal } from '../framework/terminal.ts'

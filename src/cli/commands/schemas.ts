@@ -1,10 +1,15 @@
 import { type Settings, SettingsError, variableOf } from '../../config/index.ts'
-import { registryOf } from '../../records/open.ts'
-import type { SchemaRegistry } from '../../records/registry.ts'
+import { registryOf, type SchemaRegistry } from '../../records/registry.ts'
+import {
+  inspect,
+  plannedSubjects,
+  type RegistryAdmin,
+  registryAdmin,
+  type SubjectState,
+  unregistered,
+} from '../doctor/registry.ts'
 import { command, toggle } from '../framework/command.ts'
 import { printable, printableLines } from '../framework/terminal.ts'
-import { type RegistryAdmin, registryAdmin } from '../schemas/registry-admin.ts'
-import { inspect, plannedSubjects, type SubjectState } from '../schemas/subjects.ts'
 import { configFlag, settingsFrom } from '../settings.ts'
 
 const flags = { json: toggle('Prints one JSON object a line.'), config: configFlag }
@@ -26,7 +31,7 @@ export const schemasCheck = command({
   flags,
   run: ({ json, config }) =>
     forEachSubject(config, json, async state => {
-      const differs = differencesOf(state)
+      const differs = [...state.conflicts, ...unregistered(state)]
       return rowOf(state, differs.length === 0 ? 'ok' : 'differs', differs)
     }),
 })
@@ -73,15 +78,6 @@ function requireRegistry({ registry }: Settings): void {
   throw new SettingsError([
     { path: 'registry.url', where: variable, what: 'is not set', example: 'http://registry:8081' },
   ])
-}
-
-function differencesOf({ version, latest, actualLevel, level, levelIsEnough, conflicts }: SubjectState): string[] {
-  if (latest === null) return ['is not registered']
-  return [
-    ...conflicts,
-    ...(version === null ? ['no version is the local schema'] : []),
-    ...(levelIsEnough ? [] : [`its level is ${actualLevel ?? "the registry's own"} instead of ${level}`]),
-  ]
 }
 
 function rowOf({ subject, version, actualLevel }: SubjectState, state: Row['state'], differs: string[]): Row {

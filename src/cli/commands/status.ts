@@ -1,11 +1,20 @@
-import { type Change, changeText, nameOf } from '../../control/change.ts'
+import { allPartitions, partitionsOf } from '../../bus/partitions.ts'
+import type { Bus, BusRecord } from '../../bus/port.ts'
+import { unpackCheckpoint } from '../../bus/session/checkpoint.ts'
+import type { Committed } from '../../bus/session/driver.ts'
+import { DONE, windowSize } from '../../bus/session/window.ts'
+import type { Settings } from '../../config/index.ts'
+import { type Change, changeText, nameOf, type Withdrawal } from '../../control/change.ts'
 import { stringifyJson } from '../../protocol/index.ts'
-import { backlogOf, backlogText } from '../control/backlog.ts'
-import { onControl } from '../control/on-control.ts'
-import { countResults, resultsText } from '../control/results.ts'
+import { createDecoder, decodeAll } from '../../records/decoder.ts'
+import type { SendResult } from '../../records/generated.ts'
+import { registryOf } from '../../records/registry.ts'
+import { schemas } from '../../records/schemas.ts'
+import { count } from '../../words.ts'
 import { command, toggle } from '../framework/command.ts'
 import { printable, printLine } from '../framework/terminal.ts'
 import { configFlag } from '../settings.ts'
+import { onControl } from './control.ts'
 
 export const status = command({
   about: [
@@ -48,3 +57,126 @@ function jsonOf({ effect, begins, kind, name, at, until, ...rest }: Change): str
 }
 
 const instant = (ms: number) => new Date(ms).toISOString()
+
+/** How many offsets of a partition are not done yet, by what the group has committed. */
+interface Undone {
+  offsets: number
+  /** Those of them that are gone from the log: only a worker that runs may have them in memory. */
+  deleted: number
+}
+
+/** @param log the first offset that the log holds, and the one after its last. @throws Error where the progress is not busgate's */
+function undoneOf(committed: Committed | null, { low, high }: { low: number; high: number }): Undone {
+  if (!committed) return { offsets: high - low, deleted: 0 }
+  const { window } = unpackCheckpoint(committed.offset, committed.metadata)
+  const known = Math.min(Math.max(window.base + window.length, low), window.base + windowSize)
+  let offsets = Math.max(0, high - Math.max(low, known))
+  let deleted = 0
+  for (let offset = window.base; offset < known; offset++) {
+    if (window.get(offset) === DONE) continue
+    offsets++
+    if (offset < low) deleted++
+  }
+  return { offsets, deleted }
+}
+
+export interface UndoneCommands {
+  topic: string
+  /** They wait, or are on their way. */
+  commands: number
+  /** Those of them whose records are gone from the log: only a worker that runs may have them in memory. */
+  deleted: number
+}
+
+/** Tells how many commands of each topic are not done, by the group's progress. */
+export async function backlogOf(bus: Bus, { kafka, topics }: Settings): Promise<UndoneCommands[]> {
+  const counts = await partitionsOf(bus, topics.commands)
+  const ending = AbortSignal.timeout(10_000)
+  const backlog = async (topic: string) => {
+    const tps = allPartitions(topic, counts.get(topic)!)
+    const progress = await bus.progress(kafka.groupId, tps)
+    const ends = await Promise.all(tps.map(tp => bus.search(tp, { from: 'latest', needles: [], ending })))
+    const undone = ends.map(({ until, start }, i) => undoneOf(progress[i] ?? null, { low: start, high: until }))
+    const sum = (of: 'offsets' | 'deleted') => undone.reduce((total, one) => total + one[of], 0)
+    return { topic, commands: sum('offsets'), deleted: sum('deleted') }
+  }
+  return Promise.all(topics.commands.map(backlog))
+}
+
+export function backlogText({ topic, commands, deleted }: UndoneCommands): string {
+  const gone = `, ${deleted} of them deleted from the log: only a worker that has them in memory can still send them`
+  return `${topic}: ${count(commands, 'command')} unfinished${deleted > 0 ? gone : ''}`
+}
+
+/** What became of the messages of a withdrawal, by the final results. Of one message `busgate message` tells it. */
+export interface CountedResults {
+  withdrawn: string
+  /** The results since then were counted: older ones were written before any command that could be withdrawn. */
+  since: string
+  sent: number
+  notSent: number
+  /** Perhaps sent, and not sent again. */
+  unresolved: number
+  /** Why they were not sent. */
+  codes: Record<string, number>
+}
+
+function isOf({ kind, name }: Withdrawal, { campaign, tenant, correlationId }: SendResult): boolean {
+  if (kind === 'message') return false
+  return { campaign, tenant, correlation_id: correlationId }[kind] === name
+}
+
+/** Looks through the results for those of what is withdrawn. */
+export async function countResults(
+  bus: Bus,
+  settings: Settings,
+  inForce: readonly Change[],
+): Promise<CountedResults[]> {
+  const withdrawals = inForce.filter((one): one is Withdrawal => one.effect === 'withdrawn' && one.kind !== 'message')
+  if (withdrawals.length === 0) return []
+  const { results } = settings.topics
+  const since = Math.min(...withdrawals.map(({ at }) => at)) - settings.delivery.maxAgeMs
+  const instant = new Date(since).toISOString()
+  const counts = withdrawals.map(withdrawal => {
+    const counted: CountedResults = {
+      withdrawn: nameOf(withdrawal),
+      since: instant,
+      sent: 0,
+      notSent: 0,
+      unresolved: 0,
+      codes: {},
+    }
+    return { withdrawal, counted }
+  })
+  const decoder = createDecoder<SendResult>(schemas.result, registryOf(settings))
+  const take = async (records: readonly BusRecord[]) => {
+    for (const decoded of await decodeAll(decoder, records)) {
+      if (!decoded.ok || !decoded.value.final) continue
+      for (const { withdrawal, counted } of counts) if (isOf(withdrawal, decoded.value)) add(counted, decoded.value)
+    }
+  }
+  const needles = withdrawals.map(({ name }) => ({ bytes: Buffer.from(name) }))
+  const ending = AbortSignal.timeout(longestMs)
+  const partitions = (await partitionsOf(bus, [results])).get(results)!
+  await Promise.all(
+    allPartitions(results, partitions).map(tp => bus.search(tp, { from: since, needles, ending, take })),
+  )
+  return counts.map(({ counted }) => counted)
+}
+
+const longestMs = 10 * 60_000
+
+function add(counted: CountedResults, { outcome, errorCode }: SendResult): void {
+  if (outcome === 'SENT') counted.sent++
+  else if (outcome === 'UNRESOLVED') counted.unresolved++
+  else {
+    counted.notSent++
+    counted.codes[errorCode ?? outcome] = (counted.codes[errorCode ?? outcome] ?? 0) + 1
+  }
+}
+
+export function resultsText({ withdrawn, since, sent, notSent, unresolved, codes }: CountedResults): string {
+  const why = Object.entries(codes).map(([code, count]) => `${count} ${code}`)
+  const reasons = why.length > 0 ? ` (${why.join(', ')})` : ''
+  return `${withdrawn}, results since ${since}: ${sent} sent, ${notSent} not sent${reasons}, ${unresolved} unresolved`
+}

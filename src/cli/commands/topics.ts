@@ -1,11 +1,11 @@
 import { type Settings, topicsIn } from '../../config/index.ts'
 import { count, span } from '../../words.ts'
+import { defaultPartitions, type PlannedTopic, planTopics } from '../doctor/topics.ts'
 import { command, given, toggle, whole } from '../framework/command.ts'
 import { printable, printableLines } from '../framework/terminal.ts'
 import { connectCluster, type Topic } from '../kafka/cluster.ts'
 import { createMissingTopics } from '../kafka/create-topics.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
-import { defaultPartitions, type PlannedTopic, planTopics } from '../topics/plan.ts'
 
 export const topicsCreate = command({
   about: [

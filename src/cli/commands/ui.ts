@@ -1,5 +1,5 @@
 import { openBus } from '../../bus/open.ts'
-import { registryOf } from '../../records/open.ts'
+import { registryOf } from '../../records/registry.ts'
 import { Telemetry } from '../../telemetry/events.ts'
 import { startUi } from '../../ui/server.ts'
 import { command, given, textFlag, toggle, whole } from '../framework/command.ts'

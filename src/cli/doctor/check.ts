@@ -1,6 +1,6 @@
 import type { Settings, SettingsSources } from '../../config/index.ts'
 import type { Cluster, Topic } from '../kafka/cluster.ts'
-import type { RegistryAdmin } from '../schemas/registry-admin.ts'
+import type { RegistryAdmin } from './registry.ts'
 
 export type CheckState = 'ok' | 'warning' | 'failed' | 'skipped'
 

@@ -1,7 +1,8 @@
 import { type AccountSettings, type Settings, variableOf } from '../../config/index.ts'
+import { GatewayClient } from '../../gateway/client.ts'
 import { AccessDeniedError, type GatewayError } from '../../gateway/errors.ts'
+import type { GatewayClientOptions } from '../../gateway/options.ts'
 import { safeText } from '../../telemetry/error.ts'
-import { clientFor } from '../gateway/client.ts'
 import { apiKeyPath } from '../settings.ts'
 import { check, type Finding, failed, ok, skipped, warning } from './check.ts'
 
@@ -51,4 +52,19 @@ function refused(name: string, error: GatewayError): Finding {
   const settings = ['gateway.url', 'gateway.ssl.ca'] as const
   const mend = `busgate gateway balance --account ${name}, and check ${settings.map(variableOf).join(', ')}, HTTPS_PROXY and NO_PROXY`
   return failed(`${name}: ${safeText(error.message)} (${error.code})`, mend)
+}
+
+/** Options that the settings decide. The compiler asks here for a new one, unless it is named among those that they do not. */
+type FromSettings = Required<
+  Omit<GatewayClientOptions, 'apiKey' | 'asyncUrl' | 'connections' | 'retries' | 'maxResponseBytes' | 'onRequest'>
+>
+
+/** A client of one account, on the way to the gateway that the settings name. @param options win over the settings */
+export function clientFor(
+  { url, ssl, timeoutMs, keepAliveMs, errorTexts }: Settings['gateway'] & { url: string },
+  { apiKey }: Pick<AccountSettings, 'apiKey'>,
+  options: Partial<GatewayClientOptions> = {},
+): GatewayClient {
+  const own: FromSettings = { url, ca: ssl.ca, timeoutMs, keepAliveMs, errorTexts }
+  return new GatewayClient({ ...own, apiKey, ...options })
 }

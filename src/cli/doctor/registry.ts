@@ -1,7 +1,9 @@
-import { variableOf } from '../../config/index.ts'
-import { registryOf } from '../../records/open.ts'
-import { registryAdmin } from '../schemas/registry-admin.ts'
-import { inspect, plannedSubjects, type SubjectState } from '../schemas/subjects.ts'
+import { type Settings, type TopicUse, topicsIn, topology, variableOf } from '../../config/index.ts'
+import { avroTypeOf, refuseOtherUnits } from '../../records/avro.ts'
+import { registryLogin, registryOf, type SchemaRegistry } from '../../records/registry.ts'
+import { loginSettings, registryHttp } from '../../records/registry-http.ts'
+import { schemas as localSchemas, subjectOf } from '../../records/schemas.ts'
+import { codeOf } from '../../telemetry/error.ts'
 import { check, type Finding, failed, ok, skipped, warning } from './check.ts'
 
 export const registry = check({
@@ -38,19 +40,182 @@ export const schemas = check({
 const register = 'busgate schemas register'
 
 function ofSubject(state: SubjectState): Finding[] {
-  const { subject, version, latest, level, actualLevel, levelIsEnough, conflicts } = state
-  const findings = conflicts.map(conflict =>
-    failed(
-      `${subject}: ${conflict}`,
-      `use a topic whose subject only busgate writes, or delete that version of ${subject}`,
-    ),
-  )
-  if (latest === null) findings.push(warning(`${subject} is not registered`, register))
-  else if (version === null)
-    findings.push(warning(`${subject} does not have the local schema in any version`, register))
-  if (latest !== null && !levelIsEnough) {
-    const actual = actualLevel ?? "the registry's own level"
-    findings.push(warning(`${subject} has ${actual}, which is weaker than ${level}`, register))
-  }
+  const { subject, version, actualLevel, conflicts } = state
+  const mend = `use a topic whose subject only busgate writes, or delete that version of ${subject}`
+  const findings = [
+    ...conflicts.map(conflict => failed(`${subject}: ${conflict}`, mend)),
+    ...unregistered(state).map(what => warning(`${subject} ${what}`, register)),
+  ]
   return findings.length > 0 ? findings : [ok(`${subject} is version ${version}, ${actualLevel}`)]
+}
+
+/** Tells what registering would change. */
+export function unregistered({ version, latest, actualLevel, level, levelIsEnough }: SubjectState): string[] {
+  if (latest === null) return ['is not registered']
+  return [
+    ...(version === null ? ['does not have the local schema in any version'] : []),
+    ...(levelIsEnough ? [] : [`has ${actualLevel ?? "the registry's own level"}, which is weaker than ${level}`]),
+  ]
+}
+
+/**
+ * RegistryAdmin is what Confluent's interface offers beside writing and reading records: subjects, their versions and
+ * their levels.
+ */
+export interface RegistryAdmin {
+  /** Compatibility level of subjects that have none of their own. */
+  levelOfAll(): Promise<string>
+  /** null: the subject has none of its own. */
+  levelOf(subject: string): Promise<string | null>
+  setLevel(subject: string, level: string): Promise<void>
+  /** Empty when there is no such subject. */
+  versionsOf(subject: string): Promise<SchemaVersion[]>
+  /** The version that is this very schema; null when it is not registered there. */
+  versionOf(subject: string, schema: object): Promise<number | null>
+}
+
+export interface SchemaVersion {
+  version: number
+  id: number
+}
+
+const limitMs = 4000
+/** A subject may have many versions, each of which is asked for. */
+const mostConnections = 16
+
+/** Every method throws an Error that says what to check. */
+export function registryAdmin(settings: Settings): RegistryAdmin {
+  const { url } = settings.registry
+  const login = registryLogin(settings)
+  const http = registryHttp({ url: url!, connections: mostConnections, ...login })
+
+  /** null for a 404 of the registry itself, which holds an error code. */
+  async function ask<T>(path: string, body: { method?: 'POST' | 'PUT'; json?: object } = {}): Promise<T | null> {
+    const { status, body: answer } = await http<T>(path, { ...body, signal: AbortSignal.timeout(limitMs) }).catch(
+      error => {
+        throw new Error(`the registry did not answer (${reasonOf(error)}): check registry.url (BUSGATE_REGISTRY_URL)`)
+      },
+    )
+    if (status >= 200 && status < 300 && answer !== null) return answer
+    if (status === 404 && answer?.error_code) return null
+    if (status === 401 || status === 403) {
+      throw new Error(`the registry refuses ${loginSettings(login)} (${status})`)
+    }
+    throw new Error(
+      `registry.url (BUSGATE_REGISTRY_URL) does not lead to a schema registry (HTTP ${status} at ${path})`,
+    )
+  }
+
+  const of = encodeURIComponent
+  return {
+    async levelOfAll() {
+      return (await ask<LevelAnswer>('/config'))?.compatibilityLevel ?? 'NONE'
+    },
+    async levelOf(subject) {
+      return (await ask<LevelAnswer>(`/config/${of(subject)}`))?.compatibilityLevel ?? null
+    },
+    async setLevel(subject, compatibility) {
+      const set = await ask(`/config/${of(subject)}`, { method: 'PUT', json: { compatibility } })
+      if (set === null) throw new Error(`the registry has no subject ${subject}`)
+    },
+    async versionsOf(subject) {
+      const versions = (await ask<number[]>(`/subjects/${of(subject)}/versions`)) ?? []
+      const found = await Promise.all(
+        versions.map(version => ask<SchemaVersion>(`/subjects/${of(subject)}/versions/${version}`)),
+      )
+      return found.flatMap(one => (one ? [{ version: one.version, id: one.id }] : []))
+    },
+    async versionOf(subject, schema) {
+      const body = { method: 'POST' as const, json: { schema: JSON.stringify(schema) } }
+      return (await ask<SchemaVersion>(`/subjects/${of(subject)}`, body))?.version ?? null
+    },
+  }
+}
+
+interface LevelAnswer {
+  compatibilityLevel?: string
+}
+
+function reasonOf(error: Error): string {
+  return error.name === 'TimeoutError' ? `no answer within ${limitMs / 1000} s` : (codeOf(error) ?? error.name)
+}
+
+type Level = 'BACKWARD_TRANSITIVE' | 'FULL_TRANSITIVE'
+
+/** A subject as busgate wants it. */
+export interface PlannedSubject {
+  subject: string
+  schema: object
+  level: Level
+}
+
+/** A subject as it is. */
+export interface SubjectState extends PlannedSubject {
+  /** The version of the local schema; null: it is not registered. */
+  version: number | null
+  /** The newest one; null: there is none at all. */
+  latest: number | null
+  /** null: the registry's own for all. */
+  actualLevel: string | null
+  levelIsEnough: boolean
+  /** The parts of the history that do not go together with the local schema. */
+  conflicts: string[]
+}
+
+export function plannedSubjects({ topics }: Settings): PlannedSubject[] {
+  return topicsIn(topics).flatMap(({ topic, use }) => {
+    const { schema } = topology[use]
+    return schema === null ? [] : [{ subject: subjectOf(topic), schema: localSchemas[schema], level: levelOf(use) }]
+  })
+}
+
+/** Records that are only read here (commands) may come from older producers; the rest has readers of any age, too. */
+function levelOf(use: TopicUse): Level {
+  const isWritten = Object.values(topology[use].rights).some(rights => rights.includes('WRITE'))
+  return isWritten ? 'FULL_TRANSITIVE' : 'BACKWARD_TRANSITIVE'
+}
+
+/** @throws Error when the registry could not be asked */
+export async function inspect(
+  planned: PlannedSubject,
+  admin: RegistryAdmin,
+  registry: SchemaRegistry,
+): Promise<SubjectState> {
+  const { subject, schema, level } = planned
+  const [versions, actualLevel] = await Promise.all([admin.versionsOf(subject), admin.levelOf(subject)])
+  const version = versions.length === 0 ? null : await admin.versionOf(subject, schema)
+  const others = versions.filter(one => one.version !== version)
+  const conflicts = await Promise.all(
+    others.map(async other => {
+      const complaint = conflict(schema, await registry.schemaOf(other.id), level)
+      return complaint ? [`version ${other.version} (id ${other.id}): ${complaint}`] : []
+    }),
+  )
+  return {
+    ...planned,
+    version,
+    latest: versions.at(-1)?.version ?? null,
+    actualLevel,
+    levelIsEnough: actualLevel === level || actualLevel === 'FULL_TRANSITIVE',
+    conflicts: conflicts.flat(),
+  }
+}
+
+/** Tells whether ours reads theirs, and for the full level theirs ours, as the worker itself reads. */
+function conflict(ours: object, theirs: object, level: Level): string | null {
+  if (!('fields' in theirs)) return 'is not a record'
+  const backward = complaintOf(ours, theirs)
+  if (backward) return `cannot be read with the local schema: ${backward}`
+  const forward = level === 'FULL_TRANSITIVE' ? complaintOf(theirs, ours) : null
+  return forward && `cannot read what the local schema writes: ${forward}`
+}
+
+function complaintOf(reader: object, writer: object): string | null {
+  try {
+    refuseOtherUnits(reader, writer)
+    avroTypeOf(reader).createResolver(avroTypeOf(writer), { ignoreNamespaces: true })
+    return null
+  } catch (error) {
+    return (error as Error).message
+  }
 }

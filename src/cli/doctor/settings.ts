@@ -1,6 +1,6 @@
-import { loadSettings, SettingsError } from '../../config/index.ts'
+import { loadSettings, type SettingPath, type Settings, SettingsError, variableOf } from '../../config/index.ts'
 import { runnableSettings } from '../settings.ts'
-import { check, type Facts, type Finding, ok } from './check.ts'
+import { check, type Facts, type Finding, ok, warning } from './check.ts'
 
 export const settings = check({
   name: 'settings',
@@ -29,4 +29,59 @@ export const settings = check({
 function finding({ path, where, variable, what, example }: SettingsError['problems'][number]): Finding {
   const mend = example === undefined ? 'busgate config check' : `${variable ?? path}=${example}, for example`
   return { state: 'failed', what: `${path} (${where}): ${what}`, mend }
+}
+
+/** So long are 32 random bytes in base64. */
+const strongLength = 43
+
+export const safety = check({
+  name: 'safety',
+  about:
+    'Plain text on the network (http to the gateway; a password or token to brokers, registry or token endpoint without TLS), and a callbacks.secret below 32 random bytes in base64.',
+  needs: ['settings'],
+  async look({ settings }) {
+    const findings = [...plainText(settings), ...weakKeys(settings)]
+    return {
+      findings: findings.length > 0 ? findings : [ok('nothing is sent in plain text; no secret is weak')],
+    }
+  },
+})
+
+function plainText({ gateway, registry, kafka }: Settings): Finding[] {
+  const findings: Finding[] = []
+  const addWhereOpen = (path: SettingPath, url: string | undefined, what: string) => {
+    if (url === undefined || !isOpen(url)) return
+    const mend = `begin ${variableOf(path)} with https, if the server uses TLS`
+    findings.push(warning(`${path} begins with http: ${what} can be read on the network`, mend))
+  }
+  addWhereOpen('gateway.url', gateway.url, 'API keys, phones and texts')
+  addWhereOpen('gateway.asyncUrl', gateway.asyncUrl, 'API keys, phones and texts')
+  if (registry.password) addWhereOpen('registry.url', registry.url, 'registry.password')
+  if (registry.token) addWhereOpen('registry.url', registry.url, 'registry.token')
+  const { sasl, ssl, brokers } = kafka
+  if (sasl?.mechanism === 'oauthbearer') {
+    addWhereOpen('kafka.sasl.tokenEndpoint', sasl.tokenEndpoint, 'kafka.sasl.clientSecret')
+  }
+  const isReadable = sasl?.mechanism === 'plain' || sasl?.mechanism === 'oauthbearer'
+  if (isReadable && !ssl && Array.isArray(brokers) && brokers.some(broker => isOpen(`http://${broker}`))) {
+    const shown = sasl.mechanism === 'plain' ? 'the password' : 'the token'
+    const what = `kafka.sasl.mechanism is ${sasl.mechanism} without TLS: ${shown} can be read on the network`
+    findings.push(warning(what, `${variableOf('kafka.ssl')}=true, with a listener of the brokers that is SASL_SSL`))
+  }
+  return findings
+}
+
+/** Tells whether others than this machine see what is sent there. */
+function isOpen(url: string): boolean {
+  const { protocol, hostname } = new URL(url)
+  return protocol === 'http:' && !/^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname)
+}
+
+const makeOne = `busgate hooks secret, and add what it prints to ${variableOf('callbacks.secret')} (docs/callbacks.md)`
+
+function weakKeys({ callbacks }: Settings): Finding[] {
+  const weak = (callbacks.secret?.reveal() ?? []).filter(({ secret }) => secret.length < strongLength)
+  return weak.map(({ kid }) =>
+    warning(`callbacks.secret: the secret of ${kid} is shorter than 32 random bytes`, makeOne),
+  )
 }

@@ -15,7 +15,7 @@ import { DeadLetterWriter, decodeRecord } from '../intake/dead-letter-writer.ts'
 import type { PriorAnswers } from '../intake/prior-answers.ts'
 import { LookupQueue, type ResultsLookup } from '../intake/results-lookup.ts'
 import { type RegistryOutage, SchemaWait } from '../intake/schema-wait.ts'
-import { nobodyCouldTell, type Outbox, ResultCounts } from '../outcome/outbox.ts'
+import { nobodyCouldTell, type Outbox, ResultCounts } from '../outbox.ts'
 import type { Pending } from '../pending.ts'
 import type { Resolver } from './resolver.ts'
 

@@ -2,9 +2,8 @@ import { partitionOf } from '../../bus/murmur2.ts'
 import { partitionsOf } from '../../bus/partitions.ts'
 import type { Bus, BusRecord, Follower, TopicPartition } from '../../bus/port.ts'
 import { type Clock, limited, stopwatch } from '../../clock.ts'
-import type { Decoder } from '../../records/decoder.ts'
+import { type Decoder, decodePatiently, isReadableLater } from '../../records/decoder.ts'
 import type { StatusEvent } from '../../records/generated.ts'
-import { decodePatiently, isReadableLater } from '../../records/patient.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 
 export interface EvidenceOptions {

@@ -1,9 +1,8 @@
 import type { Bus, BusRecord, Session, TopicPartition } from '../../bus/port.ts'
 import { noTime } from '../../bus/record-time.ts'
 import type { Clock } from '../../clock.ts'
-import type { DecodeError, Decoder } from '../../records/decoder.ts'
+import { type DecodeError, type Decoder, decodePatiently, isReadableLater } from '../../records/decoder.ts'
 import type { Doubt, SendResult } from '../../records/generated.ts'
-import { decodePatiently, isReadableLater } from '../../records/patient.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import { isWithin, PriorAnswers, type Range } from './prior-answers.ts'
 

@@ -1,7 +1,6 @@
 import type { Backlog, Session } from '../../bus/port.ts'
 import { operations } from '../../protocol/index.ts'
-import { isSuspect } from '../outcome/suspects.ts'
-import type { Pending } from '../pending.ts'
+import { isSuspect, type Pending } from '../pending.ts'
 import type { EnvelopeBounds } from './partition-queues.ts'
 import { TenantQueues } from './tenant-queues.ts'
 

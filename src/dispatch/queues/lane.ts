@@ -1,7 +1,6 @@
 import type { Session } from '../../bus/port.ts'
 import type { Controls } from '../../control/controls.ts'
-import { isSuspect } from '../outcome/suspects.ts'
-import type { Pending } from '../pending.ts'
+import { isSuspect, type Pending } from '../pending.ts'
 import { LaneQueue } from './lane-queue.ts'
 
 /**

@@ -5,11 +5,9 @@ import { type Classified, classify, type ItemAnswer, type UnknownCause } from '.
 import { type Connection, envelopeBody } from '../../gateway/connection.ts'
 import type { ErrorCode } from '../../protocol/index.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
-import { envelopeSpan } from '../../telemetry/spans.ts'
-import { recordedTraceId, type TraceContext } from '../../telemetry/trace.ts'
-import { conclude, type Outbox, ResultCounts } from '../outcome/outbox.ts'
-import { isOvertaken, noteRefusal } from '../outcome/suspects.ts'
-import { type ExpiryRules, expiry, hasPaused, type Pending } from '../pending.ts'
+import { envelopeSpan, recordedTraceId, type TraceContext } from '../../telemetry/trace.ts'
+import { conclude, type Outbox, ResultCounts } from '../outbox.ts'
+import { type ExpiryRules, expiry, hasPaused, isOvertaken, noteRefusal, type Pending } from '../pending.ts'
 import type { Requeue } from '../queues/lane.ts'
 
 /** Commands of one account and one lane that go out together. */

@@ -1,6 +1,6 @@
 import type { Account } from '../../accounts/account.ts'
 import type { Session } from '../../bus/port.ts'
-import { ExpiryCheck, type ResultCounts } from '../outcome/outbox.ts'
+import { ExpiryCheck, type ResultCounts } from '../outbox.ts'
 import { expiry, hasPaused, type Pending } from '../pending.ts'
 import type { Requeue } from '../queues/lane.ts'
 import { Lanes } from '../queues/lanes.ts'

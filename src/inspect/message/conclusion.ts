@@ -5,8 +5,7 @@ import { hookedUnlessKnown } from '../../records/command.ts'
 import type { SendResult } from '../../records/generated.ts'
 import { verdictOf } from '../../statuses/lifecycle.ts'
 import { placeText } from '../dead-letters/letter.ts'
-import { type Findings, type FoundCommand, isUnsent, type Sighting } from './findings.ts'
-import { lifeOf } from './story.ts'
+import { type Findings, type FoundCommand, isUnsent, lifeOf, type Sighting } from './findings.ts'
 
 /** What helps against an errorCode; null: nothing beyond its own text. */
 const remedies: Readonly<Record<ErrorCode, string | null>> = {

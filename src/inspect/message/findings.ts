@@ -1,6 +1,7 @@
 import type { BusRecord, RecordHeaders } from '../../bus/port.ts'
 import type { Change } from '../../control/change.ts'
 import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../records/generated.ts'
+import { type Lifecycle, lifecycleAfter, newLifecycle, newUnhookedLifecycle } from '../../statuses/lifecycle.ts'
 import type { Letter, RecordPosition } from '../dead-letters/letter.ts'
 
 /** A record that was found. */
@@ -66,3 +67,22 @@ export function sightingOf<T>(place: Omit<RecordPosition, 'offset'>, record: Bus
   const { topic, partition } = place
   return { place: { topic, partition, offset: record.offset }, time: record.timestamp, headers: record.headers, value }
 }
+
+type Message = { id: bigint; account: string }
+
+/**
+ * Tells what is known of a message of which nothing but its sending is: its result tells whether it had a hook of its
+ * own.
+ */
+export function sentLife({ results }: Findings, message: Message): Lifecycle {
+  const unhooked = results.some(({ value }) => isOf(value, message) && value.hooked === false)
+  return unhooked ? newUnhookedLifecycle : newLifecycle
+}
+
+/** Tells what all status events about the message come to. */
+export function lifeOf(findings: Findings, message: Message): Lifecycle {
+  const events = findings.statuses.map(({ value }) => value).filter(event => isOf(event, message))
+  return events.reduce(lifecycleAfter, sentLife(findings, message))
+}
+
+const isOf = (one: Message, other: Message) => one.id === other.id && one.account === other.account

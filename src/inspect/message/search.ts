@@ -8,13 +8,12 @@ import { readControl } from '../../control/read.ts'
 import { idBytes } from '../../records/avro.ts'
 import { typeOfMessage } from '../../records/command.ts'
 import { replayedFromHeader } from '../../records/dead-letter.ts'
-import { createDecoder, type Decoder } from '../../records/decoder.ts'
+import { createDecoder, type Decoder, decodeAll } from '../../records/decoder.ts'
 import { originOf } from '../../records/doubt.ts'
 import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../records/generated.ts'
 import type { SchemaRegistry } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
 import { headerText, letterOf, placeText, type RecordPosition } from '../dead-letters/letter.ts'
-import { decodeAll } from '../scan.ts'
 import {
   type CommandProgress,
   type Findings,

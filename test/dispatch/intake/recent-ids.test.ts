@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { RecentIds } from '../../../src/dispatch/intake/recent-ids.ts'
+import { RecentIds } from '../../../src/dispatch/intake/command-intake.ts'
 
 test('at least as many of the last ids are known as asked for, and not many more', () => {
   const anyIds = fc.array(fc.bigInt(1n, 60n), { maxLength: 200, size: 'max' })

@@ -1,13 +1,12 @@
-import { type Account, refusedForNoKnownReason } from '../../accounts/account.ts'
-import type { Session } from '../../bus/port.ts'
-import type { Clock } from '../../clock.ts'
-import type { ItemAnswer } from '../../gateway/classify.ts'
-import { type DoubtCause, doubtCauses } from '../../protocol/index.ts'
-import type { DoubtWriter } from '../../records/doubt.ts'
-import type { ResultDetails, ResultSubject, WriteResult } from '../../records/result.ts'
-import { readPayload } from '../../records/result-payload.ts'
-import type { Events, Telemetry } from '../../telemetry/events.ts'
-import { type Expiry, type ExpiryRules, end, expiry, type Pending } from '../pending.ts'
+import { type Account, refusedForNoKnownReason } from '../accounts/account.ts'
+import type { Session } from '../bus/port.ts'
+import type { Clock } from '../clock.ts'
+import type { ItemAnswer } from '../gateway/classify.ts'
+import { type DoubtCause, doubtCauses } from '../protocol/index.ts'
+import type { DoubtWriter } from '../records/doubt.ts'
+import { type ResultDetails, type ResultSubject, readPayload, type WriteResult } from '../records/result.ts'
+import type { Events, Telemetry } from '../telemetry/events.ts'
+import { type Expiry, type ExpiryRules, end, expiry, type Pending } from './pending.ts'
 
 /** Settles commands on their sessions: with a result, or by moving them to the doubts. */
 export class Outbox {

@@ -1,0 +1,189 @@
+import { hostname, userInfo } from 'node:os'
+import { openBus } from '../../bus/open.ts'
+import type { Bus, OutgoingRecord } from '../../bus/port.ts'
+import type { Settings } from '../../config/index.ts'
+import { changeText, keyOf, nameOf, type Scope, type Withdrawn, writeChange } from '../../control/change.ts'
+import { type ControlTopic, readControl } from '../../control/read.ts'
+import { recordsOf, usualWithdrawalMs, withdrawnBy } from '../../control/withdraw.ts'
+import { Telemetry } from '../../telemetry/events.ts'
+import { pausableKinds } from '../../telemetry/labels.ts'
+import { command, idFlag, textFlag, toggle, UsageError, untilFlag } from '../framework/command.ts'
+import { printable } from '../framework/terminal.ts'
+import { configFlag, requireAccount, settingsWithBrokers } from '../settings.ts'
+
+export interface Control extends ControlTopic {
+  settings: Settings
+  bus: Bus
+  write(records: OutgoingRecord[]): Promise<void>
+}
+
+/** Does some work with what the control topic tells. @returns the exit code */
+export async function onControl(
+  config: string | undefined,
+  work: (control: Control) => Promise<number>,
+): Promise<number> {
+  const settings = settingsWithBrokers(config)
+  const bus = openBus(settings, new Telemetry())
+  const write = async (records: OutgoingRecord[]) => {
+    const publisher = await bus.publisher()
+    await publisher.publish(records)
+    await publisher.close()
+  }
+  try {
+    return await work({ settings, bus, ...(await readControl(bus, settings)), write })
+  } finally {
+    await bus.close()
+  }
+}
+
+export const byFlag = textFlag('NAME', 'Who does it; shown with the change. Default: the user of this machine.')
+
+/** A container may run as a user that has no name. */
+export function ourselves(): string {
+  try {
+    return `${userInfo().username}@${hostname()}`
+  } catch {
+    return `user ${process.getuid?.() ?? 'unknown'}@${hostname()}`
+  }
+}
+
+export const say = (sentence: string) => process.stderr.write(`${printable(sentence)}\n`)
+
+const scopeFlags = {
+  account: textFlag('NAME', 'All commands of an account.'),
+  topic: textFlag('NAME', 'All commands of a topic.'),
+  tenant: textFlag('NAME', 'All commands of a tenant, in all accounts.'),
+}
+
+export const pause = command({
+  about: [
+    'Stops sending the commands of an account, a topic or a tenant within two seconds, on all workers, until it is',
+    'resumed. Requests in flight finish; other commands wait, and their deadlines continue. The pause survives restarts.',
+  ].join('\n'),
+  flags: {
+    ...scopeFlags,
+    until: untilFlag('Resumes by itself after a duration (30m, 12h, 7d) or at a date.'),
+    reason: textFlag('TEXT', 'Why; it is logged, so use no phone and no text of a message.'),
+    by: byFlag,
+    config: configFlag,
+  },
+  run: ({ until = null, reason = null, by = ourselves(), config, ...names }) =>
+    onControl(config, async ({ settings, inForce, write }) => {
+      const scope = pauseOf(names)
+      requireKnown(scope, settings)
+      const before = inForce.find(one => keyOf(one) === keyOf(scope))
+      await write([writeChange(settings.topics.control, { ...scope, begins: true, by, at: Date.now(), until, reason })])
+      const resume = `busgate resume --${scope.kind} ${scope.name}`
+      const end = until === null ? 'until it is resumed' : `until ${new Date(until).toISOString()}`
+      const instead = before ? ` It was already paused: ${changeText(before)}.` : ''
+      say(`${nameOf(scope)} is paused ${end}.${instead} To resume: ${resume}`)
+      return 0
+    }),
+})
+
+export const resume = command({
+  about: 'Resumes sending for an account, a topic or a tenant within two seconds.',
+  flags: { ...scopeFlags, all: toggle('All that is paused.'), by: byFlag, config: configFlag },
+  run: ({ all = false, by = ourselves(), config, ...names }) =>
+    onControl(config, async ({ settings, inForce, write }) => {
+      const paused = inForce.filter(isPause)
+      const wanted = all ? paused : paused.filter(one => keyOf(one) === keyOf(pauseOf(names)))
+      if (wanted.length === 0 && !all) {
+        const others = paused.length > 0 ? `paused are: ${paused.map(nameOf).join(', ')}` : 'nothing is'
+        throw new UsageError(`${nameOf(pauseOf(names))} is not paused; ${others}`)
+      }
+      const ended = { begins: false, by, until: null, reason: null }
+      for (const { effect, kind, name } of wanted) {
+        const change = { effect, kind, name, ...ended, at: Date.now() }
+        await write([writeChange(settings.topics.control, change)])
+        say(`${nameOf(change)} is resumed.`)
+      }
+      if (wanted.length === 0) say('Nothing is paused.')
+      return 0
+    }),
+})
+
+type PausedByHand = Scope & { effect: 'paused'; kind: (typeof pausableKinds)[number] }
+
+/** Quiet hours end by themselves, or with the settings. */
+const isPause = <T extends Scope>(scope: T): scope is T & PausedByHand =>
+  scope.effect === 'paused' && scope.kind !== 'quiet_hours'
+
+function pauseOf(names: Partial<Record<PausedByHand['kind'], string>>): PausedByHand {
+  const given = pausableKinds.flatMap(kind =>
+    names[kind] === undefined ? [] : [{ effect: 'paused' as const, kind, name: names[kind] }],
+  )
+  const [scope, ...others] = given
+  if (!scope || others.length > 0) throw new UsageError('name one of --account NAME, --topic NAME, --tenant NAME')
+  if (scope.name === '') throw new UsageError(`--${scope.kind} needs a name`)
+  return scope
+}
+
+/** A pause of what does not exist would stop nothing. */
+function requireKnown({ kind, name }: PausedByHand, settings: Settings): void {
+  if (kind === 'account') requireAccount(name, settings)
+  const { commands } = settings.topics
+  if (kind === 'topic' && !commands.includes(name)) {
+    throw new UsageError(`--topic: ${name} is not a command topic; the command topics are ${commands.join(', ')}`)
+  }
+}
+
+export const withdraw = command({
+  about: [
+    'Takes back messages that were not sent yet, within two seconds on all workers: each of their commands ends',
+    'EXPIRED with errorCode WITHDRAWN. Commands written before the withdrawal ends are not sent either. Messages that',
+    'the gateway has stay sent; doubts are resolved, but not sent again. The withdrawal survives restarts.',
+    'busgate status --results counts how many were sent and how many were not.',
+  ].join('\n'),
+  flags: {
+    campaign: textFlag('NAME', 'All messages of a campaign.'),
+    id: idFlag('One message of --account.'),
+    account: textFlag('NAME', 'The account of --id. Default: default.'),
+    'correlation-id': textFlag('TEXT', 'All messages that carry this correlationId.'),
+    tenant: textFlag('NAME', 'All messages of a tenant.'),
+    until: untilFlag('End of the withdrawal: a duration (30m, 12h, 7d) or a date. Default: 24h.'),
+    reason: textFlag('TEXT', 'Why; every result says it, so use no phone and no text of a message.'),
+    end: toggle('Ends the withdrawal: commands written from now on are sent. Results that exist stay.'),
+    by: byFlag,
+    config: configFlag,
+  },
+  async run({ end = false, by = ourselves(), until, reason, config, ...names }) {
+    const scope = withdrawalOf(names)
+    if (!end && reason === undefined) throw new UsageError('--reason TEXT is missing: every result says why')
+    return onControl(config, async control => {
+      const { settings, inForce, write } = control
+      if (names.account !== undefined) requireAccount(names.account, settings)
+      const { topics } = settings
+      const at = Date.now()
+      if (end) {
+        if (!inForce.some(one => keyOf(one) === keyOf(scope))) throw new UsageError(`${nameOf(scope)} is not withdrawn`)
+        await write([writeChange(topics.control, { ...scope, begins: false, by, at, until: null, reason: null })])
+        say(`${nameOf(scope)} is no longer withdrawn: commands written from now on are sent.`)
+        return 0
+      }
+      const change = { ...scope, begins: true, by, at, until: until ?? at + usualWithdrawalMs, reason: reason ?? null }
+      await write(recordsOf(topics.control, change, control))
+      const last = new Date(change.until).toISOString()
+      say(
+        `${nameOf(scope)} is withdrawn, for commands until ${last}. busgate status --results counts what was sent before.`,
+      )
+      return 0
+    })
+  },
+})
+
+interface Names {
+  campaign?: string
+  id?: bigint
+  account?: string
+  'correlation-id'?: string
+  tenant?: string
+}
+
+function withdrawalOf({ 'correlation-id': correlationId, ...names }: Names): Withdrawn {
+  if (names.id === undefined && names.account !== undefined)
+    throw new UsageError('--account goes with --id: pause stops an account')
+  const scope = withdrawnBy({ ...names, correlationId })
+  if (scope) return scope
+  throw new UsageError('name one of --campaign NAME, --id ID, --correlation-id TEXT, --tenant NAME')
+}
