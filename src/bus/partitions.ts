@@ -47,13 +47,16 @@ export async function partitionsOf(
 ): Promise<Map<string, number>> {
   const partitions = await bus.partitions(topics)
   const missing = topics.filter(topic => !partitions.has(topic))
-  if (missing.length > 0) {
-    throw new Error(
-      `missing on the bus: ${missing.join(', ')}; create them with busgate topics create, correct the topics.* settings, ` +
-        'or grant this client Describe on them',
-    )
-  }
+  if (missing.length > 0) throw missingOnBus(missing)
   return partitions
+}
+
+/** The error for topics that are missing or hidden from this client. */
+export function missingOnBus(topics: readonly string[]): Error {
+  return new Error(
+    `missing on the bus: ${topics.join(', ')}; create them with busgate topics create, correct the topics.* settings, ` +
+      'or grant this client Describe on them',
+  )
 }
 
 const mostNamed = 5

@@ -140,7 +140,12 @@ class CommandSending implements Sending {
   }
 
   warnings(): string[] {
-    return [...(this.#compaction?.warnings() ?? []), ...this.#intake.decoder.refusals()]
+    const { trouble } = this.#parts.evidence
+    return [
+      ...(trouble === null ? [] : [trouble]),
+      ...(this.#compaction?.warnings() ?? []),
+      ...this.#intake.decoder.refusals(),
+    ]
   }
 
   /** Becomes a member of the group, and begins to send. */

@@ -143,9 +143,7 @@ export interface Events {
   'statuses.unreadable': { topic: string; partition: number; error: Error }
   /** A record of the results topic is not a result, or, if `error` is given, the batch that begins there cannot be read. */
   'result.unreadable': { topic: string; partition: number; offset: number; error: string | null }
-  /**
-   * Statuses cannot be read, so callbacks cannot resolve doubts. `partition` is null if that holds for the whole topic.
-   */
+  /** Statuses cannot be read, so callbacks cannot resolve doubts. */
   'evidence.unavailable': { topic: string; partition: number; error: Error }
   /**
    * Unreadable records became dead letters. `first` are the coordinates of the first; null for a callback.

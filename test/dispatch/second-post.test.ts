@@ -230,9 +230,14 @@ describe('while callbacks cannot be heard', () => {
     world.doubted(2, {}, { delivery: 'AT_MOST_ONCE' })
     await world.clock.pass(30 * second)
     expect(world.results()).toMatchObject([{ id: 2n, outcome: 'UNRESOLVED', errorCode: 'RESPONSE_LOST' }])
+    expect(world.sending.reasons()).toEqual([])
+    expect(world.sending.warnings()).toEqual([
+      expect.stringMatching(/nothing in doubt is sent again: no right to read it/),
+    ])
     await world.clock.pass(30 * second)
     expect(world.results().slice(1)).toMatchObject([{ id: 1n, outcome: 'UNRESOLVED', errorCode: 'DEADLINE' }])
     expect([world.postsOf(1), world.postsOf(2), troubles.length]).toEqual([0, 0, 1])
+    expect(world.sending.warnings()).toEqual([])
     nothingLeft(world)
   })
 
@@ -252,6 +257,7 @@ describe('while callbacks cannot be heard', () => {
       [],
       0,
     ])
+    expect(world.sending.warnings()).toEqual([expect.stringMatching(/statuses is not read to its end in time/)])
     world.send(4)
     await world.clock.pass(second)
     expect(world.results()).toMatchObject([{ id: 4n, outcome: 'SENT' }])

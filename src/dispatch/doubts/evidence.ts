@@ -1,5 +1,5 @@
 import { partitionOf } from '../../bus/murmur2.ts'
-import { partitionsOf } from '../../bus/partitions.ts'
+import { missingOnBus } from '../../bus/partitions.ts'
 import type { Bus, BusRecord, Follower, TopicPartition } from '../../bus/port.ts'
 import { type Clock, limited, stopwatch } from '../../clock.ts'
 import { type Decoder, decodePatiently, isReadableLater } from '../../records/decoder.ts'
@@ -7,7 +7,7 @@ import type { StatusEvent } from '../../records/generated.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 
 export interface EvidenceOptions {
-  bus: Pick<Bus, 'follow' | 'partitions'>
+  bus: Pick<Bus, 'follow' | 'lookAt'>
   topic: string
   decoder: Decoder<StatusEvent>
   clock: Clock
@@ -60,19 +60,34 @@ interface MessageSearch {
 /**
  * Callbacks as evidence: a verified status event proves that its message was sent. The statuses are read only while
  * something is in doubt, from the oldest doubt's time on. The number of their partitions can grow meanwhile: events of one
- * message then stand on a partition for each number that there was.
+ * message then stand on a partition for each number that there was. If the topic is deleted and made anew, what was read
+ * of the old one says nothing of the new one, which is read from the start.
  */
 export class Evidence {
   readonly #options: EvidenceOptions
   readonly #partitionSearches = new Map<number, PartitionSearch>()
   readonly #searching = new Set<MessageSearch>()
   readonly #counts = new Set<number>()
+  /** Differs from the one before when the topic was made anew; null: it was not seen yet. */
+  #topicId: string | null = null
+  /** Whether the last search that asked could not be caught up. */
+  #isBehind = false
+  /** Why the topic could not be seen when that was asked last; null: it was. */
+  #unseen: string | null = null
   #counting: Promise<void> | null = null
   /** Monotonic milliseconds. */
   #countedAt = Number.NEGATIVE_INFINITY
 
   constructor(options: EvidenceOptions) {
     this.#options = options
+  }
+
+  /** Tells why callbacks resolve no doubts now; null: they do, or nothing is in doubt. */
+  get trouble(): string | null {
+    if (!this.#isBehind || this.#searching.size === 0) return null
+    const troubles = [this.#unseen, ...Array.from(this.#partitionSearches.values(), ({ trouble }) => trouble)]
+    const why = troubles.find(text => text !== null) ?? `${this.#options.topic} is not read to its end in time`
+    return `callbacks resolve no doubts now, and nothing in doubt is sent again: ${why}`
   }
 
   search(wanted: SoughtMessage): EvidenceSearch {
@@ -103,16 +118,21 @@ export class Evidence {
     return search
   }
 
-  async #catchUp({ parts }: MessageSearch, limitMs: number): Promise<boolean> {
+  async #catchUp(search: MessageSearch, limitMs: number): Promise<boolean> {
     const { clock } = this.#options
     const until = clock.monotonic() + limitMs
-    const isCounted = await limited(clock, limitMs, this.count()).then(
-      () => true,
-      () => false,
+    this.#unseen = await limited(clock, limitMs, this.count()).then(
+      () => null,
+      (error: Error) => error.message,
     )
-    if (!isCounted) return false
     const left = Math.max(0, until - clock.monotonic())
-    const caughtUp = await Promise.all([...parts.values()].map(part => part.catchUp(left)))
+    const isCaughtUp = this.#unseen === null && (await this.#partsCatchUp(search, left))
+    if (this.#searching.has(search)) this.#isBehind = !isCaughtUp
+    return isCaughtUp
+  }
+
+  async #partsCatchUp({ parts }: MessageSearch, limitMs: number): Promise<boolean> {
+    const caughtUp = await Promise.all([...parts.values()].map(part => part.catchUp(limitMs)))
     return caughtUp.every(Boolean)
   }
 
@@ -132,10 +152,23 @@ export class Evidence {
 
   async #countPartitions(): Promise<void> {
     const { bus, topic, clock } = this.#options
-    const partitions = await partitionsOf(bus, [topic])
+    const look = await bus.lookAt(topic)
+    if (!look) throw missingOnBus([topic])
+    if (this.#topicId !== null && this.#topicId !== look.id) this.#forget()
+    this.#topicId = look.id
     this.#countedAt = clock.monotonic()
-    this.#counts.add(partitions.get(topic)!)
+    this.#counts.add(look.partitions)
     for (const search of this.#searching) this.#searchPartitions(search)
+  }
+
+  /** Ends what is read of the topic that was deleted. */
+  #forget(): void {
+    this.#counts.clear()
+    this.#partitionSearches.clear()
+    for (const { parts } of this.#searching) {
+      for (const part of parts.values()) part.end()
+      parts.clear()
+    }
   }
 }
 
@@ -163,6 +196,8 @@ interface Reading {
  * begins anew, further back, as soon as it has come to the end.
  */
 class PartitionSearch {
+  /** Why it could not be read last; null: it has been read to its end since. */
+  trouble: string | null = null
   readonly #options: EvidenceOptions
   readonly #tp: TopicPartition
   readonly #requests = new Map<string, Set<PartitionRequest>>()
@@ -221,6 +256,7 @@ class PartitionSearch {
       for (const record of [...request.unread.values()]) await this.#consider(record, [request], reading)
       if (request.unread.size > 0) return false
       request.sinceCaughtUp = stopwatch(this.#options.clock)
+      this.trouble = null
       return true
     }
     return false
@@ -300,6 +336,7 @@ class PartitionSearch {
 
   #tell(error: Error): void {
     const { clock, telemetry } = this.#options
+    this.trouble = error.message
     const now = clock.monotonic()
     if (now - this.#toldAt < tellMs) return
     this.#toldAt = now

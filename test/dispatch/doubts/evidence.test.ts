@@ -17,22 +17,28 @@ const minute = 60_000
 /** A search in statuses that can be made unreadable. */
 async function startSearch() {
   const clock = new ManualClock()
-  const broker = new MemoryBroker(clock)
   const telemetry = new Telemetry()
   const registry = embeddedRegistry()
   const topic = 'statuses'
-  broker.createTopics([{ topic, partitions: 1 }])
   const hop = async () => {}
-  const bus = new MemoryBus({ broker, groupId: 'g', clock, telemetry, drainMs: 5000, startFrom: 'earliest', hop })
-  onTestFinished(() => bus.close())
+  let made = 0
+  const makeTopic = () => {
+    const broker = new MemoryBroker(clock)
+    broker.createTopics([{ topic, partitions: 1 }])
+    const bus = new MemoryBus({ broker, groupId: 'g', clock, telemetry, drainMs: 5000, startFrom: 'earliest', hop })
+    onTestFinished(() => bus.close())
+    return { broker, bus, id: `${++made}` }
+  }
+  let current = makeTopic()
   const encode = await createEncoder<StatusEvent>(subjectOf(topic), schemas.status, registry)
   let readable = true
   const follow: Bus['follow'] = async (...args) => {
     if (!readable) throw new Error('no leader')
-    return bus.follow(...args)
+    return current.bus.follow(...args)
   }
+  const lookAt: Bus['lookAt'] = async () => ({ ...(await current.bus.lookAt(topic))!, id: current.id })
   const evidence = new Evidence({
-    bus: { follow, partitions: topics => bus.partitions(topics) },
+    bus: { follow, lookAt },
     topic,
     decoder: createDecoder(schemas.status, registry, { clock, patient: true }),
     clock,
@@ -43,11 +49,16 @@ async function startSearch() {
   return {
     clock,
     found,
+    evidence,
+    /** The topic is deleted and made anew. */
+    makeAnew() {
+      current = makeTopic()
+    },
     seek: (id: number, since: number) =>
       evidence.search({ id: String(id), account: 'default', since, found: () => found.push(String(id)) }),
     calledBack(id: number) {
       const value = encode(buildStatusEvent({ id: BigInt(id) }))
-      broker.append([{ topic, key: Buffer.from(String(id)), value }], clock.now())
+      current.broker.append([{ topic, key: Buffer.from(String(id)), value }], clock.now())
     },
     setReadable(value: boolean) {
       readable = value
@@ -88,6 +99,35 @@ describe('callbacks as evidence', () => {
     setReadable(true)
     expect(await seeking.catchUp(minute)).toBe(true)
     expect(found).toEqual(['1'])
+  })
+
+  test('are read from the start of a topic that was deleted and made anew', async () => {
+    const { clock, seek, calledBack, makeAnew, found } = await startSearch()
+    const seeking = seek(1, clock.now())
+    for (let id = 100; id < 110; id++) calledBack(id)
+    await clock.pass(minute)
+    makeAnew()
+    calledBack(1)
+    expect(await seeking.catchUp(minute)).toBe(true)
+    expect(found).toEqual(['1'])
+  })
+
+  test('are told to be missing only while something in doubt waits for them', async () => {
+    const { clock, evidence, seek, setReadable } = await startSearch()
+    setReadable(false)
+    const seeking = seek(1, clock.now())
+    expect(await seeking.catchUp(minute)).toBe(false)
+    expect(evidence.trouble).toBe('callbacks resolve no doubts now, and nothing in doubt is sent again: no leader')
+    setReadable(true)
+    expect(await seeking.catchUp(minute)).toBe(true)
+    expect(evidence.trouble).toBeNull()
+    setReadable(false)
+    const other = seek(2, clock.now() - 10 * minute)
+    expect(await other.catchUp(minute)).toBe(false)
+    expect(evidence.trouble).not.toBeNull()
+    seeking.end()
+    other.end()
+    expect(evidence.trouble).toBeNull()
   })
 
   test('are to be heard anew by a machine that was suspended', async () => {
