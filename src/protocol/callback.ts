@@ -37,3 +37,12 @@ export const callbackBody = z.looseObject(
 )
 
 export type CallbackBody = z.infer<typeof callbackBody>
+
+/** The answer of the asynchronous interface (specification: Asynchronous response); callbacks repeat `request_id`. */
+export const asyncResponse = z.looseObject(
+  { success: z.boolean({ error: must('true or false') }), request_id: tolerantText, error: tolerantText },
+  { error: must('an object') },
+)
+
+/** What the asynchronous interface answers: whether the request is queued, and its id. */
+export type AsyncResponse = z.infer<typeof asyncResponse>

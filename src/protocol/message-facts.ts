@@ -17,9 +17,6 @@ const sendPayload = z.looseObject(
   { error: must('an object') },
 )
 
-/** `data` of a successful answer to every operation that sends a message, but `call/otp` and `hlr`. */
-export type SendPayload = z.infer<typeof sendPayload>
-
 /** The facts of a message that is sent to a phone, for its operation to begin with and to differ from where it does. */
 export const messageFacts = {
   payload: sendPayload,

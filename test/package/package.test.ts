@@ -38,7 +38,7 @@ import {
 } from 'busgate'
 import { type Doubt, finalOf, readResults, type SendCommand, type SendResult, waitForResult } from 'busgate/consumer'
 import { createProducer, type NewCommand } from 'busgate/producer'
-import { operations, type Payload, segmentsOf, type SmsOperation } from 'busgate/protocol'
+import { type OperationObject, operations, type Payload, segmentsOf } from 'busgate/protocol'
 import { type Sandbox, startSandbox } from 'busgate/sandbox'
 
 export const settings: Settings = loadSettings({ env: {} })
@@ -58,7 +58,7 @@ export const internal: Partial<SendCommand & Doubt> = { phone: 380501234567, att
 // @ts-expect-error there is no such section of the settings
 loadSettings({ env: {}, overrides: { kafak: 1 } })
 
-const sms: SmsOperation = { type: 'sms', id: 2n ** 60n, phone: 380501234567, sms_message: 'Hi', sms_signature: 'Shop' }
+const sms: OperationObject<'sms'> = { type: 'sms', id: 2n ** 60n, phone: 380501234567, sms_message: 'Hi', sms_signature: 'Shop' }
 export const results = client.send([sms, { type: 'balance' }])
 export const payload: Promise<Payload<'call/otp'>> = client.callOtp({ id: 1, phone: 380501234567 })
 // @ts-expect-error without its text

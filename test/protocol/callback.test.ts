@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { callbackBody } from '../../src/protocol/index.ts'
+import { asyncResponse, callbackBody } from '../../src/protocol/index.ts'
 
 const body = {
   success: true,
@@ -59,4 +59,9 @@ describe('a callback', () => {
   test.each([null, [], 'DELIVERED', { success: 1 }])('is not %o', value => {
     expect(callbackBody.safeParse(value).success).toBe(false)
   })
+})
+
+test('the asynchronous interface answers with the id of the request', () => {
+  expect(asyncResponse.parse({ success: true, request_id: 'r-1' })).toEqual({ success: true, request_id: 'r-1' })
+  expect(asyncResponse.safeParse({ request_id: 'r-1' }).success).toBe(false)
 })

@@ -1,4 +1,3 @@
-import type { z } from 'zod'
 import { operationObject } from '../fields.ts'
 import type { Operation } from '../operation.ts'
 import { openPayload, tolerantNumber, tolerantText } from '../tolerant.ts'
@@ -16,9 +15,3 @@ export const balance = {
   echoesId: false,
   readOnly: true,
 } satisfies Operation
-
-/** The fields of the operation `balance`, its `type` included. */
-export type BalanceOperation = z.infer<typeof balance.schema>
-
-/** `data` of a successful answer to `balance`. */
-export type BalancePayload = z.infer<typeof balance.payload>

@@ -39,9 +39,3 @@ export const callOtp = {
   policy: 'AT_MOST_ONCE',
   urgent: true,
 } as const satisfies SendOperation
-
-/** The fields of the operation `call/otp`, its `type` included. */
-export type CallOtpOperation = z.infer<typeof callOtp.schema>
-
-/** `data` of a successful answer to `call/otp`. */
-export type CallOtpPayload = z.infer<typeof callOtp.payload>

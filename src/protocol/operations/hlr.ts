@@ -42,9 +42,3 @@ export const hlr = {
   // What is known of the number goes with a lost answer, which cannot be asked for.
   policy: 'AT_MOST_ONCE',
 } as const satisfies SendOperation
-
-/** The fields of the operation `hlr`, its `type` included. */
-export type HlrOperation = z.infer<typeof hlr.schema>
-
-/** `data` of a successful answer to `hlr`. */
-export type HlrPayload = z.infer<typeof hlr.payload>

@@ -94,6 +94,3 @@ export const pipeline = {
   channels: null,
   missingContent: missingInStages,
 } as const satisfies SendOperation
-
-/** The fields of the operation `pipeline`, its `type` included. */
-export type PipelineOperation = z.infer<typeof pipeline.schema>

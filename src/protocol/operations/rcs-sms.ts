@@ -1,4 +1,3 @@
-import type { z } from 'zod'
 import { operationObject, rcsFields, smsFields } from '../fields.ts'
 import { contentIn, messageFacts, rcsContentNames } from '../message-facts.ts'
 import type { SendOperation } from '../operation.ts'
@@ -15,6 +14,3 @@ export const rcsSms = {
   channels: ['rcs', 'sms'],
   missingContent: contentIn(...rcsContentNames, 'sms_message'),
 } as const satisfies SendOperation
-
-/** The fields of the operation `rcs+sms`, its `type` included. */
-export type RcsSmsOperation = z.infer<typeof rcsSms.schema>

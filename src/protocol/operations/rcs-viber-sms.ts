@@ -1,4 +1,3 @@
-import type { z } from 'zod'
 import { operationObject, rcsFields, smsFields } from '../fields.ts'
 import { contentIn, messageFacts, rcsContentNames, viberContentNames } from '../message-facts.ts'
 import type { SendOperation } from '../operation.ts'
@@ -23,6 +22,3 @@ export const rcsViberSms = {
   channels: ['rcs', 'viber', 'sms'],
   missingContent: contentIn(...rcsContentNames, ...viberContentNames, 'sms_message'),
 } as const satisfies SendOperation
-
-/** The fields of the operation `rcs+viber+sms`, its `type` included. */
-export type RcsViberSmsOperation = z.infer<typeof rcsViberSms.schema>

@@ -1,4 +1,3 @@
-import type { z } from 'zod'
 import { operationObject, rcsFields } from '../fields.ts'
 import { contentIn, messageFacts, rcsContentNames } from '../message-facts.ts'
 import type { SendOperation } from '../operation.ts'
@@ -16,6 +15,3 @@ export const rcs = {
   channels: ['rcs'],
   missingContent: contentIn(...rcsContentNames),
 } as const satisfies SendOperation
-
-/** The fields of the operation `rcs`, its `type` included. */
-export type RcsOperation = z.infer<typeof rcs.schema>

@@ -14,9 +14,3 @@ export const sender = {
   echoesId: false,
   readOnly: true,
 } satisfies Operation
-
-/** The fields of the operation `sender`, its `type` included. */
-export type SenderOperation = z.infer<typeof sender.schema>
-
-/** `data` of a successful answer to `sender`. */
-export type SenderPayload = z.infer<typeof sender.payload>

@@ -1,4 +1,3 @@
-import type { z } from 'zod'
 import { addressed, flag, hook, lifetime, operationObject, shortLink, smsFields } from '../fields.ts'
 import { contentIn, messageFacts } from '../message-facts.ts'
 import type { SendOperation } from '../operation.ts'
@@ -23,6 +22,3 @@ export const sms = {
   channels: ['sms'],
   missingContent: contentIn('sms_message'),
 } as const satisfies SendOperation
-
-/** The fields of the operation `sms`, its `type` included. */
-export type SmsOperation = z.infer<typeof sms.schema>

@@ -1,4 +1,3 @@
-import type { z } from 'zod'
 import { replies } from '../callback.ts'
 import { operationObject } from '../fields.ts'
 import { messageId } from '../ids.ts'
@@ -18,9 +17,3 @@ export const status = {
   echoesId: true,
   readOnly: true,
 } satisfies Operation
-
-/** The fields of the operation `status`, its `type` included. */
-export type StatusOperation = z.infer<typeof status.schema>
-
-/** `data` of a successful answer to `status`. */
-export type StatusPayload = z.infer<typeof status.payload>

@@ -27,6 +27,3 @@ export const telegram = {
   policy: 'AT_MOST_ONCE',
   urgent: true,
 } as const satisfies SendOperation
-
-/** The fields of the operation `telegram`, its `type` included. */
-export type TelegramOperation = z.infer<typeof telegram.schema>

@@ -100,39 +100,3 @@ export const templateViberList = {
   ...lists,
   schema: operationObject('template/viber/list', {}),
 } satisfies Operation
-
-/** The fields of the operation `template/create`, its `type` included. */
-export type TemplateCreateOperation = z.infer<typeof templateCreate.schema>
-
-/** `data` of a successful answer to `template/create`. */
-export type TemplateCreatePayload = z.infer<typeof templateCreate.payload>
-
-/** The fields of the operation `template/delete`, its `type` included. */
-export type TemplateDeleteOperation = z.infer<typeof templateDelete.schema>
-
-/** `data` of a successful answer to `template/delete`. */
-export type TemplateDeletePayload = z.infer<typeof templateDelete.payload>
-
-/** The fields of the operation `template/list`, its `type` included. */
-export type TemplateListOperation = z.infer<typeof templateList.schema>
-
-/** `data` of a successful answer to `template/list`. */
-export type TemplateListPayload = z.infer<typeof templateList.payload>
-
-/** The fields of the operation `template/viber/create`, its `type` included. */
-export type TemplateViberCreateOperation = z.infer<typeof templateViberCreate.schema>
-
-/** `data` of a successful answer to `template/viber/create`. */
-export type TemplateViberCreatePayload = z.infer<typeof templateViberCreate.payload>
-
-/** The fields of the operation `template/viber/delete`, its `type` included. */
-export type TemplateViberDeleteOperation = z.infer<typeof templateViberDelete.schema>
-
-/** `data` of a successful answer to `template/viber/delete`. */
-export type TemplateViberDeletePayload = z.infer<typeof templateViberDelete.payload>
-
-/** The fields of the operation `template/viber/list`, its `type` included. */
-export type TemplateViberListOperation = z.infer<typeof templateViberList.schema>
-
-/** `data` of a successful answer to `template/viber/list`. */
-export type TemplateViberListPayload = z.infer<typeof templateViberList.payload>

@@ -1,4 +1,3 @@
-import type { z } from 'zod'
 import { addressed, hook, operationObject, shortLink, smsFields, text } from '../fields.ts'
 import { contentIn, messageFacts, viberContentNames } from '../message-facts.ts'
 import type { SendOperation } from '../operation.ts'
@@ -27,6 +26,3 @@ export const viberSms = {
   channels: ['viber', 'sms'],
   missingContent: contentIn(...viberContentNames, 'sms_message'),
 } as const satisfies SendOperation
-
-/** The fields of the operation `viber+sms`, its `type` included. */
-export type ViberSmsOperation = z.infer<typeof viberSms.schema>

@@ -1,4 +1,3 @@
-import type { z } from 'zod'
 import { addressed, hook, operationObject, shortLink } from '../fields.ts'
 import { contentIn, messageFacts, viberContentNames } from '../message-facts.ts'
 import type { SendOperation } from '../operation.ts'
@@ -26,6 +25,3 @@ export const viber = {
   channels: ['viber'],
   missingContent: contentIn(...viberContentNames),
 } as const satisfies SendOperation
-
-/** The fields of the operation `viber`, its `type` included. */
-export type ViberOperation = z.infer<typeof viber.schema>

@@ -1,4 +1,3 @@
-import type { z } from 'zod'
 import { addressed, dtmf, hook, object, operationObject, text, voiceModelFields } from '../fields.ts'
 import { contentIn, messageFacts } from '../message-facts.ts'
 import type { SendOperation } from '../operation.ts'
@@ -27,6 +26,3 @@ export const voice = {
   channels: ['voice'],
   missingContent: contentIn('message'),
 } as const satisfies SendOperation
-
-/** The fields of the operation `voice`, its `type` included. */
-export type VoiceOperation = z.infer<typeof voice.schema>
