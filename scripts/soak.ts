@@ -44,7 +44,6 @@ const steps: readonly Step[] = [
     what: `5,000 worlds from seed ${freshSeed} on`,
     run: ['simulate', '--', '--seeds', '5000', '--from', freshSeed],
   },
-  chaos('verdicts', 'reconcilers and a worker are killed', '--verdicts --kill --commands 20000 --rate 300'),
   chaos('moves', 'three workers are replaced in turn', '--restart-workers --commands 40000'),
   chaos('scale', 'one worker, three, and one again', '--scale --commands 40000'),
   chaos('matrix', 'every kind of trouble on both versions of Kafka', '--matrix --commands 1000000'),

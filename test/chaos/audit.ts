@@ -4,7 +4,7 @@ import { createDecoder, decodeAll } from '../../src/records/decoder.ts'
 import type { SendResult } from '../../src/records/generated.ts'
 import { schemas } from '../../src/records/schemas.ts'
 import type { Sandbox } from '../../src/sandbox/index.ts'
-import { idOf, indexOf, policyOf } from './ids.ts'
+import { idOf, indexOf, policyOf } from './load.ts'
 import type { RunOptions, Stage } from './stage.ts'
 
 /** What the topics and the gateway say in the end. */
@@ -67,10 +67,6 @@ export class Audit {
         this.#note(decoded.value)
       }
     })
-  }
-
-  outcomeOf(index: number): SendResult['outcome'] | undefined {
-    return this.#outcomes[index]
   }
 
   /** Waits for all results, some minutes at most, and then for what may follow though it must not. */

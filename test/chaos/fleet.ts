@@ -5,8 +5,6 @@ import { startChild } from '../support/local-kafka/child.ts'
 
 export interface Member {
   name: string
-  /** Where its receiver listens, once it does; null before, and without one. */
-  receiver(): string | null
   /** Resolves when it says that it is ready. @throws Error when it ends before, or takes longer than a minute */
   ready(): Promise<void>
   /** Resolves when it has opened a partition. @throws Error when it ends before, or takes longer than a minute */
@@ -20,8 +18,6 @@ export interface Member {
 }
 
 export interface FleetOptions {
-  /** The beginning of its members' names, each of which has a number behind it. */
-  name: string
   env: Record<string, string>
   /** The command line, from the checkout's folder. */
   program: string
@@ -30,11 +26,6 @@ export interface FleetOptions {
   /** Gives each its own wrong clocks. */
   clockSeed?: number
   say: (line: string) => void
-}
-
-interface Ports {
-  callbacks: number | null
-  telemetry: number
 }
 
 const patienceMs = 60_000
@@ -52,19 +43,17 @@ export class Fleet {
     this.#options = options
   }
 
-  /** @param home the checkout whose busgate it is */
-  start(home = process.cwd(), ownEnv: Record<string, string> = {}): Member {
+  start(): Member {
     const { env, program, folder, clockSeed, say } = this.#options
-    const name = `${this.#options.name}-${++this.#count}`
+    const name = `worker-${++this.#count}`
     const logFile = join(folder, `${name}.log`)
     const clocks = clockSeed === undefined ? [] : ['--import', './test/chaos/wrong-clocks.ts']
     const child = startChild(process.execPath, [...clocks, program, 'run'], {
-      cwd: home,
-      env: { ...process.env, ...env, ...ownEnv, CHAOS_CLOCK_SEED: String((clockSeed ?? 0) + this.#count) },
+      cwd: process.cwd(),
+      env: { ...process.env, ...env, CHAOS_CLOCK_SEED: String((clockSeed ?? 0) + this.#count) },
       logFile,
     })
     let asked = false
-    const ports = portsIn(logFile)
     const until = async (state: string, reached: () => Promise<boolean>) => {
       const patience = performance.now() + patienceMs
       while (!(await reached())) {
@@ -75,11 +64,7 @@ export class Fleet {
     }
     const member: Member = {
       name,
-      receiver() {
-        const port = ports()?.callbacks
-        return port ? `http://127.0.0.1:${port}` : null
-      },
-      ready: () => until('ready', () => isReady(ports())),
+      ready: () => until('ready', () => isReady(logFile)),
       works: () => until('at work', async () => readFileSync(logFile, 'utf8').includes('"session.opened"')),
       kill: async () => {
         asked = true
@@ -104,14 +89,14 @@ export class Fleet {
       const why = said.findLast(line => line.includes('"level":"fatal"')) ?? said.at(-1)
       say(`${name} ${how} by itself: ${why?.slice(0, 300)}`)
       this.restarts++
-      this.start(home, ownEnv)
+      this.start()
     })
     return member
   }
 
   /** So many in all, each of them ready. */
-  async fill(count: number, ...from: Parameters<Fleet['start']>): Promise<void> {
-    while (this.members.size < count) this.start(...from)
+  async fill(count: number): Promise<void> {
+    while (this.members.size < count) this.start()
     await Promise.all([...this.members].map(member => member.ready()))
   }
 
@@ -121,20 +106,12 @@ export class Fleet {
   }
 }
 
-/** A process tells its ports when it has started. */
-function portsIn(logFile: string): () => Ports | null {
-  let ports: Ports | null = null
-  return () => {
-    if (ports) return ports
-    const line = readFileSync(logFile, 'utf8').match(/^.*"worker\.started".*$/m)
-    if (line) ports = JSON.parse(line[0]) as Ports
-    return ports
-  }
-}
-
-async function isReady(ports: Ports | null): Promise<boolean> {
-  if (!ports) return false
-  const response = await fetch(`http://127.0.0.1:${ports.telemetry}/readyz`)
+/** A process tells its port when it has started. */
+async function isReady(logFile: string): Promise<boolean> {
+  const line = readFileSync(logFile, 'utf8').match(/^.*"worker\.started".*$/m)
+  if (!line) return false
+  const { telemetry } = JSON.parse(line[0]) as { telemetry: number }
+  const response = await fetch(`http://127.0.0.1:${telemetry}/readyz`)
   await response.arrayBuffer()
   return response.ok
 }

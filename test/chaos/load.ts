@@ -2,8 +2,14 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Bus } from '../../src/bus/port.ts'
 import { type CommandProducer, createProducer, type NewCommand } from '../../src/producer.ts'
 import { startOutsideProducer } from '../support/outside/producer.ts'
-import { idOf, policyOf } from './ids.ts'
 import type { RunOptions, Stage } from './stage.ts'
+
+/** Commands have consecutive ids from here on; the policy alternates, so that both are hit by every fault. */
+const firstId = 20_000_000_000
+
+export const idOf = (index: number): number => firstId + index
+export const indexOf = (id: bigint): number => Number(id) - firstId
+export const policyOf = (index: number) => (index % 2 === 0 ? 'AT_MOST_ONCE' : 'AT_LEAST_ONCE')
 
 const batchesPerSecond = 20
 
@@ -14,11 +20,9 @@ export class Load {
   /** How many are on their topic. */
   produced = 0
   readonly #options: RunOptions
-  readonly #build: (index: number) => NewCommand
 
-  constructor(options: RunOptions, build = buildSms) {
+  constructor(options: RunOptions) {
     this.#options = options
-    this.#build = build
     this.producedAt = new Float64Array(options.commands)
   }
 
@@ -31,7 +35,7 @@ export class Load {
       await pause(Math.max(0, started + (1000 * from) / rate - Date.now()))
       const to = Math.min(from + batch, commands)
       this.producedAt.fill(Date.now(), from, to)
-      const chunk = Array.from({ length: to - from }, (_, i) => this.#build(from + i))
+      const chunk = Array.from({ length: to - from }, (_, i) => buildSms(from + i))
       await this.#untilConfirmed(() => producer.send(chunk))
       this.produced = to
     }
@@ -45,6 +49,10 @@ export class Load {
     const outside = await startOutsideProducer({ brokers: kafka.brokers, topic, codec })
     const publisher = { publish: outside.send, close: outside.close }
     return await createProducer(settings, { bus: { publisher: async () => publisher } as Bus })
+  }
+
+  get isOver(): boolean {
+    return this.produced === this.#options.commands
   }
 
   /** Resolves when this share of all commands is on the topic. */

@@ -1,86 +1,45 @@
-import { type ParseArgsConfig, parseArgs } from 'node:util'
+import { parseArgs } from 'node:util'
 import { kafkaVersion, kafkaVersions } from '../support/local-kafka/maven.ts'
 import { codecs } from '../support/outside/producer.ts'
 import { matrixOf, type Row, tableOf } from './matrix.ts'
-import { runFaults, runScenario } from './run-faults.ts'
-import { moves, runMoves } from './run-moves.ts'
-import { runVerdicts } from './run-verdicts.ts'
-import {
-  answersLost,
-  coordinatorKills,
-  cutOffFor,
-  endingKills,
-  handBacks,
-  outageOf,
-  rightsRevoked,
-  rolling,
-  suspends,
-} from './scenarios.ts'
-import { workers } from './scene.ts'
-import type { Outcome, RunOptions } from './stage.ts'
-import { type FaultKind, faultKinds } from './trouble.ts'
+import { type Outcome, runScenario } from './run.ts'
+import { measured, scenarios } from './scenarios.ts'
+import type { Scenario } from './scene.ts'
+import type { RunOptions } from './stage.ts'
+import { trouble } from './trouble.ts'
 
 const started = performance.now()
 const say = (line: string) => console.log(`${((performance.now() - started) / 1000).toFixed(1).padStart(6)} s  ${line}`)
 
+const optionsOf = <T extends 'boolean' | 'string'>(names: object, type: T) =>
+  Object.fromEntries(Object.keys(names).map(name => [name, { type }]))
+
 /**
  * Processes of busgate on a real Kafka under load, in trouble of one kind or another. Then the topics and the gateway
- * are counted. Without a kind of trouble: all of `--faults`, as the seed draws them.
+ * are counted. The options of scenarios.ts choose a kind; without one: all of them, as the seed draws them.
  */
-const grammar = {
-  options: {
-    commands: { type: 'string', default: '20000' },
-    brokers: { type: 'string', default: '1' },
-    /** Of each topic of commands, and of the doubts. */
-    partitions: { type: 'string', default: '4' },
-    /** How many processes --restart-workers and --scale begin or end with. */
-    workers: { type: 'string', default: String(workers) },
-    /** The version of Kafka. */
-    kafka: { type: 'string', default: kafkaVersion },
-    /** Has Kafka's own client write the commands, with this compression or with all of them mixed. */
-    codec: { type: 'string' },
-    /** Commands a second; trouble is made while they come. */
-    rate: { type: 'string', default: '1000' },
-    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
-    /** Has the processes run what `npm run build` made. */
-    built: { type: 'boolean', default: false },
-    /** The kinds that may be drawn, with commas between. */
-    faults: { type: 'string', default: faultKinds.join() },
-    /** Leaves the brokers alone. */
-    'calm-brokers': { type: 'boolean', default: false },
-    /** A restart of every broker in turn. */
-    rolling: { type: 'boolean', default: false },
-    /** Kafka is away, for so many milliseconds. */
-    outage: { type: 'string' },
-    /** The processes reach no broker, for so many milliseconds. */
-    'cut-off': { type: 'string' },
-    /** Each right of the processes is revoked and given back after so many milliseconds, and after the next, and so on. */
-    rights: { type: 'string' },
-    /** The group's coordinator is killed between JoinGroup and SyncGroup, so often. Takes three brokers. */
-    coordinator: { type: 'string' },
-    /** The coordinator of a transaction is killed while it ends it, so often. Takes three brokers. */
-    ending: { type: 'string' },
-    /** Answers of Kafka are lost or late, so often. */
-    answers: { type: 'string' },
-    /** Partitions go to a newcomer and back to owners that never heard of it, so often. */
-    'hand-back': { type: 'string' },
-    /** A process stands still, its machine suspended or not, so often; the gateway executes some requests late. */
-    suspends: { type: 'string' },
-    /** A restart of every worker in turn. */
-    'restart-workers': { type: 'boolean', default: false },
-    /** One worker, three, and one again. */
-    scale: { type: 'boolean', default: false },
-    /** Callbacks that are dropped, late and repeated, and a reconciler. */
-    verdicts: { type: 'boolean', default: false },
-    /** Kills reconcilers and a worker, with verdicts. */
-    kill: { type: 'boolean', default: false },
-    /** All runs of the first section of docs/evidence.md, `--commands` in all, and then the table. */
-    matrix: { type: 'boolean', default: false },
-  },
-} satisfies ParseArgsConfig
-
-type Values = ReturnType<typeof parse>
-const parse = (args: string[]) => parseArgs({ ...grammar, args }).values
+const options = {
+  commands: { type: 'string', default: '20000' },
+  brokers: { type: 'string', default: '1' },
+  /** Of each topic of commands, and of the doubts. */
+  partitions: { type: 'string', default: '4' },
+  /** How many processes there are while nothing happens. */
+  workers: { type: 'string', default: '3' },
+  /** The version of Kafka. */
+  kafka: { type: 'string', default: kafkaVersion },
+  /** Has Kafka's own client write the commands, with this compression or with all of them mixed. */
+  codec: { type: 'string' },
+  /** Commands a second; trouble is made while they come. */
+  rate: { type: 'string', default: '1000' },
+  seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+  /** Has the processes run what `npm run build` made. */
+  built: { type: 'boolean', default: false },
+  /** All runs of the first section of docs/evidence.md, `--commands` in all, and then the table. */
+  matrix: { type: 'boolean', default: false },
+} as const
+const parse = (args: string[]) =>
+  parseArgs({ args, options: { ...optionsOf(scenarios, 'boolean'), ...optionsOf(measured, 'string'), ...options } })
+    .values
 
 const given = process.argv.slice(2)
 const kept = parse(given).matrix ? await runMatrix(Number(parse(given).commands)) : tell(await run(given))
@@ -88,32 +47,7 @@ process.exit(kept ? 0 : 1)
 
 async function run(args: string[]): Promise<Outcome> {
   const values = parse(args)
-  const options = optionsOf(values)
-  say(`${options.commands} commands at ${options.rate}/s`)
-  if (values['restart-workers']) return runMoves(options, moves['restart-workers'])
-  if (values.scale) return runMoves(options, moves.scale)
-  if (values.verdicts) return runVerdicts({ ...options, kill: values.kill })
-  if (values.rolling) return runScenario(options, rolling)
-  if (values.outage) return runScenario(options, outageOf(Number(values.outage)))
-  if (values['cut-off']) return runScenario(options, cutOffFor(Number(values['cut-off'])))
-  if (values.rights) return runScenario(options, rightsRevoked(values.rights.split(',').map(Number)))
-  if (values.answers) return runScenario(options, answersLost(Number(values.answers)))
-  if (values.suspends) return runScenario(options, suspends(Number(values.suspends)))
-  if (values['hand-back']) return runScenario(options, handBacks(Number(values['hand-back'])))
-  if (values.coordinator) {
-    if (options.nodes !== 3) throw new Error('--coordinator takes --brokers 3: another has to coordinate afterwards')
-    return runScenario(options, coordinatorKills(Number(values.coordinator)))
-  }
-  if (values.ending) {
-    if (options.nodes !== 3) throw new Error('--ending takes --brokers 3: another has to coordinate afterwards')
-    return runScenario(options, endingKills(Number(values.ending)))
-  }
-  const kinds = values.faults.split(',').map((name): FaultKind => oneOf('faults', name, faultKinds))
-  return runFaults(options, { kinds, calmBrokers: values['calm-brokers'] })
-}
-
-function optionsOf(values: Values): RunOptions {
-  return {
+  const options: RunOptions = {
     commands: Number(values.commands),
     rate: Number(values.rate),
     nodes: values.brokers === '3' ? 3 : 1,
@@ -125,6 +59,18 @@ function optionsOf(values: Values): RunOptions {
     built: values.built,
     say,
   }
+  say(`${options.commands} commands at ${options.rate}/s`)
+  return runScenario(options, scenarioOf(values, options))
+}
+
+function scenarioOf(values: Record<string, unknown>, { nodes }: RunOptions): Scenario {
+  for (const name of ['coordinator', 'ending']) {
+    if (values[name] && nodes !== 3)
+      throw new Error(`--${name} takes --brokers 3: another has to coordinate afterwards`)
+  }
+  const asked = Object.entries(scenarios).find(([name]) => values[name])?.[1]
+  const [name, of] = Object.entries(measured).find(([name]) => values[name]) ?? []
+  return asked ?? of?.(String(values[name!])) ?? trouble
 }
 
 /** @returns whether every promise was kept */

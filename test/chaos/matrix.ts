@@ -1,5 +1,5 @@
 import { kafkaVersions } from '../support/local-kafka/maven.ts'
-import type { Outcome } from './stage.ts'
+import type { Outcome } from './run.ts'
 
 /** The share of the commands that run into every sort of trouble; the others are for scenarios. */
 const shareOfFaults = 0.8

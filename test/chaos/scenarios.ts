@@ -1,87 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Span } from '../../src/sandbox/index.ts'
 import { outage, standStill, withoutRight } from './faults.ts'
-import type { Load } from './load.ts'
-import type { Scene } from './scene.ts'
+import type { Fault, Scenario } from './scene.ts'
 import { coordinatorKilled, cutOff, endingKilled, handedBack, wireTrouble } from './wire-faults.ts'
 
-/** What a run may show after some trouble and not after other. */
-export type Excusable = 'everInDoubt' | 'executedTwiceUnderAtLeastOnce' | 'workersRestartedThemselves'
-
-/** One kind of trouble by itself, and what it may not come to. */
-export interface Scenario {
-  /** Makes the trouble while the load comes. @returns how often */
-  play(scene: Scene, load: Load): Promise<number>
-  forbidden: readonly Excusable[]
-  latencyMs: Span
-  /** The gateway executes this share of the requests so late. */
-  executesLate?: { share: number; ms: number }
-  /** Settings of the processes beside the ones that every run has. */
-  env?: Record<string, string>
-}
-
-const latencyMs = { min: 5, max: 40 }
+export const latencyMs = { min: 5, max: 40 }
 /** Requests are in flight and answers known whenever something happens. */
 const slow = { min: 50, max: 800 }
+const forbidden = ['executedTwiceUnderAtLeastOnce', 'workersRestartedThemselves'] as const
 
-/** Every node is stopped in order and started again, one after the other, as an upgrade does it. */
-export const rolling: Scenario = {
-  latencyMs,
-  forbidden: ['everInDoubt'],
-  async play({ kafka, nodes, say }) {
-    for (let id = 1; id <= nodes; id++) {
-      say(`broker ${id}: stop`)
-      await kafka.stopNode(id)
-      await kafka.startNode(id)
-      say(`broker ${id} is back`)
-      await pause(5000) // its replicas catch up before the next one goes
-    }
-    return nodes
-  },
-}
-
-/** Kafka is away for so long. */
-export const outageOf = (ms: number): Scenario => ({
-  latencyMs: slow,
-  forbidden: ['everInDoubt', 'executedTwiceUnderAtLeastOnce', 'workersRestartedThemselves'],
-  async play(scene, load) {
-    await load.reached(0.3)
-    await outage(ms)(scene)
-    return 1
-  },
-})
-
-/** The network between the processes and Kafka is away for so long. */
-export const cutOffFor = (ms: number): Scenario => ({
-  latencyMs: slow,
-  forbidden: ['executedTwiceUnderAtLeastOnce', 'workersRestartedThemselves'],
-  async play(scene, load) {
-    await load.reached(0.3)
-    await cutOff(ms)(scene)
-    return 1
-  },
-})
-
-/** Each right is taken away once for each of these times. The session time-out is 6 s. */
-export const rightsRevoked = (times: readonly number[]): Scenario => ({
-  latencyMs: slow,
-  forbidden: ['executedTwiceUnderAtLeastOnce', 'workersRestartedThemselves'],
-  async play(scene, load) {
-    await load.reached(0.1)
-    const { names } = scene.rights
-    for (const name of names) {
-      for (const ms of times) {
-        await withoutRight(name, ms)(scene)
-        await pause(3000)
-      }
-    }
-    return names.length * times.length
-  },
-})
-
-const repeated = (fault: typeof wireTrouble, times: number): Scenario => ({
-  latencyMs,
-  forbidden: ['executedTwiceUnderAtLeastOnce', 'workersRestartedThemselves'],
+const repeated = (fault: Fault, times: number, more: Partial<Scenario> = {}): Scenario => ({
+  ...{ latencyMs, forbidden },
   async play(scene, load) {
     await load.reached(0.1)
     for (let made = 0; made < times; made++) {
@@ -90,36 +18,107 @@ const repeated = (fault: typeof wireTrouble, times: number): Scenario => ({
     }
     return times
   },
+  ...more,
 })
 
-/**
- * Machines are suspended while envelopes wait for a slot, until their partitions have other owners and what was in doubt is
- * sent again; and the gateway executes requests late. Whoever trusts the wrong clock sends twice.
- */
-export const suspends = (times: number): Scenario => ({
-  latencyMs: slow,
-  forbidden: ['executedTwiceUnderAtLeastOnce', 'workersRestartedThemselves'],
-  executesLate: { share: 0.05, ms: 4000 }, // gateway.timeoutMs is 2 s, and a doubt is left alone for 8 s
-  env: {
-    BUSGATE_DELIVERY_NOT_FOUND_ERRORS: 'Message not found',
-    BUSGATE_GATEWAY_CONCURRENCY: '4',
-    BUSGATE_GATEWAY_MAX_OPERATIONS: '10',
-  },
+const once = (fault: Fault, more: Partial<Scenario> = {}): Scenario => ({
+  ...{ latencyMs: slow, forbidden },
   async play(scene, load) {
-    await load.reached(0.1)
-    for (let made = 0; made < times; made++) {
-      await standStill(scene, 18_000)
-      await pause(5000)
-    }
-    return times
+    await load.reached(0.3)
+    await fault(scene)
+    return 1
   },
+  ...more,
 })
 
-/** The coordinator of the group is killed between JoinGroup and SyncGroup. */
-export const coordinatorKills = (times: number): Scenario => repeated(coordinatorKilled, times)
-/** The coordinator of a transaction is killed while it ends it. */
-export const endingKills = (times: number): Scenario => repeated(endingKilled, times)
-/** Answers of the group and of transactions are lost, late, or cut off with their connections. */
-export const answersLost = (times: number): Scenario => repeated(wireTrouble, times)
-/** Partitions go to a process that leaves again, and back to owners that never heard of it. */
-export const handBacks = (times: number): Scenario => repeated(handedBack, times)
+const inOrder = { latencyMs, forbidden: ['executedTwiceUnderAtLeastOnce', 'everInDoubt'], inOrder: true } as const
+
+/** One kind of trouble by itself, by the option that asks for it. */
+export const scenarios = {
+  /** Every broker is stopped in order and started again, one after the other, as an upgrade does it. */
+  rolling: {
+    latencyMs,
+    forbidden: ['everInDoubt'],
+    async play({ kafka, nodes, say }) {
+      for (let id = 1; id <= nodes; id++) {
+        say(`broker ${id}: stop`)
+        await kafka.stopNode(id)
+        await kafka.startNode(id)
+        say(`broker ${id} is back`)
+        await pause(5000) // its replicas catch up before the next one goes
+      }
+      return nodes
+    },
+  },
+  /** An orchestrator's rolling update: it waits for a new process to be ready, then tells an old one to leave. */
+  'restart-workers': {
+    ...inOrder,
+    async play({ fleet, workers, say }, load) {
+      await load.reached(0.2)
+      for (const old of [...fleet.members]) {
+        await fleet.fill(workers + 1)
+        say(`another worker is ready, ${old.name} is told to leave`)
+        await old.leave()
+        say(`${old.name} has left`)
+      }
+      return 0
+    },
+  },
+  /** One worker, three, and one again. */
+  scale: {
+    ...inOrder,
+    starts: 1,
+    async play({ fleet, workers, say }, load) {
+      await load.reached(0.2)
+      await fleet.fill(workers)
+      say(`${workers} workers are ready`)
+      await load.reached(0.6)
+      await Promise.all([...fleet.members].slice(0, workers - 1).map(member => member.leave()))
+      say('one worker is left')
+      return 0
+    },
+  },
+} satisfies Record<string, Scenario>
+
+/** The same of which there can be more or less: the option's value says how much. */
+export const measured: Readonly<Record<string, (value: string) => Scenario>> = {
+  /** Kafka is away, for so many milliseconds. */
+  outage: ms => once(outage(Number(ms)), { forbidden: ['everInDoubt', ...forbidden] }),
+  /** The processes reach no broker, for so many milliseconds. */
+  'cut-off': ms => once(cutOff(Number(ms))),
+  /** Each right of the processes is revoked and given back after so many milliseconds, and after the next, and so on. */
+  rights: times => ({
+    ...{ latencyMs: slow, forbidden },
+    async play(scene, load) {
+      await load.reached(0.1)
+      const each = scene.rights.names.flatMap(name => times.split(',').map(ms => withoutRight(name, Number(ms))))
+      for (const fault of each) {
+        await fault(scene)
+        await pause(3000) // the session time-out is 6 s
+      }
+      return each.length
+    },
+  }),
+  /** The group's coordinator is killed between JoinGroup and SyncGroup, so often. Takes three brokers. */
+  coordinator: times => repeated(coordinatorKilled, Number(times)),
+  /** The coordinator of a transaction is killed while it ends it, so often. Takes three brokers. */
+  ending: times => repeated(endingKilled, Number(times)),
+  /** Answers of the group and of transactions are lost, late, or cut off with their connections, so often. */
+  answers: times => repeated(wireTrouble, Number(times)),
+  /** Partitions go to a process that leaves again, and back to owners that never heard of it, so often. */
+  'hand-back': times => repeated(handedBack, Number(times)),
+  /**
+   * Machines are suspended, so often, while envelopes wait for a slot, until their partitions have other owners and what was
+   * in doubt is sent again; and the gateway executes requests late. Whoever trusts the wrong clock sends twice.
+   */
+  suspends: times =>
+    repeated(scene => standStill(scene, 18_000), Number(times), {
+      latencyMs: slow,
+      executesLate: { share: 0.05, ms: 4000 }, // gateway.timeoutMs is 2 s, and a doubt is left alone for 8 s
+      env: {
+        BUSGATE_DELIVERY_NOT_FOUND_ERRORS: 'Message not found',
+        BUSGATE_GATEWAY_CONCURRENCY: '4',
+        BUSGATE_GATEWAY_MAX_OPERATIONS: '10',
+      },
+    }),
+}

@@ -6,7 +6,7 @@ import type { Bus } from '../../src/bus/port.ts'
 import { createMissingTopics } from '../../src/cli/kafka/create-topics.ts'
 import { loadSettings, type Settings } from '../../src/config/index.ts'
 import { registryOf, type SchemaRegistry } from '../../src/records/registry.ts'
-import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/index.ts'
+import { type Sandbox, type Span, startSandbox } from '../../src/sandbox/index.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { untilReady } from '../support/local-kafka/child.ts'
 import { type LocalKafka, startKafka } from '../support/local-kafka/kafka.ts'
@@ -14,7 +14,6 @@ import type { KafkaVersion } from '../support/local-kafka/maven.ts'
 import { startRegistry } from '../support/local-kafka/registry.ts'
 import type { Codec } from '../support/outside/producer.ts'
 import { openWireTap, type WireTap } from '../support/wire-tap.ts'
-import type { Verdict } from './audit.ts'
 import { grantRights, login, type Rights } from './rights.ts'
 
 export interface RunOptions {
@@ -24,7 +23,7 @@ export interface RunOptions {
   nodes: 1 | 3
   /** Of each topic of commands, and of the doubts. */
   partitions: number
-  /** How many processes there are while they are replaced, or at the most while their number changes. */
+  /** How many processes there are while nothing happens. */
   workers: number
   kafka: KafkaVersion
   /** The codec of the commands' batches, which Kafka's own client then writes. Null: busgate's producer writes them. */
@@ -33,15 +32,6 @@ export interface RunOptions {
   /** Whether the processes run what `npm run build` made, or the source. */
   built: boolean
   say: (line: string) => void
-}
-
-/** What a run comes to: tables to be shown, and the names of the promises that were broken. */
-export interface Outcome {
-  figures: object[]
-  broken: string[]
-  verdict: Verdict
-  /** How often trouble was made. */
-  faults: number
 }
 
 /** A real Kafka, a registry and a gateway: everything but the processes under test. */
@@ -63,16 +53,8 @@ export interface Stage {
   close(): Promise<void>
 }
 
-export interface StageOptions {
-  sandbox: SandboxOptions
-  /** Settings beside the ones that every run has. */
-  env?: Record<string, string>
-}
-
-export async function setStage(
-  run: RunOptions,
-  { sandbox: sandboxOptions, env: ownEnv = {} }: StageOptions,
-): Promise<Stage> {
+/** @param ownEnv settings beside the ones that every run has */
+export async function setStage(run: RunOptions, latencyMs: Span, ownEnv: Record<string, string> = {}): Promise<Stage> {
   const { nodes, partitions, kafka: version, built } = run
   const folder = await mkdtemp(join(tmpdir(), 'busgate-chaos-'))
   const taps = await Promise.all(Array.from({ length: nodes }, openWireTap))
@@ -82,7 +64,7 @@ export async function setStage(
     startRegistry(),
   ])
   for (const [i, tap] of taps.entries()) tap.leadTo(kafka.outerBrokers[i]!)
-  const sandbox = await startSandbox(sandboxOptions)
+  const sandbox = await startSandbox({ latencyMs })
   const open = {
     ...environment(registryServer.url, sandbox.url),
     ...ownEnv,

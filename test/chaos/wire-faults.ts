@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Api, Fate, Passage } from '../support/wire-tap.ts'
-import { between, type Fault, oneOf, type Scene, workers } from './scene.ts'
+import { between, type Fault, oneOf, type Scene } from './scene.ts'
 
 const ofTheGroup: Api[] = ['JoinGroup', 'SyncGroup', 'Heartbeat', 'LeaveGroup']
 const ofTransactions: Api[] = ['InitProducerId', 'AddOffsetsToTxn', 'TxnOffsetCommit', 'Produce', 'EndTxn']
@@ -112,7 +112,7 @@ export const handedBack: Fault = async scene => {
 }
 
 /** One process more, or one less where there are more than usual. */
-async function rebalance({ fleet, say }: Scene): Promise<void> {
+async function rebalance({ fleet, workers, say }: Scene): Promise<void> {
   const [old] = fleet.members
   if (old && fleet.members.size > workers) {
     say(`${old.name} leaves`)
