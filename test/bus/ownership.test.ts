@@ -334,6 +334,21 @@ describe('a log that was cut', () => {
     expect(listener.freshKeys.slice(9)).toEqual(['0', '6', '7', '8', '9'])
   })
 
+  test('at its end while it was read is told once: what is done after that stays done', async () => {
+    const { listener, deliver, commit, acquire, clock, cuts } = await cutWhileRead()
+    deliver(0)
+    await commit()
+    for (const offset of [6, 7, 8, 9]) listener.session().settle(offset, [])
+    await commit()
+    listener.session().settle(0, [])
+    await commit('failed')
+    await clock.pass(200)
+    await acquire([0])
+    deliver(0)
+    expect(cuts).toEqual([lost({ isEnd: true })])
+    expect(listener.freshKeys.slice(14)).toEqual(['0'])
+  })
+
   test('at its end a second time, before the first was committed, is not taken for as long as it was then', async () => {
     const { logs, listener, deliver, commit, acquire, clock, cuts } = await cutWhileRead()
     logs[0]!.truncate(4)

@@ -6,8 +6,6 @@ export interface BrokerEvents {
   committed(tp: TopicPartition, offset: number, metadata: string | null): void
   /** A record that can be read from now on. */
   written(place: TopicPartition, record: BusRecord): void
-  /** Somebody was given commands up to `next`. */
-  read(tp: TopicPartition, next: number): void
 }
 
 /** The broker in memory, with a witness of everything that becomes visible on it. */
@@ -40,12 +38,6 @@ export class WitnessedBroker extends MemoryBroker {
     return transaction
   }
 
-  override read(...[tp, from, most]: Parameters<MemoryBroker['read']>): ReturnType<MemoryBroker['read']> {
-    const read = super.read(tp, from, most)
-    this.#events.read(tp, read.next)
-    return read
-  }
-
   override fence(id: string): number {
     this.ids.delete(id)
     this.ids.add(id)
@@ -54,7 +46,7 @@ export class WitnessedBroker extends MemoryBroker {
 
   #witness(): void {
     for (const [i, tp] of this.#watched.entries()) {
-      const { records, next } = super.read(tp, this.#seen[i]!, 1000)
+      const { records, next } = this.read(tp, this.#seen[i]!, 1000)
       this.#seen[i] = next
       for (const record of records) this.#events.written(tp, record)
     }

@@ -62,11 +62,9 @@ export class Chaos {
   /** How often a process was stopped in the middle of its work, kept from it, or lost a session. */
   get losses(): number {
     const { crash, freeze, cut, outage, fence, moved, parting, suspend } = this.counts
-    const { ports, judge } = this.#options
-    const { lost, tooLarge } = ports
-    const { truncations } = judge.lives.counts
+    const { lost, tooLarge } = this.#options.ports
     const held = freeze + cut + parting + suspend + (outage + moved) * mostProcesses
-    return crash + held + fence + lost + tooLarge + truncations
+    return crash + held + fence + lost + tooLarge
   }
 
   get over(): boolean {
@@ -147,9 +145,8 @@ export class Chaos {
 
   /** The broker sees the connection go, or the group only misses the heartbeats. Requests on their way may arrive. */
   #crash(process: SimProcess): void {
-    const { scheduler, random, judge } = this.#options
+    const { scheduler, random } = this.#options
     if (random.chance(0.3)) void process.bus.crash()
-    judge.crashed(process)
     scheduler.bury(process, ({ kind }) => kind === 'request' && random.chance(0.5))
     if (this.#options.fleet.alive.length === 0 && random.chance(0.5)) this.#options.reset()
     this.#replace()

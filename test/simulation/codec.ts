@@ -30,7 +30,6 @@ export interface Codec {
   encode: (command: SendCommand) => Buffer
   result: (value: Buffer) => SendResult
   doubt: (value: Buffer) => Doubt
-  status: (value: Buffer) => StatusEvent
   writeStatus: (event: StatusEvent) => Buffer
 }
 
@@ -46,7 +45,6 @@ async function createCodec(): Promise<Codec> {
     encode: await createEncoder<SendCommand>('', schemas.command, registry),
     result: await reader<SendResult>(schemas.result),
     doubt: await reader<Doubt>(schemas.doubt),
-    status: await reader<StatusEvent>(schemas.status),
     writeStatus: await createEncoder<StatusEvent>('', schemas.status, registry),
   }
 }

@@ -12,7 +12,6 @@ import {
   queued,
   restless,
   spread,
-  torn,
   uneven,
   withdrawn,
 } from './worlds.ts'
@@ -55,7 +54,7 @@ export function planOf(seed: number): Plan {
     http: random.pick(gentle ? quickLines : [...quickLines, ...slowLines]),
     faults,
   }
-  const adverse = torn(seed, narrow(seed, withCompany(gentle ? plan : adrift(seed, cramped(seed, plan)))))
+  const adverse = narrow(seed, withCompany(gentle ? plan : adrift(seed, cramped(seed, plan))))
   return withdrawn(seed, paused(seed, uneven(seed, bounded(seed, spread(seed, queued(seed, parted(seed, adverse)))))))
 }
 
@@ -80,6 +79,5 @@ function faultsOf(random: Random, gentle: boolean): Faults {
     outages: random.chance(0.2) ? random.int(1, 2) : 0,
     limits: [],
     untoldRate: 0,
-    truncations: [],
   }
 }

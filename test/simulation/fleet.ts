@@ -2,13 +2,11 @@ import type { Judge } from './judge/judge.ts'
 import { SimProcess, type SimProcessOptions } from './process.ts'
 import type { Scheduler } from './scheduler.ts'
 import type { Trace } from './trace.ts'
-import type { Truncations } from './truncation.ts'
 
 export interface FleetOptions extends Omit<SimProcessOptions, 'fatal'> {
   scheduler: Scheduler
   judge: Judge
   trace: Trace
-  truncations: Truncations
 }
 
 /** The worker processes that come and go. */
@@ -39,7 +37,6 @@ export class Fleet {
     this.#processes.push(started)
     trace(name, 'starts')
     narrate(started, trace)
-    this.#options.truncations.watch(started)
     started.start(options).catch(accuse('cannot start'))
   }
 

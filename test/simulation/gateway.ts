@@ -8,7 +8,7 @@ export interface Operation {
   id: number
   phone?: number
   hook?: string
-  /** Comes back in what the gateway says of the message. */
+  /** Comes back in the answer. */
   note?: string
 }
 

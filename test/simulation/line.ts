@@ -20,8 +20,6 @@ export interface LineOptions {
   asked: (envelope: Envelope) => void
   /** Called at the first byte. */
   began: (envelope: Envelope) => void
-  /** Called when the process knows what came of it. */
-  ended: (envelope: Envelope) => void
   /** Called when the gateway is going to get it; what it answers is called when it does. */
   underway: (envelope: Envelope) => () => void
   trace: (actor: string, text: string) => void
@@ -145,7 +143,6 @@ class Post {
     if (this.#over) return
     this.#over = true
     this.#cancelTimeout()
-    if (this.#begun) this.#options.ended(readEnvelope(this.#body))
     this.#options.trace(this.#options.owner.name, `POST ${this.#name} ends: ${summaryOf(answer)}`)
     this.#resolve(answer)
   }

@@ -50,7 +50,7 @@ export const bulkParts = ['key', 'headers', 'body', 'correlationId', 'tenant'] a
 export type Bulk = Partial<Record<(typeof bulkParts)[number], number>>
 
 /** Topics that the worker writes to. */
-export const limitedTopics = ['results', 'doubts', 'deadLetters', 'statuses'] as const
+export const limitedTopics = ['results', 'doubts', 'deadLetters'] as const
 
 /** What a topic takes at most in a record from a time on. */
 export interface Limit {
@@ -154,6 +154,4 @@ export interface Faults {
   limits: readonly Limit[]
   /** The chance that a topic's limit is not told; 1: the right to see it is missing. */
   untoldRate: number
-  /** Virtual milliseconds when a log of commands loses its end. */
-  truncations: readonly number[]
 }

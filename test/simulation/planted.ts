@@ -5,7 +5,6 @@ import { MemoryGroup } from '../../src/bus/memory/group.ts'
 import { RecordLimits } from '../../src/bus/record-limits.ts'
 import { Ledger } from '../../src/bus/session/ledger.ts'
 import { GroupMember } from '../../src/bus/session/member.ts'
-import { OwnedPartition } from '../../src/bus/session/owned-partition.ts'
 import { PartitionSession } from '../../src/bus/session/session.ts'
 import { IN_DOUBT, NEW, Window } from '../../src/bus/session/window.ts'
 import { Controls } from '../../src/control/controls.ts'
@@ -268,34 +267,11 @@ export const planted: Readonly<Record<Invariant, readonly Planted[]>> = {
         })),
     },
   ],
-  'a callback answered 200 is kept': [
-    {
-      name: 'callback-is-answered-too-early',
-      what: 'A callback is answered before its event is on the topic.',
-      plant: () =>
-        replace(
-          MemoryBus,
-          'publisher',
-          open =>
-            async function (this: MemoryBus) {
-              const publisher = await open.call(this)
-              return { ...publisher, publish: async records => void publisher.publish(records).catch(() => {}) }
-            },
-        ),
-    },
-  ],
   'only what is too large is left out': [
     {
       name: 'everything-is-too-large',
       what: 'Records are shortened though their topic takes them whole.',
       plant: () => replace(RecordLimits, 'room', () => () => 600),
-    },
-  ],
-  'what is gone is told': [
-    {
-      name: 'lost-log-end-is-not-seen',
-      what: 'Nobody reports the commands that went with the end of a log.',
-      plant: () => replace(OwnedPartition, 'cut', () => () => {}),
     },
   ],
   'nothing is left over': [

@@ -1,5 +1,4 @@
 import type { Hop } from '../../src/bus/memory/bus.ts'
-import type { TopicPartition } from '../../src/bus/port.ts'
 import type { Given } from '../../src/bus/session/assignment.ts'
 import type { Connection } from '../../src/gateway/connection.ts'
 import type { SchemaRegistry } from '../../src/records/registry.ts'
@@ -43,10 +42,6 @@ export class Ports {
   lost = 0
   /** The broker refused so many because a record was too large. */
   tooLarge = 0
-  /** A partition is given to somebody. */
-  onAssigned: (tp: TopicPartition) => void = () => {}
-  /** Somebody hears what it was given. */
-  onGiven: () => void = () => {}
   readonly #options: PortsOptions
 
   constructor(options: PortsOptions) {
@@ -106,7 +101,6 @@ export class Ports {
       fault: () => this.#postFault(),
       asked: envelope => judge.posts.asked(envelope),
       began: envelope => judge.posts.began(owner, envelope),
-      ended: envelope => judge.posts.ended(envelope),
       underway: envelope => judge.posts.underway(envelope),
     })
   }
@@ -153,13 +147,11 @@ export class Ports {
     const { judge, trace } = this.#options
     const { partitions } = outcome.value as Given
     judge.progress.assigned(owner, partitions)
-    for (const tp of partitions) this.onAssigned(tp)
     trace('broker', `${owner.name} gets ${partitions.map(tp => `${tp.topic}/${tp.partition}`).join(', ') || 'nothing'}`)
   }
 
   #heard(owner: Owner, step: string, outcome: Settled | undefined): void {
     const isSignOfLife = step === 'heartbeat' || step === 'sync'
-    if (step === 'sync' && outcome?.status === 'fulfilled') this.onGiven()
     if (isSignOfLife && outcome?.status === 'fulfilled') this.#options.judge.posts.heartbeatAnswered(owner)
   }
 }

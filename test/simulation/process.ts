@@ -1,12 +1,9 @@
 import type { MemoryBroker } from '../../src/bus/memory/broker.ts'
 import { MemoryBus } from '../../src/bus/memory/bus.ts'
-import type { HookTokens } from '../../src/callbacks/token.ts'
 import type { Clock } from '../../src/clock.ts'
 import type { Settings } from '../../src/config/index.ts'
 import { type Sending, startSending } from '../../src/dispatch/role.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
-import { hooksOf, type Receive, receiverOf } from './callbacks.ts'
-import type { Codec } from './codec.ts'
 import type { Plan } from './plan.ts'
 import type { Ports } from './ports.ts'
 import type { Random } from './random.ts'
@@ -74,9 +71,6 @@ export interface SimProcessOptions {
   random: Random
   settings: Settings & { gateway: { url: string } }
   plan: Plan
-  codec: Codec
-  /** null: commands ask for no callbacks. */
-  tokens: HookTokens | null
   fatal: (error: Error) => void
 }
 
@@ -88,8 +82,6 @@ export class SimProcess implements Owner {
   cutUntil = 0
   /** Asked to stop. */
   leaving = false
-  /** null until it has started. */
-  receive: Receive | null = null
   readonly telemetry = new Telemetry()
   readonly bus: MemoryBus
   readonly #clock: MachineClock
@@ -130,18 +122,14 @@ export class SimProcess implements Owner {
       .map(({ name, labels, value }) => `${name} ${Object.values(labels).join('/')} is ${value}`)
   }
 
-  async start({ settings, ports, random, codec, tokens, fatal }: SimProcessOptions): Promise<void> {
-    if (tokens) {
-      const publisher = await this.bus.publisher()
-      this.receive = receiverOf(publisher, tokens, this.#clock, settings.topics.statuses, codec.writeStatus)
-    }
+  async start({ settings, ports, plan, random, fatal }: SimProcessOptions): Promise<void> {
     this.#sending = await startSending({
       settings,
       bus: this.bus,
       registry: ports.registry(this),
       telemetry: this.telemetry,
       clock: this.#clock,
-      hookFor: tokens ? hooksOf(tokens) : () => null,
+      hookFor: () => (plan.hooks ? 'https://hooks.example' : null),
       random: () => random.next(),
       connection: ports.connection(this),
       fatal,

@@ -3,25 +3,23 @@ import type { BusRecord, TopicPartition } from '../../src/bus/port.ts'
 import { recordSize } from '../../src/bus/record-size.ts'
 import { unpackCheckpoint } from '../../src/bus/session/checkpoint.ts'
 import { type Change, nameOf, writeChange } from '../../src/control/change.ts'
+import { buildStatusEvent } from '../support/status-events.ts'
 import { WitnessedBroker } from './broker.ts'
-import { fleetTokens } from './callbacks.ts'
 import { Chaos } from './chaos.ts'
 import { type Codec, sharedCodec } from './codec.ts'
 import { phoneOf, policyOf, recordOf } from './commands.ts'
 import { planOf } from './draw-plan.ts'
 import { Fleet, textOf } from './fleet.ts'
-import { SimGateway } from './gateway.ts'
+import { type Operation, SimGateway } from './gateway.ts'
 import type { Violation } from './judge/invariants.ts'
-import { goneMs, Judge } from './judge/judge.ts'
+import { Judge } from './judge/judge.ts'
 import type { CommandPlan, Limit, PausePlan, Plan, WithdrawalPlan } from './plan.ts'
 import { Ports } from './ports.ts'
-import { Postman } from './postman.ts'
 import { epoch, virtualClock } from './process.ts'
 import { Random } from './random.ts'
 import { Scheduler } from './scheduler.ts'
 import { keys, settingsOf } from './settings.ts'
 import { createStory } from './trace.ts'
-import { Truncations } from './truncation.ts'
 
 /** What came of one seed. */
 export interface Outcome {
@@ -64,9 +62,7 @@ class World {
   readonly #gateway: SimGateway
   readonly #ports: Ports
   readonly #fleet: Fleet
-  readonly #postman: Postman
   readonly #chaos: Chaos
-  readonly #truncations: Truncations
   #published = 0
 
   constructor(seed: number, plan: Plan, codec: Codec, wantsTrace: boolean) {
@@ -80,10 +76,8 @@ class World {
     this.#judge = this.#createJudge()
     this.#broker = this.#createBroker()
     this.#gateway = this.#createGateway()
-    const clock = virtualClock(this.#scheduler)
     const shared = {
       plan,
-      codec,
       settings: this.#settings,
       random: this.#random,
       scheduler: this.#scheduler,
@@ -93,16 +87,10 @@ class World {
       trace: this.#story.trace,
     }
     this.#ports = new Ports(shared)
-    this.#truncations = this.#createTruncations()
-    this.#ports.onAssigned = tp => this.#truncations.assigned(tp)
-    this.#ports.onGiven = () => this.#truncations.givenAnew()
     this.#fleet = new Fleet({
       ...shared,
-      truncations: this.#truncations,
       ports: this.#ports,
-      tokens: plan.hooks ? fleetTokens(clock) : null,
     })
-    this.#postman = new Postman({ ...shared, ports: this.#ports, fleet: this.#fleet })
     this.#chaos = new Chaos({
       ...shared,
       ports: this.#ports,
@@ -123,9 +111,6 @@ class World {
       scheduler.add('world', null, 'publish', command.at, () => this.#publish(command, phoneOf(i)))
     }
     for (const limit of faults.limits) scheduler.add('world', null, 'limit', limit.at, () => this.#limit(limit))
-    for (const at of faults.truncations) {
-      scheduler.add('world', null, 'truncation', at, () => this.#truncations.begin())
-    }
     for (const pause of this.#plan.pauses) {
       scheduler.add('world', null, 'pause', pause.at, () => this.#pause(pause, true))
       scheduler.add('world', null, 'resume', pause.at + pause.lasts, () => this.#pause(pause, false))
@@ -154,13 +139,9 @@ class World {
     const judge = this.#judge
     const concluded = () => this.#ports.calm && this.#published === commands.length && judge.lives.allConcluded
     await this.#until(concluded, faults.until + patienceMs)
-    for (const log of this.#truncations.waiting)
-      judge.accuse('what is gone is told', `nobody knows that ${log} lost its end`)
-    const { truncations } = judge.lives.counts
-    const end = this.#scheduler.now + timeoutMs + settleMs + aftermathMs + (truncations > 0 ? goneMs : 0)
+    const end = this.#scheduler.now + timeoutMs + settleMs + aftermathMs
     await this.#until(() => this.#scheduler.now >= end, Number.POSITIVE_INFINITY)
-    judge.checkGone()
-    if (judge.lives.allConcluded && this.#chaos.counts.deletion === 0 && truncations === 0) this.#checkLeftovers() // else work may go on that nobody awaits
+    if (judge.lives.allConcluded && this.#chaos.counts.deletion === 0) this.#checkLeftovers() // else work may go on that nobody awaits
     let stopped = false
     void Promise.all(this.#fleet.alive.map(one => this.#fleet.stop(one))).then(() => {
       stopped = true
@@ -228,16 +209,14 @@ class World {
       ...[topics.results, topics.statuses, topics.deadLetters].map(topic => [topic, 1] as const),
     ])
     if (this.#plan.pauses.length + this.#plan.withdrawals.length > 0) all.set(topics.control, 1)
-    const watched = [topics.results, topics.doubts, topics.deadLetters, topics.statuses]
+    const watched = [topics.results, topics.doubts, topics.deadLetters]
     return new WitnessedBroker(virtualClock(this.#scheduler), all, watched, {
       committed: (tp, offset, metadata) => {
         const owner = this.#scheduler.running!
         this.#judge.progress.committed(owner, tp, offset, metadata)
-        this.#truncations.committed(tp, owner)
         this.#story.trace(owner.name, `commits ${tp.topic}/${tp.partition} ${windowText(offset, metadata)}`)
       },
       written: (place, record) => this.#witness({ ...place, offset: record.offset }, record),
-      read: (tp, next) => this.#truncations.read(tp, this.#scheduler.running, next),
     })
   }
 
@@ -245,7 +224,7 @@ class World {
   #witness(place: TopicPartition & { offset: number }, record: BusRecord): void {
     const { trace } = this.#story
     const { value, headers } = record
-    const { results, doubts, statuses } = this.#settings.topics
+    const { results, doubts } = this.#settings.topics
     if (place.topic === results) {
       const result = this.#codec.result(value!)
       const { id, commandTopic, commandPartition, commandOffset, outcome, errorCode } = result
@@ -262,8 +241,6 @@ class World {
         `${doubts}/${place.partition}@${place.offset} about ${topic}/${partition}@${offset}: ${cause}, attempts ${attempts}`,
       )
       this.#judge.outcomes.doubted(doubt, place)
-    } else if (place.topic === statuses) {
-      this.#judge.outcomes.status(this.#codec.status(value!))
     } else {
       trace('broker', `dead letter: ${headers['busgate.error.code']}`)
       this.#judge.outcomes.deadLetter(record)
@@ -280,9 +257,27 @@ class World {
       refusesDuplicates,
       executed: (operation, msgId) => {
         this.#judge.posts.executed(operation.phone!)
-        this.#postman.owes(operation, msgId)
+        this.#tell(operation, msgId)
       },
     })
+  }
+
+  /** A message was executed: statuses of it follow, early, late, twice and out of order, some of them before the answer. */
+  #tell({ id, phone, hook }: Operation, msgId: number): void {
+    if (!hook) return
+    const { account } = this.#judge.lives.to(phone!).command.plan
+    for (let count = this.#random.pick([1, 1, 2, 3]); count > 0; count--) {
+      const status = this.#random.pick(['DELIVERED', 'READ', 'UNDELIVERABLE', 'EXPIRED'])
+      const event = buildStatusEvent({ id: BigInt(id), msgId: String(msgId), account, status })
+      const record = {
+        topic: this.#settings.topics.statuses,
+        partition: 0,
+        key: null,
+        value: this.#codec.writeStatus(event),
+      }
+      const late = this.#random.int(0, this.#random.pick([5, 1500]))
+      this.#scheduler.add('world', null, 'callback', late, () => this.#broker.append([record], this.#now))
+    }
   }
 
   #publish(plan: CommandPlan, phone: number): void {
@@ -292,7 +287,6 @@ class World {
     const deadline = plan.deadline === null ? null : now + plan.deadline
     const record = recordOf(plan, phone, topic, deadline, this.#codec.encode)
     const partition = partitionOf(record.key!, this.#plan.partitions)
-    if (this.#truncations.delays({ topic, partition }, () => this.#publish(plan, phone))) return
     const offset = this.#broker.end({ topic, partition })
     const policy = policyOf(plan, this.#settings)
     this.#published++
@@ -360,32 +354,6 @@ class World {
   #fence(): void {
     const ids = [...this.#broker.ids]
     if (ids.length > 0) this.#broker.fence(this.#random.pick(ids))
-  }
-
-  /** The partitions of all that the group consumes. */
-  get #partitions(): TopicPartition[] {
-    const { commands, doubts } = this.#settings.topics
-    return [...commands, doubts].flatMap(topic =>
-      Array.from({ length: this.#plan.partitions }, (_, partition) => ({ topic, partition })),
-    )
-  }
-
-  #createTruncations(): Truncations {
-    const { topics } = this.#settings
-    const broker = this.#broker
-    return new Truncations({
-      random: this.#random,
-      scheduler: this.#scheduler,
-      judge: this.#judge,
-      trace: this.#story.trace,
-      tps: this.#partitions.filter(({ topic }) => topics.commands.includes(topic)),
-      log: {
-        start: tp => broker.start(tp),
-        end: tp => broker.end(tp),
-        cut: (tp, end) => broker.cut(tp, { end }),
-      },
-      until: this.#plan.faults.until,
-    })
   }
 
   #deleteRecords(): void {

@@ -15,13 +15,12 @@ import {
 } from './plan.ts'
 import { Random } from './random.ts'
 
-/** Tells whether memory holds little, topics take little or logs lose their end: some worlds have nothing of it. */
-const isOdd = ({ backlog, faults: { limits, truncations } }: Plan) =>
-  backlog !== undefined || limits.length > 0 || truncations.length > 0
+/** Tells whether memory holds little or topics take little: some worlds have nothing of it. */
+const isOdd = ({ backlog, faults: { limits } }: Plan) => backlog !== undefined || limits.length > 0
 
 /**
  * In some worlds the group itself is the adversary: members come, go and stand still far more often, answers of the
- * coordinator are lost, and the logs are cut. Drawn apart, so that the other worlds of the same seeds stay as they are.
+ * coordinator are lost, and the logs lose their beginning. Drawn apart, so that the other worlds of the same seeds stay as they are.
  */
 export function restless(seed: number, faults: Faults): Faults {
   const random = new Random(seed ^ 0x6e57)
@@ -110,23 +109,6 @@ export function narrow(seed: number, plan: Plan): Plan {
 }
 
 /**
- * In some worlds logs of commands lose their end. They do not where memory holds little, since nobody reads at the end there, nor
- * where topics take little, since a result may not say then which of two commands at a place it is about. Drawn apart, too.
- */
-export function torn(seed: number, plan: Plan): Plan {
-  const random = new Random(seed ^ 0x70a2)
-  if (!random.chance(0.35) || plan.backlog || plan.faults.limits.length > 0 || plan.faults.untoldRate > 0) return plan
-  const { faults } = plan
-  const times = Array.from({ length: random.int(1, 6) }, () => random.int(100, faults.until))
-  // what is older when the partition is opened again has no result, as docs/delivery.md says
-  const maxAgeMs = Math.max(plan.maxAgeMs, 20_000)
-  return {
-    ...withCompany({ ...plan, maxAgeMs, commands: commandsOf(random, faults.until, { count: random.int(20, 80) }) }),
-    faults: { ...faults, truncations: times },
-  }
-}
-
-/**
  * In some worlds processes lose their partitions while they stop, with requests in flight of which they hear before their
  * time is over: the next owner has begun by then. Drawn apart, too.
  */
@@ -176,13 +158,10 @@ export function queued(seed: number, plan: Plan): Plan {
   }
 }
 
-/**
- * In some worlds an envelope holds commands of many partitions; fewer of those in which logs lose their end, since what
- * happens to one log is rarer the more there are. Drawn apart, too.
- */
+/** In some worlds an envelope holds commands of many partitions. Drawn apart, too. */
 export function spread(seed: number, plan: Plan): Plan {
   const random = new Random(seed ^ 0x5bad)
-  if (!random.chance(plan.faults.truncations.length > 0 ? 0.15 : 0.4)) return plan
+  if (!random.chance(0.4)) return plan
   return { ...plan, partitions: random.int(3, 8), maxOperations: random.pick([3, 5, 100]) }
 }
 

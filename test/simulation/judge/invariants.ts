@@ -15,9 +15,7 @@ export type Invariant =
   | 'a doubt ends SENT or UNRESOLVED'
   | 'no doubt without a cause'
   | 'a kill leaves few in doubt'
-  | 'a callback answered 200 is kept'
   | 'only what is too large is left out'
-  | 'what is gone is told'
   | 'nothing is left over'
   | 'the worker goes on'
 

@@ -1,9 +1,8 @@
 import type { TopicPartition } from '../../../src/bus/port.ts'
 import type { Committed } from '../../../src/bus/session/driver.ts'
 import { DONE } from '../../../src/bus/session/window.ts'
-import type { Owner } from '../scheduler.ts'
 import type { Invariant, Violation } from './invariants.ts'
-import { endsOf, Lives, nameOf, placeOf } from './lives.ts'
+import { Lives, nameOf, placeOf } from './lives.ts'
 import { Outcomes, type OutcomesOptions } from './outcomes.ts'
 import { Posts, type PostsOptions } from './posts.ts'
 import { Progress, stateIn } from './progress.ts'
@@ -14,9 +13,6 @@ export interface JudgeOptions extends PostsOptions, OutcomesOptions {
   /** The most commands that a process may have begun, or be about to begin, and not finished. */
   maxIntents: number
 }
-
-/** Milliseconds within which a partition is open again. */
-export const goneMs = 10_000
 
 /**
  * Sees what passes the ports, and nothing of the worker's inside: POSTs and executions at the gateway, transactions and
@@ -29,27 +25,22 @@ export class Judge {
   readonly posts: Posts
   readonly outcomes: Outcomes
   readonly #options: JudgeOptions
-  readonly #crashed = new Set<Owner>()
 
   constructor(options: JudgeOptions) {
     const { lives } = this
     const accuse = this.accuse.bind(this)
     this.#options = options
-    this.progress = new Progress(options.now)
+    this.progress = new Progress()
     this.posts = new Posts(options, { lives, progress: this.progress, accuse })
     this.outcomes = new Outcomes(options, lives, accuse, life => this.posts.isWithdrawn(life))
   }
 
   get counts() {
-    return { ...this.posts.counts, ...this.outcomes.counts, ...this.lives.counts }
+    return { ...this.posts.counts, ...this.outcomes.counts }
   }
 
   accuse(invariant: Invariant, detail: string): void {
     this.violation ??= { invariant, detail }
-  }
-
-  crashed(owner: Owner): void {
-    this.#crashed.add(owner)
   }
 
   /** Between two transactions. */
@@ -58,21 +49,6 @@ export class Judge {
     if (!drains || wasDisturbed()) return
     for (const [owner, count] of this.progress.newIntents()) {
       if (count > maxIntents) this.accuse('a kill leaves few in doubt', `${owner.name} has ${count} intents`)
-    }
-  }
-
-  /** Whoever heard what came of its POST publishes that, whatever became of the command's record. */
-  checkGone(): void {
-    const earlier = this.#options.now() - goneMs
-    for (const life of this.lives) {
-      const { gone, began, endedAt, executions, doubt, command } = life
-      if (!gone || executions === 0 || doubt || endsOf(life) > 0) continue
-      if (!began || endedAt === null || endedAt > earlier) continue
-      const { owner, at } = began
-      const isHeld = this.progress.isHeldSince(owner, command, at)
-      if (isHeld && !this.#crashed.has(owner) && !this.posts.isStopping(owner)) {
-        this.accuse('one final result', `${nameOf(life)} was executed, ${owner.name} knows, and does not tell`)
-      }
     }
   }
 
@@ -86,7 +62,7 @@ export class Judge {
     for (const life of this.lives) {
       if (life.deleted) continue
       this.outcomes.checkEnd(life)
-      for (const place of life.gone ? life.places.slice(1) : life.places) {
+      for (const place of life.places) {
         const committed = checkpointOf(place)
         if (!committed || stateIn(committed, place) !== DONE)
           this.accuse('one final result', `${nameOf(life)} is not done at ${placeOf(place)}`)

@@ -2,7 +2,6 @@ import { PartitionMap } from '../../../src/bus/partitions.ts'
 import type { TopicPartition } from '../../../src/bus/port.ts'
 import type { Doubt, SendResult } from '../../../src/records/generated.ts'
 import type { SimCommand } from '../commands.ts'
-import type { Owner } from '../scheduler.ts'
 
 /** Where a command waits for its outcome: on its own partition, or among the doubts. */
 export interface Place extends TopicPartition {
@@ -20,16 +19,10 @@ export interface Life {
   /** The last of them, as it was written. */
   doubt: Doubt | null
   deadLetters: number
-  /** Its record was deleted before it came to its end, or cannot be told from one that was: nobody may know of it. */
+  /** Its record was deleted before it came to its end: nobody may know of it. */
   deleted: boolean
-  /** Its record went with the end of its log: another one can be at its offset. */
-  gone: boolean
   /** Whether a connection was asked for to send it. */
   asked: boolean
-  /** When its last POST began, and the process that made it. */
-  began: { at: number; owner: Owner } | null
-  /** When that process heard what came of it. */
-  endedAt: number | null
 }
 
 export const placeOf = ({ topic, partition, offset }: Place) => `${topic}/${partition}@${offset}`
@@ -43,12 +36,8 @@ export const endsOf = ({ results, deadLetters }: Life) => results.filter(({ fina
 
 /** Knows every command that was published, and whether its record is still there. */
 export class Lives implements Iterable<Life> {
-  readonly counts = { truncations: 0, unknowable: 0 }
   readonly #byPhone = new Map<number, Life>()
-  /** Several where a log lost its end: the last is the one that is there now. */
-  readonly #byPlace = new Map<string, Life[]>()
-  /** Up to where records of a partition cannot be told from those that its log lost. */
-  readonly #unknowable = new PartitionMap<number>()
+  readonly #byPlace = new Map<string, Life>()
   /** Partitions of which records were deleted: what was sent before can be unknown there. */
   readonly #cut = new PartitionMap<true>()
   #open = 0
@@ -67,10 +56,8 @@ export class Lives implements Iterable<Life> {
     return this.#byPhone.get(phone)!
   }
 
-  /** The command that is meant, where others stood before. */
-  at(place: Place, isMeant: (life: Life) => boolean): Life | undefined {
-    const lives = this.#byPlace.get(placeOf(place)) ?? []
-    return lives.findLast(isMeant) ?? lives.at(-1)
+  at(place: Place): Life | undefined {
+    return this.#byPlace.get(placeOf(place))
   }
 
   /** The other commands with the same id. */
@@ -85,9 +72,6 @@ export class Lives implements Iterable<Life> {
   published(command: SimCommand): void {
     const { topic, partition, offset } = command
     const place = { topic, partition, offset }
-    const before = this.#byPlace.get(placeOf(place)) ?? []
-    const isRepeated = before.some(one => one.command.plan.id === command.plan.id) // what is said of that one is its, too
-    const isUnknowable = isRepeated || offset < (this.#unknowable.get(place) ?? 0)
     const life: Life = {
       command,
       places: [place],
@@ -96,15 +80,12 @@ export class Lives implements Iterable<Life> {
       results: [],
       doubt: null,
       deadLetters: 0,
-      deleted: isUnknowable,
-      gone: false,
+      deleted: false,
       asked: false,
-      began: null,
-      endedAt: null,
     }
     this.#byPhone.set(command.phone, life)
-    this.#byPlace.set(placeOf(place), [...before, life])
-    if (!life.deleted) this.#open++
+    this.#byPlace.set(placeOf(place), life)
+    this.#open++
   }
 
   /** It came to its end, the first time. */
@@ -115,37 +96,10 @@ export class Lives implements Iterable<Life> {
   /** An operator deleted the records before this offset. */
   deleted(tp: TopicPartition, start: number): void {
     this.#cut.set(tp, true)
-    for (const life of this) if (isOn(life.command, tp) && life.command.offset < start) this.#excuse(life)
-  }
-
-  /** The log lost its end: other records come at the offsets from this one on. */
-  truncated(tp: TopicPartition, end: number): void {
-    this.counts.truncations++
-    this.#cut.set(tp, true)
-    for (const life of this.#lastOn(tp)) {
-      if (life.command.offset < end) continue
-      life.gone = true
-      this.#excuse(life)
+    for (const life of this) {
+      if (!isOn(life.command, tp) || life.command.offset >= start || life.deleted || endsOf(life) > 0) continue
+      life.deleted = true
+      this.#open--
     }
-  }
-
-  /** Nobody can tell what comes at these offsets from what was there before. */
-  unknowable(tp: TopicPartition, from: number, to: number): void {
-    this.counts.unknowable++
-    this.#unknowable.set(tp, Math.max(to, this.#unknowable.get(tp) ?? 0))
-    for (const life of this.#lastOn(tp)) {
-      if (life.command.offset >= from && life.command.offset < to) this.#excuse(life)
-    }
-  }
-
-  /** The commands that are on the partition. */
-  #lastOn(tp: TopicPartition): Life[] {
-    return [...this].filter(({ command, gone }) => !gone && isOn(command, tp))
-  }
-
-  #excuse(life: Life): void {
-    if (life.deleted || endsOf(life) > 0) return
-    life.deleted = true
-    this.#open--
   }
 }

@@ -1,5 +1,5 @@
 import type { BusRecord } from '../../../src/bus/port.ts'
-import type { Doubt, SendResult, StatusEvent } from '../../../src/records/generated.ts'
+import type { Doubt, SendResult } from '../../../src/records/generated.ts'
 import { referencesOf } from '../commands.ts'
 import { texts } from '../gateway.ts'
 import type { CommandPlan, Limit } from '../plan.ts'
@@ -25,18 +25,14 @@ export interface OutcomesOptions {
 const ownBytes = 3000
 
 const isUnreadable = ({ kind }: CommandPlan) => kind === 'garbage' || kind === 'foreign schema'
-const isOf = ({ command: { plan, phone } }: Life, { correlationId }: Pick<SendResult, 'correlationId'>) =>
-  correlationId === referencesOf(plan, phone).correlationId
 
-/** Judges what is published about a command: results, doubts, dead letters and statuses. */
+/** Judges what is published about a command: results, doubts and dead letters. */
 export class Outcomes {
   readonly counts = { doubts: 0, takenOver: 0, unresolved: 0, withdrawn: 0, shortened: 0, omitted: 0 }
   readonly #options: OutcomesOptions
   readonly #lives: Lives
   readonly #accuse: Accuse
   readonly #isWithdrawn: (life: Life) => boolean
-  /** Status events on the topic. */
-  readonly #statuses = new Set<string>()
 
   /** @param isWithdrawn whether operators have withdrawn a command */
   constructor(options: OutcomesOptions, lives: Lives, accuse: Accuse, isWithdrawn: (life: Life) => boolean) {
@@ -48,7 +44,7 @@ export class Outcomes {
 
   doubted(doubt: Doubt, place: Place): void {
     const { topic, partition, offset, cause, omitted, value, headers } = doubt
-    const life = this.#lives.at({ topic, partition, offset }, one => isOf(one, doubt))
+    const life = this.#lives.at({ topic, partition, offset })
     if (!life) {
       this.#accuse('the result tells the truth', `a doubt about ${topic}/${partition}@${offset}, which is no command`)
       return
@@ -73,10 +69,10 @@ export class Outcomes {
     if (omitted !== null) this.counts.omitted++
   }
 
-  deadLetter({ key, headers, value }: BusRecord): void {
+  deadLetter({ headers, value }: BusRecord): void {
     const text = (name: string) => String(headers[`busgate.error.${name}`])
     const place = { topic: text('topic'), partition: Number(text('partition')), offset: Number(text('offset')) }
-    const life = this.#lives.at(place, ({ command: { plan } }) => isUnreadable(plan) && Number(key) === plan.id)
+    const life = this.#lives.at(place)
     if (!life) {
       this.#accuse('one final result', `a dead letter of ${placeOf(place)}, which is no command`)
       return
@@ -95,7 +91,7 @@ export class Outcomes {
 
   result(result: SendResult): void {
     const { commandTopic: topic, commandPartition: partition, commandOffset: offset, outcome, final } = result
-    const life = this.#lives.at({ topic, partition, offset }, one => isOf(one, result))
+    const life = this.#lives.at({ topic, partition, offset })
     if (!life) {
       this.#accuse('one final result', `a result of ${topic}/${partition}@${offset}, which is no command`)
       return
@@ -108,28 +104,6 @@ export class Outcomes {
     if (outcome === 'UNRESOLVED') this.counts.unresolved++
     this.#checkTruth(life, result)
     this.#end(life)
-  }
-
-  callbackKept(body: string): void {
-    const { id, msg_id, status } = JSON.parse(body)
-    const key = `${id} ${msg_id} ${status}`
-    if (!this.#statuses.has(key)) this.#accuse('a callback answered 200 is kept', `${body} is not on the topic`)
-  }
-
-  status({ id, msgId, status, verified, correlationId, reply, error }: StatusEvent): void {
-    this.#statuses.add(`${id} ${msgId} ${status}`)
-    const executed = [...this.#lives].find(({ executions, command: { plan, phone } }) => {
-      const tooLong = correlationId === null && (plan.bulk.correlationId ?? plan.bulk.tenant) !== undefined
-      const fits = tooLong || correlationId === referencesOf(plan, phone).correlationId // what the callback's address holds
-      return executions > 0 && plan.id === Number(id) && fits
-    })
-    if (executed && error !== null) this.#leftOut(executed, 'statuses')
-    if (executed?.command.plan.bulk.body && reply === null && error === null) {
-      this.#accuse('only what is too large is left out', `the reply to ${nameOf(executed)} is missing`)
-    }
-    if (!verified || !executed) {
-      this.#accuse('a callback answered 200 is kept', `a status of ${id} (${correlationId}) that nobody sent`)
-    }
   }
 
   /** Checks a command when nothing can happen any more: that it was not executed can be told only then. */

@@ -73,10 +73,6 @@ export class Posts {
     this.#stopping.add(owner)
   }
 
-  isStopping(owner: Owner): boolean {
-    return this.#stopping.has(owner)
-  }
-
   /** Operators pause something, let it go on, or withdraw it. */
   controlled(change: Change): void {
     const key = keyOf(change)
@@ -94,11 +90,6 @@ export class Posts {
   began(owner: Owner, envelope: Envelope): void {
     this.#checkRate(envelope)
     for (const life of this.#in(envelope)) this.#beganOne(owner, life)
-  }
-
-  /** The process knows what came of the request. */
-  ended(envelope: Envelope): void {
-    for (const life of this.#in(envelope)) life.endedAt = this.#options.now()
   }
 
   /** Requests that the gateway is going to get. @returns what to call when it does */
@@ -143,8 +134,6 @@ export class Posts {
   }
 
   #beganOne(owner: Owner, life: Life): void {
-    life.began = { at: this.#options.now(), owner }
-    life.endedAt = null
     this.counts.posts++
     if (life.places.length > 1) this.counts.sentAgain++
     const name = nameOf(life)

@@ -16,29 +16,14 @@ const intentsIn = (window: Window) =>
 export class Progress {
   readonly #commits = new PartitionMap<Committed & { owner: Owner }>()
   readonly #owners = new PartitionMap<Owner>()
-  /** When a partition last went from one process to another. */
-  readonly #handedOver = new PartitionMap<number>()
-  readonly #now: () => number
   #isNew = false
 
-  constructor(now: () => number) {
-    this.#now = now
-  }
-
   assigned(owner: Owner, partitions: readonly TopicPartition[]): void {
-    for (const tp of partitions) {
-      if (this.#owners.get(tp) !== owner) this.#handedOver.set(tp, this.#now())
-      this.#owners.set(tp, owner)
-    }
+    for (const tp of partitions) this.#owners.set(tp, owner)
   }
 
   ownerOf(tp: TopicPartition): Owner | undefined {
     return this.#owners.get(tp)
-  }
-
-  /** Whether the process has had the partition since then. */
-  isHeldSince(owner: Owner, tp: TopicPartition, at: number): boolean {
-    return this.#owners.get(tp) === owner && (this.#handedOver.get(tp) ?? 0) < at
   }
 
   committed(owner: Owner, tp: TopicPartition, offset: number, metadata: string | null): void {
@@ -49,14 +34,6 @@ export class Progress {
   /** An operator reset the group's offset there: its checkpoint is gone. */
   reset(tp: TopicPartition): void {
     this.#commits.delete(tp)
-  }
-
-  /** Up to where the group's checkpoint says something. */
-  windowEnd(tp: TopicPartition): number {
-    const last = this.#commits.get(tp)
-    if (!last) return 0
-    const { window } = unpackCheckpoint(last.offset, last.metadata)
-    return window.base + window.length
   }
 
   /** Whether the process has committed last there, and that it is going to send what is at the place. */
