@@ -1,25 +1,17 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Brokers } from '../../src/bus/cluster/brokers.ts'
 import { Unanswered } from '../../src/bus/cluster/errors.ts'
-import type { FetchedPartition, FetchRequest } from '../../src/bus/read/fetch-api.ts'
-import { Fetcher } from '../../src/bus/read/fetcher.ts'
-import type { Reading } from '../../src/bus/read/reading.ts'
-import { Telemetry } from '../../src/telemetry/events.ts'
-import { buildBatch } from '../support/batches.ts'
-import { ManualClock, settled } from '../support/clock.ts'
-import { FetchBroker } from '../support/fetch-broker.ts'
+import { logOf } from '../support/fake-cluster.ts'
+import { buildReadings, tpOf } from '../support/readings.ts'
 
 const partitions = [0, 1, 2]
 const nodes = [0, 1]
 /** Long enough for every rest, and for a leader that moved to be found. */
 const healedAfterMs = 10_000
-const stepMs = 50
-const mostInABatch = 5
 
 /** What one reading was given since it was moved last. */
 interface Reader {
-  reading: Reading
+  reading: ReturnType<ReturnType<typeof buildReadings>['read']>['reading']
   /** Where it goes on, by what it was given. */
   next: number
   /** Ends the work on the records that it holds. */
@@ -28,102 +20,92 @@ interface Reader {
 
 /** Two brokers that lead three partitions, and readings of them. */
 class World {
-  readonly clock = new ManualClock()
-  readonly ends = partitions.map(() => 0)
-  readonly leaders = partitions.map(partition => partition % nodes.length)
-  readonly brokers: readonly FetchBroker[]
+  readonly #world = buildReadings()
   readonly readers: Reader[] = []
   readonly gone = new Set<number>()
+  /** What nodes that are frozen will answer, when they thaw. */
+  readonly #frozen = new Map<number, PromiseWithResolvers<void>>()
   isSlow = false
-  fetches = 0
-  #changed = Promise.withResolvers<void>()
-  readonly #fetcher: Fetcher
 
   constructor() {
-    this.brokers = nodes.map(
-      node =>
-        new FetchBroker({
-          ends: this.ends,
-          leads: partition => this.leaders[partition] === node,
-          bytesOf: (from, end) => {
-            const count = Math.min(mostInABatch, end - from)
-            return count > 0 ? buildBatch(Array.from({ length: count }, (_, i) => from + i)) : Buffer.alloc(0)
-          },
-        }),
-    )
-    const brokers = {
-      leader: async ({ partition }: { partition: number }) => this.leaders[partition]!,
-      refresh: async () => {},
-      ask: ({ node }: { node: number }, _api: unknown, [request]: [FetchRequest]) => this.#fetch(node, request),
-    } as unknown as Brokers
-    this.#fetcher = new Fetcher({ brokers, clock: this.clock, telemetry: new Telemetry() })
+    const { cluster } = this.#world
+    for (const partition of partitions) {
+      cluster.lead(tpOf(partition), partition % nodes.length)
+      cluster.setLog(tpOf(partition), logOf(0, { inBatch: 5 }))
+      this.read(partition, 0)
+    }
+    cluster.always('Fetch', async (_: unknown, { node }: { node: number }) => {
+      if (this.gone.has(node)) throw new Unanswered('gone')
+      await this.#frozen.get(node)?.promise
+    })
+  }
+
+  get fetches(): number {
+    return this.#world.fetches().length
+  }
+
+  endOf(partition: number): number {
+    return this.#world.cluster.log(tpOf(partition)).high
   }
 
   append(partition: number, count: number): void {
-    this.ends[partition]! += count
-    this.#stir()
+    this.#world.cluster.append(tpOf(partition), count)
   }
 
-  move(partition: number): void {
-    this.leaders[partition] = (this.leaders[partition]! + 1) % nodes.length
-    this.#stir()
+  lead(partition: number, node: number): void {
+    this.#world.cluster.lead(tpOf(partition), node)
   }
 
-  lose(node: number): void {
-    this.gone.add(node)
-    this.#stir()
+  freeze(node: number): void {
+    this.#frozen.set(node, this.#frozen.get(node) ?? Promise.withResolvers())
+  }
+
+  thaw(node: number): void {
+    this.#frozen.get(node)?.resolve()
+    this.#frozen.delete(node)
   }
 
   read(partition: number, offset: number): void {
     const done: (() => void)[] = []
-    const reading: Reading = {
-      tp: { topic: 't', partition },
-      offset: Math.min(offset, this.ends[partition]!),
-      life: 0,
-      paused: false,
-      take: ({ records, next }, from) => {
-        expect(from).toBe(reader.next)
-        expect(records.map(record => record.offset)).toEqual(records.map((_, i) => from + i))
-        expect(next).toBe(from + records.length)
-        reader.next = next
-        return this.isSlow && records.length > 0 ? new Promise<void>(resolve => done.push(resolve)) : undefined
-      },
-      cut: () => {},
-    }
-    const reader: Reader = { reading, next: reading.offset, done }
+    const from = Math.min(offset, this.endOf(partition))
+    const { reading } = this.#world.read(partition, from, ({ records, next }, from) => {
+      expect(from).toBe(reader.next)
+      expect(records.map(record => record.offset)).toEqual(records.map((_, i) => from + i))
+      expect(next).toBe(from + records.length)
+      reader.next = next
+      return this.isSlow && records.length > 0 ? new Promise<void>(resolve => done.push(resolve)) : undefined
+    })
+    const reader: Reader = { reading, next: from, done }
     this.readers.push(reader)
-    this.#fetcher.read(reading)
   }
 
-  seek({ reading, done }: Reader, offset: number): void {
+  seek(reader: Reader, offset: number): void {
+    const { reading, done } = reader
     for (const resolve of done.splice(0)) resolve()
     reading.life++
-    reading.offset = Math.min(offset, this.ends[reading.tp.partition]!)
-    this.readers.find(reader => reader.reading === reading)!.next = reading.offset
-    this.#fetcher.read(reading)
+    reading.offset = Math.min(offset, this.endOf(reading.tp.partition))
+    reader.next = reading.offset
+    this.#world.fetcher.read(reading)
   }
 
   pause({ reading }: Reader, paused: boolean): void {
     reading.paused = paused
-    this.#fetcher.read(reading)
+    this.#world.fetcher.read(reading)
   }
 
   forget(reader: Reader): void {
     this.readers.splice(this.readers.indexOf(reader), 1)
-    this.#fetcher.forget(reader.reading)
+    this.#world.fetcher.forget(reader.reading)
   }
 
-  /** Time passes in steps, between which all that does not wait for it goes on. */
-  async pass(ms: number): Promise<void> {
-    for (let left = ms; left >= 0; left -= stepMs) {
-      for (let i = 0; i < 6; i++) await settled()
-      await this.clock.pass(Math.min(left, stepMs))
-    }
+  pass(ms: number): Promise<void> {
+    return this.#world.pass(ms)
   }
 
   async heal(): Promise<void> {
     this.gone.clear()
     this.isSlow = false
+    for (const node of nodes) this.thaw(node)
     for (const reader of this.readers) {
       for (const resolve of reader.done.splice(0)) resolve()
       if (reader.reading.paused) this.pause(reader, false)
@@ -132,47 +114,21 @@ class World {
   }
 
   async close(): Promise<void> {
-    const closed = this.#fetcher.close()
+    const closed = this.#world.fetcher.close()
     await this.pass(healedAfterMs)
     await closed
-  }
-
-  /** A broker waits until it has something to say. */
-  async #fetch(node: number, request: FetchRequest): Promise<FetchedPartition[]> {
-    this.fetches++
-    const broker = this.brokers[node]!
-    if (this.gone.has(node)) throw new Unanswered('gone')
-    broker.begin(request)
-    const until = this.clock.monotonic() + request.waitMs
-    while (!broker.hasNews(request) && this.clock.monotonic() < until) {
-      await new Promise<void>(resolve => {
-        const cancel = this.clock.after(until - this.clock.monotonic(), resolve)
-        void this.#changed.promise.then(() => {
-          cancel()
-          resolve()
-        })
-      })
-      if (this.gone.has(node)) throw new Unanswered('gone')
-    }
-    return broker.answer(request)
-  }
-
-  #stir(): void {
-    const { resolve } = this.#changed
-    this.#changed = Promise.withResolvers()
-    resolve()
   }
 }
 
 const step = fc.record({
   kind: fc.constantFrom(
     ...(['append', 'append', 'append', 'read', 'seek', 'pause', 'resume', 'forget'] as const),
-    ...(['slow', 'done', 'move', 'lose', 'back'] as const),
+    ...(['slow', 'done', 'move', 'lose', 'back', 'freeze', 'thaw'] as const),
   ),
   partition: fc.nat(partitions.length - 1),
   count: fc.integer({ min: 1, max: 12 }),
   who: fc.nat(5),
-  ms: fc.constantFrom(0, 0, 1, 5, 20, 250, 2_000),
+  ms: fc.constantFrom(0, 0, 1, 5, 20, 250, 6_000),
 })
 
 function take(world: World, { kind, partition, count, who }: typeof step extends fc.Arbitrary<infer S> ? S : never) {
@@ -180,9 +136,11 @@ function take(world: World, { kind, partition, count, who }: typeof step extends
   const node = who % nodes.length
   if (kind === 'append') world.append(partition, count)
   else if (kind === 'read') world.read(partition, count)
-  else if (kind === 'move') world.move(partition)
-  else if (kind === 'lose') world.lose(node)
+  else if (kind === 'move') world.lead(partition, node)
+  else if (kind === 'lose') world.gone.add(node)
   else if (kind === 'back') world.gone.delete(node)
+  else if (kind === 'freeze') world.freeze(node)
+  else if (kind === 'thaw') world.thaw(node)
   else if (kind === 'slow') world.isSlow = !world.isSlow
   else if (!reader) return
   else if (kind === 'seek') world.seek(reader, count)
@@ -191,17 +149,16 @@ function take(world: World, { kind, partition, count, who }: typeof step extends
   else for (const resolve of reader.done.splice(0)) resolve()
 }
 
-test('whatever moves, pauses, fails and comes back, each reading is given every record once and in order, and then rests', async () => {
+test('whatever moves, freezes, fails and comes back, each reading is given every record once and in order, and then rests', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), async steps => {
       const world = new World()
-      for (const partition of partitions) world.read(partition, 0)
       for (const one of steps) {
         take(world, one)
         await world.pass(one.ms)
       }
       await world.heal()
-      for (const { reading, next } of world.readers) expect(next).toBe(world.ends[reading.tp.partition])
+      for (const { reading, next } of world.readers) expect(next).toBe(world.endOf(reading.tp.partition))
       const before = world.fetches
       await world.pass(2_000)
       expect(world.fetches - before).toBeLessThan(30)

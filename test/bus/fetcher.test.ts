@@ -1,295 +1,335 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
-import type { Brokers } from '../../src/bus/cluster/brokers.ts'
+import { describe, expect, test } from 'vitest'
 import { Unanswered } from '../../src/bus/cluster/errors.ts'
-import { type FetchRequest, readFetch } from '../../src/bus/read/fetch-api.ts'
-import { Fetcher } from '../../src/bus/read/fetcher.ts'
-import type { Reading } from '../../src/bus/read/reading.ts'
+import type { FetchRequest } from '../../src/bus/read/fetch-api.ts'
+import { TickBudget } from '../../src/bus/read/tick-budget.ts'
 import { sleep } from '../../src/clock.ts'
-import { type Events, Telemetry } from '../../src/telemetry/events.ts'
-import { type AnsweredPartition, buildBatch, buildFetchAnswer } from '../support/batches.ts'
-import { ManualClock, settled } from '../support/clock.ts'
+import type { Events } from '../../src/telemetry/events.ts'
+import { buildBatch } from '../support/batches.ts'
+import { settled } from '../support/clock.ts'
+import { codeOf, fetched, logOf, refusal } from '../support/fake-cluster.ts'
+import { buildReadings, tpOf } from '../support/readings.ts'
 
-/** null: not yet. 'throttled': nothing, of no partition. */
-type Answer = Omit<AnsweredPartition, 'partition'> | Error | null | 'throttled'
-
-const nothing = Buffer.alloc(0)
+const tp = tpOf(0)
 const leader = 1
+const replica = 3
 
-type ListedTopic = { name: string; partitions: { partitionIndex: number; timestamp: bigint }[] }
-
-const listed = (topics: readonly ListedTopic[], { low, high }: { low: number; high: number }) => ({
-  topics: topics.map(({ name, partitions }) => ({
-    name,
-    partitions: partitions.map(({ partitionIndex, timestamp }) => {
-      return { partitionIndex, errorCode: 0, offset: BigInt(timestamp === -2n ? low : high) }
-    }),
-  })),
-})
-
-/** Reads one partition, led by node 1, of brokers that answer as the test says. */
-function build(answer: (node: number, request: FetchRequest) => Answer | Promise<Answer>, rack?: string) {
-  const clock = new ManualClock()
-  const asked: [node: number, rack: string, offset: number][] = []
-  const offsets: number[] = []
-  const ends: number[] = []
-  const log = { low: 0, high: 90 }
-  const told: string[] = []
-  /** What brokers tell of transactions. */
-  const open: {
-    producers: { producerId: bigint; currentTxnStartOffset: bigint }[]
-    transactions: { transactionalId: string; producerId: bigint }[]
-  } = { producers: [], transactions: [] }
-  const telemetry = new Telemetry()
-  telemetry.on('bus.log', ({ message }) => told.push(message))
-  const brokers = {
-    leader: async () => leader,
-    refresh: async () => {},
-    nodes: () => [leader, 2],
-    async ask({ node }: { node: number }, api: { name: string }, fields: unknown[]) {
-      if (api.name === 'DescribeProducers') return { topics: [{ partitions: [{ activeProducers: open.producers }] }] }
-      if (api.name === 'ListTransactions') return { transactionStates: node === 2 ? open.transactions : [] }
-      if (api.name === 'ListOffsets') return listed(fields[2] as ListedTopic[], log)
-      const [request] = fields as [FetchRequest]
-      const { offset } = request.partitions[0]!
-      asked.push([node, request.rack, offset])
-      const answered = await answer(node, request)
-      if (answered instanceof Error) throw answered
-      if (answered === null) return new Promise(() => {})
-      const partitions = answered === 'throttled' ? [] : [{ partition: 0, ...answered }]
-      return readFetch(buildFetchAnswer(partitions))
-    },
-  } as unknown as Brokers
-  const fetcher = new Fetcher({ brokers, clock, telemetry, rack })
-  onTestFinished(() => void fetcher.close())
-  const readFrom = (offset: number, take: Reading['take']) => {
-    const reading: Reading = {
-      tp: { topic: 'topic', partition: 0 },
-      offset,
-      life: 0,
-      paused: false,
-      take,
-      cut({ low }) {
-        reading.offset = low
-      },
-    }
-    fetcher.read(reading)
+describe('a replica', () => {
+  /** The leader sends whoever names a rack to a replica. */
+  function buildNear(ofReplica: () => unknown) {
+    const world = buildReadings({ rack: 'near' })
+    world.cluster.append(tp)
+    world.cluster.always('Fetch', ([{ rack }]: [FetchRequest], { node }: { node: number }) => {
+      if (node === replica) return ofReplica()
+      return rack ? [fetched(tp, { preferredReplica: replica })] : undefined
+    })
+    return { ...world, asked: () => world.fetches().map(({ node, rack, offset }) => [node, rack, offset]) }
   }
-  readFrom(0, ({ records, highWatermark }) => {
-    offsets.push(...records.map(({ offset }) => offset))
-    ends.push(highWatermark)
+
+  test('that fails is left for its leader at once, and for a minute', async () => {
+    const { asked, read, pass } = buildNear(() => new Unanswered('gone'))
+    const { offsets } = read(0)
+    await pass(0)
+    expect(asked()).toEqual([
+      [leader, 'near', 0],
+      [replica, 'near', 0],
+      [leader, '', 0],
+      [leader, '', 1],
+    ])
+    expect(offsets).toEqual([0])
   })
-  const settle = async () => {
-    for (let i = 0; i < 30; i++) await settled()
-  }
-  const pass = async (ms: number) => {
-    for (let passed = 0; passed < ms; passed += 500) {
-      await clock.pass(500)
-      await settle()
-    }
-  }
-  return { clock, asked, offsets, ends, log, told, open, telemetry, fetcher, settle, pass, readFrom }
-}
 
-test('who names no rack is answered by leaders', async () => {
-  const { asked, offsets, settle } = build((_, { partitions: [first] }) =>
-    first!.offset === 0 ? { bytes: buildBatch([0, 1]) } : null,
-  )
-  await settle()
-  expect(asked).toEqual([
-    [leader, '', 0],
-    [leader, '', 2],
-  ])
-  expect(offsets).toEqual([0, 1])
-})
-
-test('a replica that the leader prefers is read from', async () => {
-  const { asked, settle } = build((node, { partitions: [first] }) => {
-    if (node === leader) return { bytes: nothing, preferredReplica: 3 }
-    return first!.offset < 2 ? { bytes: buildBatch([first!.offset]) } : null
-  }, 'near')
-  await settle()
-  expect(asked).toEqual([
-    [leader, 'near', 0],
-    [3, 'near', 0],
-    [3, 'near', 1],
-    [3, 'near', 2],
-  ])
-})
-
-test('a replica that fails is left for its leader at once, and for a minute', async () => {
-  const { asked, offsets, settle } = build((node, { rack, partitions: [first] }) => {
-    if (node !== leader) return new Unanswered('gone')
-    if (rack) return { bytes: nothing, preferredReplica: 3 }
-    return first!.offset === 0 ? { bytes: buildBatch([0]) } : null
-  }, 'near')
-  await settle()
-  expect(asked).toEqual([
-    [leader, 'near', 0],
-    [3, 'near', 0],
-    [leader, '', 0],
-    [leader, '', 1],
-  ])
-  expect(offsets).toEqual([0])
-})
-
-test('a replica that does not have the offset yet does not make anybody believe that the log was cut', async () => {
-  const { asked, settle } = build((node, { rack }) => {
-    if (node !== leader) return { bytes: nothing, errorCode: 1 }
-    return rack ? { bytes: nothing, preferredReplica: 3 } : null
-  }, 'near')
-  await settle()
-  expect(asked.at(-1)).toEqual([leader, '', 0])
+  test('that does not have the offset yet does not make anybody believe that the log was cut', async () => {
+    const { asked, read, pass } = buildNear(() => [fetched(tp, { errorCode: codeOf('OFFSET_OUT_OF_RANGE') })])
+    read(0)
+    await pass(0)
+    expect(asked().at(-1)).toEqual([leader, '', 1])
+  })
 })
 
 test('a reading that is at the end of a log leaves the next fetch to one of the same partition that is behind', async () => {
-  const waits: number[] = []
-  const { asked, settle, readFrom } = build((_, { waitMs, partitions: [first] }) => {
-    if (waits.push(waitMs) > 10) return null
-    return first!.offset === 1_000 ? { bytes: buildBatch([1_000]) } : { bytes: nothing }
-  })
-  const behind: number[] = []
-  readFrom(1_000, ({ records }) => void behind.push(...records.map(({ offset }) => offset)))
-  await settle()
-  expect(asked.slice(0, 2).map(([, , offset]) => offset)).toEqual([0, 1_000])
-  expect(behind).toEqual([1_000])
-  expect(waits).not.toContain(0)
+  const { cluster, read, pass, fetches } = buildReadings()
+  cluster.append(tp, 1_001)
+  read(0, 1_001)
+  const behind = read(0, 1_000)
+  await pass(50)
+  expect(fetches().map(({ offset }) => offset)).toEqual([1_001, 1_000])
+  expect(behind.offsets).toEqual([1_000])
+  expect(fetches().every(({ waitMs, rack }) => waitMs > 0 && rack === '')).toBe(true)
 })
 
 test('where a log ends is not told before its broker has: one that throttles answers nothing', async () => {
-  let fetches = 0
-  const { ends, settle } = build(() => {
-    fetches++
-    if (fetches === 1) return 'throttled'
-    return fetches === 2 ? { bytes: nothing, highWatermark: 7 } : null
-  })
-  await settle()
+  const { cluster, read, pass } = buildReadings()
+  cluster.next('Fetch', [], [fetched(tp, { highWatermark: 7 })])
+  const { ends } = read(0)
+  await pass(0)
   expect(ends).toEqual([7])
 })
 
-test('where records come one by one, the next fetch begins 64 ms after the last one began', async () => {
-  const begunAt: number[] = []
-  const { clock, settle } = build((_, { partitions: [first] }) => {
-    const { offset } = first!
-    begunAt.push(clock.monotonic())
-    return { bytes: buildBatch([offset]), highWatermark: offset + 1 }
-  })
-  for (let i = 0; i < 140; i++) {
-    await clock.pass(1)
-    await settle()
-  }
-  expect(begunAt.at(-1)! - begunAt.at(-2)!).toBe(64)
-})
-
-test('where ten records come a millisecond, the next fetch begins when there may be a hundred of them', async () => {
-  const begunAt: number[] = []
-  const { clock, settle } = build(async (_, { partitions: [first] }) => {
-    const { offset } = first!
-    begunAt.push(clock.monotonic())
-    if (offset >= 10 * clock.monotonic()) await sleep(clock, 1)
-    const end = 10 * clock.monotonic()
-    return { bytes: buildBatch(Array.from({ length: end - offset }, (_, i) => offset + i)), highWatermark: end }
-  })
-  for (let i = 0; i < 60; i++) {
-    await clock.pass(1)
-    await settle()
-  }
-  expect(begunAt.at(-1)! - begunAt.at(-2)!).toBe(10)
-})
-
-test('where nothing came for five seconds, brokers are asked twice a second', async () => {
-  const begunAt: number[] = []
-  const { clock, settle } = build(async (_, { waitMs }) => {
-    begunAt.push(clock.monotonic())
-    await sleep(clock, waitMs)
-    return { bytes: nothing, highWatermark: 0 }
-  })
-  for (let i = 0; i < 70; i++) {
-    await clock.pass(100)
-    await settle()
-  }
-  expect(begunAt[2]! - begunAt[1]!).toBe(200)
-  expect(begunAt.at(-1)! - begunAt.at(-2)!).toBe(500)
-})
-
 test('a fetch that left records behind is followed by the next one at once', async () => {
-  const { clock, offsets, settle } = build((_, { partitions: [first] }) => {
-    const { offset } = first!
-    return offset < 10 ? { bytes: buildBatch([offset]), highWatermark: 10 } : null
-  })
-  await settle()
-  await settle()
+  const { cluster, read, pass, clock } = buildReadings()
+  cluster.setLog(tp, logOf(10, { inBatch: 1 }))
+  const { offsets } = read(0)
+  for (let i = 0; i < 10; i++) await pass(0)
   expect(offsets).toHaveLength(10)
   expect(clock.monotonic()).toBe(0)
 })
 
 test('a log that was cut is no trouble: what is read goes on where it begins, at once, however often that happens', async () => {
-  const { clock, asked, log, told, settle } = build((_, { partitions: [first] }) => {
-    const { offset } = first!
-    if (asked.length > 40) return null
-    if (offset < log.low) return { bytes: nothing, errorCode: 1 }
-    log.low = offset + 100 // deleted again
-    return { bytes: buildBatch([offset]), highWatermark: log.high }
-  })
+  const { cluster, read, pass, clock, warnings, fetches } = buildReadings()
+  const log = cluster.log(tp)
   log.high = 10_000
-  await settle()
-  await settle()
-  expect(asked.length).toBeGreaterThan(40)
-  expect([clock.monotonic(), told]).toEqual([0, []])
+  cluster.always('Fetch', ([{ partitions }]: [FetchRequest]) => {
+    const { offset } = partitions[0]!
+    if (fetches().length > 40) return new Promise(() => {})
+    if (offset < log.low) return [fetched(tp, { errorCode: codeOf('OFFSET_OUT_OF_RANGE') })]
+    log.low = offset + 100 // deleted again
+    return [fetched(tp, { bytes: buildBatch([offset]), highWatermark: log.high })]
+  })
+  read(0)
+  for (let i = 0; i < 40; i++) await pass(0)
+  expect(fetches().length).toBeGreaterThan(40)
+  expect([clock.monotonic(), warnings]).toEqual([0, []])
+})
+
+describe('trouble', () => {
+  test('of a leader that is elected within three seconds is told to nobody, and of one that is not, once', async () => {
+    const { cluster, read, pass, warnings } = buildReadings()
+    const { offsets } = read(0)
+    cluster.always('Fetch', refusal('NOT_LEADER_OR_FOLLOWER'))
+    await pass(2_000)
+    expect(warnings).toEqual([])
+    cluster.always('Fetch', undefined)
+    cluster.append(tp)
+    await pass(2_000)
+    expect(offsets).toEqual([0])
+    cluster.always('Fetch', refusal('NOT_LEADER_OR_FOLLOWER'))
+    await pass(20_000)
+    expect(warnings).toEqual([expect.stringContaining('cannot read t/0 now')])
+  })
+
+  test('is with a partition that cannot be read for some seconds, until it is read again, or rests', async () => {
+    const { cluster, fetcher, read, pass } = buildReadings()
+    cluster.lead(tpOf(1), 2)
+    const readings = [read(0), read(1)].map(({ reading }) => reading)
+    const troubles = () => readings.map(reading => fetcher.troubleOf(reading))
+    await pass(1_000)
+    cluster.always('Fetch', (_: unknown, { node }: { node: number }) =>
+      node === 1 ? new Error('no answer') : undefined,
+    )
+    await pass(2_000)
+    expect(troubles()).toEqual([null, null])
+    await pass(60_000)
+    expect(troubles()).toEqual(['no answer', null])
+    readings[0]!.paused = true
+    expect(troubles()).toEqual([null, null])
+    readings[0]!.paused = false
+    cluster.always('Fetch', undefined)
+    await pass(3_000)
+    expect(troubles()).toEqual([null, null])
+  })
+})
+
+describe('a former leader that answers late', () => {
+  /** Node 1 is asked for partition 0, which node 2 leads by then and is asked for too; neither has answered. */
+  async function buildMoved() {
+    const world = buildReadings()
+    const { cluster, read, pass, fetches } = world
+    cluster.lead(tpOf(1), 2)
+    read(1)
+    const reader = read(0)
+    await pass(300)
+    const held = new Map([1, 2].map(node => [node, Promise.withResolvers<void>()]))
+    cluster.always('Fetch', ([{ partitions }]: [FetchRequest], { node }: { node: number }) => {
+      return partitions.some(({ tp }) => tp.partition === 0) ? held.get(node)!.promise : undefined
+    })
+    await pass(300)
+    cluster.lead(tp, 2)
+    reader.reading.life++
+    world.fetcher.read(reader.reading)
+    await pass(7_000)
+    expect(fetches(2).at(-1)!.partitions).toContain(0)
+    return { ...world, ...reader, held }
+  }
+
+  test('tells a reading that began anew neither records nor where the log ends', async () => {
+    const { cluster, held, offsets, ends, pass } = await buildMoved()
+    cluster.append(tp)
+    cluster.lead(tp, 1)
+    held.get(1)!.resolve()
+    await pass(300)
+    expect([offsets, ends]).toEqual([[], [0]])
+    cluster.lead(tp, 2)
+    held.get(2)!.resolve()
+    await pass(300)
+    expect([offsets, ends]).toEqual([[0], [0, 1]])
+  })
+
+  test('with an error makes no trouble', async () => {
+    const { cluster, held, offsets, gone, warnings, pass } = await buildMoved()
+    held.get(1)!.reject(refusal('UNKNOWN_TOPIC_OR_PARTITION'))
+    await pass(0)
+    cluster.append(tp)
+    held.get(2)!.resolve()
+    await pass(300)
+    expect([gone, warnings, offsets]).toEqual([[], [], [0]])
+  })
+})
+
+describe('the next fetch begins', () => {
+  /** Lets so many records come to each partition every millisecond. */
+  async function flow(
+    { cluster, pass }: ReturnType<typeof buildReadings>,
+    ms: number,
+    ...rates: number[]
+  ): Promise<void> {
+    for (let at = 0; at < ms; at++) {
+      for (const [partition, rate] of rates.entries()) {
+        if (rate > 0 && at % Math.ceil(1 / rate) === 0) cluster.append(tpOf(partition), Math.ceil(rate))
+      }
+      await pass(1, 1)
+    }
+  }
+
+  /** Partitions 0 and 1 are led by nodes 1 and 2. */
+  function buildTwo() {
+    const world = buildReadings()
+    world.cluster.lead(tpOf(1), 2)
+    return world
+  }
+
+  test('64 ms after the last one where records come one by one, from all brokers at one time', async () => {
+    const world = buildTwo()
+    world.read(0)
+    await world.pass(20, 1)
+    world.read(1)
+    await flow(world, 600, 1, 1)
+    const [first, second] = [1, 2].map(node =>
+      world
+        .fetches(node)
+        .slice(-3)
+        .map(({ at }) => at),
+    )
+    expect(first).toEqual(second)
+    expect(first![2]! - first![1]!).toBe(64)
+  })
+
+  test('when a hundred records may be there, where many come, beside a broker of which few come', async () => {
+    const world = buildTwo()
+    world.read(0)
+    world.read(1)
+    await flow(world, 600, 0.1, 10)
+    const times = world.fetches(2).slice(-10)
+    const gaps = times.slice(1).map(({ at }, i) => at - times[i]!.at)
+    expect(Math.max(...gaps)).toBeLessThanOrEqual(11)
+  })
+
+  test('every 15 ms beside a backlog that is paused', async () => {
+    const world = buildTwo()
+    world.cluster.append(tp, 2_000_000)
+    const { reading } = world.read(0)
+    world.read(1)
+    await world.pass(1, 1)
+    reading.paused = true
+    await flow(world, 300, 0, 1)
+    const [before, last] = world.fetches(2).slice(-2)
+    expect(last!.at - before!.at).toBe(15)
+  })
+
+  test('twice a second where nothing came for five seconds', async () => {
+    const { cluster, clock, read, pass, fetches } = buildReadings()
+    read(0)
+    cluster.always('Fetch', async ([{ waitMs }]: [FetchRequest]) => {
+      await sleep(clock, waitMs)
+      return [fetched(tp, { highWatermark: 0 })]
+    })
+    await pass(7_000, 100)
+    const times = fetches().map(({ at }) => at)
+    expect(times[2]! - times[1]!).toBe(200)
+    expect(times.at(-1)! - times.at(-2)!).toBe(500)
+  })
+
+  test('as often for a backlog though another partition of its broker has a trickle', async () => {
+    async function takenBeside(rate: number): Promise<number> {
+      const world = buildReadings()
+      const pieces = new TickBudget()
+      world.cluster.setLog(tp, logOf(1_000_000, { inBatch: 500 }))
+      world.cluster.always('Fetch', () => sleep(world.clock, 1)) // and then it answers
+      const { offsets } = world.read(0, 0, (all, from) => pieces.give(all, from, () => true))
+      world.read(1)
+      await flow(world, 300, 0, rate)
+      return offsets.length
+    }
+    expect(await takenBeside(0.2)).toBeGreaterThan((await takenBeside(0)) / 2)
+  })
+})
+
+test('partitions whose batches do not fit into the memory together come in turn', async () => {
+  const { cluster, read, fetcher } = buildReadings()
+  const batches = new Map<number, Buffer>()
+  const large = Buffer.alloc(40 * 1024 * 1024)
+  const bytes = (offset: number) => {
+    const batch = batches.get(offset) ?? buildBatch([{ offset, value: large }], { packing: 'gzip' })
+    batches.set(offset, batch)
+    return batch
+  }
+  const taken = [0, 0, 0, 0]
+  for (const partition of taken.keys()) {
+    cluster.setLog(tpOf(partition), { low: 0, high: 9, bytes })
+    read(partition, 0, () => void taken[partition]!++)
+  }
+  while (taken.reduce((sum, count) => sum + count) < 8) await settled()
+  await fetcher.close()
+  expect(taken).toEqual([2, 2, 2, 2])
 })
 
 describe('an open transaction', () => {
   /** A log of 90 offsets, of which those from 2 on cannot be read while a transaction is open there. */
   function buildBlocked() {
+    const world = buildReadings()
+    const { cluster, clock } = world
     const state = { isOpen: true }
-    const world = build(async (_, { waitMs, partitions: [first] }) => {
-      const offset = first?.offset ?? 2
-      if (offset === 0) return { bytes: buildBatch([0, 1]), stableOffset: 2 }
-      await sleep(world.clock, waitMs)
-      if (state.isOpen) return offset === 2 ? { bytes: nothing, stableOffset: 2 } : null
-      return { bytes: offset === 2 ? buildBatch([2]) : nothing, highWatermark: 3 }
+    cluster.nodeIds = [1, 2]
+    cluster.always('Fetch', async ([{ waitMs, partitions }]: [FetchRequest]) => {
+      const offset = partitions[0]?.offset ?? 2
+      if (offset === 0) return [fetched(tp, { bytes: buildBatch([0, 1]), stableOffset: 2 })]
+      await sleep(clock, waitMs)
+      if (state.isOpen) return [fetched(tp, { stableOffset: 2 })]
+      return [fetched(tp, { ...(offset === 2 && { bytes: buildBatch([2]) }), highWatermark: 3 })]
     })
-    const events: Events['transaction.open'][] = []
-    const ended: Events['transaction.ended'][] = []
-    world.telemetry.on('transaction.open', event => events.push(event))
-    world.telemetry.on('transaction.ended', event => ended.push(event))
-    return { world, state, events, ended }
-  }
-
-  test('that has kept a partition from being read for 30 s is told of once, with its owner and what to do', async () => {
-    const { world, events, ended, state } = buildBlocked()
-    const { settle, pass, open, fetcher, offsets } = world
-    open.producers = [
+    const producers = [
       { producerId: 7n, currentTxnStartOffset: -1n },
       { producerId: 9n, currentTxnStartOffset: 40n },
       { producerId: 8n, currentTxnStartOffset: 2n },
     ]
-    open.transactions = [{ transactionalId: 'billing-1', producerId: 8n }]
-    await settle()
-    await pass(29_000)
+    cluster.always('DescribeProducers', { topics: [{ partitions: [{ activeProducers: producers }] }] })
+    const events: Events['transaction.open'][] = []
+    const ended: Events['transaction.ended'][] = []
+    world.telemetry.on('transaction.open', event => events.push(event))
+    world.telemetry.on('transaction.ended', event => ended.push(event))
+    return { ...world, state, events, ended, ...world.read(0) }
+  }
+
+  test('that has kept a partition from being read for 30 s is told of once, with its owner and what to do', async () => {
+    const { cluster, fetcher, events, ended, state, offsets, pass } = buildBlocked()
+    cluster.always('ListTransactions', (_: unknown, { node }: { node: number }) => ({
+      transactionStates: node === 2 ? [{ transactionalId: 'billing-1', producerId: 8n }] : [],
+    }))
+    await pass(29_000, 500)
     expect(events).toEqual([])
-    await pass(90_000)
+    await pass(90_000, 500)
     const text =
-      'topic/0 cannot be read beyond offset 2: billing-1 (producer id 8) has an open transaction. End it there; if that ' +
-      'program is gone: kafka-transactions.sh --bootstrap-server BROKER abort --topic topic --partition 0 --start-offset 2'
-    expect(events).toEqual([
-      { topic: 'topic', partition: 0, offset: 2, producerId: 8, transactionalId: 'billing-1', error: null },
-    ])
-    expect(fetcher.openTransactions.lasting).toEqual([{ topic: 'topic', partition: 0, text }])
+      't/0 cannot be read beyond offset 2: billing-1 (producer id 8) has an open transaction. End it there; if that ' +
+      'program is gone: kafka-transactions.sh --bootstrap-server BROKER abort --topic t --partition 0 --start-offset 2'
+    expect(events).toEqual([{ ...tp, offset: 2, producerId: 8, transactionalId: 'billing-1', error: null }])
+    expect(fetcher.openTransactions.lasting).toEqual([{ ...tp, text }])
     state.isOpen = false
     await pass(2_000)
-    expect([offsets, fetcher.openTransactions.lasting, ended]).toEqual([
-      [0, 1, 2],
-      [],
-      [{ topic: 'topic', partition: 0 }],
-    ])
+    expect([offsets, fetcher.openTransactions.lasting, ended]).toEqual([[0, 1, 2], [], [tp]])
   })
 
   test('is told of without its name where this client may not see it', async () => {
-    const { world, events } = buildBlocked()
-    const { settle, pass, open, fetcher } = world
-    open.producers = [{ producerId: 8n, currentTxnStartOffset: 2n }]
-    await settle()
-    await pass(32_000)
+    const { fetcher, events, pass } = buildBlocked()
+    await pass(32_000, 500)
     expect(events).toMatchObject([{ producerId: 8, transactionalId: null }])
     expect(fetcher.openTransactions.lasting[0]!.text).toContain(
       'the producer with the id 8 has an open transaction (grant this client Describe on transactional ids',

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { Fetch } from '../../src/bus/read/fetch.ts'
-import { readFetch } from '../../src/bus/read/fetch-api.ts'
 import { searchLog } from '../../src/bus/read/search.ts'
-import { type BatchRecord, buildBatch, buildFetchAnswer } from '../support/batches.ts'
+import { type BatchRecord, buildBatch } from '../support/batches.ts'
+import { fetched } from '../support/fake-cluster.ts'
 
 interface Written {
   last: number
@@ -13,11 +13,11 @@ interface Written {
 async function search(log: readonly Written[], key: string, mostBytes = Number.POSITIVE_INFINITY) {
   const end = log.at(-1)!.last + 1
   const fetch: Fetch = async ({ partitions, partitionBytes }) => {
-    const { offset } = partitions[0]!
+    const { tp, offset } = partitions[0]!
     const rest = log.filter(({ last }) => last >= offset).map(({ bytes }) => bytes)
     const whole = Buffer.concat(rest)
     const bytes = whole.subarray(0, Math.max(rest[0]?.length ?? 0, Math.min(mostBytes, partitionBytes)))
-    return readFetch(buildFetchAnswer([{ partition: 0, highWatermark: end, bytes }]))
+    return [fetched(tp, { highWatermark: end, bytes })]
   }
   const logs: Parameters<typeof searchLog>[0]['logs'] = {
     locate: async () => log[0]!.last - (log[0]!.last % 10),

@@ -1,11 +1,13 @@
 import { createRequire } from 'node:module'
 import { crc32, gzipSync, zstdCompressSync } from 'node:zlib'
 import { lz4Compress, snappyCompress } from '@platformatic/wasm-utils'
-import { WireWriter as WireEncoder } from './fields.ts'
+import { unpackSmall } from '../../src/bus/batches/codecs.ts'
+import { RecordReader } from '../../src/bus/batches/record-reader.ts'
+import type { EncodedBatch } from '../../src/bus/write/produce-api.ts'
 
 /*
  * Record batches as the protocol has them: made by kafkajs's encoders and by Rust's compressors, not by the code that reads
- * them. And a broker's answer to a fetch with them.
+ * them.
  */
 
 /** kafkajs's encoder. */
@@ -151,34 +153,18 @@ export function buildOldMessage(format: 0 | 1, offset: number, value: Buffer): B
   return new KafkaEncoder().writeInt64(offset).writeBytes(message.buffer).buffer
 }
 
-export interface AnsweredPartition {
-  partition: number
-  errorCode?: number
-  highWatermark?: number
-  /** Default: the high watermark. */
-  stableOffset?: number
-  aborted?: { producerId: number; firstOffset: number }[]
-  preferredReplica?: number
-  bytes: Buffer
-}
-
-/** The protocol's guide has this answer, in version 12: https://kafka.apache.org/protocol#The_Messages_Fetch */
-export function buildFetchAnswer(partitions: readonly AnsweredPartition[], throttleTime = 0): Buffer {
-  const to = new WireEncoder(true).int32(throttleTime).int16(0).int32(0)
-  to.array(['topic'], topic => {
-    to.string(topic).array(
-      [...partitions],
-      ({ partition, errorCode = 0, highWatermark = 90, aborted = [], ...rest }) => {
-        to.int32(partition)
-          .int16(errorCode)
-          .int64(highWatermark)
-          .int64(rest.stableOffset ?? highWatermark)
-          .int64(1)
-          .array(aborted, one => void to.int64(one.producerId).int64(one.firstOffset))
-          .int32(rest.preferredReplica ?? -1)
-          .buffer(rest.bytes)
-      },
-    )
+/** Tells what a batch on its way to a broker says of itself. */
+export function looksOf({ topic, partition, bytes }: EncodedBatch) {
+  const reader = new RecordReader(unpackSmall(bytes.readInt16BE(21) & 7, bytes.subarray(61))!)
+  const records = Array.from({ length: bytes.readInt32BE(57) }, (_, offset) => {
+    reader.next()
+    return reader.record(offset, 0)
   })
-  return to.tags().bytes
+  return {
+    to: `${topic}/${partition}`,
+    producerId: Number(bytes.readBigInt64BE(43)),
+    epoch: bytes.readInt16BE(51),
+    sequence: bytes.readInt32BE(53),
+    keys: records.map(({ key }) => String(key)),
+  }
 }

@@ -32,7 +32,10 @@ export const keys = {
 /** The first flexible version of each. */
 const flexibleFrom: Record<number, number> = { 1: 12, 3: 9, 10: 3, 12: 4, 17: 99, 18: 3, 26: 3, 36: 2 }
 
-/** A broker that answers what its test says, and notes what it is asked. */
+/**
+ * FakeBroker stands for one broker, byte by byte on a socket: only there connections break, sign in and agree on versions.
+ * What is asked over them is fake-cluster.ts's. It answers what its test says, and notes what it is asked.
+ */
 export class FakeBroker {
   readonly #server = net.createServer(socket => this.#take(socket))
   readonly #handlers = new Map<number, Handler>()

@@ -2,10 +2,12 @@ import { describe, expect, it } from 'vitest'
 import { Unanswered } from '../../../src/bus/cluster/errors.ts'
 import type { OutgoingRecord } from '../../../src/bus/port.ts'
 import { RecordLimits } from '../../../src/bus/record-limits.ts'
+import type { ProduceRequest } from '../../../src/bus/write/produce-api.ts'
 import { IdempotentPublisher } from '../../../src/bus/write/publisher.ts'
 import { Telemetry } from '../../../src/telemetry/events.ts'
-import { ManualClock, settled } from '../../support/clock.ts'
-import { codeOf, looksOf, produced, ScriptedBrokers } from '../../support/scripted-brokers.ts'
+import { looksOf } from '../../support/batches.ts'
+import { settled } from '../../support/clock.ts'
+import { codeOf, FakeCluster, produced } from '../../support/fake-cluster.ts'
 
 const buildRecord = (key: string, overrides: Partial<OutgoingRecord> = {}): OutgoingRecord => ({
   ...{ topic: 'statuses', partition: 0 },
@@ -13,17 +15,17 @@ const buildRecord = (key: string, overrides: Partial<OutgoingRecord> = {}): Outg
   ...overrides,
 })
 
-async function setUp({ maxMessageBytes = 1_048_588 } = {}) {
-  const brokers = new ScriptedBrokers()
-  const clock = new ManualClock()
-  const limits = new RecordLimits({ ask: async () => maxMessageBytes, clock, telemetry: new Telemetry() })
+async function setUp() {
+  const brokers = new FakeCluster()
+  const { clock } = brokers
+  const limits = new RecordLimits({ ask: async () => 1_048_588, clock, telemetry: new Telemetry() })
   const publisher = new IdempotentPublisher({ brokers, clock, limits, compression: 'none' })
-  const keys = () => brokers.of('Produce').map(({ request }) => looks(request).flatMap(one => one.keys))
-  const sequences = () =>
-    brokers.of('Produce').map(({ request }) => looks(request).map(one => [one.epoch, one.sequence]))
-  const looks = ({ batches }: { batches: Parameters<typeof looksOf>[0][] }) => batches.map(looksOf)
+  const looks = () =>
+    brokers.of('Produce').map(({ fields: [request] }) => (request as ProduceRequest).batches.map(looksOf))
+  const keys = () => looks().map(batches => batches.flatMap(one => one.keys))
+  const sequences = () => looks().map(batches => batches.map(one => [one.epoch, one.sequence]))
   await publisher.publish([buildRecord('first')])
-  return { brokers, clock, publisher, keys, sequences }
+  return { brokers, publisher, keys, sequences }
 }
 
 describe('a publisher', () => {
@@ -42,21 +44,9 @@ describe('a publisher', () => {
     expect(sequences()).toEqual([[[10, 0]], [[10, 1]], [[10, 3]]])
   })
 
-  it('sends again what may be written yet, with the same number', async () => {
-    const { brokers, clock, publisher } = await setUp()
-    brokers.next('Produce', new Unanswered('no answer'), (request: never) =>
-      produced(request, { 'statuses/0': codeOf('NOT_LEADER_OR_FOLLOWER') }),
-    )
-    const published = publisher.publish([buildRecord('a')])
-    await clock.pass(20)
-    await published
-    const [, first, second, third] = brokers.of('Produce').map(({ request }) => request.batches)
-    expect([second, third]).toEqual([first, first])
-  })
-
   it('tells a failure those alone whose records it was, and goes on as another producer', async () => {
     const { brokers, publisher, sequences } = await setUp()
-    brokers.next('Produce', (request: never) =>
+    brokers.next('Produce', ([request]: [ProduceRequest]) =>
       produced(request, { 'statuses/1': codeOf('TOPIC_AUTHORIZATION_FAILED') }),
     )
     const outcomes = await Promise.allSettled([
@@ -69,17 +59,6 @@ describe('a publisher', () => {
     ])
     await publisher.publish([buildRecord('d')])
     expect(sequences().at(-1)).toEqual([[20, 0]])
-  })
-
-  it('fails what is not written in time', async () => {
-    const { brokers, clock, publisher } = await setUp()
-    brokers.next('Produce', ...Array.from({ length: 200 }, () => new Unanswered('the connection was closed')))
-    const outcome = publisher.publish([buildRecord('a')]).then(
-      () => 'written',
-      error => error.message,
-    )
-    await clock.pass(12_000)
-    expect(await outcome).toBe('the connection was closed')
   })
 
   it('holds up nobody for a topic that is not there', async () => {
@@ -97,7 +76,9 @@ describe('a publisher', () => {
 
   it('tells everybody when it cannot become a producer, and tries anew with the next records', async () => {
     const { brokers, publisher } = await setUp()
-    brokers.next('Produce', (request: never) => produced(request, { 'statuses/0': codeOf('INVALID_RECORD') }))
+    brokers.next('Produce', ([request]: [ProduceRequest]) =>
+      produced(request, { 'statuses/0': codeOf('INVALID_RECORD') }),
+    )
     await expect(publisher.publish([buildRecord('a')])).rejects.toMatchObject({ type: 'INVALID_RECORD' })
     brokers.next('InitProducerId', new Unanswered('no answer'))
     await expect(publisher.publish([buildRecord('a')])).rejects.toThrow('no answer')

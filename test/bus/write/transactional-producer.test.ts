@@ -3,10 +3,12 @@ import { Unanswered } from '../../../src/bus/cluster/errors.ts'
 import type { OutgoingRecord } from '../../../src/bus/port.ts'
 import { RecordLimits } from '../../../src/bus/record-limits.ts'
 import { sizeInBatch } from '../../../src/bus/record-size.ts'
+import type { ProduceRequest } from '../../../src/bus/write/produce-api.ts'
 import { type Commit, TransactionalProducer } from '../../../src/bus/write/transactional-producer.ts'
 import { Telemetry } from '../../../src/telemetry/events.ts'
-import { ManualClock, settled } from '../../support/clock.ts'
-import { codeOf, looksOf, produced, refusal, ScriptedBrokers } from '../../support/scripted-brokers.ts'
+import { looksOf } from '../../support/batches.ts'
+import { settled } from '../../support/clock.ts'
+import { codeOf, FakeCluster, produced, refusal } from '../../support/fake-cluster.ts'
 
 const commands = { topic: 'commands', partition: 0 }
 const member = { memberId: 'me', generation: 3, instanceId: null }
@@ -27,16 +29,17 @@ const buildCommit = (overrides: Partial<Commit> = {}): Commit => ({
 })
 
 async function setUp({ maxMessageBytes = 1_048_588 } = {}) {
-  const brokers = new ScriptedBrokers()
-  const clock = new ManualClock()
-  const topic = { maxMessageBytes }
-  const limits = new RecordLimits({ ask: async () => topic.maxMessageBytes, clock, telemetry: new Telemetry() })
+  const brokers = new FakeCluster()
+  const { clock } = brokers
+  const limits = new RecordLimits({ ask: async () => maxMessageBytes, clock, telemetry: new Telemetry() })
   const producer = new TransactionalProducer({
     ...{ brokers, clock, limits, compression: 'none' },
     ...{ transactionalId: 'group-slot-0', groupId: 'group' },
   })
   await producer.init()
-  return { brokers, clock, producer, topic, sent: () => brokers.of('Produce').map(({ request }) => request) }
+  const names = () => brokers.asked.map(({ api }) => api)
+  const sent = () => brokers.of('Produce').map(({ fields: [request] }) => request as ProduceRequest)
+  return { brokers, clock, producer, names, sent }
 }
 
 /** How a promise ended, without an unhandled rejection in the meantime. */
@@ -46,11 +49,14 @@ const outcomeOf = (work: Promise<unknown>) =>
     (error: Error) => error,
   )
 
+/** Whether transactions were committed. */
+const endings = (brokers: FakeCluster) => brokers.of('EndTxn').map(({ fields }) => fields[3])
+
 const steps = [['AddPartitionsToTxn', 'AddOffsetsToTxn'], ['TxnOffsetCommit', 'Produce'], ['EndTxn']]
 
 describe('a transaction', () => {
   it('is asked for in steps, and each begins when the one before was answered', async () => {
-    const { brokers, producer } = await setUp()
+    const { brokers, producer, names } = await setUp()
     const open = new Map<string, PromiseWithResolvers<void>>()
     for (const api of steps.flat()) {
       const gate = Promise.withResolvers<void>()
@@ -63,10 +69,10 @@ describe('a transaction', () => {
     for (const step of steps) {
       await settled()
       asked = [...asked, ...step]
-      expect(brokers.names.slice(before)).toEqual(asked)
+      expect(names().slice(before)).toEqual(asked)
       for (const api of step) {
         await settled()
-        expect(brokers.names.slice(before)).toEqual(asked)
+        expect(names().slice(before)).toEqual(asked)
         open.get(api)!.resolve()
       }
     }
@@ -76,7 +82,9 @@ describe('a transaction', () => {
   it('is repeated where the one before is still being ended', async () => {
     const { brokers, clock, producer } = await setUp()
     for (const api of steps.flat()) if (api !== 'Produce') brokers.next(api, refusal('CONCURRENT_TRANSACTIONS'))
-    brokers.next('Produce', (request: never) => produced(request, { 'results/0': codeOf('CONCURRENT_TRANSACTIONS') }))
+    brokers.next('Produce', ([request]: [ProduceRequest]) =>
+      produced(request, { 'results/0': codeOf('CONCURRENT_TRANSACTIONS') }),
+    )
     const commit = producer.commit(buildCommit())
     await clock.pass(100)
     await commit
@@ -84,7 +92,7 @@ describe('a transaction', () => {
   })
 
   it('waits for all of a step also when one fails, and asks for nothing more', async () => {
-    const { brokers, producer } = await setUp()
+    const { brokers, producer, names } = await setUp()
     const gate = Promise.withResolvers<void>()
     brokers.next('Produce', () => gate.promise)
     brokers.next('TxnOffsetCommit', refusal('ILLEGAL_GENERATION'))
@@ -96,7 +104,7 @@ describe('a transaction', () => {
     expect(ended).toBe(false)
     gate.resolve()
     expect(await outcome).toMatchObject({ type: 'ILLEGAL_GENERATION' })
-    expect(brokers.names).not.toContain('EndTxn')
+    expect(names()).not.toContain('EndTxn')
   })
 
   it('ends the use of its producer when anything failed, until that is initialised anew', async () => {
@@ -122,7 +130,7 @@ describe('a transaction', () => {
     gate.resolve()
     await late
     await producer.commit(buildCommit())
-    expect(looksOf(sent().at(-1).batches[0])).toMatchObject({ epoch: 20, sequence: 0 })
+    expect(looksOf(sent().at(-1)!.batches[0]!)).toMatchObject({ epoch: 20, sequence: 0 })
   })
 })
 
@@ -131,28 +139,31 @@ describe('what a leader refuses', () => {
 
   it('because it has moved is sent again, as it was, to the new one', async () => {
     const { brokers, clock, producer, sent } = await setUp()
-    brokers.next('Produce', (request: never) => produced(request, { 'results/1': codeOf('NOT_LEADER_OR_FOLLOWER') }))
-    brokers.onRefresh = () => brokers.leaders.set('results/1', 2)
+    brokers.next('Produce', ([request]: [ProduceRequest]) =>
+      produced(request, { 'results/1': codeOf('NOT_LEADER_OR_FOLLOWER') }),
+    )
+    brokers.onRefresh = () => brokers.lead({ topic: 'results', partition: 1 }, 2)
     const commit = producer.commit(buildCommit({ records }))
     await clock.pass(10)
     await commit
     expect(brokers.of('Produce').map(({ target }) => target)).toEqual([{ node: 1 }, { node: 2 }])
-    expect(sent()[1].batches).toEqual([sent()[0].batches[1]])
+    expect(sent()[1]!.batches).toEqual([sent()[0]!.batches[1]])
   })
 
   it('by not answering is sent again, as it was, and counts as written when the leader had it already', async () => {
     const { brokers, clock, producer, sent } = await setUp()
-    const duplicate = (request: never) => produced(request, { 'results/0': codeOf('DUPLICATE_SEQUENCE_NUMBER') })
+    const duplicate = ([request]: [ProduceRequest]) =>
+      produced(request, { 'results/0': codeOf('DUPLICATE_SEQUENCE_NUMBER') })
     brokers.next('Produce', new Unanswered('no answer'), duplicate)
     const commit = producer.commit(buildCommit({ records }))
     await clock.pass(10)
     await commit
-    expect(sent()[1].batches).toEqual(sent()[0].batches)
+    expect(sent()[1]!.batches).toEqual(sent()[0]!.batches)
   })
 
   it('for too long fails', async () => {
-    const { brokers, clock, producer } = await setUp()
-    const moving = (request: never) => produced(request, { 'results/0': codeOf('LEADER_NOT_AVAILABLE') })
+    const { brokers, clock, producer, names } = await setUp()
+    const moving = ([request]: [ProduceRequest]) => produced(request, { 'results/0': codeOf('LEADER_NOT_AVAILABLE') })
     brokers.next('Produce', ...Array.from({ length: 200 }, () => moving))
     const outcome = outcomeOf(producer.commit(buildCommit()))
     await clock.pass(11_000)
@@ -163,12 +174,12 @@ describe('what a leader refuses', () => {
       type: 'LEADER_NOT_AVAILABLE',
       message: expect.stringMatching(/^results\/0: /),
     })
-    expect(brokers.names).not.toContain('EndTxn')
+    expect(names()).not.toContain('EndTxn')
   })
 
   it('for good fails at once, though another one could still pass', async () => {
     const { brokers, producer } = await setUp()
-    brokers.next('Produce', (request: never) =>
+    brokers.next('Produce', ([request]: [ProduceRequest]) =>
       produced(request, {
         'results/0': codeOf('NOT_LEADER_OR_FOLLOWER'),
         'results/1': codeOf('TOPIC_AUTHORIZATION_FAILED'),
@@ -182,7 +193,9 @@ describe('what a leader refuses', () => {
 
   it('is not sent again when the progress was refused', async () => {
     const { brokers, clock, producer } = await setUp()
-    brokers.next('Produce', (request: never) => produced(request, { 'results/0': codeOf('NOT_LEADER_OR_FOLLOWER') }))
+    brokers.next('Produce', ([request]: [ProduceRequest]) =>
+      produced(request, { 'results/0': codeOf('NOT_LEADER_OR_FOLLOWER') }),
+    )
     brokers.next('TxnOffsetCommit', refusal('UNKNOWN_MEMBER_ID'))
     const outcome = outcomeOf(producer.commit(buildCommit()))
     await clock.pass(10)
@@ -192,17 +205,16 @@ describe('what a leader refuses', () => {
 
   it('and leaves out of its answer is not taken for written', async () => {
     const { brokers, clock, producer, sent } = await setUp()
-    brokers.next('Produce', (request: never) => produced(request).slice(1))
+    brokers.next('Produce', ([request]: [ProduceRequest]) => produced(request).slice(1))
     const commit = producer.commit(buildCommit({ records }))
     await clock.pass(10)
     await commit
-    expect(sent()[1].batches).toEqual([sent()[0].batches[0]])
+    expect(sent()[1]!.batches).toEqual([sent()[0]!.batches[0]])
   })
 })
 
 describe('many records', () => {
-  const keysOf = (request: { batches: Parameters<typeof looksOf>[0][] }) =>
-    request.batches.flatMap(one => looksOf(one).keys)
+  const keysOf = ({ batches }: ProduceRequest) => batches.flatMap(one => looksOf(one).keys)
 
   it('go in requests of 5,000 and 400 KB at most, and of each partition in their order', async () => {
     const { producer, sent } = await setUp()
@@ -214,8 +226,7 @@ describe('many records', () => {
     expect(requests.length).toBeGreaterThanOrEqual(3)
     for (const request of requests) {
       expect(keysOf(request).length).toBeLessThanOrEqual(5000)
-      const bytes = request.batches.map(({ bytes }: { bytes: Buffer }) => bytes.length)
-      expect(bytes.reduce((sum: number, one: number) => sum + one, 0)).toBeLessThan(401_000)
+      expect(request.batches.reduce((sum, { bytes }) => sum + bytes.length, 0)).toBeLessThan(401_000)
     }
     const first = requests.flatMap(({ batches }) => batches.map(looksOf)).filter(({ to }) => to === 'results/0')
     expect(first.flatMap(({ keys }) => keys)).toEqual([
@@ -238,14 +249,6 @@ describe('many records', () => {
     for (const { bytes } of batches) expect(bytes.length).toBeLessThan(maxMessageBytes)
   })
 
-  it('are asked for with all their partitions before', async () => {
-    const { brokers, producer } = await setUp()
-    const records = Array.from({ length: 6000 }, (_, i) => buildRecord(String(i), { partition: i % 3 }))
-    await producer.commit(buildCommit({ records }))
-    const { partitions } = brokers.of('AddPartitionsToTxn')[0]!.request as { partitions: { partition: number }[] }
-    expect(partitions.map(({ partition }) => partition)).toEqual([0, 1, 2])
-  })
-
   it('of which one is too large for its topic leave that one alone in its batch', async () => {
     const { producer, sent } = await setUp({ maxMessageBytes: 5000 })
     const large = buildRecord('large', { value: Buffer.alloc(10_000) })
@@ -266,27 +269,15 @@ describe('many records', () => {
     expect(looks.filter(({ keys }) => keys.includes('21'))).toHaveLength(1)
     expect(looks.map(({ to }) => to).toSorted()).toEqual(['results/0', 'results/1', 'results/2', 'results/3'])
   })
-
-  it('to a topic that is not there are no transaction', async () => {
-    const { brokers, producer } = await setUp()
-    brokers.counts.set('results', 0)
-    await expect(producer.commit(buildCommit())).rejects.toThrow(/^results: no such topic/)
-    expect(brokers.names).not.toContain('AddPartitionsToTxn')
-  })
 })
 
 describe('a producer', () => {
   it('looks for the progress that it commits first, and commits it again, without its records, while it is missing', async () => {
     const { brokers, producer, sent } = await setUp()
-    const older = { ...commands, offset: 4, metadata: 'older', errorCode: 0 }
-    brokers.next('OffsetFetch', { errorCode: 0, partitions: [older] }, { errorCode: 0, partitions: [older] })
+    brokers.next('TxnOffsetCommit', {}, {}) // and nothing is kept of it
     await producer.commit(buildCommit())
-    expect(brokers.of('TxnOffsetCommit').map(({ request }) => request.offsets)).toEqual([
-      buildCommit().offsets,
-      buildCommit().offsets,
-      buildCommit().offsets,
-    ])
-    expect(brokers.of('EndTxn').map(({ request }) => request.committed)).toEqual([true, true, true])
+    expect(brokers.progress).toEqual(new Map([['commands/0', { offset: 5, metadata: 'window' }]]))
+    expect(endings(brokers)).toEqual([true, true, true])
     expect(sent()).toHaveLength(1)
     await producer.commit(buildCommit())
     expect(brokers.of('OffsetFetch')).toHaveLength(3)
@@ -297,8 +288,7 @@ describe('a producer', () => {
 
   it('waits for that progress while transactions are open that would change it', async () => {
     const { brokers, clock, producer } = await setUp()
-    const unstable = { ...commands, offset: 5, metadata: 'window', errorCode: codeOf('UNSTABLE_OFFSET_COMMIT') }
-    brokers.next('OffsetFetch', { errorCode: 0, partitions: [unstable] })
+    brokers.next('OffsetFetch', (fields: unknown[]) => brokers.offsets(fields, 'commands/0'))
     const commit = producer.commit(buildCommit())
     await clock.pass(50)
     await commit
@@ -307,8 +297,7 @@ describe('a producer', () => {
 
   it('fails when that progress is missing however often it is committed', async () => {
     const { brokers, producer } = await setUp()
-    const nothing = { ...commands, offset: -1, metadata: '', errorCode: 0 }
-    brokers.next('OffsetFetch', ...Array.from({ length: 30 }, () => ({ errorCode: 0, partitions: [nothing] })))
+    brokers.always('TxnOffsetCommit', {})
     await expect(producer.commit(buildCommit())).rejects.toThrow(/group group lost the offsets/)
   })
 
@@ -317,7 +306,7 @@ describe('a producer', () => {
     await expect(producer.proveFencing(commands)).rejects.toThrow(
       /group group .*\(KIP-447\).* use Apache Kafka 3\.0 or newer/,
     )
-    expect(brokers.of('EndTxn').map(({ request }) => request.committed)).toEqual([false])
+    expect(endings(brokers)).toEqual([false])
   })
 
   it('proves it again when a member has ended its transaction, because it is no member yet', async () => {
@@ -339,8 +328,9 @@ describe('a producer', () => {
     const aborted = producer.abortTransactionOf('group-slot-7')
     await clock.pass(20)
     await aborted
-    expect(brokers.of('InitProducerId').slice(1)).toMatchObject(
-      Array(3).fill({ target: { transaction: 'group-slot-7' }, request: { transactionalId: 'group-slot-7' } }),
+    const asked = brokers.of('InitProducerId').slice(1)
+    expect(asked.map(({ target, fields: [id] }) => [target, id])).toEqual(
+      Array(3).fill([{ transaction: 'group-slot-7' }, 'group-slot-7']),
     )
     await producer.commit(buildCommit())
   })
@@ -349,8 +339,7 @@ describe('a producer', () => {
     const { brokers, producer } = await setUp()
     brokers.nodeIds = [1, 2, 3]
     const listed = (...ids: string[]) => ({
-      errorCode: 0,
-      transactions: ids.map(transactionalId => ({ transactionalId, state: 'Ongoing' })),
+      transactionStates: ids.map(transactionalId => ({ transactionalId, state: 'Ongoing' })),
     })
     brokers.next(
       'ListTransactions',

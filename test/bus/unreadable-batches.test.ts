@@ -1,0 +1,273 @@
+import { describe, expect, test } from 'vitest'
+import { buildBatch, buildCrowdedRecord, buildOldMessage, packings } from '../support/batches.ts'
+import { logOfFiles } from '../support/fake-cluster.ts'
+import {
+  ample,
+  answering,
+  MiB,
+  offsetsOf,
+  range,
+  read,
+  readAll,
+  readBytes,
+  readFrom,
+  shape,
+} from '../support/fetches.ts'
+import { hostileBatches } from '../support/hostile-batches.ts'
+
+describe('a batch that cannot be read', () => {
+  const garbage = () => Buffer.from('garbage that is no stream of any codec')
+  const cases: Record<string, [code: string, why: RegExp, () => Buffer]> = {
+    'is packed by a future codec': [
+      'CODEC_UNKNOWN',
+      /unknown codec 5.*Upgrade busgate/,
+      () => buildBatch([5, 6, 7], { codec: 5 }),
+    ],
+    'is packed by no codec of its name (gzip)': [
+      'BATCH_CORRUPT',
+      /no gzip/,
+      () => buildBatch([5, 7], { packing: 'gzip', packed: garbage }),
+    ],
+    'is packed by no codec of its name (snappy)': [
+      'BATCH_CORRUPT',
+      /no Snappy|bytes that are not there/,
+      () => buildBatch([5, 7], { packing: 'raw snappy', packed: garbage }),
+    ],
+    'is packed by no codec of its name (lz4)': [
+      'BATCH_CORRUPT',
+      /no LZ4/,
+      () => buildBatch([5, 7], { packing: 'lz4', packed: garbage }),
+    ],
+    'is packed by no codec of its name (zstd)': [
+      'BATCH_CORRUPT',
+      /no zstd/,
+      () => buildBatch([5, 7], { packing: 'zstd', packed: garbage }),
+    ],
+    'unpacks to more than is allowed': [
+      'BATCH_TOO_LARGE',
+      /more than 67108864 bytes.*batch\.size/,
+      () => buildBatch([5, 7], { packing: 'zstd', packed: () => packings.zstd[1](Buffer.alloc(65 * MiB)) }),
+    ],
+    'has a wrong checksum': ['BATCH_CORRUPT', /checksum/, () => withByte(buildBatch([5, 7]), -1)],
+    'holds fewer records than it says': ['BATCH_CORRUPT', /records/, () => buildBatch([5, 7], { count: 3 })],
+    'holds more records than it says': ['BATCH_CORRUPT', /records/, () => buildBatch([5, 7], { count: 1 })],
+    'has records out of order': ['BATCH_CORRUPT', /order/, () => buildBatch([5, 7, 6], { last: 7 })],
+    'has a record behind its last offset': ['BATCH_CORRUPT', /order/, () => buildBatch([5, 9], { last: 7 })],
+    'has a record before its first offset': ['BATCH_CORRUPT', /order/, () => buildBatch([4, 7], { first: 5 })],
+    'has records that are cut off': [
+      'BATCH_CORRUPT',
+      /records/,
+      () => buildBatch([5, 7], { packed: bytes => bytes.subarray(0, -3) }),
+    ],
+  }
+
+  test.each(Object.entries(cases))(
+    'because it %s becomes one record, and reading goes on behind it',
+    async (_, [code, why, batch]) => {
+      const answer = { bytes: Buffer.concat([buildBatch([3, 4]), batch(), buildBatch([8])]), highWatermark: 9 }
+      const first = await read(answer)
+      expect(first.records.map(({ offset, unreadable }) => [offset, unreadable?.code])).toEqual([
+        [3, undefined],
+        [4, undefined],
+        [5, code],
+      ])
+      expect(first.records.at(-1)).toMatchObject({ key: null, value: null, headers: {}, unreadable: { lastOffset: 7 } })
+      expect(first.records.at(-1)!.unreadable!.message).toMatch(
+        /^The batch at offsets 5 to 7 cannot be read: .+\. .+\.$/,
+      )
+      expect(first.records.at(-1)!.unreadable!.message).toMatch(why)
+      expect(first.next).toBe(8)
+      expect(offsetsOf((await readBytes(buildBatch([8]), first.next)).records)).toEqual([8])
+    },
+  )
+
+  test('stands at the offset that was asked for, when that lies within it', async () => {
+    const { records, next } = await readBytes(buildBatch(range(5, 5), { codec: 6 }), 7)
+    expect(records).toMatchObject([{ offset: 7, unreadable: { lastOffset: 9 } }])
+    expect(next).toBe(10)
+  })
+
+  const damages: [string, (bytes: Buffer) => void][] = [
+    ['its last offset is beyond the log', bytes => bytes.writeInt32BE(2_000_000_000, 23)],
+    ['its last offset is one of the batches behind it', bytes => bytes.writeInt32BE(1000, 23)],
+    ['its last offset is too low', bytes => bytes.writeInt32BE(1, 23)],
+    ['its first offset is too high', bytes => bytes.writeBigInt64BE(5n + 64n, 0)],
+    ['its format is unknown', bytes => bytes.writeInt8(9, 16)],
+    ['its length reaches over the batches behind it', bytes => bytes.writeInt32BE(bytes.readInt32BE(8) + 200, 8)],
+    ['its length ends within it', bytes => bytes.writeInt32BE(bytes.readInt32BE(8) - 20, 8)],
+    ['its checksum is wrong', bytes => bytes.writeInt32BE(1, 17)],
+  ]
+
+  test.each(damages)('because %s loses nothing that stands behind it', async (_, change) => {
+    const damaged = buildBatch(range(5, 5))
+    change(damaged)
+    const batches = [damaged, buildBatch(range(10, 3)), ...range(13, 1500).map(offset => buildBatch([offset]))]
+    const answer = { bytes: Buffer.concat(batches), highWatermark: 1513 }
+    for (const [position, expected] of [
+      [5, ['5-9 lost']],
+      [7, ['7-9 lost']],
+      [10, range(10, 1503)],
+      [12, range(12, 1501)],
+    ] as const) {
+      expect(shape((await read(answer, position)).records)).toEqual(expected)
+    }
+  })
+
+  test('loses nothing behind it though it says otherwise, where an answer ends with it', async () => {
+    for (const last of [0, 3, 1000, 2_000_000_000]) {
+      const damaged = buildBatch([10, 11, 12])
+      damaged.writeInt32BE(last, 23)
+      const files = [
+        { base: 8, batches: [buildBatch([8, 9]), damaged] },
+        { base: 13, batches: [buildBatch(range(13, 4000)), buildBatch([4013])] },
+      ]
+      const log = logOfFiles(files, 5000)
+      let fetches = 0
+      const records = await readAll(log, 8, 4014, ample, () => fetches++)
+      expect(shape(records)).toEqual([8, 9, '10-12 lost', ...range(13, 4001)])
+      expect(fetches).toBeLessThan(40)
+      for (const position of last > 2 ? [11, 12] : []) {
+        expect(shape(await readAll(log, position, 13))).toEqual([`${position}-12 lost`])
+      }
+    }
+  })
+
+  test('loses nothing behind it where limits cut the answer off behind it', async () => {
+    const damaged = buildBatch([10, 11, 12])
+    damaged.writeInt32BE(1000, 23)
+    const large = buildBatch([{ offset: 13, value: Buffer.alloc(3 * MiB) }])
+    const log = logOfFiles([{ base: 10, batches: [damaged, large, buildBatch([14, 15])] }], 16)
+    const limits = { ...ample, bytesPerPartition: 100 }
+    expect(shape(await readAll(log, 10, 16, limits))).toEqual(['10-12 lost', 13, 14, 15])
+  })
+
+  test('is one record with the one behind it that cannot be read either', async () => {
+    const [first, second] = [buildBatch([10, 11]), buildBatch([12, 13])].map(bytes => withByte(bytes, -1))
+    const log = logOfFiles([{ base: 10, batches: [first!, second!, buildBatch([14])] }], 15)
+    expect(shape(await readAll(log, 10, 15))).toEqual(['10-13 lost', 14])
+  })
+
+  test('ends with the log where nothing stands behind it', async () => {
+    const log = logOfFiles([{ base: 10, batches: [buildBatch([10]), withByte(buildBatch(range(11, 20)), -1)] }], 31)
+    expect(shape(await readAll(log, 10, 31))).toEqual([10, '11-30 lost'])
+  })
+
+  test.each([-5, 10, 5_000_000])('because it says to be %i bytes long holds nobody up', async length => {
+    const damaged = buildBatch(range(5, 5))
+    damaged.writeInt32BE(length, 8)
+    const alone = { bytes: damaged, highWatermark: 10 }
+    const between = { bytes: Buffer.concat([damaged, buildBatch([10, 11])]), highWatermark: 12 }
+    for (const answer of [alone, between]) {
+      for (const position of [5, 7]) {
+        const { records, next } = await read(answer, position)
+        expect(shape(records)).toEqual([`${position}-9 lost`])
+        expect(next).toBe(10)
+      }
+    }
+    expect(shape((await read(between, 10)).records)).toEqual([10, 11])
+  })
+
+  test.each([
+    ['far beyond the log', 1n << 50n],
+    ['before all logs', -5n],
+    ['before the batch in front of it', 3n],
+  ])('because it says to begin %s stands where it is found, its checksum right or wrong', async (_, firstOffset) => {
+    for (const changed of [buildBatch([7, 8]), withByte(buildBatch([7, 8]), -1)]) {
+      changed.writeBigInt64BE(firstOffset, 0)
+      const last = { lastOffset: 8, code: 'BATCH_CORRUPT' }
+      const between = { bytes: Buffer.concat([buildBatch([5, 6]), changed, buildBatch([9])]), highWatermark: 10 }
+      const found = await read(between, 5)
+      expect(found.records).toMatchObject([{ offset: 5 }, { offset: 6 }, { offset: 7, unreadable: last }])
+      expect(found.next).toBe(9)
+    }
+  })
+
+  test('because it says to begin far beyond the log holds nobody up, even where nothing stands around it', async () => {
+    for (const bytes of [buildBatch([5, 6]), withByte(buildBatch([5, 6]), -1)]) {
+      bytes.writeBigInt64BE(1n << 50n, 0)
+      const { records, next } = await read({ bytes, highWatermark: 7 }, 5)
+      expect(records).toMatchObject([{ offset: 5, unreadable: { code: 'BATCH_CORRUPT', lastOffset: 6 } }])
+      expect(next).toBe(7)
+    }
+  })
+
+  test('is of a format before Kafka 0.11: they become one record, up to the next batch', async () => {
+    const old = [5, 6, 7].map(offset => buildOldMessage(offset === 5 ? 0 : 1, offset, Buffer.from('value')))
+    const { records, next } = await readBytes(Buffer.concat([buildBatch([4]), ...old, buildBatch([8])]), 4)
+    expect(shape(records)).toEqual([4, '5-7 lost'])
+    expect(records[1]!.unreadable!.message).toContain('it has format v0 instead of v2 (Kafka 0.11 and newer)')
+    expect(next).toBe(8)
+    const log = logOfFiles([{ base: 5, batches: old }], 8)
+    expect(shape(await readAll(log, 5, 8))).toEqual(['5-5 lost', '6-6 lost', '7-7 lost'])
+  })
+
+  test('is one that would take gigabytes in memory, however few its bytes', async () => {
+    const bomb = buildBatch([5], { codec: 4, packed: () => packings.zstd[1](buildCrowdedRecord(2 ** 20)) })
+    const { records, next } = await readBytes(bomb)
+    expect(records).toMatchObject([{ offset: 5, unreadable: { code: 'BATCH_TOO_LARGE', lastOffset: 5 } }])
+    expect(next).toBe(6)
+  })
+
+  test('holds nothing of its content in what is told of it', async () => {
+    const secret = 'the text of a message'
+    const { records } = await readBytes(buildBatch([{ offset: 5, value: secret }], { count: 2 }))
+    expect(JSON.stringify(records)).not.toContain('text of')
+  })
+})
+
+describe('a batch that is made to cost much', () => {
+  test.each(Object.entries(hostileBatches))(
+    '(%s) holds nothing up for long, and is gone past',
+    async (_, build) => {
+      const bytes = build()
+      const log = answering({ bytes, highWatermark: 1_000_000 })
+      const { longestMs, outcome } = await longestStretch(() => readFrom(log, 0, { ...ample, roomPerPartition: MiB }))
+      expect(outcome.next).toBeGreaterThan(0)
+      expect(longestMs).toBeLessThan(100)
+    },
+    30_000,
+  )
+
+  test('of more frames than any client writes is damaged, and one of some frames is not', async () => {
+    const [codec, pack] = packings.zstd
+    const framesOf = (count: number) => (record: Buffer) =>
+      Buffer.concat([pack(record), ...Array(count - 1).fill(pack(Buffer.alloc(0)))])
+    const { records } = await readBytes(
+      Buffer.concat([
+        buildBatch([5], { codec, packed: framesOf(16) }),
+        buildBatch([6], { codec, packed: framesOf(17) }),
+      ]),
+      5,
+    )
+    expect(shape(records)).toEqual([5, '6-6 lost'])
+    expect(records[1]!.unreadable!.message).toContain('its zstd has more than 16 frames')
+  })
+})
+
+/** Tells the most CPU time that the event loop was kept from going on, in milliseconds. */
+async function longestStretch<T>(work: () => Promise<T>): Promise<{ longestMs: number; outcome: T }> {
+  const cpuMs = () => {
+    const { user, system } = process.threadCpuUsage()
+    return (user + system) / 1000
+  }
+  let longestMs = 0
+  let last = cpuMs()
+  let isDone = false
+  const look = () => {
+    const now = cpuMs()
+    longestMs = Math.max(longestMs, now - last)
+    last = now
+    if (!isDone) setImmediate(look)
+  }
+  look()
+  const outcome = await work()
+  isDone = true
+  look()
+  return { longestMs, outcome }
+}
+
+function withByte(bytes: Buffer, at: number): Buffer {
+  const changed = Buffer.from(bytes)
+  changed[at < 0 ? bytes.length + at : at]! ^= 0xff
+  return changed
+}

@@ -1,0 +1,277 @@
+import type { Api } from '../../src/bus/cluster/apis.ts'
+import type { Brokers, Target } from '../../src/bus/cluster/brokers.ts'
+import { type ProtocolError, protocolError } from '../../src/bus/cluster/errors.ts'
+import type { TopicPartition } from '../../src/bus/port.ts'
+import type { FetchedPartition, FetchRequest } from '../../src/bus/read/fetch-api.ts'
+import type { Produced, ProduceRequest } from '../../src/bus/write/produce-api.ts'
+import { buildBatch } from './batches.ts'
+import { ManualClock } from './clock.ts'
+
+/** A request, with its fields as the library takes them. */
+export interface Asked {
+  api: string
+  target: Target
+  /** Monotonic milliseconds. */
+  at: number
+  // biome-ignore lint/suspicious/noExplicitAny: requests of every kind
+  fields: any[]
+}
+
+/** An answer, or what the request makes of it. An error is thrown; undefined: the cluster answers as usual. */
+// biome-ignore lint/suspicious/noExplicitAny: requests of every kind
+type Answer = unknown | ((fields: any[], target: Target) => unknown)
+
+/** A partition's log. */
+export interface FakeLog {
+  low: number
+  high: number
+  /** The bytes from the batch on that holds the offset. */
+  bytes(offset: number, limit: number): Buffer
+}
+
+/** The node that leads and coordinates what nobody has moved. */
+const usualNode = 1
+
+const nameOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
+
+/**
+ * FakeCluster stands for brokers that agree, asked by requests that are not encoded: what goes over a socket is
+ * fake-broker.ts's. A test may script each answer.
+ */
+export class FakeCluster implements Pick<Brokers, 'ask' | 'leader' | 'partitions' | 'refresh' | 'nodes'> {
+  readonly clock: ManualClock
+  readonly asked: Asked[] = []
+  nodeIds = [usualNode]
+  /** Partitions of each topic, 4 for those that are left out. */
+  readonly counts = new Map<string, number>()
+  /** The group's progress, by partition. */
+  readonly progress = new Map<string, { offset: number; metadata: string }>()
+  /** Hears when the view of the cluster is made anew. */
+  onRefresh = () => {}
+  readonly #leaders = new Map<string, number>()
+  readonly #logs = new Map<string, FakeLog>()
+  readonly #next = new Map<string, Answer[]>()
+  readonly #always = new Map<string, Answer>()
+  /** Progress of the transaction that is open. */
+  #uncommitted: [name: string, { offset: number; metadata: string }][] = []
+  #initialised = 0
+  #changed = Promise.withResolvers<void>()
+
+  constructor(clock = new ManualClock()) {
+    this.clock = clock
+  }
+
+  /** What the next requests of this API get. */
+  next(api: string, ...answers: Answer[]): void {
+    this.#next.set(api, [...(this.#next.get(api) ?? []), ...answers])
+  }
+
+  /** What all requests of this API get for which nothing else was said. */
+  always(api: string, answer: Answer): void {
+    this.#always.set(api, answer)
+  }
+
+  of(api: string): Asked[] {
+    return this.asked.filter(one => one.api === api)
+  }
+
+  log(tp: TopicPartition): FakeLog {
+    const log = this.#logs.get(nameOf(tp)) ?? logOf(0)
+    this.#logs.set(nameOf(tp), log)
+    return log
+  }
+
+  setLog(tp: TopicPartition, log: FakeLog): void {
+    this.#logs.set(nameOf(tp), log)
+  }
+
+  append(tp: TopicPartition, count = 1): void {
+    this.log(tp).high += count
+    this.stir()
+  }
+
+  lead(tp: TopicPartition, node: number): void {
+    this.#leaders.set(nameOf(tp), node)
+    this.stir()
+  }
+
+  /** Brokers that let a fetch wait look again whether they have something for it. */
+  stir(): void {
+    const { resolve } = this.#changed
+    this.#changed = Promise.withResolvers()
+    resolve()
+  }
+
+  async ask<Q extends unknown[], A>(target: Target, { name }: Api<Q, A>, fields: Q): Promise<A> {
+    this.asked.push({ api: name, target, at: this.clock.monotonic(), fields })
+    const scripted = this.#next.get(name)?.splice(0, 1) ?? []
+    for (const said of scripted.length > 0 ? scripted : [this.#always.get(name)]) {
+      const answer = await (typeof said === 'function' ? said(fields, target) : said)
+      if (answer instanceof Error) throw answer
+      if (answer !== undefined) return answer as A
+    }
+    return (await this.#usual(name, fields, target)) as A
+  }
+
+  /** The answer to OffsetFetch, where a transaction is open that is to change the progress of one partition. */
+  // biome-ignore lint/suspicious/noExplicitAny: a request as the library takes it
+  offsets([[{ topics }]]: any[], unstable = ''): unknown {
+    const of = (topic: string, partition: number) => {
+      const name = nameOf({ topic, partition })
+      const { offset = -1, metadata = '' } = this.progress.get(name) ?? {}
+      const errorCode = name === unstable ? codeOf('UNSTABLE_OFFSET_COMMIT') : 0
+      return { partitionIndex: partition, committedOffset: BigInt(offset), metadata, errorCode }
+    }
+    const answered = topics.map(({ name, partitionIndexes }: { name: string; partitionIndexes: number[] }) => {
+      return { name, partitions: partitionIndexes.map(partition => of(name, partition)) }
+    })
+    return { groups: [{ topics: answered }] }
+  }
+
+  async leader(tp: TopicPartition): Promise<number> {
+    return this.#leaderOf(tp)
+  }
+
+  async partitions(topic: string): Promise<number> {
+    return this.counts.get(topic) ?? 4
+  }
+
+  async refresh(): Promise<void> {
+    this.onRefresh()
+  }
+
+  nodes(): readonly number[] {
+    return this.nodeIds
+  }
+
+  #leaderOf(tp: TopicPartition): number {
+    return this.#leaders.get(nameOf(tp)) ?? usualNode
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: requests of every kind
+  #usual(name: string, fields: any[], target: Target): unknown {
+    if (name === 'Produce') return produced(fields[0])
+    if (name === 'Fetch')
+      return this.#fetch(fields[0], 'node' in (target as object) ? (target as { node: number }) : {})
+    if (name === 'ListOffsets') return { topics: fields[2].map((topic: ListedTopic) => this.#listed(topic)) }
+    if (name === 'InitProducerId') return { producerId: 7n, producerEpoch: 10 * ++this.#initialised }
+    if (name === 'TxnOffsetCommit') return this.#commitOffsets(fields[7])
+    if (name === 'EndTxn') return this.#end(fields[3])
+    if (name === 'OffsetFetch') return this.offsets(fields)
+    if (name === 'ListTransactions') return { transactionStates: [] }
+    return {}
+  }
+
+  async #fetch(request: FetchRequest, { node }: { node?: number }): Promise<FetchedPartition[]> {
+    const isLed = (tp: TopicPartition) => node === undefined || this.#leaderOf(tp) === node
+    const hasNews = () => request.partitions.some(({ tp, offset }) => !isLed(tp) || this.log(tp).high > offset)
+    const end = this.clock.monotonic() + request.waitMs
+    while (!hasNews() && this.clock.monotonic() < end) {
+      const cancel = this.clock.after(end - this.clock.monotonic(), () => this.stir())
+      await this.#changed.promise
+      cancel()
+    }
+    return request.partitions.map(({ tp, offset }) => {
+      if (!isLed(tp)) return fetched(tp, { errorCode: codeOf('NOT_LEADER_OR_FOLLOWER') })
+      const { high: highWatermark, bytes } = this.log(tp)
+      return fetched(tp, { highWatermark, bytes: bytes(offset, request.partitionBytes) })
+    })
+  }
+
+  #listed({ name, partitions }: ListedTopic) {
+    const of = ({ partitionIndex, timestamp }: ListedTopic['partitions'][number]) => {
+      const { low, high } = this.log({ topic: name, partition: partitionIndex })
+      return { partitionIndex, errorCode: 0, offset: BigInt(timestamp === -2n ? low : high) }
+    }
+    return { name, partitions: partitions.map(of) }
+  }
+
+  #commitOffsets(topics: { name: string; partitions: CommittedPartition[] }[]): unknown {
+    for (const { name: topic, partitions } of topics) {
+      for (const { partitionIndex: partition, committedOffset, committedMetadata: metadata } of partitions) {
+        this.#uncommitted.push([nameOf({ topic, partition }), { offset: Number(committedOffset), metadata }])
+      }
+    }
+    return {}
+  }
+
+  #end(isCommitted: boolean): unknown {
+    if (isCommitted) for (const [name, progress] of this.#uncommitted) this.progress.set(name, progress)
+    this.#uncommitted = []
+    return {}
+  }
+}
+
+interface ListedTopic {
+  name: string
+  partitions: { partitionIndex: number; timestamp: bigint }[]
+}
+
+interface CommittedPartition {
+  partitionIndex: number
+  committedOffset: bigint
+  committedMetadata: string
+}
+
+/** A log whose records are made when they are fetched, in batches of so many at most. */
+export function logOf(high: number, { inBatch = 1_000, value = 'value' } = {}): FakeLog {
+  const log: FakeLog = {
+    low: 0,
+    high,
+    bytes(offset) {
+      const count = Math.min(inBatch, log.high - offset)
+      if (count <= 0) return Buffer.alloc(0)
+      return buildBatch(Array.from({ length: count }, (_, i) => ({ offset: offset + i, value })))
+    },
+  }
+  return log
+}
+
+/**
+ * A log as Kafka reads it from its files: it finds an offset by what each batch states of itself, as it stands there now;
+ * an answer ends with a file; and the first batch is answered whole, whatever the limit.
+ */
+export function logOfFiles(files: readonly { base: number; batches: readonly Buffer[] }[], high: number): FakeLog {
+  const written = files.map(({ base, batches }) => ({ base, bytes: Buffer.concat(batches) }))
+  return {
+    low: files[0]!.base,
+    high,
+    bytes(offset, limit) {
+      const holding = written.findLastIndex(({ base }) => base <= offset)
+      for (const { bytes } of written.slice(holding)) {
+        for (let at = 0; at < bytes.length; ) {
+          const size = 12 + bytes.readInt32BE(at + 8)
+          const last = Number(bytes.readBigInt64BE(at)) + bytes.readInt32BE(at + 23)
+          if (at + size > bytes.length) break
+          if (last >= offset) return bytes.subarray(at, at + Math.max(size, limit))
+          at += size
+        }
+      }
+      return Buffer.alloc(0)
+    },
+  }
+}
+
+/** What a broker answers of one partition: nothing, of a log that ends at 90, where nothing else is said. */
+export function fetched(tp: TopicPartition, some: Partial<FetchedPartition> = {}): FetchedPartition {
+  const { highWatermark = 90 } = some
+  const nothing = { errorCode: 0, abortedTransactions: [], preferredReplica: -1, bytes: Buffer.alloc(0) }
+  return { ...tp, ...nothing, highWatermark, stableOffset: highWatermark, ...some }
+}
+
+/** An answer to a produce request, with these codes of partitions. */
+export function produced({ batches }: ProduceRequest, codes: Record<string, number> = {}): Produced[] {
+  return batches.map(({ topic, partition }) => {
+    const errorCode = codes[nameOf({ topic, partition })] ?? 0
+    return { topic, partition, errorCode, errorMessage: null }
+  })
+}
+
+/** @param type as the protocol calls it */
+export function refusal(type: string): ProtocolError {
+  const code = Array.from({ length: 130 }, (_, code) => code).find(code => protocolError(code).type === type)
+  if (code === undefined) throw new Error(`the protocol has no ${type}`)
+  return protocolError(code)
+}
+
+export const codeOf = (type: string) => refusal(type).code

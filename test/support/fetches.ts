@@ -1,0 +1,54 @@
+import type { BusRecord } from '../../src/bus/port.ts'
+import { type Fetch, fetchCommitted } from '../../src/bus/read/fetch.ts'
+import type { FetchedPartition } from '../../src/bus/read/fetch-api.ts'
+import { type FakeLog, fetched } from './fake-cluster.ts'
+
+export const MiB = 1024 * 1024
+export const ample = { waitMs: 0, bytesPerPartition: 4096, roomPerPartition: 16 * MiB }
+
+/** A broker that answers every fetch with this, of partition 0 where no other one is named. */
+export const answering =
+  (...partitions: Partial<FetchedPartition>[]): Fetch =>
+  async () =>
+    partitions.map(one => fetched({ topic: 'topic', partition: 0 }, one))
+
+/** Reads one partition's answer, from an offset on. */
+export const read = (answered: Partial<FetchedPartition>, offset = 0) => readFrom(answering(answered), offset)
+
+export const readBytes = (bytes: Buffer, offset?: number) => read({ bytes }, offset)
+
+export async function readFrom(broker: Fetch, offset = 0, limits = ample) {
+  const [found] = await readPartitions(broker, [0], offset, limits)
+  if (!found?.ok) throw new Error('nothing was read', { cause: found?.error })
+  return found
+}
+
+/** What was fetched of each partition; undefined: nothing yet. */
+export async function readPartitions(broker: Fetch, partitions: number[], offset = 0, limits = ample) {
+  const positions = partitions.map(partition => ({ tp: { topic: 'topic', partition }, offset }))
+  const found = await fetchCommitted(broker, positions, limits)
+  return positions.map(position => found.get(position))
+}
+
+/** All that is read of a log until its end, in as many fetches as it takes. */
+export async function readAll(log: FakeLog, offset: number, end: number, limits = ample, onFetch = () => {}) {
+  const records: BusRecord[] = []
+  const broker: Fetch = async ({ partitions: [first], partitionBytes }) => {
+    onFetch()
+    return [fetched(first!.tp, { highWatermark: log.high, bytes: log.bytes(first!.offset, partitionBytes) })]
+  }
+  for (let next = offset; next < end; ) {
+    const found = await readFrom(broker, next, limits)
+    if (found.next <= next) throw new Error(`no way past offset ${next}`)
+    records.push(...found.records)
+    next = found.next
+  }
+  return records
+}
+
+/** Offsets of records, and the ranges that cannot be read. */
+export const shape = (records: readonly BusRecord[]) =>
+  records.map(({ offset, unreadable }) => (unreadable ? `${offset}-${unreadable.lastOffset} lost` : offset))
+
+export const offsetsOf = (records: readonly BusRecord[]) => records.map(({ offset }) => offset)
+export const range = (from: number, count: number) => Array.from({ length: count }, (_, i) => from + i)

@@ -1,0 +1,71 @@
+import { onTestFinished } from 'vitest'
+import type { FetchRequest } from '../../src/bus/read/fetch-api.ts'
+import { Fetcher } from '../../src/bus/read/fetcher.ts'
+import type { Reading } from '../../src/bus/read/reading.ts'
+import { Telemetry } from '../../src/telemetry/events.ts'
+import { settled } from './clock.ts'
+import { FakeCluster } from './fake-cluster.ts'
+
+/** A fetch that was asked for, with the offset of its first partition. */
+export interface AskedFetch {
+  node: number
+  rack: string
+  partitions: number[]
+  offset: number
+  at: number
+  waitMs: number
+}
+
+/** Reads partitions of one topic from a cluster that does as the test says. */
+export function buildReadings({ rack }: { rack?: string } = {}) {
+  const cluster = new FakeCluster()
+  const { clock } = cluster
+  const telemetry = new Telemetry()
+  const warnings: string[] = []
+  telemetry.on('bus.log', ({ message }) => warnings.push(message))
+  const fetcher = new Fetcher({ brokers: cluster as never, clock, telemetry, rack })
+  onTestFinished(() => void fetcher.close())
+
+  function read(partition: number, offset = 0, take?: Reading['take']) {
+    const offsets: number[] = []
+    const ends: number[] = []
+    const gone: Error[] = []
+    const reading: Reading = {
+      ...{ tp: tpOf(partition), offset, life: 0, paused: false },
+      take(fetched, from) {
+        offsets.push(...fetched.records.map(({ offset }) => offset))
+        ends.push(fetched.highWatermark)
+        return take?.(fetched, from)
+      },
+      cut({ low }) {
+        reading.offset = low
+      },
+      gone: error => gone.push(error),
+    }
+    fetcher.read(reading)
+    return { reading, offsets, ends, gone }
+  }
+
+  /** Time passes in steps, between which all that does not wait for it goes on. */
+  async function pass(ms: number, stepMs = 50): Promise<void> {
+    for (let left = ms; left >= 0; left -= stepMs) {
+      for (let i = 0; i < 6; i++) await settled()
+      await clock.pass(Math.min(left, stepMs))
+    }
+  }
+
+  /** The fetches that a node was asked for, or all of them. */
+  function fetches(node?: number): AskedFetch[] {
+    const all = cluster.of('Fetch').map(({ target, fields, at }) => {
+      const [{ rack, waitMs, partitions }] = fields as [FetchRequest]
+      const { node } = target as { node: number }
+      const numbers = partitions.map(({ tp }) => tp.partition)
+      return { node, rack, partitions: numbers, offset: partitions[0]!.offset, at, waitMs }
+    })
+    return node === undefined ? all : all.filter(one => one.node === node)
+  }
+
+  return { cluster, clock, telemetry, warnings, fetcher, read, pass, fetches }
+}
+
+export const tpOf = (partition: number) => ({ topic: 't', partition })
