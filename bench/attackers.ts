@@ -4,206 +4,67 @@ import { connect, type Socket } from 'node:net'
 export interface Attack {
   kind: keyof typeof attacks
   port: number
-  /** Its own addresses, which its connections take in turn: the loopback network has many. */
-  from: string[]
   /** Path of an address that opens. */
   valid: string
   /** Path of one that does not, as long as that. */
   forged: string
 }
 
-type Begin = (attack: Attack) => void
-
-const body = '{"success":true,"id":"42","msg_id":"427","type":"sms","status":"DELIVERED"}'
-const post = (path: string, length: number, ...headers: string[]) =>
-  [
-    `POST ${path} HTTP/1.1`,
-    'Host: b',
-    'Content-Type: application/json',
-    `Content-Length: ${length}`,
-    ...headers,
-    '',
-    '',
-  ].join('\r\n')
-
-const told = { opened: 0, connected: 0, refused: 0, sent: 0, statuses: {} as Record<string, number> }
-
-function open({ port, from }: Attack, opened: (socket: Socket) => void, closed: () => void = () => {}): void {
-  const localAddress = from[told.opened++ % from.length]
-  const socket = connect({ port, host: '127.0.0.1', localAddress })
-  socket.on('connect', () => {
-    told.connected++
-    opened(socket)
-  })
-  socket.on('error', () => {})
-  socket.on('close', () => {
-    if (socket.bytesRead === 0) told.refused++
-    closed()
-  })
+interface Sender {
+  /** Open at a time; each is opened anew when it has been closed for a second. */
+  connections: number
+  /** What each of them says first. */
+  says: (attack: Attack) => string
+  /** What follows: the same without end, or the same behind each answer. Default: nothing. */
+  goesOn?: 'without end' | 'behind each answer'
 }
 
-/** Counts what is answered; `each` is called with every answer. */
-function listen(socket: Socket, each: () => void = () => {}): void {
-  let rest = ''
-  socket.on('data', piece => {
-    rest += piece.toString('latin1')
-    const heads = [...rest.matchAll(/HTTP\/1\.1 (\d+)/g)]
-    for (const [, status = ''] of heads) {
-      told.statuses[status] = (told.statuses[status] ?? 0) + 1
-      each()
-    }
-    rest = rest.slice(-20).replaceAll(/HTTP\/1\.1 \d+/g, '')
-  })
-}
+const callback = '{"success":true,"id":"42","msg_id":"427","type":"sms","status":"DELIVERED"}'
+const head = (path: string, length: number) => `POST ${path} HTTP/1.1\r\nHost: b\r\nContent-Length: ${length}\r\n\r\n`
+const post = (path: string) => head(path, callback.length) + callback
 
-/** Writes as fast as the other side reads, for as long as it lives. */
-function pour(socket: Socket, piece: Buffer): void {
-  const more = () => {
-    while (socket.writable && socket.write(piece));
-  }
-  socket.on('drain', more)
-  more()
-}
-
-function many(count: number, begin: (i: number) => void): void {
-  for (let i = 0; i < count; i++) begin(i)
-}
-
-/** Opens them a hundred at a time, and each anew when it has been closed for a second. */
-function keep(count: number, begin: (again: () => void) => void): void {
-  let left = count
-  const more = setInterval(() => {
-    const now = Math.min(100, left)
-    left -= now
-    many(now, () => {
-      const one = () => begin(() => setTimeout(one, 1000))
-      one()
-    })
-    if (left === 0) clearInterval(more)
-  }, 20)
-}
-
+/** From strangers, and from holders of a valid hook address. */
 export const attacks = {
-  /** Requests at a valid address, all written before an answer is read. */
-  pipelined: attack =>
-    many(50, () =>
-      open(attack, socket => {
-        listen(socket)
-        socket.write((post(attack.valid, body.length) + body).repeat(1000))
-        told.sent += 1000
-      }),
-    ),
-  /** Sends such requests without end, to an address that is nobody's, in as few bytes as possible. */
-  pipelinedForged: attack =>
-    keep(50, again =>
-      open(
-        attack,
-        socket => {
-          listen(socket)
-          pour(socket, Buffer.from('POST /hooks/x HTTP/1.1\r\nHost:b\r\n\r\n'.repeat(2000)))
-        },
-        again,
-      ),
-    ),
-  /** A million forged ones, each as soon as the one before is answered. */
-  forged: attack =>
-    keep(64, again =>
-      open(
-        attack,
-        socket => {
-          const next = () => {
-            if (told.sent++ < 1_000_000) socket.write(post(attack.forged, body.length) + body)
-          }
-          listen(socket, next)
-          next()
-        },
-        again,
-      ),
-    ),
-  /** Forged ones, each on a connection of its own, which is cut at once. */
-  churned: attack =>
-    many(200, () => {
-      const one = () =>
-        open(
-          attack,
-          socket => {
-            told.sent++
-            socket.write(post(attack.forged, body.length) + body, () => socket.resetAndDestroy())
-          },
-          () => setImmediate(one),
-        )
-      one()
-    }),
-  silent: attack => keep(4500, again => open(attack, () => {}, again)),
-  slow: attack =>
-    keep(300, again =>
-      open(
-        attack,
-        socket => {
-          socket.write(post(attack.valid, 60_000) + ' '.repeat(30_000))
-          const drip = setInterval(() => socket.write(' '), 500)
-          socket.on('close', () => clearInterval(drip))
-        },
-        again,
-      ),
-    ),
-  /** Headers of nearly 16 KB that never end. */
-  heads: attack =>
-    keep(4500, again =>
-      open(
-        attack,
-        socket => socket.write(`POST ${attack.forged} HTTP/1.1\r\nHost: b\r\nX-Slow: ${'x'.repeat(15_500)}`),
-        again,
-      ),
-    ),
-  /** Sends as many names and values as are looked at, nearly 16 KB of them, without an end. */
-  fields: attack =>
-    keep(4500, again =>
-      open(
-        attack,
-        socket =>
-          socket.write(
-            `POST ${attack.forged} HTTP/1.1\r\nHost: b\r\n${Array.from({ length: 96 }, (_, i) => `X-${i}-${socket.localPort}: ${'x'.repeat(140)}\r\n`).join('')}`,
-          ),
-        again,
-      ),
-    ),
-  /** Gigabytes, into a forged address and a valid one. */
-  pouring: attack =>
-    keep(8, again =>
-      open(
-        attack,
-        socket => {
-          listen(socket)
-          socket.write(post(Math.random() < 0.5 ? attack.forged : attack.valid, 1e10))
-          pour(socket, Buffer.alloc(65_536, ' '))
-        },
-        again,
-      ),
-    ),
-  /** Sends valid requests, as many at a time as connections can be had. */
-  valid: attack =>
-    keep(2000, again =>
-      open(
-        attack,
-        socket => {
-          const next = () => {
-            told.sent++
-            socket.write(post(attack.valid, body.length) + body)
-          }
-          listen(socket, next)
-          next()
-        },
-        again,
-      ),
-    ),
-} satisfies Record<string, Begin>
+  'silent connections': { connections: 4500, says: () => '' },
+  'headers that never end': {
+    connections: 4500,
+    says: ({ forged }) => `POST ${forged} HTTP/1.1\r\nHost: b\r\nX-Slow: ${'x'.repeat(15_500)}`,
+  },
+  'forged requests': { connections: 64, says: ({ forged }) => post(forged), goesOn: 'behind each answer' },
+  'forged requests in one write': {
+    connections: 50,
+    says: () => 'POST /hooks/x HTTP/1.1\r\nHost:b\r\n\r\n'.repeat(2000),
+    goesOn: 'without end',
+  },
+  'callbacks in one write': { connections: 50, says: ({ valid }) => post(valid).repeat(1000) },
+  'bodies that never end': { connections: 300, says: ({ valid }) => head(valid, 60_000) + ' '.repeat(30_000) },
+  gigabytes: { connections: 8, says: ({ valid }) => head(valid, 1e10) + ' '.repeat(65_536), goesOn: 'without end' },
+  'valid callbacks': { connections: 2000, says: ({ valid }) => post(valid), goesOn: 'behind each answer' },
+} satisfies Record<string, Sender>
+
+function open(attack: Attack, { says, goesOn }: Sender): Socket {
+  const text = Buffer.from(says(attack))
+  const socket = connect(attack.port, '127.0.0.1', () => socket.write(text)).on('error', () => {})
+  const more = () => {
+    while (socket.writable && socket.write(text));
+  }
+  if (goesOn === 'without end') socket.on('connect', more).on('drain', more)
+  return socket.on('data', () => goesOn === 'behind each answer' && socket.write(text))
+}
+
+function keepOpen(attack: Attack, sender: Sender): void {
+  open(attack, sender).on('close', () => setTimeout(keepOpen, 1000, attack, sender))
+}
 
 if (process.send) {
-  const attack = JSON.parse(process.argv[2] ?? '{}') as Attack
-  process.once('message', () => {
-    attacks[attack.kind](attack)
-    process.once('message', () => process.send!(told, () => process.exit()))
-  })
+  const attack = JSON.parse(process.argv[2]!) as Attack
+  const sender: Sender = attacks[attack.kind]
+  let left = sender.connections
+  process.once('message', () =>
+    setInterval(() => {
+      for (let i = 0; i < 100 && left > 0; i++, left--) keepOpen(attack, sender)
+    }, 20),
+  )
+  process.on('disconnect', () => process.exit())
   process.send('ready')
 }

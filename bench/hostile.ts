@@ -1,187 +1,304 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
+import { createServer, type RequestListener, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { setPriority } from 'node:os'
-import { createInterface } from 'node:readline'
-import type { Readable } from 'node:stream'
+import { setTimeout } from 'node:timers/promises'
+import { zstdCompressSync } from 'node:zlib'
+import kafkajs, { Kafka, type Message } from 'kafkajs'
+import { openBus } from '../src/bus/open.ts'
 import { tokensOf } from '../src/callbacks/role.ts'
 import { UsageError } from '../src/cli/framework/command.ts'
 import { createMissingTopics } from '../src/cli/kafka/create-topics.ts'
-import { loadSettings } from '../src/config/index.ts'
+import { loadSettings, topicsIn } from '../src/config/index.ts'
+import { createEncoder } from '../src/records/encoder.ts'
+import type { SendCommand } from '../src/records/generated.ts'
+import { registryOf } from '../src/records/open.ts'
+import { schemas } from '../src/records/schemas.ts'
+import { Telemetry } from '../src/telemetry/events.ts'
+import { startRegistry } from '../test/records/registry-server.ts'
+import { buildCommand } from '../test/support/commands.ts'
 import { freePorts } from '../test/support/local-kafka/ports.ts'
-import type { Attack } from './attackers.ts'
-import { type CallbacksOptions, run, sender, untilReady } from './callbacks.ts'
+import { type Attack, attacks } from './attackers.ts'
+import { sender, untilReady } from './callbacks.ts'
 import { livenessMs, spawnAsCharted, watchHealth } from './limits.ts'
-import { findPlace } from './place.ts'
+import { findPlace, type Place } from './place.ts'
 import { peakMemoryMiBOf } from './processes.ts'
 import { ranks } from './ranks.ts'
 
-export interface HostileOptions {
-  /** Names of `attacks`; empty: each, and nobody. */
-  attacks: readonly string[]
-  /** Honest callbacks a second. */
-  rate: number
-  seconds: number
-  /** Whether the receiver's bus is in its own process, whose memory then holds all events, rather than a real Kafka. */
-  embedded: boolean
-}
-
-/** The figures of honest callbacks from another address beside one attack, and of what the receiver's process took. */
+/** What one attack came to. */
 interface Row {
-  beside: string
-  p50Ms: number
+  attack: string
+  process: string
+  peakMiB: number
+  /** Null where no control group can be had. */
+  limitMiB: number | null
+  slowestHealthMs: number
+  /** Honest senders: times from a callback or command to its answer. */
   p99Ms: number
   maxMs: number
-  slowestHealthMs: number
-  /** Honest ones that were not answered 200. */
-  lost: number
-  receiver: string
-  /** Most that the process has held, in its control group where there is one. */
-  peakMiB: number
-  limitMiB: number | null
-  attacker: string
-  /** Whether the receiver lives, its liveness probe passed, and every honest callback was answered. */
+  unanswered: number
+  /** Whether the process lives, its liveness probe passed, and every honest sender was answered. */
   held: boolean
 }
 
-const honest = '127.0.0.1'
-/** Delays honest callbacks, as SECURITY.md says. */
-const mayDelay = 'valid'
-/** An attack whose name ends so comes from many addresses rather than from one. */
-const spread = ' from 64 addresses'
+/** A process that is to be attacked, with what surrounds it. */
+interface World {
+  env: NodeJS.ProcessEnv
+  telemetryUrl: string
+  /** Sends once, honestly. @returns whether it was answered */
+  send(id: number): Promise<boolean>
+  /** Ends when the attack is over. @returns whether what came behind it was answered */
+  attack(name: string): Promise<boolean>
+  stop(): Promise<unknown>
+}
+
+const role = (name: string) => (Object.hasOwn(attacks, name) || name.endsWith('receiver') ? 'callbacks' : 'worker')
+const names = ['nobody, receiver', ...Object.keys(attacks), 'nobody, worker']
 
 /**
- * A receiver as the chart runs it, in a process of its own with the chart's memory, beside one attack at a time. Attackers
- * run at a low priority: elsewhere they would not take the receiver's CPU. Linux only, for its loopback addresses.
+ * A receiver or worker as the chart runs it, in a process of its own with the chart's memory, beside one attack at a time.
+ * Linux only, for its control groups.
+ * @param chosen empty: all attacks
  */
-export async function measureHostile(options: HostileOptions): Promise<Row[]> {
-  const { attacks } = await import('./attackers.ts')
-  const known = Object.keys(attacks)
-  const unknown = options.attacks.find(name => name !== 'nobody' && !known.includes(name.replace(spread, '')))
-  if (unknown) throw new UsageError(`hostile: there is no attack ${unknown}, only ${known.join(', ')} and nobody`)
-  const place = options.embedded ? null : await findPlace()
-  const bus = place
-    ? { BUSGATE_KAFKA_BROKERS: place.brokers.join(), BUSGATE_REGISTRY_URL: place.registryUrl }
-    : { BUSGATE_KAFKA_BROKERS: 'embedded' }
-  const names =
-    options.attacks.length > 0
-      ? options.attacks
-      : [
-          'nobody',
-          ...Object.keys(attacks),
-          ...['forged', 'silent', 'heads', 'fields', 'pipelined'].map(kind => kind + spread),
-        ]
+export async function measureHostile(chosen: readonly string[]): Promise<Row[]> {
+  const all = [...names, ...Object.keys(poison)]
+  const unknown = chosen.find(name => !all.includes(name))
+  if (unknown) throw new UsageError(`hostile: there is no attack ${unknown}, only ${all.join('; ')}`)
+  const place = await findPlace()
   const rows: Row[] = []
-  for (const name of names) {
-    rows.push(await beside(name, bus, options))
+  for (const name of chosen.length > 0 ? chosen : all) {
+    rows.push(await beside(name, place))
     process.stderr.write(`${JSON.stringify(rows.at(-1))}\n`)
   }
-  await place?.stop()
+  await place.stop()
   return rows
 }
 
-async function beside(name: string, bus: object, { rate, seconds }: HostileOptions): Promise<Row> {
-  const [port = 0, telemetryPort = 0] = await freePorts(2)
-  const topics = `bench-${Date.now().toString(36)}`
-  const env = {
-    ...bus,
-    BUSGATE_ROLES: 'callbacks',
-    BUSGATE_TOPICS_STATUSES: `${topics}-statuses`,
-    BUSGATE_TOPICS_DEAD_LETTERS: `${topics}-dead-letters`,
-    BUSGATE_CALLBACKS_SECRET: 'k1:a-secret-of-the-benchmark',
-    BUSGATE_CALLBACKS_PORT: String(port),
-    BUSGATE_TELEMETRY_PORT: String(telemetryPort),
-  }
-  const settings = loadSettings({ env })
-  const { statuses, deadLetters } = settings.topics
-  if (settings.kafka.brokers !== 'embedded')
-    await createMissingTopics(
-      settings,
-      [statuses, deadLetters].map(topic => ({ topic, partitions: 4 })),
-    )
-  const { child: receiver, group } = spawnAsCharted('callbacks', env, 'pipe')
-  const lastLines = linesOf(receiver.stdout!)
+const sendEveryMs = 17
+
+async function beside(name: string, place: Place): Promise<Row> {
+  const world = await (role(name) === 'worker' ? aroundWorker(place) : aroundReceiver(place))
+  const { child, group } = spawnAsCharted(role(name), world.env)
   let end: string | null = null
-  receiver.on('exit', (code, signal) => {
+  child.on('exit', (code, signal) => {
     end = `died (${signal ?? code})`
   })
-  const died = once(receiver, 'close').then(() => {
-    throw new Error(`the receiver did not start; its last lines:\n${lastLines.join('\n')}`)
+  await untilReady(`${world.telemetryUrl}/readyz`, () => {
+    if (end) throw new Error(`the process did not start: ${end}`)
   })
-  died.catch(() => {})
-  await Promise.race([untilReady(`http://${honest}:${telemetryPort}/readyz`), died])
-  const tokens = tokensOf(settings)!
-  const token = (id: number) =>
-    tokens.issue({
-      account: 'default',
-      id: BigInt(id),
-      type: 'sms',
-      correlationId: `order-${id}`,
-      tenant: null,
-      campaign: null,
-      country: 'UA',
-      trace: null,
-    })
-  const valid = `/hooks/${token(42)}`
-  const send = sender(`http://${honest}:${port}`, 64, token)
-  const load: CallbacksOptions = { rate, seconds, connections: 64, partitions: 4 }
-  await run(load, 1, 3, send)
-
-  const from = Array.from({ length: name.endsWith(spread) ? 64 : 1 }, (_, i) => `127.0.66.${i + 1}`)
-  const attack = { kind: name.replace(spread, ''), port, from, valid, forged: `${valid.slice(0, -2)}AA` }
-  const attacker =
-    name === 'nobody' ? null : fork(new URL('attackers.ts', import.meta.url), [JSON.stringify(attack as Attack)])
-  if (attacker?.pid) setPriority(attacker.pid, 15)
-  // To start a process stops this one for a moment.
-  if (attacker) await once(attacker, 'message')
-  attacker?.send('begin')
+  while (!(await world.send(0)));
   let over = false
-  const health = watchHealth(`http://${honest}:${telemetryPort}/healthz`, () => over)
-  const { latencies, accepted, sent } = await run(load, 1e9, seconds, send)
-  over = true
-  const slowestHealth = await health
+  const health = watchHealth(`${world.telemetryUrl}/healthz`, () => over || end !== null)
+  const attacked = world.attack(name).finally(() => {
+    over = true
+  })
+  const latencies: number[] = []
+  const sent: Promise<boolean>[] = []
+  for (let id = 1; !over && end === null; id++) {
+    const begun = performance.now()
+    sent.push(world.send(id).finally(() => latencies.push(performance.now() - begun)))
+    await setTimeout(sendEveryMs)
+  }
+  const unanswered = (await Promise.all([...sent, attacked])).filter(answered => !answered).length
+  const slowestHealthMs = await health
   const outcome = end ?? 'lives'
-  if (end !== null)
-    process.stderr.write(`beside ${name} the receiver ${outcome}; its last lines:\n${lastLines.join('\n')}\n`)
-  const told = attacker ? await farewell(attacker) : ''
-  const peakMiB = Math.round(group ? group.peak() / 2 ** 20 : end === null ? peakMemoryMiBOf(receiver.pid!) : 0)
-  receiver.kill()
-  if (end === null) await once(receiver, 'exit')
+  const peak = group ? group.peak() / 2 ** 20 : end === null ? peakMemoryMiBOf(child.pid!) : Number.NaN
+  child.kill()
+  if (end === null) await once(child, 'exit')
+  await world.stop()
   group?.remove()
-  const { p50, p99, max } = ranks(latencies)!
-  const lost = sent - accepted.size
-  const held = outcome === 'lives' && slowestHealth < livenessMs && (lost === 0 || name === mayDelay)
+  const { p99, max } = ranks(latencies)!
   return {
-    beside: name,
-    p50Ms: tenths(p50),
-    p99Ms: tenths(p99),
-    maxMs: tenths(max),
-    slowestHealthMs: tenths(slowestHealth),
-    lost,
-    receiver: outcome,
-    peakMiB,
-    limitMiB: group && Math.round(group.limit / 2 ** 20),
-    attacker: told,
-    held,
+    attack: name,
+    process: outcome,
+    peakMiB: Math.round(peak),
+    limitMiB: group && group.limit / 2 ** 20,
+    slowestHealthMs: Math.round(slowestHealthMs),
+    p99Ms: Math.round(p99),
+    maxMs: Math.round(max),
+    unanswered,
+    // Who may call back can delay others, as SECURITY.md says.
+    held: outcome === 'lives' && slowestHealthMs < livenessMs && (unanswered === 0 || name === 'valid callbacks'),
   }
 }
 
-/** The last lines that a process wrote: why it ended stands there. */
-function linesOf(output: Readable): readonly string[] {
-  const kept: string[] = []
-  createInterface({ input: output }).on('line', line => {
-    kept.push(line)
-    if (kept.length > 5) kept.shift()
-  })
-  return kept
+const attackMs = 6_000
+const answerMs = 60_000
+
+/** Settings, topics and ports of one process. */
+async function prepare(place: Place, more: Record<string, string>) {
+  const [port = 0, telemetryPort = 0] = await freePorts(2)
+  const run = `hostile-${Date.now().toString(36)}`
+  const topics = ['COMMANDS', 'RESULTS', 'DOUBTS', 'STATUSES', 'DEAD_LETTERS', 'CONTROL']
+  const env = {
+    BUSGATE_KAFKA_BROKERS: place.brokers.join(),
+    BUSGATE_KAFKA_GROUP_ID: run,
+    BUSGATE_REGISTRY_URL: place.registryUrl,
+    BUSGATE_CALLBACKS_PORT: String(port),
+    BUSGATE_TELEMETRY_PORT: String(telemetryPort),
+    ...Object.fromEntries(topics.map(topic => [`BUSGATE_TOPICS_${topic}`, `${run}-${topic.toLowerCase()}`])),
+    ...more,
+  }
+  const settings = loadSettings({ env })
+  await createMissingTopics(
+    settings,
+    topicsIn(settings.topics)
+      .filter(({ topic }) => topic.startsWith(run))
+      .map(({ topic }) => ({ topic, partitions: 4 })),
+  )
+  return { env, settings, port, telemetryUrl: `http://127.0.0.1:${telemetryPort}` }
 }
 
-const tenths = (value: number) => Math.round(value * 10) / 10
+/** The attackers run at a low priority: elsewhere they would not take the receiver's CPU. */
+async function aroundReceiver(place: Place): Promise<World> {
+  const own = { BUSGATE_ROLES: 'callbacks', BUSGATE_CALLBACKS_SECRET: 'k1:a-secret-of-the-benchmark' }
+  const { env, settings, port, telemetryUrl } = await prepare(place, own)
+  const tokens = tokensOf(settings)!
+  const unmarked = { correlationId: null, tenant: null, campaign: null, country: 'UA', trace: null }
+  const token = (id: number) => tokens.issue({ account: 'default', id: BigInt(id), type: 'sms', ...unmarked })
+  const post = sender(`http://127.0.0.1:${port}`, 64, token)
+  return {
+    env,
+    telemetryUrl,
+    send: async id => (await post(id + 1)) === 200,
+    async attack(name) {
+      if (!Object.hasOwn(attacks, name)) return setTimeout(attackMs, true)
+      const valid = `/hooks/${token(42)}`
+      const attack = { kind: name, port, valid, forged: `${valid.slice(0, -2)}AA` } as Attack
+      const attacker = fork(new URL('attackers.ts', import.meta.url), [JSON.stringify(attack)])
+      setPriority(attacker.pid!, 15)
+      await once(attacker, 'message')
+      attacker.send('begin')
+      await setTimeout(attackMs)
+      return attacker.kill('SIGKILL')
+    },
+    stop: async () => {},
+  }
+}
 
-async function farewell(attacker: ReturnType<typeof fork>): Promise<string> {
-  const told = once(attacker, 'message').then(([seen]) => JSON.stringify(seen))
-  const gone = once(attacker, 'exit').then(() => 'died')
-  attacker.send('what have you seen?')
-  const text = await Promise.race([told, gone])
-  attacker.kill('SIGKILL')
-  return text
+/** What a producer, the registry or the gateway can do to a worker. */
+interface Poison {
+  /** Batches for one partition, one after the other; `encode` gives a command. */
+  batches: (encode: (id: number) => Buffer) => Message[][]
+  /** What becomes of a batch, in the place of Zstd. */
+  pack?: (records: Buffer) => Buffer
+  /** The answers of the registry meanwhile. */
+  registry?: RequestListener
+}
+
+const many = <T>(count: number, one: (n: number) => T) => Array.from({ length: count }, (_, n) => one(n))
+const repeated = (count: number, unit: Buffer) => Buffer.alloc(count * unit.length, unit)
+const record = (name: string, ...types: unknown[]) =>
+  JSON.stringify({ type: 'record', name, fields: types.map((type, i) => ({ name: `f${i}`, type })) })
+
+function messageOf(schema: number, body = Buffer.alloc(35, 2)): Message {
+  const start = Buffer.alloc(5)
+  start.writeUInt32BE(schema, 1)
+  return { value: Buffer.concat([start, body]) }
+}
+
+/** A chain of records, each of which holds the one before it twice: 2^levels values. */
+const chain = (levels: number): string =>
+  many(levels, n => n).reduce<string>(
+    (inner, n) => record(`R${n}`, inner.startsWith('{') ? JSON.parse(inner) : inner, n === 0 ? 'null' : `R${n - 1}`),
+    'null',
+  )
+
+/** A command with an id from here on is answered in chunks of one byte. */
+const dribbledFrom = 4_000_000_000
+
+const poison: Record<string, Poison> = {
+  'schema of 2^40 values': {
+    batches: () => [[messageOf(9001)]],
+    registry: (_, response) => void response.end(JSON.stringify({ schema: chain(40) })),
+  },
+  '16,000 unknown schemas': { batches: () => [many(16_000, n => messageOf(100_000 + n, Buffer.alloc(1)))] },
+  'skippable Zstd frames': {
+    batches: () => many(12, () => [messageOf(7)]),
+    pack: records =>
+      Buffer.concat([zstdCompressSync(records), repeated(62_500, Buffer.from('502a4d1800000000', 'hex'))]),
+  },
+  'a value of 60 MiB in Zstd': { batches: () => [[messageOf(7, Buffer.alloc(60 << 20, 1))]], pack: zstdCompressSync },
+  'registry: a body without end': {
+    batches: () => [[messageOf(9001)]],
+    registry: (_, response) => pour(response),
+  },
+  'gateway: four answers of 4 MB in chunks of a byte': {
+    batches: encode => many(4, n => [{ value: encode(dribbledFrom + n) }]),
+  },
+}
+
+function pour(response: ServerResponse): void {
+  const piece = Buffer.alloc(65_536, '[')
+  const more = () => {
+    while (!response.destroyed && response.write(piece));
+  }
+  response.on('drain', more)
+  more()
+}
+
+async function startGateway() {
+  const server = createServer(async (request, response) => {
+    const { data } = JSON.parse((await request.toArray()).join('')) as { data: { id: number }[] }
+    const items = data.map(({ id }) => ({ success: true, data: { id, msg_id: `7${id}`, parts: 1 } }))
+    response.writeHead(200, { 'content-type': 'application/json' })
+    if (data.every(({ id }) => id < dribbledFrom))
+      return void response.end(JSON.stringify({ success: true, data: items }))
+    response.flushHeaders()
+    response.socket!.write('1\r\n \r\n'.repeat(4_000_000))
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server }
+}
+
+async function aroundWorker(place: Place): Promise<World> {
+  const [gateway, registry] = await Promise.all([startGateway(), startRegistry()])
+  const { env, settings, telemetryUrl } = await prepare(place, {
+    BUSGATE_ROLES: 'worker',
+    BUSGATE_REGISTRY_URL: registry.url,
+    BUSGATE_GATEWAY_URL: gateway.url,
+    BUSGATE_GATEWAY_API_KEY: 'a-key',
+    BUSGATE_GATEWAY_BALANCE_INTERVAL_MS: '0',
+  })
+  const bus = openBus(settings, new Telemetry())
+  const topic = settings.topics.commands[0]!
+  const encodeCommand = await createEncoder<SendCommand>(`${topic}-value`, schemas.command, registryOf(settings))
+  const encode = (id: number) => encodeCommand(buildCommand({ id: BigInt(id) }))
+  const waiting = new Map<number, (answered: boolean) => void>()
+  const reader = await bus.read([settings.topics.results], 'earliest', (_, records) => {
+    for (const { key } of records) waiting.get(Number(key))?.(true)
+  })
+  const producer = new Kafka({ brokers: place.brokers, logLevel: kafkajs.logLevel.ERROR }).producer()
+  await producer.connect()
+  const send = async (id: number, partition: number) => {
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    waiting.set(id, resolve)
+    await producer.send({ topic, messages: [{ value: encode(id), partition }] })
+    return Promise.race([promise, setTimeout(answerMs, false, { ref: false })])
+  }
+  return {
+    env,
+    telemetryUrl,
+    send: id => send(id + 1, 1 + (id % 3)),
+    /** Ends with the result of the command that stands right behind the attack, on its partition. */
+    async attack(name) {
+      const { batches, pack, registry: answers } = poison[name] ?? { batches: () => [] }
+      if (answers) registry.fail(answers)
+      if (pack)
+        kafkajs.CompressionCodecs[4] = () => ({ compress: async ({ buffer }: { buffer: Buffer }) => pack(buffer) })
+      for (const batch of batches(encode)) {
+        const messages = batch.map(message => ({ ...message, partition: 0 }))
+        await producer.send({ topic, messages, ...(pack && { compression: 4 }) })
+        if (pack) await setTimeout(500) // so that half a MB a second comes
+      }
+      const [answered] = await Promise.all([send(2_000_000_000, 0), setTimeout(attackMs)])
+      return answered
+    },
+    async stop() {
+      await Promise.all([reader.close(), producer.disconnect(), bus.close(), registry.stop()])
+      gateway.server.closeAllConnections()
+      gateway.server.close()
+    },
+  }
 }

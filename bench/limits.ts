@@ -1,4 +1,4 @@
-import { type IOType, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { parseDocument } from 'yaml'
@@ -36,13 +36,16 @@ function controlGroup(memory: string) {
 }
 
 /** Starts `busgate run` as the chart does: with a role's memory, where a control group can be had, and its options for Node. */
-export function spawnAsCharted(role: 'worker' | 'callbacks', env: NodeJS.ProcessEnv, stdout: IOType) {
+export function spawnAsCharted(role: 'worker' | 'callbacks', env: NodeJS.ProcessEnv) {
   const { memory, nodeOptions } = chartOf(role)
   const group = controlGroup(memory)
   const child = spawn(
     'sh',
     ['-c', `${group?.join ?? ''} exec "$0" "$@"`, process.execPath, ...profiling(), 'dist/cli/bin.js', 'run'],
-    { env: { ...process.env, ...env, NODE_OPTIONS: nodeOptions }, stdio: ['ignore', stdout, 'inherit'] },
+    {
+      env: { ...process.env, ...env, NODE_OPTIONS: nodeOptions },
+      stdio: ['ignore', process.env.BENCH_LOG ? 'inherit' : 'ignore', 'inherit'],
+    },
   )
   return { child, group }
 }

@@ -3,7 +3,6 @@ import { UsageError } from '../src/cli/framework/command.ts'
 import { type CallbackFigures, measureCallbacks } from './callbacks.ts'
 import { type Performance, writePerformance } from './document.ts'
 import { measureHostile } from './hostile.ts'
-import { measureHostileRecords } from './hostile-records.ts'
 import { measure } from './measure.ts'
 import { findPlace, type Place } from './place.ts'
 import type { Program } from './program.ts'
@@ -41,8 +40,6 @@ function parsed() {
         gateway: { type: 'string' },
         // of callbacks
         connections: { type: 'string' },
-        // of hostile: whether the receiver's bus is in its own process
-        embedded: { type: 'boolean', default: false },
       },
     })
   } catch (error) {
@@ -195,15 +192,10 @@ async function measureWorker(): Promise<void> {
 }
 
 /** The process fails where an attack came through. */
-function showHeld(rows: readonly { held: boolean }[]): void {
+async function measureHostileAlone(): Promise<void> {
+  const rows = await measureHostile(positionals.slice(1))
   console.table(rows)
   if (!rows.every(({ held }) => held)) process.exitCode = 1
-}
-
-async function measureHostileAlone(): Promise<void> {
-  const attacks = positionals.slice(1)
-  const options = { attacks, rate: numberOf('rate', 200), seconds: numberOf('seconds', 15), embedded: values.embedded }
-  showHeld(await measureHostile(options))
 }
 
 try {
@@ -211,11 +203,10 @@ try {
   if (benchmark === undefined) await measureWorker()
   else if (benchmark === 'callbacks') await measureCallbacksAlone()
   else if (benchmark === 'hostile') await measureHostileAlone()
-  else if (benchmark === 'hostile-records') showHeld(await measureHostileRecords(positionals.slice(1)))
   else if (benchmark === 'take-over') process.stdout.write(`${takeOverTableOf(await placed(measureTakeOvers))}\n`)
   else
     throw new UsageError(
-      `there is no benchmark ${benchmark}, only callbacks, hostile, hostile-records and take-over, and without a name the worker's`,
+      `there is no benchmark ${benchmark}, only callbacks, hostile and take-over, and without a name the worker's`,
     )
 } catch (error) {
   if (error instanceof UsageError) refuse(error)
