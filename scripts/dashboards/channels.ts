@@ -8,6 +8,12 @@ const calledBack = `${chosen}, type!~"call/otp|hlr|pipeline"`
 const results = `busgate_results_published_total{${chosen}, outcome!="IN_DOUBT"}`
 const inRange = (series: string, by = '') => `sum${by}(increase(${series}[$__range]))`
 const ofType = (metric: string, matchers = '') => inRange(`busgate_${metric}{${chosen}${matchers}}`, ' by (type) ')
+const ofCountry = (metric: string, matchers: string) =>
+  `${inRange(`busgate_${metric}{${chosen}${matchers}}`, ' by (country) ')} > 0`
+// Of all types: this metric has no type. Prometheus 3 writes 10 as 10.0.
+const arrival = (part: 'sum' | 'count' | 'bucket', matchers = '') =>
+  inRange(`busgate_country_delivery_latency_seconds_${part}{${own}${matchers}}`, ' by (country) ')
+const arrived = `(${arrival('count')} > 0)`
 const shareDelivered = (by: string) =>
   `sum by (${by}) (increase(busgate_verdicts_total{${chosen}, state="DELIVERED"}[1h])) / (sum by (${by}) (increase(busgate_verdicts_total{${chosen}}[1h])) > 0)`
 const latency = (quantile: number, range: string) =>
@@ -113,7 +119,7 @@ const delivery = row(
       title: 'What the callbacks say',
       description:
         'FAILED rises in one channel: a mobile operator or the sender name has trouble; tell the gateway’s operator. UNKNOWN: a status that busgate does not know.',
-      width: 6,
+      width: 8,
       unit: 'ops',
       stacked: true,
       queries: [[`sum by (state) (rate(busgate_callbacks_total{${chosen}}[$__rate_interval])) > 0`, '{{state}}']],
@@ -124,7 +130,7 @@ const delivery = row(
     title: 'Share delivered by type',
     description:
       'Of each hour’s verdicts. If one type falls, check the mobile operators’ announcements; consider another channel.',
-    width: 6,
+    width: 8,
     unit: 'percentunit',
     max: 1,
     queries: [[shareDelivered('type'), '{{type}}']],
@@ -134,7 +140,7 @@ const delivery = row(
     title: 'Share delivered by country',
     description:
       'Of each hour’s verdicts, by the phone’s country. If one country falls, a mobile operator or route there has trouble: tell the gateway’s operator.',
-    width: 6,
+    width: 8,
     unit: 'percentunit',
     max: 1,
     queries: [[shareDelivered('country'), '{{country}}']],
@@ -143,13 +149,29 @@ const delivery = row(
   lines({
     title: 'From reading to delivered, p95',
     description: 'From reading the command to its callback, by type. One-time passwords should arrive within 10 s.',
-    width: 6,
+    width: 12,
     unit: 's',
     queries: [[latency(0.95, '$__rate_interval'), '{{type}}']],
     steps: [
       [null, 'transparent'],
       [10, 'orange'],
     ],
+  }),
+  table({
+    title: 'Countries',
+    description:
+      'Verdicts and delivery times in the time shown, by the phone’s country. If one country is slower than the others, tell the gateway’s operator about its route. Times are those of callbacks.',
+    width: 12,
+    unit: 'short',
+    by: 'country',
+    queries: [
+      [ofCountry('verdicts_total', ', state="DELIVERED"'), 'Delivered'],
+      [ofCountry('verdicts_total', ', state="FAILED"'), 'Failed'],
+      [`${arrival('sum')} / ${arrived}`, 'Average'],
+      [`${arrival('bucket', ', le=~"10|10[.]0"')} / ${arrived}`, 'In 10 s'],
+      [`${arrival('bucket', ', le=~"60|60[.]0"')} / ${arrived}`, 'In a minute'],
+    ],
+    units: { Average: 's', 'In 10 s': 'percentunit', 'In a minute': 'percentunit' },
   }),
 )
 

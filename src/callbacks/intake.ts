@@ -161,7 +161,7 @@ function reportEvent(telemetry: Telemetry, event: NewStatusEvent, origin: Callba
   if (origin.kind === 'message' && state === 'DELIVERED') {
     // The clock of the process that made the address may be ahead.
     const seconds = Math.max(0, event.receivedAt - origin.subject.issuedAt) / 1000
-    telemetry.emit('delivery.latency', { type: origin.subject.type, seconds })
+    telemetry.emit('delivery.latency', { type: origin.subject.type, country, seconds })
   }
 }
 

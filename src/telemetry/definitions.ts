@@ -21,6 +21,9 @@ const rateWaitSeconds = [0.01, 0.02, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 900]
  */
 const deliverySeconds = [1, 2, 5, 10, 20, 30, 60, 90, 120, 180, 300, 600, 900, 3600, 14_400, 43_200, 86_400, 259_200]
 
+/** The same by country, in seconds: few, because there are many countries. */
+const countrySeconds = [10, 60, 300, 3600]
+
 interface Definition {
   type: 'counter' | 'histogram' | 'gauge'
   labels: Readonly<Record<string, label.LabelValues>>
@@ -316,6 +319,14 @@ export const metricDefinitions = {
     meaning:
       "Time from the creation of the hook address, shortly before sending, to the callback that says delivered, by the command's type.",
     action: 'A channel that slows down: compare the types; codes (telegram, call/otp, sms) should arrive within 10 s.',
+  },
+  country_delivery_latency_seconds: {
+    type: 'histogram',
+    buckets: countrySeconds,
+    labels: { country: [...label.countries, label.other] },
+    start: [{ country: [label.other] }],
+    meaning: "The same time, by the country of the phone's number.",
+    action: "A country that slows down while others do not: tell the gateway's operator about its route.",
   },
   offsets_lost_total: {
     type: 'counter',

@@ -183,7 +183,7 @@ export interface Events {
    */
   'callbacks.refused': { counts: Partial<Record<CallbackRefusal, number>>; error: ErrorPlace | null; isOurs: boolean }
   /** The time from sending to the callback that says DELIVERED. */
-  'delivery.latency': { type: string; seconds: number }
+  'delivery.latency': { type: string; country: string | null; seconds: number }
   /** The verdict of these messages did not come in the expected time. */
   'callback.missing': { type: string; count: number }
   /** The reconciler published a verdict: DELIVERED, FAILED or UNKNOWN. */

@@ -100,7 +100,10 @@ function countCallbacks(telemetry: Telemetry, { count, observe }: Meters): void 
   })
   telemetry.on('verdicts.forgotten', ({ count: by }) => count('verdicts_forgotten_total', {}, by))
   telemetry.on('hook.shortened', () => count('hooks_without_correlation_total', {}))
-  telemetry.on('delivery.latency', ({ type, seconds }) => observe('delivery_latency_seconds', { type }, seconds))
+  telemetry.on('delivery.latency', ({ type, country, seconds }) => {
+    observe('delivery_latency_seconds', { type }, seconds)
+    observe('country_delivery_latency_seconds', { country: country ?? other }, seconds)
+  })
 }
 
 /** An account has one balance: the series of a currency that it was read in before ends. */

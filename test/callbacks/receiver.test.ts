@@ -46,7 +46,7 @@ describe('a callback of one message', () => {
     bench.now += 90_000
     await post(url)
     await post(url, callback({ status: 'EXPIRED', success: false }))
-    expect(bench.latencies).toMatchObject([{ type: 'sms', seconds: 90 }])
+    expect(bench.latencies).toEqual([{ type: 'sms', country: 'UA', seconds: 90 }])
   })
 
   test('is accepted again and again, as senders repeat themselves', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { dashboards, panels, runbooks } from './sources.ts'
+import { dashboards, panels, questions, runbooks } from './sources.ts'
 
 describe.each(panels)('$dashboard.title, $panel.title', ({ panel }) => {
   test('says what it shows and what to do, in a unit, from at least one query', () => {
@@ -20,6 +20,16 @@ test('dashboards have addresses of their own, and panels names of their own', ()
   for (const { panels, title } of dashboards) {
     const titles = panels.map(panel => panel.title)
     expect(titles, title).toEqual([...new Set(titles)])
+  }
+})
+
+test('every question of the analysts has a query and a panel', () => {
+  const channels = dashboards.find(({ uid }) => uid === 'busgate-channels')
+  const titles = channels?.panels.map(({ title }) => title) ?? []
+  expect(questions.length).toBe(3)
+  for (const question of questions) {
+    expect(question.queries).not.toEqual([])
+    expect(titles).toEqual(expect.arrayContaining(question.titles))
   }
 })
 

@@ -5,7 +5,7 @@ import { until } from '../support/bus.ts'
 import { collectGarbage } from '../support/garbage.ts'
 import { contract, metricsIn, scrape } from '../support/metrics.ts'
 import { startWorld } from '../support/worker.ts'
-import { alerts, panels, rules } from './sources.ts'
+import { alerts, panels, questions, rules } from './sources.ts'
 
 const ofHistograms = ['bucket', 'sum', 'count']
 /** Metrics of this process, and records of the rules: `busgate_…`, `busgate:…`, `nodejs_…`, `process_…`. */
@@ -33,7 +33,8 @@ test('every metric of dashboards, rules and alerts is exported by a running work
     panel.targets!.map(({ expr }) => ({ where: `${dashboard.title}, ${panel.title}`, expr })),
   )
   const ofRules = rules.map(({ record, alert, expr }) => ({ where: record ?? alert, expr }))
-  for (const { where, expr } of [...queries, ...ofRules]) {
+  const ofDocument = questions.flatMap(one => one.queries.map(expr => ({ where: 'docs/analytics.md', expr })))
+  for (const { where, expr } of [...queries, ...ofRules, ...ofDocument]) {
     const used = expr.replaceAll(/"[^"]*"/g, '').match(names) ?? []
     expect(
       used.filter(name => !known.has(name)),

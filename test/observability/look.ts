@@ -11,6 +11,7 @@ import { type Dashboard, look, readDashboards, type Shown } from './look/frames.
 import { judge } from './look/judge.ts'
 import { drive } from './look/traffic.ts'
 import { watched } from './look/watched.ts'
+import { questions } from './sources.ts'
 
 const { values: options } = parseArgs({ options: { seconds: { type: 'string', default: '30' } } })
 const seconds = Number(options.seconds)
@@ -22,7 +23,8 @@ await watched(async (run, prometheus) => {
     const span = { from, to: Date.now() / 1000 }
     const seen: [Dashboard, Shown[]][] = []
     for (const dashboard of readDashboards()) seen.push([dashboard, await look(dashboard, prometheus, span)])
-    return { span, seen, faults: judge(seen, await prometheus.alerts()) }
+    const faults = [...judge(seen, await prometheus.alerts()), ...(await unanswered(prometheus, span.to))]
+    return { span, seen, faults }
   }
   // What the run has begun, such as a doubt that is resolved, ends later on a busy machine.
   let { span, seen, faults } = await found()
@@ -37,6 +39,17 @@ await watched(async (run, prometheus) => {
   console.log(`${panels} panels of ${seen.length} dashboards after ${seconds} s: ${faults.length} faults`)
   process.exitCode = faults.length > 0 ? 1 : 0
 })
+
+/** Queries of docs/analytics.md that show nothing, or only zeros. */
+async function unanswered(prometheus: Api, time: number): Promise<string[]> {
+  const faults: string[] = []
+  for (const query of questions.flatMap(({ queries }) => queries)) {
+    const series = await prometheus.instant(query, time)
+    const values = series.flatMap(({ points }) => points.map(([, value]) => value))
+    if (!values.some(value => value > 0)) faults.push(`docs/analytics.md shows nothing: ${query}`)
+  }
+  return faults
+}
 
 /** On a busy machine a scrape may fail now and then. */
 async function lastingComplaints(prometheus: Api): Promise<string[]> {

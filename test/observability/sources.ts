@@ -29,6 +29,14 @@ export const panels = dashboards.flatMap(dashboard =>
   dashboard.panels.filter(({ type }) => type !== 'row').map(panel => ({ dashboard, panel })),
 )
 
+/** What docs/analytics.md asks Prometheus, and the panels of the dashboard Channels that it names. */
+export const questions = [
+  ...textOf('docs/analytics.md').matchAll(/^\| [^|]+ \| \d \| ((?:[^|]|\\\|)+) \| (\*.+\*) \|$/gm),
+].map(([, queries = '', titles = '']) => ({
+  queries: [...queries.matchAll(/`([^`]*\bbusgate_[^`]*)`/g)].map(([, query = '']) => query.replaceAll('\\|', '|')),
+  titles: [...titles.matchAll(/\*([^*]+)\*/g)].map(([, title]) => title),
+}))
+
 /** Every page of docs/runbooks, by its name. */
 export const runbooks = new Map(
   readdirSync(new URL('docs/runbooks/', root))

@@ -88,7 +88,7 @@ export async function receiverBench(
   const accepted: { type: string; state: string; verified: boolean }[] = []
   const refused: string[] = []
   const reported: Events['callbacks.refused'][] = []
-  const latencies: { type: string; seconds: number }[] = []
+  const latencies: Events['delivery.latency'][] = []
   let opened = 0
   const telemetry = new Telemetry()
   telemetry.on('callback.accepted', event => accepted.push(event))

@@ -66,7 +66,7 @@ export const buildEvents = (n: number): { [K in keyof Events]: Events[K] } => ({
   },
   'callback.refused': { reason: 'expired' },
   'callbacks.refused': { counts: { expired: 1 }, error: null, isOurs: false },
-  'delivery.latency': { type: `made-up-${n}`, seconds: n },
+  'delivery.latency': { type: `made-up-${n}`, country: `made-up-${n}`, seconds: n },
   'callback.missing': { type: 'sms', count: 6 },
   'verdict.found': { type: 'sms', country: 'UA', state: 'DELIVERED' },
   'verdicts.forgotten': { count: 7 },

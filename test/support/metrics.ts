@@ -36,6 +36,7 @@ export const contract: Record<string, string[]> = {
   verdicts_forgotten_total: [],
   reconciler_delay_seconds: [],
   delivery_latency_seconds: ['type'],
+  country_delivery_latency_seconds: ['country'],
   status_polls_total: ['result'],
   dead_letters_total: ['stage', 'code'],
   offsets_lost_total: [],

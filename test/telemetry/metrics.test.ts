@@ -98,6 +98,24 @@ describe('metrics', () => {
     })
   })
 
+  it('tell how long messages to a country take, and count rare countries together', async () => {
+    const { telemetry, scrape } = await serveMetrics()
+    for (const [country, seconds] of [
+      ['UA', 8],
+      ['UA', 20],
+      ['TV', 400],
+      [null, 4000],
+    ] as const) {
+      telemetry.emit('delivery.latency', { type: 'sms', country, seconds })
+    }
+    const samples = await scrape()
+    const sample = (series: string) => samples.get(`busgate_country_delivery_latency_seconds_${series}`)
+    expect(sample('bucket{le="10",country="UA"}')).toBe(1)
+    expect(sample('bucket{le="60",country="UA"}')).toBe(2)
+    expect(sample('sum{country="UA"}')).toBe(28)
+    expect(sample('sum{country="other"}')).toBe(4400)
+  })
+
   it('name the tenants of the settings, and count all others together', async () => {
     const { telemetry, scrape } = await serveMetrics({ tenant: ['shop', 'bank'] })
     const shares = new Map([
