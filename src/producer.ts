@@ -23,13 +23,13 @@ import { schemas, subjectOf } from './records/schemas.ts'
 import { Telemetry } from './telemetry/events.ts'
 import { activeTrace, type TraceHeaders, traceHeaders } from './telemetry/trace.ts'
 
-/** The Avro record of a kind of message. */
+/** The Avro record of a message type. */
 type MessageOf<T extends SendType> =
   Extract<generated.SendCommand['message'], Record<Branch<T>, unknown>> extends Record<Branch<T>, infer M> ? M : never
 
 type Branch<T extends SendType> = `io.busgate.${(typeof operations)[T]['record']}`
 
-/** Fields that may be null may be left out, at every depth. */
+/** Makes nullable fields optional, at every depth. */
 type Optional<T> = T extends readonly (infer E)[]
   ? Optional<E>[]
   : T extends object
@@ -43,7 +43,7 @@ type CommandFields = Omit<generated.SendCommand, 'id' | 'phone' | 'message'>
 /** A command as an upstream service writes it. See schemas/send-command.avsc for every field. */
 export type NewCommand = {
   [T in SendType]: {
-    /** Your own id, 1 to 2^63-1, unique in its account for ever: another try needs a new id. */
+    /** Your own id, 1 to 2^63-1, unique in its account for ever: a new attempt needs a new id. */
     id: bigint | number
     /** Digits only, in international format such as 380501234567. */
     phone: bigint | number
@@ -56,7 +56,7 @@ export type NewCommand = {
   } & Partial<CommandFields>
 }[SendType]
 
-/** Messages to take back: all of a campaign, a correlationId or a tenant, or one. */
+/** Messages to withdraw: all of a campaign, a correlationId or a tenant, or a single one. */
 export type NewWithdrawal = (
   | { campaign: string }
   | { correlationId: string }
@@ -67,7 +67,7 @@ export type NewWithdrawal = (
       account?: string
     }
 ) & {
-  /** Every result repeats it: put no phone and no text of a message into it. */
+  /** Every result repeats it: use no phone and no message text. */
   reason: string
   /**
    * Commands written before this time are withdrawn too; milliseconds since 1970. Default: 24 hours from now; at most
@@ -88,30 +88,29 @@ export type NewWithdrawal = (
  */
 export interface CommandProducer {
   /**
-   * Writes the commands with the context of the active OpenTelemetry span. Resolves when all in-sync replicas hold
-   * them.
-   * @throws InvalidCommandError before anything is written; Error when the bus did not confirm: then the commands may
-   * be on the topic, and may be sent again as they are, since a repeated id is recognised.
+   * Writes the commands with the context of the active OpenTelemetry span. Resolves when all in-sync replicas hold them.
+   * @throws InvalidCommandError before anything is written; Error when the write was not confirmed: the commands may be on
+   *   the topic. Sending them again unchanged is safe, since a repeated id is recognised.
    */
   send(commands: readonly NewCommand[]): Promise<void>
   /**
-   * Takes back commands that are not sent yet, on all workers within two seconds: each ends EXPIRED with errorCode
-   * WITHDRAWN. Commands that are written before the withdrawal ends are not sent either. Commands that the gateway has
-   * stay as they are. Resolves when all in-sync replicas hold the withdrawal. At most 10,000 may be in force; over a
+   * Withdraws commands that are not sent yet, on all workers within two seconds: each ends EXPIRED with errorCode WITHDRAWN.
+   * Commands that are written before the withdrawal ends are not sent either. Commands already accepted by the gateway are
+   * unaffected. Resolves when all in-sync replicas hold the withdrawal. At most 10,000 withdrawals may be in force; with a
    * service's own kafkajs this is not checked.
-   * @throws Error that says why there can be no such withdrawal
+   * @throws Error that says why the withdrawal is invalid
    */
   withdraw(withdrawal: NewWithdrawal): Promise<void>
   /** Closes the connections that busgate opened; a kafkajs producer of the service stays connected. */
   close(): Promise<void>
 }
 
-/** A command that breaks the gateway's interface; the message names the command's id and the field. */
+/** A command that violates the gateway's interface; the message names the command's id and the field. */
 export class InvalidCommandError extends Error {
   override readonly name = 'InvalidCommandError'
 }
 
-/** What to write through. Default: a connection that busgate opens with the settings `kafka.*`. */
+/** How to connect. Default: a connection that busgate opens with the settings `kafka.*`. */
 export interface ProducerOptions {
   /** Your kafkajs client. busgate creates its own producer from it. */
   kafka?: KafkajsClient
@@ -196,7 +195,7 @@ async function publisherOf(
 function complete({ id, phone, type, message, urgent: _urgent, ...rest }: NewCommand): generated.SendCommand {
   return {
     id: BigInt(id),
-    phone: typeof phone === 'bigint' ? Number(phone) : phone, // what loses digits so is too long for a phone
+    phone: typeof phone === 'bigint' ? Number(phone) : phone, // a number that loses digits is too long for a phone
     account: 'default',
     deadline: null,
     delivery: 'DEFAULT',

@@ -16,7 +16,7 @@ import { startTelemetryServer, type TelemetryServer } from './telemetry/http.ts'
 import { logEvents } from './telemetry/logs.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 
-/** Optional parts of a worker. Default: made from the settings. */
+/** Optional parts of a worker. Default: created from the settings. */
 export interface WorkerOptions {
   /** Where log lines go; without it, nothing is logged. */
   logger?: Logger
@@ -30,7 +30,7 @@ export interface WorkerOptions {
   signal?: AbortSignal
 }
 
-/** A running worker: the roles that the settings name, their metrics and health. */
+/** A running worker: the roles in the settings, with their metrics and health. */
 export interface Worker {
   telemetry: Telemetry
   /** The ports in use; if a setting is 0, the free port that was taken. */
@@ -74,7 +74,7 @@ export async function createWorker(settings: Settings, options: WorkerOptions = 
   return worker
 }
 
-/** Programs may withdraw thousands of messages, and pause thousands of tenants. */
+/** Bounds the lists in `ready`: there may be thousands of withdrawals and of paused tenants. */
 const mostListed = 100
 
 function listed(changes: readonly Change[]): string[] {
@@ -93,7 +93,7 @@ class WorkerProcess implements Worker {
   readonly #settings: Settings
   readonly #options: WorkerOptions
   readonly #tokens: ReturnType<typeof tokensOf>
-  /** The roles of the settings; callbacks only where there are hooks. */
+  /** The roles in the settings; `callbacks` only with a secret for hooks. */
   readonly #names: readonly Role[]
   readonly #roles: Roles = { ...noRoles }
   readonly #gauges = new Set<GaugeSource>([{ read: () => this.#readReadiness() }])
@@ -113,7 +113,7 @@ class WorkerProcess implements Worker {
     const { promise, reject } = Promise.withResolvers<never>()
     this.failed = promise
     this.#fail = reject
-    promise.catch(() => {}) // whoever does not look sees it in ready()
+    promise.catch(() => {}) // callers who ignore it see the failure in ready()
     this.#tokens = tokensOf(settings)
     this.#names = settings.roles.filter(role => role !== 'callbacks' || this.#tokens !== null)
   }
@@ -149,7 +149,7 @@ class WorkerProcess implements Worker {
     this.#server = await this.#serveTelemetry()
     this.#bus = bus ?? openBus(this.#settings, this.telemetry)
     this.#registry = registry ?? registryOf(this.#settings)
-    const giveUp = () => void this.stop().catch(() => {}) // the start fails with what went wrong
+    const giveUp = () => void this.stop().catch(() => {}) // start() rejects with the reason
     signal?.addEventListener('abort', giveUp)
     try {
       signal?.throwIfAborted()
@@ -157,7 +157,7 @@ class WorkerProcess implements Worker {
       signal?.throwIfAborted()
     } catch (error) {
       await this.stop()
-      await this.#stopRoles() // one that was about to start when the stop began
+      await this.#stopRoles() // stops a role that was just starting when the stop began
       throw error
     } finally {
       signal?.removeEventListener('abort', giveUp)
@@ -212,12 +212,11 @@ class WorkerProcess implements Worker {
     this.#gauges.add(this.#roles.reconciling.gauges)
   }
 
-  /** The parts that every role shares. */
   get #common() {
     return { settings: this.#settings, bus: this.#bus, registry: this.#registry, telemetry: this.telemetry }
   }
 
-  /** The parts that the roles share which ask the gateway. */
+  /** Parts for roles that send requests to the gateway. */
   get #asking() {
     const fatal = (error: Error) => {
       this.#failure = error
@@ -226,7 +225,7 @@ class WorkerProcess implements Worker {
     return { clock: systemClock, random: Math.random, fatal }
   }
 
-  /** Tells what keeps a role from its work; null: it has not started. */
+  /** What keeps a role from working; null if it has not started. */
   #reasonsOf(role: Role): string[] | null {
     const { sending, receiver, reconciling } = this.#roles
     const running = { worker: sending, callbacks: receiver, reconciler: reconciling }

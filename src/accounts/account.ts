@@ -8,57 +8,63 @@ import { type Grant, RateLimiter } from './limiter.ts'
 
 export interface AccountOptions {
   name: string
-  /** The key as it is now: its file may have changed. */
+  /** The current key; its file may change. */
   apiKey: () => string
-  /** Operations a second over the whole fleet; undefined: as many as the gateway takes. */
+  /** Operations a second over the whole fleet; undefined for no limit. */
   rate: number | undefined
   clock: Clock
-  /** 0 to 1, spreads pauses. */
+  /** 0 to 1; jitter for pauses. */
   random: () => number
   telemetry: Telemetry
 }
 
-/** The text itself is anything that the gateway likes to say, a message or a phone included, so that no log may show it. */
-export const refusedForNoKnownReason = 'envelopes are refused as a whole with a text that is not known'
+/** Log text for an unknown refusal. The gateway's own text may contain a message or a phone, so it is never logged. */
+export const refusedForNoKnownReason = 'envelopes are refused as a whole with an unknown text'
 
-/** RequestKind is what a request carries. A suspect: one command that was refused alone before, nobody knows why. */
+/**
+ * The content of a request. `suspect`: a single command that was refused alone before, for an unknown reason. `questions`:
+ * status polls.
+ */
 export type RequestKind = 'commands' | 'suspect' | 'questions'
 
-/** Allows one request to the gateway. */
+/** Permission for one request to the gateway. */
 export interface Permit {
   operations: number
-  /** Whether the request's outcome decides about the account's pause. */
+  /** Whether the request is the probe that ends or extends the account's pause. */
   probe: boolean
   grant: Grant | null
   carries: RequestKind
-  /** The key as it was when the permit was given. */
+  /** The key at the time of the permit. */
   apiKey: string
-  /** Monotonic milliseconds of the first byte; null while it has not been written. */
+  /** Monotonic milliseconds of the first byte; null until it is written. */
   begunAt: number | null
 }
 
-/** Gateways throttle single recipients, too: one operation of an envelope, or this part of it, says nothing of the rate. */
+/**
+ * Gateways throttle single recipients too: up to one operation of an envelope, or this share, is no sign of the account's
+ * rate.
+ */
 const recipientsPart = 1 / 10
-/** While a key is denied, it is looked this often whether its file has another one. */
+/** While a key is denied, its file is checked for a new one at this interval. */
 const keyLookMs = 2_000
 
-/** One account of the gateway: when the next request may be sent, and what the answers mean for the ones after it. */
+/** One account of the gateway: decides when the next request may be sent, and learns from the answers. */
 export class Account {
   readonly name: string
   readonly apiKey: () => string
   readonly gate: AccountGate
-  /** null: no rate is set, and none was learnt. */
+  /** null if no rate is configured or learnt. */
   limiter: RateLimiter | null
-  /** Monotonic milliseconds: when the last of the envelopes of commands began that were answered normally. */
+  /** Start of the latest command envelope that was answered normally, in monotonic milliseconds. */
   passedAt = Number.NEGATIVE_INFINITY
-  /** Monotonic milliseconds: when it last paused, for all commands, because envelopes are refused as a whole. */
+  /** Time of the last pause due to refused envelopes, in monotonic milliseconds. */
   refusedAt = Number.NEGATIVE_INFINITY
   readonly #learnt = new LearntRate()
   readonly #clock: Clock
   readonly #telemetry: Telemetry
   /** The key that the gateway denied last. */
   #deniedKey: string | null = null
-  /** Monotonic milliseconds: since when a request waits for the rate. */
+  /** Since when a request has waited for the rate, in monotonic milliseconds. */
   #waitsSince: number | null = null
 
   constructor({ name, apiKey, rate, clock, random, telemetry }: AccountOptions) {
@@ -74,14 +80,14 @@ export class Account {
     return new RateLimiter(rate, now => this.#learnt.limit(now))
   }
 
-  /** Operations a second that throttling answers have left this process; Infinity: none came lately. */
+  /** Operations a second that throttling has left this process; Infinity if it was not throttled lately. */
   get learntRate(): number {
     return this.#learnt.limit(this.#clock.monotonic())
   }
 
   /**
-   * Milliseconds until a request may be sent: 0 when now, Infinity while a probe is on its way.
-   * @param wanted operations that it is to carry
+   * Milliseconds until a request may be sent: 0 if it may now, Infinity while a probe is in flight.
+   * @param wanted number of operations to send
    */
   wait(wanted = 1): number {
     const now = this.#clock.monotonic()
@@ -91,19 +97,21 @@ export class Account {
     return Math.max(admission.wait, wait)
   }
 
-  /** Tells whether a request may leave now. Unlike `wait`, it does not count as waiting for the rate. */
+  /** Whether a request may be sent now. Unlike `wait`, starts no measurement of the waiting time. */
   get mayGo(): boolean {
     const now = this.#clock.monotonic()
     return this.#admission(now).wait === 0 && this.limiter?.available(now) !== 0
   }
 
-  /** Tells how many operations a request may carry that leaves now. */
   room(): number {
     const now = this.#clock.monotonic()
     return Math.min(this.#admission(now).operations, this.limiter?.available(now) ?? Number.POSITIVE_INFINITY)
   }
 
-  /** A request is about to be sent: takes what it needs of the rate, and the probe if it is that. */
+  /**
+   * Permits a request that is about to be sent: reserves its operations in the rate limit, and makes it the probe if one is
+   * due.
+   */
   permit(operations: number, carries: RequestKind = 'commands'): Permit {
     if (this.#waitsSince !== null) {
       const seconds = (this.#clock.monotonic() - this.#waitsSince) / 1000
@@ -114,7 +122,7 @@ export class Account {
     return { operations, probe: this.gate.permit(), grant, carries, apiKey: this.apiKey(), begunAt: null }
   }
 
-  /** What the gate admits. Another key than the one that was denied is tried at once. */
+  /** Asks the gate. A key that differs from the denied one is tried at once. */
   #admission(now: number): Admission {
     if (this.gate.state !== 'paused' || this.gate.reason !== 'denied') return this.gate.admission(now)
     if (this.apiKey() !== this.#deniedKey) this.gate.endPause(now)
@@ -122,26 +130,26 @@ export class Account {
     return { wait: Math.min(wait, keyLookMs), operations }
   }
 
-  /** Tells whether a request that has a permit may still go: the account has not paused since. */
+  /** Whether a permitted request may still be sent: the account has not paused since. */
   admits({ probe }: Permit): boolean {
     return probe || this.gate.state === 'closed'
   }
 
-  /** The request's first byte is about to be written. */
+  /** Records that the request's first byte is about to be written. */
   begun(permit: Permit): void {
     permit.begunAt = this.#clock.monotonic()
     if (permit.grant) permit.grant.sentAt = permit.begunAt
   }
 
-  /** The request was never made, for a reason that says nothing about the account. */
+  /** Cancels a permit whose request was not made, for a reason unrelated to the account. */
   withdraw({ probe, grant }: Permit): void {
     if (grant?.sentAt === null) this.limiter?.giveBack(grant)
     this.gate.withdraw(probe)
   }
 
   /**
-   * Learns from what a request came to.
-   * @param repeated operations that were throttled before and are again: their recipients are, however slow the account
+   * Learns from a request's outcome.
+   * @param repeated number of operations throttled again: a repeat points to the recipient's limit, not to the account's rate
    */
   observe(permit: Permit, classified: Classified, repeated = 0): void {
     this.answered(permit)
@@ -149,13 +157,13 @@ export class Account {
     const throttled = items.filter(isThrottled).length
     if (classified.outcome === 'answered') this.#learnt.passed(items.length - throttled, this.#clock.monotonic())
     const areRecipients = throttled - repeated <= Math.max(1, items.length * recipientsPart)
-    if (areRecipients || throttled < items.length) this.#learn(permit, classified) // else nothing has passed
+    if (areRecipients || throttled < items.length) this.#learn(permit, classified) // otherwise nothing has passed
     if (throttled === 0) return
     if (areRecipients) this.#telemetry.emit('gateway.retry', { reason: 'throttled', count: throttled })
     else this.#pause({ ...permit, operations: throttled }, 'throttled', 'operations above the rate')
   }
 
-  /** The request came to its end, in a way that says nothing about the account. */
+  /** Records the end of a request that says nothing about the account. */
   answered({ grant }: Permit): void {
     if (grant) this.limiter?.answered(grant, this.#clock.monotonic())
   }
@@ -185,7 +193,7 @@ export class Account {
     if (resumed) this.#telemetry.emit('account.resumed', { account: this.name })
   }
 
-  /** Refused as a whole, with a text that nobody knows. Questions and suspects that are refused tell only as the probe. */
+  /** Handles an envelope refused with an unknown text. Refused questions and suspects count only as the probe. */
   #refused({ probe, operations, carries }: Permit): void {
     if (carries !== 'questions') this.#telemetry.emit('gateway.retry', { reason: 'refused', count: operations })
     if (!probe && carries !== 'commands') return
@@ -216,7 +224,7 @@ export class Account {
   }
 }
 
-/** Each account's rate is shared by the processes that own partitions, in proportion to how many each owns. */
+/** Divides each account's rate among the processes in proportion to the partitions that each owns. */
 export function shareRates(
   accounts: ReadonlyMap<string, Account>,
   { owned, total }: { owned: number; total: number },
@@ -227,7 +235,7 @@ export function shareRates(
 
 export const isThrottled = (answer: ItemAnswer): boolean => answer.kind === 'refused' && answer.code === 'THROTTLED'
 
-/** Tells whether every item could be told by its id, whatever else was wrong with the answer. */
+/** Whether every item was matched by its id, whatever else was wrong with the answer. */
 function isDecided(classified: Classified): boolean {
   return classified.outcome === 'unknown' && classified.items.every(({ kind }) => kind !== 'in_doubt')
 }

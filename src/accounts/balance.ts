@@ -13,8 +13,8 @@ export interface BalanceOptions {
 }
 
 /**
- * Asks for an account's balance and tells it as an event.
- * @returns false when it was not asked for: the account pauses, or its rate is used up
+ * Requests an account's balance and emits it as an event.
+ * @returns false if it was not requested, because the account is paused or its rate is used up
  */
 export async function readBalance({ connection, account, clock, telemetry }: BalanceOptions): Promise<boolean> {
   const { gate, limiter, name } = account
@@ -35,5 +35,5 @@ export async function readBalance({ connection, account, clock, telemetry }: Bal
   return true
 }
 
-/** Three letters, as in ISO 4217; anything else could be any text. */
+/** Three letters, as in ISO 4217. Other text is not used as a metric's label. */
 const isCode = (currency: unknown): currency is string => typeof currency === 'string' && /^[A-Z]{3}$/.test(currency)

@@ -1,24 +1,21 @@
 import type { PauseReason } from '../telemetry/labels.ts'
 
 export interface Admission {
-  /** Milliseconds until the next envelope may be formed; Infinity while a probe is on its way. */
+  /** Milliseconds until the next envelope may be formed; Infinity while a probe is in flight. */
   wait: number
-  /** Operations it may carry at most: one when it is a probe. */
+  /** Most operations of the envelope; one for a probe. */
   operations: number
 }
 
-/** After this many envelopes in a row that nobody can tell of, the account pauses. */
 const undecidedInARow = 3
-/**
- * After this many envelopes in a row that were refused as a whole, with a text that nobody knows, the account pauses.
- */
+/** Consecutive envelopes refused with an unknown text after which the account pauses. */
 const refusedInARow = 3
 const firstPauseMs = 500
 const longestPauseMs = 30_000
 
 /**
- * One account's breaker. Closed, envelopes pass; paused, none; when the pause is over one probe of a single operation
- * goes out, and its outcome closes the breaker or doubles the pause. After throttling there is nothing to probe.
+ * One account's circuit breaker. Closed, it lets envelopes pass; paused, none. After the pause, a probe with a single
+ * operation goes out; its outcome closes the breaker or doubles the pause. A pause for throttling ends without a probe.
  */
 export class AccountGate {
   readonly #random: () => number
@@ -29,7 +26,7 @@ export class AccountGate {
   #undecided = 0
   #refused = 0
 
-  /** @param random 0 to 1, spreads the pauses */
+  /** @param random 0 to 1; jitter for pauses */
   constructor(random: () => number) {
     this.#random = random
   }
@@ -51,24 +48,24 @@ export class AccountGate {
     }
   }
 
-  /** The probe may go now. */
+  /** Ends the pause now, so that the probe may go. */
   endPause(now: number): void {
     this.#until = now
   }
 
-  /** An envelope is about to be sent. @returns whether it is the probe. */
+  /** Call it before sending an envelope. @returns whether the envelope is the probe */
   permit(): boolean {
     if (this.#state !== 'paused') return false
     this.#state = 'probing'
     return true
   }
 
-  /** The envelope that left was not sent for a reason that says nothing about the account. */
+  /** The envelope was not sent, for a reason unrelated to the account. */
   withdraw(probe: boolean): void {
     if (probe) this.#state = 'paused'
   }
 
-  /** An answer of the gateway came. @returns whether the account was paused until now. */
+  /** The gateway answered. @returns whether this ended a pause */
   passed(probe: boolean): boolean {
     this.#undecided = 0
     this.#refused = 0
@@ -77,7 +74,7 @@ export class AccountGate {
     return probe
   }
 
-  /** A question was answered, which says nothing about envelopes of commands that are refused. The same answer. */
+  /** The gateway answered a question; this does not end a pause for refused command envelopes. @returns as `passed` */
   pollAnswered(probe: boolean): boolean {
     this.#undecided = 0
     if (this.reason !== 'refused') return probe && this.passed(probe)
@@ -85,22 +82,22 @@ export class AccountGate {
     return false
   }
 
-  /** Nobody can tell. @returns the milliseconds of the pause this caused, or null. */
+  /** The outcome is unknown. @returns milliseconds of the pause that this causes, or null */
   undecided(probe: boolean, now: number): number | null {
     this.#undecided++
     return probe || this.#undecided >= undecidedInARow ? this.pause('undecided', probe, now) : null
   }
 
-  /** Refused as a whole, nobody knows why. @returns the milliseconds of the pause this caused, or null. */
+  /** The envelope was refused for an unknown reason. @returns milliseconds of the pause that this causes, or null */
   refused(probe: boolean, now: number): number | null {
     this.#refused++
     return probe || this.#refused >= refusedInARow ? this.pause('refused', probe, now) : null
   }
 
-  /** @returns the milliseconds of the pause, or null when the account is paused already. */
+  /** @returns milliseconds of the pause, or null if the account is paused already */
   pause(reason: PauseReason, probe: boolean, now: number, retryAfterMs: number | null = null): number | null {
     if (this.#state !== 'closed' && !probe) return null
-    const pause = retryAfterMs || this.#backoff // a "now" of the other side is no pause
+    const pause = retryAfterMs || this.#backoff // Retry-After: 0 must not prevent the back-off
     this.#pauses++
     this.#state = 'paused'
     this.#reason = reason

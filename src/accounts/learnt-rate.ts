@@ -1,26 +1,29 @@
-/** What a throttled answer leaves of the rate, and at least of what passed a second on average in the last minute. */
+/** A throttled answer reduces the rate to this fraction, but not below `averagePart` of the last minute's average. */
 const decrease = 0.7
 const averagePart = 0.85
-/** The rate has recovered from 0.7 after 18 s, is 54 times as high after a minute, and unlimited after two. */
+/**
+ * The rate returns to its old value after 18 s, reaches 54 times the reduced value after a minute, and is unlimited after
+ * two.
+ */
 const recoveryMs = 25_000
 const forgottenMs = 120_000
-/** One throttled answer in so long is no limit: others use the gateway, too. */
+/** A single throttled answer within this time is ignored, since others may use the gateway too. */
 const strayMs = 10_000
 
 /**
- * The rate that the gateway allows an account, as far as throttled answers tell: additive increase, multiplicative
- * decrease. All times are monotonic milliseconds, all rates operations a second.
+ * Estimates the account's rate from throttled answers: multiplicative decrease, accelerating recovery. Times are monotonic
+ * milliseconds; rates are operations a second.
  */
 export class LearntRate {
   readonly #passedLately = new AverageRate(1_000)
   readonly #passedInMinute = new AverageRate(60_000)
-  /** Right after the last decrease. */
+  /** The rate right after the last decrease. */
   #base = Number.POSITIVE_INFINITY
   #throttledAt = Number.NEGATIVE_INFINITY
-  /** When something passed first after that: from then on the rate rises. Null: nothing has. */
+  /** Time of the first success after the decrease, from which the rate recovers; null until then. */
   #passedAt: number | null = null
 
-  /** One at least; Infinity: the gateway has not throttled lately. */
+  /** At least 1; Infinity if the gateway has not throttled lately. */
   limit(now: number): number {
     const since = this.#passedAt === null ? 0 : now - this.#passedAt
     return since > forgottenMs ? Number.POSITIVE_INFINITY : this.#base * 2 ** ((since / recoveryMs) ** 2)
@@ -32,7 +35,7 @@ export class LearntRate {
     this.#passedInMinute.add(operations, now)
   }
 
-  /** A request of so many operations was throttled. One that began before the last decrease says nothing new. */
+  /** A request with this many operations was throttled. Ignores requests that began before the last decrease. */
   throttled(operations: number, begunAt: number, now: number): void {
     if (begunAt <= this.#throttledAt) return
     const limit = this.limit(now)
@@ -46,7 +49,6 @@ export class LearntRate {
   }
 }
 
-/** An exponentially weighted average. */
 class AverageRate {
   readonly #windowMs: number
   #sum = 0
@@ -61,7 +63,7 @@ class AverageRate {
     this.#at = now
   }
 
-  /** A second. */
+  /** Rate per second. */
   at(now: number): number {
     return (this.#sumAt(now) * 1_000) / this.#windowMs
   }

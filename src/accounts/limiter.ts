@@ -1,41 +1,43 @@
 /**
- * Keeps an account's rate in any sliding second, as the gateway counts it. It sleeps nowhere: it says how many operations
- * may go now, or how long to wait. A grant counts without end until its first byte is written; then from that instant,
- * later by as much as its answer took longer than usual, since the gateway may have come to it that much later.
+ * Keeps an account's rate within any sliding second, as the gateway counts it. Never sleeps: returns how many operations may
+ * go now, or how long to wait. A grant counts from its first byte; until then it counts without end. If its answer is slower
+ * than usual, it counts longer by the difference, because the gateway may have processed it that much later.
  */
 
-/** What is still uncertain must not make two seconds overlap. */
+/** Safety margin between adjacent windows. */
 const marginMs = 20
 const secondMs = 1000
-/** Requests that wait for the rate carry this part of a second's operations at least, so that they do not become ever smaller. */
+/**
+ * Requests that wait for the rate carry at least this fraction of a second's operations, so that they do not become ever
+ * smaller.
+ */
 const leastPart = 1 / 4
-/** How much of the way the usual time of an answer rises towards a longer one; it falls at once. */
+/** Fraction by which the usual answer time rises towards a slower answer; it falls at once. */
 const rise = 0.02
 
 export interface Grant {
   operations: number
-  /** Monotonic milliseconds of the first byte; null while it has not been written. */
+  /** Monotonic milliseconds of the first byte; null until it is written. */
   sentAt: number | null
-  /** Monotonic milliseconds of the answer; null while there is none. */
+  /** Monotonic milliseconds of the answer; null until it arrives. */
   answeredAt: number | null
 }
 
 export class RateLimiter {
   readonly #rate: number
-  /** Operations a second beyond which this process does not go, whatever its share. */
+  /** Most operations a second of this process, whatever its share. */
   readonly #ceiling: (now: number) => number
-  /** The first that was granted stands first. */
   #grants: Grant[] = []
   #used = 0
   #share = 0
   #shareRisesAt = 0
   #nextShare = 0
-  /** Milliseconds that an answer takes when nothing holds it up. Unknown at first: then every answer is late. */
+  /** Milliseconds that an answer takes without delays. 0 at first, so that every answer counts as late. */
   #usual = 0
 
   /**
-   * @param rate operations a second over the whole fleet; Infinity: only the ceiling counts
-   * @param ceiling operations a second that this process may use at most
+   * @param rate operations a second over the whole fleet; Infinity if only the ceiling applies
+   * @param ceiling most operations a second of this process
    */
   constructor(rate: number, ceiling: (now: number) => number = () => Number.POSITIVE_INFINITY) {
     this.#rate = rate
@@ -43,8 +45,8 @@ export class RateLimiter {
   }
 
   /**
-   * This process's part of the rate, 0 to 1: the partitions it owns of all there are. What it gains counts a second
-   * later: until then the earlier owner's last operations are in the same sliding second.
+   * Sets this process's share of the rate, 0 to 1: its owned partitions by all partitions. An increase takes effect a second
+   * later, when the previous owner's operations have left the sliding second.
    */
   setShare(share: number, now: number): void {
     this.#settleShare(now)
@@ -53,7 +55,6 @@ export class RateLimiter {
     this.#nextShare = share
   }
 
-  /** Tells how many operations may be granted now. */
   available(now: number): number {
     this.#settleShare(now)
     this.#expire(now)
@@ -61,8 +62,8 @@ export class RateLimiter {
   }
 
   /**
-   * Milliseconds until something may be granted, as far as can be told now; 0 when now, Infinity without a share.
-   * @param wanted operations; a part of the rate is enough
+   * Milliseconds until operations may be granted, as an estimate; 0 for now, Infinity without a share.
+   * @param wanted number of operations; part of the rate may be enough
    */
   wait(now: number, wanted = 1): number {
     const enough = Math.min(wanted, Math.max(1, Math.floor(this.#perWindow(now) * leastPart)))
@@ -72,10 +73,11 @@ export class RateLimiter {
     if (this.#perWindow(now) === 0) return Math.max(1, this.#shareRisesAt - now)
     const shareRises = this.#nextShare > this.#share ? this.#shareRisesAt : Number.POSITIVE_INFINITY
     const first = Math.min(shareRises, this.#freesAt(enough - available, now))
-    return Math.max(1, Math.min(first - now, this.#windowMs(now))) // what has not begun ends no earlier than if it began now
+    // a grant that has not begun ends no earlier than one that begins now
+    return Math.max(1, Math.min(first - now, this.#windowMs(now)))
   }
 
-  /** Tells when grants of so many operations will be out of the window. */
+  /** When grants of this many operations will have left the window. */
   #freesAt(operations: number, now: number): number {
     const grants = this.#grants.map(grant => ({ endsAt: this.#endOf(grant, now), operations: grant.operations }))
     let missing = operations
@@ -93,7 +95,7 @@ export class RateLimiter {
     return grant
   }
 
-  /** The grant's request was answered, or given up. */
+  /** The grant's request was answered or given up. */
   answered(grant: Grant, now: number): void {
     if (grant.sentAt === null) return
     grant.answeredAt = now
@@ -101,7 +103,7 @@ export class RateLimiter {
     this.#usual = Math.min(took, this.#usual + (took - this.#usual) * rise)
   }
 
-  /** The grant's operations were not sent after all. */
+  /** The grant's operations were not sent. */
   giveBack(grant: Grant): void {
     const index = this.#grants.indexOf(grant)
     if (index < 0) return
@@ -109,13 +111,13 @@ export class RateLimiter {
     this.#used -= grant.operations
   }
 
-  /** Part of the rate that is unused, 0 to 1. */
+  /** Unused fraction of the rate, 0 to 1. */
   headroom(now: number): number {
     const available = this.available(now)
     return Number.isFinite(available) ? available / Math.max(1, this.#perWindow(now)) : 1
   }
 
-  /** Whole operations a window; below one a second the window is longer instead. */
+  /** Whole operations per window; below one a second, the window is longer instead. */
   #perWindow(now: number): number {
     const rate = this.#ownRate(now)
     if (rate === Number.POSITIVE_INFINITY) return rate
@@ -137,7 +139,7 @@ export class RateLimiter {
     if (this.#nextShare > this.#share && now >= this.#shareRisesAt) this.#share = this.#nextShare
   }
 
-  /** Tells when a grant's operations are out of the window; as far as can be told now, when it is not answered yet. */
+  /** When a grant leaves the window; an estimate until it is answered. */
   #endOf({ sentAt, answeredAt }: Grant, now: number): number {
     if (sentAt === null) return Number.POSITIVE_INFINITY
     const late = (answeredAt ?? now) - sentAt - this.#usual

@@ -8,14 +8,14 @@ export interface PollerOptions {
   connection: Connection
   maxOperations: number
   errorTexts: Readonly<Record<string, ErrorCode>>
-  /** Whether polls may begin: else another process may own the doubts now, and has the rate for them. */
+  /** Whether polls may begin. Without the lease, another process may own the doubts and their share of the rate. */
   hasLease: () => boolean
   clock: Clock
-  /** Runs the request when one may be in flight. */
+  /** Runs the request when a concurrency slot is free. */
   inSlot: (request: () => Promise<void>) => Promise<void>
 }
 
-/** in_doubt: the question was not answered for whatever reason; ask again. */
+/** in_doubt: the poll got no definite answer; repeat it. */
 export type PollAnswer = ItemAnswer
 
 interface StatusQuestion {
@@ -31,8 +31,8 @@ interface Asked {
 }
 
 /**
- * Asks the gateway for the status of messages, batched, one request an account at a time, within the account's pauses
- * and rate. A poll may serve as the probe that ends a pause.
+ * Polls the gateway for the status of messages: batched, one request per account at a time, within the account's pauses and
+ * rate. A poll may be the probe that ends a pause.
  */
 export class StatusPoller {
   readonly #options: PollerOptions
@@ -44,8 +44,8 @@ export class StatusPoller {
   }
 
   /**
-   * @param id the caller's id of the message, as decimal text
-   * @param wanted whether the answer still matters; else it comes unasked
+   * @param id the message's id given by the caller, as decimal text
+   * @param wanted whether the answer is still needed; if not, it resolves as in_doubt without a poll
    */
   ask(account: Account, id: string, wanted: () => boolean): Promise<PollAnswer> {
     const asked = this.#asked.get(account) ?? { account, questions: [], busy: false }
@@ -70,7 +70,7 @@ export class StatusPoller {
     asked.busy = true
     const wait = this.#options.hasLease() ? asked.account.wait() : Number.POSITIVE_INFINITY
     if (wait > 0) {
-      // while a probe is on its way, or the group re-joins, there is no telling how long
+      // the end of a probe or a rebalance cannot be predicted
       this.#options.clock.after(Math.min(wait, 1000), () => this.#next(asked))
       return
     }
@@ -101,7 +101,7 @@ export class StatusPoller {
     )
     account.observe(permit, classified)
     if (classified.outcome === 'not_sent' && classified.reason === 'withheld') {
-      asked.questions.unshift(...questions) // nobody was asked
+      asked.questions.unshift(...questions) // nothing was sent
       return
     }
     const items = 'items' in classified ? classified.items : []
@@ -109,7 +109,7 @@ export class StatusPoller {
   }
 }
 
-/** One envelope never holds an id twice. */
+/** An envelope must not contain an id twice. */
 function takeDistinct(questions: StatusQuestion[], most: number): StatusQuestion[] {
   const taken = new Map<string, StatusQuestion>()
   const left: StatusQuestion[] = []

@@ -165,7 +165,7 @@ export class KafkaBus implements Bus {
 
   async compacted(topics: readonly string[]): Promise<string[]> {
     const isCompacted = async (topic: string) => {
-      const policy = await topicConfig(this.#brokers, topic, 'cleanup.policy').catch(() => '') // the Describe right may be missing
+      const policy = await topicConfig(this.#brokers, topic, 'cleanup.policy').catch(() => '') // the right may be missing
       return policy?.includes('compact')
     }
     const found = await Promise.all(topics.map(isCompacted))

@@ -5,15 +5,15 @@ import { callbackBody } from '../protocol/callback.ts'
 import { parseJson } from '../protocol/json.ts'
 import type { CallbackRefusal } from '../telemetry/labels.ts'
 
-/** The body of a callback as it came: an object with `success`. */
+/** The JSON body of a callback: an object with `success`. */
 export type Callback = Readonly<Record<string, unknown>>
 
-/** Refuses a body by its headers alone: `too_large`, or null to go on. Senders call their JSON all kinds of things. */
+/** Checks the headers: `too_large`, or null to continue. Ignores Content-Type, because senders label JSON in many ways. */
 export function unfitHeaders(headers: IncomingMessage['headers'], maxBytes: number): CallbackRefusal | null {
   return Number(headers['content-length'] ?? 0) > maxBytes ? 'too_large' : null
 }
 
-/** Reads a body of at most `maxBytes`. `reserve` counts its memory, and refuses when too much is in flight. */
+/** Reads a body of at most `maxBytes`. `reserve` counts its memory and returns false when too much is in flight. */
 export function readBody(
   request: IncomingMessage,
   maxBytes: number,
@@ -40,8 +40,8 @@ export function readBody(
 }
 
 /**
- * Resolves when the rest of a request has come, or more than `mostBytes` of it. A connection that is closed with unread
- * bytes takes the answer from its sender.
+ * Resolves when the rest of a request has arrived, or more than `mostBytes` of it. Closing a connection with unread bytes
+ * would reset it, and its sender would lose the answer.
  */
 export function discardBody(request: IncomingMessage, mostBytes: number): Promise<void> {
   return new Promise(resolve => {
@@ -58,7 +58,7 @@ export function discardBody(request: IncomingMessage, mostBytes: number): Promis
   })
 }
 
-/** The body as a callback, or why it can never become an event. */
+/** The body as a callback, or the reason why it can never become an event. */
 export function parseCallback(bytes: Buffer): Callback | CallbackRefusal {
   if (!isUtf8(bytes)) return 'not_utf8'
   const text = bytes.toString('utf8', startsWithMark(bytes) ? 3 : 0)
@@ -71,7 +71,7 @@ export function parseCallback(bytes: Buffer): Callback | CallbackRefusal {
   return callbackBody.safeParse(json).success ? (json as Callback) : 'bad_body'
 }
 
-/** Some platforms write a byte order mark in front of UTF-8. */
+/** Some platforms write a byte order mark before UTF-8. */
 function startsWithMark(bytes: Buffer): boolean {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
 }

@@ -1,29 +1,28 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** Bytes of a body that are parsed at a time. What is behind its end is found to be too early after no more. */
+/** Bytes of a body that are parsed at a time; a pipelined request is detected within this many bytes. */
 const parsedAtOnce = 4096
 const endOfHead = Buffer.from('\r\n\r\n')
 
 /**
- * Guards the connections of an HTTP server. Each carries one request at a time: one that says more before it is answered is
- * closed. At the limit, the connection that has not finished a request for longest makes room, so slow
- * senders keep nobody out, however many they are and wherever they come from; one that has carried a callback goes last.
+ * Guards the connections of an HTTP server. Each carries one request at a time; a connection that pipelines is closed. At the
+ * limit, the connection that has gone longest without completing a request is closed, so that slow senders cannot keep others
+ * out. Connections that have carried a callback are closed last.
  */
 export class Connections {
   readonly #most: number
   readonly #onTooMany: () => void
   readonly #all = new Set<Socket>()
-  /** Connections without a whole request, the longest waiting first. */
+  /** Connections without a complete request, oldest first. */
   readonly #waiting = new Set<Socket>()
   readonly #waitingAgain = new Set<Socket>()
-  /** The request of a connection that is not answered yet. */
   readonly #requests = new WeakMap<object, IncomingMessage>()
 
   /**
-   * @param server one that does not listen yet
+   * @param server must not listen yet
    * @param most connections at a time
-   * @param onTooMany called for each connection that is closed because there are more
+   * @param onTooMany called for each connection closed because of the limit
    */
   constructor(server: Server, most: number, onTooMany: () => void) {
     this.#most = most
@@ -32,7 +31,7 @@ export class Connections {
     server.on('connection', (socket: Socket) => this.#parseInPieces(socket))
   }
 
-  /** To be called with each request. False: it came too early, and its connection is closed. */
+  /** Call it for each request. @returns false if the request was pipelined; its connection is closed then */
   begin(request: IncomingMessage, response: ServerResponse): boolean {
     const { socket } = request
     if (this.#requests.has(socket)) {
@@ -72,14 +71,17 @@ export class Connections {
     this.#waitingAgain.delete(socket)
   }
 
-  /** Node's server parses all that one read brings, thousands of requests. Here it is given one head at a time. */
+  /**
+   * Passes Node's parser one request head at a time; it would otherwise parse everything that one read brings, which may be
+   * thousands of requests.
+   */
   #parseInPieces(socket: Socket): void {
     const [parse] = socket.listeners('data')
     if (parse === undefined) return
     socket.on('data', (piece: Buffer) => {
       for (let at = 0; at < piece.length && !socket.destroyed; ) {
         const request = this.#requests.get(socket)
-        // Who reads no answers makes the server pause; it would fail if it were given more.
+        // The server pauses a connection that does not read its answers, and would fail if it got more.
         if (request?.complete || socket.isPaused()) {
           socket.destroy()
           return
@@ -93,7 +95,7 @@ export class Connections {
   }
 }
 
-/** Where the head that begins here ends, or the piece. */
+/** End of the request head that begins here, or of the piece. */
 function headEnd(piece: Buffer, start: number): number {
   const end = piece.indexOf(endOfHead, start)
   return end === -1 ? piece.length : end + endOfHead.length

@@ -8,12 +8,12 @@ import type { CallbackOrigin } from './hook-url.ts'
 
 export type EventReading =
   | { ok: true; event: NewStatusEvent }
-  /** The body speaks of another message than the address. */
+  /** The body names another message than the address. */
   | { ok: false; reason: 'other_id' }
-  /** The body came to an account's address and its id cannot be a command's. */
+  /** The body came to an account's address, and its id cannot be a command's. */
   | { ok: false; reason: 'no_id'; error: DeadLetterReason }
 
-/** The event that a callback tells of. `receivedAt`: milliseconds since 1970. */
+/** The status event of a callback. `receivedAt`: milliseconds since 1970. */
 export function statusEvent(origin: CallbackOrigin, body: Callback, receivedAt: number): EventReading {
   if (origin.kind === 'message') {
     const { subject } = origin
@@ -42,10 +42,10 @@ function eventOf(body: Callback, command: HookedCommand, verified: boolean, rece
   return { id, account, ...marks, ...told, type, ...known }
 }
 
-/** The address names the message, so that an id which is missing or padded says nothing against it. */
+/** The address identifies the message, so a missing or padded id is no contradiction. */
 function namesAnother(echoed: unknown, id: bigint): boolean {
   return (textOrNull(echoed)?.trim() ?? '') !== '' && echoedText(echoed) !== String(id)
 }
 
-/** An id without what it may be padded with: spaces and zeros. */
+/** The id without padding (spaces and zeros). */
 const echoedText = (id: unknown): string => textOrNull(id)?.trim().replace(/^0+/, '') ?? ''

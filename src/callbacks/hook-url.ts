@@ -10,25 +10,24 @@ export interface HookUrlOptions {
   /** `callbacks.urlMaxLength`, in characters. */
   urlMaxLength: number
   tokens: HookTokens
-  /** Names of the accounts that will send. */
+  /** Names of the configured accounts. */
   accounts: readonly string[]
-  /** Called for each address that had to leave out correlation, tenant and campaign. */
+  /** Called for each address from which correlation, tenant and campaign were left out. */
   onCorrelationDropped: () => void
 }
 
 const longestType = sendTypes.reduce((longest, type) => (type.length > longest.length ? type : longest), '')
 
-/** What producers mark their commands with. */
 const marks = ['correlationId', 'tenant', 'campaign'] as const
 const unmarked = { correlationId: null, tenant: null, campaign: null, trace: null }
 
-/** The longest subject without what may be left out, but for its account. */
+/** The longest subject without optional parts, except for its account. */
 const largeSubject = { id: 2n ** 63n - 1n, type: longestType, ...unmarked, country: 'UA' }
 
 /**
- * Makes the `hook` of a command. From an address that would grow too long the trace is left out first, then correlation,
- * tenant and campaign; null when it is too long even so, which no account of `accounts` has to fear.
- * @throws SettingsError when the settings leave no room for a token.
+ * Creates the `hook` of a command. An address that would be too long leaves out the trace first, then correlation, tenant and
+ * campaign; null if it is still too long, which is impossible for the accounts of `accounts`.
+ * @throws SettingsError when the settings leave no room for a token
  */
 export function hookUrl(options: HookUrlOptions): (subject: TokenSubject) => string | null {
   const { urlMaxLength, tokens, onCorrelationDropped } = options
@@ -68,15 +67,15 @@ function withoutSlash(url: string): string {
   return url.endsWith('/') ? url.slice(0, -1) : url
 }
 
-/** Which address was called: one message's own, or an account's. */
+/** The address that was called: of one message, or of an account. */
 export type CallbackOrigin = { kind: 'message'; subject: OpenedSubject } | { kind: 'account'; account: string }
 
 const messagePattern = /\/hooks\/([^/]+)$/
 const accountPattern = /\/hooks\/account\/([^/]+)\/([^/]+)$/
 
 /**
- * Reads the request's target. What stands before /hooks/ is ignored, be it the path of callbacks.publicUrl, which a
- * proxy may leave as it is, or the host of an absolute target; and so is what is hung on behind a question mark.
+ * Parses a request target. Ignores the query, and everything before /hooks/: the path of callbacks.publicUrl, which a proxy
+ * may keep, or the host of an absolute target.
  */
 export function callbackOriginOf(
   url: string,

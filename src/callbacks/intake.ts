@@ -16,26 +16,26 @@ import { refusals } from './refusals.ts'
 import type { SharedPublish } from './shared-publish.ts'
 import type { HookTokens } from './token.ts'
 
-/** A longer body is not read to its end, so that its sender may miss the answer. */
+/** The rest of a longer body is not read, so that its sender may miss the answer. */
 const discardedBytes = 1024 * 1024
 
 export interface IntakeOptions {
   tokens: Pick<HookTokens, 'open' | 'openAccount'>
-  /** Makes the record of an event, with the trace of its command where that is known. */
+  /** Creates the record of an event, with the trace of its command if known. */
   statusRecord: WriteStatus
-  /** Makes the record of a callback to an account's address that belongs to no command of ours. */
+  /** Creates the dead letter for a callback to an account's address without a command of ours. */
   deadLetter: (body: Buffer, reason: DeadLetterReason) => OutgoingRecord
   telemetry: Telemetry
   now?: () => number
 }
 
 /**
- * Takes one request in and answers it.
- * @param closing asked with the answer: whether the connection ends with it
+ * Receives one request and answers it.
+ * @param closing whether to close the connection with the answer; called when answering
  */
 export type Intake = (request: IncomingMessage, response: ServerResponse, closing: () => boolean) => Promise<void>
 
-/** Makes the handler of requests. 200 is answered only when `shared` has its record on the bus. */
+/** Creates the request handler. It answers 200 only after `shared` has published the record. */
 export function createIntake(
   { tokens, statusRecord, deadLetter, telemetry, now = Date.now }: IntakeOptions,
   limits: ReceiverLimits,
@@ -62,7 +62,7 @@ export function createIntake(
     return outcome
   }
 
-  /** Null when the callback is on the bus. */
+  /** @returns null when the callback is published */
   async function keep(origin: CallbackOrigin, bytes: Buffer): Promise<IntakeOutcome> {
     const body = parseCallback(bytes)
     if (typeof body === 'string') return body
@@ -89,8 +89,8 @@ export function createIntake(
     }
     const { refusal, ...because } = typeof outcome === 'string' ? { refusal: outcome } : outcome
     telemetry.emit('callback.refused', { reason: refusal, ...because })
-    // Only a connection that brought a callback is kept: strangers need a new one for each try, and whoever is to come
-    // back later holds no place meanwhile that would be taken from them while they send.
+    // Only connections that brought a callback are kept. A stranger thus needs a new connection per attempt, and a sender
+    // that will retry later occupies no connection meanwhile.
     response.setHeader('Connection', 'close')
     refuse(response, refusal)
     if (request.headers.expect === undefined) await discardBody(request, discardedBytes)
@@ -98,11 +98,11 @@ export function createIntake(
   }
 }
 
-/** BodyMemory counts the bytes of bodies that are not answered yet. */
+/** Counts the bytes of bodies that are not answered yet. */
 class BodyMemory {
   readonly #most: number
   #inFlight = 0
-  /** Requests whose bodies have not come to their end, the oldest first, and what gives them up. */
+  /** Requests with incomplete bodies, oldest first, each with a function that aborts it. */
   readonly #unfinished = new Map<IncomingMessage, () => void>()
 
   constructor({ inFlightBytes }: ReceiverLimits) {
@@ -110,8 +110,8 @@ class BodyMemory {
   }
 
   /**
-   * Counts memory until the response is done. Where there is no room, the bodies that have been unfinished for longest are
-   * given up. False: even so there is none.
+   * Reserves memory until the response is done. If there is no room, aborts the oldest incomplete requests. The returned
+   * function returns false if there is still none.
    */
   reserveFor(request: IncomingMessage, response: ServerResponse): (bytes: number) => boolean {
     let held = 0
@@ -140,12 +140,12 @@ class BodyMemory {
   }
 }
 
-/** Null when the callback is on the bus; an error says more about a refusal. */
+/** Null when the callback is published; `error` explains a refusal. */
 type IntakeOutcome = CallbackRefusal | { refusal: CallbackRefusal; error: ErrorPlace } | null
 
 const failed = (error: unknown): IntakeOutcome => ({ refusal: 'failed', error: placeOf(error as Error) })
 
-/** Writes a status, and for people a sentence that repeats nothing of what was sent. */
+/** Writes the status, and a sentence that repeats nothing of the request. */
 function refuse(response: ServerResponse, refusal: CallbackRefusal): void {
   const { status, text, headers } = refusals[refusal]
   const sentence = `${text}\n`
@@ -159,7 +159,7 @@ function reportEvent(telemetry: Telemetry, event: NewStatusEvent, origin: Callba
   const { commandType, country, state, verified } = event
   telemetry.emit('callback.accepted', { type, commandType, country, state, verified, contradicts })
   if (origin.kind === 'message' && state === 'DELIVERED') {
-    // The clock of the process that made the address may be ahead.
+    // the clock of the process that created the address may be ahead
     const seconds = Math.max(0, event.receivedAt - origin.subject.issuedAt) / 1000
     telemetry.emit('delivery.latency', { type: origin.subject.type, country, seconds })
   }
@@ -168,24 +168,24 @@ function reportEvent(telemetry: Telemetry, event: NewStatusEvent, origin: Callba
 const traceFrom = (origin: CallbackOrigin): TraceContext | null =>
   origin.kind === 'message' ? origin.subject.trace : null
 
-/** SettableLimits is what operators may set. */
+/** The limits that settings define. */
 type SettableLimits = Pick<Settings['callbacks'], 'connections' | 'inFlightBytes' | 'bodyBytes' | 'keepAliveMs'>
 
 export interface ReceiverLimits extends SettableLimits {
-  /** How long the headers of a request may take to arrive, and how long all of it. */
+  /** Time-outs for a request's headers, and for the whole request. */
   headersMs: number
   requestMs: number
-  /** How long a publish may take before its callbacks are answered 503. */
+  /** Time-out of a publish, after which its callbacks are answered 503. */
   publishMs: number
-  /** The least time between the beginnings of two publishes. */
+  /** Least time between the starts of two publishes. */
   publishEveryMs: number
-  /** How long `close` waits for what is in flight. */
+  /** Longest time that `close` waits for requests in flight. */
   drainMs: number
 }
 
 const unlessSet = (name: keyof SettableLimits): number => Number(definitions[`callbacks.${name}`].default)
 
-/** A callback waits for the publish in flight and then for its own: together within 10 s, as senders usually wait. */
+/** A callback may wait for the publish in flight and then for its own: at most 10 s, the usual time-out of senders. */
 export const receiverLimits: ReceiverLimits = {
   connections: unlessSet('connections'),
   inFlightBytes: unlessSet('inFlightBytes'),

@@ -9,14 +9,14 @@ import { reportRefusals } from './refusals.ts'
 import { sharePublish } from './shared-publish.ts'
 
 export interface ReceiverOptions extends IntakeOptions {
-  /** 0 takes any free port. */
+  /** 0 for any free port. */
   port: number
   host: string
   /** Resolves when all in-sync replicas hold the records. */
   publish: (records: OutgoingRecord[]) => Promise<void>
-  /** Hears what each publish came to; null: the bus has confirmed it. */
+  /** Called with the outcome of each publish; null when confirmed. */
   published?: (error: Error | null) => void
-  /** What a load balancer is told that asks for /healthz; a receiver that closes is never healthy. Default: always. */
+  /** Answer of /healthz for load balancers; a closing receiver is never healthy. Default: always. */
   healthy?: () => boolean
   limits?: Partial<ReceiverLimits>
   clock?: Clock
@@ -24,18 +24,18 @@ export interface ReceiverOptions extends IntakeOptions {
 
 export interface Receiver {
   port: number
-  /** Stops accepting, answers what is in flight, and resolves when the last connection is closed. */
+  /** Stops accepting, answers requests in flight, and resolves when the last connection is closed. */
   close(): Promise<void>
 }
 
-/** Many headers cost more than their bytes; callbacks come with a dozen. */
+/** Headers cost more than their bytes; callbacks have about a dozen. */
 const mostHeaders = 100
-/** Many connect at once when senders come back after an outage. The system allows no more. */
+/** Many senders reconnect at once after an outage. The kernel caps it (net.core.somaxconn). */
 const backlog = 4096
 
 /**
- * Serves `POST /hooks/TOKEN` and `POST /hooks/account/ACCOUNT/TOKEN`. 200 is answered only when the event is on the bus.
- * @throws Error when the port cannot be had.
+ * Serves `POST /hooks/TOKEN` and `POST /hooks/account/ACCOUNT/TOKEN`. Answers 200 only after the event is published.
+ * @throws Error when the port cannot be opened
  */
 export async function startReceiver(options: ReceiverOptions): Promise<Receiver> {
   const { telemetry, healthy = () => true, clock = systemClock } = options
@@ -51,7 +51,7 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
     requestTimeout: limits.requestMs,
     keepAliveTimeout: limits.keepAliveMs,
     connectionsCheckingInterval: Math.ceil(limits.headersMs / 10),
-    requireHostHeader: false, // else a request without one is answered unseen by the guard
+    requireHostHeader: false, // otherwise Node answers such requests itself, bypassing the guard
   })
   const connections = new Connections(server, limits.connections, () =>
     telemetry.emit('callback.refused', { reason: 'overloaded' }),
@@ -65,9 +65,8 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
 
   server.on('request', begin).on('checkContinue', begin).on('checkExpectation', begin)
   server.maxHeadersCount = mostHeaders
-  // Whoever reads none of the answers must not keep a connection for ever.
+  // Closes connections that do not read their answers.
   server.timeout = limits.requestMs + 2 * limits.publishMs
-  // Many connect at once when senders come back after an outage.
   const port = await listen(server, {
     port: options.port,
     host: options.host,
@@ -78,7 +77,7 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
     endReport()
     throw error
   })
-  // A connection that cannot be accepted, for want of file descriptors or the system's memory, ends nothing else.
+  // A failed accept, for lack of file descriptors or memory, must not end the process.
   server.on('error', error => telemetry.emit('callback.refused', { reason: 'overloaded', error: placeOf(error) }))
 
   return {
@@ -106,7 +105,7 @@ function answerHealth(response: ServerResponse, isHealthy: boolean): void {
   response.writeHead(isHealthy ? 200 : 503, headers).end(text)
 }
 
-/** `server.close` itself closes the connections that carry no request. */
+/** `server.close` also closes idle connections. */
 async function drain(server: Server, drainMs: number): Promise<void> {
   const hurry = setTimeout(() => server.closeAllConnections(), drainMs)
   await new Promise<unknown>(resolve => server.close(resolve))

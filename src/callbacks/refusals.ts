@@ -3,7 +3,7 @@ import type { ErrorPlace } from '../telemetry/error.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { CallbackRefusal } from '../telemetry/labels.ts'
 
-/** Why a callback was not taken, and what its sender is told. */
+/** HTTP answer for each reason to refuse a callback. */
 export const refusals = {
   method: { status: 405, text: 'only POST is answered here', headers: { Allow: 'POST' } },
   path: { status: 404, text: 'no such address', headers: {} },
@@ -19,19 +19,19 @@ export const refusals = {
   overloaded: { status: 503, text: 'too much at once, try again', headers: { 'Retry-After': '5' } },
   not_published: { status: 503, text: 'the bus did not confirm, try again', headers: { 'Retry-After': '5' } },
   failed: { status: 503, text: 'something failed here, try again', headers: { 'Retry-After': '5' } },
-  /** The sender went away, or was too slow, before the body was complete: nobody is left to be told. */
+  /** the sender disconnected or was too slow; nobody reads this answer */
   aborted: { status: 408, text: 'the body did not arrive', headers: {} },
 } satisfies Record<CallbackRefusal, { status: number; text: string; headers: Record<string, string> }>
 
-/** The log warns of these, since there may be something to do about them here. */
+/** Refusals with a cause on our side; the log warns of them. */
 export const ours: ReadonlySet<CallbackRefusal> = new Set(['overloaded', 'not_published', 'failed'])
 
 const everyMs = 60_000
 
 /**
- * Tells what was refused, counted by its reasons: the first at once, what follows once a minute. Strangers decide how often
- * something is refused, so not each time.
- * @returns to be called at the end: tells what was not told yet
+ * Reports refusals, counted by reason: the first at once, later ones once a minute, because strangers can cause any number of
+ * them.
+ * @returns a function that ends the reporting and reports the rest
  */
 export function reportRefusals(telemetry: Telemetry, clock: Clock): () => void {
   let counts: Partial<Record<CallbackRefusal, number>> = {}
@@ -50,7 +50,7 @@ export function reportRefusals(telemetry: Telemetry, clock: Clock): () => void {
   const note = (refused: { reason: CallbackRefusal; error?: ErrorPlace }) => {
     counts[refused.reason] = (counts[refused.reason] ?? 0) + 1
     error = refused.error ?? error
-    // Refusals that come in the same moment are told together.
+    // refusals of the same tick share one report
     cancel ??= clock.after(0, tell)
   }
   telemetry.on('callback.refused', note)

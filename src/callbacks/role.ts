@@ -14,13 +14,13 @@ import { hookUrl } from './hook-url.ts'
 import { type Receiver, startReceiver } from './receiver.ts'
 import { createHookTokens, type HookTokens } from './token.ts'
 
-/** The tokens that the settings' secret makes and opens; null without a secret. */
+/** The tokens of the settings' secret; null without a secret. */
 export function tokensOf({ callbacks }: Settings): HookTokens | null {
   const { secret, tokenLifeMs } = callbacks
   return secret ? createHookTokens({ keys: () => secret.reveal(), tokenLifeMs }) : null
 }
 
-/** Makes the hook of commands that name none; without a public address they get none. */
+/** Creates the hook for commands that have none; returns null without a public address. */
 export function hookForCommands(
   settings: Settings,
   tokens: HookTokens | null,
@@ -39,17 +39,18 @@ export interface ReceivingOptions {
   registry: SchemaRegistry
   telemetry: Telemetry
   tokens: HookTokens
-  /** What a load balancer is told that asks for /healthz. */
+  /** Answer of /healthz for load balancers. */
   healthy: () => boolean
 }
 
 export interface Receiving extends Receiver {
-  /** Tells what keeps callbacks from being taken now; empty: nothing. */
+  /** Why callbacks cannot be accepted now; empty if they can. */
   reasons(): string[]
 }
 
 /**
- * The role `callbacks`: the gateway's callbacks in, status events out. Listens once its producer has reached the brokers.
+ * The role `callbacks`: receives the gateway's callbacks and publishes status events. Listens once its producer has reached
+ * the brokers.
  * @throws Error when a topic is missing; BusUnavailable; RegistryUnavailable
  */
 export async function startReceiving({
@@ -84,7 +85,7 @@ export async function startReceiving({
   })
   return {
     port: receiver.port,
-    reasons: () => (watch.trouble === null ? [] : [`callbacks cannot be kept: ${watch.trouble}`]),
+    reasons: () => (watch.trouble === null ? [] : [`callbacks cannot be published: ${watch.trouble}`]),
     async close() {
       watch.close()
       await receiver.close()
@@ -93,19 +94,18 @@ export async function startReceiving({
   }
 }
 
-/** How often the topics are looked at: a receiver that is sent no callback must notice an outage and its end, too. */
+/** How often topics are checked, so that a receiver without callbacks notices an outage and its end. */
 const lookMs = 2_000
-/** A publish that failed counts for so long: replicas that are missing, for example, show in no look at the topics. */
+/** How long a failed publish counts as an outage. Some causes, such as missing replicas, do not show in metadata. */
 const failureMs = 10_000
 
-/** Watches whether the bus takes what the receiver writes: by what each publish comes to, and by looks at the topics. */
+/** Watches whether the receiver's topics are writable: by the outcome of each publish, and by their metadata. */
 class WriteWatch {
-  /** Tells why the bus takes nothing; null: it does. */
+  /** Why the topics are not writable; null if they are. */
   trouble: string | null = null
   readonly #bus: Pick<Bus, 'lookAt'>
   readonly #topics: readonly string[]
   readonly #clock: Clock
-  /** Monotonic milliseconds of the last publish that failed. */
   #failedAt = Number.NEGATIVE_INFINITY
   #isClosed = false
   #cancel = () => {}

@@ -7,30 +7,32 @@ interface Waiting<T> {
   failed: (error: Error) => void
 }
 
-/** Lets callbacks that arrive together share one publish. */
+/** Combines callbacks that arrive together in one publish. */
 export interface SharedPublish<T> {
-  /** Settles with the publish that carries this item. `bytes`: its size. */
+  /** Settles with the publish that carries the item. `bytes`: its size. */
   add(item: T, bytes: number): Promise<void>
   /** Resolves when everything added so far is settled. */
   idle(): Promise<void>
 }
 
 export interface ShareOptions {
-  /** How long a publish may take. */
   timeoutMs: number
-  /** Two publishes begin at least this long apart: a callback alone goes at once, and of many, more go together. */
+  /**
+   * Least time between the starts of two publishes: a single callback goes at once, and at high load more callbacks share a
+   * publish.
+   */
   everyMs: number
-  /** Hears what each publish came to; null: the bus has confirmed it. */
+  /** Called with the outcome of each publish; null when confirmed. */
   settled?: ((error: Error | null) => void) | undefined
 }
 
-// All that a publish carries waits for all of it.
+// every callback of a publish waits for all of it
 const mostBytes = 512 * 1024
 
 /**
- * One publish is in flight; the next takes all that wait by then, up to 512 KiB. A publish that fails fails what it
- * carried and nothing else. One that does not settle within `timeoutMs` fails what waits behind it too, and whatever
- * comes until it settles: on a bus that is stuck nothing piles up, to be published long after it was given up.
+ * One publish is in flight; the next takes everything that waits, up to 512 KiB. A failed publish fails only its own items. A
+ * publish that exceeds `timeoutMs` also fails the waiting items, and all later ones until it settles, so that nothing piles
+ * up on a stuck bus and is published long after it was given up.
  */
 export function sharePublish<T>(
   publish: (items: T[]) => Promise<void>,
@@ -38,11 +40,11 @@ export function sharePublish<T>(
   clock: Clock = systemClock,
 ): SharedPublish<T> {
   const waiting: Waiting<T>[] = []
-  let flight: Promise<void> | null = null
+  let running: Promise<void> | null = null
   let stuck = false
   let begun = Number.NEGATIVE_INFINITY
 
-  async function fly(): Promise<void> {
+  async function run(): Promise<void> {
     while (waiting.length > 0) {
       const early = begun + everyMs - clock.monotonic()
       if (early > 0) await sleep(clock, early)
@@ -59,7 +61,7 @@ export function sharePublish<T>(
         for (const { failed } of batch) failed(error as Error)
       }
     }
-    flight = null
+    running = null
   }
 
   function giveUp(work: Promise<void>, batch: Waiting<T>[]): void {
@@ -80,10 +82,10 @@ export function sharePublish<T>(
       if (stuck) return Promise.reject(tooLate())
       return new Promise((done, failed) => {
         waiting.push({ item, bytes, done, failed })
-        flight ??= fly()
+        running ??= run()
       })
     },
-    idle: () => flight ?? Promise.resolve(),
+    idle: () => running ?? Promise.resolve(),
   }
 }
 
@@ -96,7 +98,7 @@ function batchLength(waiting: readonly { bytes: number }[]): number {
   return first === -1 ? waiting.length : first
 }
 
-/** False when the work has not settled within the time. @throws what the work throws by then. */
+/** @returns false if the work does not settle in time @throws the error of the work */
 async function inTime(work: Promise<void>, timeoutMs: number, clock: Clock): Promise<boolean> {
   let cancel = () => {}
   const late = new Promise<false>(resolve => {

@@ -1,6 +1,6 @@
 import type { TraceContext } from '../telemetry/trace.ts'
 
-/** TokenSubject is what a hook address stands for: one command, without its phone or text. */
+/** The content of a hook address: one command, without its phone or text. */
 export interface TokenSubject {
   account: string
   id: bigint
@@ -9,27 +9,26 @@ export interface TokenSubject {
   correlationId: string | null
   tenant: string | null
   campaign: string | null
-  /** Of the command's phone, two letters. */
+  /** Country of the command's phone, two letters. */
   country: string | null
-  /** The command's, without its state. */
+  /** The command's trace, without its state. */
   trace: TraceContext | null
 }
 
-/** A subject as it comes out of a token. */
 export interface OpenedSubject extends TokenSubject {
-  /** When the address was made, milliseconds since 1970. */
+  /** Creation time of the address, milliseconds since 1970. */
   issuedAt: number
 }
 
 export const dayMs = 86_400_000
 
-// Neither byte occurs in UTF-8, so fields need no lengths and may hold any text.
+// Neither byte occurs in UTF-8, so fields can hold any text and need no lengths.
 const fieldEnd = 0xff
 const nullField = 0xfe
 
 const fixedBytes = 12
 const mostBytesPerUnit = 3
-/** Its texts, in their order in a token. */
+/** The texts in the order of a token. */
 const textsOf = ({ account, type, country, correlationId, tenant, campaign }: TokenSubject) => [
   account,
   type,
@@ -44,15 +43,14 @@ const traceIdBytes = 16
 const spanIdBytes = 8
 const traceBytes = traceIdBytes + spanIdBytes + 1
 
-/** Room that `packSubject` may need, in bytes. */
+/** Upper bound of the bytes that `packSubject` writes. */
 export function subjectRoom(subject: TokenSubject): number {
   const units = textsOf(subject).reduce((sum, text) => sum + (text?.length ?? 0), 0)
   return fixedBytes + fieldCount + units * mostBytesPerUnit + 2 + traceBytes
 }
 
 /**
- * Writes id (8 bytes), millisecond of the day (4), the texts, and the trace if there is one (25), at `start`;
- * answers where it ended.
+ * Writes id (8 bytes), millisecond of the day (4), the texts, and the trace if there is one (25). @returns the end position
  */
 export function packSubject(into: Buffer, start: number, subject: TokenSubject, msOfDay: number): number {
   into.writeUInt32BE(Number(subject.id >> 32n), start)
@@ -63,7 +61,7 @@ export function packSubject(into: Buffer, start: number, subject: TokenSubject, 
   return subject.trace ? packTrace(into, end, subject.trace) : end
 }
 
-/** The reverse of `packSubject`; null when the bytes are not a subject. */
+/** The reverse of `packSubject`; null if the bytes are not a subject. */
 export function unpackSubject(bytes: Buffer, day: number): OpenedSubject | null {
   if (bytes.length < fixedBytes) return null
   const fields: (string | null)[] = []

@@ -8,18 +8,18 @@ import {
 } from 'node:crypto'
 import { dayMs, type OpenedSubject, packSubject, subjectRoom, type TokenSubject, unpackSubject } from './subject.ts'
 
-/** TokenFault says why a token does not open. `unknown_key`: perhaps a key that this process has not been given yet. */
+/** Why a token does not open. `unknown_key`: this process may not have the key yet. */
 export type TokenFault = 'malformed' | 'unknown_key' | 'forged' | 'expired'
 
 type Opened<T> = ({ ok: true } & T) | { ok: false; reason: TokenFault }
 
 /**
- * The secret last part of hook addresses: version (1 byte), length of kid (1), kid, day (2), nonce (12), ciphertext,
- * tag (16), in base64url without padding. AES-256-GCM; each day has a key of its own, so that random nonces never run
- * out. Account-level tokens carry the day 0, no content and no end of life: a person has entered them at the gateway.
+ * The secret last part of hook addresses: version (1 byte), length of kid (1), kid, day (2), nonce (12), ciphertext, tag
+ * (16), in base64url without padding. AES-256-GCM with one key per day, which bounds the number of random nonces per key.
+ * Account-level tokens have the day 0 and no content, and never expire: a person has entered them at the gateway.
  */
 export interface HookTokens {
-  /** @throws Error when there is no key at all. */
+  /** @throws Error when there is no key */
   issue(subject: TokenSubject): string
   open(token: string): Opened<{ subject: OpenedSubject }>
   issueAccount(account: string): string
@@ -27,11 +27,10 @@ export interface HookTokens {
 }
 
 export interface HookTokenOptions {
-  /** Read at each use, so that keys rotate without a restart. The first one issues, all of them open. */
+  /** Read for each use, so that keys rotate without a restart. The first key issues, all keys open. */
   keys: () => readonly HookKey[]
   tokenLifeMs: number
   now?: () => number
-  /** Fills a buffer with random bytes. */
   random?: (bytes: Buffer) => unknown
 }
 
@@ -44,7 +43,6 @@ const accountDay = 0
 interface Parts {
   kid: string
   day: number
-  /** Where the nonce begins. */
   at: number
   bytes: Buffer
 }
@@ -55,9 +53,9 @@ export function createHookTokens(options: HookTokenOptions): HookTokens {
 }
 
 interface Keyring {
-  /** @throws Error when there is no key at all. */
+  /** @throws Error when there is no key */
   issuing(day: number): DayKey
-  /** The key that a token names; null where this process does not have it. */
+  /** The key that a token names; null if this process does not have it. */
   opening(parts: Parts): DayKey | null
 }
 
@@ -98,7 +96,7 @@ function messageTokens(
     open(token) {
       const parts = split(token)
       if (parts === null) return { ok: false, reason: 'malformed' }
-      // Told before any key is derived: a stranger cannot make us derive keys for days that never were.
+      // Checked before a key is derived, so that a stranger cannot make us derive keys for arbitrary days.
       const today = Math.floor(now() / dayMs)
       if (parts.day > today + 1) return { ok: false, reason: 'forged' }
       if ((parts.day + 1) * dayMs + tokenLifeMs < now()) return { ok: false, reason: 'expired' }
@@ -136,21 +134,21 @@ function accountTokens(
   }
 }
 
-/** The account is not in the token, it is authenticated with it: moved to another account's address it does not open. */
+/** The account is authenticated but not contained: the token does not open at another account's address. */
 function accountData(header: Buffer, account: string): Buffer {
   return Buffer.concat([header, Buffer.from(account)])
 }
 
 function split(token: string): Parts | null {
   const bytes = Buffer.from(token, 'base64url')
-  // Node decodes leniently; only the one true spelling of a token is taken.
+  // Node decodes leniently; only the canonical spelling is accepted.
   if (bytes.toString('base64url') !== token) return null
   const kidEnd = 2 + (bytes[1] ?? 0)
   if (bytes[0] !== tokenVersion || bytes.length < kidEnd + 2 + nonceBytes + tagBytes) return null
   return { kid: bytes.toString('utf8', 2, kidEnd), day: bytes.readUInt16BE(kidEnd), at: kidEnd + 2, bytes }
 }
 
-/** Encrypts `bytes` from `start` to `end` in place, with a new nonce before and the tag behind them. */
+/** Encrypts `bytes` from `start` to `end` in place; writes a new nonce before and the tag after them. */
 function seal(
   { key, header }: DayKey,
   random: (bytes: Buffer) => unknown,
@@ -182,16 +180,16 @@ function unseal({ bytes, at }: Parts, { key }: DayKey, clear: Buffer): Buffer | 
 
 /** One entry of `callbacks.secret`. */
 export interface HookKey {
-  /** Names the secret inside the address, in the clear; at most 255 bytes. */
+  /** Identifies the secret in the address, in clear text; at most 255 bytes. */
   kid: string
   secret: string
 }
 
-/** A key good for one day, and the clear bytes that stand in front of everything it seals. */
+/** The key of one day, and the clear-text header of everything it seals. */
 export interface DayKey {
-  /** A KeyObject: with it a cipher starts five times faster than with the key's bytes. */
+  /** A KeyObject initialises a cipher five times faster than raw bytes. */
   key: KeyObject
-  /** Version, length of kid, kid, day. Authenticated with the ciphertext. */
+  /** Version, length of kid, kid, day; authenticated together with the ciphertext. */
   header: Buffer
 }
 
@@ -202,7 +200,7 @@ const mostKeysADay = 16
 
 interface CachedKey extends HookKey, DayKey {}
 
-/** Derives the key of a secret and a day (days since 1970) and remembers it. */
+/** Derives and caches the key of a secret and a day (days since 1970). */
 export function createDayKeys(): (from: HookKey, day: number) => DayKey {
   const cache = new Map<number, CachedKey[]>()
 

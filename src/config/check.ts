@@ -9,11 +9,11 @@ import type { CheckedValues } from './types.ts'
 interface Checked {
   values: CheckedValues
   problems: SettingProblem[]
-  /** Settings whose value is wrong and so missing from `values`. */
+  /** Settings with an invalid value, which `values` lacks. */
   failed: Set<SettingPath>
 }
 
-/** Checks each setting by itself. @param given at most one value for each path and each twin. */
+/** Validates each setting on its own. @param given at most one value for each path and each `…File` twin */
 export function checkSettings(given: readonly GivenValue[]): Checked {
   const values: Partial<Record<SettingPath, unknown>> = {}
   const problems: SettingProblem[] = []
@@ -55,7 +55,7 @@ function checkOne(setting: Setting, given: GivenValue[], problems: SettingProble
 
 class Refused extends Error {}
 
-/** @throws Refused with all that is wrong, and nothing of the value itself. */
+/** @throws Refused with all violations, but without the value */
 function parseWith(type: z.ZodType, value: unknown): unknown {
   const result = type.safeParse(value)
   if (result.success) return result.data
@@ -68,8 +68,8 @@ function described({ path, message }: z.core.$ZodIssue): string {
 }
 
 /**
- * Says why a value is refused. The message of a file system's error is left out: it repeats the file's name, which may be
- * a secret given in the wrong place.
+ * Why a value is invalid. Omits the message of a file-system error, which contains the file's name: it may be a secret given
+ * in the wrong place.
  */
 function reason(error: unknown): string {
   return error instanceof Refused ? error.message : ((error as NodeJS.ErrnoException).code ?? 'it cannot be read')

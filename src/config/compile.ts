@@ -4,13 +4,13 @@ import type { CheckedValues, Section } from './types.ts'
 
 export interface AccountSettings {
   apiKey: Secret
-  /** Operations a second over the whole fleet, without what the reconciler takes; undefined: as many as the gateway takes. */
+  /** Operations a second over the whole fleet, without the reconciler's part; undefined for no limit. */
   rate: number | undefined
-  /** Empty: it sends at any time. */
+  /** Empty if commands may be sent at any time. */
   quietHours: readonly string[]
 }
 
-/** The resolved settings, one section for each room, with defaults filled in. */
+/** The resolved settings with defaults, one section per room. */
 export interface Settings extends ReturnType<typeof compile> {}
 
 export function compile(values: CheckedValues) {
@@ -36,7 +36,6 @@ export function compile(values: CheckedValues) {
   }
 }
 
-/** The settings directly below a path, without those further down. */
 function section<S extends string>(values: CheckedValues, name: S): Section<S> {
   const prefix = `${name}.`
   const own = Object.entries(values)
@@ -45,13 +44,13 @@ function section<S extends string>(values: CheckedValues, name: S): Section<S> {
   return Object.fromEntries(own)
 }
 
-/** No answer is worth a wait beyond the time-out of its request, and a drain ends within the session. */
+/** Default of kafka.drainMs: the request time-out, but less than the session time-out. */
 function drainOf(values: CheckedValues): number {
   const withinSession = Math.max(1, Math.floor(values['kafka.sessionTimeoutMs'] * 0.9))
   return values['kafka.drainMs'] ?? Math.min(withinSession, values['gateway.timeoutMs'])
 }
 
-/** False: no TLS. */
+/** False for no TLS. */
 function sslOf(values: CheckedValues) {
   const { ca, cert, key } = section(values, 'kafka.ssl')
   return ca || (cert && key) ? { ca, cert, key } : values['kafka.ssl']
@@ -67,7 +66,7 @@ function saslOf(values: CheckedValues) {
   return mechanism && username && password ? { mechanism, username, password } : undefined
 }
 
-/** Every account by its name. `gateway.apiKey` is the key of the one named default. */
+/** Accounts by name. `gateway.apiKey` is the key of the account `default`. */
 function accountsOf(values: CheckedValues): ReadonlyMap<string, AccountSettings> {
   const keys = new Map(values['gateway.accounts.NAME.apiKey'])
   if (values['gateway.apiKey']) keys.set('default', values['gateway.apiKey'])
@@ -87,7 +86,7 @@ function accountsOf(values: CheckedValues): ReadonlyMap<string, AccountSettings>
   )
 }
 
-/** Milliseconds after sending until a verdict is overdue, for each type. */
+/** Milliseconds after sending until a verdict is overdue, by type. */
 function expectationsOf(values: CheckedValues): Record<SendType, number> {
   const expectationOf = (type: SendType) => values['reconciler.expect.TYPE'].get(type) ?? values['reconciler.expectMs']
   return Object.fromEntries(sendTypes.map(type => [type, expectationOf(type)])) as Record<SendType, number>

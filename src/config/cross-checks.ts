@@ -2,13 +2,13 @@ import type { SettingPath } from './definitions.ts'
 import { topicUses } from './topology.ts'
 import type { CheckedValues } from './types.ts'
 
-/** A lease is never longer than this, whatever the session time-out. */
+/** Longest lease, whatever the session time-out. */
 const longestLeaseMs = 10_000
 
-/** Tells how long, in milliseconds, a worker may begin sends after a heartbeat that the coordinator answered. */
+/** How long a worker may begin sends after an answered heartbeat, in milliseconds. */
 export const leaseMs = (sessionTimeoutMs: number): number => Math.min(sessionTimeoutMs, longestLeaseMs)
 
-/** A rule over several settings. It is asked only when each of `paths` is fine by itself; the first one is blamed. */
+/** A rule over several settings. Checked only if each of `paths` is valid; a violation is reported at the first path. */
 export interface CrossCheck {
   paths: [SettingPath, ...SettingPath[]]
   broken(values: CheckedValues): boolean
@@ -55,7 +55,7 @@ export const crossChecks: CrossCheck[] = [
         ? needed.includes(undefined)
         : [...needed, values['kafka.sasl.scope']].some(value => value !== undefined)
     },
-    what: 'kafka.sasl.tokenEndpoint, .clientId and .clientSecret go together with the mechanism oauthbearer, which alone takes them',
+    what: 'kafka.sasl.tokenEndpoint, .clientId and .clientSecret go together with the mechanism oauthbearer, and with no other',
   },
   {
     paths: ['kafka.ssl.cert', 'kafka.ssl.key'],
@@ -88,7 +88,7 @@ export const crossChecks: CrossCheck[] = [
       const names = topicUses.flatMap(use => values[`topics.${use}`])
       return new Set(names).size < names.length
     },
-    what: 'each topic needs a name of its own, and two of them are the same',
+    what: 'two topics have the same name; each needs its own',
   },
   {
     paths: ['callbacks.secret', 'callbacks.publicUrl'],
@@ -115,12 +115,12 @@ export const crossChecks: CrossCheck[] = [
     broken: values =>
       values['topics.commands'].length === 1 &&
       (values['gateway.quietHours'] !== undefined || values['gateway.accounts.NAME.quietHours'].size > 0),
-    what: 'would stop nothing: topics.commands is one topic, which is the most urgent one; name a second topic for what can wait',
+    what: 'has no effect: topics.commands names one topic, and quiet hours do not apply to the most urgent one; add a second topic',
   },
   {
     paths: ['delivery.maxIntents', 'gateway.maxOperations'],
     broken: values => (values['delivery.maxIntents'] ?? Infinity) < 2 * values['gateway.maxOperations'],
-    what: 'must hold two envelopes, one of them of the most urgent topic: 2 × gateway.maxOperations at least',
+    what: 'must be at least 2 × gateway.maxOperations: two envelopes, one of them for the most urgent topic',
   },
   {
     paths: ['reconciler.rate', 'gateway.rate', 'gateway.accounts.NAME.rate'],

@@ -3,9 +3,9 @@ import { codePlaces, errorCodes, policies, roles } from '../protocol/index.ts'
 import * as kind from './kinds.ts'
 
 /**
- * Every setting, once: how it is checked, its default as a user would write it, an example, a sentence of documentation.
- * The checks, the variables' names and the chart's schema of its settings all come from here.
- * NAME stands for an account's name, TYPE for a type of message. A secret may be given by its twin `…File` as well.
+ * A setting: its validation, its default as a user would write it, an example, and a sentence of documentation. The
+ * variables' names, docs/settings.md and the chart's schema are derived from this table. NAME stands for an account's name,
+ * TYPE for a message type. A secret may also be given by its twin `…File`.
  */
 export interface Setting {
   type: z.ZodType
@@ -28,7 +28,7 @@ function secret<T extends z.ZodType>(type: T, example: string, doc: string) {
 }
 
 const policy = kind.choice(policies)
-/** The window of a partition is 8,192 offsets long, so no envelope can hold more. */
+/** An envelope cannot exceed the window of a partition. */
 const longestEnvelope = 8192
 const day = 24 * 3_600_000
 

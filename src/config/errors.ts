@@ -1,16 +1,16 @@
-/** One thing that is wrong with the settings. Holds no value that was given: it could be a secret. */
+/** One invalid or missing setting. Contains no value, which could be a secret. */
 export interface SettingProblem {
   /** Path of the setting, such as `gateway.maxOperations`. */
   path: string
-  /** Where it was given or is to be given: a variable's name, `file:line`, or `code`. */
+  /** Where it was given or should be given: a variable's name, `file:line`, or `code`. */
   where: string
-  /** The variable that sets it; missing where the path is no setting's. */
+  /** The variable that sets it; undefined if the path is not a setting. */
   variable?: string
   what: string
   example?: string
 }
 
-/** The settings cannot be used. `problems` and the message name all of them at once; correct them and start again. */
+/** The settings are invalid. `problems` and the message name every problem; correct them and start again. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError'
   readonly code = 'SETTINGS_INVALID'
@@ -22,7 +22,7 @@ export class SettingsError extends Error {
     this.#problems = problems
   }
 
-  /** A getter, so that Node, which prints an uncaught error with its fields, does not name everything twice. */
+  /** A getter, because Node prints an uncaught error's fields and would repeat the message. */
   get problems(): readonly SettingProblem[] {
     return this.#problems
   }
@@ -35,7 +35,7 @@ function line(problem: SettingProblem): string {
   return `  ${name}: ${what}.${example === undefined ? '' : ` Example: ${example}`}`
 }
 
-/** Tells where it was given, and the variable that sets it. */
+/** Where it was given, and the variable that sets it. */
 function placesOf({ where, variable }: SettingProblem): string {
   return variable === undefined || where.includes(variable) ? where : `${where}; variable ${variable}`
 }

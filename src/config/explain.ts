@@ -2,15 +2,15 @@ import { definitions, type Setting, type SettingPath } from './definitions.ts'
 import { descriptionOf } from './kinds.ts'
 import { matchPath, pathOfVariable, settingsBelow, variableOf } from './names.ts'
 
-/** Explanation is what there is to know about a setting before it has a value. */
+/** The documentation of a setting. */
 export interface Explanation {
   path: string
   variable: string
-  /** The setting and the variable that name a file instead; null: it is no secret. */
+  /** The setting and the variable for a file instead of the value; null unless it is a secret. */
   file: { path: string; variable: string } | null
-  /** What a value is. */
+  /** Describes valid values. */
   type: string
-  /** The default as a user would write it; null: there is none. */
+  /** The default as a user would write it; null if there is none. */
   default: string | null
   example: string
   secret: boolean
@@ -34,8 +34,8 @@ export function explain(path: SettingPath): Explanation {
 }
 
 /**
- * The settings that a name stands for: that of the path or variable, with those below it, or else all that begin so, or
- * else all that end with it. Without a name they are all of them.
+ * Finds settings by name: the path or variable itself and the settings below it; else those that begin with the name; else
+ * those that end with it. Without a name, all settings.
  */
 export function settingsNamed(name = ''): Explanation[] {
   const path = pathOfVariable(name) ?? name

@@ -2,22 +2,21 @@ import { z } from 'zod'
 import { quietHoursGrammar, readQuietWindow } from './quiet-hours.ts'
 
 /*
- * The kinds of values that settings have. Each takes the native form of a YAML file and the text of a variable alike,
- * and no message of theirs repeats the value.
+ * Types of settings' values. Each accepts the native form of a YAML file and the text of a variable. No message repeats
+ * the value.
  */
 
-/** The longest time that a timer of Node can wait. */
+/** Longest timer of Node. */
 const longestTimer = 2 ** 31 - 1
 
 /**
- * A kind of value, which tells what it is in its metadata: `config explain`, docs/settings.md and the chart show that.
- * @param make is given the message of a value that is something else
+ * A type of value with a description in its metadata, shown by `config explain`, docs/settings.md and the chart.
+ * @param make receives the message for an invalid value
  */
 function kind<T extends z.ZodType>(description: string, make: (message: string) => T): T {
   return make(`expected ${description}`).meta({ description })
 }
 
-/** Tells what a value of this kind is. */
 export function descriptionOf(type: z.ZodType): string {
   const { description } = type.meta() ?? {}
   if (!description) throw new Error('a kind of setting without a description')
@@ -28,7 +27,7 @@ const quoted = 'expected text, in quotes if it looks like a number'
 
 export const text = kind('text', message => z.string(quoted).trim().min(1, message))
 
-/** Text whose only tolerated slip is the newline at the end of a file. */
+/** Text without the newline at the end of a file. */
 export const secretText = kind('text', () =>
   z
     .string(quoted)
@@ -58,7 +57,7 @@ export function choice<const T extends readonly string[]>(values: T) {
   return kind(`one of ${values.join(', ')}`, message => z.enum(values, message))
 }
 
-/** A list, whose items are separated by commas or lines in a variable. */
+/** A list; in a variable, separated by commas or newlines. */
 export function list<T extends z.ZodType>(item: T) {
   return kind(`a list, each ${descriptionOf(item)}`, () =>
     z.preprocess(
@@ -77,7 +76,7 @@ export function list<T extends z.ZodType>(item: T) {
   )
 }
 
-/** A map, which is a JSON object in a variable. */
+/** A map; in a variable, a JSON object. */
 export function map<T extends z.ZodType>(value: T) {
   return kind(`a map (in a variable: a JSON object), each value ${descriptionOf(value)}`, () =>
     z.preprocess(
@@ -87,7 +86,7 @@ export function map<T extends z.ZodType>(value: T) {
   )
 }
 
-/** An address without a slash at its end. Credentials have settings of their own, which are masked. */
+/** A URL without a trailing slash. Credentials have their own settings, which are masked. */
 export const httpUrl = kind('an http or https address', message =>
   text
     .refine(value => /^https?:$/.test(URL.parse(value)?.protocol ?? ''), message)
@@ -98,12 +97,12 @@ export const httpUrl = kind('an http or https address', message =>
     .transform(value => value.replace(/\/+$/, '')),
 )
 
-/** An address that paths are appended to: a query would swallow them. */
+/** A URL to which paths are appended, hence without a query. */
 export const baseUrl = kind('an http or https address, without query and fragment', () =>
   httpUrl.refine(value => !/[?#]/.test(value), 'must have no query (?) and no fragment (#)'),
 )
 
-/** The name of a topic, as Kafka takes it. */
+/** A topic name that Kafka accepts. */
 export const topic = kind('a topic name: letters, digits, dot, dash, underscore', message =>
   text
     .regex(/^[A-Za-z0-9._-]{1,249}$/, `${message}, 249 of them at most`)
@@ -115,7 +114,7 @@ export const brokers = kind('addresses of the form host:port, or the word embedd
   return z.union([z.literal('embedded'), list(broker.meta({ description: 'host:port' }))], message)
 })
 
-/** Quiet hours stay as they are written: `readQuietWindow` tells when they are. */
+/** Keeps the text; `readQuietWindow` parses it. */
 export const quietWindow = kind(`quiet hours: ${quietHoursGrammar}`, message =>
   z.string(message).superRefine((value, { addIssue }) => {
     try {

@@ -4,19 +4,19 @@ import { isObject } from '../protocol/json.ts'
 import type { SettingProblem } from './errors.ts'
 import { isSection, type Match, matchPath, nearestTo, pathOfVariable } from './names.ts'
 
-/** One value as somebody gave it, not checked yet. */
+/** A value as given, before validation. */
 export interface GivenValue extends Match {
   where: string
   value: unknown
 }
 
-/** Layer is what one source of settings says, and what of it names no setting. */
+/** The values of one source, and its names that are not settings. */
 export interface Layer {
   given: GivenValue[]
   problems: SettingProblem[]
 }
 
-/** A YAML file. @param origin what named the file: `--config` or BUSGATE_CONFIG. */
+/** Reads a YAML file. @param origin where the file was named: `--config` or BUSGATE_CONFIG */
 export function fileLayer(file: string, origin: string): Layer {
   try {
     return yamlLayer(readFileSync(file, 'utf8'), file)
@@ -27,8 +27,8 @@ export function fileLayer(file: string, origin: string): Layer {
 }
 
 /**
- * Variables that begin with BUSGATE_; an empty one counts as not given.
- * Kubernetes adds some for a service of that name (BUSGATE_SERVICE_HOST, BUSGATE_PORT=tcp://…): those are passed over.
+ * Reads variables that begin with BUSGATE_; an empty one counts as not given. Ignores those that Kubernetes adds for a
+ * service named busgate (BUSGATE_SERVICE_HOST, BUSGATE_PORT=tcp://…).
  */
 export function environmentLayer(env: Record<string, string | undefined>): Layer {
   const layer: Layer = { given: [], problems: [] }
@@ -49,7 +49,7 @@ export function environmentLayer(env: Record<string, string | undefined>): Layer
   return layer
 }
 
-/** A tree of sections, such as a file holds. @param where names the place of a value, given the keys that lead to it. */
+/** Reads a tree of sections, such as a file's. @param where names the place of a value by the keys that lead to it */
 export function treeLayer(tree: unknown, where: (keys: string[]) => string): Layer {
   const layer: Layer = { given: [], problems: [] }
   const visit = (value: unknown, keys: string[]) => {
@@ -97,12 +97,12 @@ function yamlLayer(source: string, file: string): Layer {
   return treeLayer(tree, keys => at(offsetOf(contents, keys)))
 }
 
-/** The parser's message up to the place where it quotes the file, which may hold secrets. */
+/** Only the parser's message before its quotation of the file, which may contain secrets. */
 function yamlProblem(message: string, where: string): SettingProblem {
   return { path: 'YAML', where, what: message.split(': ')[0]! }
 }
 
-/** Tells where in the file the last of these keys stands that can be found; an alias ends the search. */
+/** Position in the file of the last key that can be found; an alias ends the search. */
 function offsetOf(node: unknown, keys: string[]): number {
   let offset = 0
   let current = node

@@ -9,18 +9,19 @@ import { requireRunnable, type WithBrokers } from './runnable.ts'
 import { Secret } from './secret.ts'
 import type { CheckedValues, SettingsTree } from './types.ts'
 
-/** Where settings come from: a file, the environment, and overrides in code. */
+/** Sources of settings: a file, the environment, and overrides in code. */
 export interface SettingsSources {
-  /** Path of a YAML file. Default: the one that BUSGATE_CONFIG names, if any. */
+  /** Path of a YAML file. Default: the value of BUSGATE_CONFIG, if set. */
   file?: string
   env: Record<string, string | undefined>
-  /** Settings in the form of the YAML file. They win over file and environment. */
+  /** Settings in the form of the YAML file; they override file and environment. */
   overrides?: SettingsTree
 }
 
 /**
- * Reads the settings. Overrides win over the environment, the environment over the file, the file over defaults.
- * @throws SettingsError that names everything that is wrong.
+ * Loads the settings. Overrides take precedence over the environment, the environment over the file, and the file over
+ * defaults.
+ * @throws SettingsError that names every problem
  */
 export function loadSettings(sources: SettingsSources): Settings {
   const { values, problems } = read(sources)
@@ -29,9 +30,9 @@ export function loadSettings(sources: SettingsSources): Settings {
 }
 
 /**
- * The settings of a process that is to run.
- * @param check looks at the settings for what only their users know; examples stand in for those that are wrong
- * @throws SettingsError that names everything that is wrong or missing, by `check` too.
+ * Loads the settings of a process that is to run.
+ * @param check further validation; sees examples instead of invalid values
+ * @throws SettingsError that names everything invalid or missing, including what `check` finds
  */
 export function loadRunnableSettings(
   sources: SettingsSources,
@@ -71,14 +72,14 @@ function fileLayers(file: string | undefined, env: SettingsSources['env']): Laye
   return env.BUSGATE_CONFIG ? [fileLayer(env.BUSGATE_CONFIG, 'BUSGATE_CONFIG')] : []
 }
 
-/** A secret and its twin keep a place each, so that giving both shows, wherever they were given. */
+/** A secret and its `…File` twin are kept separately, so that giving both is noticed even across sources. */
 function strongest(layers: Layer[]): GivenValue[] {
   const byName = new Map<string, GivenValue>()
   for (const given of layers.flatMap(layer => layer.given)) byName.set(`${given.path} ${given.isFile}`, given)
   return [...byName.values()]
 }
 
-/** Where the blamed setting was not given, its own variable comes first: it is there that something is missing. */
+/** If the reported setting was not given, names its variable first, because that is where a value is missing. */
 function problemOf({ paths, what }: CrossCheck, given: GivenValue[]): SettingProblem {
   const [path] = paths
   const variable = variableOf(path)
@@ -88,7 +89,7 @@ function problemOf({ paths, what }: CrossCheck, given: GivenValue[]): SettingPro
   return { path, where: where || variable, variable, what, example: definitions[path].example }
 }
 
-/** Values that stand in for wrong ones, to see what is missing besides. */
+/** Valid values in place of invalid ones, to find what is missing as well. */
 function examplesOf(failed: ReadonlySet<SettingPath>): Partial<CheckedValues> {
   const exampleOf = ({ type, example, secret }: Setting) => {
     const value = type.parse(example)

@@ -1,10 +1,10 @@
 import { sendTypes } from '../protocol/index.ts'
 import { definitions, type SettingPath } from './definitions.ts'
 
-/** A name that a user may write: the setting it belongs to, and what stands for NAME or TYPE in it. */
+/** A written name: its setting, and the value of its placeholder NAME or TYPE. */
 export interface Match {
   setting: SettingPath
-  /** The path as written, without the `File` of a twin. */
+  /** The path as written, without a twin's `File`. */
   path: string
   key: string | undefined
   isFile: boolean
@@ -26,7 +26,7 @@ const placeholders: Record<string, { fits(part: string): boolean; fromVariable(p
 
 const settingPaths = Object.keys(definitions) as SettingPath[]
 
-/** Everything that can be written, placeholders included. */
+/** Every path that can be written, with placeholders. */
 const writable = settingPaths.flatMap(setting => {
   const entry = { setting, path: setting as string, parts: setting.split('.'), isFile: false }
   if (!definitions[setting].secret) return [entry]
@@ -56,7 +56,7 @@ export function matchPath(path: string): Match | undefined {
   }
 }
 
-/** The path that a variable stands for. */
+/** The path that belongs to a variable. */
 export function pathOfVariable(variable: string): string | undefined {
   for (const known of writable) {
     const path = pathIfNamed(variable, known.parts)
@@ -65,7 +65,7 @@ export function pathOfVariable(variable: string): string | undefined {
   return undefined
 }
 
-/** The settings below this path; none: it is no section. */
+/** The settings below a path; empty if it is not a section. */
 export function settingsBelow(path: string): SettingPath[] {
   const parts = path.split('.')
   const below = writable.filter(known => known.parts.length > parts.length && parts.every(fits(known.parts)))
@@ -80,7 +80,7 @@ export function hasPlaceholder(setting: SettingPath): boolean {
   return setting.split('.').some(part => placeholders[part])
 }
 
-/** The known path, section or variable that is spelled most like this one, and what its placeholder stands for. */
+/** The most similar path, section or variable, with a hint for its placeholder. */
 export function nearestTo(name: string): string {
   const isVariable = name.startsWith('BUSGATE_')
   const shown = (path: string) => (isVariable ? variableOf(path) : path)
@@ -108,7 +108,7 @@ function snakeCase(path: string): string {
     .toUpperCase()
 }
 
-/** Levenshtein. */
+/** Levenshtein distance. */
 export function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index)
   for (const [i, letter] of [...a].entries()) {

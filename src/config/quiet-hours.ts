@@ -1,12 +1,12 @@
-/** Quiet hours that begin on some days of the week. */
+/** Quiet hours that begin on certain days of the week. */
 export interface QuietWindow {
-  /** 0: Sunday. The days on which the window begins. */
+  /** Days on which the window begins; 0 is Sunday. */
   days: readonly number[]
   /** Minutes of the day. */
   from: number
-  /** Minutes of the day, exclusive; of the next day where it is not after `from`. */
+  /** Minutes of the day, exclusive; on the next day unless it is after `from`. */
   to: number
-  /** The name of a time zone, as the IANA lists it. */
+  /** IANA name of a time zone. */
   zone: string
 }
 
@@ -17,7 +17,7 @@ const dayNames = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
 const time = '([01]\\d|2[0-3]):([0-5]\\d)'
 const pattern = new RegExp(`^(?:([A-Z][a-z]{2})(?:-([A-Z][a-z]{2}))? )?${time}-(?:${time}|(24):(00)) (\\S+)$`)
 
-/** @throws Error that says what is wrong, without the value */
+/** @throws Error that explains the problem without the value */
 export function readQuietWindow(text: string): QuietWindow {
   const [, first, last, fromHour, fromMinute, toHour, toMinute, hour24, minute24, zone] = pattern.exec(text) ?? []
   if (zone === undefined) throw new Error(`expected ${quietHoursGrammar}`)
@@ -37,7 +37,7 @@ function daysOf(first: string | undefined, last: string | undefined): number[] {
   return Array.from({ length: ((to - from + 7) % 7) + 1 }, (_, i) => (from + i) % 7)
 }
 
-/** An offset such as +02:00 is no zone: it knows no summer time. */
+/** Rejects offsets such as +02:00, which have no summer time. */
 function isZone(name: string): boolean {
   try {
     return /^[A-Za-z]/.test(name) && new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions() !== null

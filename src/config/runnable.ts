@@ -6,7 +6,9 @@ import { variableOf } from './names.ts'
 export type WithBrokers = { kafka: { brokers: NonNullable<Settings['kafka']['brokers']> } }
 export type WithGateway = { gateway: { url: string } }
 
-/** Requires what `run` needs for the roles of this process. @throws SettingsError that names all that is missing. */
+/**
+ * Requires the settings that `run` needs for the roles of this process. @throws SettingsError that names everything missing
+ */
 export function requireRunnable(settings: Settings): asserts settings is Settings & WithBrokers {
   const asks = settings.roles.filter(role => role !== 'callbacks')
   const problems: SettingProblem[] = []
@@ -18,19 +20,19 @@ export function requireRunnable(settings: Settings): asserts settings is Setting
   if (settings.roles.includes('reconciler') && !settings.reconciler.rate && hasRates(settings)) {
     problems.push({
       ...missing('reconciler.rate', []),
-      what: 'is needed by the reconciler, because an account has a rate of which it uses a part',
+      what: 'is required with the role reconciler, because its polls count against the rate of an account',
     })
   }
   if (asks.length === 0 && !settings.callbacks.secret) problems.push(missing('callbacks.secret', settings.roles))
   if (problems.length > 0) throw new SettingsError(problems)
 }
 
-/** Requires what it takes to read from the bus. @throws SettingsError when it is missing. */
+/** Requires the settings for reading from the bus. @throws SettingsError if they are missing */
 export function requireBrokers(settings: Settings): asserts settings is Settings & WithBrokers {
   if (settings.kafka.brokers === undefined) throw new SettingsError([missing('kafka.brokers', [])])
 }
 
-/** Requires what it takes to speak to the gateway. @throws SettingsError that names all that is missing. */
+/** Requires the settings for requests to the gateway. @throws SettingsError that names everything missing */
 export function requireGateway(settings: Settings): asserts settings is Settings & WithGateway {
   const problems = missingOfGateway(settings, [])
   if (problems.length > 0) throw new SettingsError(problems)

@@ -3,7 +3,7 @@ import { inspect } from 'node:util'
 
 const recheckAfterMs = 1000
 
-/** Holds a value that prints as *** wherever it is printed. Ask for it anew at each use: it may change in its file. */
+/** A value that prints as ***. Reveal it for each use: its file may change. */
 export class Secret<T = string> {
   readonly #read: () => T
 
@@ -29,9 +29,9 @@ export class Secret<T = string> {
 }
 
 /**
- * A secret that follows its file, looked at no more than once a second when the secret is read.
- * What cannot be read or parsed later on leaves the last good value in use, with a process warning.
- * @throws what reading or parsing throws the first time.
+ * A secret that follows its file, checked at most once a second when the secret is revealed. If the file becomes unreadable
+ * or invalid, the last valid value stays in use, with a process warning.
+ * @throws the error of the first reading or parsing
  */
 export function secretFromFile<T>(path: string, file: string, parse: (text: string) => T): Secret<T> {
   let changedAt = statSync(file).mtimeMs
@@ -60,7 +60,7 @@ export function secretFromFile<T>(path: string, file: string, parse: (text: stri
   })
 }
 
-/** A plain copy of settings to be printed: secrets as ***, what is not set as null. */
+/** A plain copy of settings for printing: secrets as ***, unset values as null. */
 export function maskSettings(settings: object): Record<string, unknown> {
   return masked(settings) as Record<string, unknown>
 }
@@ -74,19 +74,19 @@ function masked(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, child]) => [key, masked(child)]))
 }
 
-/** Whom a connection trusts, and who it says to be: each in PEM. */
+/** TLS options of a connection, in PEM. */
 export interface TlsTexts {
-  /** True whatever NODE_TLS_REJECT_UNAUTHORIZED says: keys, passwords and texts go over every connection. */
+  /** Overrides NODE_TLS_REJECT_UNAUTHORIZED: every connection carries keys, passwords or texts. */
   rejectUnauthorized: boolean
   ca?: string
   cert?: string
   key?: string
 }
 
-/** TLS to whomever Node trusts. */
+/** TLS with Node's certificate authorities. */
 export const verifiedTls: TlsTexts = { rejectUnauthorized: true }
 
-/** Reads the files for a TLS connection that is opened now. */
+/** Reads the files for a new TLS connection. */
 export function tlsOf({ ca, cert, key }: Record<'ca' | 'cert' | 'key', Secret | undefined>): TlsTexts {
   return {
     ...verifiedTls,

@@ -2,31 +2,31 @@ import type { Role } from '../protocol/index.ts'
 import type { Settings } from './compile.ts'
 
 type Names = Settings['topics']
-/** TopicUse is what a topic is there for. Its names are in the setting `topics.` with this word behind it. */
+/** Purpose of a topic. The setting `topics.` plus this word holds its name. */
 export type TopicUse = keyof Names
 export type TopicRight = 'READ' | 'WRITE'
 
 export interface TopicFacts {
-  /** The schema registered as the topic's subject; null: there is none. */
+  /** The schema registered under the topic's subject; null if there is none. */
   schema: 'command' | 'doubt' | 'result' | 'status' | null
   /**
-   * Topics of one group are keyed alike and have equally many partitions, so that a partition of one stands for a partition
-   * of the others. `alone`: the number is the topic's own. `single`: one partition is enough.
+   * Topics of one group have the same keys and the same number of partitions, so that a partition of one corresponds to a
+   * partition of the others. `alone`: independent. `single`: one partition.
    */
   partitions: 'of commands' | 'of messages' | 'alone' | 'single'
   /**
-   * `outlasting commands`: a command that is removed before it expires would have no result, and the reconciler walks
-   * results some days old. `until seen`: somebody has to find the time to look. `last of a key`: the topic is compacted.
+   * Retention. `outlasting commands`: a command must not be deleted before it expires, or it would have no result, and the
+   * reconciler reads results that are days old. `until seen`: long enough for a person to look. `last of a key`: compacted.
    */
   kept: 'outlasting commands' | 'until seen' | 'last of a key'
-  /** What compaction would take away; null: no role is kept from its start by it. */
+  /** What compaction would destroy; null if no role refuses to start because of it. */
   lostByCompaction: 'unread records' | 'answers' | null
   rights: Partial<Record<Role, readonly TopicRight[]>>
-  /** Whether the worker reads it only where no window tells what was answered before (`delivery.checkResults`). */
+  /** Whether the worker reads it only to find earlier answers when no window shows them (`delivery.checkResults`). */
   readForAnswers?: true
 }
 
-/** Everything that is the same of a topic under whatever name. The order is the one in which topics are listed. */
+/** Properties of each topic, whatever its name, in the order in which topics are listed. */
 export const topology: Readonly<Record<TopicUse, TopicFacts>> = {
   commands: {
     schema: 'command',
@@ -58,7 +58,7 @@ export const topology: Readonly<Record<TopicUse, TopicFacts>> = {
     rights: { worker: ['READ'], callbacks: ['WRITE'], reconciler: ['READ', 'WRITE'] },
   },
   overdue: {
-    schema: null, // its records are results, and are written with their subject
+    schema: null, // its records are results, written under the subject of results
     partitions: 'of messages',
     kept: 'outlasting commands',
     lostByCompaction: null,
@@ -83,17 +83,16 @@ export const topology: Readonly<Record<TopicUse, TopicFacts>> = {
 
 export const topicUses = Object.keys(topology) as TopicUse[]
 
-/** Every topic by its name, with what it is there for. */
 export function topicsIn(names: Names): { topic: string; use: TopicUse }[] {
   return topicUses.flatMap(use => [names[use]].flat().map(topic => ({ topic, use })))
 }
 
-/** The names of the topics of which something is so. */
+/** Names of the topics that meet a condition. */
 export function topicsWhere(names: Names, isSo: (facts: TopicFacts) => boolean): string[] {
   return topicsIn(names).flatMap(({ topic, use }) => (isSo(topology[use]) ? [topic] : []))
 }
 
-/** Tells what the roles of a process need to do with a topic. */
+/** The rights that a process's roles need on a topic. */
 export function rightsOf(use: TopicUse, { roles, delivery }: Pick<Settings, 'roles' | 'delivery'>): TopicRight[] {
   const { rights, readForAnswers } = topology[use]
   const needed = roles.flatMap(role =>

@@ -13,28 +13,27 @@ type CheckedValue<P extends SettingPath> =
       ? ParsedValue<P> | undefined
       : ParsedValue<P>
 
-/** The checked value of every setting by its path; one with a placeholder has a map from the names that stand for it. */
+/** The validated value of every setting by path; a path with a placeholder has a map by the placeholder's value. */
 export type CheckedValues = {
   [P in SettingPath]: P extends `${string}.NAME.${string}` | `${string}.TYPE`
     ? ReadonlyMap<string, NonNullable<CheckedValue<P>>>
     : CheckedValue<P>
 }
 
-/** The next part of a path below a prefix. */
 type PartBelow<P extends string, Prefix extends string> = P extends `${Prefix}${infer Rest}`
   ? Rest extends `${infer Part}.${string}`
     ? Part
     : Rest
   : never
 
-/** The checked settings directly below a section, without those further down. */
+/** The validated settings directly below a section. */
 export type Section<Name extends string> = {
   [P in SettingPath as P extends `${Name}.${PartBelow<P, `${Name}.`>}`
     ? PartBelow<P, `${Name}.`>
     : never]: CheckedValues[P]
 }
 
-/** A value as it may be given: native, or as the text of a variable. */
+/** A value as given: native, or as the text of a variable. */
 type GivenAs<T> = T extends readonly (infer E)[]
   ? string | readonly (E extends string ? E : string)[]
   : T extends number | boolean
@@ -45,7 +44,7 @@ type GivenAs<T> = T extends readonly (infer E)[]
 
 type Given<P extends SettingPath> = Definition<P> extends { secret: true } ? string : GivenAs<ParsedValue<P>>
 
-/** What a user writes for a part of a path; a secret may be given by its file as well. */
+/** How a user writes a part of a path; a secret may also be given by its file. */
 type KeyBelow<P extends SettingPath, Prefix extends string> =
   PartBelow<P, Prefix> extends infer Part extends string
     ? Part extends 'NAME'

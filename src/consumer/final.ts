@@ -14,7 +14,7 @@ export interface MessageId {
   account?: string
 }
 
-/** Among several commands with one id, a lower rank tells more about whether the message was sent. */
+/** Among several commands with one id, a lower rank says more about whether the message was sent. */
 const ranks: Readonly<Record<SendResult['outcome'], number>> = {
   SENT: 0,
   UNRESOLVED: 1,
@@ -27,8 +27,8 @@ const ranks: Readonly<Record<SendResult['outcome'], number>> = {
 }
 
 /**
- * Returns the final result of one command record, or of all commands with one id, from results in any order; null: there
- * is none yet. For an id, DUPLICATE does not count, because it says nothing about the message.
+ * Returns the final result of one command record, or of all commands with one id, from results in any order; null if there is
+ * none yet. For an id, DUPLICATE does not count, because it says nothing about the message.
  */
 export function finalOf(results: Iterable<SendResult>, of: CommandPlace | MessageId): SendResult | null {
   let found: SendResult | null = null
@@ -41,7 +41,7 @@ export function finalOf(results: Iterable<SendResult>, of: CommandPlace | Messag
   return found
 }
 
-/** Tells whether the result says in the end what became of the message with this id. */
+/** Whether the result is final for the message with this id. */
 export function isFinalOf(result: SendResult, of: MessageId): boolean {
   return result.final && isAbout(result, of)
 }

@@ -13,13 +13,13 @@ import { schemas } from '../records/schemas.ts'
 import { Telemetry } from '../telemetry/events.ts'
 import { logEvents } from '../telemetry/logs.ts'
 
-/** A record as it was read. */
+/** A record and its decoded value. */
 export interface Received<T> {
   value: T
   topic: string
   partition: number
   offset: number
-  /** When it was written, milliseconds since 1970; -1: unknown. */
+  /** When it was written, milliseconds since 1970; -1 if unknown. */
   timestamp: number
   /** Headers of the record, such as `traceparent`. */
   headers: RecordHeaders
@@ -98,15 +98,15 @@ export function readResults(settings: Settings, options: ReadOptions): Endable<R
 }
 
 /**
- * Reads delivery statuses from `topics.statuses`, as `readResults` reads results. `lifecycleAfter` tells what several of them
- * mean together.
+ * Reads delivery statuses from `topics.statuses`, as `readResults` reads results. `lifecycleAfter` combines the statuses of a
+ * message.
  */
 export function readStatuses(settings: Settings, options: ReadOptions): Endable<Received<StatusEvent>> {
   const asRead = (event: StatusEvent) => event
   return read(settings, { topic: settings.topics.statuses, schema: schemas.status, complete: asRead }, options)
 }
 
-/** A topic, how its values are read, and what their headers add. */
+/** A topic, its schema, and what its headers add to a value. */
 interface Source<T> {
   topic: string
   schema: object
@@ -117,7 +117,7 @@ export function resultsOf({ topics }: Settings): Source<SendResult> {
   return { topic: topics.results, schema: schemas.result, complete: withCodeOf }
 }
 
-/** @param wanted those that it refuses are passed over, and need not be readable */
+/** @param wanted filters records before they are decoded */
 export function read<T>(
   settings: Settings,
   source: Source<T>,
@@ -182,7 +182,7 @@ function recordsFrom(
 
 const beginning = (from: Beginning): From => (from instanceof Date ? from.getTime() : from)
 
-/** @returns null where it is passed over, or the reading has ended */
+/** @returns null if the record is skipped or the reading has ended */
 async function decodedOf<T>(
   decoder: Decoder<T>,
   taken: Taken,
@@ -201,13 +201,13 @@ async function decodedOf<T>(
   return null
 }
 
-/** An iterable that is read once, by one reader. */
+/** An iterable for one pass by one reader. */
 export type Endable<T> = AsyncIterableIterator<T, void> & AsyncDisposable
 
 /**
- * An iterable that ends at once when its reader returns or the signal is aborted, whatever it waits for: a generator alone
- * would first wait for its next value.
- * @param make is called when the first value is asked for
+ * An iterable that ends at once when its reader returns or the signal aborts, even while it waits. A generator alone would
+ * first wait for its next value.
+ * @param make called when the first value is requested
  */
 export function endable<T>(make: (ending: AbortSignal) => AsyncGenerator<T, void>, signal?: AbortSignal): Endable<T> {
   const end = new AbortController()

@@ -15,9 +15,9 @@ export interface WaitOptions extends ReaderOptions {
 const sinceMs = 10 * 60_000
 
 /**
- * Waits for the final result of the message with this id; skips IN_DOUBT and DUPLICATE. Each call reads the results
- * topic on its own: for many messages, use `readResults`.
- * @throws the signal's reason when it gave up; Error as `readResults`
+ * Waits for the final result of the message with this id; skips IN_DOUBT and DUPLICATE. Each call reads the results topic on
+ * its own: for many messages, use `readResults`.
+ * @throws the signal's reason when aborted; Error as `readResults`
  */
 export async function waitForResult(
   settings: Settings,

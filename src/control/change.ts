@@ -3,10 +3,10 @@ import { type BusRecord, BusUnavailable, type OutgoingRecord, type TopicLook } f
 import { type PauseKind, pausableKinds, type WithdrawalKind, withdrawalKinds } from '../telemetry/labels.ts'
 import { count } from '../words.ts'
 
-/** A pause stops the commands of its scope for a while; a withdrawal ends those that were not sent. */
+/** A pause suspends the commands of its scope; a withdrawal cancels those that were not sent. */
 export type Scope = { effect: 'paused'; kind: PauseKind; name: string } | Withdrawn
 
-/** The name of a message is that of its account and its id: `default/42`. */
+/** For a message, the name is account and id: `default/42`. */
 export interface Withdrawn {
   effect: 'withdrawn'
   kind: WithdrawalKind
@@ -14,18 +14,18 @@ export interface Withdrawn {
 }
 
 interface Stamp {
-  /** Whether the effect begins; false: somebody ended it. */
+  /** Whether the effect begins; false if it was ended. */
   begins: boolean
-  /** Who did it, as they call themselves. */
+  /** Who did it, in their own words. */
   by: string
   /** Milliseconds since 1970. */
   at: number
-  /** When it ends by itself, milliseconds since 1970. A withdrawal holds for commands that are appended until then. */
+  /** When it ends by itself, milliseconds since 1970. A withdrawal applies to commands appended until then. */
   until: number | null
   reason: string | null
 }
 
-/** Somebody paused or withdrew a scope, or ended that. */
+/** The begin or end of a pause or withdrawal. */
 export type Change = Scope & Stamp
 export type Withdrawal = Withdrawn & Stamp
 
@@ -40,14 +40,14 @@ const bodies = {
 
 const withdrawalPrefix = 'withdrawn/'
 
-/** The key of a scope's records: compaction keeps the last change of each. */
+/** The record key of a scope; compaction keeps the last change of each. */
 export function keyOf({ effect, kind, name }: Scope): string {
   return `${effect === 'withdrawn' ? withdrawalPrefix : ''}${kind}/${name}`
 }
 
 /**
- * A change as a record of the control topic. Its value is JSON, which can be written and read where there is no schema
- * registry: who has to stop an account does so when other things have broken, too.
+ * Encodes a change for the control topic, in JSON instead of Avro: operators must be able to pause an account while the
+ * schema registry is down.
  */
 export function writeChange(topic: string, change: Change): OutgoingRecord {
   const { effect, begins, by, at, until, reason } = change
@@ -55,7 +55,7 @@ export function writeChange(topic: string, change: Change): OutgoingRecord {
   return { topic, key: Buffer.from(keyOf(change)), value: Buffer.from(JSON.stringify(value)) }
 }
 
-/** Deletes the records of a scope: compaction forgets it. */
+/** The tombstone of a scope. */
 export const deletionOf = (topic: string, scope: Scope): OutgoingRecord => ({
   topic,
   key: Buffer.from(keyOf(scope)),
@@ -64,10 +64,10 @@ export const deletionOf = (topic: string, scope: Scope): OutgoingRecord => ({
 
 const nobody = 'a deleted record'
 
-/** Tells whether a change is that its scope's records were deleted. */
+/** Whether the change is a tombstone. */
 export const isDeletion = ({ begins, by }: Change): boolean => !begins && by === nobody
 
-/** @throws Error when the record is none */
+/** @throws Error when the record is not a change */
 export function readChange({ key, value, timestamp }: BusRecord): Change {
   const scope = scopeOf(key?.toString() ?? '')
   if (value === null) return { ...scope, begins: false, by: nobody, at: timestamp, until: null, reason: null }
@@ -87,7 +87,7 @@ function scopeOf(key: string): Scope {
   throw new Error(`its key is not one of ${known.map(one => `${one}/NAME`).join(', ')}`)
 }
 
-/** The changes that records tell of. What is none is passed over, as the workers do, who log it. */
+/** The changes in these records. Skips invalid records, as the workers do, which log them. */
 export function changesIn(records: readonly BusRecord[]): Change[] {
   return records.flatMap(record => {
     try {
@@ -106,10 +106,10 @@ function parsed(value: Buffer): unknown {
   }
 }
 
-/** Tells in one line what is paused or withdrawn, by whom, until when, and why. */
+/** Says in one line what is paused or withdrawn, by whom, until when, and why. */
 export const changeText = (change: Change): string => `${nameOf(change)} is ${change.effect} ${whyOf(change)}`
 
-/** Names a scope for people. */
+/** The scope in words. */
 export function nameOf({ kind, name }: Scope): string {
   if (kind === 'quiet_hours') return `account ${name}, but for its most urgent topic,`
   if (kind === 'correlation_id') return `correlationId ${name}`
@@ -118,13 +118,13 @@ export function nameOf({ kind, name }: Scope): string {
   return `message ${id} of account ${account}`
 }
 
-/** Tells a reader of results why a command was not sent. */
+/** Explains in a result why the command was not sent. */
 export function withdrawalText({ kind, by, reason }: Withdrawal): string {
   const subject = kind === 'message' ? 'it' : `its ${kind === 'correlation_id' ? 'correlationId' : kind}`
   return `${subject} was withdrawn by ${by}${reason === null ? '' : `: ${reason}`}`
 }
 
-/** Tells by whom it is paused or withdrawn, since and until when, and why. */
+/** Says who paused or withdrew it, since and until when, and why. */
 export function whyOf({ effect, by, at, until, reason }: Change): string {
   const end = until === null ? 'until it is resumed' : `until ${textOf(until)}`
   const ends = effect === 'withdrawn' ? `for commands ${end}` : end
@@ -134,8 +134,8 @@ export function whyOf({ effect, by, at, until, reason }: Change): string {
 const textOf = (ms: number) => new Date(ms).toISOString()
 
 /**
- * The last change of each scope. On one partition, which is all that the control topic should have, the order of the records
- * tells which that is; over several only the times do that their writers have set.
+ * The last change of each scope. On one partition, which the control topic should have, record order decides; across several,
+ * the time set by the writer.
  */
 export class LastChanges {
   readonly #last = new Map<string, { change: Change; partition: number }>()
@@ -157,8 +157,8 @@ export class LastChanges {
 }
 
 /**
- * @throws BusUnavailable when a partition of the control topic cannot be read for want of a leader
- * @throws Error when there is no such topic
+ * @throws BusUnavailable when a partition of the control topic has no leader
+ * @throws Error when the topic does not exist
  */
 export function requireReadable(topic: string, look: TopicLook | null): asserts look {
   if (look === null) throw new Error(`there is no topic ${topic}: create it with busgate topics create`)

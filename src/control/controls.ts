@@ -4,7 +4,7 @@ import type { PauseKind, WithdrawalKind } from '../telemetry/labels.ts'
 import { type Change, keyOf, type Withdrawal } from './change.ts'
 import { QuietHours } from './quiet-hours.ts'
 
-/** Sendable is what a pause or a withdrawal may be about in a command. */
+/** The properties of a command that pauses and withdrawals refer to. */
 export interface Sendable {
   account: string
   idText: string
@@ -13,16 +13,16 @@ export interface Sendable {
   campaign: string | null
 }
 
-/** Clocks are set, and machines sleep: a pause ends no later than this behind its time. */
+/** Longest timer: bounds the delay of a pause's end after a clock step or a suspend. */
 const longestTimerMs = 60_000
 
 type Changes = Map<string, Change>
 
-/** Controls is what is paused and withdrawn now: by operators, as the control topic tells, and by quiet hours. */
+/** What is paused and withdrawn now: by operators through the control topic, and by quiet hours. */
 export class Controls {
   readonly #settings: Settings
   readonly #clock: Clock
-  /** By their accounts. */
+  /** By account. */
   readonly #quietHours: ReadonlyMap<string, QuietHours>
   readonly #paused: Record<PauseKind, Changes> = {
     topic: new Map(),
@@ -36,11 +36,10 @@ export class Controls {
     correlation_id: new Map(),
     tenant: new Map(),
   }
-  /** How many are withdrawn. */
   #withdrawals = 0
   readonly #listeners = new Set<(change: Change) => void>()
   #cancelTimer = () => {}
-  /** When something begins or is over, as far as that is known, milliseconds since 1970. */
+  /** Time of the next begin or end, milliseconds since 1970. */
   #looksAt = Number.NEGATIVE_INFINITY
 
   constructor(settings: Settings, clock: Clock) {
@@ -63,7 +62,7 @@ export class Controls {
     return [...Object.values(this.#paused), ...Object.values(this.#withdrawn)].flatMap(changes => [...changes.values()])
   }
 
-  /** The key of the pause that stops a command of this topic, if any. */
+  /** Key of the pause that applies to a command of this topic, or null. */
   stopping({ account, tenant }: Sendable, topic: string): string | null {
     const paused = this.#paused
     const isUrgent = topic === this.#settings.topics.commands[0]
@@ -75,7 +74,7 @@ export class Controls {
     return change ? keyOf(change) : null
   }
 
-  /** The withdrawal of a command that was appended then, milliseconds since 1970; null: it may be sent. */
+  /** The withdrawal that applies to a command appended at `since`, milliseconds since 1970; null if it may be sent. */
   withdrawing(command: Sendable, since: number): Withdrawal | null {
     if (this.#withdrawals === 0) return null
     const { message, campaign, correlation_id, tenant } = this.#withdrawn
@@ -88,7 +87,7 @@ export class Controls {
     return own.find(one => one && since <= (one.until ?? Number.POSITIVE_INFINITY)) ?? null
   }
 
-  /** Calls back after each change, with the last one; a pause that ended by itself is told as a change, too. */
+  /** Calls back after each change. A pause that expires counts as a change. */
   onChange(listener: (change: Change) => void): void {
     this.#listeners.add(listener)
   }
@@ -105,7 +104,7 @@ export class Controls {
     for (const listener of this.#listeners) listener(isInForce ? change : { ...change, begins: false })
   }
 
-  /** Ends what is over, and begins the quiet hours whose time has come: a timer can be late. */
+  /** Ends what has expired and begins quiet hours that are due, without waiting for the timer. */
   update(): void {
     if (this.#clock.now() >= this.#looksAt) this.#look()
   }
@@ -124,7 +123,7 @@ export class Controls {
     this.#lookAt(least([...begins, ...this.inForce.map(change => this.#endOf(change))]))
   }
 
-  /** The quiet hours of each account as they are at an instant; its clock may have been set since the last time. */
+  /** Current quiet hours of each account; recomputed because the clock may have been set. */
   *#quietNow(now: number): Generator<Change> {
     for (const [name, quietHours] of this.#quietHours) {
       const until = quietHours.until(now)
@@ -138,7 +137,7 @@ export class Controls {
     return change.effect === 'paused' ? this.#paused[change.kind] : (this.#withdrawn[change.kind] as Changes)
   }
 
-  /** A command that was appended before a withdrawal ended is withdrawn for as long as it lives. */
+  /** A command that was appended before a withdrawal ended stays withdrawn for its whole life. */
   #endOf({ effect, until }: Change): number {
     const keptMs = effect === 'withdrawn' ? this.#settings.delivery.maxAgeMs : 0
     return until === null ? Number.POSITIVE_INFINITY : until + keptMs
@@ -157,7 +156,7 @@ export class Controls {
 const least = (times: readonly number[]): number =>
   times.reduce((first, time) => Math.min(first, time), Number.POSITIVE_INFINITY)
 
-/** What is read anew is often what was known. */
+/** A reread often delivers known changes. */
 function isSame(one: Change, other: Change): boolean {
   return one.at === other.at && one.until === other.until && one.by === other.by && one.reason === other.reason
 }

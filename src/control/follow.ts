@@ -12,18 +12,18 @@ export interface FollowControlsOptions {
   telemetry: Telemetry
 }
 
-/** This often it is looked whether the topic is still the one that is read, and has no more partitions. */
+/** How often the topic is checked for recreation or added partitions. */
 const lookMs = 5_000
-/** What cannot be read is tried again after this long. */
+/** Retry interval while the topic cannot be read. */
 const retryMs = 30_000
-/** The records of the topic are waited for this long. */
+/** Time-out for reading the topic to its end. */
 const readMs = 10_000
 
 /**
- * Follows what is paused and withdrawn, as the control topic tells. Resolves when all that stands there is known: nothing is
- * sent before. While the topic does not exist or may not be read, nothing is paused or withdrawn by operators. When it is made
- * anew or gets more partitions, what stands there then replaces all that was known.
- * @throws BusUnavailable that says what is waited for
+ * Follows pauses and withdrawals on the control topic. Resolves when the whole topic is read; nothing may be sent before.
+ * While the topic does not exist or may not be read, nothing is paused or withdrawn by operators. If the topic is recreated
+ * or gets more partitions, its content replaces everything known.
+ * @throws BusUnavailable that says what is missing
  */
 export async function followControls(options: FollowControlsOptions): Promise<FollowedControls> {
   const followed = new FollowedControls(options)
@@ -31,14 +31,13 @@ export async function followControls(options: FollowControlsOptions): Promise<Fo
   return followed
 }
 
-/** Keeps `controls` as the control topic tells, and checks every few seconds that it still reads that topic. */
+/** Keeps `controls` up to date with the control topic, and checks every few seconds that it still reads the current topic. */
 export class FollowedControls {
   readonly controls: Controls
   readonly #options: FollowControlsOptions
-  /** The control topic. */
   readonly #topic: string
   #reader: Reader | null = null
-  /** The topic as the reader knows it. */
+  /** State of the topic when the reader began. */
   #known: TopicLook | null = null
   #trouble: string | null = null
   #isClosed = false
@@ -51,12 +50,12 @@ export class FollowedControls {
     this.controls.onChange(change => emitChange(options.telemetry, change))
   }
 
-  /** Why changes of the control topic are not seen now; null: they are. */
+  /** Why changes of the control topic are not seen now; null if they are. */
   get trouble(): string | null {
     return this.#trouble
   }
 
-  /** @throws BusUnavailable that says what is waited for; then it is closed */
+  /** @throws BusUnavailable that says what is missing; then it is closed */
   async begin(): Promise<void> {
     this.controls.update()
     try {
@@ -104,7 +103,7 @@ export class FollowedControls {
     return this.#reader !== null && this.#known?.id === id && this.#known.partitions === partitions
   }
 
-  /** Reads the topic from its beginning, and takes what stands there for all that holds. */
+  /** Reads the topic from its beginning; its content replaces everything known. */
   async #read(look: TopicLook): Promise<void> {
     await this.#reader?.close()
     this.#reader = null
@@ -128,7 +127,7 @@ export class FollowedControls {
     const opening = bus.read([topic], 'earliest', ({ partition }, records) => {
       for (const change of this.#changesOf(records, partition)) take(change, partition)
     })
-    const unread = `what is paused or withdrawn on ${topic} could not be read within ${readMs / 1000} s`
+    const unread = `pauses and withdrawals on ${topic} could not be read within ${readMs / 1000} s`
     const reading = opening.then(async begun => {
       await begun.caughtUp()
       return { begun }
@@ -161,7 +160,7 @@ export class FollowedControls {
   }
 
   #replaceWith(last: LastChanges): void {
-    const by = `${this.#topic}, which tells of it no more`
+    const by = `${this.#topic}, which no longer contains it`
     const at = this.#options.clock.now()
     for (const change of this.controls.inForce) {
       if (change.kind !== 'quiet_hours' && !last.has(change)) this.controls.apply({ ...change, begins: false, by, at })

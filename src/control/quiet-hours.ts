@@ -1,9 +1,9 @@
 import { type QuietWindow, readQuietWindow } from '../config/index.ts'
 
-/** An instant is in milliseconds since 1970; so is the time on a wall of a zone, as if the zone were UTC. */
+/** Instants are milliseconds since 1970. A wall-clock time has the same unit, as if its zone were UTC. */
 const minuteMs = 60_000
 const dayMs = 24 * 60 * minuteMs
-/** Of a window that begins once a week, one begins within so many days. */
+/** A weekly window begins at least once within this many days. */
 const daysAhead = 8
 
 /** The quiet hours of an account. */
@@ -11,13 +11,13 @@ export class QuietHours {
   readonly text: string
   readonly #windows: readonly QuietWindow[]
 
-  /** @param texts as `gateway.quietHours` has them */
+  /** @param texts as in `gateway.quietHours` */
   constructor(texts: readonly string[]) {
     this.text = texts.join(', ')
     this.#windows = texts.map(readQuietWindow)
   }
 
-  /** When they end that hold at an instant; null: none hold. Windows that touch are one. */
+  /** End of the quiet hours that apply at an instant; null if none do. Adjacent windows count as one. */
   until(now: number): number | null {
     let end = now
     for (const limit = now + daysAhead * dayMs; end < limit; ) {
@@ -29,7 +29,7 @@ export class QuietHours {
     return end > now ? end : null
   }
 
-  /** When they begin next; Infinity: never. */
+  /** Next begin of quiet hours; Infinity if there is none. */
   begin(now: number): number {
     const begins = this.#windows.flatMap(window => occurrences(window, now, daysAhead).map(({ from }) => from))
     return Math.min(...begins.filter(from => from > now))
@@ -42,7 +42,7 @@ interface Occurrence {
   to: number
 }
 
-/** The times at which a window begins, from the day before an instant to so many days after it. */
+/** The occurrences of a window that begin between the day before an instant and `daysAfter` days after it. */
 function occurrences({ days, from, to, zone }: QuietWindow, now: number, daysAfter: number): Occurrence[] {
   const today = Math.floor(wallTime(zone, now) / dayMs) * dayMs
   const dates = Array.from({ length: daysAfter + 2 }, (_, i) => today + (i - 1) * dayMs)
@@ -55,8 +55,8 @@ function occurrences({ days, from, to, zone }: QuietWindow, now: number, daysAft
 }
 
 /**
- * The instants at which a clock of the zone shows a time: two where it is set back over that time. Of a time that is
- * skipped, the instants at which it would be shown by the clock as it was before and as it is after.
+ * The instants at which a clock of the zone shows a time: two if the clock is set back over it. For a skipped time, the
+ * instants by the offsets before and after the change.
  */
 function instantsOf(zone: string, wall: number): number[] {
   const guesses = [-dayMs, dayMs].map(away => wall - (wallTime(zone, wall + away) - (wall + away)))
@@ -66,7 +66,7 @@ function instantsOf(zone: string, wall: number): number[] {
 
 const formats = new Map<string, Intl.DateTimeFormat>()
 
-/** The time that a clock of the zone shows. */
+/** The wall-clock time of the zone. */
 function wallTime(zone: string, instant: number): number {
   const format = formats.get(zone) ?? new Intl.DateTimeFormat('en', { ...fields, timeZone: zone })
   formats.set(zone, format)

@@ -5,17 +5,17 @@ import type { Settings } from '../config/index.ts'
 import { type Change, changesIn, isDeletion, keyOf, LastChanges, requireReadable, type Withdrawal } from './change.ts'
 import { Controls } from './controls.ts'
 
-/** All that the control topic tells. */
+/** The content of the control topic. */
 export interface ControlTopic {
-  /** They are in the order of its one partition; of several, in that of the times that were set. */
+  /** In the order of its one partition; with several partitions, ordered by time. */
   changes: readonly Change[]
-  /** What is paused and withdrawn, and the accounts that are in their quiet hours by these settings. */
+  /** Current pauses and withdrawals, and quiet hours by these settings. */
   inForce: readonly Change[]
-  /** Withdrawals that are over, and whose records are still there. */
+  /** Expired withdrawals whose records still exist. */
   over: readonly Withdrawal[]
 }
 
-/** @throws Error when the topic cannot be read, and why; the signal's reason */
+/** @throws Error that says why the topic cannot be read; the signal's reason */
 export async function readControl(bus: Bus, settings: Settings, ending?: AbortSignal): Promise<ControlTopic> {
   const topic = settings.topics.control
   requireReadable(topic, await bus.lookAt(topic))

@@ -8,12 +8,12 @@ export const usualWithdrawalMs = 24 * hourMs
 const longestWithdrawalMs = 30 * 24 * hourMs
 const longestName = 1024
 const longestReason = 500
-/** Every worker keeps them all in memory. */
+/** Every worker keeps all withdrawals in memory. */
 const mostWithdrawals = 10_000
-/** The records of so many that are over are deleted with each new one. */
+/** Most expired withdrawals whose records are deleted with each new one. */
 const mostDeletions = 1_000
 
-/** What is to be withdrawn; of one message, its id and account. */
+/** What to withdraw; for a message, its id and account. */
 export interface WithdrawnNames {
   campaign?: string | undefined
   correlationId?: string | undefined
@@ -22,7 +22,7 @@ export interface WithdrawnNames {
   account?: string | undefined
 }
 
-/** @returns null where the names are none, or several */
+/** @returns null if none or several names are given */
 export function withdrawnBy({
   campaign,
   correlationId,
@@ -42,13 +42,12 @@ export function withdrawnBy({
 }
 
 /**
- * A withdrawal as records of the control topic; with them the records of others that are over are deleted, so that they do not
- * pile up.
- * @param known what the topic tells; null: it is not known
- * @throws Error that says why there can be no such withdrawal, and what to do
+ * A withdrawal as records of the control topic, with tombstones for expired withdrawals.
+ * @param known content of the topic; null if unknown
+ * @throws Error that says why the withdrawal is invalid, and what to do
  */
 export function recordsOf(topic: string, withdrawal: Withdrawal, known: ControlTopic | null): OutgoingRecord[] {
-  const flaw = flawOf(withdrawal) ?? (known && crowd(withdrawal, known))
+  const flaw = flawOf(withdrawal) ?? (known && tooManyText(withdrawal, known))
   if (flaw) throw new Error(flaw)
   const key = keyOf(withdrawal)
   const over = (known?.over ?? []).filter(one => keyOf(one) !== key).slice(0, mostDeletions)
@@ -59,20 +58,20 @@ function flawOf({ name, until, at, reason, by }: Withdrawal): string | null {
   const bytes = Buffer.byteLength(name)
   if (bytes === 0) return 'a withdrawal needs the name of what is withdrawn'
   if (bytes > longestName) return `a name of ${bytes} bytes cannot be withdrawn: ${longestName} at most`
-  if (!reason?.trim()) return 'a withdrawal needs a reason: the results say it'
+  if (!reason?.trim()) return 'a withdrawal needs a reason: every result contains it'
   if (reason.length > longestReason || by.length > longestReason) {
-    return `who withdraws, and why, must have ${longestReason} characters at most: every result says it`
+    return `the name and the reason of a withdrawal may have at most ${longestReason} characters each: every result contains them`
   }
   if (until === null || until <= at) return 'a withdrawal must end after it begins'
   return until > at + longestWithdrawalMs ? 'a withdrawal ends after 30 days at most: name an earlier time' : null
 }
 
-function crowd(withdrawal: Withdrawal, { inForce }: ControlTopic): string | null {
+function tooManyText(withdrawal: Withdrawal, { inForce }: ControlTopic): string | null {
   const others = inForce.filter(one => one.effect === 'withdrawn' && keyOf(one) !== keyOf(withdrawal))
   if (others.length < mostWithdrawals) return null
   const end = Math.min(...others.map(({ until }) => until ?? Number.POSITIVE_INFINITY))
   return (
-    `${others.length} withdrawals are in force, and there can be no more: the first ends at ${new Date(end).toISOString()}. ` +
+    `${others.length} withdrawals are in force, the most there can be; the first ends at ${new Date(end).toISOString()}. ` +
     'Withdraw a campaign, a correlationId or a tenant instead of single messages, or end others (busgate withdraw --end)'
   )
 }

@@ -2,39 +2,42 @@ import { type DoubtCause, type ErrorCode, errorCodeOf, knownErrorCode } from '..
 import { isObject, parseJson, stringifyJson } from '../protocol/json.ts'
 import type { Answer } from './connection.ts'
 
-/** ItemAnswer is what became of one operation of an envelope. */
+/** The outcome of one operation in an envelope. */
 export type ItemAnswer =
   | { kind: 'sent'; data: unknown }
   | { kind: 'refused'; code: ErrorCode; error: string }
   | { kind: 'in_doubt' }
 
-/** Classified is what became of an envelope, by the table in docs/delivery. */
+/** The outcome of an envelope, by the table in docs/delivery.md. */
 export type Classified =
-  /** Every operation has a definite answer. */
+  /** Every operation has a definite outcome. */
   | { outcome: 'answered'; items: ItemAnswer[] }
-  /** The key was not accepted: none sent. */
+  /** The key was refused; nothing was sent. */
   | { outcome: 'denied'; error: string }
-  /** The envelope was refused as a whole: none sent; its halves may pass. `known`: what its text means. */
+  /**
+   * The envelope was refused as a whole and nothing was sent; its halves may pass. `known`: whether the text has a known
+   * meaning.
+   */
   | { outcome: 'refused'; code: ErrorCode; known: boolean; error: string }
-  /** None sent. `throttled`: by a ceiling; `withheld`: by the last check before the first byte. */
+  /** Nothing was sent. `throttled`: by a rate limit; `withheld`: by the last check before the first byte. */
   | {
       outcome: 'not_sent'
       reason: 'throttled' | 'unreachable' | 'withheld'
       error: string
       retryAfterMs: number | null
     }
-  /** Nobody can tell, but for the operations whose items match by id. */
+  /** Unknown, except for operations whose items match by id. */
   | { outcome: 'unknown'; cause: UnknownCause; error: string; items: ItemAnswer[] }
 
-/** UnknownCause says why nobody can tell. */
+/** Why the outcome is unknown. */
 export type UnknownCause = Exclude<DoubtCause, 'taken_over'>
 
 type Ids = readonly (string | null)[]
 
 /**
- * HTTP statuses that mean more than their class. The gateway itself always answers 200, so a redirect or a refusal comes
- * from something in front of it that did not pass the request on. Two tell of more: 408 that something waited for it, 409
- * that something knows it.
+ * HTTP statuses with a meaning of their own. The gateway always answers 200; a redirect or another 4xx comes from a proxy
+ * that did not forward the request. Exceptions: 408 may mean that the proxy waited for the gateway, and 409 that something
+ * knows the request.
  */
 export const httpStatuses = { perhapsPassedOn: [408, 409], tooLarge: 413, tooMany: 429 }
 
@@ -42,9 +45,9 @@ const isRefusedInFront = (status: number): boolean =>
   status >= 300 && status < 500 && !httpStatuses.perhapsPassedOn.includes(status)
 
 /**
- * Says what an answer means for each operation that was sent.
- * @param ids the operations' ids as decimal text, in the order they were sent; null where the item echoes none, such as
- * that of a template, whose own id it may hold
+ * Classifies an answer for each operation that was sent.
+ * @param ids the operations' ids as decimal text, in the order they were sent; null for operations whose id is not echoed,
+ *   such as those on templates, whose items may contain a template's id
  * @param errorTexts the user's own refusal texts
  */
 export function classify(ids: Ids, answer: Answer, errorTexts: Readonly<Record<string, ErrorCode>> = {}): Classified {
@@ -97,7 +100,7 @@ interface Item {
   data?: unknown
 }
 
-/** An item answers the operation at its place unless it names another id; some kinds name none. */
+/** An item belongs to the operation at its position unless it echoes another id; some types echo none. */
 function answers(item: unknown, id: string | null): item is Item {
   if (!isObject(item) || typeof item.success !== 'boolean') return false
   if (id === null) return true
@@ -112,8 +115,8 @@ function answerOf(item: Item, errorTexts: Readonly<Record<string, ErrorCode>>): 
 }
 
 /**
- * Only an id that exactly one item names, and exactly one operation has, makes an answer definite; none does where an
- * item may hold an id that is no echo.
+ * Matches items by id. A match is definite only if exactly one item and one operation have the id, and no item can contain an
+ * id that is not an echo.
  */
 function matchById(ids: Ids, items: unknown[], errorTexts: Readonly<Record<string, ErrorCode>>): ItemAnswer[] {
   const byId = new Map<string, Item | null>()
@@ -135,7 +138,7 @@ function unknown(ids: Ids, cause: UnknownCause, error: string): Classified {
   return { outcome: 'unknown', cause, error, items: ids.map(() => ({ kind: 'in_doubt' })) }
 }
 
-/** Ids are echoed as numbers or as text. A number that lost digits on its way names nobody. */
+/** Ids are echoed as numbers or as text. A number beyond 2^53 has lost digits and matches nothing. */
 function echoedId({ data }: Record<string, unknown>): string | undefined {
   if (!isObject(data)) return undefined
   const { id } = data
@@ -152,7 +155,7 @@ export function parseObject(body: string): Record<string, unknown> | null {
   }
 }
 
-/** The specification says text; a code or an object is shown as it stands. */
+/** The specification says text; any other value is shown as JSON. */
 function textOf(error: unknown): string {
   if (error === undefined || error === null || error === '') return 'no reason given'
   return typeof error === 'string' ? error : (stringifyJson(error) ?? 'no reason given')

@@ -7,27 +7,23 @@ import { type CallOptions, Transport } from './transport.ts'
 export type FieldsOf<T extends OperationType> = OperationFields[T]
 
 /**
- * One operation in a request of its own.
- * @throws ValidationError before anything is sent; any other GatewayError when it was not executed or nobody can tell.
+ * Sends one operation in its own request.
+ * @throws ValidationError before anything is sent; another GatewayError when it was not executed or its outcome is unknown
  */
 export type Send<T extends OperationType> = (fields: FieldsOf<T>, options?: CallOptions) => Promise<Payload<T>>
 
-/**
- * One operation without fields, in a request of its own.
- * @throws GatewayError
- */
+/** Sends one operation without fields in its own request. @throws GatewayError */
 export type Ask<T extends OperationType> = (options?: CallOptions) => Promise<Payload<T>>
 
-/** A result for each operation, in their order. */
+/** One result per operation, in order. */
 export type ItemResults<L extends readonly OperationObject[]> = {
   -readonly [I in keyof L]: L[I] extends { type: infer T extends OperationType } ? ItemResult<T> : never
 }
 
 /**
- * The gateway's JSON interface: a method for each of its operations, whole envelopes, and the asynchronous interface.
- * Operations are checked before they are sent. Nothing is sent twice, unless `retries` asks for it, and then only what
- * is known not to have been executed. Phones, ids and texts are checked by `busgate/protocol`; ids beyond 2^53 are
- * bigints.
+ * The gateway's JSON interface: one method per operation, whole envelopes, and the asynchronous interface. Operations are
+ * validated before they are sent. Nothing is sent twice; with `retries`, only operations that were certainly not executed are
+ * retried. To validate phones, ids and texts beforehand, use `busgate/protocol`. Ids beyond 2^53 are bigints.
  */
 export class GatewayClient {
   readonly #transport: Transport
@@ -36,44 +32,46 @@ export class GatewayClient {
   readonly sms = this.#send('sms')
   /** A Viber message of the variant in `viber_type`; a carousel has 2 to 5 slides. Section viber. */
   readonly viber = this.#send('viber')
-  /** Viber, and SMS where Viber fails. Section viber+sms. */
+  /** Viber with SMS as fallback. Section viber+sms. */
   readonly viberSms = this.#send('viber+sms')
   /** An RCS message with image and button; `rcs_lifetime` in seconds, at least 60. Section rcs. */
   readonly rcs = this.#send('rcs')
-  /** RCS, and SMS where RCS fails. Section rcs+sms. */
+  /** RCS with SMS as fallback. Section rcs+sms. */
   readonly rcsSms = this.#send('rcs+sms')
   /** RCS, then Viber, then SMS. Section rcs+viber+sms. */
   readonly rcsViberSms = this.#send('rcs+viber+sms')
   /** A one-time password of 4 to 8 digits by Telegram; `telegram_lifetime` in seconds, at least 60. Section telegram. */
   readonly telegram = this.#send('telegram')
-  /** A call that speaks `message`; with `dtmf` the digit pressed comes back in the callback. Section voice. */
+  /** A call that speaks `message`; with `dtmf`, the callback contains the digit pressed. Section voice. */
   readonly voice = this.#send('voice')
-  /** The channels in `pipeline` one after the other; its status goes to the account's own address. Section pipeline. */
+  /**
+   * The channels in `pipeline` one after the other; the status is sent to the account's callback address. Section pipeline.
+   */
   readonly pipeline = this.#send('pipeline')
-  /** A call from a number whose last 4 digits are a one-time code; answers `code` and `price`. Section call/otp. */
+  /** A call from a number whose last 4 digits are a one-time code; returns `code` and `price`. Section call/otp. */
   readonly callOtp = this.#send('call/otp')
-  /** Validity, operator and porting of a number, which is not notified. Section hlr. */
+  /** Validity, operator and porting of a number, without notifying it. Section hlr. */
   readonly hlr = this.#send('hlr')
-  /** What is left on the account: `amount` and `currency`, by public sources. Section balance. */
+  /** The account's balance: `amount` and `currency`, by public sources. Section balance. */
   readonly balance = this.#ask('balance')
   /** The account's sender names, in the gateway's own shape. Section sender. */
   readonly sender = this.#ask('sender')
-  /** The status of a message; `id` is the caller's. What `status` means tells stateOf of busgate/protocol. */
+  /** The status of a message; `id` is the caller's. stateOf of busgate/protocol interprets `status`. Section status. */
   readonly status = this.#send('status')
 
-  /** Templates of SMS. */
+  /** SMS templates. */
   readonly templates = {
-    /** Keeps the text `template` under an optional `name`. Section template/create. */
+    /** Stores the text `template` under an optional `name`. Section template/create. */
     create: this.#send('template/create'),
     /** Deletes by `id` (text), by the exact text `template`, or both. Section template/delete. */
     delete: this.#send('template/delete'),
-    /** All templates; `count` reads `characters / parts`. Section template/list. */
+    /** All templates; `count` has the form `characters / parts`. Section template/list. */
     list: this.#ask('template/list'),
   }
 
-  /** Templates of Viber. */
+  /** Viber templates. */
   readonly viberTemplates = {
-    /** Hands the text `template` in for moderation. Section template/viber/create. */
+    /** Submits the text `template` for moderation. Section template/viber/create. */
     create: this.#send('template/viber/create'),
     /** Deletes by `id` (a number), by the exact text `template`, or both. Section template/viber/delete. */
     delete: this.#send('template/viber/delete'),
@@ -81,37 +79,36 @@ export class GatewayClient {
     list: this.#ask('template/viber/list'),
   }
 
-  /** @throws TypeError when an option cannot be used; it names the option. */
+  /** @throws TypeError that names an invalid option */
   constructor(options: GatewayClientOptions) {
     this.#transport = new Transport(options)
   }
 
   /**
-   * Sends several operations in one envelope and returns the result of each, in their order; a failed one does not stop
-   * the others. With `retries`, only operations that were not sent are retried.
-   * @throws ValidationError, naming index and field, before anything is sent; another GatewayError when the envelope
-   * failed as a whole and no operation has an outcome of its own.
+   * Sends several operations in one envelope and returns one result per operation, in order; a failed operation does not
+   * affect the others. With `retries`, only operations that were not sent are retried.
+   * @throws ValidationError with index and field before anything is sent; another GatewayError when the whole envelope failed
    */
   async send<L extends readonly OperationObject[] | []>(operations: L, options?: CallOptions): Promise<ItemResults<L>> {
     return (await this.#transport.deliver(operations, options)) as ItemResults<L>
   }
 
   /**
-   * Hands operations to the asynchronous interface, which answers before it executes them; callbacks repeat the
-   * request id. What becomes of an operation without a callback cannot be known.
-   * @throws ValidationError before anything is sent; another GatewayError when they were not queued or nobody can tell;
-   * TypeError without the option asyncUrl.
+   * Queues operations on the asynchronous interface, which answers before it executes them; callbacks repeat the request id.
+   * Without a callback, an operation's outcome stays unknown.
+   * @throws ValidationError before anything is sent; another GatewayError when the operations were not queued or the outcome
+   *   is unknown; TypeError without the option asyncUrl
    */
   sendAsync(operations: readonly OperationObject[], options?: CallOptions): Promise<{ requestId: string }> {
     return this.#transport.queue(operations, options)
   }
 
-  /** Closes the connections; a call in flight ends as if the connection had been lost. */
+  /** Closes the connections; a call in flight ends as if the connection were lost. */
   close(): Promise<void> {
     return this.#transport.close()
   }
 
-  /** Same as `close`, for `await using`. */
+  /** Calls `close`; for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }

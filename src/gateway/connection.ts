@@ -1,45 +1,45 @@
 import type { Dispatcher } from 'undici'
 import { GrowingBuffer } from '../growing-buffer.ts'
 import { decodeBody } from './decoding.ts'
-import { type Authorities, dispatchTo } from './dispatching.ts'
+import { type Authorities, openPool } from './origin-pool.ts'
 
 export interface ConnectionOptions {
   /** `{base_url}` of the gateway. */
   url: string
-  /** Below `url`. Default: the specification's only endpoint. */
+  /** Path below `url`. Default: the specification's only endpoint. */
   path?: string
-  /** The limit from handing over to the last byte of the answer. */
+  /** Time-out from `post` to the last byte of the answer. */
   timeoutMs: number
-  /** Requests in flight at most; each has a connection to itself. */
+  /** Most requests in flight; each has its own connection. */
   connections: number
-  /** How long a connection without a request is kept; undefined: 500. */
+  /** Idle time-out of a connection; default 500. */
   keepAliveMs: number | undefined
-  /** undefined: 4 MiB. */
+  /** Default 4 MiB. */
   maxResponseBytes: number | undefined
-  /** Who may vouch for the gateway, in place of those that Node trusts. */
+  /** Certificate authorities to trust instead of Node's. */
   ca: Authorities | undefined
 }
 
-/** Asked right before the first byte: null lets the request begin, a reason withholds it. */
+/** Called right before the first byte: null lets the request begin, a reason withholds it. */
 export type LastCheck = () => string | null
 
 export interface Connection {
-  /** One POST of an envelope. Never retries, never follows a redirect, never rejects. */
+  /** Sends one POST of an envelope. Never retries, never follows redirects, never rejects. */
   post(body: string, lastCheck: LastCheck, signal?: AbortSignal): Promise<Answer>
   close(): Promise<void>
 }
 
-/** 100 answers with texts are some 30 KB. */
+/** 100 answers with texts take some 30 KB. */
 const defaultMaxResponseBytes = 4 << 20
-/** Whoever asks for more is asked again all the same; a timer could not hold a month. */
+/** Bound of Retry-After; a timer cannot hold more than 24 days. */
 const longestRetryAfterMs = 3_600_000
 
-/** Connections to one endpoint of the gateway. */
+/** Opens connections to one endpoint of the gateway. */
 export function connectGateway(options: ConnectionOptions): Connection {
   const base = new URL(options.url)
   const path = `${base.pathname.replace(/\/$/, '')}${options.path ?? '/api/json.php'}${base.search}` || '/'
   const { connections, keepAliveMs, ca } = options
-  const { dispatcher, close } = dispatchTo({ origin: base.origin, connections, keepAliveMs, ca })
+  const { dispatcher, close } = openPool({ origin: base.origin, connections, keepAliveMs, ca })
   return {
     post: (body, lastCheck, signal) =>
       new Promise(resolve => {
@@ -56,8 +56,8 @@ export function connectGateway(options: ConnectionOptions): Connection {
 }
 
 /**
- * One request's life. undici calls onRequestStart right before it writes: until then nothing was sent, from then on
- * nobody knows until a whole answer is there.
+ * Handles one request. undici calls onRequestStart right before it writes: until then nothing was sent; afterwards the
+ * outcome is unknown until the whole answer has arrived.
  */
 class PostHandler implements Dispatcher.DispatchHandler {
   readonly #options: ConnectionOptions
@@ -92,7 +92,7 @@ class PostHandler implements Dispatcher.DispatchHandler {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     const reason = this.#done ? 'given up' : this.#lastCheck()
     if (reason !== null) {
-      this.#finish({ kind: 'not_sent', cause: 'withheld', message: reason }) // first: the abort comes back as an error
+      this.#finish({ kind: 'not_sent', cause: 'withheld', message: reason }) // before the abort, which comes back as an error
       controller.abort(new Error(reason))
       return
     }
@@ -143,7 +143,7 @@ class PostHandler implements Dispatcher.DispatchHandler {
     this.#giveUp('timeout', 'timeout', `no answer within ${this.#options.timeoutMs} ms`)
   }
 
-  /** The signal aborts. */
+  /** Handles the signal's `abort` event. */
   handleEvent(): void {
     this.#giveUp('withheld', 'aborted', 'aborted by the caller')
   }
@@ -170,19 +170,19 @@ type ResponseHeaders = Record<string, string | string[] | undefined>
 
 const headerText = (header: string | string[] | undefined): string => String(header ?? '')
 
-/** The host alone: user, path and query may hold a secret, or what the request said. */
+/** The origin only: user, path and query may contain a secret or the request's content. */
 function hostOf(location: string): string {
   return URL.parse(location)?.origin ?? 'another path'
 }
 
-/** The system's code, where the message lacks it. Neither carries anything of the request. */
+/** The system's error code and message; neither contains anything of the request. */
 function describe({ code, message }: Error & { code?: string }): string {
   return code && !message.includes(code) ? `${code}: ${message}` : message
 }
 
 /**
- * Seconds, or a date by the clock that the answer's own Date tells (RFC 9110, 10.2.3). Date.parse would read "-3" as a month;
- * every date of HTTP has letters.
+ * Retry-After: seconds, or a date relative to the answer's own Date (RFC 9110, 10.2.3). The test for letters is needed
+ * because Date.parse reads "-3" as a month.
  */
 function retryAfter({ 'retry-after': value, date }: ResponseHeaders): number | null {
   if (typeof value !== 'string') return null
@@ -191,30 +191,30 @@ function retryAfter({ 'retry-after': value, date }: ResponseHeaders): number | n
   return Number.isNaN(ms) ? null : Math.min(longestRetryAfterMs, Math.max(0, ms))
 }
 
-/** Answer is what came back of one POST, before anyone looked into it. */
+/** The raw result of one POST. */
 export type Answer =
-  /** `location`: the origin that a redirect leads to. */
+  /** `location`: origin of a redirect. */
   | { kind: 'response'; status: number; body: string; retryAfterMs: number | null; location?: string }
-  /** The request was never started to be written: nothing can have been sent. */
+  /** Writing had not begun: nothing was sent. */
   | { kind: 'not_sent'; cause: NotSentCause; message: string }
   /** Writing had begun: perhaps sent. */
   | { kind: 'lost'; cause: LostCause; message: string }
 
-/** `withheld`: by the caller, whose own last check forbade it or who aborted it. */
+/** `withheld`: by the caller's last check or its abort. */
 export type NotSentCause = 'unreachable' | 'timeout' | 'withheld'
 export type LostCause = 'timeout' | 'aborted' | 'reset' | 'response_too_large' | 'response_cut'
 
-/** Writes an envelope from operations that are text already: nothing is serialised twice. */
+/** Builds an envelope from operations that are JSON text already. */
 export function envelopeBody(apiKey: string, operations: readonly string[]): string {
   const texts = [...operations]
   texts[0] = `{"auth":${JSON.stringify(apiKey)},"data":[${texts[0] ?? ''}`
   texts[texts.length - 1] += ']}'
-  return texts.join(',') // a template around it would be copied once more
+  return texts.join(',') // a template literal would copy the whole text once more
 }
 
 const emptyEnvelope = envelopeBody('', []).length - JSON.stringify('').length
 
-/** Bytes of an envelope around its operations, commas left out. */
+/** Bytes of an envelope without its operations and commas. */
 export function envelopeOverhead(apiKey: string): number {
   return emptyEnvelope + Buffer.byteLength(JSON.stringify(apiKey))
 }

@@ -4,7 +4,7 @@ export type DecodedBody = { text: string } | { trouble: 'too_large' | 'unreadabl
 
 type Unpack = (bytes: Buffer, options: { maxOutputLength: number }) => Buffer
 
-/** Some servers compress whatever they are asked for. */
+/** Some servers compress regardless of Accept-Encoding. */
 const unpackers: Readonly<Record<string, Unpack>> = {
   gzip: gunzipSync,
   'x-gzip': gunzipSync,
@@ -14,11 +14,11 @@ const unpackers: Readonly<Record<string, Unpack>> = {
 }
 
 /**
- * The text of a body, as its Content-Encoding and the charset of its Content-Type say, without a byte order mark.
- * @param limit the most bytes that it may unpack to
+ * Decodes a body by its Content-Encoding and the charset of its Content-Type; removes a byte order mark.
+ * @param limit most bytes after decompression
  */
 export function decodeBody(body: Buffer, encoding: string, contentType: string, limit: number): DecodedBody {
-  // Listed in the order in which they were applied.
+  // listed in the order in which they were applied
   const codings = encoding.toLowerCase().split(',').reverse()
   try {
     const bytes = codings.reduce((packed, coding) => {
@@ -31,13 +31,13 @@ export function decodeBody(body: Buffer, encoding: string, contentType: string, 
   }
 }
 
-/** Some servers leave out what zlib puts around the data. */
+/** Inflates with or without a zlib wrapper; some servers omit it. */
 function inflate(bytes: Buffer, options: { maxOutputLength: number }): Buffer {
   const isWrapped = (bytes[0]! & 0x0f) === 8 && bytes.length > 1 && bytes.readUInt16BE(0) % 31 === 0
   return isWrapped ? inflateSync(bytes, options) : inflateRawSync(bytes, options)
 }
 
-/** JSON is UTF-8 unless somebody says otherwise in words that are known. */
+/** UTF-8 unless Content-Type names another known charset. */
 function decoderOf(contentType: string): InstanceType<typeof TextDecoder> {
   const charset = /;\s*charset\s*=\s*["']?([^"';\s]+)/i.exec(contentType)?.[1]
   try {

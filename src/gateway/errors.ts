@@ -1,6 +1,6 @@
 import type { DoubtCause, ErrorCode } from '../protocol/index.ts'
 
-/** Why a call failed: an `errorCode` of results, or a failure that only a caller of the client can see. */
+/** Why a call failed: an `errorCode` of results, or a failure that only the client reports. */
 export type GatewayErrorCode = ErrorCode | 'UNREACHABLE' | 'ABORTED' | 'PAYLOAD_UNREADABLE'
 
 interface ErrorFacts {
@@ -11,7 +11,7 @@ interface ErrorFacts {
   cause?: unknown
 }
 
-/** Says why an operation failed. Holds no key, no phone and no message text of the request. */
+/** A failed operation. Contains no key, phone or message text. */
 export class GatewayError extends Error {
   readonly code: GatewayErrorCode
   /** Whether the same call may succeed later. Never true unless `definite` is. */
@@ -31,21 +31,21 @@ export class GatewayError extends Error {
   }
 }
 
-/** One violation of the interface in an operation. */
+/** A field of an operation that violates the interface. */
 export interface Problem {
-  /** Place in the list of operations that was given. */
+  /** Position in the caller's list of operations. */
   index: number
-  /** The field, such as `sms_message` or `viber_carousel[1].caption`; empty when the operation as a whole is meant. */
+  /** The field, such as `sms_message` or `viber_carousel[1].caption`; empty for the operation as a whole. */
   field: string
-  /** Names the field and says what it must be, never what it was. */
+  /** Names the field and the constraint, never the value. */
   message: string
 }
 
-/** An operation violates the interface: nothing was sent. Correct the field that the message names. */
+/** An operation violates the interface; nothing was sent. Correct the field that the message names. */
 export class ValidationError extends GatewayError {
   readonly index: number
   readonly field: string
-  /** Everything that is wrong, not only the first. */
+  /** All violations, not only the first. */
   readonly problems: readonly Problem[]
 
   constructor(problems: readonly [Problem, ...Problem[]]) {
@@ -57,21 +57,21 @@ export class ValidationError extends GatewayError {
   }
 }
 
-/** The API key is not accepted: nothing was sent. Check the key and the account's settings. */
+/** The API key was refused; nothing was sent. Check the key and the account's settings. */
 export class AccessDeniedError extends GatewayError {
   constructor(message: string) {
     super(message, { code: 'ACCESS_DENIED', definite: true })
   }
 }
 
-/** The gateway refused the operation, or the envelope it was in. `code` says why, `message` in the gateway's words. */
+/** The gateway refused the operation or its envelope. `code` is the reason, `message` the gateway's text. */
 export class RefusedError extends GatewayError {
   constructor(message: string, code: ErrorCode) {
     super(message, { code, definite: true })
   }
 }
 
-/** The gateway, or a proxy in front of it, throttled the call: not sent. Retry later. */
+/** The gateway or a proxy throttled the call; nothing was sent. Retry later. */
 export class ThrottledError extends GatewayError {
   constructor(message: string, retryAfterMs: number | null) {
     super(message, { code: 'THROTTLED', retryable: true, definite: true, retryAfterMs })
@@ -79,8 +79,8 @@ export class ThrottledError extends GatewayError {
 }
 
 /**
- * The gateway was not reached: DNS, connection, certificate, no free connection in time, or a proxy's HTTP status that
- * says so. Not sent.
+ * The gateway was not reached; nothing was sent. Causes: DNS, connection, certificate, no free connection in time, or a
+ * proxy's HTTP status.
  */
 export class UnreachableError extends GatewayError {
   constructor(message: string, retryAfterMs: number | null) {
@@ -88,9 +88,7 @@ export class UnreachableError extends GatewayError {
   }
 }
 
-/**
- * The caller's signal aborted, or onRequest threw; `cause` is the reason. Definite when not a byte had been written.
- */
+/** The caller's signal aborted, or onRequest threw; `cause` is the reason. Definite if no byte was written. */
 export class AbortedError extends GatewayError {
   constructor(message: string, { definite, cause }: { definite: boolean; cause: unknown }) {
     super(message, { code: 'ABORTED', definite, cause })
@@ -98,11 +96,11 @@ export class AbortedError extends GatewayError {
 }
 
 /**
- * Perhaps executed: the request was written at least in part, and no usable answer came. Call `status`, or wait for the
- * callback, before you send it again: the gateway may bill a repeated id twice.
+ * Perhaps executed: at least part of the request was written, and no usable answer came. Call `status` or wait for the
+ * callback before sending it again: the gateway may bill a repeated id twice.
  */
 export class InDoubtError extends GatewayError {
-  /** Why nobody can tell. */
+  /** Why the outcome is unknown. */
   readonly reason: DoubtCause
 
   constructor(message: string, reason: DoubtCause) {
@@ -111,7 +109,7 @@ export class InDoubtError extends GatewayError {
   }
 }
 
-/** The gateway executed the operation, but its answer cannot be read. Do not send it again; see `payload()`. */
+/** The gateway executed the operation, but its answer cannot be parsed. Do not send it again; see `payload()`. */
 export class UnreadablePayloadError extends GatewayError {
   readonly #payload: unknown
 
@@ -120,7 +118,7 @@ export class UnreadablePayloadError extends GatewayError {
     this.#payload = payload
   }
 
-  /** Returns the gateway's answer. It is a method, so that logging the error does not print it. */
+  /** The gateway's answer. A method, so that logging the error does not print it. */
   payload(): unknown {
     return this.#payload
   }

@@ -1,11 +1,11 @@
 import type { ErrorCode, OperationType } from '../protocol/index.ts'
-import type { Authorities } from './dispatching.ts'
+import type { Authorities } from './origin-pool.ts'
 
 interface RevealableKey {
   reveal(): string
 }
 
-/** An API key, or a source that is read at each request, so that the key can change. */
+/** An API key, or a source that is read for each request so that the key can change. */
 export type ApiKey = string | (() => string) | RevealableKey
 
 /** A request that is about to be written. */
@@ -19,34 +19,34 @@ export interface RequestInfo {
 export interface GatewayClientOptions {
   /** `{base_url}` of the gateway, without a query. HTTPS_PROXY and NO_PROXY apply to https. */
   url: string
-  /** The account's API key. Never part of an error or of anything that is printed. */
+  /** The account's API key. Never appears in errors or in printed output. */
   apiKey: ApiKey
-  /** Certificates of authorities in PEM, trusted instead of Node's; an object is read at each request. */
+  /** Certificate authorities in PEM to trust instead of Node's; an object is read for each request. */
   ca?: Authorities | undefined
-  /** Full address of the asynchronous interface, its path included; for sendAsync only. */
+  /** Full URL of the asynchronous interface, path included; only for sendAsync. */
   asyncUrl?: string | undefined
-  /** Milliseconds for one attempt, the wait for a free connection included. Default 30,000. */
+  /** Milliseconds per attempt, including the wait for a free connection. Default 30,000. */
   timeoutMs?: number
-  /** Maximum number of requests in flight; more wait. Default: 8. */
+  /** Most requests in flight; further ones wait. Default 8. */
   connections?: number
   /**
-   * Milliseconds that a connection without a request is kept; the gateway's Keep-Alive header can shorten it. Set it
-   * below the idle time-out of the gateway. Default 500.
+   * Milliseconds that an idle connection is kept; the gateway's Keep-Alive header can shorten it. Set it below the gateway's
+   * idle time-out. Default 500.
    */
   keepAliveMs?: number
-  /** How often operations that were certainly not sent are retried. Default: 0. */
+  /** Number of retries for operations that were certainly not sent. Default 0. */
   retries?: number
-  /** Maximum bytes of an answer; the operations of a longer one are in doubt. Default: 4 MiB. */
+  /** Most bytes of an answer; the operations of a longer answer are in doubt. Default 4 MiB. */
   maxResponseBytes?: number
-  /** Codes of refusal texts that busgate does not know. */
+  /** Error codes for refusal texts that busgate does not know. */
   errorTexts?: Readonly<Record<string, ErrorCode>>
-  /** Runs right before the first byte of each attempt; when it throws, nothing is sent. */
+  /** Called right before the first byte of each attempt; if it throws, nothing is sent. */
   onRequest?: (request: RequestInfo) => void
 }
 
 const longestTimeoutMs = 2 ** 31 - 1
 
-/** @throws TypeError that names the option and what it must be. */
+/** @throws TypeError that names the option and its constraint */
 export function checkOptions(options: GatewayClientOptions): void {
   const { url, asyncUrl, apiKey, ca, timeoutMs, connections, keepAliveMs, retries, maxResponseBytes } = options
   check('url', isHttpUrl(url) && !/[?#]/.test(url), `the http or https address of the gateway, ${alone}`)
@@ -65,7 +65,7 @@ export function checkOptions(options: GatewayClientOptions): void {
   check('maxResponseBytes', isWhole(maxResponseBytes, 1), 'a whole number, at least 1')
 }
 
-/** @throws TypeError when what tells the key tells none. */
+/** @throws TypeError when the source returns no key */
 export function revealKey(apiKey: ApiKey): string {
   const key: unknown = typeof apiKey === 'string' ? apiKey : typeof apiKey === 'function' ? apiKey() : apiKey.reveal()
   if (typeof key !== 'string' || key === '') throw new TypeError('GatewayClient: apiKey returned no key')

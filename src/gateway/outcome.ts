@@ -24,16 +24,16 @@ export type ItemResult<T extends OperationType = OperationType> = T extends Oper
   ? { ok: true; type: T; data: Payload<T> } | { ok: false; error: GatewayError }
   : never
 
-/** Circumstances is what only the caller knows about a request. */
+/** Facts about a request that only the caller knows. */
 export interface Circumstances {
-  /** Why the request was withheld or aborted, where it was. */
+  /** Why the request was withheld or aborted, if it was. */
   abortCause: unknown
-  /** Makes a text of the other side fit to be shown. */
+  /** Redacts a text of the gateway for display. */
   clean: (text: string) => string
 }
 
 /**
- * The results of an envelope's operations, or the one error that they share.
+ * The results of an envelope's operations, or their common error.
  * @param types of the operations, in the order they were sent
  */
 export function outcomeOf(
@@ -48,7 +48,7 @@ export function outcomeOf(
   return { error: errorOf(classified, circumstances) }
 }
 
-/** The error of an envelope that was not answered item by item. */
+/** The error of an envelope without individual outcomes. */
 export function errorOf(
   classified: Exclude<Classified, { outcome: 'answered' }>,
   { abortCause: cause, clean }: Circumstances,
@@ -75,20 +75,22 @@ function resultOf(type: OperationType, answer: ItemAnswer, doubt: string, { clea
   if (answer.kind === 'refused') return { ok: false, error: refusalOf(answer.code, clean(answer.error)) }
   const { success, data, error } = operations[type].payload.safeParse(answer.data)
   if (success) return { ok: true, type, data } as ItemResult
-  const problem = error.issues[0]?.message ?? 'the payload is of another shape'
-  return { ok: false, error: new UnreadablePayloadError(`executed, but in the answer ${problem}`, answer.data) }
+  const problem = error.issues[0]?.message ?? 'the payload has another shape'
+  return {
+    ok: false,
+    error: new UnreadablePayloadError(`executed, but the answer is invalid: ${problem}`, answer.data),
+  }
 }
 
-/** Tells what these statuses of the asynchronous interface mean, by the vendor's documentation. */
+/** HTTP statuses of the asynchronous interface, by the vendor's documentation. */
 export const queueCodes: Readonly<Record<number, ErrorCode>> = { 400: 'VALIDATION', 401: 'ACCESS_DENIED' }
-/** The first HTTP status that may come from something in front, after the request has been passed on. */
+/** From this HTTP status on, a proxy may have forwarded the request before it answered. */
 const failures = 500
 
 /**
- * Says what an answer of the asynchronous interface means: queued under a request id, or not. Unlike the synchronous
- * endpoint it speaks in HTTP statuses (an assumption, from the vendor's documentation), and an answer that says
- * `success: false` is a definite refusal with any of them below 500. Of 500 and above nobody can tell, whatever the body
- * says: 503 is said to mean that the queue is unavailable, but who answered, and when, does not show.
+ * Interprets an answer of the asynchronous interface: queued with a request id, or not. By the vendor's documentation (an
+ * assumption), it uses HTTP statuses. Below 500, `success: false` is a definite refusal. From 500 on the outcome is unknown
+ * whatever the body says: 503 should mean that the queue is unavailable, but a proxy may have sent it.
  */
 export function queuedOf(
   answer: Answer,
@@ -106,7 +108,7 @@ export function queuedOf(
       return { error: refusalOf(errorCodeOf(text, errorTexts), text) }
     }
   }
-  // The answer cannot be `answered`: a body that says success was accepted above, unless its status is none of 2xx.
+  // never `answered`: a body with `success: true` and a 2xx status was accepted above
   const classified = classify([null], answer, errorTexts) as Exclude<Classified, { outcome: 'answered' }>
   return { error: errorOf(classified, circumstances) }
 }

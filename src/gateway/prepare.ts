@@ -4,18 +4,17 @@ import { fieldName } from '../protocol/messages.ts'
 import { whatsappAdvice } from '../protocol/operation.ts'
 import { type Problem, ValidationError } from './errors.ts'
 
-/** An operation that was checked and written. */
+/** A validated and serialised operation. */
 export interface Prepared {
-  /** Place in the caller's list. */
+  /** Position in the caller's list. */
   index: number
   type: OperationType
-  /** The id that its item echoes, as decimal text. */
+  /** The id that the answer's item will echo, as decimal text. */
   id: string | null
-  /** The operation object. */
   json: string
 }
 
-/** @throws ValidationError naming everything that is wrong in any of the operations. */
+/** @throws ValidationError with all violations in all operations */
 export function prepareAll(list: readonly unknown[]): Prepared[] {
   if (!Array.isArray(list) || list.length === 0) {
     throw new ValidationError([{ index: 0, field: '', message: 'at least one operation is required' }])
@@ -52,7 +51,7 @@ function prepare(operation: unknown, index: number): Prepared | Problem[] {
   }
 }
 
-/** The id of a template is not a message's, and what has no id of its own may be answered with one. */
+/** Null for templates, whose id is not a message's, and for operations without an id, whose answer may contain one. */
 function echoedId(type: OperationType, id: unknown): string | null {
   return !operations[type].echoesId || id === undefined ? null : String(id)
 }

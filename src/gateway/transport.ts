@@ -6,9 +6,9 @@ import { checkOptions, type GatewayClientOptions, revealKey } from './options.ts
 import { type Circumstances, type ItemResult, outcomeOf, queuedOf } from './outcome.ts'
 import { type Prepared, prepareAll } from './prepare.ts'
 
-/** Options of a single call. */
+/** Options of one call. */
 export interface CallOptions {
-  /** Gives the call up: before the first byte nothing was sent, afterwards nobody can tell. */
+  /** Aborts the call: before the first byte nothing was sent; afterwards the outcome is unknown. */
   signal?: AbortSignal
 }
 
@@ -18,13 +18,13 @@ const longestErrorText = 1024
 
 type PostOptions = Pick<GatewayClientOptions, 'apiKey' | 'onRequest'>
 
-/** Envelopes on their way to the gateway and back: checked, posted, classified, retried where that is asked for. */
+/** Validates, sends, classifies and retries envelopes. */
 export class Transport {
   readonly #options: GatewayClientOptions
   readonly #connection: Connection
   readonly #asyncConnection: Connection | null
 
-  /** @throws TypeError when an option cannot be used. */
+  /** @throws TypeError when an option is invalid */
   constructor(options: GatewayClientOptions) {
     checkOptions(options)
     this.#options = options
@@ -36,8 +36,8 @@ export class Transport {
   }
 
   /**
-   * Sends the operations, and answers what became of each, in their order.
-   * @throws GatewayError when the envelope failed as a whole and no operation has an outcome of its own.
+   * Sends the operations and returns their outcomes in order.
+   * @throws GatewayError when the whole envelope failed
    */
   async deliver(operations: readonly unknown[], { signal }: CallOptions = {}): Promise<ItemResult[]> {
     const { retries = 0, errorTexts } = this.#options
@@ -112,15 +112,15 @@ const failed = (error: GatewayError): ItemResult => ({ ok: false, error })
 
 const firstDelayMs = 250
 const longestDelayMs = 10_000
-/** Whoever asks for a longer pause gets no further attempt: the caller decides. */
+/** A longer Retry-After ends the retries; the caller decides. */
 const longestRetryAfterMs = 30_000
 
-/** Null stands for what went well. */
+/** Null for a success. */
 type Errors = readonly (GatewayError | null)[]
 
 /**
- * Repeats an attempt while one of the errors it met is retryable and attempts are left, and answers what the last one
- * did. An abort ends the pause at once; what it means is the next attempt's to tell.
+ * Repeats an attempt while it has retryable errors and retries are left. @returns the last attempt. An abort ends the
+ * back-off at once; the next attempt then reports it.
  */
 export async function withRetries<A extends { errors: Errors }>(
   retries: number,
@@ -136,9 +136,8 @@ export async function withRetries<A extends { errors: Errors }>(
 }
 
 /**
- * Milliseconds until the next attempt, or null when there is nothing to be tried again. Doubles with each attempt, any
- * part of it by chance, so that clients that failed together do not come back together; what Retry-After asks for is
- * added.
+ * Milliseconds until the next attempt, or null if nothing is retryable. Exponential back-off with full jitter, added to
+ * Retry-After.
  */
 export function delayAfter(errors: Errors, attempt: number, random = Math.random): number | null {
   const retryable = errors.filter(error => error?.retryable)

@@ -14,10 +14,10 @@ export type Reply = z.infer<typeof reply>
 export const replies = tolerantList(reply)
 
 /**
- * Body of a delivery status callback (specification: Events), sent once a message has reached a final state.
- * Only `success` is required. `updated` is an ISO 8601 date-time, `duration` the length of a call in seconds, `reply`
- * the digit that the recipient pressed, `request_id` the one of the asynchronous response. `type` may be any text:
- * the four in the table leave out channels that send callbacks too.
+ * Body of a delivery status callback (specification: Events), sent once a message has reached a final state. Only `success`
+ * is required. `updated` is an ISO 8601 date-time, `duration` the length of a call in seconds, `reply` the digit that the
+ * recipient pressed, `request_id` that of the asynchronous response. `type` may be any text: the specification's four values
+ * omit channels that send callbacks too.
  */
 export const callbackBody = z.looseObject(
   {

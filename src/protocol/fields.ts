@@ -4,13 +4,13 @@ import { expecting, must } from './messages.ts'
 import type { OperationType } from './operation.ts'
 
 /**
- * An operation object of one type; additional properties pass through (specification: Operation object). Only a `hook` is
- * checked wherever it is given.
+ * Schema of one operation type; additional properties pass through (specification: Operation object). A `hook` is validated
+ * even where it is no field.
  */
 export const operationObject = <T extends OperationType, S extends z.ZodRawShape>(type: T, fields: S) => {
   const shape = { type: z.literal(type, { error: must(`'${type}'`) }), ...fields }
   const operation = z.looseObject(shape, { error: must('an object') })
-  if ('hook' in fields) return operation // a check would have every operation copied for it
+  if ('hook' in fields) return operation // a check would make zod copy every operation
   return operation.check(({ value, issues }) => {
     if (hook.optional().safeParse(value.hook).success) return
     issues.push({ code: 'custom', path: ['hook'], input: value.hook, message: `hook must be ${hookMeaning}` })
@@ -30,11 +30,11 @@ const seconds = (min: number, max?: number) => {
   })
 }
 
-/** Makes the field that says how long a message may be tried. */
+/** A field with the longest time for delivery attempts. */
 export const lifetime = (min: number, max?: number) =>
   seconds(min, max).describe('How long the message may be tried; 172800 when left out.')
 
-/** The recipient's number. 15 digits are the most that E.164 allows; the shortest in use have 7, country code included. */
+/** E.164 allows at most 15 digits; the shortest numbers in use have 7, with country code. */
 const isPhone = (value: unknown): boolean =>
   typeof value === 'bigint' || Number.isSafeInteger(value)
     ? (value as number | bigint) >= 1_000_000 && (value as number | bigint) <= 999_999_999_999_999
@@ -48,25 +48,24 @@ const phone = expecting(
 export const object = <S extends z.ZodRawShape>(fields: S) =>
   expecting('an object', error => z.looseObject(fields, { error }))
 
-/** Every message's identifier and recipient. */
+/** Every message's id and recipient. */
 export const addressed = { id: messageId, phone }
 
 const hookMeaning = 'an http or https URL'
 
-/** The address that the delivery status is POSTed to. */
 export const hook = expecting(hookMeaning, error => z.string({ error }).regex(/^https?:\/\/\S+$/i, { error })).describe(
   'The address that the delivery status is POSTed to.',
 )
 
 export const shortLink = flag.describe('Whether links in the text are shortened and tracked, according to the tariff.')
 
-/** Fields of `sms` that the chains with SMS require too. */
+/** Fields of `sms`, also required by chains with SMS. */
 export const smsFields = {
   sms_message: text.describe('Text of the SMS.'),
   sms_signature: text.describe('Sender signature (alpha-name) of the SMS.'),
 }
 
-/** Fields of `rcs` and of the chains that begin with it. */
+/** Fields of `rcs` and of chains that begin with RCS. */
 export const rcsFields = {
   ...addressed,
   rcs_message: text.describe('Text of the RCS message.'),
@@ -79,7 +78,7 @@ export const rcsFields = {
   short_link: shortLink.optional(),
 }
 
-/** A model of a voice that reads a message aloud. */
+/** Voice model of a spoken message. */
 export const voiceModelFields = {
   gender: expecting('male or female', error => z.enum(['male', 'female'], { error })).describe('Gender of the voice.'),
   language: text.describe('Language tag of the voice.'),

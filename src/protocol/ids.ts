@@ -6,7 +6,7 @@ const largestId = 2n ** 63n - 1n
 const isMessageId = (value: unknown): boolean =>
   typeof value === 'bigint' ? value >= 1n && value <= largestId : Number.isSafeInteger(value) && (value as number) >= 1
 
-/** The caller's own unique identifier of a message: 1 to 2^63-1, as a bigint where a number would lose digits. */
+/** The caller's unique identifier of a message: 1 to 2^63-1, as a bigint beyond 2^53. */
 export const messageId = z
   .custom<number | bigint>(isMessageId, {
     error: must(`a whole number from 1 to ${largestId} (a bigint beyond ${Number.MAX_SAFE_INTEGER})`),
@@ -14,7 +14,7 @@ export const messageId = z
   })
   .meta({ expects: `a whole number from 1 to ${largestId}`, description: "The caller's own unique id of the message." })
 
-/** The id that a decimal text names; null: it is none. */
+/** Parses an id from decimal text; null if it is not one. */
 export function idIn(text: string): bigint | null {
   if (!/^[1-9]\d{0,18}$/.test(text)) return null
   const id = BigInt(text)
@@ -22,8 +22,8 @@ export function idIn(text: string): bigint | null {
 }
 
 /**
- * Returns whether an id in an answer is this message's. Compares decimal text, because the gateway echoes ids as
- * numbers or as strings.
+ * Returns whether an id in an answer is this message's. Compares decimal text, because the gateway echoes ids as numbers or
+ * as strings.
  */
 export const sameId = (echoed: unknown, id: bigint | number): boolean =>
   typeof echoed === 'string' ? echoed === String(id) : isMessageId(echoed) && String(echoed) === String(id)

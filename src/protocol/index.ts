@@ -1,4 +1,4 @@
-/** The gateway's language: schemas and types of every operation, response and callback, and what its texts mean. */
+/** The gateway's interface: schemas and types of every operation, response and callback, and the meaning of its texts. */
 export { type AsyncResponse, asyncResponse, type CallbackBody, callbackBody, type Reply } from './callback.ts'
 export { messageId, sameId } from './ids.ts'
 export { instantOf } from './instant.ts'

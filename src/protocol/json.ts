@@ -1,11 +1,11 @@
-// Standard since ES2026 and in Node 22 and 24; the library declarations of ES2024 do not have them yet.
+// ES2026, in Node 22 and 24; TypeScript's declarations lack it.
 type SourceReviver = (this: unknown, key: string, value: unknown, context: { source?: string }) => unknown
 const { parse, rawJSON } = JSON as unknown as {
   parse(text: string, reviver?: SourceReviver): unknown
   rawJSON(text: string): unknown
 }
 
-/** True when a number of 16 digits or more may begin somewhere: rare, and read the slow way. */
+/** Detects a possible number of 16 or more digits; such text is rare and takes the slow path. */
 const longNumberPattern = /^\d{16}|[:[,\s-]\d{16}/
 const integerPattern = /^-?\d+$/
 
@@ -15,8 +15,8 @@ const exactInteger: SourceReviver = (_key, value, { source }) =>
     : value
 
 /**
- * JSON.parse that keeps identifiers whole: an integer literal beyond 2^53-1 becomes a bigint.
- * @throws SyntaxError when the text is not JSON, RangeError when it is nested thousands of levels deep.
+ * JSON.parse that keeps ids exact: an integer literal beyond 2^53-1 becomes a bigint.
+ * @throws SyntaxError when the text is not JSON; RangeError when it is nested thousands of levels deep
  */
 export const parseJson = (text: string): unknown =>
   longNumberPattern.test(text) ? parse(text, exactInteger) : parse(text)
@@ -24,14 +24,14 @@ export const parseJson = (text: string): unknown =>
 const bigintAsDigits = (_key: string, value: unknown): unknown =>
   typeof value === 'bigint' ? rawJSON(value.toString()) : value
 
-/** JSON.stringify that writes a bigint as a number, digit by digit. */
+/** JSON.stringify that writes a bigint as a number with all its digits. */
 export const stringifyJson = (value: unknown): string => JSON.stringify(value, bigintAsDigits)
 
-/** Tells whether a value is what JSON calls an object. */
+/** Whether a value is a JSON object. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** @throws Error with the complaint and the place alone: JSON.parse quotes what it was given, which may be somebody's message */
+/** Parses JSON. @throws Error with the complaint and the position only: JSON.parse quotes the text, which may be a message */
 export function parseQuietly(text: string, complaint: string): unknown {
   try {
     return parseJson(text)
@@ -41,7 +41,9 @@ export function parseQuietly(text: string, complaint: string): unknown {
   }
 }
 
-/** The character, counted from 1, at which a text stops being the beginning of JSON. JSON.parse does not always say it. */
+/**
+ * The first character, counted from 1, at which the text is no longer a prefix of JSON. JSON.parse does not always report it.
+ */
 function flawIn(text: string): number {
   let [fine, wrong] = [0, text.length + 1]
   while (wrong - fine > 1) {
@@ -52,7 +54,7 @@ function flawIn(text: string): number {
   return wrong
 }
 
-/** Tells whether nothing is wrong with a text but that it ends. */
+/** Whether the text is a prefix of JSON. */
 function mayBecomeJson(text: string): boolean {
   try {
     JSON.parse(text)
@@ -63,10 +65,7 @@ function mayBecomeJson(text: string): boolean {
   }
 }
 
-/**
- * The path to the first text of the value for which `isWrong` holds, or to the object with such a name in it; null: there
- * is none.
- */
+/** Path to the first text for which `isWrong` holds, or to the object with such a key; null if there is none. */
 export function pathToText(value: unknown, isWrong: (text: string) => boolean): string[] | null {
   if (typeof value === 'string') return isWrong(value) ? [] : null
   if (typeof value !== 'object' || value === null) return null
@@ -78,7 +77,7 @@ export function pathToText(value: unknown, isWrong: (text: string) => boolean): 
   return null
 }
 
-/** Tells whether a text has half of a surrogate pair, which no UTF-8 can hold: most often an emoji that was cut. */
+/** Whether the text contains half of a surrogate pair, usually of a truncated emoji; UTF-8 cannot encode it. */
 export const isCutText = (text: string): boolean => !text.isWellFormed()
 
 export const cutTextComplaint = 'holds half of a surrogate pair, such as an emoji that was cut in two'

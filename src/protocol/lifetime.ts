@@ -1,23 +1,20 @@
 import type { SendOperation } from './operation.ts'
 import { operations, type SendType, sendTypes } from './registry.ts'
 
-/**
- * Seconds that a channel tries to deliver when a message does not say: specified for SMS, RCS and Telegram (Limits), assumed
- * for the others.
- */
+/** Default delivery time in seconds: specified for SMS, RCS and Telegram (Limits), assumed for other channels. */
 const defaultLifetime = 172_800
 
 const fieldsOf = ({ channels }: SendOperation) => channels?.map(channel => `${channel}_lifetime`) ?? null
 
-/** The fields by which a message of the type says it; null: each of its stages has one of its own. */
+/** Fields with a message's lifetime, by type; null if each stage has its own. */
 const lifetimeFields = new Map(sendTypes.map(type => [type, fieldsOf(operations[type])]))
 
-/** The lifetime, in seconds, of a message of each type that sets none itself. */
+/** The lifetime, in seconds, of a message of this type without its own. */
 export const usualLifetime = (type: SendType): number => (lifetimeFields.get(type)?.length ?? 1) * defaultLifetime
 
 /**
- * Returns the lifetime that a message sets itself, in seconds; null: it sets none. The lifetimes of a chain's channels
- * add up, because they are tried one after the other.
+ * Returns the lifetime that a message sets, in seconds; null if it sets none. In a chain the channels' lifetimes add up,
+ * because they are tried one after the other.
  * @param operation the operation object
  */
 export function lifetimeOf(type: SendType, operation: Readonly<Record<string, unknown>>): number | null {

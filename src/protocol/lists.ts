@@ -1,27 +1,27 @@
 /*
- * The lists of words that several rooms, the schemas, the dashboards and the documents share, each once. What cannot derive
- * from them is held to them by test/project/lists.test.ts.
+ * Enumerations shared by several rooms, the schemas, the dashboards and the documents. Where these cannot be derived from
+ * them, test/project/lists.test.ts compares them.
  */
 
-/** Parts of busgate that a process runs. */
+/** Roles of a process. */
 export const roles = ['worker', 'callbacks', 'reconciler'] as const
 
-/** A part of busgate that a process runs. */
+/** A role of a process. */
 export type Role = (typeof roles)[number]
 
-/** What to do with a command when nobody can tell whether it was sent. */
+/** Delivery policies for commands in doubt. */
 export const policies = ['AT_MOST_ONCE', 'AT_LEAST_ONCE'] as const
 
-/** What to do with a command in doubt: never send it again, or send it again if nothing proves that it was sent. */
+/** Policy for a command in doubt: never send it again, or send it again unless it is proven to have been sent. */
 export type Policy = (typeof policies)[number]
 
-/** Where the one-time password of a call/otp goes: into its result, into a header of it, or nowhere. */
+/** Where the one-time password of a call/otp is written: into its result, into a header of it, or nowhere. */
 export const codePlaces = ['result', 'header', 'none'] as const
 
 /** One of `codePlaces`. */
 export type CodePlace = (typeof codePlaces)[number]
 
-/** The gateway's texts of refusal map to these codes. */
+/** Codes for the gateway's refusal texts. */
 export const refusalCodes = [
   'ACCESS_DENIED',
   'SENDER_INVALID',
@@ -34,7 +34,7 @@ export const refusalCodes = [
   'REJECTED',
 ] as const
 
-/** What can become of a command, and the codes that may say why. A code that is in no outcome cannot be in a result. */
+/** The outcomes of a command, each with its possible error codes. */
 export const outcomeCodes = {
   SENT: [],
   REJECTED: refusalCodes,
@@ -45,34 +45,34 @@ export const outcomeCodes = {
   UNRESOLVED: [...refusalCodes, 'RESPONSE_LOST', 'ATTEMPTS_EXHAUSTED', 'DEADLINE', 'MAX_AGE', 'WITHDRAWN'],
 } as const
 
-/** What became of a command: the field `outcome` of its result. */
+/** The outcome of a command: the field `outcome` of its result. */
 export type Outcome = keyof typeof outcomeCodes
 
 /** Every value of `outcome` in a result. */
 export const outcomes = Object.keys(outcomeCodes) as Outcome[]
 
-/** Why a command was not sent, or why nobody can tell: the field `errorCode` of its result. */
+/** Why a command was not sent, or why its outcome is unknown: the field `errorCode` of its result. */
 export type ErrorCode = (typeof outcomeCodes)[Outcome][number]
 
 /** Every value of `errorCode` in a result. */
 export const errorCodes: readonly ErrorCode[] = [...new Set(Object.values(outcomeCodes).flat())]
 
-/** Why nobody can tell whether a command was sent, with the sentence of its result. */
+/** Why it is unknown whether a command was sent, with the sentence for its result. */
 export const doubtCauses = {
   timeout: 'the gateway did not answer in time',
   reset: 'the connection broke before the answer',
   response_cut: 'the connection broke within the answer',
   response_too_large: 'the answer was too long to be read',
-  http_status: 'something in front of the gateway answered in its place',
-  foreign_body: 'the answer was none of the gateway',
+  http_status: 'something in front of the gateway answered instead of it',
+  foreign_body: 'the answer did not come from the gateway',
   contradiction: 'the answer contradicts itself',
   items_differ: 'the answer does not fit the request',
-  /** By the caller of the client: no worker aborts a request. */
-  aborted: 'the request was given up before the answer',
+  /** only in the client: a worker never aborts a request */
+  aborted: 'the request was aborted before the answer',
   taken_over: 'another worker may have sent it before it stopped',
 } as const
 
-/** Why nobody can tell whether a command was sent: a key of `doubtCauses`. */
+/** Why it is unknown whether a command was sent: a key of `doubtCauses`. */
 export type DoubtCause = keyof typeof doubtCauses
 
 /** The states of a message. UNKNOWN is inconclusive: poll again. */

@@ -4,8 +4,8 @@ import type { MissingContent } from './operation.ts'
 import { tolerantId, tolerantNumber } from './tolerant.ts'
 
 /**
- * `data` of a sent message (specification: Send result payload): `msg_id` is the gateway's identifier, `id` the echo of
- * the caller's, `parts` the number of parts billed. The meaning of `data` is not shown.
+ * `data` of a sent message (specification: Send result payload): `msg_id` is the gateway's identifier, `id` echoes the
+ * caller's, `parts` is the number of billed parts. The inner `data` is unspecified.
  */
 const sendPayload = z.looseObject(
   {
@@ -17,7 +17,7 @@ const sendPayload = z.looseObject(
   { error: must('an object') },
 )
 
-/** The facts of a message that is sent to a phone, for its operation to begin with and to differ from where it does. */
+/** Defaults of operations that send to a phone; an operation overrides what differs. */
 export const messageFacts = {
   payload: sendPayload,
   hook: 'accepted',
@@ -34,8 +34,8 @@ export const viberContentNames = ['viber_message', 'viber_image', 'viber_link', 
 export const rcsContentNames = ['rcs_message', 'rcs_image', 'rcs_link']
 
 /**
- * Makes the `missingContent` of an operation that any one of these fields gives something to tell. The interface does not
- * require it of every type, but whoever fills in no field of a record most likely meant another one.
+ * Creates the `missingContent` of an operation that needs one of these fields. The interface does not require content for
+ * every type, but a command without any most likely uses the wrong record.
  */
 export const contentIn =
   (...names: string[]): MissingContent =>
@@ -45,7 +45,7 @@ export const contentIn =
     return names.filter(name => name === wanted || (name.endsWith('message') && !name.startsWith('viber'))).join(' or ')
   }
 
-/** The `missingContent` of an operation that tells its recipient nothing of the caller's. */
+/** `missingContent` of an operation without content. */
 export const noContent: MissingContent = () => null
 
 export const isFilled = (value: unknown): boolean => (Array.isArray(value) ? value.length > 0 : Boolean(value))

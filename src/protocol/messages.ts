@@ -1,26 +1,19 @@
 import type { z } from 'zod'
 
-/** Meta is what the metadata of a schema tells help texts and docstrings. */
+/** Metadata of a schema for help texts and docstrings. */
 interface Meta {
-  /** What the value is for. */
   description?: string
-  /** What it must be, as its refusals word it. */
+  /** The constraint, as in refusals. */
   expects?: string
 }
 
 type Issue = Pick<z.core.$ZodRawIssue, 'path' | 'input'>
 
-/**
- * The wording of every refusal in this room: names the field and says what is allowed, never what was given, because
- * the value may be a phone number or a message's text.
- */
+/** Builds a refusal: names the field and the constraint, never the value, which may be a phone number or a message. */
 export const must = (allowed: string) => (issue: Issue) =>
   `${fieldName(issue.path)} ${issue.input === undefined ? 'is required and must be' : 'must be'} ${allowed}`
 
-/**
- * A schema whose refusals say what is expected, and whose metadata says it to help texts. @param make is given the
- * wording
- */
+/** A schema with its constraint in refusals and in its metadata. @param make receives the error builder */
 export const expecting = <T extends z.ZodType>(expects: string, make: (error: ReturnType<typeof must>) => T): T =>
   make(must(expects)).meta({ expects })
 
@@ -31,7 +24,7 @@ export function meaningOf(field: z.ZodType): string {
   return isPlain ? description : `${description} It is ${expects}.`
 }
 
-/** The metadata of a field that may be left out is inside. */
+/** For an optional field, the metadata is on the inner schema. */
 const metaOf = (field: z.ZodType): Meta =>
   (field.meta() as Meta | undefined) ??
   (field.def.type === 'optional' ? metaOf((field as z.ZodOptional<z.ZodType>).unwrap()) : {})

@@ -13,7 +13,7 @@ const known: ReadonlyMap<string, ErrorCode> = new Map(
       ['Error in Alpha-name', 'SENDER_INVALID'],
       ['Operator not supported', 'OPERATOR_UNSUPPORTED'],
       ['Invalid message type', 'TYPE_INVALID'],
-      // Seen by public clients.
+      // Observed by public clients.
       ['Sender phone should contains only english letters, digits, dot, underscore, dash', 'SENDER_INVALID'],
       ['Please enter SMS text', 'VALIDATION'],
       ['Please enter valid receiver phone number', 'VALIDATION'],
@@ -33,8 +33,8 @@ const known: ReadonlyMap<string, ErrorCode> = new Map(
 )
 
 /**
- * The code of the gateway's error text; null: nobody knows the text. The whole text is compared; case, surrounding space
- * and a final full stop make no difference. `own` adds texts and wins over the known ones.
+ * The code of the gateway's error text; null if the text is unknown. Compares the whole text, without case, surrounding
+ * spaces and a final full stop. `own` adds texts and overrides known ones.
  */
 export const knownErrorCode = (text: string, own: Readonly<Record<string, ErrorCode>> = {}): ErrorCode | null => {
   const folded = fold(text)
@@ -42,6 +42,6 @@ export const knownErrorCode = (text: string, own: Readonly<Record<string, ErrorC
   return ownMatch?.[1] ?? known.get(folded) ?? null
 }
 
-/** The code of a refusal in words; a text that nobody knows is REJECTED. */
+/** The code of a refusal text; REJECTED if the text is unknown. */
 export const errorCodeOf = (text: string, own: Readonly<Record<string, ErrorCode>> = {}): ErrorCode =>
   knownErrorCode(text, own) ?? 'REJECTED'

@@ -23,7 +23,7 @@ import { viber } from './operations/viber.ts'
 import { viberSms } from './operations/viber-sms.ts'
 import { voice } from './operations/voice.ts'
 
-/** Everything the gateway can be asked, by the `type` that asks for it; what can be sent stands first. */
+/** All operations of the gateway by `type`, sends first. */
 export const operations = {
   sms,
   viber,
@@ -47,7 +47,7 @@ export const operations = {
   'template/viber/list': templateViberList,
 } satisfies Record<OperationType, Operation>
 
-/** A type that a command can carry: a send, the voice code or the lookup, each addressed to one phone. */
+/** A type that a command can carry: a message, the voice code or the number lookup, each for one phone. */
 export type SendType = {
   [T in OperationType]: (typeof operations)[T] extends SendOperation ? T : never
 }[OperationType]
@@ -77,15 +77,15 @@ export type OperationFields = {
 /** `data` of a successful response item of a type. */
 export type Payload<T extends OperationType = OperationType> = z.infer<(typeof operations)[T]['payload']>
 
-/** The fields that an operation must have beside its type. Those that another field's value asks for are not among them. */
+/** The required fields of an operation besides its type, without those that depend on another field's value. */
 export const requiredFields = (type: OperationType): string[] =>
   Object.entries<z.ZodType>(operations[type].schema.shape)
     .filter(([name, field]) => name !== 'type' && !field.safeParse(undefined).success)
     .map(([name]) => name)
 
 /**
- * Returns the field that would give an empty message content; null: it has content.
- * @param operation an operation object that its type's schema has passed
+ * Returns the field that would give an empty message content; null if it has content.
+ * @param operation a valid operation object
  */
 export const missingContent = (type: SendType, operation: Readonly<Record<string, unknown>>): string | null =>
   operations[type].missingContent(operation)

@@ -1,17 +1,14 @@
-/** Segments is what an SMS text takes. */
+/** Length of an SMS text. */
 export interface Segments {
-  /** GSM-7 where every character has a place in GSM 03.38 and its extension table, UCS-2 otherwise. */
+  /** GSM-7 if every character is in GSM 03.38 or its extension table, else UCS-2. */
   encoding: 'GSM-7' | 'UCS-2'
-  /**
-   * The characters as they count towards a part: those of the extension table (such as € and [) and those beyond the
-   * BMP count 2.
-   */
+  /** Characters as counted for parts: those of the extension table (such as € and [) and those beyond the BMP count twice. */
   characters: number
   /** SMS parts, at least 1. */
   parts: number
 }
 
-/** How many characters a message of one part holds, and each part of a longer one, which begins with a header. */
+/** Characters of a single part, and of each of several parts, which begin with a header. */
 const sizes = { 'GSM-7': { single: 160, joined: 153 }, 'UCS-2': { single: 70, joined: 67 } } as const
 
 const beyondGsm7 = /[^\n\f\r !-Z_a-z¡£¤¥§¿ÄÅÆÇÉÑÖØÜßàäåæèéìñòöøùüΓΔΘΛΞΠΣΦΨΩ[\\\]^{|}~€]/
@@ -19,9 +16,9 @@ const extended = /[\f[\\\]^{|}~€]/g
 const escapeUnit = '\x1b'
 
 /**
- * The SMS parts that a text costs, by 3GPP TS 23.038 and 23.040: 160 characters of GSM-7 or 70 of UCS-2, and 153 or 67
- * in each of several parts. Neither an escape and its character nor a surrogate pair is divided between two parts.
- * National language tables are not used. The gateway's own count is `parts` of its answer.
+ * The number of SMS parts of a text, by 3GPP TS 23.038 and 23.040: 160 characters of GSM-7 or 70 of UCS-2 in a single part,
+ * 153 or 67 in each of several. A part never ends within an escape sequence or a surrogate pair. National language tables are
+ * not used. The gateway reports its own count as `parts`.
  */
 export function segmentsOf(text: string): Segments {
   const encoding = beyondGsm7.test(text) ? 'UCS-2' : 'GSM-7'

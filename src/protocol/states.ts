@@ -1,8 +1,8 @@
 import type { State } from './lists.ts'
 
 /**
- * The vendor's public list of statuses; the specification names DELIVERED and REJECTED only. Which of them are final is
- * known from public clients.
+ * The vendor's public list of statuses; the specification names only DELIVERED and REJECTED. Which are final is known from
+ * public clients.
  */
 export const statusTexts: ReadonlyMap<string, State> = new Map([
   ['ACCEPTED', 'PENDING'],
@@ -31,9 +31,9 @@ const fold = (status: string): string =>
     .toUpperCase()
 
 /**
- * The state behind a status text in the answer to a poll; that of a callback is `callbackStateOf`. The whole text is
- * compared, for UNDELIVERABLE contains DELIVER; case, spaces and underscores make no difference. Where the text is empty or
- * not on the list, `success` tells (specification: States and transitions). Without it the state is UNKNOWN and not final.
+ * The state for a status text in a poll's answer; for a callback, use `callbackStateOf`. Compares the whole text, since
+ * UNDELIVERABLE contains DELIVER, without case, spaces and underscores. If the text is empty or unlisted, `success` decides
+ * (specification: States and transitions); without it, the state is UNKNOWN and not final.
  */
 export const stateOf = (status: string, success: boolean | null = null): { state: State; final: boolean } => {
   const listed = statusTexts.get(status) ?? statusTexts.get(fold(status))
@@ -43,8 +43,8 @@ export const stateOf = (status: string, success: boolean | null = null): { state
 }
 
 /**
- * Returns the state that a callback reports. It comes at a final state (specification: Events), so `success` decides,
- * whatever the status text is. `contradicts`: the text is a listed one, and says otherwise.
+ * Returns the state that a callback reports. A callback is sent at a final state (specification: Events), so `success`
+ * decides, whatever the status text is. `contradicts`: the text is listed with another state.
  */
 export function callbackStateOf(status: string, success: boolean): { state: State; contradicts: boolean } {
   const state = success ? 'DELIVERED' : 'FAILED'

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
 /*
- * Fields of what the gateway answers. The message behind an answer has been sent and paid for, so a field of an
- * unexpected type is converted or left out and never makes the whole answer unreadable.
+ * Fields of the gateway's answers. A field of an unexpected type is converted or omitted and never invalidates the
+ * answer, because its message has been sent and paid for.
  */
 
 const field = <T>(read: (value: unknown) => T | null | undefined) =>
@@ -14,7 +14,7 @@ const field = <T>(read: (value: unknown) => T | null | undefined) =>
 const idOrNull = (value: unknown): string | number | bigint | null =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint' ? value : null
 
-/** Text, or a number as text. */
+/** Text, or a number as text; else null. */
 export function textOrNull(value: unknown): string | null {
   const id = idOrNull(value)
   return id === null ? null : String(id)
@@ -22,14 +22,14 @@ export function textOrNull(value: unknown): string | null {
 
 const decimalPattern = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i
 
-/** A number, or text that is one. */
+/** A number, or text that contains one; else null. */
 export function numberOrNull(value: unknown): number | null {
   const isNumeral = typeof value === 'bigint' || (typeof value === 'string' && decimalPattern.test(value.trim()))
   const number = isNumeral ? Number(value) : value
   return typeof number === 'number' && Number.isFinite(number) ? number : null
 }
 
-/** true or false, as such or as text. */
+/** true or false, also as text; else null. */
 export const flagOrNull = (value: unknown): boolean | null =>
   typeof value === 'boolean' ? value : value === 'true' ? true : value === 'false' ? false : null
 
@@ -42,14 +42,14 @@ export const tolerantNumber = field(numberOrNull)
 /** true or false, also as text; anything else counts as absent. */
 export const tolerantFlag = field(flagOrNull)
 
-/** An identifier as it came: string, number or bigint. Compare with sameId. */
+/** An identifier as received: string, number or bigint. Compare with sameId. */
 export const tolerantId = field(idOrNull)
 
-/** A nested object; anything that does not read as one counts as absent. */
+/** A nested object; anything that cannot be parsed counts as absent. */
 export const tolerantObject = <S extends z.ZodType>(schema: S) =>
   field((value): z.output<S> | undefined => schema.safeParse(value).data)
 
-/** A list without the elements that cannot be read; anything but a list counts as absent. */
+/** A list without elements that cannot be parsed; anything but a list counts as absent. */
 export const tolerantList = <S extends z.ZodType>(element: S) =>
   field((value): z.output<S>[] | undefined =>
     Array.isArray(value) ? value.flatMap(item => element.safeParse(item).data ?? []) : undefined,
@@ -59,8 +59,5 @@ type NoObject = unknown[] | string | number | bigint | boolean | null | undefine
 
 const noObject = z.custom<NoObject>(value => typeof value !== 'object' || value === null || Array.isArray(value))
 
-/**
- * A payload whose shape the specification leaves open: an object with the fields that are known from elsewhere and
- * whatever else it holds, or any other JSON value.
- */
+/** A payload with an unspecified shape: an object with known optional fields and any others, or any other JSON value. */
 export const openPayload = <S extends z.ZodRawShape>(known: S) => z.union([z.looseObject(known), noObject])

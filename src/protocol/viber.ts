@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { object, text } from './fields.ts'
 import { expecting } from './messages.ts'
 
-/** Each viber_type requires these (specification: rcs+viber+sms). */
+/** Required fields by viber_type (specification: rcs+viber+sms). */
 const requirements = {
   text: ['viber_message'],
   image: ['viber_image'],
@@ -25,7 +25,7 @@ export const viberType = expecting(`one of ${viberTypes.join(', ')}`, error => z
 
 export const viberSignature = text.describe('Sender signature of the Viber message.')
 
-/** Which fields of a slide are required is not shown: only their types are checked. */
+/** The specification does not name a slide's required fields; only types are validated. */
 const slide = object({
   caption: text.describe('Text under the image.').optional(),
   image: text.describe('Link to the image.').optional(),
@@ -39,7 +39,7 @@ const slides = expecting('a list of 2 to 5 slides', error =>
   z.array(slide, { error }).min(2, { error }).max(5, { error }),
 )
 
-/** The content of a Viber message; what is required depends on viber_type. */
+/** The content of a Viber message; viber_type decides what is required. */
 export const viberContent = {
   viber_message: text.describe('Text of the Viber message.').optional(),
   viber_image: text.describe('Link to the image.').optional(),
@@ -48,14 +48,14 @@ export const viberContent = {
   viber_carousel: slides.describe('Slides of the carousel, 2 to 5.').optional(),
 }
 
-/** Unit and bounds are not shown; the vendor's documentation says seconds, at least 60, and 172800 when left out. */
+/** Unit and bounds are unspecified; the vendor's documentation says seconds, at least 60, default 172800. */
 export const viberLifetime = expecting('a number', error => z.number({ error })).describe(
   'How long the message may be tried; the specification names neither unit nor bounds.',
 )
 
 /**
- * A check that the fields which the viber_type requires are there. `shown` narrows it to those that the operation's own
- * section requires.
+ * Checks for the fields that the viber_type requires. `shown` limits the check to those that the operation's own section
+ * names.
  */
 export const requiresViberContent =
   (shown: readonly ViberField[] = Object.keys(viberContent) as ViberField[]) =>

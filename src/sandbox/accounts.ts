@@ -1,17 +1,17 @@
 import { createMeter, type Meter } from './meter.ts'
 import type { SandboxKeys } from './settings.ts'
 
-/** SandboxAccount is what the gateway keeps for one account, whichever of its keys is used. */
+/** The gateway's state of one account, shared by all its keys. */
 export interface SandboxAccount {
   name: string
-  /** Operations received in envelopes that were read. */
+  /** Operations in envelopes that were parsed. */
   operations: number
   received: Meter
-  /** Operations that the rate let through. */
+  /** Operations within the rate. */
   admitted: Meter
   balance: number
   executions: Executions
-  /** Identifiers that were refused once on purpose. */
+  /** Identifiers that `refusedOnce` has refused already. */
   refusedOnce: Set<Id>
   smsTemplates: Templates
   viberTemplates: Templates
@@ -74,16 +74,15 @@ function createAccount(name: string, balance: number): SandboxAccount {
 /** A caller's identifier: a number up to 2^53, a bigint above. */
 export type Id = number | bigint
 
-/** ExecutedMessage is what an account's executed message looks like from outside. */
+/** The observable state of an executed message. */
 export interface ExecutedMessage {
   msgId: number
   channel: string
   status: string
-  /** When the message reaches its final state, milliseconds since 1970. */
   finalAt: number
 }
 
-/** Executions says how often each identifier was executed (billed), and what became of its latest message. */
+/** Number of executions (billed) and latest message per identifier. */
 export interface Executions {
   add(id: Id | undefined, message: ExecutedMessage): void
   executionsOf(id: Id): number
@@ -112,7 +111,7 @@ export function createExecutions(): Executions {
 export interface Template {
   id: number
   text: string
-  /** A name (SMS) or a signature (Viber). */
+  /** Name (SMS) or signature (Viber). */
   label: string
   /** ISO 8601 with offset. */
   created: string
@@ -121,7 +120,7 @@ export interface Template {
 /** One account's templates of one kind, in memory. */
 export interface Templates {
   add(text: string, label: string, now: number): Template
-  /** Deletes what matches every criterion that is given, nothing when none is. Answers how many. */
+  /** Deletes templates that match all given criteria; none without criteria. @returns the number deleted */
   remove(criteria: { id?: number; text?: string }): number
   list(): Template[]
 }

@@ -1,11 +1,10 @@
 /*
- * The sandbox says this: its texts, the item of one operation, the answer to a request. Items are built as JSON texts,
- * which the answer only joins.
+ * The sandbox's error texts, items and answers. Items are built as JSON texts, which an answer only joins.
  */
 
 /**
- * The error texts of the sandbox. The first four are the specification's own (Errors); the next four are known from
- * public clients and from the gateway's XML transport; for the rest the specification shows no text.
+ * The sandbox's error texts. The first four are the specification's (Errors). The next four are known from public clients and
+ * the gateway's XML transport. For the others, the specification gives no text.
  */
 export const texts = {
   accessDenied: 'Access denied',
@@ -31,7 +30,7 @@ export function acceptedItem(data: string): string {
   return `{"success":true,"data":${data}}`
 }
 
-/** @param id JSON text of the caller's identifier; `data` of a refused item holds nothing else */
+/** @param id JSON text of the caller's identifier, the only content of a refused item's `data` */
 export function refusedItem(error: string, id: string | undefined): string {
   return `{"success":false,"error":${JSON.stringify(error)},"data":${id === undefined ? '{}' : `{"id":${id}}`}}`
 }
@@ -40,7 +39,7 @@ export function isRefusedItem(item: string): boolean {
   return item.startsWith('{"success":false')
 }
 
-/** Processed is what processing an envelope gave: its items as JSON texts, or the envelope's refusal. */
+/** Result of an envelope: its items as JSON texts, or its refusal. */
 export type Processed = { items: string[] } | { error: string }
 
 export interface HttpReply {
@@ -48,16 +47,14 @@ export interface HttpReply {
   status: number
   headers: Record<string, string>
   body: string
-  /** The body goes out in pieces. */
   dripping?: boolean
 }
 
-/** RequestEnd says how a request ends. */
 export type RequestEnd = HttpReply | { end: 'reset' } | { end: 'stall' }
 
 const headers = { 'Content-Type': 'application/json' }
 
-/** The synchronous interface's ordinary answer: always HTTP 200, the result is in the envelope. */
+/** The answer of the synchronous interface: always HTTP 200; the result is in the envelope. */
 export function syncReply(processed: Processed): HttpReply {
   if ('error' in processed) return refusedReply(200, processed.error)
   return { end: 'reply', status: 200, headers, body: `{"success":true,"data":[${processed.items.join(',')}]}` }
@@ -72,7 +69,7 @@ const statuses: Readonly<Record<string, number>> = {
   [texts.unavailable]: 503,
 }
 
-/** The asynchronous interface's ordinary answer; what becomes of the operations, only callbacks tell. */
+/** The answer of the asynchronous interface; only callbacks report the outcomes. */
 export function asyncReply(processed: Processed, requestId: string): HttpReply {
   if ('error' in processed) return refusedReply(statuses[processed.error] ?? 400, processed.error)
   return { end: 'reply', status: 200, headers, body: `{"request_id":"${requestId}","success":true}` }

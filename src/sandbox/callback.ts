@@ -9,7 +9,7 @@ import type { Exchange, GivenOperation } from './gateway.ts'
 const callbackTypes = ['sms', 'viber', 'voice', 'rcs']
 
 /**
- * The body of a status callback (specification, Events). `type` is left out for channels off the specification's list
+ * The body of a status callback (specification, Events). `type` is omitted for channels that the specification does not list
  * (telegram, whatsapp): only `success` is required.
  */
 export function statusCallback(
@@ -37,12 +37,12 @@ export function statusCallback(
   })
 }
 
-/** Tells whether the recipient of a call is asked for a digit: a pipeline says so in its stage. */
+/** Whether a call asks its recipient for a digit; in a pipeline, its voice stage says so. */
 function asksForDigit({ type, dtmf, voice }: GivenOperation): boolean {
   return (type === 'pipeline' ? isObject(voice) && voice.dtmf : dtmf) === true
 }
 
-/** Makes the replies of a two-way Viber message's recipient (public facts): a text, then a picture. */
+/** Replies of a two-way Viber message's recipient (public facts): a text, then a picture. */
 export function repliesTo({ finalAt, msgId }: ExecutedMessage): object[] {
   const at = (seconds: number) => new Date(finalAt + seconds * 1000).toISOString()
   const picture = { url: `https://media.example/${msgId}.jpg`, filename: `${msgId}.jpg`, filesize: 20_480 }
@@ -52,7 +52,7 @@ export function repliesTo({ finalAt, msgId }: ExecutedMessage): object[] {
   ]
 }
 
-/** The body of the callback that tells of a refusal: there is no message, and so no msg_id. */
+/** The body of a callback for a refusal. Without a message, there is no msg_id. */
 export function refusalCallback({ id, type }: GivenOperation, error: string, { gateway, requestId }: Exchange): string {
   return JSON.stringify({
     success: false,
@@ -66,8 +66,8 @@ export function refusalCallback({ id, type }: GivenOperation, error: string, { g
 }
 
 /**
- * On the asynchronous interface a refusal is told by callback. It goes to the operation's own `hook`, that of a
- * pipeline included, which gets no other status (specification, States and transitions).
+ * Reports refusals by callback, for the asynchronous interface. They go to the operation's own `hook`, even for a pipeline,
+ * whose other statuses do not (specification, States and transitions).
  */
 export function callBackRefusals(operations: unknown[], items: string[], exchange: Exchange): void {
   const { callbacks, settings } = exchange.gateway

@@ -3,27 +3,30 @@ import type { Timers } from './clock.ts'
 
 const timeoutMs = 10_000
 
-/** What became of the callbacks. */
+/** Counts of callbacks. */
 export interface CallbackCounts {
   /** POSTs, retries included. */
   sent: number
   /** Callbacks that were answered 200. */
   accepted: number
-  /** Callbacks given up after the last try. */
+  /** Callbacks given up after the last attempt. */
   failed: number
-  /** Callbacks that are neither yet. */
+  /** Callbacks neither accepted nor given up yet. */
   pending: number
 }
 
 export interface Callbacks {
   counts: Readonly<CallbackCounts>
-  /** POSTs `body()` to the address after a delay, again until it is answered 200. The body is made when it is first sent. */
+  /**
+   * POSTs `body()` to the address after a delay, and retries until the answer is 200. `body` is called before the first
+   * attempt.
+   */
   schedule(url: string, body: () => string, delayMs: number): void
-  /** Sends a callback at once; resolves when the first try has ended, well or badly. */
+  /** Sends a callback at once; resolves when the first attempt has ended. */
   sendNow(url: string, body: () => string): Promise<void>
-  /** Resolves when none is pending. */
+  /** Resolves when no callback is pending. */
   drained(): Promise<void>
-  /** Drops what is pending. */
+  /** Drops pending callbacks. */
   stop(): Promise<void>
 }
 

@@ -1,8 +1,8 @@
 import type { Span } from './settings.ts'
 
 /**
- * The one source of everything that looks random: a number in [0, 1) that follows from what it decides ("code") and from what
- * that belongs to ("42"), so that neither a repetition nor the order of requests changes what a message meets.
+ * The source of all apparent randomness: a number in [0, 1) derived from the decision ("code") and its subject ("42"). The
+ * behaviour of a message thus depends neither on repetitions nor on the order of requests.
  */
 export function chance(what: string, of: string | number | bigint | undefined): number {
   return scramble(fnv1a(fnv1a(0x811c9dc5, what), String(of))) / 0x1_0000_0000
@@ -18,7 +18,7 @@ function fnv1a(start: number, text: string): number {
   return hash
 }
 
-/** The finaliser of MurmurHash3: neighbouring names get unrelated numbers. */
+/** The finaliser of MurmurHash3, so that similar names get unrelated numbers. */
 function scramble(hash: number): number {
   let h = hash ^ (hash >>> 16)
   h = Math.imul(h, 0x85ebca6b)

@@ -1,9 +1,8 @@
 import type { Clock } from '../clock.ts'
 
-/** Time as the sandbox sees it: milliseconds since 1970, and calls after some. */
 export type SandboxClock = Pick<Clock, 'now' | 'after'>
 
-/** The timers of one sandbox: after `stop` none fires and none starts. */
+/** The timers of one sandbox. After `stop`, none fires or starts. */
 export interface Timers {
   now(): number
   after(ms: number, run: () => void): void

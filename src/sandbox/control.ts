@@ -3,13 +3,13 @@ import { type FaultQueue, faults, isFaultName } from './faults.ts'
 import { sendJson, whenRead } from './http.ts'
 import type { LogEntry, SandboxStats } from './stats.ts'
 
-/** Controls is what the sandbox shows and takes beside the gateway's interface. */
+/** The sandbox's own interface besides the gateway's. */
 export interface Controls {
   /** Counts since the start. */
   stats(): SandboxStats
   /** The last 1000 requests, oldest first. */
   log(): LogEntry[]
-  /** Faults for the next requests. */
+  /** Injects faults into the next requests. */
   faults: FaultQueue
 }
 
@@ -26,7 +26,7 @@ const routes: Readonly<Record<string, Route>> = {
   },
 }
 
-/** Answers everything that is not the gateway's endpoint. */
+/** Handles all requests outside of the gateway's endpoints. */
 export function handleControl(
   path: string,
   request: IncomingMessage,

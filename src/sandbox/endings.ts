@@ -1,29 +1,29 @@
 import { operations, type SendType, sendTypes } from '../protocol/index.ts'
 import { texts } from './answers.ts'
 
-/** What happens to a send operation, chosen by the last two digits of its phone. */
+/** The fate of a send operation, chosen by the last two digits of its phone. */
 export interface Ending {
   /** A sentence for the table in docs/sandbox.md. */
   meaning: string
-  /** The types it applies to; default: all. Other types are delivered. */
+  /** Types that it applies to; default: all. Other types are delivered. */
   types?: readonly SendType[]
-  /** The item is refused with this text and not executed. */
+  /** Refuses the item with this text instead of executing it. */
   refused?: string
-  /** Only the first operation with this identifier is refused. */
+  /** Refuses only the first operation with this identifier. */
   refusedOnce?: boolean
-  /** The final status, as public sources about the gateway write it: upper case, with spaces. */
+  /** The final status as in public sources: upper case, with spaces. */
   status: string
-  /** Whether the callback says success. */
+  /** `success` of the callback. */
   success: boolean
-  /** The callback's reason. */
+  /** `error` of the callback. */
   error?: string
-  /** How many callbacks tell of the final state. */
+  /** Number of callbacks for the final state. */
   callbacks: 0 | 1 | 2
-  /** The callback is sent, and its first try awaited, before the operation is answered. */
+  /** Sends the callback, and awaits its first attempt, before answering the operation. */
   early?: boolean
 }
 
-/** The types with a sender name of their own, or stages that may have one. */
+/** Types with a sender name, or with stages that may have one. */
 const signed = sendTypes.filter(
   type =>
     operations[type].channels === null ||
@@ -37,7 +37,7 @@ const delivered: Ending = {
   callbacks: 1,
 }
 
-/** The endings that differ; every other one is `delivered`. */
+/** Endings by the phone's last two digits; all others are `delivered`. */
 export const endings: Readonly<Record<string, Ending>> = {
   '88': {
     ...delivered,

@@ -15,11 +15,11 @@ export interface Endpoint {
   handle(request: IncomingMessage, response: ServerResponse): void
   /** The asynchronous interface. */
   handleAsync(request: IncomingMessage, response: ServerResponse): void
-  /** Counts the requests to both addresses. */
+  /** Number of requests to both addresses. */
   requests(): number
 }
 
-/** Reads, executes, waits for the latency, answers. */
+/** Handles requests: reads and executes them, waits for the latency, and answers. */
 export function createEndpoint(
   gateway: Gateway,
   accounts: Accounts,

@@ -11,7 +11,7 @@ export interface AdmittedEnvelope {
   data: unknown[]
 }
 
-/** Reads a request's envelope, or says why it is refused as a whole. */
+/** Parses a request's envelope, or returns why it is refused as a whole. */
 export function readEnvelope(
   contentType: string | undefined,
   text: string,
@@ -33,7 +33,7 @@ export function readEnvelope(
   return { account, data }
 }
 
-/** Executes the operations of an envelope in their order; with a `refusal`, refuses each with it instead. */
+/** Executes the operations of an envelope in order; with `refusal`, refuses each with this text. */
 export function executeEnvelope(data: unknown[], exchange: Exchange, refusal?: string): Processed {
   const { account, gateway, now } = exchange
   account.operations += data.length
@@ -59,7 +59,7 @@ function executeOne(raw: unknown, exchange: Exchange): string {
 
 const fieldTexts: Readonly<Record<string, string>> = { phone: texts.phone, sms_message: texts.smsText }
 
-/** A short text that names the first wrong field and never its value. */
+/** A short text that names the first invalid field, never its value. */
 function problemOf(type: GivenOperation['type'], raw: unknown): string | undefined {
   const parsed = operations[type].schema.safeParse(raw)
   if (parsed.success) return undefined
@@ -72,7 +72,7 @@ function isOtpRefused(raw: unknown): boolean {
   return isSendType(type) && operations[type].alone && endingOf(type, phone ?? 0).refused === texts.operator
 }
 
-/** The identifier of an operation that was not checked, as JSON text. */
+/** The identifier of an unvalidated operation, as JSON text. */
 function rawId(raw: unknown): string | undefined {
   const id = (raw as { id?: unknown } | null)?.id
   return typeof id === 'number' || typeof id === 'bigint' || typeof id === 'string' ? stringifyJson(id) : undefined

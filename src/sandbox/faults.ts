@@ -1,11 +1,11 @@
 import { parseJson, stringifyJson } from '../protocol/index.ts'
 import { type HttpReply, type Processed, type RequestEnd, texts } from './answers.ts'
 
-/** A request that was read, and how its interface answers. */
+/** A received request, with the way to process and to answer it. */
 export interface Incoming {
-  /** Processes the request's envelope; with a text, every item is refused with it instead. */
+  /** Processes the request's envelope; with `refusal`, refuses every item with this text. */
   process(refusal?: string): Processed
-  /** The interface's ordinary answer. */
+  /** The interface's regular answer. */
   reply(processed: Processed): HttpReply
 }
 
@@ -20,7 +20,7 @@ interface Fault {
 const json = { 'Content-Type': 'application/json' }
 const html = { 'Content-Type': 'text/html' }
 
-/** Every fault, with what it does and whether the operations are executed. */
+/** Every fault, with its effect and whether the operations are executed. */
 export const faults = {
   'reset-before': {
     meaning: 'the connection is destroyed once the request was read',
@@ -155,9 +155,9 @@ function withId(item: string, change: (id: unknown) => unknown): string {
 
 /** The faults of the next requests, in order. */
 export interface FaultQueue {
-  /** Causes `fault` in the next `count` requests to the gateway's endpoint; with Infinity in all until `clear`. */
+  /** Causes `fault` in the next `count` requests to the gateway's endpoints; with Infinity, in all until `clear`. */
   next(fault: FaultName, count?: number): void
-  /** Removes the faults that are still due. */
+  /** Removes the remaining faults. */
   clear(): void
 }
 

@@ -3,17 +3,16 @@ import type { Id, SandboxAccount } from './accounts.ts'
 import type { Callbacks } from './callbacks.ts'
 import type { SandboxSettings } from './settings.ts'
 
-/** Gateway is what every request shares. */
+/** State shared by all requests. */
 export interface Gateway {
   settings: SandboxSettings
   callbacks: Callbacks
   now(): number
-  /** Unique in this sandbox. */
   nextMsgId(): number
   nextRequestId(): string
 }
 
-/** One element of `data`, once it was checked. */
+/** A validated element of `data`. */
 export interface GivenOperation {
   type: OperationType
   id?: Id
@@ -22,22 +21,21 @@ export interface GivenOperation {
   [field: string]: unknown
 }
 
-/** One request on its way. */
 export interface Exchange {
   gateway: Gateway
   account: SandboxAccount
   /** When the request was processed, milliseconds since 1970. */
   now: number
-  /** The answer waits for all of these. */
+  /** The answer waits for all of these promises. */
   holds: Promise<void>[]
-  /** The asynchronous interface answers with it, and callbacks repeat it. */
+  /** The id in the asynchronous answer, repeated by callbacks. */
   requestId?: string
 }
 
-/** Executes one operation and answers its item as a JSON text. */
+/** Executes one operation. @returns its item as JSON text */
 export type Handler = (operation: GivenOperation, exchange: Exchange) => string
 
-/** An identifier as it stands in an answer. */
+/** An identifier in the form used by answers. */
 export function idText(id: Id, { settings }: Gateway): string {
   return settings.echoIds === 'string' ? `"${id}"` : String(id)
 }

@@ -3,12 +3,12 @@ import { GrowingBuffer } from '../growing-buffer.ts'
 import type { HttpReply, RequestEnd } from './answers.ts'
 import type { Timers } from './clock.ts'
 
-/** The most that `gateway.maxBytes` allows. */
+/** Maximum of `gateway.maxBytes`. */
 const longestEnvelopeBytes = 64 * 1024 * 1024
 const dripPieces = 10
 const dripPauseMs = 100
 
-/** Calls `done` with the body; ends the connection where it is longer than any envelope may be. */
+/** Calls `done` with the body; closes the connection if the body exceeds any valid envelope. */
 export function whenRead(request: IncomingMessage, done: (text: string) => void): void {
   const body = new GrowingBuffer(longestEnvelopeBytes)
   request.on('data', (chunk: Buffer) => {

@@ -1,12 +1,10 @@
 const tickMs = 10
 const ticks = 100
 
-/** Counts over a sliding second, in steps of 10 ms: a window is never longer than a second, so it never counts too many. */
+/** Counts over a sliding second, in steps of 10 ms. The window never exceeds a second, so it never counts too much. */
 export interface Meter {
   add(count: number, now: number): void
-  /** The count of the second that ends now. */
   count(now: number): number
-  /** The largest count of any second so far. */
   max(): number
 }
 

@@ -14,14 +14,14 @@ import { createLog, statsOf } from './stats.ts'
 const endpointPath = '/api/json.php'
 const asyncPath = '/v1/json'
 const logSize = 1000
-/** Longer than any client keeps an idle connection, so that no request meets a connection that is just closing. */
+/** Longer than any client keeps an idle connection, so that no request meets a close. */
 const keepAliveMs = 600_000
 
 /** A running sandbox. */
 export interface Sandbox extends Controls {
   /** The gateway's `{base_url}`. */
   url: string
-  /** Address of the asynchronous interface. */
+  /** URL of the asynchronous interface. */
   asyncUrl: string
   port: number
   /** Returns how often an account (default: `default`) executed the operation with this identifier. */
@@ -30,13 +30,13 @@ export interface Sandbox extends Controls {
   setKeys(keys: SandboxKeys): void
   /** Replaces the address of statuses whose `hook` is not kept. */
   setAccountCallbackUrl(url: string | Readonly<Record<string, string>>): void
-  /** Closes every connection. Pending callbacks are dropped, or with `drain` first sent to their end, retries included. */
+  /** Closes every connection. Drops pending callbacks; with `drain`, sends them first, retries included. */
   close(callbacks?: 'drop' | 'drain'): Promise<void>
 }
 
 /**
- * Starts a gateway that answers as the specification says, over real HTTP.
- * @throws Error when the port cannot be had.
+ * Starts a gateway that behaves as specified, over real HTTP.
+ * @throws Error when the port is not available
  */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const settings = settingsOf(options)
@@ -94,12 +94,12 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   }
 }
 
-/** Looks like chance, and counts. */
+/** Looks random, and is unique by its counter. */
 function requestId(number: number): string {
   return `${Math.floor(chance('request_id', number) * 2 ** 32).toString(16)}-${number}`
 }
 
-/** Identifiers up to 2^53 are kept as numbers, as they come out of an envelope. */
+/** Identifiers up to 2^53 are numbers, as parsed from an envelope. */
 function asParsed(id: number | bigint): number | bigint {
   return id <= Number.MAX_SAFE_INTEGER ? Number(id) : id
 }

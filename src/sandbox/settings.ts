@@ -1,65 +1,75 @@
 import { systemClock } from '../clock.ts'
 import type { SandboxClock } from './clock.ts'
 
-/** The accepted keys: a list is one account named `default`; an object names the accounts, each with its key or keys. */
+/**
+ * The accepted keys: a list belongs to one account named `default`; an object has the key or keys of each account by name.
+ */
 export type SandboxKeys = readonly string[] | Readonly<Record<string, string | readonly string[]>>
 
-/** Milliseconds; evenly spread between the bounds. */
+/** Milliseconds, uniformly distributed between the bounds. */
 export interface Span {
   min: number
   max: number
 }
 
-/** CallbackTrouble is what becomes of callbacks on their way: shares of all messages, 0 to 1. */
+/** Failures of callbacks, as shares of all messages, 0 to 1. */
 export interface CallbackTrouble {
-  /** The share that is never sent; the status operation tells. */
+  /** Share that is never sent; the status operation still works. */
   drop?: number
-  /** Sent `lateMs` after their time. */
+  /** Share that is sent `lateMs` late. */
   late?: number
-  /** Default 1000. */
+  /** Milliseconds; default 1000. */
   lateMs?: number
-  /** Sent twice. */
+  /** Share that is sent twice. */
   repeat?: number
 }
 
-/** How the sandbox answers. Every option has a default. */
+/** Behaviour of the sandbox. Every option has a default. */
 export interface SandboxOptions {
-  /** TCP port. Default 0: any free one. */
+  /** TCP port. Default 0: any free port. */
   port?: number
   /** Default `127.0.0.1`. */
   host?: string
-  /** The API keys that are accepted. Default `['sandbox-key']`. Two keys of one account count as one account. */
+  /** Accepted API keys. Default `['sandbox-key']`. All keys of an account share its state. */
   keys?: SandboxKeys
-  /** How long an answer takes after the operations were executed. Default 0. */
+  /** Milliseconds from the execution of the operations to the answer. Default 0. */
   latencyMs?: number | Span
-  /** Maximum operations a second of an account; more are refused with THROTTLE. Default: no limit. */
+  /** Most operations a second of an account; more are refused with THROTTLE. Default: no limit. */
   rate?: number
-  /** Operations in one envelope; a larger one is refused as a whole. Default: no limit. */
+  /** Most operations of an envelope; a larger one is refused as a whole. Default: no limit. */
   maxOperations?: number
-  /** Each account starts with this amount; a part costs 1. Default 1,000,000,000. */
+  /** Initial balance of each account; a part costs 1. Default 1,000,000,000. */
   balance?: number
-  /** The time from a message's execution to its final state and first callback. Default 50 to 500. */
+  /** Milliseconds from a message's execution to its final state and first callback. Default 50 to 500. */
   callbackDelayMs?: number | Span
-  /** Tries of one callback until it is answered 200; the pause doubles. Default 5 tries, first pause 200 ms. */
+  /** Attempts per callback until the answer is 200, with exponential back-off. Default 5 attempts, first delay 200 ms. */
   callbackRetry?: { tries: number; firstDelayMs: number }
-  /** Callbacks in flight to one receiver. Default 32. */
+  /** Concurrent callbacks to one receiver. Default 32. */
   callbackConcurrency?: number
   /** Shares of callbacks that are dropped, late or sent twice. Default: none. */
   callbackTrouble?: CallbackTrouble
-  /** Where statuses of pipeline go, whose `hook` the gateway does not keep: one address, or one an account. Default: nowhere. */
+  /**
+   * Address for statuses of pipeline, whose `hook` the gateway does not keep: one address, or one per account. Default: none.
+   */
   accountCallbackUrl?: string | Readonly<Record<string, string>>
-  /** Whether `voice` keeps a `hook`; the specification leaves it open. Default true; otherwise as pipeline. */
+  /**
+   * Whether `voice` keeps a `hook`; the specification leaves it open. Default true; if false, its statuses go where those of
+   * pipeline go.
+   */
   voiceHook?: boolean
   /**
-   * An identifier that was executed before: `execute` sends and bills it again, `refuse` answers DUPLICATE.
-   * Nobody knows which the real gateway does. Default `execute`.
+   * An operation whose identifier was executed before: `execute` sends and bills it again, `refuse` answers DUPLICATE. It is
+   * unknown what the real gateway does. Default `execute`.
    */
   duplicates?: 'execute' | 'refuse'
-  /** Whether identifiers are answered as numbers or as strings. Default `number`. */
+  /** Whether identifiers are echoed as numbers or as strings. Default `number`. */
   echoIds?: 'number' | 'string'
-  /** Where "Operator not supported" of `call/otp` stands; the specification allows both. Default `item`. */
+  /**
+   * Whether "Operator not supported" of `call/otp` refuses the item or the envelope; the specification allows both. Default
+   * `item`.
+   */
   otpRefusal?: 'item' | 'envelope'
-  /** Time and timers, to be replaced in simulations. Default: the system's. */
+  /** Clock and timers; replaced in simulations. Default: the system's. */
   clock?: SandboxClock
 }
 

@@ -2,21 +2,21 @@ import type { SandboxAccount } from './accounts.ts'
 import type { CallbackCounts } from './callbacks.ts'
 
 interface Counts {
-  /** Operations in envelopes that were read; those that a fault kept from being read are not counted. */
+  /** Operations in parsed envelopes; not those that a fault kept from being parsed. */
   operations: number
   /** Executions of send operations, each billed. */
   executed: number
-  /** Different identifiers executed. */
+  /** Distinct identifiers executed. */
   ids: number
   /** Identifiers executed more than once. */
   billedTwice: number
-  /** The most operations that one account sent within any second. */
+  /** Most operations of one account within any second. */
   maxOperationsInAnySecond: number
 }
 
-/** Counts since the start, in all and by account. */
+/** Counts since the start, in total and per account. */
 export interface SandboxStats extends Counts {
-  /** POSTs to the gateway's endpoint, whatever became of them. */
+  /** POSTs to the gateway's endpoints, whatever their outcome. */
   requests: number
   callbacks: CallbackCounts
   accounts: Record<string, Counts>
@@ -45,13 +45,13 @@ function countsOf(account: SandboxAccount): Counts {
   }
 }
 
-/** One request as the log remembers it: no key, no phone, no text. */
+/** A logged request, without key, phone and text. */
 export interface LogEntry {
   /** ISO 8601. */
   at: string
   account: string | null
   operations: number
-  /** Items refused; the whole envelope's refusal is in `error`. */
+  /** Refused items; a refusal of the whole envelope is in `error`. */
   refused: number
   error: string | null
   fault: string | null

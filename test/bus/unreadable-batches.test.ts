@@ -25,22 +25,22 @@ describe('a batch that cannot be read', () => {
     ],
     'is packed by no codec of its name (gzip)': [
       'BATCH_CORRUPT',
-      /no gzip/,
+      /not valid gzip/,
       () => buildBatch([5, 7], { packing: 'gzip', packed: garbage }),
     ],
     'is packed by no codec of its name (snappy)': [
       'BATCH_CORRUPT',
-      /no Snappy|bytes that are not there/,
+      /not valid Snappy|bytes that do not exist/,
       () => buildBatch([5, 7], { packing: 'raw snappy', packed: garbage }),
     ],
     'is packed by no codec of its name (lz4)': [
       'BATCH_CORRUPT',
-      /no LZ4/,
+      /not valid LZ4/,
       () => buildBatch([5, 7], { packing: 'lz4', packed: garbage }),
     ],
     'is packed by no codec of its name (zstd)': [
       'BATCH_CORRUPT',
-      /no zstd/,
+      /not valid zstd/,
       () => buildBatch([5, 7], { packing: 'zstd', packed: garbage }),
     ],
     'unpacks to more than is allowed': [

@@ -149,7 +149,7 @@ test('a receiver is not ready while the bus confirms nothing, and is again once 
   }
   expect([await send(), ...(await readiness())]).toEqual([200, true, true, [], 1])
   isAway = true
-  const reasons = ['callbacks cannot be kept: no broker answers']
+  const reasons = ['callbacks cannot be published: no broker answers']
   expect([await send(), ...(await readiness())]).toEqual([503, false, true, reasons, 0])
   isAway = false
   expect([await send(), ...(await readiness())]).toEqual([200, true, true, [], 1])
@@ -160,7 +160,7 @@ test('a receiver that is sent no callback notices that the bus is away, and that
   const { at } = await start()
   const readiness = async () => (await (await at('/readyz')).json()) as ReturnType<Worker['ready']>
   const lookAt = vi.spyOn(bus, 'lookAt').mockRejectedValue(new BusUnavailable('no broker answers'))
-  const reasons = ['callbacks cannot be kept: no broker answers']
+  const reasons = ['callbacks cannot be published: no broker answers']
   await vi.waitFor(async () => expect(await readiness()).toMatchObject({ ready: false, reasons }), 20_000)
   lookAt.mockResolvedValue({ id: '', partitions: 1, leaderless: [0] })
   const leaderless = expect.stringContaining('has partitions without a leader')

@@ -152,7 +152,7 @@ describe('what fails exits 1 and says whether it was sent', () => {
     front.answer = () => ({ body: '{"success":true,"data":[{"success":true,"data":{"code":42100,"price":1.5}}]}' })
     const { code, stdout, stderr } = await gateway(front.url, ['call/otp', '{"id":1,"phone":380501234567}'])
     expect({ code, stdout }).toEqual({ code: 1, stdout: 'code: 42100\nprice: 1.5\n' })
-    expect(stderr).toBe('busgate: executed, but in the answer code must be text (PAYLOAD_UNREADABLE)\n')
+    expect(stderr).toBe('busgate: executed, but the answer is invalid: code must be text (PAYLOAD_UNREADABLE)\n')
   })
 
   test('an interruption exits 130', async () => {

@@ -154,9 +154,9 @@ delivery: { types: { call/otp: AT_LEAST_ONCE, viber+sms: AT_MOST_ONCE }, notFoun
     expect(others).toEqual([])
   })
 
-  it('refuse quiet hours where every command is urgent, because they would stop nothing', () => {
+  it('refuse quiet hours where every command is urgent, because they would have no effect', () => {
     const env = { BUSGATE_GATEWAY_QUIET_HOURS: '21:00-09:00 Europe/Kyiv', BUSGATE_TOPICS_COMMANDS: 'only.one' }
-    expect(problemsOf({ env })).toEqual([expect.stringContaining('would stop nothing: topics.commands is one topic')])
+    expect(problemsOf({ env })).toEqual([expect.stringContaining('has no effect: topics.commands names one topic')])
   })
 
   it('let delivery.default rule the types without a rule of their own', () => {
@@ -294,7 +294,7 @@ describe('wrong settings', () => {
     [
       'half of what oauthbearer needs',
       { BUSGATE_KAFKA_SASL_MECHANISM: 'oauthbearer', BUSGATE_KAFKA_SASL_CLIENT_ID: 'c' },
-      'kafka.sasl.mechanism | BUSGATE_KAFKA_SASL_MECHANISM, BUSGATE_KAFKA_SASL_CLIENT_ID | kafka.sasl.tokenEndpoint, .clientId and .clientSecret go together with the mechanism oauthbearer, which alone takes them',
+      'kafka.sasl.mechanism | BUSGATE_KAFKA_SASL_MECHANISM, BUSGATE_KAFKA_SASL_CLIENT_ID | kafka.sasl.tokenEndpoint, .clientId and .clientSecret go together with the mechanism oauthbearer, and with no other',
     ],
     [
       'a certificate without its key',
@@ -319,7 +319,7 @@ describe('wrong settings', () => {
     [
       'two topics of one name',
       { BUSGATE_TOPICS_RESULTS: 'busgate.commands' },
-      'topics.commands | BUSGATE_TOPICS_COMMANDS, beside BUSGATE_TOPICS_RESULTS | each topic needs a name of its own, and two of them are the same',
+      'topics.commands | BUSGATE_TOPICS_COMMANDS, beside BUSGATE_TOPICS_RESULTS | two topics have the same name; each needs its own',
     ],
     [
       'two keys of the default account',

@@ -59,7 +59,7 @@ describe('a process', () => {
       BUSGATE_GATEWAY_RATE: '50',
     }
     expect(missingFor(requireRunnable, { ...env, BUSGATE_ROLES: 'reconciler' })).toEqual([
-      'reconciler.rate (BUSGATE_RECONCILER_RATE) is needed by the reconciler, because an account has a rate of which it uses a part',
+      'reconciler.rate (BUSGATE_RECONCILER_RATE) is required with the role reconciler, because its polls count against the rate of an account',
     ])
     const settings = loadSettings({ env: { ...env, BUSGATE_ROLES: 'reconciler', BUSGATE_RECONCILER_RATE: '5' } })
     expect(() => requireRunnable(settings)).not.toThrow()

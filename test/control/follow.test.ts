@@ -72,7 +72,7 @@ function build({ told = [[buildPause()]], ...options }: TopicOptions = {}) {
 test('a start that gives up on the control topic leaves no timer and no reader behind', async () => {
   const { clock, topic, following } = build({ told: [[buildPause({ until: Date.UTC(2030, 0) })]], caughtUp: false })
   await clock.pass(10_000)
-  await expect(following).rejects.toThrow('what is paused or withdrawn on control could not be read within 10 s')
+  await expect(following).rejects.toThrow('pauses and withdrawals on control could not be read within 10 s')
   expect(topic.readers.size).toBe(0)
   expect(clock.pending).toBe(0)
 })
@@ -123,7 +123,7 @@ test('when the control topic was made anew, what stands there holds and what sto
     'topic/lost paused',
     'topic/kept paused',
     'there is no topic control: create it with busgate topics create',
-    'topic/lost goes on, by control, which tells of it no more',
+    'topic/lost goes on, by control, which no longer contains it',
     'account/new paused',
   ])
 })

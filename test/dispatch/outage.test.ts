@@ -311,7 +311,7 @@ test('a command that only waited in an outage says so too when it has expired, b
   await world.clock.pass(minute)
   one.down = false
   await world.clock.pass(minute)
-  const waited = 'envelopes are refused as a whole with a text that is not known'
+  const waited = 'envelopes are refused as a whole with an unknown text'
   const errors = Object.groupBy(world.results(), ({ error }) => error ?? 'none')
   expect(Object.keys(errors).toSorted()).toEqual([down, waited].toSorted())
   expect(errors[waited]!.length).toBeGreaterThan(50)

@@ -153,7 +153,7 @@ describe.skipIf(!java.ok)('callbacks while the broker is away', () => {
     expect(ready()).toMatchObject({ ready: true, started: true })
     await kafka.stopNode()
     await vi.waitFor(() => expect(ready()).toMatchObject({ ready: false, started: true }), 30_000)
-    expect(ready().reasons).toEqual([expect.stringContaining('callbacks cannot be kept')])
+    expect(ready().reasons).toEqual([expect.stringContaining('callbacks cannot be published')])
     await kafka.startNode()
     await vi.waitFor(() => expect(ready()).toMatchObject({ ready: true }), 30_000)
   })

@@ -70,7 +70,7 @@ describe('a producer that withdraws', () => {
     const world = await startWorld()
     await writeWithdrawals(world, 10_000)
     await expect(world.producer.withdraw({ campaign: 'spring', reason: 'wrong price' })).rejects.toThrow(
-      `10000 withdrawals are in force, and there can be no more: the first ends at ${new Date(now + dayMs).toISOString()}`,
+      `10000 withdrawals are in force, the most there can be; the first ends at ${new Date(now + dayMs).toISOString()}`,
     )
     await world.producer.withdraw({ id: 7, reason: 'another price', by: 'shop' })
     await until(() => expect(world.worker.ready().withdrawn!.join()).toContain('shop'))

@@ -3,7 +3,7 @@ import { UnreadableBatch } from './unreadable.ts'
 /** 64 bits at 7 bits a byte. */
 const longestVarint = 10
 
-/** Reads the fields of records in order: varints, and bytes with a length in front. */
+/** Reads the fields of records in order: varint numbers, and bytes with a length in front. */
 export class FieldReader {
   readonly bytes: Buffer
   at: number

@@ -7,7 +7,7 @@ import { isYieldDue, runNow, runYielding, type Steps, stretchBytes, yieldToEvent
 import { UnreadableBatch } from './unreadable.ts'
 
 /*
- * Record batches of the format v2 (KIP-98), the one that is written since Kafka 0.11:
+ * Record batches in format v2 (KIP-98), used since Kafka 0.11:
  * https://kafka.apache.org/documentation/#recordbatch
  */
 

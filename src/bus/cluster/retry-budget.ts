@@ -45,12 +45,12 @@ export interface RetriedAsk {
   target: Target
   retries: RetryBudget
   /** Whether the error is worth a retry. */
-  isRetriable: (error: unknown) => boolean
+  isRetryable: (error: unknown) => boolean
 }
 
 /** Sends a request to a coordinator and retries transient refusals. @throws the last error */
 export async function askWithRetries<Q extends unknown[], A>(
-  { brokers, target, retries, isRetriable }: RetriedAsk,
+  { brokers, target, retries, isRetryable }: RetriedAsk,
   api: Api<Q, A>,
   request: Q,
 ): Promise<A> {
@@ -58,7 +58,7 @@ export async function askWithRetries<Q extends unknown[], A>(
     try {
       return await brokers.ask(target, api, request, { line: 'commit', limitMs: retries.within(answerMs) })
     } catch (error) {
-      if (!isRetriable(error) || !(await retries.pause(tries, longestPauseMs))) throw error
+      if (!isRetryable(error) || !(await retries.pause(tries, longestPauseMs))) throw error
     }
   }
 }

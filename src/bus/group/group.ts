@@ -55,7 +55,7 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
   let joined = false
   const end = () => {
     if (joined) member.stop()
-    else options.leaving(limited(clock, leaveLimitMs, member.leave()).catch(() => {})) // a failure to leave has no one to report to
+    else options.leaving(limited(clock, leaveLimitMs, member.leave()).catch(() => {})) // nobody to report a failure to
     readings.close()
   }
   const left = () => {

@@ -6,8 +6,8 @@ import { hasLoss, type LostOffsets, loseOffsets } from './lost-offsets.ts'
 import { IN_DOUBT, INTENT, NEW, Window } from './window.ts'
 
 /*
- * What a session takes over: which checkpoint counts, how much of it the log still holds, and what its intents mean, which
- * another process left, or an earlier session of this one.
+ * The take-over of a partition: chooses the newest checkpoint, reduces it to what the log still holds, and resolves the
+ * intents of another process or of an earlier session of this one.
  */
 
 export interface TakeOverOptions {

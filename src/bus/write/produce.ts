@@ -25,7 +25,7 @@ const longestPauseMs = 250
 const duplicateSequenceNumber = 46
 
 /** Whether to retry; the sequence number prevents a second write of the batch. */
-const isRetriable = (error: Error) => !(error instanceof ProtocolError) || isTransient(error)
+const isRetryable = (error: Error) => !(error instanceof ProtocolError) || isTransient(error)
 
 /**
  * Sends batches to their leaders, one request each, and retries transient failures. A transaction fails with its first
@@ -41,8 +41,8 @@ export async function produceBatches<B extends EncodedBatch>(
   let left = batches
   for (let tries = 0; ; tries++) {
     const unwritten = await sendOnce(left, options)
-    refused.push(...unwritten.filter(({ error }) => !isRetriable(error)))
-    const again = unwritten.filter(({ error }) => isRetriable(error))
+    refused.push(...unwritten.filter(({ error }) => !isRetryable(error)))
+    const again = unwritten.filter(({ error }) => isRetryable(error))
     const isLost = transactionalId !== null && refused.length > 0
     if (again.length === 0 || isLost || !(await retries.pause(tries, longestPauseMs))) return [...refused, ...again]
     left = again.map(({ batch }) => batch)
@@ -60,7 +60,7 @@ async function sendOnce<B extends EncodedBatch>(
     return typeof leader === 'number' ? send(leader, sent, options) : allFor(sent, leader)
   })
   const unwritten = (await Promise.all(sends)).flat()
-  const moved = unwritten.filter(({ error }) => isRetriable(error) && !isTransient(error, 'transaction'))
+  const moved = unwritten.filter(({ error }) => isRetryable(error) && !isTransient(error, 'transaction'))
   const topics = new Set(moved.map(({ batch }) => batch.topic))
   if (moved.length > 0) await brokers.refresh([...topics]).catch(() => {}) // the retry will show what is wrong
   return unwritten

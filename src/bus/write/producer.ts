@@ -56,6 +56,6 @@ export async function initialiseProducer(
 ): Promise<Producer> {
   const target = transactionalId === null ? 'any' : { transaction: transactionalId }
   const request: [string | null, number] = [transactionalId, transactionTimeoutMs]
-  const made = await askWithRetries({ brokers, target, retries, isRetriable: isTransient }, initProducerId, request)
+  const made = await askWithRetries({ brokers, target, retries, isRetryable: isTransient }, initProducerId, request)
   return new Producer({ producerId: made.producerId, epoch: made.producerEpoch })
 }

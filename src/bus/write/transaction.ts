@@ -45,7 +45,7 @@ const offsetsBytes = 500_000
 const offsetBytes = 500
 
 /** The coordinator is still ending the previous transaction, or loading its state; it has not done anything yet. */
-const isRetriable = (error: unknown) => isTransient(error, 'transaction', 'loading')
+const isRetryable = (error: unknown) => isTransient(error, 'transaction', 'loading')
 
 /**
  * One transaction. Every step waits for all of its requests even if one fails, so that none is in flight when the next
@@ -132,7 +132,7 @@ export class Transaction {
 
   #ask<Q extends unknown[], A>(target: Target, api: Api<Q, A>, request: Q): Promise<A> {
     const { brokers, retries } = this.#options
-    return askWithRetries({ brokers, target, retries, isRetriable }, api, request)
+    return askWithRetries({ brokers, target, retries, isRetryable }, api, request)
   }
 }
 

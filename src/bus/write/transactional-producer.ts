@@ -208,7 +208,7 @@ async function missingProgress(
   offsets: readonly CommittedOffset[],
 ): Promise<readonly CommittedOffset[]> {
   const patient: Pick<Brokers, 'ask'> = {
-    ask: (target, api, request) => askWithRetries({ brokers, target, retries, isRetriable: isTransient }, api, request),
+    ask: (target, api, request) => askWithRetries({ brokers, target, retries, isRetryable: isTransient }, api, request),
   }
   for (let tries = 0; ; tries++) {
     const progress = await committedOffsets(patient, groupId, offsets)

@@ -3,9 +3,8 @@ import type { Operation } from '../operation.ts'
 import { openPayload, tolerantNumber, tolerantText } from '../tolerant.ts'
 
 /**
- * Asks what is left on the account. It has no fields. The payload is not shown; the vendor's documentation has `amount` and
- * `currency`.
- * Specification: balance, sender, template/list, template/viber/list.
+ * Queries the account's balance. No fields. The payload is unspecified; by the vendor's documentation, it has `amount` and
+ * `currency`. Specification: balance, sender, template/list, template/viber/list.
  */
 export const balance = {
   schema: operationObject('balance', {}),

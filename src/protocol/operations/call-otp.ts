@@ -5,7 +5,7 @@ import { must } from '../messages.ts'
 import type { SendOperation } from '../operation.ts'
 import { tolerantNumber } from '../tolerant.ts'
 
-/** Returns the 4-digit code in an answer, with the leading zeros that a number lost; null: there is no code. */
+/** Returns the 4-digit code in an answer, restoring leading zeros that a number lost; null if there is no code. */
 export function otpCode(value: unknown): string | null {
   if (typeof value === 'string') return value
   const isCode = Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 9999
@@ -13,9 +13,8 @@ export function otpCode(value: unknown): string | null {
 }
 
 /**
- * A call from a number whose last 4 digits are the one-time code. `code` is text, as it may begin with zeros. `price` is
- * the fee of the call.
- * Specification: hlr and call/otp; Voice OTP result payload.
+ * A call from a number whose last 4 digits are the one-time code. `code` is text, because it may begin with zeros. `price` is
+ * the fee of the call. Specification: hlr and call/otp; Voice OTP result payload.
  */
 export const callOtp = {
   ...messageFacts,
@@ -35,7 +34,7 @@ export const callOtp = {
   answer: 'code',
   hasStatus: false,
   alone: true,
-  // The code goes with a lost answer, which cannot be asked for.
+  // a lost answer loses the code, which cannot be polled
   policy: 'AT_MOST_ONCE',
   urgent: true,
 } as const satisfies SendOperation

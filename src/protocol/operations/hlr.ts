@@ -14,9 +14,9 @@ const network = tolerantObject(
 )
 
 /**
- * Validity, operator and porting of a number; its subscriber is not notified. `mccmnc` is the country and network code,
- * `imsi` the subscriber's identity: kept as it came, since as text it may begin with a zero.
- * Specification: hlr and call/otp; HLR result payload.
+ * Validity, operator and porting of a number, without notifying its subscriber. `mccmnc` is the country and network code.
+ * `imsi`, the subscriber's identity, is kept as it came, because as text it may begin with a zero. Specification: hlr and
+ * call/otp; HLR result payload.
  */
 export const hlr = {
   ...messageFacts,
@@ -39,6 +39,6 @@ export const hlr = {
   missingContent: noContent,
   answer: 'lookup',
   hasStatus: false,
-  // What is known of the number goes with a lost answer, which cannot be asked for.
+  // a lost answer loses the facts, which cannot be polled
   policy: 'AT_MOST_ONCE',
 } as const satisfies SendOperation

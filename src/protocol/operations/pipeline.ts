@@ -17,7 +17,7 @@ const channelList = expecting(`a list of at least one of ${channels.join(', ')},
 const stageText = text.describe('Text of the message.')
 const signature = text.describe('Sender signature of the message.')
 
-/** A field that the gateway does not validate, and so nobody does; it keeps its description. */
+/** An unvalidated field, as in the gateway; keeps its description. */
 const unchecked = (field: z.ZodType) => z.unknown().optional().meta(field.meta()!)
 
 const stage = <S extends z.ZodRawShape>(channel: string, fields: S) =>
@@ -25,7 +25,9 @@ const stage = <S extends z.ZodRawShape>(channel: string, fields: S) =>
 
 const voiceModel = object(voiceModelFields)
 
-/** The table has the model's fields in the object itself, the example in a nested `voice`: both are accepted. */
+/**
+ * The specification's table has the model's fields in the object itself, its example in a nested `voice`; both are accepted.
+ */
 const voiceObject = expecting(
   'an object with gender (male or female), language and name, in itself or in a nested voice',
   error =>
@@ -52,19 +54,18 @@ const missingInStages: MissingContent = operation => {
   return empty === undefined ? null : `${empty}.message`
 }
 
-/** Tells whether a stage tells nothing. WhatsApp's is not looked into, and one of the two shapes of voice has no text. */
+/** Whether a stage has no content. WhatsApp's stage is not validated, and one of the two shapes of voice has no text. */
 function isEmptyStage(channel: string, stage: Fields): boolean {
   const isWithoutText = channel === 'whatsapp' || (channel === 'voice' && stage.voice === undefined)
   return !isWithoutText && !stageContentNames.some(name => isFilled(stage[name]))
 }
 
 /**
- * Tries channels in the order of `pipeline`. The contract lists the objects of all channels but rcs as required and the
- * example carries all; here each is required when `pipeline` names its channel, and may be there when it does not.
- * `id` is required in one variant of the contract only, so it may be left out. `hook` is accepted but not kept: the
- * status goes to the address in the account's settings. The fields of `whatsapp` are not validated, here or by the
- * gateway: a message without a signature is charged.
- * Specification: pipeline.
+ * Tries channels in the order of `pipeline`. The specification lists the objects of all channels but rcs as required, and its
+ * example has all of them; here an object is required only if `pipeline` names its channel. `id` is required in only one
+ * variant of the specification, so it is optional. `hook` is accepted but not kept: the status goes to the address in the
+ * account's settings. The fields of `whatsapp` are validated neither here nor by the gateway: a message without a signature
+ * is charged. Specification: pipeline.
  */
 export const pipeline = {
   ...messageFacts,

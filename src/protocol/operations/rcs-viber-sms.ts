@@ -4,9 +4,8 @@ import type { SendOperation } from '../operation.ts'
 import { requiresViberContent, viberContent, viberSignature, viberType } from '../viber.ts'
 
 /**
- * RCS, then Viber, then SMS. What the Viber part requires depends on `viber_type`; a carousel has 2 to 5 slides.
- * `rcs_lifetime` in seconds, at least 60, 172800 when left out.
- * Specification: rcs+viber+sms.
+ * RCS, then Viber, then SMS. `viber_type` decides which Viber fields are required; a carousel has 2 to 5 slides.
+ * `rcs_lifetime` in seconds, at least 60, default 172800. Specification: rcs+viber+sms.
  */
 export const rcsViberSms = {
   ...messageFacts,

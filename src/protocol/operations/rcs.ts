@@ -3,8 +3,7 @@ import { contentIn, messageFacts, rcsContentNames } from '../message-facts.ts'
 import type { SendOperation } from '../operation.ts'
 
 /**
- * An RCS message with an image and a button: `rcs_link` is followed when the button is pressed. `rcs_lifetime` in
- * seconds, at least 60, 172800 when left out.
+ * An RCS message with an image and a button, which opens `rcs_link`. `rcs_lifetime` in seconds, at least 60, default 172800.
  * Specification: rcs.
  */
 export const rcs = {

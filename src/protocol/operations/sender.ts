@@ -3,8 +3,8 @@ import { operationObject } from '../fields.ts'
 import type { Operation } from '../operation.ts'
 
 /**
- * The account's alpha-names. No fields. The payload is not shown.
- * Specification: balance, sender, template/list, template/viber/list.
+ * The account's alpha-names. No fields. The payload is unspecified. Specification: balance, sender, template/list,
+ * template/viber/list.
  */
 export const sender = {
   schema: operationObject('sender', {}),

@@ -3,9 +3,8 @@ import { contentIn, messageFacts } from '../message-facts.ts'
 import type { SendOperation } from '../operation.ts'
 
 /**
- * A text message. `sms_lifetime` in seconds, 3600 to 259200, 172800 when left out. `short_link` and `unsubscribe_link`
- * according to the tariff.
- * Specification: sms.
+ * A text message. `sms_lifetime` in seconds, 3600 to 259200, default 172800. `short_link` and `unsubscribe_link` depend on
+ * the tariff. Specification: sms.
  */
 export const sms = {
   ...messageFacts,

@@ -5,9 +5,8 @@ import type { Operation } from '../operation.ts'
 import { openPayload, tolerantId, tolerantText } from '../tolerant.ts'
 
 /**
- * The status of a message sent before. `id` is the caller's, not the gateway's. The payload is not shown; the vendor's
- * documentation has `id`, `type`, `status` and, for two-way Viber, `replies`.
- * Specification: status.
+ * The status of a message sent before. `id` is the caller's, not the gateway's. The payload is unspecified; by the vendor's
+ * documentation, it has `id`, `type`, `status` and, for two-way Viber, `replies`. Specification: status.
  */
 export const status = {
   schema: operationObject('status', { id: messageId }),

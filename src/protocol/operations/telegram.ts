@@ -7,9 +7,8 @@ import type { SendOperation } from '../operation.ts'
 const password = expecting('text of 4 to 8 digits', error => z.string({ error }).regex(/^\d{4,8}$/, { error }))
 
 /**
- * A one-time password over Telegram: `message` holds 4 to 8 digits. `telegram_lifetime` in seconds, at least 60, 172800
- * when left out.
- * Specification: telegram (one-time password only).
+ * A one-time password over Telegram: `message` has 4 to 8 digits. `telegram_lifetime` in seconds, at least 60, default
+ * 172800. Specification: telegram (one-time password only).
  */
 export const telegram = {
   ...messageFacts,
@@ -23,7 +22,7 @@ export const telegram = {
   record: 'Telegram',
   channels: ['telegram'],
   missingContent: contentIn('message'),
-  // Each one costs a log-in.
+  // a repeated password costs a log-in
   policy: 'AT_MOST_ONCE',
   urgent: true,
 } as const satisfies SendOperation

@@ -4,12 +4,12 @@ import { must } from '../messages.ts'
 import type { Operation } from '../operation.ts'
 import { tolerantId, tolerantText } from '../tolerant.ts'
 
-/** What the operations on templates have in common. Their payloads' field names are not shown. */
+/** Common properties of template operations. The field names of their payloads are unspecified. */
 const facts = { payload: z.unknown(), hook: 'none', echoesId: false } as const
 const lists = { ...facts, section: 'balance, sender, template/list, template/viber/list', readOnly: true } as const
 
 /**
- * Creates an SMS template of the text `template`. The payload holds id, text, name and the count of characters and parts.
+ * Creates an SMS template with the text `template`. The payload has id, text, name and the count of characters and parts.
  * Specification: template/create.
  */
 export const templateCreate = {
@@ -23,9 +23,8 @@ export const templateCreate = {
 } satisfies Operation
 
 /**
- * Deletes SMS templates by `id` (text), by their exact text, or by both; what happens when neither is given is not
- * shown. The payload holds the number of templates deleted.
- * Specification: template/delete.
+ * Deletes SMS templates by `id` (text), by exact text, or by both; the result without either is unspecified. The payload has
+ * the number of deleted templates. Specification: template/delete.
  */
 export const templateDelete = {
   ...facts,
@@ -37,7 +36,7 @@ export const templateDelete = {
   readOnly: false,
 } satisfies Operation
 
-/** `count` reads `<characters> / <parts>`; `datetime` is the creation, ISO 8601 with a time-zone offset. */
+/** `count` has the form `<characters> / <parts>`; `datetime` is the creation time, ISO 8601 with an offset. */
 const template = z.looseObject({
   id: tolerantId,
   name: tolerantText,
@@ -57,7 +56,7 @@ export const templateList = {
 } satisfies Operation
 
 /**
- * Creates a Viber template of the text `template`, for moderation. The payload holds id and moderation status.
+ * Creates a Viber template with the text `template` and submits it for moderation. The payload has id and moderation status.
  * Specification: template/viber/create.
  */
 export const templateViberCreate = {
@@ -75,9 +74,8 @@ const isInteger = (value: unknown): boolean => typeof value === 'bigint' || Numb
 const error = must(`a whole number (a bigint beyond ${Number.MAX_SAFE_INTEGER})`)
 
 /**
- * Deletes Viber templates by `id` (an integer, where template/delete takes text), by their exact text, or by both. The
- * payload holds the number of templates deleted.
- * Specification: template/viber/delete.
+ * Deletes Viber templates by `id` (an integer; template/delete takes text), by exact text, or by both. The payload has the
+ * number of deleted templates. Specification: template/viber/delete.
  */
 export const templateViberDelete = {
   ...facts,
@@ -93,8 +91,8 @@ export const templateViberDelete = {
 } satisfies Operation
 
 /**
- * The account's Viber templates. No fields. The payload holds id, text, signature and moderation status of each.
- * Specification: balance, sender, template/list, template/viber/list.
+ * The account's Viber templates. No fields. The payload has id, text, signature and moderation status of each. Specification:
+ * balance, sender, template/list, template/viber/list.
  */
 export const templateViberList = {
   ...lists,

@@ -4,8 +4,8 @@ import type { SendOperation } from '../operation.ts'
 import { viberContent, viberLifetime, viberSignature, viberTypeMeaning } from '../viber.ts'
 
 /**
- * Viber, and SMS where Viber fails. Which fields are required is not shown: `id` and `phone` are, as of every message,
- * and of the others only the types are checked. `viber_type` may be any text, its values are not listed here.
+ * Viber with SMS as fallback. The specification does not name the required fields: `id` and `phone` are, as for every
+ * message; of the others only the types are validated. `viber_type` may be any text, because its values are not listed here.
  * Specification: viber+sms.
  */
 export const viberSms = {

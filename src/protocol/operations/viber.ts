@@ -4,10 +4,9 @@ import type { SendOperation } from '../operation.ts'
 import { requiresViberContent, viberContent, viberLifetime, viberSignature, viberType } from '../viber.ts'
 
 /**
- * A Viber message of the variant that `viber_type` names. Its section requires the button of `text+link` and
- * `text+image+link` and the 2 to 5 slides of a `carousel`; whether a variant requires message, image, link and
- * signature is not shown, so they may be left out here and the gateway decides.
- * Specification: viber.
+ * A Viber message of the variant `viber_type`. The specification requires the button of `text+link` and `text+image+link`,
+ * and 2 to 5 slides of a `carousel`. It does not say whether a variant requires message, image, link and signature; these are
+ * optional here, and the gateway decides. Specification: viber.
  */
 export const viber = {
   ...messageFacts,

@@ -3,10 +3,9 @@ import { contentIn, messageFacts } from '../message-facts.ts'
 import type { SendOperation } from '../operation.ts'
 
 /**
- * A call that speaks `message`. With `dtmf` the digit that the recipient presses comes back as `reply` of the callback.
- * Which fields are required is not shown: `id` and `phone` are, as of every message, and of the others only the types
- * are checked. Whether `hook` is accepted is not shown either.
- * Specification: voice.
+ * A call that speaks `message`. With `dtmf`, the callback's `reply` is the digit that the recipient pressed. The
+ * specification does not name the required fields: `id` and `phone` are, as for every message; of the others only the types
+ * are validated. It does not say whether `hook` is accepted. Specification: voice.
  */
 export const voice = {
   ...messageFacts,

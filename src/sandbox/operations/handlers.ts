@@ -8,10 +8,10 @@ import { sendHandler } from './send.ts'
 const balanceHandler: Handler = (_operation, { account }) =>
   acceptedItem(JSON.stringify({ amount: Math.round(account.balance * 1e4) / 1e4, currency: 'UAH' }))
 
-/** The specification shows no shape; the public user interface lists a name and a status. */
+/** The specification gives no shape; the public user interface lists name and status. */
 const senderHandler: Handler = () => acceptedItem(JSON.stringify({ senders: [{ name: 'Sandbox', status: 'ACTIVE' }] }))
 
-/** Tells a message's state, which is ACCEPTED before the final one. */
+/** A message's state: ACCEPTED until the final one. */
 const statusHandler: Handler = ({ id }, { account, gateway, now }) => {
   const message = account.executions.messageOf(id!)
   const echoed = idText(id!, gateway)
@@ -21,7 +21,7 @@ const statusHandler: Handler = ({ id }, { account, gateway, now }) => {
   return acceptedItem(`{"id":${echoed},"type":"${message.channel}","status":"${state}"${replies}}`)
 }
 
-// The specification names the content of these answers, and the field names of template/list alone.
+// The specification describes the content of these answers, but gives field names only for template/list.
 
 const createSms: Handler = (operation, { account, now }) => {
   const { datetime: _, ...created } = smsRecord(account.smsTemplates.add(text(operation), label(operation.name), now))
@@ -66,7 +66,7 @@ function criteria({ id, template }: GivenOperation): { id?: number; text?: strin
 const text = ({ template }: GivenOperation): string => String(template)
 const label = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-/** How the gateway answers what is no send. */
+/** Handlers of operations other than sends. */
 const handlers: Readonly<Record<Exclude<OperationType, SendType>, Handler>> = {
   balance: balanceHandler,
   sender: senderHandler,

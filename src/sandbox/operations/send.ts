@@ -9,7 +9,7 @@ import type { CallbackTrouble } from '../settings.ts'
 
 const otpPrice = 1.5
 
-/** A send is refused, or executed, counted, paid and called back. */
+/** Refuses a send, or executes it: counts, charges and calls back. */
 export const sendHandler: Handler = (operation, exchange) => {
   const { account, gateway } = exchange
   const type = operation.type as SendType
@@ -40,7 +40,7 @@ function refusalOf(operation: GivenOperation, ending: Ending, price: number, exc
   return account.balance < price ? texts.money : undefined
 }
 
-/** Tells whether this operation's identifier was refused before; from now on it was. */
+/** Whether the operation's identifier was refused before; marks it as refused. */
 function wasRefused({ id }: GivenOperation, { account }: Exchange): boolean {
   if (id === undefined || account.refusedOnce.has(id)) return true
   account.refusedOnce.add(id)
@@ -94,13 +94,13 @@ function callbackUrl({ type, hook }: GivenOperation, { gateway, account }: Excha
   return typeof url === 'string' ? url : url[account.name]
 }
 
-/** The channel of a chain that reaches the phone, chosen by the phone's third digit from its end. */
+/** The channel of a chain that reaches the phone, chosen by the phone's third-last digit. */
 function channelOf({ type, phone, pipeline }: GivenOperation): string {
   const tried = protocol[type as SendType].channels ?? (Array.isArray(pipeline) ? pipeline : [])
   return tried[(Math.floor(Number(phone) / 100) % 10) % tried.length] ?? type
 }
 
-/** Parts of the SMS text, where there is one; every other message is one part. */
+/** Parts of the SMS text; 1 for any other message. */
 function partsOfOperation({ sms_message, sms }: GivenOperation): number {
   const text = sms_message ?? (sms as { message?: unknown } | undefined)?.message
   return typeof text === 'string' ? segmentsOf(text).parts : 1
@@ -118,7 +118,7 @@ const networks = [
 
 const country = { name: 'Ukraine', prefix: 380 }
 
-/** Looks a phone up, with the same answer each time. */
+/** The lookup of a phone; always the same for one phone. */
 function lookUp({ phone }: GivenOperation, status: string): string {
   const origin = pick(chance('origin', phone))
   const ported = chance('ported', phone) < 0.2
@@ -142,9 +142,9 @@ function recordOf({ name, prefix }: (typeof networks)[number]) {
 }
 
 /**
- * Tells when a message's callbacks are sent.
- * @param times milliseconds from now, one for each callback
- * @param share 0 to 1, the message's own
+ * When a message's callbacks are sent.
+ * @param times milliseconds from now, one per callback
+ * @param share 0 to 1, derived from the message
  */
 function troubled(times: readonly number[], trouble: CallbackTrouble, share: number): number[] {
   const { drop = 0, late = 0, lateMs = 1000, repeat = 0 } = trouble

@@ -1,48 +1,42 @@
 import type { Socket } from 'node:net'
 import { buildConnector, type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici'
 
-export interface DispatchingOptions {
+export interface OriginPoolOptions {
   /** Scheme, host and port. */
   origin: string
-  /** The most connections; each carries one request at a time. */
+  /** Most connections; each carries one request at a time. */
   connections: number
-  /** How long a connection without a request is kept; the server's Keep-Alive header can shorten it. Default 500. */
+  /** Idle time-out of a connection; the server's Keep-Alive header can shorten it. Default 500. */
   keepAliveMs?: number | undefined
-  /** Who may vouch for the server, in place of those that Node trusts: certificates in PEM, or what tells them now. */
+  /** Certificate authorities in PEM to trust instead of Node's, or an object that returns the current ones. */
   ca?: Authorities | undefined
 }
 
 export type Authorities = string | { reveal(): string }
 
-/** Connections to one origin, which are opened as they are needed. */
-export interface Dispatching {
+/** A pool of connections to one origin. */
+export interface OriginPool {
   /**
-   * Answers the dispatcher that takes the next request. It is another one when `ca` has changed; the one before ends
-   * with its last answer.
+   * Returns the dispatcher for the next request. A new `ca` gets a new dispatcher; the old one closes after its last answer.
    */
   dispatcher(): Dispatcher
-  /** Ends what is under way, too. */
+  /** Closes at once; requests in flight fail. */
   close(): Promise<void>
 }
 
-/** The connection to the server may take this long, and so may what a proxy says to CONNECT. */
+/** Time-out for connecting to the server, and for a proxy's answer to CONNECT. */
 const connectTimeoutMs = 5_000
-/** Below the second after which the strictest servers close an idle connection: a request that meets the closing is in doubt. */
+/** The strictest servers close idle connections after 1 s; a request that meets the close is in doubt. */
 const defaultKeepAliveMs = 500
 
-/** Whatever NODE_TLS_REJECT_UNAUTHORIZED says. */
+/** Overrides NODE_TLS_REJECT_UNAUTHORIZED. */
 const alwaysVerified = { rejectUnauthorized: true }
 
 /**
- * Through the proxy that HTTPS_PROXY names, but for NO_PROXY, where the origin begins with https.
- * @throws Error when HTTPS_PROXY cannot be used
+ * Connects directly, or for an https origin through HTTPS_PROXY unless NO_PROXY applies.
+ * @throws Error when HTTPS_PROXY is invalid
  */
-export function dispatchTo({
-  origin,
-  connections,
-  keepAliveMs = defaultKeepAliveMs,
-  ca,
-}: DispatchingOptions): Dispatching {
+export function openPool({ origin, connections, keepAliveMs = defaultKeepAliveMs, ca }: OriginPoolOptions): OriginPool {
   const open = new Set<Dispatcher>()
   const authorities = () => (typeof ca === 'object' ? ca.reveal() : ca)
   let trusted = authorities()
@@ -92,8 +86,8 @@ export function dispatchTo({
 }
 
 /**
- * Passes over `100 Continue` that nobody asked for, which undici takes for the end of the connection. It comes before the
- * answer, and its line breaks cannot stand in the JSON of one.
+ * Skips an unrequested `100 Continue`, which undici treats as the end of the connection. It precedes the answer, and its line
+ * breaks cannot occur in JSON.
  */
 function tolerant(connect: buildConnector.connector): buildConnector.connector {
   return (options, done) =>
@@ -126,13 +120,13 @@ function withoutContinue<S extends Socket>(socket: S): S {
 const continueStart = Buffer.from('HTTP/1.1 100')
 const longestContinue = 16 << 10
 
-/** Tells whether `100 Continue` begins here, or may begin once more has come. */
+/** Whether `100 Continue` begins here, or may begin here once more bytes have arrived. */
 const mayContinue = (bytes: Buffer): boolean => {
   const length = Math.min(bytes.length, continueStart.length)
   return length > 0 && bytes.subarray(0, length).equals(continueStart.subarray(0, length))
 }
 
-/** Tells whether a proxy may be on the way there, NO_PROXY aside. @throws Error when HTTPS_PROXY cannot be used */
+/** Whether a proxy is configured for the address, apart from NO_PROXY. @throws Error when HTTPS_PROXY is invalid */
 function isProxied(url: string): boolean {
   const proxy = process.env.https_proxy ?? process.env.HTTPS_PROXY
   if (!url.startsWith('https:') || !proxy) return false
