@@ -62,9 +62,9 @@ export class Chaos {
   /** How often a process was stopped in the middle of its work, kept from it, or lost a session. */
   get losses(): number {
     const { crash, freeze, cut, outage, fence, moved, parting, suspend } = this.counts
-    const { lost, tooLarge } = this.#options.ports
+    const { lost } = this.#options.ports
     const held = freeze + cut + parting + suspend + (outage + moved) * mostProcesses
-    return crash + held + fence + lost + tooLarge
+    return crash + held + fence + lost
   }
 
   get over(): boolean {

@@ -15,8 +15,6 @@ export interface SimCommand {
   deadline: number | null
   policy: 'AT_MOST_ONCE' | 'AT_LEAST_ONCE'
   publishedAt: number
-  /** Bytes of its record. */
-  size: number
 }
 
 const firstPhone = 380_500_000_001
@@ -30,38 +28,24 @@ export function recordOf(
   deadline: number | null,
   encode: (command: SendCommand) => Buffer,
 ): OutgoingRecord {
-  const { id, bulk } = plan
-  return {
-    topic,
-    key: Buffer.from(String(id).padEnd(bulk.key ?? 0)),
-    value: valueFor(plan, phone, deadline, encode),
-    ...(bulk.headers && { headers: { note: Buffer.alloc(bulk.headers, 'n') } }),
-  }
+  return { topic, key: Buffer.from(String(plan.id)), value: valueFor(plan, phone, deadline, encode) }
 }
 
 /** How a command's own system knows it. */
-export function referencesOf({ bulk }: CommandPlan, phone: number): Pick<SendCommand, 'correlationId' | 'tenant'> {
-  const correlationId = `order ${phone}`.padEnd(bulk.correlationId ?? 0, '.')
-  return { correlationId, tenant: bulk.tenant ? 't'.repeat(bulk.tenant) : null }
-}
+export const correlationOf = (phone: number) => `order ${phone}`
 
 function valueFor(
-  plan: CommandPlan,
+  { kind, id, type, delivery, account, tenant }: CommandPlan,
   phone: number,
   deadline: number | null,
   encode: (command: SendCommand) => Buffer,
 ): Buffer {
-  const { kind, id, type, delivery, account, bulk } = plan
-  if (kind === 'garbage') return Buffer.from('no Avro at all'.padEnd(bulk.body ?? 0))
-  const common = { id: BigInt(id), phone, delivery, deadline, ...referencesOf(plan, phone) }
+  if (kind === 'garbage') return Buffer.from('no Avro at all')
   const value = encode(
     buildCommandOf(type, {
-      ...common,
+      ...{ id: BigInt(id), phone, delivery, deadline, tenant, correlationId: correlationOf(phone) },
       account: kind === 'stranger' ? 'stranger' : account,
-      extra: {
-        ...(bulk.body && { note: JSON.stringify('n'.repeat(bulk.body)) }),
-        ...(kind === 'invalid' && { phone: '1' }),
-      },
+      extra: kind === 'invalid' ? { phone: '1' } : {},
     }),
   )
   if (kind === 'foreign schema') value.writeUInt32BE(999, 1)

@@ -1,13 +1,6 @@
 import { sendTypes } from '../../src/protocol/index.ts'
-import { type Bulk, bulkParts, type CommandPlan, type Plan } from './plan.ts'
+import type { CommandPlan, Plan } from './plan.ts'
 import type { Random } from './random.ts'
-
-export function bulkOf(random: Random): Bulk {
-  const parts = bulkParts.filter(() => random.chance(0.35))
-  return Object.fromEntries(parts.map(part => [part, bytesOf(random, 100)]))
-}
-
-export const bytesOf = (random: Random, least: number) => random.int(least, random.pick([least, 6000, 20_000, 60_000]))
 
 interface Crowd {
   count?: number
@@ -42,7 +35,7 @@ export function commandsOf(random: Random, until: number, crowd: Crowd = {}): Co
       at: random.pick(bursts),
       deadline: random.chance(deadlines) ? random.int(-5, 3000) : null,
       reaction: random.chance(refusals) ? random.pick(['refuses', 'throttles', 'poison'] as const) : 'takes',
-      bulk: {},
+      tenant: null,
     })
   }
   return commands.sort((a, b) => a.at - b.at)
@@ -71,7 +64,7 @@ export function withCompany(plan: Plan): Plan {
       delivery: 'DEFAULT',
       deadline: null,
       reaction: 'takes',
-      bulk: {},
+      tenant: null,
       ...place,
     }
   })

@@ -2,19 +2,7 @@ import { commandsOf, withCompany } from './crowd.ts'
 import { quickLines, quickWays, slowLines, slowWays } from './delays.ts'
 import { type Faults, type Plan, postFaults, processFaults } from './plan.ts'
 import { Random } from './random.ts'
-import {
-  adrift,
-  bounded,
-  cramped,
-  narrow,
-  parted,
-  paused,
-  queued,
-  restless,
-  spread,
-  uneven,
-  withdrawn,
-} from './worlds.ts'
+import { adrift, bounded, cramped, parted, paused, queued, restless, spread, uneven, withdrawn } from './worlds.ts'
 
 const day = 24 * 3_600_000
 
@@ -54,7 +42,7 @@ export function planOf(seed: number): Plan {
     http: random.pick(gentle ? quickLines : [...quickLines, ...slowLines]),
     faults,
   }
-  const adverse = narrow(seed, withCompany(gentle ? plan : adrift(seed, cramped(seed, plan))))
+  const adverse = withCompany(gentle ? plan : adrift(seed, cramped(seed, plan)))
   return withdrawn(seed, paused(seed, uneven(seed, bounded(seed, spread(seed, queued(seed, parted(seed, adverse)))))))
 }
 
@@ -77,7 +65,5 @@ function faultsOf(random: Random, gentle: boolean): Faults {
     groupLostRate: 0,
     registryRate: random.chance(0.25) ? random.pick([0.5, 0.8]) : 0,
     outages: random.chance(0.2) ? random.int(1, 2) : 0,
-    limits: [],
-    untoldRate: 0,
   }
 }

@@ -8,8 +8,6 @@ export interface Operation {
   id: number
   phone?: number
   hook?: string
-  /** Comes back in the answer. */
-  note?: string
 }
 
 export interface Envelope {
@@ -105,10 +103,10 @@ export class SimGateway {
   }
 }
 
-function payloadOf({ type, id, phone, note }: Operation, msgId: number): object {
+function payloadOf({ type, id, phone }: Operation, msgId: number): object {
   if (type === 'call/otp') return { code: '0420', price: 0.35 }
   if (type === 'hlr') return { phone, status: 'DELIVERED', mccmnc: 25501, ported: false }
-  return { id, msg_id: msgId, parts: 1, ...(note && { note }) }
+  return { id, msg_id: msgId, parts: 1 }
 }
 
 const refusal = (error: string) => stringifyJson({ success: false, error })

@@ -44,22 +44,6 @@ export type PostFault = (typeof postFaults)[number]
 /** What the gateway does with a command's operation; `poison`: it refuses every envelope that holds it. */
 export type Reaction = 'takes' | 'refuses' | 'throttles' | 'poison'
 
-/** Parts of a command's record that may be large. */
-export const bulkParts = ['key', 'headers', 'body', 'correlationId', 'tenant'] as const
-/** How many bytes they have; those that are missing are small. */
-export type Bulk = Partial<Record<(typeof bulkParts)[number], number>>
-
-/** Topics that the worker writes to. */
-export const limitedTopics = ['results', 'doubts', 'deadLetters'] as const
-
-/** What a topic takes at most in a record from a time on. */
-export interface Limit {
-  topic: (typeof limitedTopics)[number]
-  bytes: number
-  /** Virtual milliseconds. */
-  at: number
-}
-
 /** Operators pause something for a while. */
 export type PausePlan = Extract<Scope, { effect: 'paused' }> & Spell
 
@@ -87,8 +71,8 @@ export interface CommandPlan {
   /** Milliseconds after that. */
   deadline: number | null
   reaction: Reaction
-  /** How large all commands with its id are. */
-  bulk: Bulk
+  /** That of all commands with its id. */
+  tenant: string | null
 }
 
 /** Everything that a seed decides beforehand. What happens in what order is the scheduler's to choose. */
@@ -150,8 +134,4 @@ export interface Faults {
   registryRate: number
   /** How often the gateway turns the keys away or cannot be reached for a while. */
   outages: number
-  /** A topic takes records of any size before its first limit. */
-  limits: readonly Limit[]
-  /** The chance that a topic's limit is not told; 1: the right to see it is missing. */
-  untoldRate: number
 }

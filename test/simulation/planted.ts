@@ -1,8 +1,6 @@
 import { RateLimiter } from '../../src/accounts/limiter.ts'
-import { MemoryBroker } from '../../src/bus/memory/broker.ts'
 import { MemoryBus } from '../../src/bus/memory/bus.ts'
 import { MemoryGroup } from '../../src/bus/memory/group.ts'
-import { RecordLimits } from '../../src/bus/record-limits.ts'
 import { Ledger } from '../../src/bus/session/ledger.ts'
 import { GroupMember } from '../../src/bus/session/member.ts'
 import { PartitionSession } from '../../src/bus/session/session.ts'
@@ -10,7 +8,6 @@ import { IN_DOUBT, NEW, Window } from '../../src/bus/session/window.ts'
 import { Controls } from '../../src/control/controls.ts'
 import { Resolver } from '../../src/dispatch/doubts/resolver.ts'
 import { Outbox } from '../../src/dispatch/outbox.ts'
-import { LaneQueue } from '../../src/dispatch/queues/lane-queue.ts'
 import { Delivery } from '../../src/dispatch/sending/delivery.ts'
 import type { Answer, LastCheck } from '../../src/gateway/connection.ts'
 import type { Invariant } from './judge/invariants.ts'
@@ -30,19 +27,6 @@ export interface Planted {
 export const planted: Readonly<Record<Invariant, readonly Planted[]>> = {
   'one final result': [
     {
-      name: 'half-is-lost',
-      what: 'Only the first half of a refused envelope is sent again.',
-      plant: () =>
-        replace(
-          LaneQueue,
-          'putBackHalved',
-          halve =>
-            function (this: LaneQueue, pendings) {
-              halve.call(this, pendings.slice(0, Math.ceil(pendings.length / 2)))
-            },
-        ),
-    },
-    {
       name: 'ledger-is-not-asked',
       what: 'A session that is opened again sends what its process has in flight.',
       plant: () => replace(Ledger, 'has', () => () => false),
@@ -54,33 +38,6 @@ export const planted: Readonly<Record<Invariant, readonly Planted[]>> = {
     },
   ],
   'at most once': [
-    {
-      name: 'policy-is-ignored',
-      what: 'A command in doubt is sent again whatever its policy.',
-      plant: () =>
-        replace(
-          Resolver,
-          'resolve',
-          resolve =>
-            function (this: Resolver, pending, postedAt, since) {
-              pending.command = { ...pending.command, delivery: 'AT_LEAST_ONCE' }
-              resolve.call(this, pending, postedAt, since)
-            },
-        ),
-    },
-    {
-      name: 'history-is-not-read',
-      what: 'A take-over knows no ids of the past.',
-      plant: () =>
-        replace(
-          MemoryBus,
-          'join',
-          join =>
-            function (this: MemoryBus, topics, listener, options) {
-              return join.call(this, topics, listener, { ...options, lookBack: () => 0 })
-            },
-        ),
-    },
     {
       name: 'timeout-is-not-sent',
       what: 'A time-out counts as not sent.',
@@ -127,11 +84,6 @@ export const planted: Readonly<Record<Invariant, readonly Planted[]>> = {
             },
         ),
     },
-    {
-      name: 'unstable-offsets-are-read',
-      what: 'A take-over reads offsets that an open transaction is about to change.',
-      plant: () => replace(MemoryBroker, 'isUnstable', () => () => false),
-    },
   ],
   'no POST after the deadline': [
     {
@@ -141,35 +93,6 @@ export const planted: Readonly<Record<Invariant, readonly Planted[]>> = {
     },
   ],
   'no POST after the lease': [
-    {
-      name: 'lease-survives-a-suspend',
-      what: 'The clocks of the lease stand still while the machine is suspended.',
-      plant: () => {
-        const { uptime } = MachineClock.prototype
-        const suspendedMs = (clock: MachineClock) => uptime.call(clock) - clock.monotonic()
-        const undo = [
-          replace(
-            MachineClock,
-            'now',
-            now =>
-              function (this: MachineClock) {
-                return now.call(this) - suspendedMs(this)
-              },
-          ),
-          replace(
-            MachineClock,
-            'uptime',
-            () =>
-              function (this: MachineClock) {
-                return this.monotonic()
-              },
-          ),
-        ]
-        return () => {
-          for (const one of undo) one()
-        }
-      },
-    },
     {
       name: 'lost-partition-still-sends',
       what: 'Nothing is checked right before the first byte.',
@@ -265,13 +188,6 @@ export const planted: Readonly<Record<Invariant, readonly Planted[]>> = {
         startWith(({ settings }) => ({
           settings: { ...settings, delivery: { ...settings.delivery, maxIntents: 100_000 } },
         })),
-    },
-  ],
-  'only what is too large is left out': [
-    {
-      name: 'everything-is-too-large',
-      what: 'Records are shortened though their topic takes them whole.',
-      plant: () => replace(RecordLimits, 'room', () => () => 600),
     },
   ],
   'nothing is left over': [

@@ -25,9 +25,6 @@ export interface PortsOptions {
 /** What the group's coordinator is asked for, but for the questions before the start, which is simply made again. */
 const coordinated = /^(join|sync|heartbeat|leave|acquire|commit)/
 
-/** Whoever hears no answer goes on without. */
-const asksForLimit = (step: string) => step.startsWith('describe')
-
 /** When nothing goes wrong any more. */
 const calmDelay: Delay = { usual: 2, rare: 0, most: 0 }
 
@@ -40,8 +37,6 @@ export class Ports {
   movedUntil = 0
   /** Steps at the broker of which the caller heard an error. */
   lost = 0
-  /** The broker refused so many because a record was too large. */
-  tooLarge = 0
   readonly #options: PortsOptions
 
   constructor(options: PortsOptions) {
@@ -56,7 +51,7 @@ export class Ports {
       if (there) this.#sent(owner, step)
       else this.#answered(owner, step, outcome)
       const lost = this.#isLost(step)
-      if (lost && !asksForLimit(step)) this.lost++
+      if (lost) this.lost++
       return new Promise((resolve, reject) => {
         const kind = there && !lost ? 'request' : 'answer'
         scheduler.add(kind, owner, `${step} ${way}`, this.#delay(this.#wayOf(step)), () => {
@@ -129,8 +124,6 @@ export class Ports {
 
   #isLost(step: string): boolean {
     const { random, plan } = this.#options
-    const { untoldRate } = plan.faults
-    if (asksForLimit(step)) return untoldRate === 1 || (!this.calm && random.chance(untoldRate))
     if (this.calm) return false
     if (/^(join|sync)/.test(step)) return plan.faults.groupLostRate > 0 && random.chance(plan.faults.groupLostRate)
     return /^(commit|acquire|publish)/.test(step) && random.chance(plan.faults.lostRate)
@@ -142,7 +135,6 @@ export class Ports {
   }
 
   #answered(owner: Owner, step: string, outcome: Settled | undefined): void {
-    if (outcome?.status === 'rejected' && outcome.reason.type === 'MESSAGE_TOO_LARGE') this.tooLarge++
     if (step !== 'sync' || outcome?.status !== 'fulfilled') return
     const { judge, trace } = this.#options
     const { partitions } = outcome.value as Given

@@ -1,6 +1,5 @@
 import { partitionOf } from '../../src/bus/murmur2.ts'
 import type { BusRecord, TopicPartition } from '../../src/bus/port.ts'
-import { recordSize } from '../../src/bus/record-size.ts'
 import { unpackCheckpoint } from '../../src/bus/session/checkpoint.ts'
 import { type Change, nameOf, writeChange } from '../../src/control/change.ts'
 import { buildStatusEvent } from '../support/status-events.ts'
@@ -13,7 +12,7 @@ import { Fleet, textOf } from './fleet.ts'
 import { type Operation, SimGateway } from './gateway.ts'
 import type { Violation } from './judge/invariants.ts'
 import { Judge } from './judge/judge.ts'
-import type { CommandPlan, Limit, PausePlan, Plan, WithdrawalPlan } from './plan.ts'
+import type { CommandPlan, PausePlan, Plan, WithdrawalPlan } from './plan.ts'
 import { Ports } from './ports.ts'
 import { epoch, virtualClock } from './process.ts'
 import { Random } from './random.ts'
@@ -110,7 +109,6 @@ class World {
     for (const [i, command] of commands.entries()) {
       scheduler.add('world', null, 'publish', command.at, () => this.#publish(command, phoneOf(i)))
     }
-    for (const limit of faults.limits) scheduler.add('world', null, 'limit', limit.at, () => this.#limit(limit))
     for (const pause of this.#plan.pauses) {
       scheduler.add('world', null, 'pause', pause.at, () => this.#pause(pause, true))
       scheduler.add('world', null, 'resume', pause.at + pause.lasts, () => this.#pause(pause, false))
@@ -129,7 +127,7 @@ class World {
       violation,
       steps: scheduler.steps,
       virtualMs: scheduler.now,
-      counts: { commands: commands.length, ...counts, tooLarge: this.#ports.tooLarge, ...this.#chaos.counts },
+      counts: { commands: commands.length, ...counts, ...this.#chaos.counts },
       trace: this.#story.lines,
     }
   }
@@ -192,7 +190,6 @@ class World {
       takesBack: isPrompt,
       wasDisturbed: () => this.#chaos.losses > 0,
       blamesOutages: !this.#plan.faults.posts.includes('refused'),
-      leastTaken: topic => this.#leastTaken(topic),
       pauseMs: pauseMs + 4 * bus.most,
       hearsSince: ({ cutUntil, frozenUntil }) => {
         const { calm, movedUntil } = this.#ports
@@ -290,8 +287,7 @@ class World {
     const offset = this.#broker.end({ topic, partition })
     const policy = policyOf(plan, this.#settings)
     this.#published++
-    const size = recordSize(record)
-    this.#judge.lives.published({ plan, phone, topic, partition, offset, deadline, policy, publishedAt: now, size })
+    this.#judge.lives.published({ plan, phone, topic, partition, offset, deadline, policy, publishedAt: now })
     const { id, type, account, kind, reaction } = plan
     const until = deadline === null ? '' : ` until ${deadline - epoch} ms`
     this.#story.trace(
@@ -322,19 +318,6 @@ class World {
 
   get #now(): number {
     return epoch + this.#scheduler.now
-  }
-
-  #limit({ topic, bytes }: Limit): void {
-    const name = this.#settings.topics[topic]
-    this.#broker.limit(name, bytes)
-    this.#story.trace('broker', `*** ${name} takes ${bytes} bytes`)
-  }
-
-  /** What a topic took at any time, as far as everybody was told. */
-  #leastTaken(topic: Limit['topic']): number {
-    const { limits, untoldRate } = this.#plan.faults
-    const bytes = limits.flatMap(limit => (limit.topic === topic ? [limit.bytes] : []))
-    return untoldRate > 0 ? 0 : Math.min(Number.POSITIVE_INFINITY, ...bytes)
   }
 
   /** Resets an offset. An operator leaves a partition with requests in flight alone: no result could tell of them. */

@@ -1,22 +1,8 @@
-import { leastMessageBytes } from '../../src/bus/record-limits.ts'
 import type { Scope } from '../../src/control/change.ts'
-import { bulkOf, bytesOf, commandsOf, withCompany } from './crowd.ts'
+import { commandsOf, withCompany } from './crowd.ts'
 import { quickLines, quickWays, slowGatewayMs } from './delays.ts'
-import {
-  type Bulk,
-  type CommandPlan,
-  clockFaults,
-  type Faults,
-  groupFaults,
-  type Limit,
-  limitedTopics,
-  type Plan,
-  partingFaults,
-} from './plan.ts'
+import { type CommandPlan, clockFaults, type Faults, groupFaults, type Plan, partingFaults } from './plan.ts'
 import { Random } from './random.ts'
-
-/** Tells whether memory holds little or topics take little: some worlds have nothing of it. */
-const isOdd = ({ backlog, faults: { limits } }: Plan) => backlog !== undefined || limits.length > 0
 
 /**
  * In some worlds the group itself is the adversary: members come, go and stand still far more often, answers of the
@@ -83,39 +69,13 @@ export function cramped(seed: number, plan: Plan): Plan {
 }
 
 /**
- * In some worlds topics take little, sometimes more or less of it as time goes, and commands are large. Drawn apart, too.
- */
-export function narrow(seed: number, plan: Plan): Plan {
-  const random = new Random(seed ^ 0x517e)
-  if (!random.chance(0.3)) return plan
-  const { faults, commands } = plan
-  const limit = (topic: Limit['topic'], at: number): Limit => ({ topic, bytes: bytesOf(random, leastMessageBytes), at })
-  const changes = Array.from({ length: random.pick([0, 0, 2, 6]) }, () => random.int(1, faults.until))
-  const share = random.pick([0.1, 0.4, 1])
-  const bulks = new Map<number, Bulk>()
-  for (const { id } of commands) if (!bulks.has(id)) bulks.set(id, random.chance(share) ? bulkOf(random) : {})
-  return {
-    ...plan,
-    commands: commands.map(command => ({ ...command, bulk: bulks.get(command.id)! })),
-    faults: {
-      ...faults,
-      limits: [
-        ...limitedTopics.filter(() => random.chance(0.6)).map(topic => limit(topic, 0)),
-        ...changes.map(at => limit(random.pick(limitedTopics), at)),
-      ],
-      untoldRate: random.pick([0, 0, 0.5, 1]),
-    },
-  }
-}
-
-/**
  * In some worlds processes lose their partitions while they stop, with requests in flight of which they hear before their
  * time is over: the next owner has begun by then. Drawn apart, too.
  */
 export function parted(seed: number, plan: Plan): Plan {
   const random = new Random(seed ^ 0x3b91)
   const { faults } = plan
-  if (!random.chance(0.15) || isOdd(plan)) return plan
+  if (!random.chance(0.15) || plan.backlog) return plan
   const until = random.int(3000, 9000)
   return {
     ...withCompany({ ...plan, commands: commandsOf(random, until, { count: random.int(20, 60) }) }),
@@ -135,7 +95,7 @@ export function parted(seed: number, plan: Plan): Plan {
 export function queued(seed: number, plan: Plan): Plan {
   const random = new Random(seed ^ 0x9e1d)
   const { faults } = plan
-  if (!random.chance(0.15) || isOdd(plan)) return plan
+  if (!random.chance(0.15) || plan.backlog) return plan
   const until = random.int(3000, 9000)
   return {
     ...withCompany({ ...plan, commands: commandsOf(random, until, { count: random.int(20, 60) }) }),
@@ -180,19 +140,17 @@ export function paused(seed: number, plan: Plan): Plan {
   const random = new Random(seed ^ 0x9a05)
   if (!random.chance(plan.http.usual >= slowGatewayMs ? 0.7 : 0.2)) return plan
   const { faults, commands } = plan
-  const tenant = 'tttt'
-  const ofTenant = new Set(commands.flatMap(({ id, bulk }) => (bulk.tenant || random.chance(0.5) ? [] : [id])))
+  const name = 'acme'
+  const ofTenant = new Set(commands.flatMap(({ id, tenant }) => (tenant || random.chance(0.5) ? [] : [id])))
   const effect = 'paused'
   const scopes: Extract<Scope, { effect: 'paused' }>[] = [
-    { effect, kind: 'tenant', name: tenant },
+    { effect, kind: 'tenant', name },
     ...['default', 'other'].map(name => ({ effect, kind: 'account', name }) as const),
     ...['urgent', 'bulk'].map(name => ({ effect, kind: 'topic', name }) as const),
   ]
   return {
     ...plan,
-    commands: commands.map(command =>
-      ofTenant.has(command.id) ? { ...command, bulk: { ...command.bulk, tenant: tenant.length } } : command,
-    ),
+    commands: commands.map(command => (ofTenant.has(command.id) ? { ...command, tenant: name } : command)),
     pauses: Array.from({ length: random.int(1, 5) }, () => ({
       ...random.pick(scopes),
       at: random.int(0, faults.until),
@@ -206,17 +164,15 @@ export function withdrawn(seed: number, plan: Plan): Plan {
   const random = new Random(seed ^ 0x71d4)
   if (!random.chance(plan.http.usual >= slowGatewayMs ? 0.6 : 0.25)) return plan
   const { faults, commands } = plan
-  const tenant = 'ttttt'
-  const ofTenant = new Set(commands.flatMap(({ id, bulk }) => (bulk.tenant || random.chance(0.3) ? [] : [id])))
+  const name = 'shop'
+  const ofTenant = new Set(commands.flatMap(({ id, tenant }) => (tenant || random.chance(0.3) ? [] : [id])))
   const effect = 'withdrawn'
   const message = ({ account, id }: CommandPlan) => ({ effect, kind: 'message', name: `${account}/${id}` }) as const
   return {
     ...plan,
-    commands: commands.map(command =>
-      ofTenant.has(command.id) ? { ...command, bulk: { ...command.bulk, tenant: tenant.length } } : command,
-    ),
+    commands: commands.map(command => (ofTenant.has(command.id) ? { ...command, tenant: name } : command)),
     withdrawals: Array.from({ length: random.int(1, 4) }, () => ({
-      ...random.pick([{ effect, kind: 'tenant', name: tenant } as const, message(random.pick(commands))]),
+      ...random.pick([{ effect, kind: 'tenant', name } as const, message(random.pick(commands))]),
       at: random.int(0, faults.until),
       lasts: random.pick([random.int(1, 500), random.int(500, 4000), 60_000]),
     })),
@@ -231,7 +187,7 @@ export function withdrawn(seed: number, plan: Plan): Plan {
 export function uneven(seed: number, plan: Plan): Plan {
   const random = new Random(seed ^ 0x3a11)
   const { faults } = plan
-  if (!random.chance(0.2) || isOdd(plan)) return plan
+  if (!random.chance(0.2) || plan.backlog) return plan
   const until = random.int(3000, 6000)
   const pace = random.chance(0.5) ? slowCommits : quickCommits
   const some = { ...faults, until, most: random.int(10, 30), groupLostRate: 0, ...pace.faults }

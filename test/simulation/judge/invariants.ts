@@ -15,7 +15,6 @@ export type Invariant =
   | 'a doubt ends SENT or UNRESOLVED'
   | 'no doubt without a cause'
   | 'a kill leaves few in doubt'
-  | 'only what is too large is left out'
   | 'nothing is left over'
   | 'the worker goes on'
 

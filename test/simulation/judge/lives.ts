@@ -1,6 +1,6 @@
 import { PartitionMap } from '../../../src/bus/partitions.ts'
 import type { TopicPartition } from '../../../src/bus/port.ts'
-import type { Doubt, SendResult } from '../../../src/records/generated.ts'
+import type { SendResult } from '../../../src/records/generated.ts'
 import type { SimCommand } from '../commands.ts'
 
 /** Where a command waits for its outcome: on its own partition, or among the doubts. */
@@ -16,8 +16,6 @@ export interface Life {
   underway: number
   executions: number
   results: SendResult[]
-  /** The last of them, as it was written. */
-  doubt: Doubt | null
   deadLetters: number
   /** Its record was deleted before it came to its end: nobody may know of it. */
   deleted: boolean
@@ -78,7 +76,6 @@ export class Lives implements Iterable<Life> {
       underway: 0,
       executions: 0,
       results: [],
-      doubt: null,
       deadLetters: 0,
       deleted: false,
       asked: false,

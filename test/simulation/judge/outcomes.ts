@@ -1,8 +1,8 @@
 import type { BusRecord } from '../../../src/bus/port.ts'
 import type { Doubt, SendResult } from '../../../src/records/generated.ts'
-import { referencesOf } from '../commands.ts'
+import { correlationOf } from '../commands.ts'
 import { texts } from '../gateway.ts'
-import type { CommandPlan, Limit } from '../plan.ts'
+import type { CommandPlan } from '../plan.ts'
 import type { Accuse } from './invariants.ts'
 import { endsOf, type Life, type Lives, nameOf, type Place, placeOf } from './lives.ts'
 
@@ -17,18 +17,13 @@ export interface OutcomesOptions {
   wasDisturbed: () => boolean
   /** Whether no envelope is refused by chance: then what only outages and bad neighbours refuse may not be blamed. */
   blamesOutages: boolean
-  /** Bytes that a topic took at any time; 0 where some process may not know. */
-  leastTaken: (topic: Limit['topic']) => number
 }
-
-/** A record about a command has at most so many bytes besides what it copies from it. */
-const ownBytes = 3000
 
 const isUnreadable = ({ kind }: CommandPlan) => kind === 'garbage' || kind === 'foreign schema'
 
 /** Judges what is published about a command: results, doubts and dead letters. */
 export class Outcomes {
-  readonly counts = { doubts: 0, takenOver: 0, unresolved: 0, withdrawn: 0, shortened: 0, omitted: 0 }
+  readonly counts = { doubts: 0, takenOver: 0, unresolved: 0, withdrawn: 0 }
   readonly #options: OutcomesOptions
   readonly #lives: Lives
   readonly #accuse: Accuse
@@ -43,19 +38,13 @@ export class Outcomes {
   }
 
   doubted(doubt: Doubt, place: Place): void {
-    const { topic, partition, offset, cause, omitted, value, headers } = doubt
+    const { topic, partition, offset, cause } = doubt
     const life = this.#lives.at({ topic, partition, offset })
     if (!life) {
       this.#accuse('the result tells the truth', `a doubt about ${topic}/${partition}@${offset}, which is no command`)
       return
     }
-    this.#checkReferences(life, doubt, omitted)
-    life.doubt = doubt
-    const { bulk } = life.command.plan
-    if (omitted !== null || (bulk.headers && headers.length === 0)) this.#leftOut(life, 'doubts')
-    if ((omitted === null) !== value.length > 0) {
-      this.#accuse('only what is too large is left out', `${nameOf(life)} is missing in its doubt: ${omitted}`)
-    }
+    this.#checkReferences(life, doubt)
     life.places.push(place)
     this.counts.doubts++
     if (cause === 'taken_over') this.counts.takenOver++
@@ -66,10 +55,9 @@ export class Outcomes {
         `${nameOf(life)} is in doubt, and nobody ever asked for a connection to send it`,
       )
     }
-    if (omitted !== null) this.counts.omitted++
   }
 
-  deadLetter({ headers, value }: BusRecord): void {
+  deadLetter({ headers }: BusRecord): void {
     const text = (name: string) => String(headers[`busgate.error.${name}`])
     const place = { topic: text('topic'), partition: Number(text('partition')), offset: Number(text('offset')) }
     const life = this.#lives.at(place)
@@ -78,11 +66,6 @@ export class Outcomes {
       return
     }
     life.deadLetters++
-    const told = text('message').includes('too large to be copied: its value')
-    if (told) this.#leftOut(life, 'deadLetters')
-    if (told !== (value === null) || (!told && life.command.plan.bulk.headers && !headers.note)) {
-      this.#accuse('only what is too large is left out', `the dead letter of ${nameOf(life)}: ${text('message')}`)
-    }
     if (!isUnreadable(life.command.plan)) {
       this.#accuse('the result tells the truth', `${nameOf(life)} can be read, and is a dead letter: ${text('code')}`)
     }
@@ -97,8 +80,7 @@ export class Outcomes {
       return
     }
     this.#checkOrder(life, result)
-    this.#checkReferences(life, result, result.error)
-    if (result.error?.includes('too large for the topic, so')) this.#leftOut(life, 'results')
+    this.#checkReferences(life, result)
     life.results.push(result)
     if (!final) return
     if (outcome === 'UNRESOLVED') this.counts.unresolved++
@@ -123,23 +105,10 @@ export class Outcomes {
     }
   }
 
-  /** @param told where it says what is left out */
-  #checkReferences(life: Life, copy: Pick<SendResult, 'correlationId' | 'tenant'>, told: string | null): void {
+  #checkReferences(life: Life, { correlationId, tenant }: Pick<SendResult, 'correlationId' | 'tenant'>): void {
     const { plan, phone } = life.command
-    const original = life.doubt ?? referencesOf(plan, phone)
-    for (const name of ['correlationId', 'tenant'] as const) {
-      if (copy[name] === original[name] || (copy[name] === null && told?.includes('too large'))) continue
-      this.#accuse('only what is too large is left out', `the ${name} of ${nameOf(life)} is ${copy[name]}`)
-    }
-  }
-
-  #leftOut(life: Life, topic: Limit['topic']): void {
-    const { size, plan, phone } = life.command
-    const { correlationId, tenant } = referencesOf(plan, phone)
-    const copied = size + `${correlationId}${tenant}`.length // a doubt has them beside the command, too
-    this.counts.shortened++
-    if (copied + ownBytes > this.#options.leastTaken(topic)) return
-    this.#accuse('only what is too large is left out', `${nameOf(life)} has ${copied} bytes, which ${topic} take`)
+    if (correlationId === correlationOf(phone) && tenant === plan.tenant) return
+    this.#accuse('the result tells the truth', `${nameOf(life)} is told of as ${correlationId} of ${tenant}`)
   }
 
   #end(life: Life): void {

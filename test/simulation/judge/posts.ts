@@ -1,5 +1,4 @@
 import { type Change, keyOf } from '../../../src/control/change.ts'
-import { referencesOf } from '../commands.ts'
 import type { Envelope } from '../gateway.ts'
 import type { Owner } from '../scheduler.ts'
 import type { Accuse } from './invariants.ts'
@@ -140,9 +139,6 @@ export class Posts {
     if (this.#stopping.has(owner)) this.#accuse('no POST after a stop', `${owner.name} POSTs ${name}`)
     this.#checkPause(owner, life)
     this.#checkWithdrawal(owner, life)
-    if (life.doubt && life.doubt.omitted !== null) {
-      this.#accuse('sent again only in doubt', `${name} is POSTed, and its doubt is without the command`)
-    }
     this.#checkAge(life)
     if (life.underway > 0)
       this.#accuse('one POST at a time', `${name} is POSTed while another POST may still be executed`)
@@ -151,9 +147,8 @@ export class Posts {
 
   #checkPause(owner: Owner, life: Life): void {
     const { now, pauseMs, hearsSince } = this.#options
-    const { plan, phone, topic } = life.command
-    const { tenant } = referencesOf(plan, phone)
-    for (const key of [`topic/${topic}`, `account/${plan.account}`, `tenant/${tenant}`]) {
+    const { plan, topic } = life.command
+    for (const key of [`topic/${topic}`, `account/${plan.account}`, `tenant/${plan.tenant}`]) {
       const since = this.#paused.get(key)
       if (since === undefined || now() <= Math.max(since, hearsSince(owner)) + pauseMs) continue
       this.#accuse(
@@ -165,9 +160,8 @@ export class Posts {
 
   #checkWithdrawal(owner: Owner, life: Life): void {
     const { now, pauseMs, hearsSince } = this.#options
-    const { plan, phone, publishedAt } = life.command
-    const { tenant } = referencesOf(plan, phone)
-    for (const key of [`withdrawn/tenant/${tenant}`, `withdrawn/message/${plan.account}/${plan.id}`]) {
+    const { plan, publishedAt } = life.command
+    for (const key of [`withdrawn/tenant/${plan.tenant}`, `withdrawn/message/${plan.account}/${plan.id}`]) {
       const last = this.#withdrawn.get(key)?.at(-1)
       if (!last || publishedAt > last.until! || now() <= Math.max(last.at, hearsSince(owner)) + pauseMs) continue
       this.#accuse(
@@ -178,9 +172,8 @@ export class Posts {
   }
 
   /** Tells whether a command was withdrawn up to now. */
-  isWithdrawn({ command: { plan, phone, publishedAt } }: Life): boolean {
-    const { tenant } = referencesOf(plan, phone)
-    const keys = [`withdrawn/tenant/${tenant}`, `withdrawn/message/${plan.account}/${plan.id}`]
+  isWithdrawn({ command: { plan, publishedAt } }: Life): boolean {
+    const keys = [`withdrawn/tenant/${plan.tenant}`, `withdrawn/message/${plan.account}/${plan.id}`]
     const appendedAt = publishedAt - this.#options.skewMs // as a process may see it whose clock is behind
     return keys.some(key => this.#withdrawn.get(key)?.some(({ until }) => appendedAt <= until!))
   }
