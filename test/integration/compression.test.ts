@@ -24,7 +24,6 @@ import { startWorld } from '../support/worker.ts'
 
 const MiB = 1024 * 1024
 const java = await javaAvailable()
-const run = Date.now().toString(36)
 
 function openBus(brokers: string[], telemetry = new Telemetry()) {
   const { bus } = openWired({ brokers, groupId: 'compression-test', telemetry })
@@ -139,26 +138,6 @@ describeOnKafka('on Kafka', brokers => {
     await until(() => expect(codes()).toHaveLength(names.length))
     expect(codes()[0]).toBe('BATCH_CORRUPT')
     expect(world.worker.ready().ready).toBe(true)
-  })
-
-  test('a follower passes by a batch of some KB that unpacks to more than may be', async () => {
-    const topic = `compression-${run}-bomb`
-    await createTopics(brokers.brokers, [{ topic, partitions: 1 }])
-    const bus = openBus(brokers.brokers)
-    await publishAll(bus, [buildRecord(topic, 'before')])
-    await sendBomb(brokers.brokers, topic)
-    await publishAll(bus, [buildRecord(topic, 'behind')])
-    const warnings: string[] = []
-    const telemetry = new Telemetry()
-    telemetry.on('bus.log', ({ message }) => warnings.push(message))
-    const records = await follow(brokers.brokers, topic, telemetry)
-    await until(() => expect(records).toHaveLength(3))
-    expect(records.map(({ key, unreadable }) => unreadable?.code ?? String(key))).toEqual([
-      'before',
-      'BATCH_TOO_LARGE',
-      'behind',
-    ])
-    expect(warnings.filter(text => text.startsWith(`${topic}/0: The batch at offset 1 cannot be read`))).toHaveLength(1)
   })
 
   test('tail says of a batch that it cannot read why, in one line, and shows the rest', async () => {

@@ -13,9 +13,9 @@ function openBus(brokers: string[]) {
   const telemetry = new Telemetry()
   const warnings: string[] = []
   telemetry.on('bus.log', ({ message }) => warnings.push(message))
-  const { bus, connections, ended, breakAll } = openWired({ brokers, groupId: 'follower-test', telemetry })
+  const { bus, connections } = openWired({ brokers, groupId: 'follower-test', telemetry })
   onTestFinished(() => bus.close())
-  return { bus, warnings, connections, ended, breakConnections: () => breakAll(new Error('the connection broke')) }
+  return { bus, warnings, connections }
 }
 
 const run = Date.now().toString(36)
@@ -76,55 +76,6 @@ async function followThrough(
 }
 
 describeOnKafka('a follower on Kafka', ({ brokers }) => {
-  test('loses and doubles nothing when its connections break', async () => {
-    const topic = topicOf('breaks')
-    await createTopics(brokers, [{ topic, partitions: 1 }])
-    const opened = openBus(brokers)
-    await followThrough(opened, topic, async more => {
-      for (let i = 0; i < 5; i++) {
-        await more(20)
-        opened.breakConnections()
-      }
-      await more(20)
-    })
-  })
-
-  test('is held back on one partition after the other while it reads on, all over the same connection', async () => {
-    const topic = topicOf('held-back')
-    await createTopics(brokers, [{ topic, partitions: 3 }])
-    const { bus, warnings, ended } = openBus(brokers)
-    const publisher = await bus.publisher()
-    const publish = (key: string) =>
-      publisher.publish([0, 1, 2].map(partition => buildRecord(topic, key, { partition })))
-    const seen: string[][] = [[], [], []]
-    const gates = [0, 1, 2].map(() => Promise.withResolvers<void>())
-    await Promise.all(
-      seen.map((keys, partition) =>
-        bus.follow({ topic, partition }, 'earliest', async records => {
-          keys.push(...keysOf(records))
-          if (keys.at(-1) === String(partition)) await gates[partition]!.promise
-        }),
-      ),
-    )
-    for (const held of [0, 1, 2]) {
-      await publish(String(held))
-      await until(() => expect(seen[held]!.at(-1)).toBe(String(held)))
-      const others = seen.filter((_, partition) => partition !== held)
-      for (const more of ['a', 'b', 'c']) {
-        await publish(`${held}${more}`)
-        await until(() => expect(others.map(keys => keys.at(-1))).toEqual([`${held}${more}`, `${held}${more}`]))
-      }
-      expect(seen[held]!.at(-1)).toBe(String(held))
-      gates[held]!.resolve()
-      await until(() => expect(seen[held]!.at(-1)).toBe(`${held}c`))
-    }
-    expect(seen[1]).toEqual(seen[0])
-    expect(seen[2]).toEqual(seen[0])
-    expect(warnings).toEqual([])
-    expect(ended()).toBe(0)
-    await publisher.close()
-  })
-
   test('of many partitions at once leaves no connection behind when its bus is closed', async () => {
     const topic = topicOf('many')
     await createTopics(brokers, [{ topic, partitions: 8 }])
