@@ -160,7 +160,7 @@ const delivery = row(
   table({
     title: 'Countries',
     description:
-      'Verdicts and delivery times in the time shown, by the phone’s country. If one country is slower than the others, tell the gateway’s operator about its route. Times are those of callbacks.',
+      'Verdicts and delivery times in the time shown, by the phone’s country. If one country is slower than the others, tell the gateway’s operator about its route. Times are those of callbacks, of all types.',
     width: 12,
     unit: 'short',
     by: 'country',
