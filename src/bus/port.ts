@@ -136,8 +136,8 @@ export type Needle = { key: Buffer } | { bytes: Buffer }
 
 export interface Query {
   from: From
-  /** A record matches if one of them does. */
-  needles: readonly Needle[]
+  /** A record matches if one of them does. Default: every record matches. */
+  needles?: readonly Needle[]
   /** Aborts the search. */
   ending: AbortSignal
   /**

@@ -1,5 +1,5 @@
 import { allPartitions } from './partitions.ts'
-import type { Bus, BusRecord, From, Needle, RecordsHandler, TopicPartition } from './port.ts'
+import type { Bus, BusRecord, From, Needle, RecordsHandler, Searched, TopicPartition } from './port.ts'
 
 /**
  * Delivers the records that a partition holds now, from the given position on.
@@ -7,37 +7,20 @@ import type { Bus, BusRecord, From, Needle, RecordsHandler, TopicPartition } fro
  * @throws the error of `onRecords`, after which no more is delivered; the signal's reason
  */
 export async function scanPartition(
-  bus: Pick<Bus, 'follow'>,
+  bus: Pick<Bus, 'search'>,
   tp: TopicPartition,
   from: From,
   onRecords: RecordsHandler,
-  ending?: AbortSignal,
-): Promise<void> {
-  ending?.throwIfAborted()
-  const { promise: failed, reject } = Promise.withResolvers<never>()
-  let broken = false
-  const follower = await bus.follow(tp, from, async records => {
-    if (broken) return
-    try {
-      await onRecords(tp, records)
-    } catch (error) {
-      broken = true
-      reject(error)
-    }
-  })
-  const giveUp = () => reject(ending?.reason)
-  ending?.addEventListener('abort', giveUp, { once: true })
-  try {
-    await Promise.race([follower.caughtUp(), failed])
-  } finally {
-    ending?.removeEventListener('abort', giveUp)
-    await follower.close()
-  }
+  ending = new AbortController().signal,
+): Promise<Searched> {
+  const searched = await bus.search(tp, { from, ending, take: async records => onRecords(tp, records) })
+  ending.throwIfAborted()
+  return searched
 }
 
 /** Reads all partitions of a topic to their current ends. @throws Error when the topic does not exist */
 export async function scanTopic(
-  bus: Pick<Bus, 'follow' | 'partitions'>,
+  bus: Pick<Bus, 'search' | 'partitions'>,
   topic: string,
   onRecords: RecordsHandler,
   ending?: AbortSignal,

@@ -1,9 +1,9 @@
 import pLimit from 'p-limit'
 import { allPartitions } from '../bus/partitions.ts'
-import type { RecordsHandler } from '../bus/port.ts'
+import type { RecordsHandler, TopicPartition } from '../bus/port.ts'
 import { scanPartition } from '../bus/scan.ts'
 import { noFindings, type SearchedLog } from '../inspect/message/findings.ts'
-import { MessageSearch, type MessageSearchOptions } from '../inspect/message/search.ts'
+import { logOf, MessageSearch, type MessageSearchOptions } from '../inspect/message/search.ts'
 import { mostIds, searchedText, storyLines, tell, weekMs } from '../inspect/message/story.ts'
 import { typeOfMessage } from '../records/command.ts'
 import { createDecoder, decodeAll } from '../records/decoder.ts'
@@ -110,7 +110,7 @@ export class Searches {
 }
 
 /** A command in short. */
-export interface RecentCommand {
+interface RecentCommand {
   id: bigint
   account: string
   type: string
@@ -132,7 +132,7 @@ interface RecentCommands {
  * The newest commands of some kind: every command that is no older than `since` is decoded, since their topics have no order
  * to look things up by.
  */
-export async function recentCommands(
+async function recentCommands(
   { bus, registry, settings, since, ending }: MessageSearchOptions,
   isOne: (command: SendCommand) => boolean,
   most: number,
@@ -145,24 +145,17 @@ export async function recentCommands(
     newest = newest.toSorted((a, b) => b.time - a.time).slice(0, most)
   }
 
-  async function scan(topic: string, partition: number): Promise<void> {
-    const log: SearchedLog = { topic, partition, records: 0, since: null, olderAreGone: false, unreadable: 0 }
-    const note: RecordsHandler = async (_, records) => {
-      const decoded = await decodeAll(decoder, records)
-      log.records += records.length
-      log.since ??= records[0]?.timestamp ?? null
-      for (const [i, one] of decoded.entries()) {
-        if (records[i]!.unreadable) log.unreadable++
-        if (!one.ok || !isOne(one.value)) continue
-        const { id, account, tenant, correlationId } = one.value
-        const time = records[i]!.timestamp
-        newest.push({ id, account, type: typeOfMessage(one.value), tenant, correlationId, time })
-        matching++
-      }
-      if (newest.length > 2 * most) keepNewest()
+  const note: RecordsHandler = async (_, records) => {
+    for (const [i, one] of (await decodeAll(decoder, records)).entries()) {
+      if (!one.ok || !isOne(one.value)) continue
+      const { id, account, tenant, correlationId } = one.value
+      newest.push({ id, account, type: typeOfMessage(one.value), tenant, correlationId, time: records[i]!.timestamp })
+      matching++
     }
-    await scanPartition(bus, { topic, partition }, since, note, ending)
-    searched.push(log)
+    if (newest.length > 2 * most) keepNewest()
+  }
+  const scan = async (tp: TopicPartition) => {
+    searched.push(logOf(await scanPartition(bus, tp, since, note, ending)))
   }
 
   const { commands } = settings.topics
@@ -170,9 +163,9 @@ export async function recentCommands(
   for (const topic of commands) if (!counts.has(topic)) gaps.push(`There is no topic ${topic}.`)
   const places = [...counts].flatMap(([topic, count]) => allPartitions(topic, count))
   await Promise.all(
-    places.map(({ topic, partition }) =>
-      scan(topic, partition).catch(error => {
-        if (!ending.aborted) gaps.push(`${topic}/${partition} could not be searched: ${(error as Error).message}`)
+    places.map(tp =>
+      scan(tp).catch(error => {
+        if (!ending.aborted) gaps.push(`${tp.topic}/${tp.partition} could not be searched: ${(error as Error).message}`)
       }),
     ),
   )

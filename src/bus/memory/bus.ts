@@ -268,7 +268,7 @@ export class MemoryBus implements Bus {
     const begin = await this.#locate(tp, from)
     const searched = await this.#atBroker(`look through ${tp.topic}/${tp.partition}`, broker => {
       const { records, next } = broker.read(tp, begin, Number.POSITIVE_INFINITY)
-      const found = records.filter(record => holds(record, needles))
+      const found = records.filter(record => !needles || holds(record, needles))
       const since = records[0]?.timestamp ?? null
       return { ...tp, from: begin, until: next, start: broker.start(tp), since, unreadable: 0, records: found }
     })

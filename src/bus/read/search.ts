@@ -44,7 +44,7 @@ export async function searchLog(
     const looked = fetched.records.filter(({ offset }) => offset < end)
     if (looked[0] && since === null) since = timeOf(looked[0])
     unreadable += looked.filter(record => record.unreadable).length
-    const found = looked.filter(record => holds(record, needles))
+    const found = looked.filter(record => !needles || holds(record, needles))
     if (take && found.length > 0) await take(found)
     else for (const record of found) records.push(record)
     if (fetched.next <= position.offset) break

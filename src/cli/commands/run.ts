@@ -2,7 +2,6 @@ import type { Logger } from 'pino'
 import type { Settings } from '../../config/index.ts'
 import { version } from '../../package.ts'
 import { framesOf } from '../../telemetry/error.ts'
-import { Telemetry } from '../../telemetry/events.ts'
 import { createLogger, logEvent } from '../../telemetry/logs.ts'
 import { createWorker, type Worker } from '../../worker.ts'
 import { command } from '../framework/command.ts'
@@ -28,40 +27,49 @@ export const run = command({
     const settings = runnableSettings(sourcesOf(config))
     const logger = createLogger(settings.telemetry.logLevel)
     process.on('uncaughtException', error => crash(error, logger))
-    const stopAsked = untilSignal()
     const giveUp = new AbortController()
-    const telemetry = new Telemetry()
-    let hasBegun = false
-    telemetry.on('role.started', () => {
-      hasBegun = true
-    })
-    const starting = createWorker(settings, { logger, telemetry, signal: giveUp.signal })
-    const started = await Promise.race([starting, stopAsked]).catch(error => error as Error)
-    if (started instanceof Error) {
-      logEvent(logger, 'worker.failed', { error: started })
-      return 1
-    }
-    const inAllMs = inFlightMs(settings) + stopMs
-    if (typeof started !== 'string') return supervise(started, stopAsked, inAllMs, logger)
-    logEvent(logger, 'worker.stopping', { signal: started })
-    return stopWhileStarting({ starting, giveUp, hasBegun: () => hasBegun, stopMs: inAllMs, logger })
+    const starting = createWorker(settings, { logger, signal: giveUp.signal })
+    return supervise({ starting, giveUp, stopAsked: untilSignal(), stopMs: inFlightMs(settings) + stopMs, logger })
   },
 })
 
 /** Tells how late a request may be answered that is in flight when the stop begins. */
 const inFlightMs = ({ kafka, gateway }: Settings) => Math.max(kafka.drainMs, gateway.timeoutMs)
 
-async function supervise(worker: Worker, stopAsked: Promise<Signal>, ms: number, logger: Logger): Promise<number> {
-  logEvent(logger, 'worker.started', { version, ...worker.ports })
+export interface SupervisedWorker {
+  /** Rejects with the reason of `giveUp` when that ended the start. */
+  starting: Promise<Worker>
+  giveUp: AbortController
+  stopAsked: Promise<Signal>
+  /** The time for a stop, in milliseconds. */
+  stopMs: number
+  logger: Logger
+}
+
+/** Runs a worker until a signal stops it or it fails, also while roles still start. @returns the exit code */
+export async function supervise(options: SupervisedWorker): Promise<number> {
+  const { starting, giveUp, stopAsked, stopMs, logger } = options
+  const failed = starting.then(worker => {
+    if (!giveUp.signal.aborted) logEvent(logger, 'worker.started', { version, ...worker.ports })
+    return worker.failed
+  })
+  failed.catch(() => {}) // a start that was given up
+  const stop = async () => {
+    giveUp.abort()
+    const worker = await starting.catch(error => {
+      if (error !== giveUp.signal.reason) throw error
+    })
+    await worker?.stop()
+  }
   try {
-    const signal = await Promise.race([stopAsked, worker.failed])
+    const signal = await Promise.race([stopAsked, failed])
     logEvent(logger, 'worker.stopping', { signal })
-    await within(ms, 'the stop', worker.stop())
+    await within(stopMs, 'the stop', stop())
     logEvent(logger, 'worker.stopped', {})
     return 0
   } catch (error) {
     logEvent(logger, 'worker.failed', { error: error as Error })
-    await within(stopAfterFailureMs, 'the stop', worker.stop()).catch(() => {})
+    await within(stopAfterFailureMs, 'the stop', stop()).catch(() => {})
     return 1
   }
 }
@@ -73,40 +81,4 @@ async function supervise(worker: Worker, stopAsked: Promise<Signal>, ms: number,
 function crash(error: Error, logger: Logger): never {
   logEvent(logger, 'worker.crashed', { error, frames: framesOf(error) })
   process.exit(1)
-}
-
-/** A start may wait for the registry without end. */
-const stopWhileStartingMs = 5_000
-
-interface StartingWorker {
-  /** Rejects with the reason of `giveUp` when that ended it. */
-  starting: Promise<Worker>
-  giveUp: AbortController
-  /** Whether one of its roles has begun its work: what that has in flight is to be finished. */
-  hasBegun: () => boolean
-  /** How long that may take. */
-  stopMs: number
-  logger: Logger
-}
-
-/** Ends a worker of which not all roles have started. @returns the exit code */
-export async function stopWhileStarting(worker: StartingWorker): Promise<number> {
-  const { starting, giveUp, hasBegun, stopMs, logger } = worker
-  giveUp.abort()
-  const stopped = starting
-    .then(started => started.stop())
-    .catch(error => {
-      if (error !== giveUp.signal.reason) throw error
-    })
-  stopped.catch(() => {}) // without a role that has begun, nobody asks for it
-  await within(stopWhileStartingMs, 'the start', stopped).catch(() => {})
-  if (!hasBegun()) return 0
-  try {
-    await within(stopMs - stopWhileStartingMs, 'the stop', stopped)
-    logEvent(logger, 'worker.stopped', {})
-    return 0
-  } catch (error) {
-    logEvent(logger, 'worker.failed', { error: error as Error })
-    return 1
-  }
 }

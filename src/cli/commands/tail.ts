@@ -1,6 +1,5 @@
-import { partitionOf } from '../../bus/murmur2.ts'
 import { openBus } from '../../bus/open.ts'
-import type { Bus, BusRecord, From, TopicPartition } from '../../bus/port.ts'
+import type { BusRecord, TopicPartition } from '../../bus/port.ts'
 import type { Taken } from '../../bus/streams/record-queue.ts'
 import { topicRecords } from '../../bus/streams/topic-stream.ts'
 import { systemClock } from '../../clock.ts'
@@ -60,7 +59,7 @@ interface RecordFilters {
   state?: string
 }
 
-/** Tells whether the record can be one of them. Every result and status event has its id as its key. */
+/** Every result and status event has its id as its key: records of other ids need not be decoded. */
 function mayMatch({ key }: BusRecord, { id }: RecordFilters): boolean {
   return id === undefined || key?.toString() === String(id)
 }
@@ -188,15 +187,12 @@ function tail(
       const telemetry = new Telemetry()
       const bus = openBus(settings, telemetry)
       try {
-        const count = (await bus.partitions([topic])).get(topic)
-        if (count === undefined) throw new Error(`there is no topic ${topic}: create it with busgate topics create`)
+        const counts = await bus.partitions([topic])
+        if (!counts.has(topic)) throw new Error(`there is no topic ${topic}: create it with busgate topics create`)
         if (!untilEnd) process.stderr.write(`Reading ${topic}; Ctrl-C ends.\n`)
         const from = fromBeginning ? 'earliest' : (since ?? 'latest')
-        const ending = end.signal
-        const taking =
-          untilEnd && typeof filters.id === 'bigint'
-            ? recordsOf(bus, topic, { id: filters.id, from, ending, count })
-            : topicRecords({ bus, topic, from: () => from, untilEnd, clock: systemClock, telemetry, ending })
+        const reading = { bus, topic, clock: systemClock, telemetry, ending: end.signal }
+        const taking = topicRecords({ ...reading, from: () => from, untilEnd })
         let left = limit ?? Number.POSITIVE_INFINITY
         for await (const taken of taking) {
           const [shown] = isReadable(taken) ? await show([taken.record], taken.from) : []
@@ -210,18 +206,6 @@ function tail(
       }
     },
   })
-}
-
-/** The records of one id stand on one partition, because the id is their key. */
-async function* recordsOf(
-  bus: Bus,
-  topic: string,
-  { id, from, ending, count }: { id: bigint; from: From; ending: AbortSignal; count: number },
-): AsyncGenerator<Taken, void> {
-  const key = Buffer.from(String(id))
-  const place = { topic, partition: partitionOf(key, count), owned: true, done() {} }
-  const { records } = await bus.search(place, { from, needles: [{ key }], ending })
-  for (const record of records) yield { from: place, record }
 }
 
 /** Says of a batch that cannot be read why. */

@@ -1,19 +1,4 @@
-import {
-  addOffsetsToTxn,
-  addPartitionsToTxn,
-  describeConfigs,
-  endTxn,
-  findCoordinator,
-  heartbeat,
-  initProducerId,
-  joinGroup,
-  leaveGroup,
-  listOffsets,
-  metadata,
-  offsetFetch,
-  syncGroup,
-  txnOffsetCommit,
-} from '../../bus/cluster/apis.ts'
+import * as apis from '../../bus/cluster/apis.ts'
 import { fetchRecords } from '../../bus/read/fetch-api.ts'
 import { produce } from '../../bus/write/produce-api.ts'
 import { rightsOf, type Settings, type TopicRight, type TopicUse, topicsIn, variableOf } from '../../config/index.ts'
@@ -23,25 +8,9 @@ import { count } from '../../words.ts'
 import { type Cluster, connectCluster, grantingAcl, type Right, type Spoken, type Topic } from '../kafka/cluster.ts'
 import { check, type Finding, failed, ok, skipped, warning } from './check.ts'
 
-/** Kinds of requests that a worker makes. */
-const spoken: readonly Spoken[] = [
-  fetchRecords,
-  listOffsets,
-  metadata,
-  offsetFetch,
-  findCoordinator,
-  joinGroup,
-  heartbeat,
-  leaveGroup,
-  syncGroup,
-  describeConfigs,
-  produce,
-  initProducerId,
-  addPartitionsToTxn,
-  addOffsetsToTxn,
-  txnOffsetCommit,
-  endTxn,
-]
+const isApi = (one: unknown): one is Spoken => typeof one === 'object' && one !== null && 'versions' in one
+/** The requests that busgate makes. */
+const spoken = [...Object.values<unknown>(apis).filter(isApi), fetchRecords, produce]
 const enoughNodes = 3
 const newEnough = 'use Apache Kafka 3.0 or newer'
 

@@ -94,7 +94,7 @@ export function matchesLetter(letter: Letter, filters: LetterFilters): boolean {
   )
 }
 
-type LetterSource = Pick<Bus, 'follow' | 'partitions'>
+type LetterSource = Pick<Bus, 'search' | 'partitions'>
 
 /** The newest that match, the newest at the end, and how many match in all. */
 export async function newestLetters(

@@ -315,7 +315,7 @@ export class MessageSearch {
 const nameOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
 const same = (one: TopicPartition, other: TopicPartition) => nameOf(one) === nameOf(other)
 
-function logOf({ topic, partition, from, until, start, since, unreadable }: Searched): SearchedLog {
+export function logOf({ topic, partition, from, until, start, since, unreadable }: Searched): SearchedLog {
   return { topic, partition, records: until - from, since, olderAreGone: from === start && start > 0, unreadable }
 }
 
