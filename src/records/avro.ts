@@ -1,7 +1,7 @@
 import avro, { type Schema, type Type } from 'avsc'
 import { isComplex, mapParts } from './schema-parts.ts'
 
-/** busgate uses this of avsc, whose declarations leave it out (lib/utils.js and lib/types.js, 5.7.9): its cursor … */
+/** avsc's cursor, which its declarations omit (lib/utils.js, 5.7.9). */
 interface Tap {
   buf: Buffer
   pos: number
@@ -10,7 +10,7 @@ interface Tap {
   writeString(value: string): void
 }
 
-/** … and its types. */
+/** Codec methods of avsc's types, which its declarations omit (lib/types.js, 5.7.9). */
 interface Codec {
   _read(tap: Tap): unknown
   _write(tap: Tap, value: unknown): void
@@ -19,7 +19,7 @@ interface Codec {
 const largestLong = 2n ** 63n - 1n
 const smallestLong = -(2n ** 63n)
 
-/** A long as a bigint: avsc's own refuses what does not fit a number exactly. */
+/** A long as a bigint. avsc's own type refuses longs beyond a number's precision. */
 const anyBigint = avro.types.LongType.__with({
   fromBuffer: (buffer: Buffer) => buffer.readBigInt64LE(0),
   toBuffer(value: bigint) {
@@ -33,11 +33,11 @@ const anyBigint = avro.types.LongType.__with({
   compare: (a: bigint, b: bigint) => (a === b ? 0 : a < b ? -1 : 1),
 })
 
-/** What avsc reads and writes below is exact, though it doubles it. */
+/** Below this, avsc reads and writes exactly, although it doubles the value. */
 const surelyExact = 2 ** 52
 const { _read: readAny, _write: writeAny } = anyBigint as unknown as Codec
 
-/** The same, without a Buffer for each. */
+/** The same, without allocating a Buffer for each value. */
 const bigintLong: Type = Object.create(anyBigint, {
   _read: {
     value(this: Codec, tap: Tap): unknown {
@@ -56,13 +56,13 @@ const bigintLong: Type = Object.create(anyBigint, {
   },
 })
 
-/** A long as a number, the nearest one where none is exact: avsc's own refuses the whole record. */
+/** A long as a number, rounded beyond 2^53. avsc's own type refuses the whole record. */
 const numberLong: Type = Object.create(avro.Type.forSchema('long'), {
   _read: {
     value(tap: Tap): number {
       const isNegative = (tap.buf[tap.pos]! & 1) === 1
       const value = tap.readLong()
-      return isNegative && value > 0 ? -value : value // avsc loses the sign of the smallest
+      return isNegative && value > 0 ? -value : value // avsc loses the sign of the smallest long
     },
   },
 })
@@ -70,33 +70,32 @@ const numberLong: Type = Object.create(avro.Type.forSchema('long'), {
 const { _write: writeText } = avro.types.StringType.prototype as unknown as Codec
 
 /**
- * A string whose bytes are UTF-8, whatever it holds: half an emoji, which JSON allows, becomes U+FFFD. avsc writes the half,
- * and readers in Python and Go refuse the record.
+ * A string that is always valid UTF-8: a lone surrogate, which JSON allows, becomes U+FFFD. avsc writes the surrogate, and
+ * readers in Python and Go refuse the record.
  */
 const wellFormedString: Type = Object.create(new avro.types.StringType(), {
   _write: {
     value(this: Codec, tap: Tap, value: unknown): void {
       if (typeof value === 'string') tap.writeString(value.toWellFormed())
-      else writeText.call(this, tap, value) // refuses it
+      else writeText.call(this, tap, value) // throws
     },
   },
 })
 
-/** An id as it stands in a record's bytes. */
+/** Encodes an id. */
 export const idBytes = (id: bigint): Buffer => bigintLong.toBuffer(id)
 
-/** The part of a schema's JSON that is looked at here. */
 interface RecordSchema {
   fields?: { name: string; type: unknown }[]
 }
 
-/** Compiling a type takes milliseconds. */
+/** Cache, since compiling a type takes milliseconds. */
 const compiled = new WeakMap<object, Type>()
 
 /**
- * The type of a record on the bus: its `id` is a bigint, any other long a number; a union of several records is an
- * object with one key, the record's full name.
- * @throws Error when the schema is not Avro.
+ * The type of a record on the bus: `id` is a bigint, any other long a number; a union of records is an object with one key, the
+ * record's full name.
+ * @throws Error when the schema is not Avro
  */
 export function avroTypeOf(schema: object): Type {
   const type = compiled.get(schema) ?? compile(withBigintId(schema))
@@ -105,8 +104,8 @@ export function avroTypeOf(schema: object): Type {
 }
 
 /**
- * A type that reads what a writer calls nullable, and one of several records, where the schema knows only one of them: a
- * union of that and null, and of a record without fields for each of the `strangers`, the full names of others.
+ * A type that also accepts null, and unknown records in unions: each part becomes a union with null, and with an empty record
+ * for each of the `strangers`, the full names of records that the schema does not know.
  */
 export function lenientTypeOf(schema: object, strangers: readonly string[]): Type {
   const registry: Record<string, Type> = {}
@@ -139,14 +138,14 @@ function withBigintId(schema: RecordSchema): object {
   return { ...schema, fields }
 }
 
-/** Tells whether a field of a schema's outermost record is an id. Ids go up to 2^63-1. */
+/** Whether a field of the outermost record is an id. Ids go up to 2^63-1. */
 export function isId(field: { name: string; type: unknown }): boolean {
   return field.name === 'id' && field.type === 'long'
 }
 
 /**
- * Refuses a writer whose instants have another unit: avsc would read microseconds as milliseconds.
- * @throws Error naming the field.
+ * Refuses a writer whose timestamps have another unit: avsc would read microseconds as milliseconds.
+ * @throws Error naming the field
  */
 export function refuseOtherUnits(reader: RecordSchema, writer: object): void {
   const records = (Array.isArray(writer) ? writer : [writer]) as RecordSchema[]

@@ -8,20 +8,23 @@ import { type ExtraRules, noExtra, readExtra } from './extra.ts'
 import type { SendCommand, SendCommandDelivery } from './generated.ts'
 import { type AvroField, type AvroRecord, schemas } from './schemas.ts'
 
-/** What is known of every command, valid or not. */
+/** The fields of every command, valid or not. */
 interface CommandSubject {
   id: bigint
   idText: string
   type: SendType
   account: string
-  /** Whether a hook of its own goes with it; else its statuses can come to the account's address only. Null: not known. */
+  /**
+   * Whether the message has its own callback address. Otherwise its statuses can only reach the account's address. Null if
+   * unknown.
+   */
   hooked: boolean | null
   correlationId: string | null
   tenant: string | null
   campaign: string | null
-  /** Of its phone, two letters. */
+  /** Country of the phone number, two letters. */
   country: string | null
-  /** The caller's, where its record carried one. */
+  /** Trace of the caller, if the record carried one. */
   trace: TraceContext | null
 }
 
@@ -30,20 +33,20 @@ export interface Command extends CommandSubject {
   /** Milliseconds since 1970. */
   deadline: number | null
   delivery: SendCommandDelivery
-  /** Seconds until the gateway must have come to a verdict; null: as many as is usual for the type. */
+  /** Seconds until the gateway must reach a verdict; null for the usual time of the type. */
   lifetime: number | null
-  /** The operation object, as it goes into the envelope. */
+  /** JSON of the operation object in the envelope. */
   json: string
-  /** Length of json in UTF-8. */
+  /** Bytes of `json` in UTF-8. */
   bytes: number
 }
 
-/** The memory of a command's text: V8 keeps two bytes for each character if one of them is beyond U+00FF. */
+/** Memory of the JSON. V8 uses two bytes per character if one character is beyond U+00FF. */
 export const memoryOf = ({ json, bytes }: Command): number => (bytes === json.length ? bytes : 2 * json.length)
 
-/** A command that breaks the gateway's interface. */
+/** A command that violates the gateway's interface. */
 export interface InvalidCommand extends CommandSubject {
-  /** Names the field and holds nothing of its content. */
+  /** Names the field, without its content. */
   error: string
 }
 
@@ -51,56 +54,55 @@ export type CommandReading = Command | InvalidCommand
 
 export const isInvalid = (reading: CommandReading): reading is InvalidCommand => 'error' in reading
 
-/** HookSubject is what a callback address is made for. */
+/** The subject of a callback address. */
 export type HookSubject = Omit<CommandSubject, 'idText' | 'hooked'>
 
 export interface CommandOptions {
-  /** The callback address of a command that names none; null: it gets none. */
+  /** Makes the callback address of a command that names none; null for no address. */
   hookFor(subject: HookSubject): string | null
-  /** `gateway.voiceHook`: whether voice gets one. The interface leaves it open. */
+  /** `gateway.voiceHook`: whether voice commands get a callback address. The interface does not say whether they may. */
   voiceHook: boolean
-  /** `gateway.allowEmpty`: whether a message without any content is valid. */
+  /** `gateway.allowEmpty`: whether a message without content is valid. */
   allowEmpty: boolean
 }
 
-/** The branch of SendCommand's union that carries a message of the type. */
+/** The union branch of SendCommand for messages of the type. */
 export const branchOf = (type: SendType): string => `io.busgate.${operations[type].record}`
 
-/** The type of a command's message, or the name of its record where that is none of these. */
+/** The type of a command's message, or its record name if there is no such type. */
 export function typeOfMessage(command: SendCommand): string {
   const name = recordNameOf(command)
   return typesByRecord.get(name) ?? name
 }
 
-/** The full name of the record in `message`, which is its only key. */
+/** The full name of the record in `message`, its only key. */
 function recordNameOf({ message }: SendCommand): string {
   for (const name in message) return name
   return ''
 }
 
-/** Kind says how one record of the union is read. */
+/** How to read one record of the union. */
 interface Kind extends ExtraRules {
   type: SendType
   schema: z.ZodType
 }
 
-/** By the record's full name. */
 const typesByRecord = new Map<string, SendType>(sendTypes.map(type => [branchOf(type), type]))
-/** Those that were asked for. Compiling a schema takes milliseconds. */
+/** Kinds used so far, by record name. Compiling a schema takes milliseconds. */
 const kinds = new Map<string, Kind>()
 
-/** A note in CallOtp and Hlr for those who read the topic. */
+/** A field of CallOtp and Hlr for readers of the topic; the gateway does not get it. */
 const notSentField = 'comment'
 
-/** No list of the interface has nearly as many items, and each beyond its own bound would be a problem of its own. */
+/** Every list of the interface is shorter. The check is separate because validation would report each further item. */
 const mostItems = 1000
-/** More problems of one command are not told: its sender can send thousands. */
+/** Most problems in one error text, since a sender can cause thousands. */
 const mostProblems = 3
 
 /**
- * Checks a command against the gateway's interface and writes its operation object.
- * @param flaw what the decoder found wrong with the record
- * @throws Error when `message` is no record of SendCommand; what the decoder made always is.
+ * Validates a command against the gateway's interface and builds its operation object.
+ * @param flaw the decoder's complaint about the record
+ * @throws Error when `message` is not a record of SendCommand; decoded commands always are
  */
 export function readCommand(
   value: SendCommand,
@@ -133,7 +135,7 @@ export function readCommand(
   }
   const text = typeof fields.id === 'number' ? JSON.stringify(fields) : stringifyJson(fields)
   const json = extra === noExtra ? text : `${text.slice(0, -1)}${extra.text}}`
-  // a spread would make a larger object, which is held until the command's result is committed
+  // a spread would build a larger object, which stays in memory until the command's result is committed
   return {
     id,
     idText,
@@ -153,12 +155,12 @@ export function readCommand(
   }
 }
 
-/** Tells whether a number holds the id exactly. */
+/** Whether a number represents the id exactly. */
 const isExact = (id: bigint): boolean => id <= Number.MAX_SAFE_INTEGER
 
 type Fields = Record<string, unknown>
 
-/** @throws Error when there is no such record in SendCommand */
+/** @throws Error when SendCommand has no such record */
 function kindOf(recordName: string): Kind {
   const type = typesByRecord.get(recordName)
   if (type === undefined) throw new Error('message is not a record of SendCommand')
@@ -190,7 +192,7 @@ function withoutNulls(value: unknown): unknown {
   return Array.isArray(value) ? value.map(withoutNulls) : copyWithoutNulls(value as Fields, {})
 }
 
-/** Asks the protocol what is wrong with an operation object. */
+/** Validates an operation object. @returns the problems, or null */
 function problemOf({ type, schema }: Kind, operation: Fields, { allowEmpty }: CommandOptions): string | null {
   for (const name in operation) {
     const value = operation[name]
@@ -211,7 +213,7 @@ function emptiness(type: SendType, fields: Fields): string | null {
   )
 }
 
-/** What a result says of a message's hook where nobody knows the settings with which it was sent. */
+/** `hooked` of a message that was sent with unknown settings. */
 export const hookedUnlessKnown = (type: SendType): false | null =>
   operations[type].hook === 'not kept' || operations[type].hook === 'none' ? false : null
 

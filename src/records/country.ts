@@ -1,22 +1,22 @@
 import { type CountryCode, Metadata, parsePhoneNumberFromString } from 'libphonenumber-js/core'
 import metadata from 'libphonenumber-js/min/metadata'
 
-/** The library's numbering plan of a country, which its own types tell half of. */
+/** A country's numbering plan in libphonenumber-js, whose type declarations are incomplete. */
 interface NumberingPlan {
   leadingDigits(): string | undefined
   nationalNumberPattern(): string
   type(name: string): { pattern(): string } | undefined
 }
 
-/** Kinds of numbers by which the library tells countries apart that share a calling code. */
+/** Number types by which the library distinguishes countries that share a calling code. */
 const kindsOfNumbers = [
   ...['FIXED_LINE', 'MOBILE', 'PREMIUM_RATE', 'TOLL_FREE', 'SHARED_COST'],
   ...['VOIP', 'PERSONAL_NUMBER', 'PAGER', 'UAN', 'VOICEMAIL'],
 ]
-/** No calling code is longer than three digits. */
+/** Calling codes have at most three digits. */
 const aboveCallingCodes = 1000
 
-/** The countries of each calling code, the main one first, with the pattern of their national numbers. */
+/** Countries by calling code, the main one first, each with the pattern of its national numbers. */
 const countriesOf = new Map(
   Object.entries(metadata.country_calling_codes).map(([code, countries]) => [
     Number(code),
@@ -35,8 +35,8 @@ function numbersOf(country: CountryCode): RegExp {
 }
 
 /**
- * The country of an international number, two letters of ISO 3166; null: its prefix is of none. Says the same as the
- * library's own parser, which takes 7 to 28 µs a number, in 1 µs.
+ * The country of an international number, as two letters of ISO 3166; null if no country has its prefix. Gives the same answer
+ * as the library's parser in 1 µs instead of 7 to 28 µs.
  */
 export function countryOf(phone: number): string | null {
   let start = phone
@@ -54,6 +54,6 @@ function countryAmong(countries: Countries, phone: number): string | null {
   const length = [1, 2, 3].find(some => countriesOf.has(Number(digits.slice(0, some))))
   const national = digits.slice(length)
   const found = countries.find(({ numbers }) => numbers.test(national))
-  // the parser also drops prefixes that some countries dial before a number
+  // the parser also removes prefixes that are dialled before a number in some countries
   return found ? found.country : (parsePhoneNumberFromString(`+${digits}`, metadata)?.country ?? null)
 }

@@ -3,7 +3,7 @@ import type { DeadLetterCode } from '../telemetry/labels.ts'
 import { longestError, type Origin } from './result.ts'
 import { orShorter } from './shorten.ts'
 
-/** Headers that say why a record is a dead letter, and where it came from. */
+/** Headers with the reason and the origin of a dead letter. */
 export const errorHeaders = {
   stage: 'busgate.error.stage',
   code: 'busgate.error.code',
@@ -13,31 +13,30 @@ export const errorHeaders = {
   offset: 'busgate.error.offset',
   lastOffset: 'busgate.error.last-offset',
   timestamp: 'busgate.error.timestamp',
-  /** It is written only where the dead letter's key is not that of the record. */
+  /** Set only if the dead letter's key is not the record's. */
   key: 'busgate.error.key',
 } as const
 
-/** A longer key is left out of a letter that is too large for its topic. */
+/** Longest key, in bytes, that a shortened dead letter keeps. */
 const longestKey = 256
 
-/** Headers that busgate gives a meaning begin so. Producers can write them, too. */
+/** Prefix of busgate's headers. Producers can write them too. */
 const ownPrefix = 'busgate.'
 
-/** On a record that was replayed: the dead letter that it was, as `topic/partition@offset`. */
+/** Header of a replayed record: the origin of the replay, `topic/partition@offset` of the dead letter. */
 export const replayedFromHeader = 'busgate.replayed.from'
 
-/** DeadLetterReason says why something cannot be worked on; nothing of its content. */
+/** Why a record cannot be processed; contains nothing of its content. */
 export interface DeadLetterReason {
   code: DeadLetterCode
   message: string
 }
 
 /**
- * The record as it came, with headers that say why it is here, and without those that only look as if busgate had written
- * them. Where that is too large for the topic, its value, its own
- * headers and a long key are left out: its coordinates tell where all of it is. For a batch that cannot be read stands one
- * dead letter without a value. Where there is no key its coordinates are one: a topic that somebody has set to be
- * compacted refuses records without a key, and the partition would stand still for ever.
+ * The original record with headers that give the reason, and without headers that imitate busgate's. If it is too large for the
+ * topic, it loses its value, its own headers and a long key; its coordinates say where to find it. An unreadable batch becomes
+ * one dead letter without a value. A record without a key gets its coordinates as key: a compacted topic refuses records
+ * without a key, and the partition would stop.
  */
 export function deadLetter(topic: string, { record, ...from }: Origin, reason: DeadLetterReason): OutgoingRecord {
   const { key, value, offset, timestamp, unreadable } = record
@@ -67,7 +66,7 @@ export function deadLetter(topic: string, { record, ...from }: Origin, reason: D
   })
 }
 
-/** The body of a callback as it came, or where that is too large for the topic, that it came. */
+/** The unchanged body of a callback; without the body if it is too large for the topic. */
 export function callbackLetter(topic: string, body: Buffer, reason: DeadLetterReason): OutgoingRecord {
   const timestamp = String(Date.now())
   const letterOf = (value: Buffer | null, message: string): OutgoingRecord => ({
@@ -86,7 +85,7 @@ export function callbackLetter(topic: string, body: Buffer, reason: DeadLetterRe
   )
 }
 
-/** The record that a dead letter is about; null where its headers do not say. */
+/** Coordinates of the record that a dead letter is about; null if its headers do not give them. */
 export function originOfLetter({
   headers,
 }: BusRecord): (TopicPartition & { offset: number; timestamp: number }) | null {
@@ -101,12 +100,12 @@ export function originOfLetter({
   }
 }
 
-/** The key that the record had before it died. A dead letter always has one. */
+/** The key of the original record. A dead letter always has a key. */
 export function originalKey({ key, headers }: BusRecord): Buffer | null {
   return headers[errorHeaders.key] === undefined ? key : null
 }
 
-/** The record's headers, without those of busgate. */
+/** The record's headers without busgate's. */
 export function originalHeaders({ headers }: BusRecord): RecordHeaders {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith(ownPrefix)))
 }

@@ -7,29 +7,29 @@ import { SchemaNotFound, type SchemaRegistry, SchemaUnreadable } from './registr
 import { schemas } from './schemas.ts'
 import { Truncated } from './walk.ts'
 
-/** How long, and after which pauses, a schema that the registry does not have is asked for again: a replica may lag. */
+/** How long, and after which first pause, a missing schema is requested again, since a registry replica may lag. */
 const patienceMs = 10_000
 const firstPauseMs = 250
-/** How long a refusal is believed: a registry may have been wrong once. */
+/** How long a refused schema is not requested again. The registry may have been wrong. */
 const refusedMs = 60_000
 /**
- * A lagging replica lacks a schema or two. Once more than this many are missing, the registry is believed at once for a
- * minute: foreign bytes can name any number of schemas, and their neighbours wait behind them.
+ * A lagging replica lacks one or two schemas. With more missing, for a minute none is requested again: foreign bytes can name
+ * any number of schemas, and other records wait meanwhile.
  */
 const mostAwaited = 4
-/** Foreign bytes can name any number of schemas; more refusals than this are not worth remembering. */
+/** Bound of the remembered refusals, since foreign bytes can name any number of schemas. */
 const mostRefused = 10_000
 /**
- * Most bytes of a command. Kafka bounds only what records are packed to: a value of 60 MiB, packed to some KiB, takes seconds to
- * read and check.
+ * Most bytes of a command. Kafka limits only the compressed size: a value of 60 MiB that compresses to a few KiB takes seconds
+ * to read and validate.
  */
 const longestCommand = 1 << 20
-/** avsc's own messages may hold a whole type. */
+/** Cut, since avsc's messages may contain a whole type. */
 const longestReason = 300
 /** Confluent wire format: a zero byte, the schema's id in 4 bytes, the body. */
 const headerBytes = 5
 
-/** What Apicurio's Java serializer has to be told, so that it writes as Confluent's does. */
+/** Settings that make Apicurio's Java serializer use Confluent's wire format. */
 export const apicurioSettings =
   'apicurio.registry.headers.enabled=false, apicurio.registry.as-confluent=true and apicurio.registry.use-id=contentId'
 
@@ -43,41 +43,39 @@ export type DecodeCode =
   | 'TRAILING_BYTES'
   | 'DECODE'
 
-/**
- * DecodeError says why a record cannot be decoded, now or ever. The message carries nothing of the record's content.
- */
+/** Why a record can never be decoded. The message contains nothing of the record's content. */
 export interface DecodeError {
   code: DecodeCode
   message: string
 }
 
 export type Decoded<T> =
-  /** `flaw` names what a record must not have and what does not keep it from being read: a text that is not UTF-8. */
+  /** `flaw` describes a fault that does not prevent decoding, such as a string that is not UTF-8. */
   | { ok: true; value: T; flaw?: string }
-  /** The schema with this id is not known yet: await prepare(id), then decode again. */
+  /** The writer's schema is not loaded yet: await `prepare(id)`, then decode again. */
   | { ok: false; pending: number }
   | { ok: false; error: DecodeError }
 
 export interface Decoder<T> {
-  /** null is the value of a tombstone. */
+  /** Decodes a value; null is a tombstone. */
   decode(value: Buffer | null): Decoded<T>
   /**
-   * Makes the writer's schema of that id ready. Resolves also when the answer is definite but bad: decode then says so.
-   * That the registry does not have it is definite only after some seconds, where the decoder is patient.
-   * @throws RegistryUnavailable when the registry could not be asked; try again.
+   * Loads the writer's schema. Also resolves when the schema is missing or unusable; `decode` then returns the error. A patient
+   * decoder retries a missing schema for some seconds.
+   * @throws RegistryUnavailable when the registry cannot be reached; retry
    */
   prepare(schemaId: number): Promise<void>
-  /** What is wrong with the schemas that cannot be read, where there are any. */
+  /** Error messages of the schemas that cannot be read. */
   refusals(): string[]
 }
 
 export interface DecoderOptions {
   clock?: Clock
-  /** Whether a schema that the registry does not have is asked for again before that is believed. Default: no. */
+  /** Whether to retry a schema that the registry does not have. Default false. */
   patient?: boolean
 }
 
-/** Reads records of any writer's schema as the reader's. */
+/** Decodes records of any compatible writer's schema into the reader's schema. */
 export function createDecoder<T>(
   readerSchema: object,
   registry: SchemaRegistry,
@@ -167,12 +165,12 @@ class ConfluentDecoder<T> implements Decoder<T> {
   }
 }
 
-/** Asks the registry again for a schema that it does not have, for some seconds and for a few schemas. */
+/** Retries missing schemas, for some seconds and only a few at a time. */
 class PatientRegistry {
   readonly #registry: SchemaRegistry
   readonly #clock: Clock
   readonly #patient: boolean
-  /** Schemas that are asked for again, or were in vain during the last minute. */
+  /** Missing schemas that are being retried, or were within the last minute. */
   readonly #awaitedUntil = new Map<number, number>()
   #impatientUntil = Number.NEGATIVE_INFINITY
 
@@ -186,7 +184,7 @@ class PatientRegistry {
     this.#awaitedUntil.delete(schemaId)
   }
 
-  /** @throws SchemaNotFound when the registry has said so for long enough, or when there is no patience for it now. */
+  /** @throws SchemaNotFound when the retries end, or when too many schemas are missing */
   async schemaOf(schemaId: number): Promise<object> {
     const until = this.#clock.monotonic() + patienceMs
     for (let pause = firstPauseMs; ; pause *= 2) {
@@ -244,9 +242,9 @@ const retryMs = 1000
 export type Definite<T> = { ok: true; value: T } | { ok: false; error: DecodeError }
 
 /**
- * Decodes a value; while the registry cannot be asked for its schema, asks again.
- * @param wanted whether the answer still matters
- * @returns null when it does not matter any more
+ * Decodes a value. Retries while the registry is unavailable.
+ * @param wanted whether the value is still needed
+ * @returns null if it is not needed any more
  */
 export async function decodePatiently<T>(
   decoder: Decoder<T>,
@@ -262,15 +260,12 @@ export async function decodePatiently<T>(
   }
 }
 
-/**
- * Tells whether the record may be read when its schema is in the registry, or busgate is newer; all else is no record
- * of ours.
- */
+/** Whether the record may become readable once its schema is registered or busgate is upgraded. Any other record is foreign. */
 export function isReadableLater({ code }: DecodeError): boolean {
   return code === 'SCHEMA_NOT_FOUND' || code === 'SCHEMA_INCOMPATIBLE'
 }
 
-/** Decodes records, asking the registry where needed. @throws RegistryUnavailable before anything is answered */
+/** Decodes records. @throws RegistryUnavailable before any record is decoded */
 export async function decodeAll<T>(decoder: Decoder<T>, records: readonly BusRecord[]): Promise<Decoded<T>[]> {
   for (const { value } of records) {
     const decoded = decoder.decode(value)

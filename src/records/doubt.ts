@@ -7,7 +7,7 @@ import type { Doubt, DoubtHeader } from './generated.ts'
 import type { Origin } from './result.ts'
 import { isLong, orShorter } from './shorten.ts'
 
-/** A command whose POST may have been executed, and what is known of its POSTs before that one. */
+/** A command whose POST may have been executed, with the history of its earlier POSTs. */
 export interface DoubtSubject extends Origin {
   command: Pick<Command, 'id' | 'account' | 'type' | 'correlationId' | 'tenant' | 'campaign'>
   attempts: number
@@ -15,15 +15,15 @@ export interface DoubtSubject extends Origin {
   postedSince?: number
 }
 
-/** Writes doubts as records of the doubts topic, keyed by the command's id. */
+/** Writes doubts as records of the doubts topic, keyed by command id. */
 export interface DoubtWriter {
-  /** The command's own record, untouched, and what is known of its POSTs. */
+  /** Writes the unchanged command record with the history of its POSTs. */
   write(subject: DoubtSubject, postedAt: number, cause: DoubtCause): OutgoingRecord
-  /** A doubt whose command cannot be read, without it. */
+  /** Writes a doubt without its command, which cannot be read. */
   writeWithoutCommand(doubt: Doubt, id: bigint, why: string): OutgoingRecord
 }
 
-/** A doubt as every topic takes it. Without its command it cannot be sent again. */
+/** A version that fits any topic. Without its command, it cannot be sent again. */
 const shorterDoubt = (doubt: Doubt): Doubt => ({
   ...withoutCommand(doubt, `a command of ${doubt.value.length} bytes is too large for the topic of doubts`),
   headers: toList(ownHeaders(doubt)),
@@ -75,13 +75,13 @@ const withoutCommand = (doubt: Doubt, why: string): Doubt => ({
   omitted: doubt.omitted ?? why.slice(0, longestReason),
 })
 
-/** Picks the headers that busgate itself makes use of. */
+/** Keeps only the headers that busgate reads. */
 function ownHeaders({ headers }: Doubt): RecordHeaders {
   const trace = traceOf(fromList(headers))
   return trace ? { ...traceHeaders(trace) } : {}
 }
 
-/** The record on the command topic that a doubt is about. */
+/** The record on the command topic that the doubt is about. */
 export function originOf({ topic, partition, offset, timestamp, key, value, headers }: Doubt): Origin {
   return { topic, partition, record: { offset, timestamp, key, value, headers: fromList(headers) } }
 }

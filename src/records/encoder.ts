@@ -4,14 +4,13 @@ import { avroTypeOf } from './avro.ts'
 import type { SchemaRegistry } from './registry.ts'
 
 const headerBytes = 5
-/** Records are written one behind the other into a slab, which is left to them when it is full. */
+/** Size of the buffer that consecutive records share. */
 const slabBytes = 64 * 1024
 
 /**
- * Registers the schema under the subject and resolves with the function that writes its records
- * in the Confluent wire format. Fields with a default may be left out. The function throws an Error that
- * names the field, never its content.
- * @param write writes one at a place in a buffer; answers where it ends, or the number of missing bytes, negative
+ * Registers the schema under the subject. Resolves with a function that encodes records in the Confluent wire format. Fields
+ * with a default may be omitted. The function throws an Error that names the invalid field, without its content.
+ * @param write writes a record at a position; returns the end position, or the negated number of missing bytes
  * @throws RegistryUnavailable, SchemaRefused
  */
 export async function createEncoder<T>(
@@ -49,7 +48,7 @@ function byAvsc(schema: object) {
     try {
       return type.encode(value, buffer, start)
     } catch {
-      // avsc's own message holds the value: a phone number, a text.
+      // avsc's own message contains the value, perhaps a phone number or a text
       throw new Error(`Not a ${type.name}: ${complaints(type, value).join('; ')}`)
     }
   }

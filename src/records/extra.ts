@@ -2,29 +2,29 @@ import { isObject, parseJson, stringifyJson } from '../protocol/json.ts'
 
 type Fields = Record<string, unknown>
 
-/** Extra is what `extra` makes of an operation object. */
+/** The result of reading `extra`. */
 interface Extra {
-  /** The additional properties, each with a comma before it. */
+  /** JSON of the additional properties, each with a leading comma. */
   text: string
   fields: Fields
   error: string | null
 }
 
-/** ExtraRules is what `extra` may do with the fields of a message. */
+/** What `extra` may set in a message. */
 export interface ExtraRules {
-  /** Names that it may not use: they are set elsewhere. */
+  /** Names that it must not use, because the command has fields for them. */
   taken: ReadonlySet<string>
-  /** Fields that are objects: it may hold one that the message leaves null, and add to another one what it lacks. */
+  /** Object fields. `extra` may set one that is null, or add missing properties to another. */
   objects: ReadonlySet<string>
 }
 
-/** Most characters of all names and texts. Reading 2 MiB of long numbers or empty lists as JSON takes more than a second. */
+/** Most characters of all names and values. Parsing 2 MiB of long numbers or empty lists takes more than a second. */
 const longestExtra = 1 << 16
 
-/** Of most commands. */
+/** Shared by all commands without `extra`. */
 export const noExtra: Extra = { text: '', fields: {}, error: null }
 
-/** Reads the additional properties of a command. Takes from `fields` the objects that they add to: they are in the answer. */
+/** Reads the additional properties of a command. Moves the objects that they extend from `fields` into the result. */
 export function readExtra(extra: Readonly<Record<string, string>>, rules: ExtraRules, fields: Fields): Extra {
   if (isEmpty(extra)) return noExtra
   const entries = Object.entries(extra)
@@ -56,7 +56,7 @@ function isEmpty(object: object): boolean {
 
 const wrong = (error: string): Extra => ({ text: '', fields: {}, error })
 
-/** Adds to an object of the message what it lacks. @returns what is wrong with it */
+/** Adds missing properties to an object of the message. @returns the problem, or null */
 function addTo(own: Fields, more: unknown, path: string): string | null {
   if (!isObject(more)) return `${path} must be an object: it adds to the one of the message`
   for (const [key, value] of Object.entries(more)) {

@@ -2,10 +2,10 @@ import { isObject, stringifyJson } from '../protocol/json.ts'
 import { numberOrNull } from '../protocol/tolerant.ts'
 
 /**
- * What the gateway said beyond what was read of it, so that nothing is lost over an unexpected form: fields that are not
- * known, and those that could not be read, which are null in `read`. A list is left as a whole.
- * @param read the known fields under the gateway's names
- * @returns undefined: nothing is left
+ * The part of the gateway's answer that was not read, so that nothing is lost over an unexpected form: unknown fields, and
+ * fields that are null in `read` because they are invalid. Lists are kept whole.
+ * @param read the known fields, under the gateway's names
+ * @returns undefined if everything was read
  */
 export function unread(said: unknown, read: unknown): unknown {
   if (said === null || said === undefined) return undefined
@@ -23,19 +23,18 @@ export function unread(said: unknown, read: unknown): unknown {
   return left.length > 0 ? Object.fromEntries(left) : undefined
 }
 
-/** A nested object. */
 export const objectOrNull = <T>(value: unknown, read: (fields: Record<string, unknown>) => T): T | null =>
   isObject(value) ? read(value) : null
 
-/** A list of objects, without what is none. */
+/** A list of objects; skips other items. */
 export const listOrNull = <T>(value: unknown, read: (fields: Record<string, unknown>) => T): T[] | null =>
   Array.isArray(value) ? value.filter(isObject).map(read) : null
 
-/** JSON writes half a character as an escape, which readers in other languages cannot print: it becomes U+FFFD. */
+/** Replaces lone surrogates, which JSON escapes, by U+FFFD: readers in other languages cannot print them. */
 const wellFormedJson = (text: string): string =>
   text.includes('\\ud') ? text.replaceAll(/\\(ud...|.)/g, (all, what) => (what.length > 1 ? '\ufffd' : all)) : text
 
-/** The JSON of a value; null for one nested thousands of levels deep, which can be parsed, but not be written. */
+/** The JSON of a value; null if it is nested too deeply to be serialised (thousands of levels). */
 export function jsonOrNull(value: unknown): string | null {
   if (value === undefined || value === null) return null
   try {
@@ -46,19 +45,19 @@ export function jsonOrNull(value: unknown): string | null {
   }
 }
 
-/** Avro's long. */
+/** The value as an Avro long, or null. */
 export function intOrNull(value: unknown): number | null {
   const number = numberOrNull(value)
   return number !== null && isLong(number) ? number : null
 }
 
-/** Avro's int. */
+/** The value as an Avro int, or null. */
 export function int32OrNull(value: unknown): number | null {
   const int = intOrNull(value)
   return int !== null && (int | 0) === int ? int : null
 }
 
-/** The largest number that every Avro library writes as a long. A record with a larger one would fail its neighbours too. */
+/** The largest number that every Avro library encodes as a long. A larger one would fail the whole batch. */
 const mostLong = 2 ** 53 - 2
 
 const isLong = (value: number): boolean => Number.isInteger(value) && Math.abs(value) <= mostLong

@@ -2,25 +2,25 @@ import { randomInt } from 'node:crypto'
 
 const oddNumber = () => 2 * randomInt(2 ** 31) + 1
 
-/** The factors are drawn for each process, so that nobody can choose ids that all meet at one slot. */
+/** Random per process, so that nobody can choose ids that collide. */
 const factors = [oddNumber(), oddNumber()] as const
 
-/** An id is taken apart here, without the bigints that shifts would make. */
+/** Splits an id into words without the bigints that shifts would allocate. */
 const whole = new BigInt64Array(1)
 const halves = new Uint32Array(whole.buffer)
 const leastSlots = 64
 
 /**
- * A hash table of ids, 1 to 2^63-1, in a typed array: 16 to 32 bytes each, or with a number for each id 22 to 43. A Map or
- * Set makes an object of each id beyond 2^31, takes ten times as much, and 0.5 µs more for each command of a worker at full speed.
+ * Hash table of ids, 1 to 2^63-1, in a typed array: 16 to 32 bytes per id, or 22 to 43 with a number. A Map or Set allocates an
+ * object for each id beyond 2^31: ten times the memory, and 0.5 µs more per command at full speed.
  */
 export class IdTable {
   size = 0
-  /** 32-bit words of a slot: an id takes the first two, its number the others. */
+  /** 32-bit words per slot: two for the id, two for its number. */
   readonly #width: 2 | 4
-  /** The slots one after the other. No id is 0, so a slot with 0 is free. */
+  /** Consecutive slots. A slot whose id is 0 is free. */
   #words: Uint32Array
-  /** The words in pairs: the second pair of a slot is its number. */
+  /** The same memory in pairs of words; a slot's second pair is its number. */
   #pairs: Float64Array
 
   constructor(kind: 'ids' | 'with numbers' = 'ids') {
@@ -49,7 +49,7 @@ export class IdTable {
   set(id: bigint, number: number): boolean {
     const { size } = this
     const at = this.#put(id)
-    this.#pairs[at / 2 + 1] = number // read behind `#put`, which may replace it
+    this.#pairs[at / 2 + 1] = number // `#put` may replace `#pairs`
     return this.size > size
   }
 
@@ -69,7 +69,7 @@ export class IdTable {
     return this.#words[at] === 0 && this.#words[at + 1] === 0
   }
 
-  /** @returns the first word of the id's slot, or of the free one where it belongs */
+  /** @returns the first word of the id's slot, or of a free one for it */
   #slotOf(id: bigint): number {
     whole[0] = id
     return this.#find(halves[0]!, halves[1]!)
@@ -80,7 +80,7 @@ export class IdTable {
     const width = this.#width
     const end = words.length - 1
     let hash = Math.imul(low, factors[0]) + Math.imul(high, factors[1])
-    hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b) // the finalizer of murmur3: ids are often consecutive
+    hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b) // finalizer of murmur3, since ids are often consecutive
     hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
     let at = Math.imul(hash ^ (hash >>> 16), width) & end
     while (words[at] !== low || words[at + 1] !== high) {

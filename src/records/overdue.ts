@@ -6,18 +6,18 @@ import { orShorter } from './shorten.ts'
 const askAtHeader = 'busgate.ask-at'
 const askedHeader = 'busgate.asked'
 
-/** Questions says how far the questions about an overdue message have come. */
+/** Polling state of an overdue message. */
 export interface Questions {
-  /** When the next one is due, milliseconds since 1970. */
+  /** Time of the next poll, milliseconds since 1970. */
   askAt: number
-  /** Definite answers so far. */
+  /** Number of definite answers so far. */
   asked: number
 }
 
-/** @param record that the result came in */
+/** @param record the record of the result */
 export type WriteOverdue = (record: BusRecord, result: SendResult, questions: Questions) => OutgoingRecord
 
-/** Writes overdue messages: the result's own bytes and headers, and the questions. A shorter one is encoded anew. */
+/** Writes overdue messages: the result's bytes and headers, and the polling state. A shorter one is encoded again. */
 export function createOverdueWriter(topic: string, encode: (result: SendResult) => Buffer): WriteOverdue {
   return ({ key, value, headers }, result, questions) =>
     orShorter({ topic, key, value, headers: withQuestions(headers, questions) }, () => ({
@@ -28,12 +28,12 @@ export function createOverdueWriter(topic: string, encode: (result: SendResult) 
     }))
 }
 
-/** The headers of an overdue message: its result's own, and the questions. */
+/** The headers of an overdue message: those of its result, and the polling state. */
 export function withQuestions(headers: RecordHeaders, { askAt, asked }: Questions): RecordHeaders {
   return { ...headers, [askAtHeader]: String(Math.round(askAt)), [askedHeader]: String(asked) }
 }
 
-/** Tells what the headers of an overdue message tell; a result's own tell nothing. */
+/** Reads the polling state from the headers of an overdue message; null values for a plain result. */
 export function questionsIn(headers: RecordHeaders): { [K in keyof Questions]: number | null } {
   return { askAt: numberIn(headers, askAtHeader), asked: numberIn(headers, askedHeader) }
 }

@@ -5,33 +5,33 @@ import { isComplex, mapParts, namesOf, oneLevelDeeper, SchemaUnreadable } from '
 import { schemas } from './schemas.ts'
 import { type ByteShape, expandedSize, shapeOf, Walk } from './walk.ts'
 
-/** Bounds of a writer's schema. Compiling one as large takes some 50 ms; the published ones have a tenth of this. */
+/** Limits of a writer's schema. Compiling a schema of this size takes some 50 ms; the published ones have a tenth of it. */
 const mostNamedTypes = 250
 const mostFields = 2_000
 const mostParts = 10_000
-/** Values without a count or a choice before them. */
+/** Most values without a preceding count or choice. */
 const mostExpanded = 10_000
-/** avsc's own messages may hold the whole schema. */
+/** Cut, since avsc's messages may contain the whole schema. */
 const longestReason = 300
 
-/** RecordReading says how the records of one writer are read. */
+/** How to read the records of one writer's schema. */
 export interface RecordReading {
-  /** Of the writer. */
+  /** Encoded structure of the writer's type. */
   shape: ByteShape
-  /** The type to read as: that of the reader, or a lenient one. */
+  /** The reader's type, or a lenient version of it. */
   type: Type
-  /** null: the writer's type is the reader's. */
+  /** null if the writer's type equals the reader's. */
   resolver: Resolver | null
-  /** Of one record. */
+  /** Most values in one record. */
   mostValues: number
 }
 
-/** Anybody writes commands: this many values take some 20 ms to read and check, and no list of theirs has 1,000 items. */
+/** Commands come from any producer. These values take some 20 ms to read and validate. */
 const mostOfCommand = 1 << 14
-/** All else is written by busgate. A doubt has four for each header of its command. */
+/** busgate writes all other records. A doubt has four values for each header of its command. */
 const mostOfOthers = 1 << 20
 
-/** @throws SchemaUnreadable when the reader cannot read such records, or when it will not */
+/** @throws SchemaUnreadable when the schema is incompatible or exceeds a limit */
 export function readingOf(readerSchema: object, writerSchema: object, schemaId: number): RecordReading {
   const reader = avroTypeOf(readerSchema)
   try {
@@ -52,8 +52,8 @@ export function readingOf(readerSchema: object, writerSchema: object, schemaId: 
 }
 
 /**
- * What the bytes depend on: names, types, symbols and sizes. Defaults of a writer have no meaning for its readers, and
- * avsc writes each out, however large.
+ * The part of a schema that determines the bytes: names, types, symbols and sizes. A writer's defaults do not matter to
+ * readers, and avsc encodes each one, however large.
  * @throws SchemaUnreadable
  */
 function essenceOf(schema: unknown): unknown {
@@ -83,8 +83,8 @@ const namesAndTypes = (fields: unknown) =>
     : fields
 
 /**
- * Avro resolves each value, not the schemas alone: a union may have branches that the reader does not know. A record of
- * another name is none of the reader's.
+ * Avro resolves values as well as schemas: a union may have branches that the reader does not know, as long as no record uses
+ * them. A writer's record of another name is incompatible.
  */
 function resolvingOf(
   readerSchema: object,
@@ -106,10 +106,10 @@ function resolvingOf(
   }
 }
 
-/** avsc keeps what it has found out in the options. */
+/** A new object for each call, since avsc stores resolved types in the options. */
 const byName = () => ({ ignoreNamespaces: true })
 
-/** The full names of the writer's records that the reader has none of. */
+/** Full names of the writer's records that the reader does not know. */
 function strangersIn(readerSchema: object, writerSchema: object): string[] {
   const known = new Set(recordsIn(readerSchema).map(unqualified))
   return recordsIn(writerSchema).filter(name => !known.has(unqualified(name)))
@@ -125,18 +125,17 @@ function recordsIn(schema: unknown, outer = ''): string[] {
 
 const unqualified = (name: string) => name.slice(name.lastIndexOf('.') + 1)
 
-/** Record is what was read, and what is wrong with its texts. */
+/** A decoded record. */
 export interface ReadRecord {
   value: unknown
-  /** Names a text that is not UTF-8, or a key that cannot be kept; null: there is none. */
+  /** Names a string that is not UTF-8, or a map key that would be lost; null if there is none. */
   flaw: string | null
-  /** Where the record ends. */
   end: number
 }
 
 /**
  * Reads the record that begins at `start`.
- * @throws Truncated; SchemaUnreadable when it is of a kind that the reader does not know; Error
+ * @throws Truncated; SchemaUnreadable when it uses a branch that the reader does not know; Error
  */
 export function readRecord(reader: Type, reading: RecordReading, bytes: Buffer, start: number): ReadRecord {
   const { shape, type, resolver, mostValues } = reading
@@ -147,7 +146,7 @@ export function readRecord(reader: Type, reading: RecordReading, bytes: Buffer, 
   return { value: record, flaw: hasProtoKey ? 'a map must not have the key __proto__' : flaw, end }
 }
 
-/** What a lenient type read, where it is a record of the reader. */
+/** Checks that a leniently read value is a record of the reader's type. */
 function strictly(reader: Type, { typeName }: Type, value: unknown): unknown {
   const [name, record] = typeName === 'union:wrapped' && isComplex(value) ? Object.entries(value)[0]! : ['', value]
   if (isComplex(record) && name !== '' && name !== reader.name) throw new SchemaUnreadable(`it is a ${name}`)
@@ -161,14 +160,14 @@ function strictly(reader: Type, { typeName }: Type, value: unknown): unknown {
   return record
 }
 
-/** Texts that are not UTF-8 were read with this in them. */
+/** Decoding replaces invalid UTF-8 by this character. */
 const replacement = '\ufffd'
 
-/** Answers null where such a text is in what the reader does not read. */
+/** Null if the faulty string is in a field that the reader ignores. */
 function flawIn(record: unknown): string | null {
   const path = pathToText(record, text => text.includes(replacement))
   return path && `${fieldOf(path)} is not UTF-8`
 }
 
-/** The name of a command's field: the message is the field `message`, in an object with its kind. */
+/** The name of a command's field. Fields of the message omit `message` and its record name. */
 export const fieldOf = (path: readonly string[]) => path.slice(path[0] === 'message' ? 2 : 0).join('.')

@@ -5,16 +5,16 @@ import { COMPATIBILITY, SchemaRegistry, SchemaType } from '@kafkajs/confluent-sc
 import { verifiedTls } from '../config/index.ts'
 import { loginHeaders, type RegistryLogin } from './registry-http.ts'
 
-/** What a registry answers in place of an id, or what is wrong on the way to it. */
+/** A registry's error answer, or a failed connection. */
 export interface RegisteringError extends Error {
-  /** Of HTTP, where the registry has answered. */
+  /** HTTP status, if the registry answered. */
   status?: number
 }
 
 /**
- * Registers busgate's own schemas through the registry's client. Foreign ones are read without it (registry-http.ts): it
- * bounds neither the bytes nor the references of an answer.
- * @returns a function that registers a schema, leaves the subject's compatibility as it is, and throws RegisteringError
+ * Registers busgate's schemas through the registry's client. Foreign schemas are read without it (registry-http.ts), because it
+ * limits neither the size nor the references of an answer.
+ * @returns a function that registers a schema and keeps the subject's compatibility level; throws RegisteringError
  */
 export function registeringClient({ url, timeoutMs, ...login }: RegistryLogin & { url: string; timeoutMs: number }) {
   const client = new SchemaRegistry({
@@ -49,23 +49,23 @@ export function registeringClient({ url, timeoutMs, ...login }: RegistryLogin & 
   }
 }
 
-/** Begins the messages of the client's errors. */
+/** Also the prefix of the client's error messages. */
 const clientId = 'busgate'
 
-/** The client registers only with the level that the subject has, and names it where it is another one. */
+/** The compatibility level in the client's error: it registers only with the subject's level, and names it otherwise. */
 function ofSubject({ name, message }: Error): COMPATIBILITY | null {
   if (name !== 'ConfluentSchemaRegistryCompatibilityError') return null
   return (message.match(/!= (\w+)\)/)?.[1] ?? null) as COMPATIBILITY | null
 }
 
-/** The registry's own words, or the system's, without what the client puts before them. */
+/** Removes the client's prefix from the message of the registry or the system. */
 function withoutPrefix(error: Error): Error {
   return Object.assign(error, { message: error.message.replace(prefix, '') })
 }
 
 const prefix = new RegExp(`^${clientId} - (Error, status \\d+: )?`)
 
-/** Connections for one request each, opened with what is told then, which end when nothing has come for the time-out. */
+/** One connection per request, opened with the current TLS settings and closed after the time-out without data. */
 function agentOf(url: string, timeoutMs: number, { tls }: Pick<RegistryLogin, 'tls'>): HttpAgent {
   const isTls = url.startsWith('https:')
   const agent = isTls ? new HttpsAgent({ maxCachedSessions: 0 }) : new HttpAgent()

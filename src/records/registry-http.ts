@@ -2,16 +2,16 @@ import { Agent, buildConnector, errors, request } from 'undici'
 import type { TlsTexts } from '../config/index.ts'
 import { SchemaUnreadable } from './schema-parts.ts'
 
-/** Confluent Cloud takes schemas of 1 MB at most. */
+/** Confluent Cloud limits schemas to 1 MB. */
 const longestAnswer = 2 << 20
 
 export interface RegistryAnswer<T> {
   status: number
-  /** null: the body is no JSON. */
+  /** null if the body is not JSON. */
   body: (T & RegistryComplaint) | null
 }
 
-/** RegistryComplaint is what a registry answers in place of what it was asked for. */
+/** Error answer of a registry. */
 interface RegistryComplaint {
   error_code?: unknown
   message?: unknown
@@ -23,12 +23,12 @@ export interface RegistryRequest {
   signal: AbortSignal
 }
 
-/** Asks one registry. Redirects are not followed. */
+/** Sends a request to the registry. Does not follow redirects. */
 export type AskRegistry = <T>(path: string, asked: RegistryRequest) => Promise<RegistryAnswer<T>>
 
 /**
- * Connections to a registry. Each is opened with what `login.tls` tells then.
- * @returns a function that throws SchemaUnreadable when the answer is too long; Error when there is none
+ * Connections to a registry; each reads `login.tls` when it opens.
+ * @returns a function that throws SchemaUnreadable when the answer is too long, Error when there is none
  */
 export function registryHttp({ url, connections, ...login }: RegistryLogin & { url: string; connections: number }) {
   const dispatcher = new Agent({
@@ -72,30 +72,28 @@ function jsonOf<T>(text: string): T | null {
   }
 }
 
-/** Text, or what tells it as it is now. */
+/** A text, or a function that returns its current value. */
 export type Current = string | (() => string)
 
-/**
- * RegistryLogin says how to sign in at a registry: with user and password, a bearer token, or a certificate in `tls`.
- */
+/** Credentials for a registry: user and password, a bearer token, or a client certificate in `tls`. */
 export interface RegistryLogin {
   username?: string
-  /** A function is asked at each request, so that it may change. */
+  /** A function is called for each request, so the password may change. */
   password?: Current
-  /** A bearer token, in place of user and password. */
+  /** Bearer token, used instead of user and password. */
   token?: Current
-  /** Whom to trust, and who this is; asked at each connection. */
+  /** Trusted CAs and the client certificate; called for each connection. */
   tls?: () => TlsTexts
 }
 
-/** The headers of a request that is made now. */
+/** The headers of a request, with the current credentials. */
 export function loginHeaders({ username, password = '', token }: RegistryLogin): Record<string, string> {
   if (token !== undefined) return { authorization: `Bearer ${currentText(token)}` }
   if (username === undefined) return {}
   return { authorization: `Basic ${Buffer.from(`${username}:${currentText(password)}`).toString('base64')}` }
 }
 
-/** Names the settings to look at when the login is refused. */
+/** The settings to check when the registry refuses the credentials. */
 export function loginSettings({ token }: RegistryLogin): string {
   return token === undefined ? 'registry.username and registry.password' : 'registry.token'
 }

@@ -12,31 +12,31 @@ import { SchemaUnreadable, type StoredSchema, selfContained } from './schema-par
 
 export { SchemaUnreadable } from './schema-parts.ts'
 
-/** Definite: the registry says that there is no schema with that id. */
+/** The registry has no schema with that id. */
 export class SchemaNotFound extends Error {
   override readonly name = 'SchemaNotFound'
 }
 
-/** Definite: the registry does not take the schema. */
+/** The registry refuses to register the schema. */
 export class SchemaRefused extends Error {
   override readonly name = 'SchemaRefused'
 }
 
-/** The registry could not be asked, or what answered is no registry. Try again. */
+/** The registry does not answer, or answers with an error. Retry. */
 export class RegistryUnavailable extends Error {
   override readonly name = 'RegistryUnavailable'
 }
 
-/** Holds the schemas of the bus. An id never changes, and every call can be repeated. */
+/** Schemas of the bus. Ids never change, and every call is idempotent. */
 export interface SchemaRegistry {
   /**
-   * The schema with that id, self-contained.
+   * The schema with that id, with its references resolved.
    * @throws SchemaNotFound, SchemaUnreadable, RegistryUnavailable
    */
   schemaOf(id: number): Promise<object>
   /**
-   * Registers the schema under the subject and returns its id; the same schema gets the same id. Does not change the
-   * subject's compatibility level.
+   * Registers the schema under the subject and returns its id; the same schema gets the same id. Leaves the subject's
+   * compatibility level unchanged.
    * @throws SchemaRefused, RegistryUnavailable
    */
   idOf(subject: string, schema: object): Promise<number>
@@ -44,21 +44,21 @@ export interface SchemaRegistry {
 
 /** Address and login of a schema registry. */
 export interface ConfluentRegistryOptions extends RegistryLogin {
-  /** Address of the registry, with the path of its Confluent-compatible interface if it has one. */
+  /** URL of the registry, with the path of its Confluent-compatible API if it has one. */
   url: string
-  /** Longest wait for an answer. Default 5000. Nothing is asked twice: whoever needs the answer tries again. */
+  /** Request time-out in milliseconds. Default 5000. Requests are not retried. */
   timeoutMs?: number
 }
 
-/** The client's status of a lost connection. */
+/** Status that the client reports for a lost connection. */
 const unanswered = 400
 
-/** Foreign bytes can name any number of schemas: at most this many are asked for at once. */
+/** Bound of concurrent requests, since foreign bytes can name any number of schemas. */
 const mostRequests = 16
 
 /**
- * Connects to a schema registry with Confluent's interface.
- * @throws Error when the address is none, or holds credentials.
+ * Connects to a schema registry that has Confluent's API.
+ * @throws Error when the URL is invalid or contains credentials
  */
 export const confluentRegistry = (options: ConfluentRegistryOptions): SchemaRegistry => new ConfluentRegistry(options)
 
@@ -69,7 +69,7 @@ class ConfluentRegistry implements SchemaRegistry {
   readonly #http: ReturnType<typeof registryHttp>
   readonly #register: ReturnType<typeof registeringClient>
   readonly #slots = pLimit(mostRequests)
-  /** How often the registry could not be asked, and what was wrong the last time. */
+  /** Number of failed requests, and the last error. */
   #outages: { count: number; last: RegistryUnavailable | null } = { count: 0, last: null }
 
   constructor({ url, timeoutMs = 5000, ...login }: ConfluentRegistryOptions) {
@@ -84,7 +84,7 @@ class ConfluentRegistry implements SchemaRegistry {
     this.#register = registeringClient({ url, timeoutMs, ...login })
   }
 
-  /** What waits for its turn when the registry turns out to be away fails with what was asked before it. */
+  /** Requests that queue while the registry becomes unavailable fail at once with its error. */
   schemaOf(id: number): Promise<object> {
     const { count } = this.#outages
     return this.#slots(async () => {
@@ -108,7 +108,7 @@ class ConfluentRegistry implements SchemaRegistry {
       } catch (error) {
         const { status, message } = error as RegisteringError
         if (status !== 409 && status !== 422) throw this.#notRegistered(error as RegisteringError)
-        if (asked === 1) continue // Apicurio refuses the second of two who register a new subject at the same time
+        if (asked === 1) continue // Apicurio refuses one of two clients that register a new subject at the same time
         throw new SchemaRefused(
           `${this.#name} refuses the schema of subject ${subject} (${status}): ${message}. It has the schema of ` +
             'something else, or of a newer busgate: use another topic, or at least that version.',
@@ -168,7 +168,7 @@ class ConfluentRegistry implements SchemaRegistry {
   }
 }
 
-/** A registry in memory, for the embedded bus. */
+/** In-memory registry for the embedded bus. */
 export function embeddedRegistry(): SchemaRegistry {
   const texts: string[] = []
   return {
@@ -184,7 +184,7 @@ export function embeddedRegistry(): SchemaRegistry {
   }
 }
 
-/** An answer other than the one that was asked for. */
+/** An error answer of the registry. */
 class RegistryRefusal extends Error {
   readonly status: number
   readonly text: string
@@ -198,15 +198,14 @@ class RegistryRefusal extends Error {
   }
 
   /**
-   * Whether the registry itself says so, as Confluent, Apicurio, Karapace and Redpanda do. Another 404 is of a wrong path,
-   * or of something in front of the registry.
+   * Whether the registry itself reports that the schema does not exist, as Confluent, Apicurio, Karapace and Redpanda do. Any
+   * other 404 means a wrong path or a proxy.
    */
   get saysNotFound(): boolean {
     return this.status === 404 && notFoundCodes.includes(this.#code)
   }
 }
 
-/** No such subject, version or schema. */
 const notFoundCodes: unknown[] = [40401, 40402, 40403]
 
 const urlSetting = 'registry.url (BUSGATE_REGISTRY_URL)'
@@ -223,16 +222,16 @@ function complaintOf(status: number, text: string, login: RegistryLogin): string
   return status === 200 ? 'sent an answer without a schema.' : `answered with an error: ${text}. Check ${urlSetting}.`
 }
 
-/** All embedded registries of this process are one, as the embedded bus is. */
+/** One registry per process, like the embedded bus. */
 const embedded = embeddedRegistry()
 
-/** The registry that the settings name: the one in this process where none is. */
+/** The configured registry; the embedded one if none is configured. */
 export function registryOf(settings: Settings): SchemaRegistry {
   const { url } = settings.registry
   return url === undefined ? embedded : confluentRegistry({ url, ...registryLogin(settings) })
 }
 
-/** Tells how the settings say to sign in at the registry. */
+/** The configured credentials for the registry. */
 export function registryLogin({ registry }: Settings): RegistryLogin {
   const { username, password, token, ssl } = registry
   return {

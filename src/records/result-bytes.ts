@@ -3,15 +3,15 @@ import { avroTypeOf, idBytes } from './avro.ts'
 import type { SendResult } from './generated.ts'
 import { schemas } from './schemas.ts'
 
-/** The places of enum symbols and the type of what few results have, by the schema. */
+/** Indexes of the enum's symbols, and the type of the rare field `hlr`, as the schema defines them. */
 const fieldTypes = new Map(schemas.result.fields.map(({ name, type }) => [name, type]))
 const { symbols } = fieldTypes.get('outcome') as unknown as { symbols: readonly SendResult['outcome'][] }
 const outcomes = Object.fromEntries(symbols.map((symbol, i) => [symbol, i])) as Record<SendResult['outcome'], number>
 const hlrType = () => avroTypeOf(fieldTypes.get('hlr') as object)
 
 /**
- * Writes a result by schemas/send-result.avsc, as avsc does, in a third of its time: every command has one.
- * @returns where it ends, or the number of missing bytes, negative
+ * Writes a result like avsc, in a third of the time, since every command has one.
+ * @returns the end position, or the negated number of missing bytes
  */
 export function writeResultBytes(result: SendResult, buffer: Buffer, start: number): number {
   const to = new AvroCursor(buffer, start)
@@ -44,12 +44,12 @@ export function writeResultBytes(result: SendResult, buffer: Buffer, start: numb
   return to.at <= buffer.length ? to.at : buffer.length - to.at
 }
 
-/** Ids below it are exact as numbers, doubled too. */
+/** Ids below this limit are exact as numbers, even when doubled. */
 const surelyExact = 2n ** 52n
-/** Longer texts are written sooner by Node. Their lengths take one byte. */
+/** Buffer.write is faster for longer texts. The length of shorter ones takes one byte. */
 const shortText = 48
 
-/** Writes Avro's values one behind the other. What there is no room for is counted and not written. */
+/** Writes consecutive Avro values. Counts, but does not write, bytes beyond the end of the buffer. */
 class AvroCursor {
   at: number
   readonly #buffer: Buffer
@@ -103,7 +103,7 @@ class AvroCursor {
     this.at += 8
   }
 
-  /** UTF-8; half of a surrogate pair becomes U+FFFD. */
+  /** Writes UTF-8. A lone surrogate becomes U+FFFD. */
   text(value: string): void {
     if (value.length <= shortText && this.#ascii(value)) return
     const length = Buffer.byteLength(value)
@@ -117,7 +117,7 @@ class AvroCursor {
     if (value !== null) this.text(value)
   }
 
-  /** @returns false: there are other characters, and nothing counts as written */
+  /** @returns false, with the position unchanged, if the text is not ASCII */
   #ascii(value: string): boolean {
     const buffer = this.#buffer
     const { length } = value
@@ -132,7 +132,7 @@ class AvroCursor {
     return true
   }
 
-  /** As they are, without a length. */
+  /** Writes the bytes without a length. */
   bytes(value: Buffer): void {
     if (this.at + value.length <= this.#buffer.length) value.copy(this.#buffer, this.at)
     this.at += value.length

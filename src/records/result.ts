@@ -14,21 +14,21 @@ import type {
 } from './generated.ts'
 import { orShorter, shortened } from './shorten.ts'
 
-/** The header on results of messages whose lifetime is not the usual one of their type: seconds, as decimal text. */
+/** Header of results whose message has an unusual lifetime: seconds, as decimal text. */
 export const lifetimeHeader = 'busgate.lifetime'
 
-/** The header that holds the one-time password of a call/otp where `delivery.codes` says `header`. */
+/** Header with the one-time password of a call/otp if `delivery.codes` is `header`. */
 const codeHeader = 'busgate.code'
 
-/** A record and where it came from: the one of a command, or one that cannot be read. */
+/** A record with its partition: a command, or a record that cannot be read. */
 export interface Origin extends TopicPartition {
   record: BusRecord
 }
 
-/** Whom a result is about: a command, or what could be read of an invalid one. */
+/** The command that a result is about, or the readable part of an invalid one. */
 export interface ResultSubject {
   id: bigint
-  /** The id as decimal text, which is the result's key. */
+  /** The id as decimal text; the key of the result. */
   idText: string
   type: string
   account: string
@@ -37,26 +37,26 @@ export interface ResultSubject {
   tenant: string | null
   campaign: string | null
   country: string | null
-  /** Seconds, where the command says so. */
+  /** Seconds, if the command sets it. */
   lifetime?: number | null
   trace: TraceContext | null
 }
 
 export interface ResultDetails {
-  /** Readers alone know UNKNOWN, which stands for outcomes of later versions. */
+  /** UNKNOWN exists only for readers, for outcomes of later versions. */
   outcome: Exclude<SendResult['outcome'], 'UNKNOWN'>
   attempts: number
   errorCode?: ErrorCode
   error?: string
   payload?: ResultPayload
-  /** Milliseconds since 1970 of the first byte of the POST. */
+  /** Time of the POST's first byte, milliseconds since 1970. */
   sentAt?: number
 }
 
-/** An error text is cut at this many characters. */
+/** Characters after which an error text is cut. */
 export const longestError = 1024
 
-/** A result as every topic takes it: it tells what happened to which command. */
+/** A version that fits any topic: identifies the command and its outcome. */
 export const shorterResult = (result: SendResult): SendResult => shortened(result, ['error', 'account', 'type'])
 
 export type WriteResult = (subject: ResultSubject, origin: Origin, details: ResultDetails) => OutgoingRecord
@@ -65,11 +65,11 @@ export interface ResultWriterOptions {
   topic: string
   encode: (result: SendResult) => Buffer
   now: () => number
-  /** Where the one-time password of a call/otp goes. */
+  /** Where to write the one-time password of a call/otp. */
   codes: CodePlace
 }
 
-/** Writes results as records of the results topic, keyed by the command's id. */
+/** Writes results as records of the results topic, keyed by command id. */
 export function createResultWriter({ topic, encode, now, codes }: ResultWriterOptions): WriteResult {
   const recordOf = (subject: ResultSubject, result: SendResult): OutgoingRecord => ({
     topic,
@@ -91,7 +91,7 @@ export function createResultWriter({ topic, encode, now, codes }: ResultWriterOp
       code: payload.code,
       price: payload.price,
       hlr: payload.hlr,
-      // A code that cannot be read is in here.
+      // may contain a code in an unexpected form
       payload: codes !== 'result' && tellsCode(subject.type) ? null : payload.payload,
       attempts,
       commandTopic: origin.topic,
@@ -112,7 +112,7 @@ export function createResultWriter({ topic, encode, now, codes }: ResultWriterOp
 
 const tellsCode = (type: string) => isSendType(type) && operations[type].answer === 'code'
 
-/** Gives a result the code that its header holds, so that its reader finds the code in one place. */
+/** Copies the code from the header into the result, so that readers find it in one place. */
 export function withCodeOf(result: SendResult, headers: RecordHeaders): SendResult {
   const code = headers[codeHeader]
   return code === undefined || Array.isArray(code) ? result : { ...result, code: code.toString() }
@@ -120,7 +120,6 @@ export function withCodeOf(result: SendResult, headers: RecordHeaders): SendResu
 
 const timeOf = ({ timestamp }: BusRecord) => (timestamp < 0 ? null : timestamp)
 
-/** Tells what most results do without. */
 function headersOf({ lifetime = null, trace }: ResultSubject, code: string | null): RecordHeaders {
   if (lifetime === null && trace === null && code === null) return noHeaders
   return {
@@ -130,12 +129,12 @@ function headersOf({ lifetime = null, trace }: ResultSubject, code: string | nul
   }
 }
 
-/** Seconds that the message lives, where that is not the usual lifetime of its type. */
+/** The message's lifetime in seconds; null for the usual one of its type. */
 export function lifetimeIn(headers: RecordHeaders): number | null {
   return numberIn(headers, lifetimeHeader)
 }
 
-/** Picks the headers of a result that busgate makes use of. */
+/** Keeps only the headers of a result that busgate reads. */
 export function resultHeadersIn(headers: RecordHeaders): RecordHeaders {
   const { [lifetimeHeader]: lifetime } = headers
   const trace = traceOf(headers)
@@ -145,7 +144,7 @@ export function resultHeadersIn(headers: RecordHeaders): RecordHeaders {
   }
 }
 
-/** The number that a header holds once; null where it holds none, or one below zero. */
+/** The number in a header; null if it is missing, repeated, negative or not a number. */
 export function numberIn(headers: RecordHeaders, name: string): number | null {
   const value = headers[name]
   if (value === undefined || Array.isArray(value)) return null
@@ -153,14 +152,14 @@ export function numberIn(headers: RecordHeaders, name: string): number | null {
   return Number.isFinite(number) && number >= 0 ? number : null
 }
 
-/** ResultPayload is what an item's data of a successful operation says, in a result's words. */
+/** The data of a successful operation, as fields of a result. */
 export type ResultPayload = Pick<SendResult, 'msgId' | 'parts' | 'code' | 'price' | 'hlr' | 'payload'>
 
 export const noPayload: ResultPayload = { msgId: null, parts: null, code: null, price: null, hlr: null, payload: null }
 
 /**
- * Reads the data of a successful item. Never fails, and loses nothing: what is not as the specification says stays in
- * `payload`, since the message was sent all the same.
+ * Reads the data of a successful item. Never fails, since the message was sent: fields that violate the specification stay in
+ * `payload`.
  */
 export function readPayload(type: SendType, data: unknown): ResultPayload {
   if (!isObject(data)) return { ...noPayload, payload: jsonOrNull(data) }
@@ -168,7 +167,7 @@ export function readPayload(type: SendType, data: unknown): ResultPayload {
     return { msgId: data.msg_id, parts: data.parts, code: null, price: null, hlr: null, payload: null }
   }
   const { answer } = operations[type]
-  const id = textOrNull(data.id) // the echo of the command's
+  const id = textOrNull(data.id) // echo of the command's id
   if (answer === 'lookup') {
     const hlr = readHlr(data)
     return { ...noPayload, hlr, payload: jsonOrNull(hlr ? unread(data, { id, ...hlr }) : data) }
@@ -181,7 +180,7 @@ export function readPayload(type: SendType, data: unknown): ResultPayload {
   return { ...noPayload, msgId, parts, payload: jsonOrNull(unread(data, { id, msg_id: msgId, parts })) }
 }
 
-/** Tells whether it holds what most messages' answers do, as specified, and nothing else: nothing of it is left to be told. */
+/** Whether the data is exactly the usual answer, so that nothing is left for `payload`. */
 function isPlainMessage(data: Record<string, unknown>): data is { msg_id: string; parts: number } {
   for (const name in data) if (name !== 'id' && name !== 'msg_id' && name !== 'parts') return false
   const { id, msg_id, parts } = data
@@ -219,6 +218,6 @@ const readCountry = ({ name, prefix }: Fields): SendResultHlrCountry => ({
   prefix: intOrNull(prefix),
 })
 
-/** A number would lose the zeros that a code may begin with. */
+/** Null for a code with leading zeros, which a number would lose. */
 const networkCode = (value: unknown): number | null =>
   typeof value === 'string' && value.startsWith('0') ? null : int32OrNull(value)

@@ -1,14 +1,14 @@
-/** Definite: there is a schema, and it cannot be read here. */
+/** The schema exists, but this version cannot read it. */
 export class SchemaUnreadable extends Error {
   override readonly name = 'SchemaUnreadable'
 }
 
-/** Types inside each other. */
+/** Deepest nesting of types. */
 const deepestSchema = 64
 
 type SchemaObject = Record<string, unknown>
 
-/** The schema with each of its parts changed: branches of a union, items, values and the types of fields. */
+/** Maps each part of a schema: union branches, items, values and field types. */
 export function mapParts(schema: object, change: (part: unknown) => unknown): unknown {
   if (Array.isArray(schema)) return schema.map(change)
   const copy: SchemaObject = { ...schema }
@@ -19,7 +19,7 @@ export function mapParts(schema: object, change: (part: unknown) => unknown): un
   return copy
 }
 
-/** The `type` of a schema is mostly the name of its kind. */
+/** A string as `type` is the name of a kind, not a schema. */
 const isSchema = (value: unknown, key: string): boolean =>
   value !== undefined && (key !== 'type' || typeof value === 'object')
 
@@ -29,7 +29,7 @@ export function oneLevelDeeper(level: number): number {
   throw new SchemaUnreadable(`it has types nested deeper than ${deepestSchema} levels`)
 }
 
-/** The namespace of what is inside the schema, and the full name of what it defines, if that is a named type. */
+/** The namespace inside the schema, and its full name if it defines a named type. */
 export function namesOf(schema: SchemaObject, outer: string): { namespace: string; name: string | null } {
   const { type, name, namespace = outer } = schema
   if (typeof name !== 'string' || !namedTypes.includes(type)) return { namespace: outer, name: null }
@@ -42,10 +42,10 @@ const namedTypes: unknown[] = ['record', 'error', 'enum', 'fixed']
 export const fullName = (name: string, namespace: string): string =>
   name.includes('.') || namespace === '' ? name : `${namespace}.${name}`
 
-/** Tells whether a schema is more than a name: an object or a list. */
+/** Whether a schema is an object or a list instead of a name. */
 export const isComplex = (value: unknown): value is SchemaObject => typeof value === 'object' && value !== null
 
-/** A schema as a registry keeps it: its own text, and where the types are that it only names. */
+/** A schema as stored in a registry: its text, and references to the types that it names. */
 export interface StoredSchema {
   schema: string
   /** AVRO when left out. */
@@ -53,7 +53,7 @@ export interface StoredSchema {
   references?: Reference[]
 }
 
-/** `name` is for people: it may be that of a type or of a file. */
+/** `name` is informative: the name of a type or of a file. */
 export interface Reference {
   name: string
   subject: string
@@ -61,12 +61,12 @@ export interface Reference {
 }
 
 const mostReferences = 100
-/** Bytes of all texts together. */
+/** Bytes of the schema together with its references. */
 const longestSchema = 1 << 20
 
 /**
- * The schema with every referenced type written out where it is first named.
- * @throws SchemaUnreadable when it is not Avro, or larger than busgate reads.
+ * Inlines every referenced type at its first use.
+ * @throws SchemaUnreadable when the schema is not Avro or exceeds a limit
  */
 export async function selfContained(
   stored: StoredSchema,
@@ -100,7 +100,7 @@ export async function selfContained(
   return (seen.size === 0 ? root : writeOut(root, '', definitions)) as object
 }
 
-/** Types of the references by their full names, each with the namespace around it; null: it is written out already. */
+/** Referenced types by full name, with their enclosing namespace; null once inlined. */
 type Definitions = Map<string, { schema: unknown; namespace: string } | null>
 
 function define(schema: unknown, outer: string, definitions: Definitions, level = 0): void {

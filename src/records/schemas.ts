@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { packageRoot } from '../package.ts'
 
-/** The published schemas, as they stand in schemas/*.avsc. */
+/** The published schemas, from schemas/*.avsc. */
 export const schemas = {
   command: load('send-command'),
   result: load('send-result'),
@@ -32,10 +32,7 @@ export interface AvroEnum {
   default?: string
 }
 
-/**
- * AvroType is what the published schemas are made of: a subset of Avro. A string names a primitive or an earlier
- * record.
- */
+/** The subset of Avro that the published schemas use. A string names a primitive or a record defined before. */
 export type AvroType =
   | string
   | AvroRecord

@@ -2,22 +2,22 @@ import { Buffer } from 'node:buffer'
 import type { OutgoingRecord } from '../bus/port.ts'
 import { sizeInBatch } from '../bus/record-size.ts'
 
-/** Records of so many bytes have no shorter version: every topic that busgate can work with takes them. */
+/** Records up to this size need no shorter version: they fit every topic that busgate accepts. */
 const surelyFits = 1024
-/** Longer texts, in bytes, are too long for a record that every topic takes. */
+/** Longest text, in bytes, in a record that must fit every topic. */
 const mostBytes = 256
-/** Characters that take no more bytes than that. */
+/** Number of characters that fit in `mostBytes` of UTF-8. */
 const cutAt = mostBytes / 4
 
-/** A record, and what is written where its topic does not take it. */
+/** Adds a shorter version to the record, in case its topic refuses the full one. */
 export function orShorter(record: OutgoingRecord, shorter: () => OutgoingRecord): OutgoingRecord {
   if (sizeInBatch(record) > surelyFits) record.shorter = shorter
   return record
 }
 
 /**
- * The record without what is long in it, as every topic takes it. Its `error` tells what is missing.
- * @param needed texts that are cut; other fields become null, lists empty
+ * A version that fits every topic. Its `error` names the shortened fields.
+ * @param needed texts to cut; other long fields become null or an empty list
  */
 export function shortened<T extends { error: string | null }>(whole: T, needed: readonly (keyof T & string)[]): T {
   const long = (Object.keys(whole) as (keyof T & string)[]).filter(name => isLong(whole[name]))

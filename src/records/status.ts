@@ -7,16 +7,13 @@ import { intOrNull, jsonOrNull, listOrNull, objectOrNull, unread } from './field
 import type { StatusEvent, StatusEventReply, StatusEventReplyMedia } from './generated.ts'
 import { orShorter, shortened } from './shorten.ts'
 
-/**
- * ToldStatus is what the gateway itself says of a message, in a callback or when it is asked, in a status event's
- * words.
- */
+/** What the gateway reports about a message, in a callback or a poll, as fields of a status event. */
 export type ToldStatus = Omit<
   StatusEvent,
   'id' | 'account' | 'source' | 'verified' | 'receivedAt' | 'type' | keyof CommandMarks | 'eventId'
 > & { type: string | null }
 
-/** CommandMarks is what a status event tells of its command. */
+/** The fields of a status event that come from the command. */
 export type CommandMarks = Pick<StatusEvent, 'correlationId' | 'tenant' | 'campaign' | 'commandType' | 'country'>
 
 export const unknownMarks: CommandMarks = {
@@ -27,10 +24,10 @@ export const unknownMarks: CommandMarks = {
   country: null,
 }
 
-/** Reads a status. It never fails, and loses nothing: what is not as the specification says stays in `extra`. */
+/** Reads a status. Never fails: fields that violate the specification stay in `extra`. */
 export function readStatus(body: Readonly<Record<string, unknown>>): ToldStatus {
   const read = {
-    id: textOrNull(body.id), // the echo of the command's
+    id: textOrNull(body.id), // echo of the command's id
     msg_id: textOrNull(body.msg_id),
     type: textOrNull(body.type),
     status: textOrNull(body.status),
@@ -67,15 +64,15 @@ const readMedia = ({ url, filename, filesize }: Fields): StatusEventReplyMedia =
 
 function wholeBytes(value: unknown): number | null {
   const bytes = intOrNull(value)
-  return bytes !== null && bytes >= 0 ? Math.abs(bytes) : null // -0 is read back as 0
+  return bytes !== null && bytes >= 0 ? Math.abs(bytes) : null // Avro reads -0 back as 0
 }
 
-/** A status event before it is named. */
+/** A status event without its id. */
 export type NewStatusEvent = Omit<StatusEvent, 'eventId'>
 
 export type WriteStatus = (event: NewStatusEvent, trace: TraceContext | null) => OutgoingRecord
 
-/** Writes status events as records of their topic, keyed by the command's id, with its trace where that is known. */
+/** Writes status events as records of their topic, keyed by command id, with the command's trace if known. */
 export function createStatusWriter(topic: string, encode: (event: StatusEvent) => Buffer): WriteStatus {
   const recordOf = (event: StatusEvent, trace: TraceContext | null): OutgoingRecord => ({
     topic,
@@ -92,7 +89,7 @@ export function createStatusWriter(topic: string, encode: (event: StatusEvent) =
 
 const eventIdLength = 22
 
-/** Of all that the gateway told, and by which way: when that came, and what its address carried beside, makes no difference. */
+/** Hash of the gateway's report and its source. The time of receipt and the command's fields do not change it. */
 function eventIdOf({ receivedAt: _, id, ...event }: NewStatusEvent): string {
   const told = JSON.stringify({ id: String(id), ...event, ...unknownMarks })
   return hash('sha256', told, 'base64url').slice(0, eventIdLength) // 132 bits

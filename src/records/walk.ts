@@ -2,30 +2,30 @@ import { Buffer, isUtf8 } from 'node:buffer'
 import avro, { type Type } from 'avsc'
 
 /**
- * The way through a record's bytes, before avsc reads them. avsc believes every count and length, and reads on past
- * the end: ten bytes that claim 2^40 items keep it busy for days.
+ * Checks a record's bytes before avsc reads them. avsc trusts every count and length, and reads past the end: ten bytes that
+ * claim 2^40 items keep it busy for days.
  */
 
-/** Records, unions and lists inside each other. */
+/** Deepest nesting of records, unions and lists. */
 const mostLevels = 500
-/** A key as its bytes stand in a map. */
+/** The key as it is encoded in a map. */
 const protoKey = Buffer.from('\x12__proto__')
-/** Bytes of a long: ten times seven bits hold 64. */
+/** Bound of a long: ten bytes of seven bits, enough for 64 bits. */
 const longestLong = 2 ** 70
 
-/** The record ends before its schema does. */
+/** Thrown when the record ends before its schema does. */
 export class Truncated extends Error {}
 
-/** ByteShape is what the bytes of a type look like. */
+/** The encoded structure of a type. */
 export interface ByteShape {
   kind: 'none' | 'fixed' | 'number' | 'bytes' | 'text' | 'record' | 'union' | 'array' | 'map'
   /** Bytes of a `fixed`. */
   size: number
-  /** The fields of a record, the branches of a union, the items of an array, the values of a map. */
+  /** Fields of a record, branches of a union, items of an array, values of a map. */
   parts: ByteShape[]
 }
 
-/** Tells what records of the type look like. A type that is named more than once has one shape. */
+/** The encoded structure of a type. Repeated references to a named type share one shape. */
 export function shapeOf(type: Type, known: Map<Type, ByteShape> = new Map()): ByteShape {
   const seen = known.get(type)
   if (seen) return seen
@@ -56,8 +56,8 @@ function partsOf(type: Type): Type[] {
 }
 
 /**
- * The most values that any part of the shape has without a count or a choice before them, so that no byte pays for
- * them. Infinity: a record is inside itself.
+ * The largest number of values that a part of the shape has without a preceding count or choice, hence without a byte that pays
+ * for them. Infinity for a record that contains itself.
  */
 export function expandedSize(shape: ByteShape): number {
   const sizes = new Map<ByteShape, number>()
@@ -78,20 +78,19 @@ export function expandedSize(shape: ByteShape): number {
   return Math.max(...sizes.values())
 }
 
-/** Walk follows a record's bytes by its shape. */
+/** Follows a record's bytes by its shape. */
 export class Walk {
-  /** Where the record ends. */
   position: number
-  /** Whether every text of the record is UTF-8. */
+  /** Whether all strings of the record are UTF-8. */
   isUtf8 = true
-  /** Whether a map has the key __proto__, which avsc loses. */
+  /** Whether a map has the key __proto__, which avsc drops. */
   hasProtoKey = false
   readonly #bytes: Buffer
   readonly #mostValues: number
   #valuesLeft: number
   #levelsLeft = mostLevels
 
-  /** @throws Truncated; Error when the bytes do not follow the shape, or hold more than busgate reads */
+  /** @throws Truncated; Error when the bytes do not follow the shape or exceed a limit */
   constructor(shape: ByteShape, bytes: Buffer, start: number, mostValues: number) {
     this.#bytes = bytes
     this.#mostValues = mostValues
@@ -136,7 +135,7 @@ export class Walk {
 
   #passItems(item: ByteShape, isMap: boolean): void {
     for (let count = this.#long(); count !== 0; count = this.#long()) {
-      // A block with its length in front. avsc reads such a block by its items, and passes over it by its length.
+      // A block with a byte length. avsc uses the length only to skip a block, so a wrong one must be refused.
       const end = count < 0 ? this.#long() + this.position : null
       for (let left = Math.abs(count); left > 0; left--) {
         if (isMap) this.#passKey()
