@@ -12,7 +12,7 @@ import type { Control, Failure, FunnelRow, History, Now, PartitionNow } from './
 import { followTraffic, stepMs, steps, type TopicTraffic, Traffic, windowMs } from './topic-traffic.ts'
 import { DeadLetterCauses, OpenDoubtList } from './troubles.ts'
 
-/** Lag and window of each partition, by what the workers' group has committed and where the topics end. */
+/** Lag and window of each partition, from the group's committed offsets and the ends of the topics. */
 async function groupProgress(bus: Bus, groupId: string, topics: readonly FollowedTopic[]): Promise<PartitionNow[]> {
   const ends = topics.flatMap(({ topic, positions }) => positions.map((end, partition) => ({ topic, partition, end })))
   if (ends.length === 0) return []
@@ -29,7 +29,7 @@ function windowUsed({ offset, metadata }: { offset: number; metadata: string | n
   try {
     return unpackCheckpoint(offset, metadata).window.length / windowSize
   } catch {
-    return 0 // written by something else: busgate doctor tells of it
+    return 0 // written by another program; busgate doctor reports it
   }
 }
 
@@ -37,17 +37,17 @@ export interface BoardOptions {
   bus: Bus
   registry: SchemaRegistry
   settings: Settings
-  /** Whether texts and phones may be seen. */
+  /** Whether to show message texts and phone numbers. */
   show: boolean
 }
 
-/** The progress of the workers' group and the control topic are read every so many steps. */
+/** Steps between two reads of the group's progress and the control topic. */
 const progressSteps = 2
 const mostPartitions = 256
-/** Programs may withdraw thousands of messages. */
+/** Most controls shown, since programs may withdraw thousands of messages. */
 const mostControls = 100
 
-/** Keeps up to date what the page shows of this moment. */
+/** Maintains the current state that the page shows. */
 export class Board {
   readonly #options: BoardOptions
   readonly #since = Date.now()
@@ -58,7 +58,7 @@ export class Board {
   readonly #watchers = new Set<(now: Now) => void>()
   #inForce: readonly Change[] = []
   #partitions: PartitionNow[] = []
-  /** Why the progress of the group, and the control topic, cannot be read now. */
+  /** Why the group's progress cannot be read now. */
   #trouble: string | null = null
   #controlTrouble: string | null = null
   #isAsking = false
@@ -74,12 +74,12 @@ export class Board {
     this.#timer = setTimeout(() => this.#step(), 0)
   }
 
-  /** Resolves when all topics are followed that can be. */
+  /** Resolves after the first attempt to follow each topic. */
   async begun(): Promise<void> {
     await Promise.all(this.#followed.map(({ begun }) => begun))
   }
 
-  /** Calls back with each new state. @returns what ends that */
+  /** Calls the watcher with each new state. @returns a function that stops this */
   watch(watcher: (now: Now) => void): () => void {
     this.#watchers.add(watcher)
     return () => this.#watchers.delete(watcher)
@@ -89,7 +89,7 @@ export class Board {
     return { room: steps, stepMs, series: this.#series((...name) => this.#traffic.line(...name)) }
   }
 
-  /** Tells what is drawn of each lane and of the results. */
+  /** Values for each line of the chart: one per lane, and `results`. */
   #series<T>(of: (kind: string, label?: string) => T): Record<string, T> {
     const lanes = this.#options.settings.topics.commands.map(topic => [topic, of('command', topic)] as const)
     return Object.fromEntries([...lanes, ['results', of('result')]])
@@ -125,7 +125,7 @@ export class Board {
   #step(): void {
     const began = performance.now()
     const isTime = this.#steps++ % progressSteps === 0 || this.#partitions.length === 0
-    if (isTime && !this.#isAsking) void this.#ask() // brokers may take their time: the rest is told meanwhile
+    if (isTime && !this.#isAsking) void this.#ask() // not awaited, since brokers may be slow
     this.#traffic.step(this.#counting)
     const now = this.now()
     for (const watcher of this.#watchers) watcher(now)
@@ -153,12 +153,12 @@ export class Board {
     this.#partitions = await groupProgress(bus, settings.kafka.groupId, this.#topics.commands)
   }
 
-  /** Whether the topics tell all that happens now. */
+  /** Whether all traffic is being counted. */
   get #counting(): boolean {
     return this.#reads([...this.#topics.commands, ...this.#topics.others])
   }
 
-  /** Whether topics are read up to now. */
+  /** Whether the topics are read without errors up to their ends. */
   #reads(topics: readonly FollowedTopic[]): boolean {
     return this.#trouble === null && topics.every(({ trouble, complete }) => trouble === null && complete)
   }

@@ -3,34 +3,34 @@ import type { Bus, Follower, From, RecordsHandler, TopicPartition } from '../bus
 
 const retryMs = 5000
 
-/** Beginnings says where to begin in each partition. */
+/** Chooses where to begin in each partition. */
 type Beginnings = (tps: readonly TopicPartition[]) => Promise<readonly From[]>
 
 export const fromEarliest: Beginnings = async tps => tps.map(() => 'earliest')
 export const fromNow: Beginnings = async tps => tps.map(() => 'latest')
 
-/** Reads all partitions of a topic as it grows, from wherever it is told to; what cannot be read yet is tried again. */
+/** Follows all partitions of a topic. Retries until the topic can be read. */
 export class FollowedTopic {
   readonly topic: string
   readonly #bus: Pick<Bus, 'partitions' | 'follow'>
   readonly #followers: Follower[] = []
   #timer: NodeJS.Timeout | undefined
   #closed = false
-  /** Why it cannot be read now; null: it can. */
+  /** Why the topic cannot be read now; null if it can. */
   trouble: string | null = null
-  /** Whether all that was there at first has been read. */
+  /** Whether all records older than the follower have been read. */
   complete = false
-  /** Resolves when it is followed, or cannot be yet. */
+  /** Resolves after the first attempt to follow the topic. */
   readonly begun: Promise<void>
 
-  /** @param onRecords when it fails, the same records are handed over again */
+  /** @param onRecords its error causes redelivery of the same records */
   constructor(bus: Pick<Bus, 'partitions' | 'follow'>, topic: string, from: Beginnings, onRecords: RecordsHandler) {
     this.#bus = bus
     this.topic = topic
     this.begun = this.#begin(from, onRecords)
   }
 
-  /** The end of each partition, as far as it was read. */
+  /** Position in each partition. */
   get positions(): number[] {
     return this.#followers.map(({ position }) => position)
   }

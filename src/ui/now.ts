@@ -1,22 +1,20 @@
-/*
- * The page shows this of the moment. It is types alone, since the browser reads them, too.
- */
+/** The current state that the page shows. Types only, since the browser reads them too. */
 
-/** The state of this moment, which is sent to the page every other second. */
+/** The current state, sent to the page every other second. */
 export interface Now {
   /** Milliseconds since 1970. */
   at: number
-  /** Counts below are of what came since then: since the page was started, but at most ten minutes. */
+  /** Start of the counted period, milliseconds since 1970: when the page was started, but at most ten minutes ago. */
   since: number
-  /** Whether texts and phones are shown. */
+  /** Whether message texts and phone numbers are shown. */
   show: boolean
-  /** Why something cannot be read now; null: all of it can. */
+  /** Why something cannot be read now; null if everything can. */
   trouble: string | null
-  /** Whether all that happens is counted now: what is 0 else is not known. */
+  /** Whether the counts are complete; if not, a count of 0 means unknown. */
   counting: boolean
-  /** The most urgent one comes first. */
+  /** The most urgent lane comes first. */
   lanes: LaneState[]
-  /** The outcomes of commands, by type of message. */
+  /** Outcomes of commands by message type. */
   funnel: FunnelRow[]
   failures: Failure[]
   doubts: OpenDoubts
@@ -25,19 +23,19 @@ export interface Now {
   /** The fullest first. */
   partitions: PartitionNow[]
   deadLetters: DeadLetters
-  /** A second, of the newest points of `History`. */
+  /** The next point of each series of `History`, per second. */
   points: Record<string, number | null>
 }
 
-/** The points that a chart begins with. */
+/** The initial points of the chart. */
 export interface History {
-  /** How many points there are room for. */
+  /** Number of points that the chart keeps. */
   room: number
   /** Milliseconds between two points. */
   stepMs: number
   /**
-   * A second, over ten seconds, the oldest first; all of the same length, the last ones of now. By the topics of the lanes,
-   * and `results`. null: it is not known.
+   * Rates per second, means of ten seconds, the oldest first. All series have the same length and end now. Keys: the lanes'
+   * topics, and `results`. null if unknown.
    */
   series: Record<string, (number | null)[]>
 }
@@ -64,16 +62,16 @@ export interface Failure {
   outcome: string
   errorCode: string
   count: number
-  /** A sentence that says what helps; null: the error text says it. */
+  /** What to do, as a sentence; null if the error text says it. */
   remedy: string | null
-  /** The command that shows such results. */
+  /** Command line that shows such results. */
   examples: string
 }
 
 export interface OpenDoubts {
-  /** null: not known yet. */
+  /** null if unknown. */
   open: number | null
-  /** The oldest first, not all of them. */
+  /** Only the oldest, in order. */
   oldest: OpenDoubt[]
 }
 
@@ -83,12 +81,11 @@ export interface OpenDoubt {
   type: string | null
   cause: string
   attempts: number
-  /** When the last request for it can have begun, milliseconds since 1970. */
+  /** Start of the last request, milliseconds since 1970. */
   postedAt: number
   waitsFor: string
 }
 
-/** Something that is paused or withdrawn. */
 export interface Control {
   what: string
   why: string
@@ -97,32 +94,32 @@ export interface Control {
 export interface PartitionNow {
   topic: string
   partition: number
-  /** Records that are not done; null: nobody has begun on it. */
+  /** Consumer lag; null if the group has committed nothing. */
   lag: number | null
-  /** The used part of its 8,192 offsets, 0 to 1. */
+  /** Used fraction of the window of 8,192 offsets, 0 to 1. */
   window: number
 }
 
 export interface DeadLetters {
-  /** Whether their topic can be read now. */
+  /** Whether the topic of dead letters can be read now. */
   known: boolean
-  /** Whether those that were there when the page was started have been read. */
+  /** Whether all dead letters older than the page have been read. */
   complete: boolean
   total: number
-  /** The latest first. */
+  /** The most recent cause comes first. */
   causes: DeadLetterCause[]
 }
 
 export interface DeadLetterCause {
   stage: string
   code: string
-  /** Where they came from; null: they were callbacks. */
+  /** Their original topic; null for callbacks. */
   topic: string | null
   count: number
-  /** When the newest of them was written, milliseconds since 1970; `at` and `message` tell where it stands and what is wrong with it. */
+  /** Timestamp of the newest one, milliseconds since 1970; `at` and `message` are its place and its error. */
   newest: number
   at: string
   message: string
-  /** The command that tells what a replay of them would do; null: nothing can make them records that can be read. */
+  /** Command line that previews a replay; null if no replay can make these records readable. */
   replay: string | null
 }

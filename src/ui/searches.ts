@@ -13,28 +13,28 @@ import type { BoardOptions } from './board.ts'
 
 const ways = ['id', 'correlation', 'phone'] as const
 
-/** A question for messages. By `phone`, the text is its last digits. */
+/** A search for messages. For `phone`, the text is the last digits. */
 export interface SearchQuestion {
   by: (typeof ways)[number]
   text: string
-  /** Ids are unique within one. Default: any. */
+  /** Ids are unique within an account. Default: all accounts. */
   account?: string
   /** Milliseconds since 1970. */
   since: number
 }
 
 export interface SearchAnswer {
-  /** The stories of single messages, each as the lines of `busgate message --json`. */
+  /** Stories of single messages, as the lines of `busgate message --json`. */
   stories: { id: bigint; found: boolean; lines: object[]; searched: string[] }[]
-  /** Messages that are listed only, the newest first. */
+  /** Messages without their stories, the newest first. */
   commands: RecentCommand[]
-  /** Whether there are more messages than these. */
+  /** Whether more messages match. */
   more: boolean
-  /** Lines that say what was looked through, beside the lines of each story. */
+  /** Lines that list the searched partitions, in addition to those of each story. */
   searched: string[]
 }
 
-/** The page asked for something that makes no sense; the message says what would. */
+/** Invalid search parameters; the message says what is expected. */
 export class WrongQuestion extends Error {
   override readonly name = 'WrongQuestion'
 }
@@ -43,9 +43,8 @@ const longest = 1000
 const mostMs = 10 * 365 * 24 * 3_600_000
 
 /**
- * Tells what `/api/messages?by=…&text=…&back=…&account=…` asks; `back` is how far to look back, in milliseconds, 7 days
- * unless given.
- * @param show whether phones may be looked for
+ * Parses `/api/messages?by=…&text=…&back=…&account=…`. `back` is how far to search back, in milliseconds; default 7 days.
+ * @param show whether searches by phone are allowed
  * @throws WrongQuestion
  */
 export function questionOf(asked: URLSearchParams, show: boolean): SearchQuestion {
@@ -69,7 +68,7 @@ const isId = (text: string) => /^\d{1,19}$/.test(text) && BigInt(text) >= 1n && 
 
 const mostListed = 50
 
-/** Answers what the page is asked, one after the other: each search reads as fast as the brokers and one core can. */
+/** Runs searches one at a time, since each uses all that the brokers and one core can give. */
 export class Searches {
   readonly #options: BoardOptions
   readonly #turns = pLimit(1)
@@ -78,7 +77,7 @@ export class Searches {
     this.#options = options
   }
 
-  /** @throws the signal's reason, when it gives up */
+  /** @throws the signal's reason, when aborted */
   find(question: SearchQuestion, ending: AbortSignal): Promise<SearchAnswer> {
     return this.#turns(() => {
       ending.throwIfAborted()
@@ -99,7 +98,7 @@ export class Searches {
     const stories: SearchAnswer['stories'] = []
     for (const id of ids) {
       const findings = await new MessageSearch(options).byId(id)
-      ending.throwIfAborted() // a part of it would tell another story
+      ending.throwIfAborted() // incomplete findings would give a wrong story
       const story = tell(findings, id, { ...(account !== undefined && { account }), show })
       stories.push({ id, found: story.found, lines: storyLines(story), searched: searchedText(story) })
     }
@@ -109,29 +108,25 @@ export class Searches {
   }
 }
 
-/** A command in short. */
 interface RecentCommand {
   id: bigint
   account: string
   type: string
   tenant: string | null
   correlationId: string | null
-  /** When its record was written, milliseconds since 1970. */
+  /** Timestamp of its record, milliseconds since 1970. */
   time: number
 }
 
 interface RecentCommands {
-  /** The newest first. */
+  /** The newest come first. */
   newest: RecentCommand[]
   matching: number
   searched: SearchedLog[]
   gaps: string[]
 }
 
-/**
- * The newest commands of some kind: every command that is no older than `since` is decoded, since their topics have no order
- * to look things up by.
- */
+/** Finds the newest matching commands. Decodes every command since `since`, because the topics have no index. */
 async function recentCommands(
   { bus, registry, settings, since, ending }: MessageSearchOptions,
   isOne: (command: SendCommand) => boolean,

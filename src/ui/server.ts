@@ -7,15 +7,15 @@ import { Board, type BoardOptions } from './board.ts'
 import { questionOf, Searches, WrongQuestion } from './searches.ts'
 
 export interface UiOptions extends BoardOptions {
-  /** 0: any free one. */
+  /** 0 for any free port. */
   port: number
-  /** Address to listen on. Default: 127.0.0.1, which only this machine reaches. */
+  /** Address to listen on. Default: 127.0.0.1, reachable only from this machine. */
   host?: string
 }
 
 export interface Ui {
   url: string
-  /** Resolves when what comes onto the topics is counted. */
+  /** Resolves when new records of the topics are being counted. */
   begun(): Promise<void>
   close(): Promise<void>
 }
@@ -27,13 +27,13 @@ const types: Record<string, string> = {
   '.svg': 'image/svg+xml',
 }
 
-/** Bytes that one page may leave unread; with more its connection is ended, and it comes again by itself. */
+/** Bytes that a browser may leave unread. Beyond, the connection is closed; the browser reconnects. */
 const mostUnread = 1024 * 1024
 const files = pageFiles()
 
 /**
- * Serves the page. It answers only to names of this machine, whoever can reach it.
- * @throws Error when the port cannot be had
+ * Serves the page. Answers only requests for names of this machine, wherever they come from.
+ * @throws Error when the port cannot be opened
  */
 export async function startUi({ host = '127.0.0.1', ...options }: UiOptions): Promise<Ui> {
   const server = createServer({ headersTimeout: 5_000, requestTimeout: 10_000 })
@@ -59,7 +59,7 @@ export async function startUi({ host = '127.0.0.1', ...options }: UiOptions): Pr
     } else refuse(response, { status: 404, text: 'Not found: the page is at /.' })
   }
 
-  /** Server-sent events: what was, and then what is, every other second. */
+  /** Sends server-sent events: the history, then the state every other second. */
   function watch(response: ServerResponse): void {
     response.writeHead(200, { ...safetyHeaders, 'content-type': 'text/event-stream' })
     const send = (event: string, data: object) => {
@@ -84,7 +84,7 @@ export async function startUi({ host = '127.0.0.1', ...options }: UiOptions): Pr
   }
 }
 
-/** Aborted when whoever asked is not there any more. */
+/** A signal that aborts when the client disconnects. */
 function gone(response: ServerResponse): AbortSignal {
   const ending = new AbortController()
   response.on('close', () => ending.abort())
@@ -103,7 +103,7 @@ function fail(response: ServerResponse, error: Error): void {
   sendJson(response, status, { error: error.message })
 }
 
-/** JSON for a browser, to which a whole number beyond 2^53 is a string. */
+/** Sends JSON for a browser: integers beyond 2^53 as strings. */
 function sendJson(response: ServerResponse, status: number, body: object): void {
   const readable = (_key: string, one: unknown) =>
     typeof one === 'bigint' ? (Number.isSafeInteger(Number(one)) ? Number(one) : String(one)) : one
@@ -117,7 +117,7 @@ interface PageFile {
   body: Buffer
 }
 
-/** Reads the files that the browser gets, by their paths: those of page/ as they are, and lit-html as its package has it. */
+/** Loads the files for the browser by path: those of page/, and lit-html from its package. */
 function pageFiles(): ReadonlyMap<string, PageFile> {
   const folder = new URL('./page/', import.meta.url)
   const files = readdirSync(folder).map((name): [string, URL] => [`/${name}`, new URL(name, folder)])
@@ -130,10 +130,10 @@ function pageFiles(): ReadonlyMap<string, PageFile> {
   return page.set('/', page.get('/index.html')!)
 }
 
-/** Names of this machine for itself, whatever the port: a tunnel may lead here from another one. */
+/** Loopback names with any port, since a tunnel may use another one. */
 const ownNames = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i
 
-/** Sent with everything. What the page runs, draws and asks comes from this server alone. */
+/** Sent with every answer. The page loads scripts, images and data only from this server. */
 export const safetyHeaders = {
   'content-security-policy': [
     "default-src 'none'",
@@ -154,21 +154,21 @@ export const safetyHeaders = {
   'cache-control': 'no-store',
 }
 
-/** The path of a request's target. `//` and other targets that are no path of an address are taken as they stand. */
+/** The path of a request target; `//` and targets that are not paths stay unchanged. */
 export function pathOf(url = '/'): string {
   return url.split('?', 1)[0]!
 }
 
 export interface PageRefusal {
   status: number
-  /** A sentence for people. */
+  /** A sentence for the user. */
   text: string
   headers?: Record<string, string>
 }
 
 /**
- * Tells why a request is not answered; null: it is. A page of somebody else's, open in the same browser, can ask this
- * server: under its own name, which it lets lead to 127.0.0.1 (DNS rebinding), or as another site. Neither is answered.
+ * Why a request is refused; null if it is not. Another web site, open in the same browser, can reach this server under its own
+ * name, resolved to 127.0.0.1 (DNS rebinding), or cross-site. Both are refused.
  */
 export function pageRefusalOf({ method, url, headers }: IncomingMessage): PageRefusal | null {
   if (!ownNames.test(headers.host ?? '')) {
@@ -178,7 +178,7 @@ export function pageRefusalOf({ method, url, headers }: IncomingMessage): PageRe
     return { status: 403, text }
   }
   const site = headers['sec-fetch-site']
-  // By a link, which shows the page to nobody but its reader. What a page of the API is asked for costs searches and seats.
+  // Links to the page are harmless. Requests to the API would cost searches and connections.
   const isOpened =
     headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document' && pathOf(url) === '/'
   if ((site === 'cross-site' || site === 'same-site') && !isOpened) {

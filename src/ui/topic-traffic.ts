@@ -12,7 +12,7 @@ export interface TopicTraffic {
   others: FollowedTopic[]
 }
 
-/** Counts what comes onto the topics of commands, results and statuses from now on. */
+/** Counts new records of the topics of commands, results and statuses. */
 export function followTraffic(
   bus: Bus,
   registry: SchemaRegistry,
@@ -24,9 +24,11 @@ export function followTraffic(
     result: createDecoder<SendResult>(schemas.result, registry),
     status: createDecoder<StatusEvent>(schemas.status, registry),
   }
-  /** The types of messages without a hook of their own: of no others does the address of an account tell a verdict. */
+  /**
+   * Types by message, of messages without their own callback address. Only their verdicts may come from an account's address.
+   */
   const unhooked = new Map<string, string>()
-  /** Messages whose verdict has been counted. */
+  /** Messages whose verdict is counted already. */
   const judged = new Map<string, true>()
 
   async function countCommands(topic: string, records: readonly BusRecord[]): Promise<void> {
@@ -70,7 +72,7 @@ export function followTraffic(
 
 const nameOf = ({ account, id }: { account: string; id: bigint }) => `${account}/${id}`
 
-/** More messages are not kept: the oldest are forgotten. */
+/** Most messages to remember; the oldest are forgotten. */
 const mostKept = 100_000
 
 function remember<T>(map: Map<string, T>, name: string, value: T): void {
@@ -78,15 +80,15 @@ function remember<T>(map: Map<string, T>, name: string, value: T): void {
   if (map.size > mostKept) map.delete(map.keys().next().value!)
 }
 
-/** Milliseconds that one count covers. */
+/** Milliseconds of one step. */
 export const stepMs = 2000
-/** Steps that are kept. */
+/** Number of steps kept. */
 export const steps = 300
-/** The time that counts go back. */
+/** Milliseconds that the counts cover. */
 export const windowMs = steps * stepMs
-/** Rates are means over these steps: ten seconds. */
+/** Rates are means over this many steps: ten seconds. */
 const rateSteps = 5
-/** Gateways and producers name types as they like: more than these are counted as `other`. */
+/** Most names; further ones count as `other`, since gateways and producers may invent types. */
 const mostNames = 1000
 const separator = '\u0000'
 
@@ -100,16 +102,16 @@ interface Step {
 const newStep = (): Step => ({ counts: new Map(), isKnown: true })
 
 /**
- * Traffic is what was counted in the last ten minutes, by name, in steps of two seconds: rates, sums and a line to
- * draw. Its memory is bounded by the number of names.
+ * Counts of the last ten minutes by name, in steps of two seconds: rates, sums and chart lines. The number of names limits its
+ * memory.
  */
 export class Traffic {
-  /** The newest last. Counting goes on in the newest one. */
+  /** The newest step is last and still counting. */
   readonly #steps: Step[] = [newStep()]
   readonly #sums: Counts = new Map()
 
   /**
-   * Counts one.
+   * Adds one to a count.
    * @param name such as `['result', 'sms', 'SENT', '']`
    */
   add(name: readonly string[]): void {
@@ -118,7 +120,7 @@ export class Traffic {
     for (const counts of [this.#steps.at(-1)!.counts, this.#sums]) counts.set(key, (counts.get(key) ?? 0) + 1)
   }
 
-  /** The next step begins. @param isKnown whether all that happened in the one that ends could be counted */
+  /** Begins the next step. @param isKnown whether the counts of the step that ends are complete */
   step(isKnown = true): void {
     this.#steps.at(-1)!.isKnown = isKnown
     this.#steps.push(newStep())
@@ -130,7 +132,7 @@ export class Traffic {
     }
   }
 
-  /** All counts of a kind, which is the first part of their names, with the other parts. */
+  /** All counts whose name begins with the kind, by the rest of the name. */
   counts(kind: string): { labels: string[]; count: number }[] {
     return [...this.#sums].flatMap(([key, count]) => {
       const [first, ...labels] = key.split(separator)
@@ -138,17 +140,17 @@ export class Traffic {
     })
   }
 
-  /** The rates, a second, at the end of each step that is over, the oldest first. */
+  /** Rates per second at the end of each finished step, the oldest first. */
   line(kind: string, label?: string): (number | null)[] {
     return this.#steps.slice(0, -1).map((_, i) => this.#rateAt(i, kind, label))
   }
 
-  /** The rate, a second, of a kind and, where it is given, of this first label, now. null: it is not known. */
+  /** The current rate per second of a kind, or of one of its first labels; null if unknown. */
   perSecond(kind: string, label?: string): number | null {
     return this.#rateAt(this.#steps.length - 2, kind, label)
   }
 
-  /** The mean of the steps that are known among the last ones. null: the last one is not. */
+  /** The mean of the complete steps among the last `rateSteps`; null if the step itself is incomplete. */
   #rateAt(i: number, kind: string, label: string | undefined): number | null {
     if (!this.#steps[i]?.isKnown) return null
     const past = this.#steps.slice(Math.max(0, i + 1 - rateSteps), i + 1).filter(({ isKnown }) => isKnown)

@@ -10,20 +10,20 @@ import { schemas } from '../records/schemas.ts'
 import { FollowedTopic, fromEarliest } from './followed-topic.ts'
 import type { DeadLetterCause, DeadLetters, OpenDoubt, OpenDoubts } from './now.ts'
 
-/** More are counted, and not looked at. */
+/** Most doubts kept in memory. Further ones are only counted. */
 const mostKept = 10_000
 const mostShown = 20
-/** Workers begin on a partition, and tell so, within this time. */
+/** Workers open a partition and commit to it within this time. */
 const beginMs = 15_000
 
 interface Kept extends TopicPartition {
   offset: number
   id: string
-  /** null: it cannot be read. */
+  /** null if unreadable. */
   doubt: Doubt | null
 }
 
-/** The doubts that no result has settled: on their topic, those that the workers' group is not done with. */
+/** Open doubts: those on their topic that the workers' group has not finished. */
 export class OpenDoubtList {
   readonly #bus: Bus
   readonly #settings: Settings
@@ -47,7 +47,7 @@ export class OpenDoubtList {
     )
   }
 
-  /** Asks how far the group has come, and forgets what is settled. */
+  /** Reads the group's progress and drops settled doubts. */
   async refresh(): Promise<void> {
     const tps = this.topic.positions.map((_, partition) => ({ topic: this.topic.topic, partition }))
     if (tps.length === 0) return
@@ -56,7 +56,7 @@ export class OpenDoubtList {
     if (this.#kept.length === 0) this.#left = 0
   }
 
-  /** @param known whether the topic and the group can be asked now */
+  /** @param known whether the topic and the group's progress can be read now */
   now(at: number, known: boolean): OpenDoubts {
     const oldest = this.#kept.toSorted((a, b) => timeOf(a) - timeOf(b)).slice(0, mostShown)
     return {
@@ -105,7 +105,7 @@ export class OpenDoubtList {
     }
   }
 
-  /** Says it by the settings of this process, which are those of the workers if they were started with the same. */
+  /** Assumes that the workers have the same settings as this process. */
   #waitsFor(one: Kept, at: number): string {
     const { gateway, delivery } = this.#settings
     const isBegun = this.#checkpoints.get(one.partition)
@@ -119,12 +119,12 @@ export class OpenDoubtList {
 
 const timeOf = ({ doubt }: Kept) => doubt?.postedAt ?? 0
 
-/** Codes of records that no change of a schema or a setting makes readable. */
+/** Codes of records that no new schema or setting makes readable. */
 const neverRead: ReadonlySet<string> = new Set([...unreadableCodes, 'NOT_CONFLUENT'])
-/** Causes that are told apart; those beyond are counted in all only. */
+/** Most causes that are listed. Dead letters of further causes count only in the total. */
 const mostCauses = 200
 
-/** Dead letters by what is wrong with them. Their topic is read once, and followed from then on. */
+/** Dead letters by cause. Reads their topic from the beginning and follows it. */
 export class DeadLetterCauses {
   readonly topic: FollowedTopic
   readonly #causes = new Map<string, DeadLetterCause>()

@@ -19,7 +19,7 @@ describeInBrowser('the page of the demo', () => {
 
   test('shows what goes on, and a message from its command to its verdict, all by keyboard', async () => {
     const page = await openDemo()
-    await part(page, 'Commands a second').getByRole('img').waitFor({ timeout })
+    await part(page, 'Commands per second').getByRole('img').waitFor({ timeout })
     const reason = part(page, 'Failures by reason').locator('li', { hasText: 'INSUFFICIENT_FUNDS' })
     await reason
       .getByText('busgate tail results --outcome REJECTED --error-code INSUFFICIENT_FUNDS')
@@ -51,7 +51,7 @@ describeInBrowser('the page of the demo', () => {
     await letters.getByText('These bytes cannot become a command').waitFor({ timeout })
 
     await page.getByLabel('Search by').selectOption('phone')
-    await page.getByLabel('What to search for').fill('000101')
+    await page.getByLabel('Search text').fill('000101')
     await page.getByRole('button', { name: 'Find' }).click()
     await page.getByRole('heading', { name: 'Phone ends with 000101' }).waitFor({ timeout })
     await page.getByRole('link', { name: 'order-2' }).click({ timeout })
@@ -84,7 +84,7 @@ describeInBrowser('the page', () => {
     expect(brightness < 60).toBe(options.colorScheme === 'dark')
   })
 
-  test('says of what it cannot see that it is not known, in red, and draws no line', async () => {
+  test('shows unreadable state as unknown, in red, and draws no line', async () => {
     const world = await startWorld()
     const away = () => Promise.reject(new Error('no broker answers'))
     const bus = { ...world.bus, partitions: away, progress: away, follow: away } as unknown as Bus
@@ -93,7 +93,7 @@ describeInBrowser('the page', () => {
     await page.getByRole('alert').getByText('no broker answers').waitFor({ timeout })
     await page.waitForFunction('document.querySelectorAll(".chart .tick").length > 0')
     const text = await page.locator('main').innerText()
-    expect(text).not.toMatch(/No failures|Nothing came yet|No doubts|No dead letters/)
+    expect(text).not.toMatch(/No failures|No traffic yet|No doubts|No dead letters/)
     expect(text.match(/Unknown\./g)).toHaveLength(5)
     const lines = await page.locator('.chart .line').evaluateAll(all => all.map(one => String(one.getAttribute('d'))))
     expect(lines.join('')).toBe('')
@@ -137,7 +137,7 @@ describeInBrowser('the page', () => {
     const world = await startWorld()
     const served = await startPage(world)
     const page = await openInBrowser(`${served.url}#by=correlation&text=nobody`)
-    await page.getByText('No trace of it.').waitFor({ timeout })
+    await page.getByText('No message found.').waitFor({ timeout })
     await page.keyboard.press('Escape')
     await part(page, 'Open doubts').waitFor({ timeout })
     await page.keyboard.press('/')

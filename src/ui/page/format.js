@@ -11,7 +11,7 @@ const timeOfDay = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2
 /** @param {number | null} number */
 export const count = number => (number === null ? '–' : whole.format(Math.round(number)))
 
-/** Something a second, with as many digits as matter; – where it is not known. @param {number | null} number */
+/** A rate per second with significant digits; – if unknown. @param {number | null} number */
 export const perSecond = number => {
   if (number === null) return '–'
   return number > 0 && number < 10 ? oneDigit.format(number) : whole.format(Math.round(number))
@@ -39,7 +39,7 @@ export function span(ms) {
 
 const instant = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)/
 
-/** A text in which times, written as ISO 8601, are read as those of this place, and commands can be copied. @param {string} text */
+/** Renders ISO 8601 times in local time, and commands with a copy button. @param {string} text */
 export const withTimes = text =>
   visible(text)
     .split(commandLine)
@@ -53,17 +53,16 @@ const timesIn = text =>
       instant.test(part) ? html`<time datetime=${part} title=${part}>${dateTime(Date.parse(part))}</time>` : part,
     )
 
-/** A command of busgate as a text holds it: its name, then flags and what has a digit. */
+/** Matches a busgate command within a text: its name, flags, and arguments with a digit. */
 const commandLine =
   /(busgate (?:message|gateway status|doctor|dlq replay|topics create)(?: (?:--[\w-]+(?:=\w+)?|'{[^']*}'|[\w./@-]*\d[\w/@-]*))*)/
 
-/** A whole command line, with a button that copies it. @param {string} command */
+/** A command line with a copy button. @param {string} command */
 export const copyable = command =>
   html`<span class="copy"><code>${command}</code><button type="button" title="Copy this command" @click=${() => navigator.clipboard.writeText(command)}>Copy</button></span>`
 
 /**
- * What others wrote, with its control characters visible: those that turn the direction of what follows would let one text
- * pass for another.
+ * Escapes control characters in foreign text. Characters that change the text direction could make one text look like another.
  * @param {string} text
  */
 export const visible = text =>
@@ -74,13 +73,16 @@ export const visible = text =>
 
 /** @typedef {{ by: string, text: string, back?: string, account?: string }} Question */
 
-/** The address of a search on this page: it stands behind the #, so that it can be kept, and is not sent to anybody. @param {Question} question */
+/**
+ * The address of a search. It is a fragment, so that it can be bookmarked and is never sent to a server. @param {Question}
+ * question
+ */
 export function linkTo(question) {
   const given = Object.entries(question).filter(([, value]) => value)
   return `#${new URLSearchParams(given)}`
 }
 
-/** The question that an address asks; null: it asks how it is now. @param {string} hash @returns {Question | null} */
+/** The search in an address; null for the current state. @param {string} hash @returns {Question | null} */
 export function questionIn(hash) {
   const given = new URLSearchParams(hash.slice(1))
   const by = given.get('by')

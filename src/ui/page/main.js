@@ -7,22 +7,20 @@ import { answerView } from './story.js'
 /** @import { Question } from './format.js' */
 /** @import { Answer } from './story.js' */
 
-/*
- * All that the page knows is in `state`; whatever changes it draws the page anew, and lit-html touches only what differs.
- */
+/** The complete state of the page. Each change redraws the page; lit-html updates only what differs. */
 const state = {
   /** @type {Now | null} */
   now: null,
   /** @type {History | null} */
   history: null,
   connected: true,
-  /** What is looked at; null: how it is now. @type {Question | null} */
+  /** The search that is shown; null for the current state. @type {Question | null} */
   question: null,
   /** @type {Answer | null} */
   answer: null,
   /** @type {string | null} */
   problem: null,
-  /** Gives up the search that is under way. @type {AbortController | null} */
+  /** Aborts the running search. @type {AbortController | null} */
   searching: null,
   width: 600,
 }
@@ -53,7 +51,7 @@ function header() {
   const by = question?.by ?? 'id'
   return html`
     <header class="top">
-      <a class="name" href="#" title="How it is now">busgate</a>
+      <a class="name" href="#" title="Current state">busgate</a>
       <form role="search" @submit=${submit}>
         <label class="hidden" for="by">Search by</label>
         <select id="by" name="by">
@@ -63,8 +61,8 @@ function header() {
               : html`<option value=${value} ?selected=${value === by}>${name}</option>`,
           )}
         </select>
-        <label class="hidden" for="text">What to search for</label>
-        <input id="text" name="text" type="search" placeholder="What became of …  press /" autocomplete="off" spellcheck="false" maxlength="1000" />
+        <label class="hidden" for="text">Search text</label>
+        <input id="text" name="text" type="search" placeholder="Search messages (press /)" autocomplete="off" spellcheck="false" maxlength="1000" />
         <label class="hidden" for="back">Search back to</label>
         <select id="back" name="back">
           ${Object.entries(backs).map(([value, name]) => html`<option value=${value} ?selected=${value === (question?.back || weekMs)}>${name}</option>`)}
@@ -74,7 +72,7 @@ function header() {
     </header>`
 }
 
-/** Tells what keeps the page from telling all. */
+/** Warnings that the page is incomplete. */
 function notices() {
   const { now, connected } = state
   const shownAt = now ? clockTime(now.at) : 'before'
@@ -94,7 +92,7 @@ function found() {
   if (!question) return nothing
   const kind = kinds[/** @type {keyof typeof kinds} */ (question.by)] ?? question.by
   return html`
-    <section class="panel answer" aria-label="What was found" aria-busy=${searching ? 'true' : 'false'}>
+    <section class="panel answer" aria-label="Search results" aria-busy=${searching ? 'true' : 'false'}>
       <header>
         <h2>${kind} ${visible(question.text)}</h2>
         ${question.account ? html`<span class="muted">account ${visible(question.account)}</span>` : nothing}
@@ -120,7 +118,7 @@ function submit(event) {
   else location.hash = address
 }
 
-/** Looks for what the address names, in place of whatever is looked for now. */
+/** Runs the search in the address; aborts the previous one. */
 async function search() {
   state.searching?.abort()
   Object.assign(state, { question: questionIn(location.hash), answer: null, problem: null, searching: null })
@@ -174,7 +172,7 @@ function key(event) {
   }
 }
 
-/** The chart is drawn for the width that it has. */
+/** Redraws the chart when its width has changed. */
 function measure() {
   const width = document.getElementById('chart')?.clientWidth
   if (!width || width === state.width) return

@@ -3,13 +3,13 @@ import { clockTime, copyable, count, dateTime, linkTo, percent, perSecond, span,
 
 /** @import { FunnelRow, History, Now, PartitionNow } from '../now.ts' */
 
-/** Draws what goes on. @param {Now} now @param {History} history @param {number} width of the chart, in pixels */
+/** The panels of the current state. @param {Now} now @param {History} history @param {number} width of the chart, in pixels */
 export function nowPanels(now, history, width) {
   const since = `since ${clockTime(now.since)}`
   return html`
     ${controls(now)}
     <div class="panels">
-      ${panel('Commands a second', 'from the topics', traffic(now, history, width), 'wide')}
+      ${panel('Commands per second', 'from the topics', traffic(now, history, width), 'wide')}
       ${panel('From command to verdict', since, funnel(now), 'wide')}
       ${panel('Failures by reason', since, failures(now))}
       ${panel('Open doubts', 'from the topic of doubts', doubts(now))}
@@ -32,11 +32,11 @@ const empty = text => html`<p class="empty">${text}</p>`
 
 const notKnown = empty('Unknown.')
 
-/** What was counted before is all that is known. @param {Now} now */
+/** A note if the counts are incomplete. @param {Now} now */
 const cutShort = ({ counting }) =>
   counting ? nothing : html`<p class="note">Incomplete: the current state is unknown.</p>`
 
-/** Draws what is paused and withdrawn, above everything else. @param {Now} now */
+/** Pauses and withdrawals, above the panels. @param {Now} now */
 function controls({ pauses, withdrawals }) {
   return [notice('Paused', pauses), notice('Withdrawn', withdrawals)]
 }
@@ -63,7 +63,7 @@ function traffic({ lanes, at }, history, width) {
 function funnel(now) {
   const { funnel, lanes, counting } = now
   const commands = lanes.reduce((sum, lane) => sum + lane.commands, 0)
-  if (funnel.length === 0 && commands === 0) return counting ? empty('Nothing came yet.') : notKnown
+  if (funnel.length === 0 && commands === 0) return counting ? empty('No traffic yet.') : notKnown
   return html`${funnelTable(funnel, commands)}${cutShort(now)}`
 }
 
@@ -229,8 +229,8 @@ const height = 168
 const margin = { top: 10, right: 8, bottom: 20, left: 44 }
 
 /**
- * Lines over the last ten minutes, drawn for a width in pixels.
- * @param {{ history: History, lines: Line[], at: number, width: number }} chart
+ * Line chart of the last ten minutes.
+ * @param {{ history: History, lines: Line[], at: number, width: number }} chart width in pixels
  */
 function chart({ history, lines, at, width }) {
   const { series, stepMs, room: length } = history
@@ -242,7 +242,7 @@ function chart({ history, lines, at, width }) {
   const label = shown.map(({ label, values }) => `${label} ${spoken(values)}`).join(', ')
   return html`
     <svg class="chart" viewBox="0 0 ${width} ${height}" width=${width} height=${height} role="img"
-      aria-label="A second, now: ${label}">
+      aria-label="Current rates per second: ${label}">
       ${[0, top / 2, top].map(
         value => svg`
           <line class="grid" x1=${margin.left} x2=${width - margin.right} y1=${y(value)} y2=${y(value)} />
@@ -261,14 +261,14 @@ function chart({ history, lines, at, width }) {
     </svg>
     <p class="legend">
       ${shown.map(({ kind, label, values }) => html`<span class="key ${kind}"><i></i>${label} <b>${perSecond(values.at(-1) ?? null)}</b></span>`)}
-      <span class="muted">a second, over 10 s, now</span>
+      <span class="muted">per second, mean of 10 s</span>
     </p>`
 }
 
 /** @param {Points} values */
-const spoken = values => (values.at(-1) == null ? 'not known' : perSecond(values.at(-1) ?? null))
+const spoken = values => (values.at(-1) == null ? 'unknown' : perSecond(values.at(-1) ?? null))
 
-/** What is not known is a gap. @type {(values: Points, x: Scale, y: Scale) => string} */
+/** Unknown values are gaps. @type {(values: Points, x: Scale, y: Scale) => string} */
 const pathOf = (values, x, y) =>
   values
     .map((value, i) => {
@@ -278,7 +278,7 @@ const pathOf = (values, x, y) =>
     })
     .join('')
 
-/** The next of 1, 2, 4, 6, 8, 10, 20, … @param {number} most */
+/** Rounds up to 1, 2, 4, 6, 8, 10, 20, … @param {number} most */
 function niceTop(most) {
   const power = 10 ** Math.floor(Math.log10(most))
   const step = [1, 2, 4, 6, 8, 10].find(step => step * power >= most) ?? 10

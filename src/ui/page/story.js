@@ -7,15 +7,15 @@ import { dateTime, linkTo, span, visible, withTimes } from './format.js'
 /** @typedef {{ id: number | string, account: string, type: string, tenant: string | null, correlationId: string | null, time: number }} FoundCommand */
 /** @typedef {{ stories: Story[], commands: FoundCommand[], more: boolean, searched: string[] }} Answer */
 
-/** Draws what a search found: the story of one message, or a list of messages. @param {Answer} answer @param {string} back */
+/** The results of a search: the story of one message, or a list of messages. @param {Answer} answer @param {string} back */
 export function answerView({ stories, commands, more, searched }, back) {
   const [story, ...others] = stories
   if (story && others.length === 0) return storyView(story)
   const listed =
     stories.length > 0 ? stories.map(one => storyLink(one, back)) : commands.map(one => commandLink(one, back))
   return html`
-    ${listed.length === 0 ? html`<p class="conclusion">No trace of it.</p>` : html`<ul class="found">${listed}</ul>`}
-    ${more ? html`<p class="note">There are more: these are ${commands.length > 0 ? 'the newest' : 'some'} ${listed.length}.</p>` : nothing}
+    ${listed.length === 0 ? html`<p class="conclusion">No message found.</p>` : html`<ul class="found">${listed}</ul>`}
+    ${more ? html`<p class="note">More messages match. Only ${commands.length > 0 ? 'the newest ' : ''}${listed.length} are shown.</p>` : nothing}
     ${searchedView(searched)}`
 }
 
@@ -93,7 +93,9 @@ const tones = {
   ...{ PENDING: '', DELIVERED: 'good', FAILED: 'bad', UNKNOWN: '' },
 }
 
-/** The colour of what it comes to: that of the verdict, or of the final result. @param {StoryEvent[]} events @param {string} account */
+/**
+ * The colour of a message: that of its verdict, or of its final result. @param {StoryEvent[]} events @param {string} account
+ */
 function toneOf(events, account) {
   const own = events.filter(({ detail }) => detail?.account === account)
   const verdict = own.find(({ detail }) => detail?.isVerdict === true)
@@ -107,7 +109,7 @@ function searchedView(searched) {
   const [, ...lines] = searched
   return html`
     <details class="searched">
-      <summary>What was searched</summary>
+      <summary>Searched topics</summary>
       <ul>${lines.map(line => html`<li>${visible(line.trim())}</li>`)}</ul>
     </details>`
 }
