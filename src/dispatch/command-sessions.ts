@@ -16,7 +16,7 @@ export interface CommandSessionsOptions {
   fatal: (error: Error) => void
 }
 
-/** Connects the sessions of commands and of doubts to their intake and to the dispatcher. */
+/** Connects the sessions of commands and doubts to their intakes and to the dispatcher. */
 export function commandSessions(options: CommandSessionsOptions): SessionListener {
   const { doubtsTopic, dispatcher, telemetry, shareChanged, fatal } = options
   const commands = new Map<Session, CommandIntake>()

@@ -13,7 +13,7 @@ import type { Dispatcher } from './sending/dispatcher.ts'
 
 const breakerStates: Record<AccountGate['state'], number> = { closed: 0, probing: 1, paused: 2 }
 
-/** Tells what keeps commands from being sent now. */
+/** Reasons why commands are not sent now. */
 export function reasonsOf(
   membership: Membership,
   accounts: ReadonlyMap<string, Account>,
@@ -31,7 +31,7 @@ export function reasonsOf(
   ]
 }
 
-/** Tells how it is now, for the metrics. */
+/** Current gauges of the role. */
 export function* readGauges(
   membership: Membership,
   dispatcher: Dispatcher,
@@ -67,41 +67,46 @@ export function* readGauges(
 
 export interface WatchdogOptions {
   sessions: () => Iterable<SessionState>
-  /** Requests that hold a slot: the same objects from their beginning to their committed end. */
+  /** Requests in flight. Each is the same object until its results are committed. */
   underWay: () => Iterable<{ what: string }>
-  /** Whether something known keeps commands in memory: an account that may not send, a registry or a group that cannot be asked. */
+  /**
+   * Whether commands wait for a known reason: an account that may not send, or an unavailable registry, results topic or group.
+   */
   heldBack: () => boolean
-  /** Whether the bus cannot be asked: no records come then. */
+  /** Whether the bus is unavailable, so that no records arrive. */
   isBusAway: () => boolean
-  /** Whether an open transaction keeps the partition from being read, which no restart cures. */
+  /** Whether an open transaction blocks reading of the partition, which no restart cures. */
   isBlocked: (tp: TopicPartition) => boolean
-  /** The topic whose commands wait on purpose. */
+  /** The topic of doubts, whose commands wait by design. */
   doubtsTopic: string
-  /** gateway.timeoutMs: so long a request may take. */
+  /** gateway.timeoutMs, the longest that a request may take. */
   timeoutMs: number
   clock: Clock
   telemetry: Telemetry
-  /** Something does not end, and nothing explains it. */
+  /** Called when the worker makes no progress for no known reason. */
   stuck: (error: Error) => void
 }
 
-/** A state that is a standstill if it lasts. */
+/** A state that counts as a standstill if it lasts for `patienceMs`. */
 interface Standstill {
-  /** Another one as soon as there is progress. */
+  /** Changes with any progress. */
   key: unknown
   what: string
   patienceMs: number
 }
 
-/** Longer than any wait of a healthy worker but a request's own. */
+/** Longer than any wait of a healthy worker, requests excepted. */
 const leastPatienceMs = 300_000
-/** A producer's open transaction hides records for 15 minutes at most, unless the broker is set otherwise. */
+/**
+ * Brokers abort an open transaction, which blocks reading, after 15 minutes at most (the default of
+ * transaction.max.timeout.ms).
+ */
 const readingPatienceMs = 1_200_000
 const checkMs = 10_000
 
 /**
- * A worker that has work and does none must not stay alive: its supervisor can cure what a session cannot. Waiting is no
- * standstill, as long as others are served or something known is waited for; nor is a partition that is not open.
+ * Reports a worker that has work but makes no progress, so that its supervisor restarts it. Waiting is no standstill as long as
+ * other commands progress or the reason is known; nor is a partition that is not open.
  * @returns a function that ends the watch
  */
 export function watchProgress(options: WatchdogOptions): () => void {
@@ -169,8 +174,10 @@ function* standstillsIn(
 const nameOf = ({ topic, partition }: { topic: string; partition: number }) => `${topic}/${partition}`
 
 /**
- * Doubts are keyed as commands are, so that a partition of theirs stands for one of the commands'.
- * @returns how many partitions of commands and doubts there are
+ * Checks the topics' partitions and clean-up policies. A doubt has its command's key, so the doubts topic needs as many
+ * partitions as the command topics.
+ * @returns number of partitions of commands and doubts together
+ * @throws Error when the topics are not usable
  */
 export async function checkTopics(bus: Bus, topics: Settings['topics']): Promise<number> {
   const { doubts } = topics
@@ -207,9 +214,9 @@ export interface CompactionWatchOptions {
   telemetry: Telemetry
 }
 
-/** Looks again and again whether somebody has set a topic to be compacted. */
+/** Checks periodically whether a topic has been set to be compacted. */
 export interface CompactionWatch {
-  /** Says which topics are, and what to do. */
+  /** Names the compacted topics, and what to do. */
   warnings(): string[]
   stop(): void
 }

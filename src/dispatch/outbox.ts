@@ -8,7 +8,7 @@ import { type ResultDetails, type ResultSubject, readPayload, type WriteResult }
 import type { Events, Telemetry } from '../telemetry/events.ts'
 import { type Expiry, type ExpiryRules, end, expiry, type Pending } from './pending.ts'
 
-/** Settles commands on their sessions: with a result, or by moving them to the doubts. */
+/** Settles commands on their sessions, with a result or by moving them to the doubts. */
 export class Outbox {
   readonly #writeResult: WriteResult
   readonly #doubts: DoubtWriter
@@ -29,8 +29,8 @@ export class Outbox {
   }
 
   /**
-   * Nobody can tell: the command moves to the doubts, and its producer hears so the first time.
-   * @param postedAt when its POST can have begun at the latest
+   * Moves a command whose outcome is unknown to the doubts. The first time, its producer gets an IN_DOUBT result.
+   * @param postedAt latest time at which its POST can have begun
    */
   doubt(pending: Pending, postedAt: number, cause: DoubtCause, counts: ResultCounts): void {
     const { command, session, offset, doubted, attempts } = pending
@@ -55,9 +55,9 @@ export class Outbox {
 
 type TallyGroup = Events['results.published'] & { shares: Map<string | null, { count: number; parts: number }> }
 
-/** Counts results and doubts that are published together, so that telemetry hears once a group. */
+/** Counts results and doubts of one commit, so that telemetry gets one event per group. */
 export class ResultCounts {
-  /** Few: the types, outcomes and codes of one envelope, whose messages are of one account. */
+  /** A short list: the types, outcomes and codes of one envelope of one account. */
   readonly #groups: TallyGroup[] = []
   readonly #doubts = new Map<DoubtCause, number>()
 
@@ -97,7 +97,7 @@ export class ResultCounts {
     this.#doubts.set(cause, (this.#doubts.get(cause) ?? 0) + 1)
   }
 
-  /** It is called when the results are committed. */
+  /** Emits the events; call it after the commit. */
   announce(telemetry: Telemetry): void {
     for (const [cause, count] of this.#doubts) telemetry.emit('doubt.opened', { cause, count })
     for (const group of this.#groups) telemetry.emit('results.published', group)
@@ -119,7 +119,7 @@ export interface ExpiryCheckOptions extends ExpiryRules {
   telemetry: Telemetry
 }
 
-/** Disposes of the commands that are over or have expired while others are taken out of a queue. */
+/** Settles expired commands and skips finished ones while commands are taken from a queue. */
 export class ExpiryCheck {
   readonly #options: ExpiryCheckOptions
 
@@ -148,9 +148,9 @@ export class ExpiryCheck {
 }
 
 /**
- * The table of outcomes: what the answer means for a command, with what is known of its earlier POSTs. Once in doubt, a
- * command ends only SENT or UNRESOLVED.
- * @returns its final result; `doubt` when it was perhaps sent; `again` when it was throttled, which is no attempt
+ * The table of outcomes: what the answer means for a command, given its earlier POSTs. A command that was once in doubt ends
+ * only SENT or UNRESOLVED.
+ * @returns the final result; `doubt` if it was perhaps sent; `again` if it was throttled, which is not an attempt
  */
 export function conclude(pending: Pending, answer: ItemAnswer, sentAt: number): ResultDetails | 'doubt' | 'again' {
   const attempts = pending.attempts + 1
@@ -160,14 +160,13 @@ export function conclude(pending: Pending, answer: ItemAnswer, sentAt: number): 
   }
   const { code, error } = answer
   if (code === 'THROTTLED') return 'again'
-  // the gateway knows the id already: the earlier POST was executed
+  // the gateway knows the id, so the earlier POST was executed
   if (pending.doubted && code === 'DUPLICATE_ID') return { outcome: 'SENT', attempts, sentAt }
   return { outcome: pending.doubted ? 'UNRESOLVED' : 'REJECTED', attempts, errorCode: code, error, sentAt }
 }
 
 /**
- * A command that may not be POSTed any more. Unless it was withdrawn, what its envelopes were refused with last tells why it
- * waited.
+ * The result of a command that must not be POSTed any more. Unless it was withdrawn, its error is that of its last refusal.
  * @param waitedFor why it waited, if it was not refused itself
  */
 export function concludeExpired(
@@ -180,7 +179,7 @@ export function concludeExpired(
   return { outcome, attempts, errorCode: expired.errorCode, ...(error !== undefined && { error }) }
 }
 
-/** @param unreadable why it could not be sent again, where that is so */
+/** @param unreadable why it could not be sent again, if so */
 export function nobodyCouldTell(unreadable?: string): string {
   const text = 'nobody could tell whether it was sent'
   return unreadable === undefined ? text : `${text}, and it could not be sent again: ${unreadable}`

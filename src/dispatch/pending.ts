@@ -5,84 +5,80 @@ import type { Controls } from '../control/controls.ts'
 import type { Command } from '../records/command.ts'
 import type { Origin, ResultDetails } from '../records/result.ts'
 
-/** Watches for callbacks about a command in doubt, before it is POSTed again. */
+/** Watches for callbacks of a command in doubt before it is POSTed again. */
 export interface CallbackWatch {
-  /** @returns whether every callback that was there at the call has been read, as far as they may be read */
+  /** Reads all callbacks that exist at the call. @returns false if it cannot within its time limit */
   catchUp(): Promise<boolean>
-  /** Tells whether `catchUp` was true shortly before, and what has come since is being read. */
+  /** Whether `catchUp` succeeded recently and reading continues. */
   isCaughtUp(): boolean
-  /** Queues the command again when that is so. */
+  /** Requeues the command once `catchUp` succeeds. */
   requeueWhenCaughtUp(): void
 }
 
-/**
- * Refusal is what is known of a command whose envelopes the gateway refused as a whole, with a text that nobody knows.
- */
+/** Refusals of a command's whole envelopes with an unknown error text. */
 export interface Refusal {
-  /** Monotonic milliseconds: of the last one. */
+  /** Time of the last refusal, monotonic milliseconds. */
   at: number
-  /** How often the command was refused alone, counted once as long as no other command of the account passed. */
+  /** Number of times the command was refused alone while other commands of the account passed in between. */
   counted: number
-  /** The same, but every refusal since the last one that counted is one, too: for the back-off. */
+  /** The same, plus every refusal since the last counted one; determines the back-off. */
   tries: number
   error: string
 }
 
-/**
- * A valid command on its way, from its partition's session to its result: what its record says, the record where it first
- * stood, and what became of it so far.
- */
+/** A valid command between its partition's session and its result: the command, its original record, and its history. */
 export interface Pending extends Origin {
   command: Command
-  /** The session it is settled on: of its own partition, or of the doubts that it was moved to. */
+  /** The session that settles it: that of its own partition, or of the doubts that it was moved to. */
   session: Session
-  /** The command's offset on the partition of `session`. */
+  /** Offset on the partition of `session`. That of `record` differs once the command is in the doubts. */
   offset: number
-  /** Bytes of memory that its session counts for it. */
+  /** Bytes of memory that it counts for in its session. */
   heldBytes: number
-  /** Milliseconds since 1970 from which its age counts: when its record was appended, as far as that can be told. */
+  /** Start of its age, milliseconds since 1970: when its record was appended, as far as known. */
   since: number
-  /** Monotonic milliseconds: when it was ready to be packed, or is going to be. */
+  /** When it is, or was, ready to be packed; monotonic milliseconds. */
   readyAt: number
-  /** Monotonic milliseconds: since when it waits for others in its envelope, be it at its broker. */
+  /** Start of its linger time, time at the broker included; monotonic milliseconds. */
   lingersSince: number
-  /** How often it was throttled by itself. Missing: never. */
+  /** Number of times it was throttled individually; absent if never. */
   throttled?: number
-  /** POSTs that left it in doubt. One that was refused as a whole, or throttled, sent nothing and is none. */
+  /** Number of POSTs that may have been executed. Refused envelopes and throttled commands do not count. */
   attempts: number
-  /** Whether one of them may have been executed: what a later one comes to says nothing about that. */
+  /** Whether an earlier POST may have been executed; later outcomes do not change this. */
   doubted: boolean
-  /** No POST of it can have begun before, by busgate's own clocks, milliseconds since 1970. Missing: none has, or unknown. */
+  /**
+   * Earliest time at which one of its POSTs can have begun, by busgate's clocks, milliseconds since 1970; absent if there was
+   * none or if unknown.
+   */
   postedSince?: number
-  /** Why it cannot be sent again: what it was is not known any more, and `command` holds what is. */
+  /** Why it cannot be sent again: its content is lost, and `command` holds the remaining fields. */
   unreadable?: string
-  /** Missing: it was not POSTed before, or no callback can tell. */
+  /** Absent if it was not POSTed before, or if no callback can prove anything. */
   callbackWatch?: CallbackWatch
-  /** It is in an envelope, so that the delivery says what becomes of it. */
+  /** Whether it is in an envelope, so that Delivery decides its outcome. */
   packed: boolean
-  /** The command's final result, by a callback that came while it was packed. */
+  /** The final result, if a callback arrived while it was packed. */
   proof?: ResultDetails
-  /** Settled: nothing is to be done with it any more. */
+  /** Whether it is settled or dropped. */
   over: boolean
-  /** Called when it is settled. */
   onOver?: () => void
-  /** Missing: none of its envelopes was refused for a reason that nobody knows. */
+  /** Absent if no envelope of it was refused with an unknown error text. */
   refusal?: Refusal
 }
 
-/** Ends the work on a command whose outcome is written, or that is forgotten here and read again. */
+/** Ends the processing of a command that is settled, or dropped and read again later. */
 export function end(pending: Pending): void {
   pending.over = true
   pending.onOver?.()
 }
 
-/** Tells whether any of the commands is paused. */
 export function hasPaused(pendings: readonly Pending[], controls: Controls): boolean {
   controls.update()
   return controls.hasPauses && pendings.some(({ command, topic }) => controls.stopping(command, topic) !== null)
 }
 
-/** Why a command may not be sent any more. */
+/** Why a command must not be sent any more. */
 export interface Expiry {
   errorCode: 'DEADLINE' | 'MAX_AGE' | 'WITHDRAWN'
   /** Who withdrew it, and why. */
@@ -97,12 +93,12 @@ export interface ExpiryRules {
   controls: Controls
 }
 
-/** The last instant at which a command may be sent, milliseconds since 1970. */
+/** The latest time at which a command may be sent, milliseconds since 1970. */
 export function expiresAt({ command, since }: Pending, maxAgeMs: number): number {
   return Math.min(command.deadline ?? Number.POSITIVE_INFINITY, since + maxAgeMs)
 }
 
-/** Tells why a command may not be sent any more, if so. */
+/** Why a command must not be sent any more, or null. */
 export function expiry({ command, since }: Pending, now: number, { maxAgeMs, controls }: ExpiryRules): Expiry | null {
   if (command.deadline !== null && now > command.deadline) return deadline
   if (now > since + maxAgeMs) return maxAge
@@ -111,9 +107,9 @@ export function expiry({ command, since }: Pending, now: number, { maxAgeMs, con
 }
 
 /**
- * A command that was refused alone with a text that nobody knows is a suspect: it is retried alone, with a back-off, and
- * so many refusals convict it. Where a share p of all requests is refused whatever is in them, p^6 of the commands are
- * wrongly blamed.
+ * Refusals until a suspect is rejected. A suspect is a command that was refused alone with an unknown error text; it is retried
+ * alone, with a back-off. If the gateway refuses a share p of all requests regardless of content, p^6 of the commands are
+ * wrongly rejected.
  */
 const refusalsToReject = 6
 const firstRetryMs = 250
@@ -121,12 +117,12 @@ const longestRetryMs = 30_000
 
 export const isSuspect = ({ refusal }: Pending): boolean => refusal !== undefined && refusal.tries > 0
 
-/** Tells whether another command of the account has begun and passed since the command was refused. */
+/** Whether another command of the account began and passed after the refusal. */
 export const isOvertaken = ({ at }: Refusal, { passedAt }: Account): boolean => passedAt > at
 
 /**
- * Notes a refusal with a text that nobody knows, and when a command that was refused alone is retried.
- * @param counts whether it is a further one: another command passed since the one before
+ * Records a refusal with an unknown error text, and the back-off of a command that was refused alone.
+ * @param counts whether another command of the account passed since the last refusal
  * @returns whether the envelope's only command is to blame for it
  */
 export function noteRefusal(pendings: readonly Pending[], error: string, counts: boolean, now: number): boolean {

@@ -36,40 +36,43 @@ export interface SendingOptions {
   telemetry: Telemetry
   clock: Clock
   hookFor: CommandOptions['hookFor']
-  /** 0 to 1, spreads pauses. */
+  /** Random number from 0 to 1, for jitter. */
   random: () => number
-  /** Instead of one to gateway.url. */
+  /** Default: a connection to gateway.url. */
   connection?: Connection
   fatal: (error: Error) => void
 }
 
-/** The role `worker`: commands in, results out. */
+/** The role `worker`: sends commands and writes results. */
 export interface Sending {
   gauges: GaugeSource
-  /** Tells what keeps commands from being sent now; empty: nothing. */
+  /** Reasons why commands are not sent now; empty if they are. */
   reasons(): string[]
-  /** Tells what the operator is to set right, though commands are sent. */
+  /** Problems that the operator should solve although commands are sent. */
   warnings(): string[]
-  /** What is paused and withdrawn. */
+  /** Pauses and withdrawals. */
   controls: Controls
   /** Finishes what is in flight within kafka.drainMs and leaves the group. */
   stop(): Promise<void>
 }
 
-/** Requests that are not envelopes of commands: a balance. */
+/** Connections for other requests than envelopes, such as the balance. */
 const spareConnections = 1
-/** All the slots send so much while their results are committed and the next is prepared, at a gateway that takes 20 ms. */
+/**
+ * Commands that all slots send while results are committed and the next envelopes are prepared, at a gateway that answers in 20
+ * ms.
+ */
 const leastIntents = 6_400
 /**
- * The longest answer to an envelope. An item of the gateway is some hundred bytes long; what is longer than many of them would
- * take several times its size in each slot.
+ * Longest answer per operation. An item of the gateway has some hundred bytes; a long answer takes several times its size in
+ * memory for each slot.
  */
 const answerBytesPerOperation = 4096
 const leastAnswerBytes = 256 * 1024
-/** While an account pauses or its rate is used up, its balance is asked for this much later. */
+/** Retry delay for the balance while an account pauses or its rate is used up. */
 const balanceRetryMs = 10_000
 
-/** @throws Error when a topic is missing, or when the bus or the registry cannot be reached. */
+/** @throws Error when a topic is missing or unusable, or when the bus or the registry is unavailable */
 export async function startSending(options: SendingOptions): Promise<Sending> {
   const partitions = await checkTopics(options.bus, options.settings.topics)
   const parts = await partsOf(options)
@@ -99,7 +102,7 @@ class CommandSending implements Sending {
   #stopAsking = () => {}
   #compaction: CompactionWatch | null = null
 
-  /** @param partitions how many there are of commands and doubts */
+  /** @param partitions number of partitions of commands and doubts together */
   constructor(options: SendingOptions, parts: Parts, partitions: number) {
     const { settings, bus } = options
     const { delivery, topics } = settings
@@ -148,7 +151,7 @@ class CommandSending implements Sending {
     ]
   }
 
-  /** Becomes a member of the group, and begins to send. */
+  /** Joins the group and begins to send. */
   async join(): Promise<void> {
     const { settings } = this.#options
     const { connection, accounts } = this.#common
@@ -178,7 +181,7 @@ class CommandSending implements Sending {
     await this.#parts.connection.close()
   }
 
-  /** Nobody has this object before it has joined. */
+  /** Non-null because callers get this object only after `join`. */
   get #joined(): Membership {
     return this.#membership!
   }
@@ -240,7 +243,7 @@ class CommandSending implements Sending {
   }
 }
 
-/** Opens what is there before any command is read: connection, controls, evidence, and how records are written and read. */
+/** Opens what is needed before the first command is read: connection, controls, evidence, writers and decoders. */
 async function partsOf(options: SendingOptions) {
   const { settings, bus, telemetry, clock } = options
   const writers = await writersOf(options)
@@ -258,7 +261,7 @@ async function partsOf(options: SendingOptions) {
 
 type Parts = Awaited<ReturnType<typeof partsOf>>
 
-/** Tells what the parts of sending share: the settings of the gateway and of delivery, and more. */
+/** Options that the parts share. */
 function commonOf(options: SendingOptions, { connection, outbox, followed: { controls } }: Parts) {
   const { settings, clock, telemetry } = options
   const accounts = accountsOf(options)
@@ -288,7 +291,7 @@ function decodersOf({ registry, clock }: SendingOptions) {
   }
 }
 
-/** Tells how records of commands and doubts are read. */
+/** Options for reading commands and doubts. */
 function intakeOf({ settings: { gateway, topics }, registry, clock, telemetry, hookFor }: SendingOptions) {
   const commandOptions = { ...gateway, hookFor }
   return {
@@ -327,12 +330,12 @@ function accountsOf({ settings, clock, random, telemetry }: SendingOptions): Map
   )
 }
 
-/** The topics that are sent from, the most urgent first. */
+/** Command topics and the doubts topic, the most urgent first. */
 function lanesOf({ commands: [urgent, ...others], doubts }: Settings['topics']): string[] {
   return [urgent!, doubts, ...others]
 }
 
-/** Tells what only the dispatcher needs of the settings. */
+/** Options for the dispatcher alone. */
 function dispatchingOf({ gateway, delivery, topics }: SendingOptions['settings']) {
   const { tenantWeights, concurrency, maxOperations } = gateway
   return {

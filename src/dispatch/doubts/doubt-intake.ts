@@ -30,7 +30,7 @@ export interface DoubtIntakeOptions {
   resolver: Resolver
   deadLetterTopic: string
   maxAgeMs: number
-  /** Asked where the session does not know which doubts were resolved before; null: nobody is. */
+  /** Used if the session does not know which doubts were resolved before; null to treat all as open. */
   lookup: ResultsLookup | null
   clock: Clock
   telemetry: Telemetry
@@ -38,11 +38,11 @@ export interface DoubtIntakeOptions {
 
 interface Arrival {
   record: BusRecord
-  /** An earlier owner may have POSTed it again. */
+  /** Whether an earlier owner may have POSTed it again. */
   doubted: boolean
 }
 
-/** DoubtIntake makes of the records of a partition of doubts the commands that the resolver works on. */
+/** Turns the records of a doubts partition into commands for the resolver. */
 export class DoubtIntake {
   readonly #options: DoubtIntakeOptions
   readonly #session: Session
@@ -98,7 +98,7 @@ export class DoubtIntake {
   #pending(record: BusRecord, doubt: Doubt, command: Command): Pending {
     const readyAt = this.#options.clock.monotonic()
     return {
-      // The settings may have been others when it was POSTed.
+      // the settings may have changed since the POST
       command: { ...command, hooked: hookedUnlessKnown(command.type) },
       session: this.#session,
       offset: record.offset,
@@ -119,7 +119,7 @@ export class DoubtIntake {
     this.#options.resolver.resolve(pending, doubt.postedAt, postedSince(doubt, this.#options.maxAgeMs))
   }
 
-  /** Resolves a doubt without its command: id and account are enough to find out whether it was sent. */
+  /** Resolves a doubt without its command: id and account suffice to find out whether it was sent. */
   #resolveWithoutCommand(arrival: Arrival, doubt: Doubt, why: string): void {
     const { record } = arrival
     const id = idOf(record)
@@ -137,7 +137,7 @@ export class DoubtIntake {
     this.#resolve({ ...this.#pending(record, doubt, command), unreadable: why }, doubt)
   }
 
-  /** What can be read no more becomes a dead letter, and the doubt goes on without it. */
+  /** Moves an unreadable command to the dead letters, and continues the doubt without it. */
   #omitCommand(arrival: Arrival, doubt: Doubt, error: DeadLetterReason): void {
     const { record, doubted } = arrival
     const { doubts, clock } = this.#options
@@ -153,7 +153,7 @@ export class DoubtIntake {
     this.#writeDeadLetter(record, originOf(doubt), error, [doubts.writeWithoutCommand({ ...doubt, ...again }, id, why)])
   }
 
-  /** Too little is left to ask anybody. As long as the key names the command, its producer is told so. */
+  /** Ends a doubt with too little data to poll for. Its producer gets an UNRESOLVED result if the key has the id. */
   #giveUp(record: BusRecord, doubt: Doubt | null, error: DeadLetterReason): void {
     const { writeResult, telemetry } = this.#options
     const id = idOf(record)
@@ -180,7 +180,10 @@ export class DoubtIntake {
     telemetry.emit('doubt.resolved', { outcome: details.outcome })
   }
 
-  /** What an earlier owner may have sent again is in doubt once more, whatever the results say. */
+  /**
+   * Whether the record waits or is settled. One that an earlier owner may have sent again is in doubt, whatever the results
+   * say.
+   */
   #intercepts(arrival: Arrival, isResolved?: (answers: PriorAnswers) => boolean): boolean {
     return !arrival.doubted && this.#lookups.intercepts(arrival, isResolved)
   }
@@ -209,18 +212,18 @@ export class DoubtIntake {
   }
 }
 
-/** What a doubt itself tells of its command, for its result. */
+/** The fields of its command that the doubt keeps for the result. */
 function marksOf(doubt: Doubt | null) {
   const { correlationId = null, tenant = null, campaign = null } = doubt ?? {}
   return { correlationId, tenant, campaign, country: null }
 }
 
-/** Doubts are keyed by the ids of their commands. */
+/** Doubts have their command's id as key. */
 const idOf = ({ key }: BusRecord) => idIn(key?.toString() ?? '')
 
 /**
- * Tells when its first POST can have begun at the earliest. A doubt of an earlier version does not always know: then it
- * is as old as commands may become, since the clock of its producer may be ahead.
+ * Earliest time at which its first POST can have begun. If the doubt does not say, assumes the greatest age of a command, since
+ * the producer's clock may be ahead.
  */
 function postedSince({ postedSince, cause, attempts, timestamp, postedAt }: Doubt, maxAgeMs: number): number {
   if (postedSince !== null) return postedSince

@@ -14,54 +14,55 @@ export interface EvidenceOptions {
   telemetry: Telemetry
 }
 
-/** A message of which a status event would prove that it was sent. */
+/** A message that a status event would prove to be sent. */
 export interface SoughtMessage {
-  /** The caller's id, as decimal text. */
+  /** The command's id, as decimal text. */
   id: string
   account: string
-  /** Milliseconds since 1970: no event about it can be older. */
+  /** Earliest time of an event about it, milliseconds since 1970. */
   since: number
   found: (event: StatusEvent) => void
 }
 
-/** The search for one message. */
 export interface EvidenceSearch {
   /**
-   * @returns true when every status event that was there at the call has been looked at; false when that is not so within
-   *   this time
+   * Reads every status event that exists at the call.
+   * @returns false if that takes longer than the limit
    */
   catchUp(limitMs: number): Promise<boolean>
-  /** Whether `catchUp` was true shortly before, and what has come since is being listened to. */
+  /** Whether `catchUp` succeeded recently and reading continues. */
   readonly isCaughtUp: boolean
-  /** It is called in the end, whether evidence was found or not. */
+  /** Ends the search; must be called even if evidence was found. */
   end(): void
 }
 
-/** The clocks of busgate's processes differ by less than this. */
+/** Largest clock skew between busgate's processes. */
 const skewMs = 60_000
-/** New doubts come in bursts: the statuses before them are looked at again at most this often. */
+/** Shortest interval between restarts of the reading further back, since new doubts come in bursts. */
 const lookBackMs = 1000
-/** Statuses that could not be read are read again after this long, or when a doubt is to be decided or sent again. */
+/** Retry interval after a failed read. A doubt that is to be decided or sent again retries at once. */
 const retryMs = 30_000
-/** While statuses cannot be read, the log is told this often. */
+/** Shortest interval between log lines while statuses cannot be read. */
 const tellMs = 60_000
-/** The number of partitions is believed for so long. */
+/** How long the number of partitions is cached. */
 const countedMs = 1000
-/** A connection to the gateway is there within this time; whoever was frozen for longer has to listen again. */
+/**
+ * Validity of a `catchUp`: longer than it takes to connect to the gateway. A process that was frozen for longer must catch up
+ * again.
+ */
 const freshMs = 5000
 const noFollower = Promise.resolve(null)
 
-/** The search for one message, on each partition that its events may stand on. */
 interface MessageSearch {
   wanted: SoughtMessage
   parts: Map<number, EvidenceSearch>
 }
 
 /**
- * Callbacks as evidence: a verified status event proves that its message was sent. The statuses are read only while
- * something is in doubt, from the oldest doubt's time on. The number of their partitions can grow meanwhile: events of one
- * message then stand on a partition for each number that there was. If the topic is deleted and made anew, what was read
- * of the old one says nothing of the new one, which is read from the start.
+ * Callbacks as evidence: a verified status event proves that its message was sent. Statuses are read only while there are
+ * doubts, from the oldest doubt's time on. The number of partitions may grow meanwhile: events of one message may then be on
+ * one partition for each number of partitions. If the topic is deleted and recreated, the new one is read from its start,
+ * whatever was read of the old one.
  */
 export class Evidence {
   readonly #options: EvidenceOptions
@@ -141,7 +142,7 @@ export class Evidence {
     this.#searching.delete(search)
   }
 
-  /** Learns how many partitions there are. @throws Error when the topic cannot be seen now */
+  /** Reads the number of partitions. @throws Error when the topic cannot be read now */
   count(): Promise<void> {
     if (this.#options.clock.monotonic() - this.#countedAt < countedMs) return Promise.resolve()
     this.#counting ??= this.#countPartitions().finally(() => {
@@ -173,27 +174,27 @@ export class Evidence {
 }
 
 interface PartitionRequest extends SoughtMessage {
-  /** Whether the reading has looked, or will look, at all that can be about it. */
+  /** Whether the current reading covers everything that can be about it. */
   isCovered: boolean
-  /** Milliseconds since all that was there had been looked at; null: it never was. */
+  /** Stopwatch since the last successful `catchUp`; null before the first. */
   sinceCaughtUp: (() => number) | null
-  /** Events about it that could not be read yet, by their offsets: the registry does not have their schema. */
+  /** Events about it that could not be decoded yet, by offset: their schema is missing. */
   unread: Map<number, BusRecord>
 }
 
 interface Reading {
-  /** null: it was refused. */
+  /** Resolves to null if following failed. */
   follower: Promise<Follower | null>
-  /** The question that was put to the follower in this turn of the event loop. */
+  /** The `caughtUp` call of this tick, shared by all callers. */
   caughtUp: Promise<void> | null
   hasCaughtUp: boolean
-  /** Greatest timestamp of the records that were looked at. */
+  /** Greatest timestamp of the records read. */
   readTo: number
 }
 
 /**
- * The search through one partition of the statuses, by one reading that follows its end. For what is in doubt later it
- * begins anew, further back, as soon as it has come to the end.
+ * The search on one partition of the statuses, with one follower. For later doubts it restarts further back, once it has caught
+ * up.
  */
 class PartitionSearch {
   /** Why it could not be read last; null: it has been read to its end since. */
@@ -262,7 +263,7 @@ class PartitionSearch {
     return false
   }
 
-  /** Resolves when it has read what is there now, or is read no more. All that ask at once have one answer. */
+  /** Resolves when the follower has caught up, or the reading ends. Calls of one tick share the answer. */
   #untilCaughtUp(reading: Reading, follower: Follower): Promise<void> {
     if (!reading.caughtUp) {
       reading.caughtUp = this.#untilEnd(reading, follower)
@@ -294,13 +295,13 @@ class PartitionSearch {
     this.#cancelBegin ??= this.#options.clock.after(ms, () => this.#begin())
   }
 
-  /** Begins to read, further back for those that came after their time had been passed. */
+  /** Begins to read, from the earliest time of the requests that are not covered. */
   #begin(): void {
     this.#cancelBegin?.()
     this.#cancelBegin = null
     const all = this.#all
     const uncovered = all.filter(({ isCovered }) => !isCovered)
-    if (uncovered.length === 0 || this.#reading?.hasCaughtUp === false) return // it begins anew when it has caught up
+    if (uncovered.length === 0 || this.#reading?.hasCaughtUp === false) return // restarts when it has caught up
     this.#close()
     const readTo = uncovered.reduce((least, { since }) => Math.min(least, since), Number.POSITIVE_INFINITY)
     const reading: Reading = { follower: noFollower, caughtUp: null, hasCaughtUp: false, readTo }
@@ -375,7 +376,7 @@ class PartitionSearch {
   }
 }
 
-/** A poll that was given up says nothing; an event from an account's own address may be about any message. */
+/** A poll that was given up proves nothing, nor does an event from an account's address, which may be about any message. */
 function provesSending({ verified, source, state }: StatusEvent): boolean {
   return verified && (source === 'CALLBACK' || state !== 'UNKNOWN')
 }

@@ -10,15 +10,15 @@ export interface LostDoubtsOptions {
   telemetry: Telemetry
 }
 
-/** The topic is looked at so long after a partition of it was closed: brokers hear of a deletion one after the other. */
+/** Delays of the checks after a partition was closed, since brokers learn of a deletion one after the other. */
 const looksMs = [1_000, 10_000]
 
-/** Tells how many commands in doubt will get no final result because the topic of doubts was deleted. */
+/** Counts commands in doubt that get no final result because the topic of doubts was deleted. */
 export class LostDoubts {
   readonly #options: LostDoubtsOptions
-  /** The topic whose partitions are open; null: not known yet. */
+  /** Id of the topic whose partitions are open; null if unknown. */
   #id: string | null = null
-  /** Doubts that were lost with a topic that is not there again. */
+  /** Number of doubts lost with a topic that was not created again. */
   #missing = 0
   #stopped = false
 
@@ -26,20 +26,22 @@ export class LostDoubts {
     this.#options = options
   }
 
-  /** Tells why commands in doubt are not resolved now; null: the topic is there, or had none. */
+  /** Why commands in doubt are not resolved now; null if the topic exists, or had none. */
   get reason(): string | null {
     if (this.#missing === 0) return null
     return `${this.#options.topic} was deleted with ${counted(this.#missing, 'command')} in doubt: create it again`
   }
 
-  /** A partition was opened. */
+  /** Called when a partition is opened. */
   async opened(): Promise<void> {
     this.#missing = 0
     const look = await this.#look()
     if (look) this.#id = look.id
   }
 
-  /** A partition was closed with so many commands in doubt: another session resolves them, unless its log is gone. */
+  /**
+   * Called when a partition is closed with `count` commands in doubt. Another session resolves them, unless the log is gone.
+   */
   async closed({ topic, partition }: TopicPartition, count: number): Promise<void> {
     const id = this.#id
     if (count === 0 || id === null) return
@@ -58,7 +60,7 @@ export class LostDoubts {
     this.#stopped = true
   }
 
-  /** @returns undefined while nobody can tell */
+  /** @returns undefined if unknown */
   #look() {
     const { bus, topic } = this.#options
     return bus.lookAt(topic).catch(() => undefined)

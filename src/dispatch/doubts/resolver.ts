@@ -17,25 +17,28 @@ export interface ResolverOptions extends ExpiryRules {
   evidence: Evidence
   accounts: ReadonlyMap<string, Account>
   outbox: Outbox
-  /** Puts a command in the queue to be POSTed again. */
+  /** Queues a command to be POSTed again. */
   sendAgain: (pending: Pending) => void
-  /** What types do without an instruction of their own. */
+  /** Policies by type, for commands without their own. */
   policies: Readonly<Record<SendType, Policy>>
-  /** A POST may still be executed this long after its doubt is read here: gateway.timeoutMs + delivery.settleMs. */
+  /** How long a POST may still be executed after its doubt is read: gateway.timeoutMs + delivery.settleMs. */
   settleMs: number
   polls: number
   pollIntervalMs: number
   attempts: number
-  /** Texts by which the gateway says that it never had a message. */
+  /** Error texts by which the gateway says that it does not know a message. */
   notFoundErrors: readonly string[]
   clock: Clock
   telemetry: Telemetry
 }
 
-/** PollEvidence is what a status poll tells about a message in doubt. */
+/** What a status poll proves about a message in doubt. */
 export type PollEvidence = 'sent' | 'not_found' | 'inconclusive' | 'unanswered'
 
-/** Reads a poll's answer. A status UNKNOWN proves nothing, nor does one that is not known unless it says success; a refusal only counts as "not found" by the texts given. */
+/**
+ * Reads a poll's answer. A status UNKNOWN proves nothing, nor does an unknown status without success. A refusal means "not
+ * found" only with one of the given texts.
+ */
 export function evidenceOf(answer: PollAnswer, notFoundErrors: readonly string[]): PollEvidence {
   if (answer.kind === 'in_doubt') return 'unanswered'
   if (answer.kind === 'refused') {
@@ -43,38 +46,38 @@ export function evidenceOf(answer: PollAnswer, notFoundErrors: readonly string[]
     return notFoundErrors.includes(answer.error) ? 'not_found' : 'inconclusive'
   }
   const { status, success } = readStatus(isObject(answer.data) ? answer.data : {})
-  // success false may be said of the question, for an id that the gateway does not know
+  // `success: false` may refer to the poll, for an id that the gateway does not know
   return stateOf(status, success || null).state !== 'UNKNOWN' ? 'sent' : 'inconclusive'
 }
 
-/** A command in doubt while this process works on it. */
+/** A command in doubt that this process resolves. */
 interface Doubt {
   pending: Pending
-  /** When its last POST can have begun at the latest, by its sender's clock, milliseconds since 1970. */
+  /** Latest time at which its last POST can have begun, by its sender's clock, milliseconds since 1970. */
   postedAt: number
-  /** Definite answers that proved nothing. */
+  /** Number of definite answers that proved nothing. */
   inconclusive: number
   over: boolean
-  /** null: no callback can come. */
+  /** null if no callback can arrive. */
   search: EvidenceSearch | null
 }
 
-/** A doubt is decided without the callbacks when they cannot be caughtUp for this long; it is only sent again with them. */
+/** Longest wait for unread callbacks before a doubt is decided without them. It is sent again only with them. */
 const patienceMs = 10_000
-/** What is to be sent again asks for them anew after this long. */
+/** Interval at which a command that may be sent again checks for unread callbacks. */
 const listenAgainMs = 1000
-/** An envelope holds a slot while it waits for them. */
+/** Longest wait for unread callbacks of an envelope, which holds a slot meanwhile. */
 const inSlotMs = 2000
 
 /**
- * Resolves doubts: waits until the POST can no longer be executed late, asks for the status, and then gives the final
- * result, or sends again where the policy allows it. A callback settles it at any time until that POST begins. It keeps
- * nothing of its own: after a restart, or for another owner of the partition, the wait begins anew.
+ * Resolves doubts: waits until the POST can no longer be executed late, polls the status, and then writes the final result, or
+ * sends again if the policy allows it. A callback settles a doubt at any time until that POST begins. The resolver keeps no
+ * state: after a restart or a rebalance, the wait begins again.
  */
 export class Resolver {
   readonly #options: ResolverOptions
   readonly #bySession = new Map<Session, Set<Doubt>>()
-  /** Doubts that are being resolved in this process, those that wait to be sent again among them. */
+  /** Number of open doubts in this process, including those that wait to be sent again. */
   open = 0
 
   constructor(options: ResolverOptions) {
@@ -82,8 +85,8 @@ export class Resolver {
   }
 
   /**
-   * @param postedAt when the last POST can have begun at the latest, by its sender's clock, milliseconds since 1970
-   * @param since no callback can be older, milliseconds since 1970
+   * @param postedAt latest time at which the last POST can have begun, by its sender's clock, milliseconds since 1970
+   * @param since earliest time of a callback, milliseconds since 1970
    */
   resolve(pending: Pending, postedAt: number, since: number): void {
     const canBeAsked = operations[pending.command.type].hasStatus
@@ -93,12 +96,12 @@ export class Resolver {
     this.open++
     pending.onOver = () => this.#close(doubt)
     if (canBeAsked) this.#awaitCallback(doubt, since)
-    // counted from now on: postedAt is of its sender's clock
+    // counted from now, since postedAt is from its sender's clock
     const wait = this.#mayGoAgain(pending) || canBeAsked ? this.#options.settleMs : 0
     this.#after(wait, doubt, () => (canBeAsked ? this.#poll(doubt) : this.#decide(doubt)))
   }
 
-  /** What the partition's next owner will resolve is no longer this one's. @returns how many doubts that are */
+  /** Drops the doubts of a session, which the partition's next owner resolves. @returns their number */
   forget(session: Session): number {
     const doubts = [...(this.#bySession.get(session) ?? [])]
     for (const doubt of doubts) this.#close(doubt)
@@ -148,8 +151,8 @@ export class Resolver {
   }
 
   /**
-   * Everything that can be asked has been asked; the callbacks that came so far are caughtUp first.
-   * @param again whether it had been decided to send it again, when they could not be caughtUp
+   * Decides after the last poll, once the callbacks so far are read.
+   * @param again whether sending again was already decided, and only waits for the callbacks
    */
   async #decide(doubt: Doubt, again = false): Promise<void> {
     const { attempts: mostAttempts, clock, sendAgain } = this.#options

@@ -20,33 +20,32 @@ export interface CommandIntakeOptions extends ExpiryRules {
   decoder: Decoder<SendCommand>
   outage: RegistryOutage
   readCommand: (value: SendCommand, trace: TraceContext | null, flaw?: string) => CommandReading
-  /** Why a valid command cannot be sent as this worker is set up, with what to do; null: it can. */
+  /** Why a valid command cannot be sent with this worker's settings, with what to do; null if it can. */
   objection: (command: Command) => string | null
   outbox: Outbox
   writeResult: WriteResult
   deadLetterTopic: string
-  /** How many ids of the partition are remembered. */
+  /** Number of ids of the partition to remember. */
   dedupeWindow: number
-  /** Asked where the session does not know what was answered before; null: nobody is. */
+  /** Used if the session does not know what was answered before; null to treat all as new. */
   lookup: ResultsLookup | null
   clock: Clock
   telemetry: Telemetry
-  /** Commands that may be sent. */
+  /** Called with commands that may be sent. */
   ready: (pendings: Pending[]) => void
 }
 
-/** How a session hands records over. */
 interface Delivered {
   /**
-   * new: to be sent; recalled: the same, and its id was let through before; doubted: an earlier owner may have sent it;
-   * past: only its id is to be remembered.
+   * new: to be sent; recalled: the same, but its id is already known; doubted: perhaps sent by an earlier owner; past: only its
+   * id is remembered.
    */
   kind: 'new' | 'recalled' | 'doubted' | 'past'
-  /** Of doubted ones: no POST of them can have begun before, milliseconds since 1970; 0: unknown. */
+  /** For doubted records: earliest time at which one of their POSTs can have begun, milliseconds since 1970; 0 if unknown. */
   postedSince: number
 }
 
-/** A record that waits for its schema, or for what the results say of it. */
+/** A record that waits for its schema or for its earlier answer. */
 interface Waiting {
   record: BusRecord
   delivered: Delivered
@@ -54,21 +53,21 @@ interface Waiting {
 
 type Readable = Extract<Decoded<SendCommand>, { ok: true }>
 
-/** What comes of records that are looked at together. */
+/** The outcome of records that are handled together. */
 interface Step {
   /** Milliseconds since 1970. */
   now: number
-  /** Whole monotonic milliseconds: a fraction would take memory of its own in each command. */
+  /** Monotonic milliseconds, rounded: a fraction would be a heap number in each command. */
   readyAt: number
   counts: ResultCounts
   deadLetters: DeadLetterWriter
-  /** Commands that are to be sent. */
+  /** Commands to send. */
   pendings: Pending[]
 }
 
 /**
- * From the records of one session to commands that may be sent. What may not be sent is settled here: dead letters,
- * INVALID, EXPIRED, DUPLICATE, and what an earlier owner may have sent.
+ * Turns the records of one session into commands that may be sent. Settles all others: dead letters, INVALID, EXPIRED,
+ * DUPLICATE, and commands that an earlier owner may have sent.
  */
 export class CommandIntake {
   readonly #options: CommandIntakeOptions
@@ -77,8 +76,8 @@ export class CommandIntake {
   readonly #wait: SchemaWait<Waiting>
   readonly #lookups: LookupQueue<Waiting>
   /**
-   * Tells since when the age counts of records that could not tell: they may be shelved, and read again. By their places in the
-   * window, which holds all that are not settled.
+   * Start of the age of records whose timestamp is unusable, since they may be shelved and read again. By position in the
+   * window, which holds all unsettled records.
    */
   readonly #sinceRead = new Map<number, number>()
 
@@ -144,7 +143,7 @@ export class CommandIntake {
     }
   }
 
-  /** Settles a command, unless it is to be sent. */
+  /** Settles a command unless it may be sent. */
   #admit(record: BusRecord, delivered: Delivered, { value, flaw }: Readable, step: Step): void {
     const { kind } = delivered
     const { readCommand, objection, outbox } = this.#options
@@ -192,7 +191,7 @@ export class CommandIntake {
     }
   }
 
-  /** What an earlier owner may have sent is in doubt, whatever the results say. */
+  /** Whether the record waits or is settled. One that an earlier owner may have sent is in doubt, whatever the results say. */
   #intercepts(record: BusRecord, delivered: Delivered, subject?: Subject): boolean {
     if (delivered.kind === 'doubted' || record.offset >= this.#session.uncheckedUntil) return false
     return this.#lookups.intercepts(
@@ -221,15 +220,13 @@ const problem = (error: string | null): ResultDetails | null =>
 
 const expired = (pending: Pending, why: Expiry | null): ResultDetails | null => why && concludeExpired(pending, why)
 
-/**
- * Generation says where each id of an account stands; one that this session has let through stands before all others.
- */
+/** Offset of each id by account; `letThrough` for an id that this session has let through. */
 type Generation = Map<string, IdTable>
 const letThrough = -1
 
 /**
- * The last ids seen on a partition, for each account: a command that repeats one is not sent again. At least the last
- * `size` ids are known, at most twice as many: two generations need no bookkeeping for each id.
+ * The last ids of a partition by account, to detect repeated commands. Remembers at least the last `size` ids and at most twice
+ * as many, in two generations, which need no bookkeeping per id.
  */
 export class RecentIds {
   readonly #size: number
@@ -237,19 +234,19 @@ export class RecentIds {
   #old: Generation = new Map()
   #count = 0
 
-  /** @param size how many ids are remembered; 0: none */
+  /** @param size number of ids to remember; 0 for none */
   constructor(size: number) {
     this.#size = size
   }
 
-  /** Remembers the id of a record that may be sent. @returns whether a record before it had the id. */
+  /** Remembers the id of a record that may be sent. @returns whether an earlier record had the id */
   add(account: string, id: bigint, offset: number): boolean {
     return this.#note(account, id, offset, letThrough)
   }
 
   /**
-   * Remembers the id of a record of the past. That says nothing about a record before it: the later one may have been
-   * settled as its duplicate while it still waited.
+   * Remembers the id of a finished record. It does not make an earlier record a duplicate: the finished one may have been
+   * settled as a duplicate while the earlier one still waited.
    */
   addPast(account: string, id: bigint, offset: number): void {
     this.#note(account, id, offset, offset)

@@ -4,11 +4,11 @@ import { apicurioSettings, type Decoded, type DecodeError, type Decoder } from '
 import type { Origin } from '../../records/result.ts'
 import type { RecordPlace, Telemetry } from '../../telemetry/events.ts'
 
-/** Writes a session's undecodable records to the dead letters, and counts them for telemetry. */
+/** Writes a session's undecodable records to the dead letters and counts them for telemetry. */
 export class DeadLetterWriter {
   readonly #topic: string
   readonly #session: Session
-  /** How many by their codes, and where the first of them stands. */
+  /** Number and first place, by code. */
   readonly #written = new Map<DeadLetterReason['code'], { count: number; first: RecordPlace }>()
 
   constructor(topic: string, session: Session) {
@@ -25,7 +25,7 @@ export class DeadLetterWriter {
     this.writeFor(record.offset, { topic, partition, record }, reason)
   }
 
-  /** The session's record at `offset` is done with a dead letter of the record that it is about, and `others`. */
+  /** Settles the record at `offset` with a dead letter about its origin, and `others`. */
   writeFor(offset: number, origin: Origin, reason: DeadLetterReason, others: readonly OutgoingRecord[] = []): void {
     const letter = deadLetter(this.#topic, origin, reason)
     this.#session.settle(offset, [letter, ...others])
@@ -37,7 +37,7 @@ export class DeadLetterWriter {
     this.#written.set(reason.code, { count: count + 1, first })
   }
 
-  /** It is called when the dead letters are committed. */
+  /** Emits the events; call it after the commit. */
   announce(telemetry: Telemetry): void {
     for (const [code, { count, first }] of this.#written) {
       telemetry.emit('deadLetter.published', { stage: 'decode', code, count, first })
@@ -45,7 +45,7 @@ export class DeadLetterWriter {
   }
 }
 
-/** DecodedRecord is what Decoded is, but for a record that may also stand for a batch that cannot be read. */
+/** Like Decoded, but the record may also represent an unreadable batch. */
 type DecodedRecord<T> = Exclude<Decoded<T>, { error: DecodeError }> | { ok: false; error: DecodeError | Unreadable }
 
 export function decodeRecord<T>(decoder: Decoder<T>, { value, unreadable, headers }: BusRecord): DecodedRecord<T> {

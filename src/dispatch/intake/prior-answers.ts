@@ -4,21 +4,21 @@ import { originOfLetter } from '../../records/dead-letter.ts'
 import type { Doubt, SendResult } from '../../records/generated.ts'
 import { IdTable } from '../../records/id-table.ts'
 
-/** Whom a result is about. A topic that was made anew has other commands at the same offsets. */
+/** The command that a result is about. Checked because a recreated topic has other commands at the same offsets. */
 export interface Subject {
   id: bigint
   account: string
 }
 
-/** Offsets from one to before another. */
+/** Offsets from `from` up to, but without, `until`. */
 export interface Range {
   from: number
   until: number
 }
 
-/** What is known of the answers to the commands of one partition. */
+/** The offsets of one partition whose answers are known. */
 interface Coverage extends Range {
-  /** Behind the last one that was answered; 0: none was. */
+  /** The offset after the last answered one; 0 if there is none. */
   answeredUntil: number
 }
 
@@ -27,12 +27,12 @@ export const isWithin = (offset: number, range: Range | undefined): boolean =>
 
 const keyOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
 
-/** More attempts than those are no doubt of ours. */
+/** busgate writes no doubt with more attempts. */
 const mostAttempts = 100
 
 /**
- * PriorAnswers is what the results, dead letters and doubts say of the records that wait, kept as a table of hashes: 8 bytes
- * each, at most half of it used. That two of some millions are equal is less likely than one in a hundred thousand.
+ * Answers to waiting records, from the results, dead letters and doubts: a table of 64-bit hashes, at most half full. Among
+ * some millions, the probability that two are equal is below one in a hundred thousand.
  */
 export class PriorAnswers {
   readonly #covered = new Map<string, Coverage>()
@@ -56,23 +56,22 @@ export class PriorAnswers {
     return this.#coversDoubts
   }
 
-  /** Notes what became of the commands from one offset to before another. */
+  /** Collects answers to the commands in this range of offsets. */
   cover(tp: TopicPartition, from: number, until: number): void {
     this.#covered.set(keyOf(tp), { from, until, answeredUntil: 0 })
   }
 
-  /** Notes what became of everything that was in doubt, and dead letters of this partition of the doubts. */
+  /** Collects answers to all doubts, and dead letters of this partition of the doubts. */
   coverDoubts(tp: TopicPartition): void {
     this.#coversDoubts = true
     this.cover(tp, 0, Infinity)
   }
 
-  /** The offsets of the partition that are covered. */
   rangeOf(tp: TopicPartition): Coverage | undefined {
     return this.#covered.get(keyOf(tp))
   }
 
-  /** Notes that the record at the offset was answered. @returns whether anybody asks for it */
+  /** Records that the offset was answered. @returns whether it is covered */
   #cover(tp: TopicPartition, offset: number): boolean {
     const coverage = this.rangeOf(tp)
     if (!coverage || !isWithin(offset, coverage)) return false
@@ -100,7 +99,10 @@ export class PriorAnswers {
     if (from && this.#cover(from, from.offset)) this.#add('dead letter', from, from.offset, from.timestamp)
   }
 
-  /** The doubts before it have led to this one: with fewer attempts, some of which left no doubt, or with the command. */
+  /**
+   * Marks earlier doubts of the command as followed by this one: those with fewer attempts, some of which left no doubt, and
+   * the one with the command.
+   */
   noteDoubt(doubt: Doubt): void {
     const { attempts, omitted } = doubt
     const from = Math.max(1, attempts - mostAttempts)
@@ -110,17 +112,16 @@ export class PriorAnswers {
     if (omitted !== null) this.#add('omitted', doubt, doubt.offset, doubt.timestamp, attempts)
   }
 
-  /** Tells whether the command at the offset has a result, be it that it is in doubt. */
+  /** Whether the command at the offset has a result, IN_DOUBT included. */
   isAnswered(tp: TopicPartition, offset: number, { id, account }: Subject): boolean {
     return this.#has('answered', tp, offset, id, account)
   }
 
-  /** Tells whether the record is among the dead letters. */
   isDeadLetter(tp: TopicPartition, { offset, timestamp }: BusRecord): boolean {
     return this.#has('dead letter', tp, offset, timestamp)
   }
 
-  /** Tells whether the command in the doubt has its final result, or a later doubt. */
+  /** Whether the doubt's command has its final result or a later doubt. */
   isResolved(doubt: Doubt, { id, account }: Subject): boolean {
     return (
       this.#has('resolved', doubt, doubt.offset, id, account) ||
@@ -140,7 +141,7 @@ export class PriorAnswers {
 
 type Fact = 'answered' | 'doubted' | 'resolved' | 'dead letter' | 'followed' | 'omitted'
 
-/** 64 bits, never 0. */
+/** 64 bits; not 0, which marks a free slot of IdTable. */
 function hashOf(fact: Fact, tp: TopicPartition, offset: number, ...rest: (bigint | number | string)[]): bigint {
   const text = [fact, tp.topic, tp.partition, offset, ...rest].join('\n')
   return hash('sha256', text, 'buffer').readBigUInt64LE() || 1n

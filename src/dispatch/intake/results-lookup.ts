@@ -11,45 +11,45 @@ export interface ResultsLookupOptions {
   topics: { results: string; deadLetters: string; doubts: string }
   resultDecoder: Decoder<SendResult>
   doubtDecoder: Decoder<Doubt>
-  /** How many partitions this process owns: they share the memory. */
+  /** Number of partitions that this process owns; they share the memory. */
   owned: () => number
-  /** A doubt is about a command that is at most so old. */
+  /** Greatest age of a doubt's command. */
   maxAgeMs: number
   clock: Clock
   telemetry: Telemetry
 }
 
-/** A session whose records wait until it is known which of them were answered before. */
+/** A session whose records wait for the answers of earlier owners. */
 export interface LookupRequest {
   session: Session
-  /** Tells the lowest offset, and the timestamps, of the records that wait now. */
+  /** Lowest offset, and timestamps, of the waiting records. */
   waiting: () => { from: number; timestamps: readonly number[] }
-  /** Called when it is known what became of the first record that waits, and of many behind it. */
+  /** Called when answers are known for the first waiting record and many after it. */
   answered: () => void
 }
 
-/** The answers that one process keeps at most. Their table takes 32 MiB. */
+/** Most answers that a process keeps. Their table takes 32 MiB. */
 const mostAnswers = 2_000_000
-/** Clocks of producers differ by less than this. */
+/** Largest clock skew between producers. */
 const skewMs = 60_000
 const retryMs = 5000
 const advice =
   'Until then the commands wait. delivery.checkResults=false sends them without a look, for a second time too.'
 
 /**
- * Where no window tells what was done above a committed offset, the results do: they name each command's topic,
- * partition and offset. They are read once for all sessions that wait at the time, from the oldest waiting record on,
- * with the dead letters; and with the doubts where one of the sessions is theirs.
+ * Finds answered commands in the results, which name each command's topic, partition and offset. Needed if a committed offset
+ * has no window. Results and dead letters are read once for all sessions that wait, from the oldest waiting record on; doubts
+ * too if one of the sessions is theirs.
  */
 export class ResultsLookup {
   readonly #options: ResultsLookupOptions
-  /** The answers that were found for sessions that have not passed them yet. */
+  /** Answers for sessions that have not passed them yet. */
   readonly #found = new Map<Session, { answers: PriorAnswers; range: Range }>()
   #requests: LookupRequest[] = []
   #reading = false
-  /** Why the topics could not be read when that was tried last. */
+  /** Why the last attempt to read the topics failed. */
   #refusal: Error | null = null
-  /** The trouble with what could not be read of the results last, though it may hold an answer. */
+  /** Why the last attempt missed records that may hold an answer. */
   #gap: Error | null = null
   #endPause = () => {}
   #stopped = false
@@ -65,20 +65,20 @@ export class ResultsLookup {
     options.telemetry.on('cycle.committed', this.#letGo)
   }
 
-  /** Tells what keeps commands waiting now, if so. */
+  /** Why commands wait now, or null. */
   get reason(): string | null {
     if (!this.#reading) return null
     const trouble = this.#gap ?? this.#refusal
     return trouble?.message ?? `${this.#options.topics.results} is read for what was answered before`
   }
 
-  /** Tells what is known of the record; undefined: ask. */
+  /** Answers that cover the record; undefined if it must be requested. */
   answersFor(session: Session, offset: number): PriorAnswers | undefined {
     const found = this.#found.get(session)
     return isWithin(offset, found?.range) ? found!.answers : undefined
   }
 
-  /** A session that ended is not told. */
+  /** Requests answers. `answered` is not called for a session that has ended. */
   ask(request: LookupRequest): void {
     this.#requests.push(request)
     if (!this.#reading) void this.#readWhileAsked()
@@ -93,7 +93,7 @@ export class ResultsLookup {
   async #readWhileAsked(): Promise<void> {
     this.#reading = true
     while (!this.#stopped) {
-      await Promise.resolve() // those that ask in the same breath are in
+      await Promise.resolve() // includes requests of the same tick
       const requests = this.#requests.splice(0).filter(({ session }) => session.alive)
       if (requests.length === 0) break
       await this.#read(requests)
@@ -113,13 +113,13 @@ export class ResultsLookup {
       if (!session.alive) continue
       const range = answers.rangeOf(session)!
       this.#found.set(session, { answers, range })
-      // what is looked up no more need not be read again by a session that opens later, with all that was sent since
+      // a later session need not search this range again, with all that was sent since
       if (range.until === session.uncheckedUntil) session.answeredBefore(Math.max(range.from, range.answeredUntil))
       answered()
     }
   }
 
-  /** @param inParts whether each session gets its share of the memory, and looks up the rest later */
+  /** @param inParts whether to limit each session to its share of the memory; the rest is read later */
   #answersFor(requests: readonly LookupRequest[], inParts: boolean): PriorAnswers {
     const { topics, owned } = this.#options
     const share = Math.max(1, Math.floor(mostAnswers / owned()))
@@ -134,9 +134,9 @@ export class ResultsLookup {
   }
 
   /**
-   * Tries until it can. One look covers all offsets unless they have too many answers, because a later look also reads
+   * Retries until it succeeds. One pass covers all offsets unless they have too many answers, because a later pass also reads
    * every result written in between.
-   * @returns null when nobody waits any more
+   * @returns null if no session waits any more
    */
   async #lookUp(requests: readonly LookupRequest[], wanted: () => boolean): Promise<PriorAnswers | null> {
     this.#refusal = null
@@ -157,13 +157,13 @@ export class ResultsLookup {
     return null
   }
 
-  /** @returns why not all that was answered is known now, if so */
+  /** @returns why the answers are incomplete, or null */
   async #look(requests: readonly LookupRequest[], answers: PriorAnswers, wanted: () => boolean): Promise<Error | null> {
     const { bus, topics } = this.#options
     const { results, deadLetters, doubts } = topics
     const names = [results, deadLetters, ...(answers.coversDoubts ? [doubts] : [])]
     const { promise: gap, reject: lacks } = Promise.withResolvers<never>()
-    gap.catch(() => {}) // it can be found before anybody waits for it
+    gap.catch(() => {}) // it may reject before it is awaited
     const reading = bus.read(names, this.#since(requests), (from, records) =>
       this.#note(answers, from, records, wanted).catch(lacks),
     )
@@ -179,8 +179,9 @@ export class ResultsLookup {
   }
 
   /**
-   * A record is answered after it was appended, and those that wait were appended in order: nothing older than the first
-   * one matters. What came of a doubt began with its command. A record with a time that cannot be true may be of any.
+   * Earliest relevant timestamp. An answer is later than its record, and the waiting records are in append order, so nothing
+   * older than the first one matters. A doubt's history begins with its command. A record with an impossible timestamp may have
+   * any age.
    */
   #since(requests: readonly LookupRequest[]): number {
     const { topics, maxAgeMs, clock } = this.#options
@@ -193,7 +194,7 @@ export class ResultsLookup {
     return Math.max(0, since - skewMs)
   }
 
-  /** @throws Error when a record cannot be read now that may hold an answer */
+  /** @throws Error when a record that may hold an answer cannot be read now */
   async #note(
     answers: PriorAnswers,
     from: TopicPartition,
@@ -244,14 +245,14 @@ const troubleOf = (error: Error) => new Error(`cannot read which commands were a
 
 export interface LookupQueueOptions<T> {
   session: Session
-  /** null: nothing is looked up, what is not known to be done is new. */
+  /** null to treat all records that are not known to be done as new. */
   lookup: ResultsLookup | null
-  /** Called with what waited, in the order it came. */
+  /** Called with items whose answers are known, in their original order. */
   again: (items: readonly T[]) => void
   telemetry: Telemetry
 }
 
-/** Holds a session's records until it is known whether they were answered before. Their neighbours go on. */
+/** Holds a session's records until it is known whether they were answered before. Other records continue. */
 export class LookupQueue<T extends { record: BusRecord }> {
   readonly #options: LookupQueueOptions<T>
   #waiting: T[] = []
@@ -265,8 +266,8 @@ export class LookupQueue<T extends { record: BusRecord }> {
   }
 
   /**
-   * @param isAnswered whether the results say that it was; a dead letter is an answer, too
-   * @returns whether nothing is left to do now: it waits and comes again, or it was answered before and is settled
+   * @param isAnswered whether the results have an answer; a dead letter also counts as one
+   * @returns whether there is nothing to do now: the item waits and is handed over again, or was answered before and is settled
    */
   intercepts(item: T, isAnswered: (answers: PriorAnswers) => boolean = () => false): boolean {
     const { session, lookup } = this.#options

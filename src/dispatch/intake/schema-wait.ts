@@ -7,23 +7,23 @@ export interface SchemaWaitOptions<T> {
   session: Session
   decoder: Pick<Decoder<unknown>, 'prepare'>
   outage: RegistryOutage
-  /** Called with what waited for schemas that are known now, in the order it came. */
+  /** Called with items whose schema is loaded, in their original order. */
   again: (items: readonly T[]) => void
   clock: Clock
 }
 
-/** While the registry cannot be asked, it is asked again this often. */
+/** Retry interval while the registry is unavailable. */
 const retryMs = 1000
-/** Foreign bytes can name any number of schemas. While some are asked for, what waited for others goes on this often. */
+/** How long ready items are gathered while other schemas are loading, since foreign bytes can name any number of schemas. */
 const gatherMs = 1000
-/** While the registry cannot be asked, the log is told this often. */
+/** Shortest interval between log lines while the registry is unavailable. */
 const tellMs = 60_000
 
-/** SchemaWait is where records wait whose writer's schema is not known yet. Their neighbours go on. */
+/** Holds records whose writer's schema is not loaded yet. Other records continue. */
 export class SchemaWait<T> {
   readonly #options: SchemaWaitOptions<T>
   readonly #waiting = new Map<number, T[]>()
-  /** What waits no more. */
+  /** Items whose schema is loaded. */
   #ready: T[] = []
 
   constructor(options: SchemaWaitOptions<T>) {
@@ -40,7 +40,7 @@ export class SchemaWait<T> {
     void this.#learn(schemaId)
   }
 
-  /** Takes back all that waits: through another session its schema may be known by now, and nothing is to overtake it. */
+  /** Returns all held items. Another session may have loaded their schema, and later records must not overtake them. */
   takeBack(): T[] {
     const lists = [this.#ready, ...this.#waiting.values()]
     return lists.flatMap(items => items.splice(0))
@@ -77,7 +77,7 @@ export class SchemaWait<T> {
   }
 }
 
-/** RegistryOutage is what all sessions together cannot learn from the registry now. The log is told once a minute. */
+/** Schemas that no session can load, because the registry is unavailable. Logged once a minute. */
 export class RegistryOutage {
   readonly #telemetry: Telemetry
   readonly #clock: Clock
@@ -97,7 +97,7 @@ export class RegistryOutage {
     this.#telemetry.emit('registry.unavailable', { ...this.#extent(), error })
   }
 
-  /** @param answered whether the registry did; else nobody wants to know any more */
+  /** @param answered whether the registry answered; otherwise the session has ended */
   end(wait: { schemaId: number }, answered: boolean): void {
     if (!this.#waits.delete(wait) || this.#waits.size > 0) return
     this.#toldAt = Number.NEGATIVE_INFINITY

@@ -11,7 +11,7 @@ export interface DeferredCommandsOptions {
   clock: Clock
 }
 
-/** What is kept of a command that is to be fetched again. */
+/** A command that will be fetched again. */
 interface Deferred {
   offset: number
   timestamp: number
@@ -20,26 +20,29 @@ interface Deferred {
   expiresAt: number
 }
 
-/** Accounts that may not send, and pauses, keep together this part of what a partition may hold in memory. */
+/** Fraction of a partition's memory that queues that may not send use together. */
 const keptPart = 1 / 4
-/** Records are recalled at most this often: each time, those between them are fetched again too. */
+/** Shortest interval between recalls. Each recall also fetches the records in between again. */
 const recallMs = 50
-/** An account may go again at any time, while nothing of it is in memory. */
+/** Poll interval while all commands of an account are deferred, since the account may send again at any time. */
 const lookMs = 1_000
 const sweepMs = 5_000
 const nothing: Backlog = { records: 0, bytes: 0 }
 
 /**
- * The commands of one partition that are left on the log for now. Memory is bounded, so an account that may not send, or a
- * pause, would keep the others' commands from being read: when memory is full, the younger part of its commands is
- * forgotten but for their offsets, and fetched again as the older part is sent.
+ * Commands of one partition that are deferred to the log. Memory is limited, so commands of a pause, or of an account that may
+ * not send, would keep the others from being read. When memory is full, only the offsets of their younger commands are kept,
+ * and these are fetched again as the older ones are sent.
  */
 export class DeferredCommands {
   readonly #session: Session
-  /** Where the partition's commands wait in memory. */
+  /** The lane of the partition's commands in memory. */
   readonly #lane: Lane
   readonly #options: DeferredCommandsOptions
-  /** By the names of their queues in the lane, in the order of their offsets. None is empty. Least recently recalled first. */
+  /**
+   * Deferred commands by the name of their queue in the lane, in offset order. No list is empty. The least recently recalled
+   * comes first.
+   */
   readonly #queues = new Map<string, Deferred[]>()
   /** Monotonic milliseconds. */
   #recalledAt = Number.NEGATIVE_INFINITY
@@ -51,7 +54,7 @@ export class DeferredCommands {
     this.#options = options
   }
 
-  /** The append time of the oldest one that is not paused, milliseconds since 1970. */
+  /** Append time of the oldest command that is not paused, milliseconds since 1970. */
   get oldestTimestamp(): number | null {
     const { accounts } = this.#options
     const times = [...this.#queues].flatMap(([name, rows]) => (accounts.has(name) ? rows[0]!.timestamp : []))
@@ -66,7 +69,7 @@ export class DeferredCommands {
     return this.#queues.has(name)
   }
 
-  /** Defers commands whose queue has deferred ones before them. @returns the others */
+  /** Defers commands that follow a deferred command of their queue. @returns the others */
   takeIn(pendings: readonly Pending[]): readonly Pending[] {
     if (this.isEmpty) return pendings
     this.#defer(
@@ -78,15 +81,15 @@ export class DeferredCommands {
     return pendings.filter(({ over }) => !over)
   }
 
-  /** Records before this offset are gone from the log. */
+  /** Called when the log lost the records before this offset. */
   forgetBefore(offset: number): void {
     this.#takeOut(row => row.offset < offset)
   }
 
   /**
-   * Recalls what there is room for, and makes room.
-   * @param held the names of the queues of which nothing may be sent now
-   * @returns milliseconds until it is to do so again, should nothing happen before
+   * Recalls commands for which there is room, and defers others if memory is full.
+   * @param held names of the queues that may not send now
+   * @returns milliseconds until the next call, unless something happens before
    */
   balance(held: ReadonlySet<string>): number {
     const session = this.#session
@@ -119,7 +122,7 @@ export class DeferredCommands {
     this.#session.recall(offsets)
   }
 
-  /** The results of what has expired are written when it is read again. @returns their offsets */
+  /** Recalls expired commands, whose results are written when they are read again. @returns their offsets */
   #takeExpired(): number[] {
     const { clock } = this.#options
     if (clock.monotonic() < this.#sweptAt + sweepMs) return []
@@ -128,7 +131,7 @@ export class DeferredCommands {
     return this.#takeOut(row => row.expiresAt < now)
   }
 
-  /** @returns the offsets of those that went */
+  /** @returns the removed offsets */
   #takeOut(goes: (row: Deferred) => boolean): number[] {
     const gone: number[] = []
     for (const [name, rows] of this.#queues) {
@@ -164,7 +167,7 @@ export class DeferredCommands {
     this.#session.shelve(pendings.map(({ offset }) => offset))
   }
 
-  /** Tells what each queue of which nothing may be sent, or that has deferred commands, keeps in memory. */
+  /** Memory for each queue that may not send, or that has deferred commands. */
   #kept(held: ReadonlySet<string>): Backlog {
     const { records, bytes } = this.#session.capacity
     const sharers = this.#lane.all.filter(
@@ -175,7 +178,7 @@ export class DeferredCommands {
   }
 }
 
-/** Takes the oldest ones for which there is room, one at least. @returns their offsets */
+/** Takes the oldest commands for which there is room, at least one. @returns their offsets */
 function take(rows: Deferred[], room: Backlog): number[] {
   let bytes = 0
   const end = rows.findIndex((row, i) => {

@@ -5,21 +5,21 @@ import type { EnvelopeBounds } from './partition-queues.ts'
 import { TenantQueues } from './tenant-queues.ts'
 
 /**
- * What is packed in its own way. `halves`: of an envelope that was refused as a whole, each goes out as it is. `alone`:
- * call/otp, whose answer names no id and whose subscriber waits on the line.
+ * How commands are packed. `halves`: each half of a refused envelope goes by itself. `alone`: call/otp, whose answer has no id
+ * and whose user waits for it. `suspects`: see `isSuspect`.
  */
 type Kind = 'halves' | 'alone' | 'batched' | 'suspects'
 
-/** The commands of one account in one lane that wait in memory to be packed, of all the lane's partitions. */
+/** Commands of one account in one lane, of all the lane's partitions, that wait in memory. */
 export class LaneQueue {
   readonly #tenants: Record<Exclude<Kind, 'halves'>, TenantQueues>
   #halves: Pending[][] = []
-  /** Envelopes of these are packed in turn, so that none waits for all of another kind. */
+  /** The kinds in turn, so that none waits for all commands of another. */
   readonly #turns: Kind[] = ['halves', 'alone', 'batched', 'suspects']
-  /** Commands that are not ready yet, those first that are ready first. */
+  /** Commands that back off, in the order of their `readyAt`. */
   #later: Pending[] = []
 
-  /** @param weights of tenants, where they are not 1 */
+  /** @param weights by tenant; others have 1 */
   constructor(weights: ReadonlyMap<string, number> = new Map()) {
     this.#tenants = {
       alone: new TenantQueues(weights),
@@ -32,17 +32,17 @@ export class LaneQueue {
     return Object.values(this.#tenants)
   }
 
-  /** Tells how many may be packed now. */
+  /** Number of commands that may be packed now. */
   get length(): number {
     return sum(this.#all.map(({ length }) => length)) + this.#halves.flat().length
   }
 
-  /** Tells how many wait, those of partitions that are not open and those that are not ready yet included. */
+  /** Number of commands, including those that back off or whose partition is not open. */
   get waiting(): number {
     return sum(this.#all.map(({ waiting }) => waiting)) + this.#halves.flat().length + this.#later.length
   }
 
-  /** The append time of the oldest command, roughly: queues are in order but for what was taken back. */
+  /** Approximate append time of the oldest command: queues are in order except for requeued commands. */
   get oldestTimestamp(): number | null {
     const firsts = [
       ...this.#all.flatMap(tenants => tenants.firsts),
@@ -54,7 +54,7 @@ export class LaneQueue {
       : null
   }
 
-  /** Tells what waits of one partition and could be cut. */
+  /** Commands of one partition that could be deferred: number and bytes. */
   on(session: Session): Backlog {
     const [alone, batched] = [this.#tenants.alone.on(session), this.#tenants.batched.on(session)]
     return { records: alone.records + batched.records, bytes: alone.bytes + batched.bytes }
@@ -64,31 +64,31 @@ export class LaneQueue {
     this.#tenants[kindOf(pending)].push(pending)
   }
 
-  /** Takes commands back that were not sent; they are the next to go. */
+  /** Requeues commands at the front. */
   putBack(pendings: readonly Pending[]): void {
     for (const [kind, own] of Map.groupBy(pendings, kindOf)) this.#tenants[kind].putBack(own)
   }
 
-  /** Takes commands back that go again when they are ready. */
+  /** Requeues commands that back off until their `readyAt`. */
   putBackLater(pendings: readonly Pending[]): void {
     this.#later = [...this.#later, ...pendings].sort((a, b) => a.readyAt - b.readyAt)
   }
 
-  /** Takes back an envelope that was refused as a whole, in two halves. */
+  /** Requeues a refused envelope as two halves. */
   putBackHalved(pendings: readonly Pending[]): void {
     const middle = Math.ceil(pendings.length / 2)
     const halves = [pendings.slice(0, middle), pendings.slice(middle)]
     this.#halves.push(...halves.filter(({ length }) => length > 0))
   }
 
-  /** Takes back a half that was not sent: it goes by itself, as before. */
+  /** Requeues a half that was not sent. */
   putBackHalf(pendings: readonly Pending[]): void {
     this.#halves.unshift([...pendings])
   }
 
   /**
-   * Tells what the next envelope holds.
-   * @param isProbe whether its outcome decides about others: a suspect is one only where nothing else waits
+   * Kind and length of the next envelope.
+   * @param isProbe whether the outcome decides about others; suspects then go only if nothing else waits
    */
   next(isProbe = false): { kind: Kind; length: number } | null {
     const waiting = this.#turns.filter(kind => this.#lengthOf(kind) > 0)
@@ -103,8 +103,8 @@ export class LaneQueue {
   }
 
   /**
-   * Takes a partition's youngest commands beyond what memory is to keep of it, but no doubts: called back, each would have
-   * to be asked for anew, which can use up the rate that it waits for.
+   * Removes a partition's youngest commands beyond the bounds, to defer them. Never doubts: a recalled doubt would be polled
+   * again, which may use up the rate that it waits for.
    */
   cut(session: Session, kept: Backlog): Pending[] {
     const { alone, batched } = this.#tenants
@@ -115,18 +115,18 @@ export class LaneQueue {
     return [...cut, ...batched.cut(session, { ...kept, records })].sort((a, b) => a.offset - b.offset)
   }
 
-  /** The partition is open again: its commands have their turns. */
+  /** Resumes a partition. */
   resume(session: Session): void {
     for (const tenants of this.#all) tenants.resume(session)
   }
 
-  /** Forgets what waits on the partition. */
+  /** Drops the commands of a partition. */
   remove(session: Session): void {
     for (const tenants of this.#all) tenants.remove(session)
     this.takeOut(pending => pending.session === session)
   }
 
-  /** Takes out those that are to go, wherever they stand, those of partitions that are not open included. */
+  /** Removes all commands that match, including those of partitions that are not open. */
   takeOut(goes: (pending: Pending) => boolean): Pending[] {
     const { out: later = [], kept = [] } = Object.groupBy(this.#later, pending => (goes(pending) ? 'out' : 'kept'))
     this.#later = kept
@@ -140,7 +140,10 @@ export class LaneQueue {
     return [...out]
   }
 
-  /** Milliseconds until an envelope is due: full, or one of its first commands has waited for `lingerMs`. Infinity: nothing waits. */
+  /**
+   * Milliseconds until an envelope is due: it is full, or its first command has lingered for `lingerMs`. Infinity if nothing
+   * waits.
+   */
   due(now: number, lingerMs: number, operations: number): number {
     while (this.#later[0] && this.#later[0].readyAt <= now) this.push(this.#later.shift()!)
     const { alone, batched, suspects } = this.#tenants
@@ -149,7 +152,7 @@ export class LaneQueue {
     return Math.min(Math.max(0, batched.lingersSince + lingerMs - now), later)
   }
 
-  /** Takes the next envelope; `accept` may dispose of a command instead of having it packed. */
+  /** Takes the commands of the next envelope; `accept` may drop a command instead. */
   pack(bounds: EnvelopeBounds, accept: (pending: Pending) => boolean, isProbe = false): Pending[] {
     const { kind } = this.next(isProbe) ?? {}
     if (!kind) return []

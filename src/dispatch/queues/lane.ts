@@ -4,14 +4,14 @@ import { isSuspect, type Pending } from '../pending.ts'
 import { LaneQueue } from './lane-queue.ts'
 
 /**
- * Requeue says how commands that were not sent wait again: the next to go, when they are ready again, as a half that
- * goes by itself as before, or in halves that go each by itself.
+ * How to requeue commands that were not sent: at the front, after a back-off, as a half that goes by itself as before, or as
+ * two such halves.
  */
 export type Requeue = 'first' | 'later' | 'half' | 'halved'
 
 /**
- * One topic's commands that wait to be sent, by account. The accounts take turns, of an envelope each.
- * What is paused waits apart, by the key of the pause that stops it, so that it is in nobody's way.
+ * Unsent commands of one topic by account. Accounts take turns, one envelope each. Paused commands wait separately, by the key
+ * of their pause, so that they block no others.
  */
 export class Lane {
   readonly #weights: ReadonlyMap<string, number>
@@ -19,18 +19,18 @@ export class Lane {
   readonly #queues = new Map<string, LaneQueue>()
   readonly #paused = new Map<string, LaneQueue>()
 
-  /** @param weights of tenants, where they are not 1 */
+  /** @param weights by tenant; others have 1 */
   constructor(weights: ReadonlyMap<string, number>, controls: Controls) {
     this.#weights = weights
     this.#controls = controls
   }
 
-  /** The queues by the names of their accounts, the next one first. */
+  /** Queues by account name, the next one first. */
   get queues(): Iterable<[string, LaneQueue]> {
     return this.#queues
   }
 
-  /** The queues of what is paused, by the keys of the pauses. */
+  /** Queues of paused commands, by the key of the pause. */
   get paused(): Iterable<[string, LaneQueue]> {
     return this.#paused
   }
@@ -39,7 +39,7 @@ export class Lane {
     return [...this.#queues, ...this.#paused]
   }
 
-  /** Tells where a command waits: in the queue of its account, or of the pause that stops it. */
+  /** The name of a command's queue: its account, or the key of the pause that stops it. */
   nameOf({ command, topic }: Pending): string {
     return this.#controls.stopping(command, topic) ?? command.account
   }
@@ -52,7 +52,7 @@ export class Lane {
     this.#queueOf(pending).push(pending)
   }
 
-  /** Takes back what was in an envelope. */
+  /** Requeues the commands of an envelope. */
   putBack(pendings: readonly Pending[], how: Requeue): void {
     for (const [queue, own] of Map.groupBy(pendings, pending => this.#queueOf(pending))) {
       if (how === 'first') queue.putBack(own)
@@ -62,7 +62,7 @@ export class Lane {
     }
   }
 
-  /** Something was paused, or goes on: what waits in another's place goes to its own. */
+  /** Applies changed pauses: moves commands to the queues where they belong now. */
   sortAnew(): void {
     for (const [name, queue] of this.all) {
       const moved = queue.takeOut(pending => this.nameOf(pending) !== name)
@@ -74,7 +74,7 @@ export class Lane {
     for (const [name, queue] of this.#paused) if (queue.waiting === 0) this.#paused.delete(name)
   }
 
-  /** An account's envelope left: the others come first. */
+  /** Moves an account to the end of the turns. */
   turn(account: string): void {
     const queue = this.#queues.get(account)!
     this.#queues.delete(account)

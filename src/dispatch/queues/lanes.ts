@@ -7,17 +7,17 @@ import { Lane, type Requeue } from './lane.ts'
 import type { LaneQueue } from './lane-queue.ts'
 
 export interface LanesOptions extends DeferredCommandsOptions {
-  /** Topics of commands, the doubts among them, in order of urgency. */
+  /** Command topics and the doubts topic, the most urgent first. */
   topics: readonly string[]
-  /** Of tenants, where they are not 1. */
+  /** Weights of tenants; others have 1. */
   tenantWeights: ReadonlyMap<string, number>
   controls: Controls
 }
 
-/** All commands that wait to be sent: in memory by lane and account, over the partitions; left on the log by partition. */
+/** All unsent commands: those in memory, by lane and account, and those deferred to the log, by partition. */
 export class Lanes {
   readonly #options: LanesOptions
-  /** The most urgent one comes first. */
+  /** The most urgent lane comes first. */
   readonly #lanes: readonly Lane[]
   readonly #deferred = new Map<Session, DeferredCommands>()
 
@@ -30,7 +30,7 @@ export class Lanes {
     return this.#lanes[urgency]!
   }
 
-  /** Tells what waits in memory for an account. */
+  /** Queues of an account in memory. */
   of({ name }: Account): LaneQueue[] {
     return this.#lanes.flatMap(lane => lane.of(name) ?? [])
   }
@@ -39,22 +39,22 @@ export class Lanes {
     this.#deferred.set(session, new DeferredCommands(session, this.#laneOf(session), this.#options))
   }
 
-  /** The partition is open again. */
+  /** Resumes a partition. */
   resume(session: Session): void {
     if (this.#deferred.has(session)) this.#laneOf(session).resume(session)
   }
 
-  /** What waits on the session is forgotten: whoever owns the partition next reads it again. */
+  /** Drops the session's commands; the next owner of the partition reads them again. */
   remove(session: Session): void {
     if (this.#deferred.delete(session)) this.#laneOf(session).remove(session)
   }
 
-  /** The records before this offset are gone from the session's log. */
+  /** Called when the log lost the records before this offset. */
   forgetBefore(session: Session, offset: number): void {
     this.#deferred.get(session)?.forgetBefore(offset)
   }
 
-  /** Commands of one session. */
+  /** Queues commands of one session. */
   push(pendings: readonly Pending[]): void {
     const { session } = pendings[0]!
     const deferred = this.#deferred.get(session)
@@ -63,19 +63,19 @@ export class Lanes {
     for (const pending of deferred.takeIn(pendings)) lane.push(pending)
   }
 
-  /** Takes back what was in an envelope, as far as its partitions are not lost. */
+  /** Requeues the commands of an envelope, except those of lost partitions. */
   putBack(pendings: readonly Pending[], how: Requeue): void {
     const ours = pendings.filter(({ session }) => this.#deferred.has(session))
     if (ours.length > 0) this.#laneOf(ours[0]!.session).putBack(ours, how)
   }
 
-  /** Something was paused, or goes on. */
+  /** Applies changed pauses. */
   sortAnew(): void {
     for (const lane of this.#lanes) lane.sortAnew()
   }
 
   /**
-   * Looks at all that waits in memory, and takes out what is not to be sent any more.
+   * Offers all commands in memory to `accept`, and removes those that it refuses.
    * @returns whether anything is left
    */
   sweep(accept: (pending: Pending) => boolean): boolean {
@@ -85,8 +85,8 @@ export class Lanes {
   }
 
   /**
-   * Keeps accounts that may not send, and what is paused, from filling the memory.
-   * @returns milliseconds until it is to do so again
+   * Keeps paused commands, and accounts that may not send, from filling the memory.
+   * @returns milliseconds until the next call
    */
   balance(): number {
     const held = this.#held
@@ -98,8 +98,8 @@ export class Lanes {
   }
 
   /**
-   * The names of the queues of which nothing may be sent now. Nobody needs room beside the only account, but behind what is
-   * paused deadlines go on. Pauses of which nothing waits have no queue: they may be many.
+   * Names of the queues that may not send now. A single account is not listed, since nothing else needs its memory, unlike a
+   * pause, behind which deadlines pass. Pauses without commands have no queue, since there may be many.
    */
   get #held(): Set<string> {
     const { accounts } = this.#options
@@ -109,7 +109,7 @@ export class Lanes {
     return held
   }
 
-  /** Tells whether commands wait that are paused, or for an account that may not send now. */
+  /** Whether commands wait that are paused, or whose account may not send now. */
   get heldBack(): boolean {
     const isPaused = this.#lanes.some(lane => [...lane.paused].some(([, queue]) => queue.waiting > 0))
     return isPaused || this.#isAccountHeldBack
@@ -127,7 +127,7 @@ export class Lanes {
     return [...this.#deferred.values()].some(deferred => deferred.has(name))
   }
 
-  /** The append time, in milliseconds since 1970, of the oldest command of a topic that waits to be sent and is not paused. */
+  /** Append time of the topic's oldest unsent command that is not paused, milliseconds since 1970; null if there is none. */
   oldestTimestamp(topic: string): number | null {
     const lane = this.#lanes[this.#options.topics.indexOf(topic)]
     const queues = [...(lane?.queues ?? [])].map(([, queue]) => queue)

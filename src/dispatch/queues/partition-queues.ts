@@ -3,40 +3,38 @@ import type { Pending } from '../pending.ts'
 
 export interface EnvelopeBounds {
   operations: number
-  /** Bytes of the operations and the commas between them. */
+  /** Bytes of the operations, with the commas between them. */
   bytes: number
 }
 
 /**
- * Commands in a queue for each partition, and the partitions in turn. One that gets something comes last, so that those
- * that have waited longest go first; after an envelope of its own it comes last again.
+ * Commands by partition, with the partitions in turns. A partition enters at the end when it gets commands, and returns to the
+ * end after it has filled an envelope.
  */
 export class PartitionQueues {
   readonly #queues = new Map<Session, Fifo>()
-  /**
-   * The partitions that have something, the next one first. One that is not open loses its place until it is resumed.
-   */
+  /** Partitions with commands, the next one first. One that is not open loses its turn until it resumes. */
   #turns = new Map<Session, Fifo>()
   #length = 0
 
-  /** Tells how many may be taken. */
+  /** Number of commands that may be taken. */
   get length(): number {
     return this.#length
   }
 
-  /** Tells how many wait, those of partitions that are not open included. */
+  /** Number of commands, including those of partitions that are not open. */
   get waiting(): number {
     let sum = 0
     for (const { length } of this.#queues.values()) sum += length
     return sum
   }
 
-  /** The next one of each partition that has a turn. */
+  /** The next command of each partition that has a turn. */
   get nexts(): Pending[] {
     return [...this.#turns.values()].flatMap(({ first }) => first ?? [])
   }
 
-  /** The oldest one of each partition. */
+  /** The oldest command of each partition. */
   get firsts(): Pending[] {
     return [...this.#queues.values()].flatMap(({ first }) => first ?? [])
   }
@@ -52,7 +50,7 @@ export class PartitionQueues {
     if (this.#turns.has(pending.session)) this.#length++
   }
 
-  /** Takes commands back; their partitions are the next. */
+  /** Requeues commands at the front; their partitions are next. */
   putBack(pendings: readonly Pending[]): void {
     if (pendings.length === 0) return
     const returned = new Map<Session, Fifo>()
@@ -68,12 +66,12 @@ export class PartitionQueues {
   }
 
   /**
-   * Takes commands for an envelope: a partition's as far as there is room, then the next one's.
-   * @param taken what is in the envelope; what is taken comes behind
-   * @param most operations that it may hold
-   * @param room bytes that are left, each command's with a comma
-   * @param accept may dispose of a command instead of having it taken
-   * @returns the bytes that are left then
+   * Takes commands for an envelope, one partition after the other, while there is room.
+   * @param taken the envelope's commands so far; new ones are appended
+   * @param most most operations of the envelope
+   * @param room bytes left, counting a comma for each command
+   * @param accept may drop a command instead
+   * @returns bytes left
    */
   fill(taken: Pending[], most: number, room: number, accept: (pending: Pending) => boolean): number {
     let left = room
@@ -94,7 +92,7 @@ export class PartitionQueues {
     return left
   }
 
-  /** @returns the bytes that are left */
+  /** @returns bytes left */
   #takeFrom(
     queue: Fifo,
     operations: number,
@@ -114,7 +112,7 @@ export class PartitionQueues {
     return left
   }
 
-  /** Takes out a partition's youngest ones beyond the bounds. */
+  /** Removes a partition's youngest commands beyond the bounds. */
   cut(session: Session, kept: Backlog): Pending[] {
     const queue = this.#queues.get(session)
     if (!queue) return []
@@ -124,7 +122,7 @@ export class PartitionQueues {
     return cut
   }
 
-  /** Takes out those that are to go, wherever they stand. */
+  /** Removes all commands that match. */
   takeOut(goes: (pending: Pending) => boolean): Pending[] {
     return [...this.#queues].flatMap(([session, queue]) => {
       const out = queue.takeOut(goes)
@@ -134,7 +132,7 @@ export class PartitionQueues {
     })
   }
 
-  /** The partition is open again. */
+  /** Resumes a partition. */
   resume(session: Session): void {
     const queue = this.#queues.get(session)
     if (!queue || queue.length === 0 || this.#turns.has(session)) return
@@ -142,7 +140,7 @@ export class PartitionQueues {
     this.#length += queue.length
   }
 
-  /** Forgets what waits on the partition. */
+  /** Drops the commands of a partition. */
   remove(session: Session): void {
     this.#leaveTurn(session)
     this.#queues.delete(session)
@@ -172,12 +170,12 @@ function bySession(pendings: readonly Pending[]): Map<Session, Pending[]> {
   return groups
 }
 
-/** So many items that have left may stand before the others. */
+/** Most removed items at the head before the array is compacted. */
 const fewGone = 32
 
-/** First in, first out; takes back at the front. */
+/** A FIFO queue that also takes commands back at the front. */
 export class Fifo {
-  /** Items before the head are undefined, so that nobody keeps them in memory: queues are many. */
+  /** Items before the head are undefined, to free their memory: there are many queues. */
   #items: (Pending | undefined)[] = []
   #head = 0
   bytes = 0
@@ -204,7 +202,7 @@ export class Fifo {
     }
   }
 
-  /** Takes out the youngest ones beyond the bounds; one is never too large. */
+  /** Removes the youngest commands beyond the bounds; keeps one command of any size. */
   cut({ records, bytes }: Backlog): Pending[] {
     const items = this.#waiting
     let [kept, sum] = [0, 0]
@@ -220,7 +218,7 @@ export class Fifo {
     return cut
   }
 
-  /** Takes out those that are to go, wherever they stand. */
+  /** Removes all commands that match. */
   takeOut(goes: (pending: Pending) => boolean): Pending[] {
     const { out = [], kept = [] } = Object.groupBy(this.#waiting, pending => (goes(pending) ? 'out' : 'kept'))
     if (out.length === 0) return out

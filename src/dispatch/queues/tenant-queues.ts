@@ -5,49 +5,49 @@ import { type EnvelopeBounds, PartitionQueues } from './partition-queues.ts'
 interface Tenant {
   readonly queues: PartitionQueues
   readonly weight: number
-  /** Operations that are left of its turn. */
+  /** Operations left in its turn. */
   credit: number
 }
 
-/** This many tenants have turns of their own at a time; all others share one, with the commands that name none. */
+/** Most tenants with their own turns. The others share one, with commands without a tenant. */
 const mostTenants = 256
 const nobody = ''
 
 /**
- * Commands of one account by their tenants, who take turns (deficit round robin): of an envelope each may have a part by
- * its weight, and what some leave is the others'. So however much one has, what comes of another one is in the next
- * envelope, as long as an envelope has an operation for each.
+ * Commands of one account by tenant, in deficit round robin: each tenant gets a part of an envelope by its weight, and unused
+ * parts go to the others. A tenant's commands thus reach the next envelope however long other queues are, as long as an
+ * envelope has an operation for each tenant.
  */
 export class TenantQueues {
   readonly #weights: ReadonlyMap<string, number>
   readonly #tenants = new Map<string, Tenant>()
-  /** TenantQueues that have something to be taken, the next one first. */
+  /** Tenants with commands that may be taken, the next one first. */
   readonly #turns = new Set<Tenant>()
-  /** The weight in all of the tenants that have turns. */
+  /** Total weight of the tenants that have turns. */
   #weight = 0
-  /** The tenant whose command came last: mostly there is but one. */
+  /** Cache of the last tenant, since usually there is only one. */
   #last: { name: string; tenant: Tenant } | null = null
 
-  /** @param weights of tenants, where they are not 1 */
+  /** @param weights by tenant; others have 1 */
   constructor(weights: ReadonlyMap<string, number>) {
     this.#weights = weights
   }
 
-  /** Tells how many may be taken. */
+  /** Number of commands that may be taken. */
   get length(): number {
     let sum = 0
     for (const { queues } of this.#turns) sum += queues.length
     return sum
   }
 
-  /** Tells how many wait, those of partitions that are not open included. */
+  /** Number of commands, including those of partitions that are not open. */
   get waiting(): number {
     let sum = 0
     for (const { queues } of this.#tenants.values()) sum += queues.waiting
     return sum
   }
 
-  /** Since when the one lingers that does so for longest, of those that are next, in monotonic milliseconds; Infinity: none. */
+  /** Start of the longest linger time among the next commands, monotonic milliseconds; Infinity if there are none. */
   get lingersSince(): number {
     let least = Number.POSITIVE_INFINITY
     for (const { queues } of this.#turns) {
@@ -56,12 +56,12 @@ export class TenantQueues {
     return least
   }
 
-  /** The oldest one of each tenant and partition. */
+  /** The oldest command of each tenant and partition. */
   get firsts(): Pending[] {
     return [...this.#tenants.values()].flatMap(({ queues }) => queues.firsts)
   }
 
-  /** Tells what waits of one partition. */
+  /** Commands of one partition: number and bytes. */
   on(session: Session): Backlog {
     const sum = { records: 0, bytes: 0 }
     for (const { queues } of this.#tenants.values()) {
@@ -72,7 +72,7 @@ export class TenantQueues {
     return sum
   }
 
-  /** One that waits of the partition. */
+  /** Any command of the partition. */
   firstOn(session: Session): Pending | undefined {
     for (const { queues } of this.#tenants.values()) {
       const first = queues.on(session)?.first
@@ -87,7 +87,7 @@ export class TenantQueues {
     this.#enter(tenant)
   }
 
-  /** Takes commands back; their tenants are the next. */
+  /** Requeues commands at the front; their tenants are next. */
   putBack(pendings: readonly Pending[]): void {
     const turns = [...this.#turns]
     const returned = Map.groupBy(pendings, pending => this.#of(pending))
@@ -102,12 +102,12 @@ export class TenantQueues {
 
   /**
    * Takes commands for an envelope.
-   * @param accept may dispose of a command instead of having it taken
+   * @param accept may drop a command instead
    */
   take({ operations, bytes }: EnvelopeBounds, accept: (pending: Pending) => boolean): Pending[] {
     const taken: Pending[] = []
     const unit = Math.max(1, Math.floor(operations / this.#weight))
-    let room = bytes + 1 // before the first one there is no comma
+    let room = bytes + 1 // the first one has no comma before it
     while (taken.length < operations) {
       const [tenant] = this.#turns
       if (!tenant) break
@@ -118,7 +118,7 @@ export class TenantQueues {
       tenant.credit -= taken.length - before
       if (tenant.queues.length === 0) this.#leave(tenant)
       else if (taken.length < most) {
-        if (taken.length > before) this.#goBehind(tenant) // its next one does not fit: the envelope was its turn
+        if (taken.length > before) this.#goBehind(tenant) // its next command does not fit, so the envelope was its turn
         break
       } else if (tenant.credit <= 0) this.#goBehind(tenant)
     }
@@ -126,7 +126,7 @@ export class TenantQueues {
     return taken
   }
 
-  /** Takes out the youngest ones of a partition. Its tenants keep the same amount each, and what some leave the others. */
+  /** Removes a partition's youngest commands. Each of its tenants keeps an equal part; unused parts go to the others. */
   cut(session: Session, kept: Backlog): Pending[] {
     const sharers = [...this.#tenants.values()].flatMap(tenant => {
       const queue = tenant.queues.on(session)
@@ -144,7 +144,7 @@ export class TenantQueues {
     })
   }
 
-  /** Takes out those that are to go, wherever they stand. */
+  /** Removes all commands that match. */
   takeOut(goes: (pending: Pending) => boolean): Pending[] {
     return [...this.#tenants.values()].flatMap(tenant => {
       const out = tenant.queues.takeOut(goes)
@@ -153,7 +153,7 @@ export class TenantQueues {
     })
   }
 
-  /** The partition is open again. */
+  /** Resumes a partition. */
   resume(session: Session): void {
     for (const tenant of this.#tenants.values()) {
       tenant.queues.resume(session)
@@ -161,7 +161,7 @@ export class TenantQueues {
     }
   }
 
-  /** Forgets what waits on the partition. */
+  /** Drops the commands of a partition. */
   remove(session: Session): void {
     for (const tenant of this.#tenants.values()) {
       tenant.queues.remove(session)
@@ -195,7 +195,7 @@ export class TenantQueues {
     return tenant
   }
 
-  /** Gives the name a tenant of its own, if there is room for it. */
+  /** Creates a tenant's queues, or uses the shared ones if there are too many tenants. */
   #create(name: string): Tenant {
     const key = this.#tenants.size < mostTenants ? name : nobody
     const tenant = this.#tenants.get(key) ?? {
@@ -207,7 +207,7 @@ export class TenantQueues {
     return tenant
   }
 
-  /** Makes room for others. Not while commands are put back, for their tenants are idle until all of them are found. */
+  /** Removes idle tenants. Must not run during `putBack`, which leaves tenants idle for a moment. */
   #forgetIdle(): void {
     if (this.#tenants.size === this.#turns.size) return
     this.#last = null

@@ -10,34 +10,33 @@ import { conclude, type Outbox, ResultCounts } from '../outbox.ts'
 import { type ExpiryRules, expiry, hasPaused, isOvertaken, noteRefusal, type Pending } from '../pending.ts'
 import type { Requeue } from '../queues/lane.ts'
 
-/** Commands of one account and one lane that go out together. */
+/** Commands of one account and one lane that share a request. */
 export interface Envelope {
   account: Account
   pendings: Pending[]
-  /** The commands' offsets, by the sessions that they are of. */
+  /** The commands' offsets by session. */
   parts: ReadonlyMap<Session, readonly number[]>
   permit: Permit
-  /** How its commands wait again if it is not sent. */
+  /** How to requeue its commands if it is not sent. */
   unsent: Requeue
 }
 
-/** A command that is throttled waits so long before it goes again, and for longer each time. */
+/** First and longest back-off of a throttled command. */
 const throttledMs = 1_000
 const longestThrottledMs = 30_000
 
 export interface DeliveryOptions extends ExpiryRules {
   connection: Connection
   outbox: Outbox
-  /** See Membership. */
   hasLease: () => boolean
   errorTexts: Readonly<Record<string, ErrorCode>>
   clock: Clock
   telemetry: Telemetry
-  /** Commands that were not sent and wait again. */
+  /** Requeues commands that were not sent. */
   putBack: (pendings: readonly Pending[], how: Requeue) => void
 }
 
-/** An envelope's way in its steps: intents, POST and answer, results; or back. */
+/** The steps of an envelope: intents, POST, answer and results; or its return to the queue. */
 export class Delivery {
   readonly #options: DeliveryOptions
 
@@ -46,15 +45,15 @@ export class Delivery {
   }
 
   /**
-   * Has its sessions commit the intents. They are asked in one step, so that one commit holds the whole envelope.
-   * @returns whether all have; one that was lost, or is held while the group re-joins, has not
+   * Commits the intents. All sessions are called in one tick, so that one commit holds the whole envelope.
+   * @returns false if a session was lost, or is held during a rebalance
    */
   async intend({ parts }: Envelope): Promise<boolean> {
     const committed = await Promise.all(Array.from(parts, ([session, offsets]) => session.intend(offsets)))
     return committed.every(Boolean)
   }
 
-  /** POSTs it, if that may still be. Resolves when its answer is there and its sessions know what came of it. */
+  /** POSTs the envelope if it may still be sent. Resolves when its outcomes are handed to its sessions. */
   async send(envelope: Envelope): Promise<ResultCounts> {
     const { account, pendings, permit } = envelope
     const counts = new ResultCounts()
@@ -65,7 +64,7 @@ export class Delivery {
       if (unread) this.#holdBack(envelope, unread, counts)
       return counts
     }
-    // a probe proves nothing: what passed did so before the pause
+    // a probe does not count: other commands passed before the pause
     const isFurther = !permit.probe && first?.refusal !== undefined && isOvertaken(first.refusal, account)
     const { connection, clock, errorTexts, telemetry } = this.#options
     const operations = pendings.map(({ command }) => command.json)
@@ -97,8 +96,8 @@ export class Delivery {
   }
 
   /**
-   * Resolves when what came of it, or that it was taken back, is committed.
-   * @param isUrgent whether others wait for that
+   * Resolves when the outcomes, or the released intents, are committed.
+   * @param isUrgent whether to commit at once
    */
   async committed({ parts }: Envelope, counts: ResultCounts, isUrgent = false): Promise<void> {
     await Promise.all(Array.from(parts.keys(), session => session.committed(isUrgent)))
@@ -106,8 +105,7 @@ export class Delivery {
   }
 
   /**
-   * Takes an envelope back that is not sent: its intents are undone, and all its commands wait again. Resolves when that is
-   * committed.
+   * Takes back an envelope that is not sent: releases its intents and requeues its commands. Resolves when that is committed.
    */
   async takeBack(envelope: Envelope): Promise<void> {
     const { account, permit, pendings } = envelope
@@ -117,7 +115,10 @@ export class Delivery {
     await this.committed(envelope, counts)
   }
 
-  /** Tells the account. @returns the same; a refusal isFurther as known if the envelope's only command is to blame for it */
+  /**
+   * Reports the outcome to the account. @returns the outcome; an unknown refusal becomes known if the only command is to blame
+   * for it
+   */
   #learn({ account, permit, pendings }: Envelope, classified: Classified, isFurther: boolean): Classified {
     const now = this.#options.clock.monotonic()
     const isUnknown = classified.outcome === 'refused' && !classified.known
@@ -129,7 +130,7 @@ export class Delivery {
     return classified
   }
 
-  /** Right before the first byte. Everything that could have changed since the intent was written. */
+  /** Checks right before the first byte everything that may have changed since the intent. @returns why not to send, or null */
   #lastCheck({ account, permit, parts, pendings }: Envelope): string | null {
     const { clock, hasLease, controls } = this.#options
     for (const session of parts.keys()) if (!session.alive) return 'a partition was lost'
@@ -142,7 +143,7 @@ export class Delivery {
     return pendings.some(pending => expiry(pending, now, this.#options)) ? 'a command expired or was withdrawn' : null
   }
 
-  /** Commands whose callbacks cannot be read now wait for that without a slot; the others are the next to go. */
+  /** Requeues commands: those whose callbacks cannot be read wait for them without a slot; the others go first. */
   #holdBack({ pendings }: Envelope, unread: ReadonlySet<Pending>, counts: ResultCounts): void {
     const others = pendings.filter(pending => pending.proof || !unread.has(pending))
     if (others.length > 0) this.#release(others, 'first', counts)
@@ -163,7 +164,7 @@ export class Delivery {
     } else if (classified.outcome === 'refused' && pendings.length === 1) {
       this.#settle(pendings[0]!, { kind: 'refused', ...classified }, sentAt, null, counts)
     } else {
-      // no attempt of any command: none of it was sent, and nothing was said of one
+      // not an attempt: no command was sent
       this.#release(pendings, classified.outcome === 'refused' ? 'halved' : envelope.unsent, counts)
     }
   }
@@ -179,7 +180,7 @@ export class Delivery {
     if (again.length > 0) this.#throttled(again, counts)
   }
 
-  /** Commands that were throttled wait by themselves: they may be why, and would be throttled again at once. */
+  /** Throttled commands back off one by one, since they may be the cause. */
   #throttled(pendings: readonly Pending[], counts: ResultCounts): void {
     const now = this.#options.clock.monotonic()
     for (const pending of pendings) {
@@ -189,7 +190,7 @@ export class Delivery {
     this.#release(pendings, 'later', counts)
   }
 
-  /** @returns false when the command was not sent and has to wait again. */
+  /** @returns false if the command was not sent and must be requeued */
   #settle(
     pending: Pending,
     answer: ItemAnswer,
@@ -206,7 +207,7 @@ export class Delivery {
     }
     if (conclusion === 'again') return false
     if (conclusion === 'doubt')
-      outbox.doubt(pending, sentAt, cause!, counts) // only what is unknown is in doubt
+      outbox.doubt(pending, sentAt, cause!, counts) // a doubt always has a cause
     else outbox.settle(pending, conclusion, counts)
     return true
   }
@@ -216,7 +217,7 @@ export class Delivery {
     this.#putBack(pendings, how, counts)
   }
 
-  /** What a callback has proved meanwhile is settled; the others wait again. */
+  /** Settles commands that a callback has proved to be sent, and requeues the others. */
   #putBack(pendings: readonly Pending[], how: Requeue, counts: ResultCounts): void {
     for (const pending of pendings) if (pending.proof) this.#options.outbox.settle(pending, pending.proof, counts)
     const others = pendings.filter(({ proof }) => !proof)
@@ -224,7 +225,7 @@ export class Delivery {
   }
 }
 
-/** Tells which commands were POSTed before and have callbacks that cannot be read now. */
+/** Finds the commands that were POSTed before and whose callbacks cannot be read now. */
 async function unreadOf(pendings: readonly Pending[]): Promise<Set<Pending>> {
   const unread = new Set<Pending>()
   const ask = async (pending: Pending) => {
@@ -237,7 +238,7 @@ async function unreadOf(pendings: readonly Pending[]): Promise<Set<Pending>> {
 
 const isBehind = ({ callbackWatch }: Pending) => callbackWatch?.isCaughtUp() === false
 
-/** Counts the commands that were throttled before and are again. */
+/** Counts the commands that were throttled repeatedly. */
 function throttledAgain(pendings: readonly Pending[], classified: Classified): number {
   if (!('items' in classified)) return 0
   const { items } = classified

@@ -10,27 +10,29 @@ import { mostPassedOver, PipelineDepth, Slots, UrgencyTurns } from './slots.ts'
 
 export interface DispatcherOptions extends Omit<DeliveryOptions, 'putBack'> {
   accounts: ReadonlyMap<string, Account>
-  /** Topics of commands, the doubts among them, in order of urgency. */
+  /** Command topics and the doubts topic, the most urgent first. */
   topics: readonly string[]
-  /** Of tenants, where they are not 1. */
+  /** Weights of tenants; others have 1. */
   tenantWeights: ReadonlyMap<string, number>
   maxOperations: number
   maxBytes: number
   lingerMs: number
-  /** Requests in flight at most. */
+  /** Most requests in flight. */
   concurrency: number
-  /** Commands at most that have an intent, or are to get one, and no committed result; twice maxOperations at least. */
+  /** Most commands with an intent, committed or being committed, and no committed result; at least twice maxOperations. */
   maxIntents: number
 }
 
-/** Commands that have expired while they wait get their results this often, and so much later where they were prepared. */
+/**
+ * How often queued commands are checked for expiry, and the delay of the next check after prepared envelopes were taken back.
+ */
 const sweepMs = 5_000
 const takenBackMs = 500
 
 /**
- * Decides what is sent when. Commands wait in lanes, by account; whenever something changes, as many envelopes are formed
- * and prepared as accounts and rates allow and slots will soon have need of, those of the urgent lane first but for the
- * turns of the others. Prepared ones are sent as slots become free, in the same order.
+ * Decides what is sent when. Commands wait in lanes, by account. Each event forms and prepares as many envelopes as accounts,
+ * rates and soon-free slots allow. Urgent lanes come first, but each other lane gets its turns. Prepared envelopes are sent in
+ * the same order as slots become free.
  */
 export class Dispatcher {
   readonly #options: DispatcherOptions
@@ -38,14 +40,14 @@ export class Dispatcher {
   readonly #slots: Slots
   readonly #depth: PipelineDepth
   readonly #inFlight = new Set<InFlight>()
-  /** Status polls that hold a slot. */
+  /** Status polls in flight. */
   readonly #polls = new Set<{ what: string }>()
-  /** Envelopes whose intents are being committed, by urgency. */
+  /** Number of envelopes whose intents are being committed, by urgency. */
   readonly #preparing: number[]
-  /** Commands of all envelopes on their way. */
+  /** Number of commands in all envelopes under way. */
   #intents = 0
   readonly #lanes: Lanes
-  /** Envelopes are formed in these turns: what the rate allows is dealt out there. */
+  /** Order in which lanes form envelopes, and hence share the rate. */
   readonly #turns: UrgencyTurns
   readonly #expiryCheck: ExpiryCheck
   readonly #packer: Packer
@@ -54,7 +56,7 @@ export class Dispatcher {
   #sweptAt = Number.NEGATIVE_INFINITY
   #pumping = false
   #pumpsSoon = false
-  /** Whether a change of what is paused or withdrawn is about to be heeded. */
+  /** Whether a change of pauses or withdrawals is about to be applied. */
   #isSorting = false
   #stopped = false
 
@@ -75,7 +77,7 @@ export class Dispatcher {
     return this.#slots.taken
   }
 
-  /** Commands that a kill now would leave in doubt, at most. */
+  /** Most commands that a kill would leave in doubt now. */
   get intents(): number {
     return this.#intents
   }
@@ -94,18 +96,18 @@ export class Dispatcher {
     })
   }
 
-  /** Names what is on its way and could end: those that hold the slots keep the envelopes that wait for one. */
+  /** Requests under way that could end now. Envelopes that wait for a slot are not listed: those that hold the slots are. */
   *underWay(): Iterable<{ what: string }> {
     for (const one of this.#inFlight) if (one.couldEnd && !this.#slots.isWaiting(one)) yield one
     yield* this.#polls
   }
 
-  /** Tells whether commands wait for an account that may not send now. */
+  /** Whether commands wait for a pause, or for an account that may not send now. */
   get heldBack(): boolean {
     return this.#lanes.heldBack
   }
 
-  /** The append time, in milliseconds since 1970, of the oldest command of a topic that waits to be sent. */
+  /** Append time of the topic's oldest unsent command, milliseconds since 1970; null if there is none. */
   oldestTimestamp(topic: string): number | null {
     return this.#lanes.oldestTimestamp(topic)
   }
@@ -114,36 +116,39 @@ export class Dispatcher {
     this.#lanes.add(session)
   }
 
-  /** The session is open again. */
+  /** Resumes after a rebalance that kept the partition. */
   resume(session: Session): void {
     this.#lanes.resume(session)
-    queueMicrotask(() => this.pump()) // when all that come back in this step are there: an envelope may hold them all
+    // deferred until all sessions of this tick have resumed, so that one envelope may hold commands of all
+    queueMicrotask(() => this.pump())
   }
 
-  /** No POST of the session may begin now: what is prepared is new again, so that nobody waits for it. */
+  /**
+   * Called when no POST of the session may begin. Takes prepared envelopes back, so that the rebalance need not wait for them.
+   */
   hold(session: Session): void {
     if (!session.open) this.#takeBack()
   }
 
-  /** What waits on the session is forgotten: whoever owns the partition next reads it again. */
+  /** Drops the session's commands; the next owner of the partition reads them again. */
   remove(session: Session): void {
     this.#lanes.remove(session)
     this.#takeBack()
   }
 
-  /** The records before this offset are gone from the session's log: what is in memory is sent all the same. */
+  /** Called when the log lost the records before this offset. Commands in memory are sent anyway. */
   forgetBefore(session: Session, offset: number): void {
     this.#lanes.forgetBefore(session, offset)
     this.#pumpSoon()
   }
 
-  /** Commands of one session. */
+  /** Queues commands of one session. */
   push(pendings: readonly Pending[]): void {
     this.#lanes.push(pendings)
     this.#pumpSoon()
   }
 
-  /** What one fetch brought of several partitions goes into envelopes together. */
+  /** Pumps once per tick, so that commands from several partitions of a fetch share envelopes. */
   #pumpSoon(): void {
     if (this.#pumpsSoon) return
     this.#pumpsSoon = true
@@ -153,7 +158,7 @@ export class Dispatcher {
     })
   }
 
-  /** Lets as many envelopes leave as may, and comes back by itself when the next one is due. */
+  /** Forms and sends as many envelopes as possible, and sets a timer for the next. */
   pump(): void {
     if (this.#pumping) return
     this.#pumping = true
@@ -168,7 +173,7 @@ export class Dispatcher {
     this.#pumping = false
   }
 
-  /** Nothing begins any more. */
+  /** Begins no further request. */
   stop(): void {
     this.#cancelTimer?.()
     this.#pumping = true
@@ -176,7 +181,7 @@ export class Dispatcher {
     this.#takeBack()
   }
 
-  /** Forms one envelope and has it prepared. @returns 0 when it did, else milliseconds until one may be. */
+  /** Forms one envelope and begins to prepare it. @returns 0 if it did, otherwise milliseconds until the next may be formed */
   #form(): number {
     let wait = Number.POSITIVE_INFINITY
     for (const urgency of this.#turns.order()) {
@@ -198,9 +203,8 @@ export class Dispatcher {
   }
 
   /**
-   * Tells whether the slots will soon have need of an envelope of the topic, and a kill would not leave too much in
-   * doubt. Those of less urgent topics are no reason against it, and more urgent ones leave it the part that is its
-   * turn. The room of one envelope is kept for the most urgent topic.
+   * Whether slots will soon need an envelope of the topic, and maxIntents allows one. Less urgent topics do not count; more
+   * urgent ones leave the topic its turns. Room for one envelope is reserved for the most urgent topic.
    */
   #mayForm(urgency: number): boolean {
     const { maxOperations, maxIntents } = this.#options
@@ -213,12 +217,12 @@ export class Dispatcher {
     return all < wanted || own < Math.ceil(wanted / (mostPassedOver + 1))
   }
 
-  /** Envelopes of a topic that wait for a slot, or soon will. */
+  /** Number of a topic's envelopes that are being prepared or wait for a slot. */
   #ahead(urgency: number): number {
     return this.#preparing[urgency]! + this.#slots.waiting(urgency)
   }
 
-  /** Has an envelope's intents committed, sends it when it has a slot, and has its results committed. */
+  /** Commits an envelope's intents, sends it when it gets a slot, and awaits the commit of its results. */
   async #process(flight: InFlight): Promise<void> {
     const { clock, maxIntents } = this.#options
     const { envelope, urgency } = flight
@@ -237,14 +241,14 @@ export class Dispatcher {
     if (this.#stopped) this.#takeBack()
     else this.pump()
     const counts = await sent
-    if (!counts) return // taken back
+    if (!counts) return // the envelope was taken back
     this.pump()
     const areIntentsScarce = 2 * this.#intents >= maxIntents
     await this.#delivery.committed(envelope, counts, areIntentsScarce)
     this.#end(flight)
   }
 
-  /** Nobody waits longer than that for the result of a command that has expired. @returns milliseconds until the next time */
+  /** Settles expired commands. @returns milliseconds until the next sweep */
   #sweep(): number {
     const now = this.#options.clock.monotonic()
     if (now < this.#sweptAt + sweepMs) return this.#sweptAt + sweepMs - now
@@ -253,7 +257,9 @@ export class Dispatcher {
     return isLeft || this.#slots.hasEnvelopes ? sweepMs : Number.POSITIVE_INFINITY
   }
 
-  /** A slot can be far away, since slow answers hold them all. @returns whether something was taken back */
+  /**
+   * Takes back prepared envelopes with expired commands, since slow answers may hold all slots. @returns whether there was any
+   */
   #takeBackExpired(): boolean {
     const now = this.#options.clock.now()
     const isOver = (pending: Pending) => !pending.proof && expiry(pending, now, this.#options) !== null
@@ -261,8 +267,8 @@ export class Dispatcher {
   }
 
   /**
-   * Nothing that is paused or withdrawn is sent, even if it is prepared; what was resumed gets its turns. Each time the whole
-   * queue is searched, so changes that come in one step are applied together.
+   * Applies changed pauses and withdrawals to all queues and prepared envelopes. Each time the whole queue is searched, so
+   * changes of one tick are applied together.
    */
   #controlsChanged(): void {
     if (this.#isSorting) return
@@ -275,15 +281,18 @@ export class Dispatcher {
     })
   }
 
-  /** Takes back what is prepared and is not to stay. Default: what may not be sent now. @returns whether there was any */
+  /**
+   * Takes back prepared envelopes except those to keep. Default: those that may not be sent now. @returns whether there was any
+   */
   #takeBack(isToStay?: (flight: InFlight) => boolean): boolean {
     if (!this.#slots.hasEnvelopes) return false
     const withdrawn = this.#slots.withdraw(isToStay ?? this.#mayGo())
-    for (const flight of withdrawn.reverse()) void this.#return(flight) // the one that goes back last is the next to go
+    // in reverse: the last to return is the first to go again
+    for (const flight of withdrawn.reverse()) void this.#return(flight)
     return withdrawn.length > 0
   }
 
-  /** Since it was formed its account or an operator can have paused, a partition can have gone, or the group can join anew. */
+  /** A check of what may have changed since an envelope was formed: pauses, its partitions, the group's lease. */
   #mayGo(): (flight: InFlight) => boolean {
     const { hasLease, controls } = this.#options
     if (this.#stopped || !hasLease()) return () => false
@@ -298,7 +307,7 @@ export class Dispatcher {
     this.#end(flight)
   }
 
-  /** Sends an envelope that has its slot, without what has expired meanwhile. */
+  /** Sends an envelope that has a slot, without commands that have expired meanwhile. */
   async #send(envelope: Envelope): Promise<ResultCounts> {
     const { clock } = this.#options
     const { pendings } = envelope

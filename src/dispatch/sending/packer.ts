@@ -12,12 +12,11 @@ export interface PackerOptions {
   maxOperations: number
   maxBytes: number
   lingerMs: number
-  /** See Membership. */
   hasLease: () => boolean
   clock: Clock
 }
 
-/** The lease comes back with the group's answer to a heartbeat, of which nobody tells. */
+/** Poll interval, since a regained lease is not announced. */
 const leaseRetryMs = 100
 
 /** Forms envelopes. */
@@ -28,7 +27,7 @@ export class Packer {
     this.#options = options
   }
 
-  /** Packs an envelope if the account and its rate allow it now. @returns it, or the milliseconds to wait. */
+  /** Packs an envelope if the account and its rate allow it. @returns the envelope, or milliseconds to wait */
   form(account: Account, queue: LaneQueue): Envelope | number {
     const { clock, lingerMs, maxOperations, hasLease } = this.#options
     const isProbe = account.gate.state !== 'closed'
@@ -36,7 +35,7 @@ export class Packer {
     if (!Number.isFinite(due)) return due
     const wait = Math.max(due, account.wait(Math.min(maxOperations, queue.next(isProbe)?.length ?? 1)))
     if (wait > 0) return wait
-    if (!hasLease()) return leaseRetryMs // its intents would be taken back, again and again
+    if (!hasLease()) return leaseRetryMs // its intents would only be taken back again
     const unsent = queue.next(isProbe)?.kind === 'halves' ? 'half' : 'first'
     const pendings = this.#pack(account, queue, isProbe)
     if (pendings.length === 0) return 1
@@ -63,15 +62,15 @@ function partsOf(pendings: readonly Pending[]): Map<Session, number[]> {
   return parts
 }
 
-/** At most this many partitions are named. */
+/** Most partitions that `what` names. */
 const mostNamed = 5
 
-/** An envelope on its way, from the time it was formed to its committed results. */
+/** An envelope under way, from its formation to its committed results. */
 export class InFlight {
   readonly envelope: Envelope
-  /** 0: of the most urgent topic. */
+  /** 0 for the most urgent topic. */
   readonly urgency: number
-  /** Commands, those included that have expired since. */
+  /** Number of commands, including those that have expired since. */
   readonly size: number
 
   constructor(envelope: Envelope, urgency: number) {
@@ -86,12 +85,12 @@ export class InFlight {
     return `an envelope of ${names.slice(0, mostNamed).join(', ')}${others > 0 ? ` and ${others} more` : ''}`
   }
 
-  /** False while the group re-joins: a session that is held keeps its envelopes. */
+  /** False during a rebalance, when held sessions keep their envelopes. */
   get couldEnd(): boolean {
     return this.#sessions.every(({ open, alive }) => open || !alive)
   }
 
-  /** Tells whether all of its partitions may be sent from. */
+  /** Whether all of its partitions may send. */
   get isOpen(): boolean {
     for (const { open } of this.envelope.parts.keys()) if (!open) return false
     return true

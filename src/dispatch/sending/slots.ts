@@ -2,26 +2,26 @@ import pLimit, { type LimitFunction } from 'p-limit'
 import type { InFlight } from './packer.ts'
 
 interface Waiting {
-  /** Null: a status poll. */
+  /** null for a status poll. */
   flight: InFlight | null
   start: (limit: LimitFunction) => void
   giveUp: () => void
 }
 
 /**
- * Limits the requests in flight, and deals the slots out: to prepared envelopes by the urgency of their topics, then to
- * status polls; whoever was passed over often enough goes first. One slot is reserved for the most urgent topic, so that
- * a slow gateway under bulk does not hold it up.
+ * Limits the requests in flight. Slots go to prepared envelopes by the urgency of their topics, then to status polls; one that
+ * was passed over often enough goes first. One slot is reserved for the most urgent topic, so that slow bulk requests do not
+ * delay it.
  */
 export class Slots {
   readonly #shared: LimitFunction
-  /** Null: there is only one slot. */
+  /** null if there is only one slot. */
   readonly #reserved: LimitFunction | null
   readonly #turns: UrgencyTurns
-  /** By urgency, the polls last. */
+  /** By urgency, with status polls last. */
   readonly #waiting: Waiting[][]
 
-  /** @param topics how many there are, 0 being the most urgent one */
+  /** @param topics number of topics; 0 is the most urgent one */
   constructor(concurrency: number, topics: number) {
     this.#shared = pLimit(Math.max(1, concurrency - 1))
     this.#reserved = concurrency > 1 ? pLimit(1) : null
@@ -30,32 +30,30 @@ export class Slots {
     this.#waiting = Array.from({ length: count }, () => [])
   }
 
-  /** Requests in flight. */
   get taken(): number {
     return this.#shared.activeCount + (this.#reserved?.activeCount ?? 0)
   }
 
-  /** Slots that are free for a topic. */
+  /** Number of slots that are free for a topic. */
   free(urgency: number): number {
     return this.#limitsFor(urgency).reduce((sum, limit) => sum + freeOf(limit), 0)
   }
 
-  /** Envelopes of a topic that wait for a slot. */
+  /** Number of a topic's envelopes that wait for a slot. */
   waiting(urgency: number): number {
     return this.#waiting[urgency]!.length
   }
 
-  /** Tells whether any envelope waits for a slot. */
+  /** Whether any envelope waits for a slot. */
   get hasEnvelopes(): boolean {
     return this.#waiting.some(waiting => waiting.some(({ flight }) => flight))
   }
 
-  /** Tells whether the envelope waits for a slot. */
   isWaiting(flight: InFlight): boolean {
     return this.#waiting[flight.urgency]!.some(one => one.flight === flight)
   }
 
-  /** Sends a prepared envelope in its turn. @returns what that came to; null: it was withdrawn before */
+  /** Sends a prepared envelope in its turn. @returns the outcome; null if it was withdrawn before */
   envelope<T>(flight: InFlight, send: () => Promise<T>): Promise<T | null> {
     return this.#wait(flight.urgency, flight, send)
   }
@@ -65,7 +63,7 @@ export class Slots {
     await this.#wait(this.#waiting.length - 1, null, send)
   }
 
-  /** Takes out the waiting envelopes that are not to be sent. */
+  /** Removes waiting envelopes that must not be sent. */
   withdraw(mayStay: (flight: InFlight) => boolean): InFlight[] {
     const withdrawn: InFlight[] = []
     for (const [urgency, waiting] of this.#waiting.entries()) {
@@ -80,7 +78,7 @@ export class Slots {
     return withdrawn
   }
 
-  /** Starts those that wait, for as long as there is a slot for one. */
+  /** Starts waiting requests while there are free slots. */
   fill(): void {
     for (;;) {
       const urgency = this.#turns.order().find(one => this.waiting(one) > 0 && this.free(one) > 0)
@@ -105,61 +103,61 @@ export class Slots {
 
 const freeOf = ({ concurrency, activeCount }: LimitFunction) => concurrency - activeCount
 
-/** An envelope lets at most so many more urgent ones leave before it. */
+/** Most envelopes that may pass a less urgent one. */
 export const mostPassedOver = 7
 
 /**
- * UrgencyTurns knows whose turn it is among topics of different urgency. The most urgent one goes first; one that has been passed over
- * seven times goes before it once. So each keeps a share of the envelopes, however much the more urgent ones have to send.
+ * Turns among topics of different urgency. The most urgent topic goes first; one that has been passed over seven times goes
+ * before it once. Each topic thus keeps a share of the envelopes, however long the more urgent queues are.
  */
 export class UrgencyTurns {
-  /** It counts, for each topic, the envelopes of more urgent ones since its own last one. */
+  /** For each topic, the number of more urgent envelopes since its own last one. */
   readonly #passedOver: number[]
 
-  /** @param count topics, 0 being the most urgent one */
+  /** @param count number of topics; 0 is the most urgent one */
   constructor(count: number) {
     this.#passedOver = Array.from({ length: count }, () => 0)
   }
 
-  /** Who may send the next envelope, if the ones before have none. */
+  /** Topics in the order in which they may send the next envelope. */
   order(): readonly number[] {
     const all = [...this.#passedOver.keys()]
     return [...all.filter(urgency => this.isDue(urgency)), ...all.filter(urgency => !this.isDue(urgency))]
   }
 
-  /** Tells whether one envelope of the topic goes before more urgent ones. */
+  /** Whether the topic goes before more urgent ones. */
   isDue(urgency: number): boolean {
     return this.#passedOver[urgency]! >= mostPassedOver
   }
 
-  /** A topic's envelope left. */
+  /** Records that the topic sent an envelope. */
   left(urgency: number): void {
     this.#passedOver[urgency] = 0
     for (let other = urgency + 1; other < this.#passedOver.length; other++) this.#passedOver[other]!++
   }
 }
 
-/** One observation goes this part of the way towards a longer time of preparing, and this part towards a shorter one. */
+/** Smoothing factors of the preparation time, which follows increases faster than decreases. */
 const rise = 1 / 4
 const fall = 1 / 64
-/** One observation goes this part of the way towards another usual time of a request. */
+/** Smoothing factor of the usual request time. */
 const drift = 1 / 16
 
-/** With one, bulk would get a slot out of its turn whenever two requests end together. */
+/** Minimum. With one envelope, bulk would get a slot out of turn whenever two requests end together. */
 const least = 2
 
 /**
- * Tells how many envelopes are to be prepared ahead, so that no slot waits for a commit: as many as the slots send while
- * one is prepared. With more, commands that come later would only wait longer.
+ * Number of envelopes to prepare ahead so that no slot waits for a commit: as many as the slots send while one is prepared.
+ * With more, later commands would only wait longer.
  */
 export class PipelineDepth {
   readonly #slots: number
-  /** Milliseconds that it takes to prepare an envelope, when it takes long. */
+  /** High estimate of the milliseconds to prepare an envelope. */
   #preparing = 0
-  /** Milliseconds for which a request holds its slot; 0: unknown. */
+  /** Mean milliseconds for which a request holds its slot; 0 if unknown. */
   #sending = 0
 
-  /** @param slots requests in flight at most */
+  /** @param slots most requests in flight */
   constructor(slots: number) {
     this.#slots = slots
   }
@@ -169,12 +167,12 @@ export class PipelineDepth {
     return Math.max(least, Math.ceil((this.#slots * this.#preparing) / this.#sending))
   }
 
-  /** The intents of an envelope are committed, so long after it was formed. */
+  /** Records the milliseconds from forming an envelope to its committed intents. */
   prepared(ms: number): void {
     this.#preparing += (ms - this.#preparing) * (ms > this.#preparing ? rise : fall)
   }
 
-  /** A request has held its slot for so long. */
+  /** Records the milliseconds for which a request held its slot. */
   sent(ms: number): void {
     const took = Math.max(1, ms)
     this.#sending = this.#sending === 0 ? took : this.#sending + (took - this.#sending) * drift
