@@ -1,9 +1,8 @@
 import type { StatusEvent } from '../records/generated.ts'
 
 /**
- * How much is known of a message, from least to most. An event from an account's own address (unverified) gives way to
- * one about this very message; "given up" gives way to any verdict that comes after all; a message that reached a phone
- * was delivered, whatever else was said of it.
+ * Stages of a message, from least to most certain. A verified event overrides one from an account's address (unverified); any
+ * later verdict overrides "given up"; a message that reached a phone was delivered, whatever other events say.
  */
 const stages = [
   'sent',
@@ -17,19 +16,19 @@ const stages = [
 
 type LifecycleStage = (typeof stages)[number]
 
-/** What is known of one message. Only `newLifecycle`, `newUnhookedLifecycle` and `lifecycleAfter` create it. */
+/** The state of one message. Only `newLifecycle`, `newUnhookedLifecycle` and `lifecycleAfter` create it. */
 export interface Lifecycle {
-  /** Whether the message has no hook of its own: only then do unverified events count. */
+  /** Whether the message has no callback address of its own; only then do unverified events count. */
   unhooked: boolean
   stage: LifecycleStage
-  /** The gateway's status text; null before the first event. */
+  /** Status text of the gateway; null before the first event. */
   status: string | null
   /**
-   * When the stage was reached, in milliseconds since 1970: the earliest time that an event reports. Null before the
-   * first event.
+   * Time at which the stage was reached, milliseconds since 1970: the earliest that an event reports. Null before the first
+   * event.
    */
   since: number | null
-  /** Facts that may come before or after the verdict. */
+  /** True once an event reports it, before or after the verdict. */
   read: boolean
   replied: boolean
 }
@@ -40,7 +39,7 @@ export type StatusFacts = Pick<
   'status' | 'state' | 'final' | 'verified' | 'updatedAt' | 'receivedAt' | 'replies'
 >
 
-/** The start for a message with its own hook: unverified events do not count. */
+/** The initial state of a message with its own callback address: unverified events do not count. */
 export const newLifecycle: Lifecycle = {
   unhooked: false,
   stage: 'sent',
@@ -50,10 +49,12 @@ export const newLifecycle: Lifecycle = {
   replied: false,
 }
 
-/** The start for a message without its own hook (its result has `hooked: false`): unverified events count. */
+/**
+ * The initial state of a message without its own callback address (its result has `hooked: false`): unverified events count.
+ */
 export const newUnhookedLifecycle: Lifecycle = { ...newLifecycle, unhooked: true }
 
-/** Adds an event to the life cycle. Order and repetition of events make no difference: the furthest stage counts. */
+/** Adds an event to the life cycle. Order and repetition of events do not matter: the furthest stage counts. */
 export function lifecycleAfter(known: Lifecycle, event: StatusFacts): Lifecycle {
   if (!event.verified && !known.unhooked) return known
   const word = event.status.replaceAll(/[\s_]+/g, ' ').toUpperCase()
@@ -64,7 +65,7 @@ export function lifecycleAfter(known: Lifecycle, event: StatusFacts): Lifecycle 
   return { ...known, ...(tellsMore(told, known) ? told : {}), ...facts }
 }
 
-/** Returns the final verdict, or null. UNKNOWN: the message was given up without one. */
+/** Returns the final verdict, or null if there is none yet. UNKNOWN means that the message was given up without a verdict. */
 export function verdictOf({ stage }: Lifecycle): 'DELIVERED' | 'FAILED' | 'UNKNOWN' | null {
   if (stage.startsWith('delivered')) return 'DELIVERED'
   if (stage.startsWith('failed')) return 'FAILED'
@@ -81,8 +82,7 @@ function stageOf({ state, final, verified }: StatusFacts): LifecycleStage {
 type Told = Pick<Lifecycle, 'stage' | 'status' | 'since'>
 
 /**
- * Tells whether what is told replaces what is known. Between equals the earlier one stays, then the first in the
- * alphabet.
+ * Whether an event replaces the known state. Of two equal stages the earlier one stays, then the first in alphabetical order.
  */
 function tellsMore(told: Told, known: Told): boolean {
   const more = stages.indexOf(told.stage) - stages.indexOf(known.stage)

@@ -29,28 +29,28 @@ export interface ResultsWalkOptions extends ScheduleOptions {
 
 interface Message {
   record: BusRecord
-  /** When its record was written, milliseconds since 1970: no later than it was read, whatever its writer's clock says. */
+  /** Timestamp of its record, milliseconds since 1970; at most the time of reading, in case the writer's clock is ahead. */
   at: number
   result: SendResult & { type: SendType }
 }
 
-/** A message is looked at up to so much later than it might be, with those that follow: each walk costs some requests. */
+/** How much later than due a message may be handled, together with those that follow, since each walk costs some requests. */
 const togetherMs = { least: 100, most: 5_000, ofDelay: 1 / 50 }
-/** An account whose key is not accepted keeps other accounts' messages waiting this long at most; longer than its pauses. */
+/** Longest time that an account with a refused key delays other accounts' messages; longer than the account's pauses. */
 const deniedPatienceMs = 60_000
-/** The longest time that a timer of Node can wait. */
+/** The longest delay of a Node timer. */
 const longestWaitMs = 2 ** 31 - 1
 
 /**
- * Walks one partition of results, or of overdue messages, `delayMs` behind now. What has a verdict by then is done with;
- * what has none is asked for when its time has come, or moves to the end of the overdue messages to be looked at again.
+ * Walks one partition of results, or of overdue messages, `delayMs` behind now. A message with a verdict is finished. One
+ * without is polled for if its time has come, and otherwise moves to the end of the overdue messages.
  */
 export class ResultsWalk {
   readonly #options: ResultsWalkOptions
   readonly #session: Session
-  /** How old a record must be for the next walk to begin. */
+  /** Age of the oldest message at which the next walk begins, milliseconds. */
   readonly #walkAtAge: number
-  /** Messages in the order of their records, each to be looked at when it is `delayMs` old. */
+  /** Messages in the order of their records; each is handled when it is `delayMs` old. */
   readonly #queue: Message[] = []
   readonly #asking = new Set<Message>()
   #taken = Promise.resolve()
@@ -68,7 +68,7 @@ export class ResultsWalk {
     this.#taken = this.#taken.then(() => this.#read(records)).then(() => this.#walk())
   }
 
-  /** Milliseconds since the oldest message that is still to be dealt with was due. */
+  /** Milliseconds by which the oldest unfinished message is late. */
   get behindMs(): number {
     const [asked] = this.#asking
     const oldest = Math.min(...[asked, this.#queue[0]].map(message => message?.at ?? Infinity))
@@ -116,7 +116,7 @@ export class ResultsWalk {
     this.#walking = false
   }
 
-  /** The messages at the head that were due at `now` and lie within one step of the verdicts. */
+  /** Removes the messages at the head that were due at `now` and lie within one step of the verdicts. */
   #dueWith({ at }: Message, now: number): Message[] {
     const { delayMs, verdicts } = this.#options
     const latest = Math.min(now - delayMs, at + verdicts.stepMs)
@@ -155,7 +155,7 @@ export class ResultsWalk {
     const event = eventOfPoll(result, answer, now)
     const unanswered = answer.kind === 'in_doubt'
     telemetry.emit('status.polled', { result: pollResult(event, unanswered) })
-    // what is asked for late, after a standstill, is asked again before it is given up unanswered
+    // a poll that came late, after a standstill, is repeated before the message is given up
     const isOver = unanswered ? schedule.askAt >= schedule.endsAt + graceMs : now >= schedule.endsAt
     if (event?.final) this.#conclude(message, event)
     else if (isOver) this.#conclude(message, givenUp(result, now))
@@ -194,9 +194,9 @@ function pollResult(event: NewStatusEvent | null, unanswered: boolean): PollResu
   return unanswered ? 'unanswered' : 'inconclusive'
 }
 
-/** Schedule says when a message without a verdict is asked for. All times in milliseconds since 1970. */
+/** When to poll for a message without a verdict. Times are milliseconds since 1970. */
 export interface Schedule extends Questions {
-  /** Given up after this, with a final status UNKNOWN. */
+  /** When the message is given up, with the final status UNKNOWN. */
   endsAt: number
 }
 
@@ -207,10 +207,10 @@ export interface ScheduleOptions {
   graceMs: number
 }
 
-/** The longest wait between two questions: a phone that was off is on again some time of the day. */
+/** The longest wait between two polls, since a phone that is off is usually on again within a day. */
 const longestGapMs = 6 * 3_600_000
 
-/** Reads the schedule that an overdue message carries; one that carries none begins its own. */
+/** Reads the schedule in an overdue message's headers, or begins a new one. */
 export function scheduleOf(
   result: SendResult & { type: SendType },
   headers: RecordHeaders,
@@ -226,19 +226,13 @@ export function scheduleOf(
   }
 }
 
-/**
- * The schedule after an answer that was no verdict: each wait is twice the one before, and the last question comes at
- * the end.
- */
+/** The schedule after an answer without a verdict: waits double, and the last poll is at the end. */
 export function askedAgain({ asked, endsAt }: Schedule, now: number, { delayMs }: ScheduleOptions): Schedule {
   const wait = Math.min(delayMs * 2 ** asked, Math.max(longestGapMs, delayMs))
   return { askAt: Math.min(now + wait, Math.max(now, endsAt)), asked: asked + 1, endsAt }
 }
 
-/**
- * Makes a status event of the gateway's answer to a question for a message's status. null: nothing definite, or no
- * status.
- */
+/** Turns a poll's answer into a status event; null if the answer is not definite or has no status. */
 export function eventOfPoll(result: SendResult, answer: ItemAnswer, receivedAt: number): NewStatusEvent | null {
   if (answer.kind !== 'sent' || !isObject(answer.data)) return null
   const told = readStatus(answer.data)
@@ -247,7 +241,7 @@ export function eventOfPoll(result: SendResult, answer: ItemAnswer, receivedAt: 
   return { ...aboutMessage(result, receivedAt), ...told, type: told.type ?? type, msgId: told.msgId ?? msgId }
 }
 
-/** Nobody ever told what became of the message. */
+/** The final status event of a message that is given up. */
 export function givenUp(result: SendResult, receivedAt: number): NewStatusEvent {
   const { type, msgId } = result
   return { ...aboutMessage(result, receivedAt), ...readStatus({}), type, msgId, status: 'UNKNOWN', final: true }

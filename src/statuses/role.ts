@@ -23,25 +23,25 @@ export interface ReconcilingOptions {
   registry: SchemaRegistry
   telemetry: Telemetry
   clock: Clock
-  /** 0 to 1, spreads pauses. */
+  /** Random number from 0 to 1, for jitter. */
   random: () => number
-  /** A connection to be used instead of one to gateway.url. */
+  /** Default: a connection to gateway.url. */
   connection?: Connection
   fatal: (error: Error) => void
 }
 
-/** The role `reconciler`: results in, and a status event for each message whose callback never comes. */
+/** The role `reconciler`: polls for messages whose callback does not arrive, and writes their status events. */
 export interface Reconciling {
   gauges: GaugeSource
-  /** Reasons that keep the role from its work now; empty: none. */
+  /** Reasons why the role does not work now; empty if it does. */
   reasons(): string[]
   stop(): Promise<void>
 }
 
-/** Polls a second of an account that has no rate. */
+/** Default rate, in polls per second and account. */
 const usualRate = 10
 
-/** @throws Error when a topic is missing, or when the bus or the registry cannot be reached. */
+/** @throws Error when a topic is missing or unusable, or when the bus or the registry is unavailable */
 export async function startReconciling(options: ReconcilingOptions): Promise<Reconciling> {
   const { settings, bus, clock } = options
   await checkTopics(bus, settings.topics)
@@ -110,7 +110,7 @@ function accountsOf({ settings, clock, random, telemetry }: ReconcilingOptions):
   )
 }
 
-/** What walks through the results of a session. */
+/** Makes the factory of results walks, one per session. */
 async function walksOf(
   { settings, bus, registry, telemetry, clock }: ReconcilingOptions,
   asking: Pick<ResultsWalkOptions, 'poller' | 'accounts'>,
@@ -142,11 +142,15 @@ function join({ settings, bus }: ReconcilingOptions, listener: SessionListener):
   return bus.join([topics.results, topics.overdue], listener, {
     group: 'reconciler',
     mayBeSent: () => true,
-    startFrom: kafka.startFrom === 'fail' ? 'earliest' : kafka.startFrom, // it sends nothing: a role added later is no mistake
+    // it sends no commands, so adding the role later is not a mistake
+    startFrom: kafka.startFrom === 'fail' ? 'earliest' : kafka.startFrom,
   })
 }
 
-/** Results, statuses and overdue messages are keyed alike, so that one partition of each speaks of the same messages. */
+/**
+ * Checks that results, statuses and overdue messages have equally many partitions: they have the same keys, and one partition
+ * of each must hold the same messages.
+ */
 async function checkTopics(bus: Bus, topics: Settings['topics']): Promise<void> {
   const wanted = topicsWhere(topics, ({ partitions }) => partitions === 'of messages')
   const partitions = await partitionsOf(bus, wanted)

@@ -11,34 +11,32 @@ export interface VerdictsOptions {
   /** A partition of the statuses. */
   tp: TopicPartition
   decoder: Decoder<StatusEvent>
-  /** How long after its record a message is looked up. */
+  /** How long after its record a message is handled. */
   delayMs: number
   clock: Clock
   telemetry: Telemetry
-  /** Most ids in memory, 16 to 32 bytes each. Default: 2,097,152, which are 64 MiB at most. */
+  /** Most ids in memory, 16 to 32 bytes each. Default: 2,097,152, at most 64 MiB. */
   mostIds?: number
 }
 
-/** A callback may be on the bus this long before the result of its message: doubts are resolved minutes later. */
+/** How long before a message's result its callback may be written, since doubts are resolved minutes later. */
 const aheadMs = 5 * 60_000
-/** The window is this many slices of time long; a slice at a time is read ahead and forgotten. */
+/** Number of time slices per `delayMs`. The window moves by slices. */
 const slicesPerDelay = 8
 const leastSliceMs = 5_000
 const usualMostIds = 2 << 20
 /**
- * The share of verdicts from an account's address, where a stranger who has learned it can name any id: bounded apart.
+ * Share of the memory for verdicts from accounts' addresses. Limited separately, because strangers who know an address can send
+ * any id.
  */
 const unverifiedShare = 1 / 4
-/**
- * With fewer ids than this in memory, reading goes on beyond the window: who is asked late asks for what is known by
- * then.
- */
+/** With fewer ids than this in memory, reading continues beyond the window: late lookups benefit from later verdicts. */
 const mostIdsAhead = 1 << 18
 const retryMs = 5_000
 
 /**
- * The ids that have a verdict, by the statuses of one partition, in a window of time that moves with whoever asks: from
- * some minutes before the record in question to as long after it as it is looked up, and on as far as memory allows.
+ * Ids with a verdict, from one partition of the statuses, in a moving window of time: from some minutes before the current
+ * record to `delayMs` after it, and further as memory allows.
  */
 export class Verdicts {
   readonly #options: VerdictsOptions
@@ -46,11 +44,11 @@ export class Verdicts {
   readonly #verified: VerdictIds
   readonly #unverified: VerdictIds
   #follower: Promise<Follower | null> | null = null
-  /** Timestamp of the record that is in question. */
+  /** Timestamp of the current record. */
   #at = Number.NEGATIVE_INFINITY
-  /** Timestamp of the status that is beyond the window, while reading waits there. */
+  /** Timestamp of the status beyond the window at which reading waits. */
   #heldAt: number | null = null
-  /** Called when the window moves, and when reading has come to its end. */
+  /** Called when the window moves, and on close. */
   #moved: (() => void)[] = []
   readonly #held = new Set<() => void>()
   #closed = false
@@ -63,19 +61,19 @@ export class Verdicts {
     this.#sliceMs = Math.max(leastSliceMs, options.delayMs / slicesPerDelay)
   }
 
-  /** @param unhooked whether no hook of its own went with the message, so that an unverified event counts, too */
+  /** @param unhooked whether the message had no callback address of its own, so that unverified events count too */
   has(account: string, id: bigint, unhooked: boolean): boolean {
     return this.#verified.has(account, id) || (unhooked && this.#unverified.has(account, id))
   }
 
-  /** Tells how far apart in time messages may be that are looked up together, in milliseconds. */
+  /** Largest difference in time, in milliseconds, of messages that are looked up together. */
   get stepMs(): number {
     return this.#sliceMs
   }
 
   /**
-   * Moves the window to records of this time. Resolves when every verdict that came until `delayMs` after it is known.
-   * Must be called with times that do not fall; a record that is older all the same may be taken for one without verdict.
+   * Moves the window to this time. Resolves when every verdict until `delayMs` after it is known. Times must not decrease;
+   * otherwise a message may seem to have no verdict.
    */
   async moveTo(timestamp: number): Promise<void> {
     if (timestamp > this.#at) {
@@ -90,7 +88,7 @@ export class Verdicts {
     }
   }
 
-  /** The end of the window, or of the log where that comes first. */
+  /** Resolves at the end of the window or of the log. */
   async #readToTheEnd(follower: Follower): Promise<void> {
     if (this.#heldAt !== null && this.#heldAt > this.#horizon()) return
     const { promise: held, resolve } = Promise.withResolvers<void>()
@@ -125,7 +123,7 @@ export class Verdicts {
   async #take(records: readonly BusRecord[]): Promise<void> {
     const { decoder, clock } = this.#options
     for (const { value, timestamp } of records) {
-      const at = appendedBy(timestamp, clock.now()) // its writer's clock may be ahead
+      const at = appendedBy(timestamp, clock.now()) // the writer's clock may be ahead
       while (!this.#closed && this.#isTooFarAhead(at)) await this.#waitAt(at)
       const event = await decodePatiently(decoder, value, clock, () => !this.#closed)
       if (this.#closed) return
@@ -161,11 +159,11 @@ export class Verdicts {
   }
 }
 
-/** Ids of messages by the slice of time in which their verdict came, at most so many: beyond that the oldest are forgotten. */
+/** Ids of messages by the time slice of their verdict; beyond the limit, the oldest slices are forgotten. */
 export class VerdictIds {
   size = 0
   readonly #most: number
-  /** The ids of each account, by slice of time. */
+  /** Ids by time slice and account. */
   readonly #slices = new Map<number, Map<string, IdTable>>()
 
   constructor(most: number) {
@@ -177,7 +175,7 @@ export class VerdictIds {
     return false
   }
 
-  /** @returns how many were forgotten for it */
+  /** @returns number of ids forgotten to make room */
   add(account: string, id: bigint, number: number): number {
     const slice = this.#slices.get(number) ?? new Map<string, IdTable>()
     this.#slices.set(number, slice)

@@ -14,7 +14,7 @@ import {
   shortPlace,
 } from './letter.ts'
 
-/** ReplayPlan is what a replay would do. */
+/** The letters that a replay would send, and those that it would not. */
 export interface ReplayPlan {
   ready: Letter[]
   refused: { letter: Letter; why: string }[]
@@ -22,13 +22,13 @@ export interface ReplayPlan {
 
 const neverRead: ReadonlySet<string> = new Set(unreadableCodes)
 
-/** Clocks of whoever replays and whoever wrote the dead letter differ by less. */
+/** Largest clock skew between this machine and the writer of the dead letter. */
 const skewMs = 300_000
 
 /**
- * Finds those of the dead letters that can be replayed. What was replayed before is found where it went, as long as it is
- * there; if it died again, it can be replayed as its newest dead letter.
- * @param ending gives up
+ * Finds the dead letters that can be replayed. Earlier replays are recognised on their original partition, as long as they are
+ * still in the log. A record that failed again can be replayed from its newest dead letter.
+ * @param ending aborts the search
  */
 export async function planReplay(
   bus: Bus,
@@ -73,9 +73,9 @@ export async function planReplay(
 
 interface Candidate {
   letter: Letter
-  /** A hash of the record's key and value. */
+  /** Hash of the record's key and value. */
   content: string
-  /** Equal for records of one partition with the same key and value. */
+  /** Same for all records of a partition with this key and value. */
   same: string
 }
 
@@ -87,7 +87,7 @@ function contentHash(key: BusRecord['key'], value: BusRecord['value']): string {
 const isNewer = (one: Letter, other: Letter) =>
   one.time === other.time ? one.place.offset > other.place.offset : one.time > other.time
 
-/** A header alone proves nothing, since every producer can write it: a replay has the letter's content, too. */
+/** Identifies a replay by its header and content, because every producer can write the header. */
 const nameOfReplay = (from: RecordPosition | string, content: string) =>
   `${typeof from === 'string' ? from : placeText(from)} ${content}`
 
@@ -111,7 +111,7 @@ async function withOrigin(
   })
 }
 
-/** Reads the partitions that they came from, since the oldest of them died. @returns the names of the replays there */
+/** Searches the original partitions since the oldest letter. @returns names of the replays found */
 async function findReplayed(
   bus: Bus,
   candidates: readonly Candidate[],
@@ -133,8 +133,8 @@ async function findReplayed(
 }
 
 /**
- * Sends them back as they came: bytes, key, headers and partition.
- * @param onReplayed is told of those that all in-sync replicas hold
+ * Writes the records back unchanged: bytes, key, headers and partition.
+ * @param onReplayed called with letters that all in-sync replicas have
  */
 export async function replay(
   bus: Bus,

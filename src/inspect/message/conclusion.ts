@@ -7,7 +7,7 @@ import { verdictOf } from '../../statuses/lifecycle.ts'
 import { placeText } from '../dead-letters/letter.ts'
 import { type Findings, type FoundCommand, isUnsent, lifeOf, type Sighting } from './findings.ts'
 
-/** What helps against an errorCode; null: nothing beyond its own text. */
+/** Remedies by errorCode; null if the error text says enough. */
 const remedies: Readonly<Record<ErrorCode, string | null>> = {
   ACCESS_DENIED: "The account's key was refused: correct it (gateway.apiKey, BUSGATE_GATEWAY_API_KEY)",
   SENDER_INVALID: 'Register the signature with the gateway, or use another one',
@@ -25,14 +25,14 @@ const remedies: Readonly<Record<ErrorCode, string | null>> = {
   ATTEMPTS_EXHAUSTED: null,
 }
 
-/** @param errorCode as a result holds it; one of a newer busgate has no remedy here */
+/** @param errorCode of a result; one of a newer busgate has no remedy here */
 export const remedyOf = (errorCode: string | null): string | null => remedies[errorCode as ErrorCode] ?? null
 
 const at = (ms: number) => new Date(ms).toISOString()
 const anew = 'if it is still wanted, send it under a new id'
 const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
 
-/** Tells what happened to one message, and what to do, if anything, in plain sentences. */
+/** Says what happened to one message, and what to do, in plain sentences. */
 export function conclusionOf(findings: Findings, id: bigint, account: string): string {
   return [whatBecame(findings, id, account), ...repetition(findings, id, account)].join(' ')
 }
@@ -72,7 +72,7 @@ function whatBecame(findings: Findings, id: bigint, account: string): string {
   return ofCommand(command, findings, id)
 }
 
-/** The command that counts: the oldest of those that did not end as a repetition. */
+/** The command that counts: the oldest that was not settled as a duplicate. */
 function firstCommand({ commands }: Findings, results: readonly SendResult[], account: string) {
   const repeated = placesOf(results, 'DUPLICATE')
   return commands
@@ -80,7 +80,7 @@ function firstCommand({ commands }: Findings, results: readonly SendResult[], ac
     .toSorted((a, b) => a.time - b.time || a.place.offset - b.place.offset)[0]
 }
 
-/** Says which pauses hold a command up, who set them, and how they end; null: none does. */
+/** Describes the pauses that stop a command, who set them, and how to end them; null if there are none. */
 function pausesText({ value, place: { topic } }: Sighting<FoundCommand>, { controls }: Findings): string | null {
   const { account, tenant } = value.command
   const names = { account, tenant, topic, quiet_hours: account }
@@ -92,7 +92,7 @@ function pausesText({ value, place: { topic } }: Sighting<FoundCommand>, { contr
   return `because ${own.map(changeText).join('; ')}.${end}`
 }
 
-/** Says who withdrew a command that was not sent yet; null: nobody did. */
+/** Says who withdrew an unsent command; null if nobody did. */
 function withdrawnText({ value: { command }, time }: Sighting<FoundCommand>, { controls }: Findings): string | null {
   const { id, account, tenant, campaign, correlationId } = command
   const names = { tenant, campaign, correlation_id: correlationId, message: `${account}/${id}` }
@@ -143,11 +143,11 @@ function ofFinal(final: SendResult, findings: Findings, id: bigint, account: str
       `${whoCanTell(id, account, type)} If you send it again under a new id, it may be billed and delivered twice.`
     )
   }
-  outcome satisfies 'DUPLICATE' | 'IN_DOUBT' | 'UNKNOWN' // the first two are final for no id
+  outcome satisfies 'DUPLICATE' | 'IN_DOUBT' | 'UNKNOWN' // the first two are never final
   return 'Its result was written by a newer busgate: use that version.'
 }
 
-/** Says how a person finds out about a message in doubt. Status UNKNOWN proves nothing, as in docs/delivery.md. */
+/** Says how to find out about a message in doubt. Status UNKNOWN proves nothing (docs/delivery.md). */
 function whoCanTell(id: bigint, account: string, type: string | null): string {
   if (type !== null && isSendType(type) && !operations[type].hasStatus) {
     return `The gateway has no status of a ${type}.`
@@ -174,13 +174,13 @@ function sentText(result: SendResult, findings: Findings): string {
   )
 }
 
-/** Tells whether the gateway calls back at an address of the caller's. */
+/** Whether callbacks go to the command's own hook instead of busgate. */
 function hasOwnHook({ commands }: Findings, { account, type }: SendResult): boolean {
   if (isSendType(type) && hookedUnlessKnown(type) === false) return false
   return commands.some(({ value: { command } }) => command.account === account && command.hook !== null)
 }
 
-/** Null: nothing was told. */
+/** null if there is no status. */
 function verdictText(findings: Findings, id: bigint, account: string): string | null {
   const events = findings.statuses.map(({ value }) => value).filter(event => event.account === account)
   if (events.length === 0) return null
@@ -210,7 +210,7 @@ function verdictText(findings: Findings, id: bigint, account: string): string | 
   return `Not delivered yet: ${life.status}${since} is the last that is known.`
 }
 
-/** The gateway's own word for it; `success` of a callback decides, where there is none or it says otherwise. */
+/** The gateway's status text, or a note that `success` decided because the text is missing or contradicts it. */
 function toldBy(status: string, verdict: 'DELIVERED' | 'FAILED'): string {
   if (status === '') return ' (its callback has no status text)'
   const { state } = stateOf(status)
@@ -232,7 +232,7 @@ function repetition({ results }: Findings, id: bigint, account: string): string[
   return said.length > 0 ? [...said, 'Another message needs an id of its own.'] : []
 }
 
-/** Where the commands stand whose results have this outcome. */
+/** Places of the commands whose results have this outcome. */
 function placesOf(results: readonly SendResult[], outcome: SendResult['outcome']): string[] {
   const places = results
     .filter(one => one.outcome === outcome)

@@ -4,19 +4,17 @@ import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../records/
 import { type Lifecycle, lifecycleAfter, newLifecycle, newUnhookedLifecycle } from '../../statuses/lifecycle.ts'
 import type { Letter, RecordPosition } from '../dead-letters/letter.ts'
 
-/** A record that was found. */
 export interface Sighting<T> {
   place: RecordPosition
-  /** When it was written, milliseconds since 1970; -1: unknown. */
+  /** Timestamp of the record, milliseconds since 1970; -1 if unknown. */
   time: number
   headers: RecordHeaders
   value: T
 }
 
 /**
- * CommandProgress is what the group of the workers knows of a command. unread: nobody has begun on its partition.
- * waiting: it was not sent yet. sending: a request for it was about to begin. doubted: a request was begun, and its
- * doubt is not written yet.
+ * Progress of a command by the group's checkpoint. unread: no worker has opened its partition. waiting: not sent yet. sending:
+ * a request is about to begin or in flight. doubted: a request has begun, and its doubt is not written yet.
  */
 export type CommandProgress = 'unread' | 'waiting' | 'sending' | 'doubted' | 'done' | 'unknown'
 
@@ -24,37 +22,37 @@ export interface FoundCommand {
   command: SendCommand
   type: string
   progress: CommandProgress
-  /** The dead letter that it was replayed from. */
+  /** The dead letter from which it was replayed. */
   replayedFrom: string | null
 }
 
-/** Tells whether no request for the command was begun, so that a pause can hold it up. */
+/** Whether no request for the command has begun, so that a pause can stop it. */
 export const isUnsent = ({ progress }: FoundCommand): boolean => progress === 'unread' || progress === 'waiting'
 
-/** A part of a log that was looked through. */
+/** A searched part of a log. */
 export interface SearchedLog {
   topic: string
-  /** null: all of them. */
+  /** null for all partitions. */
   partition: number | null
   records: number
-  /** When the oldest record that was looked at was written, milliseconds since 1970; null: there was none. */
+  /** Timestamp of the oldest searched record, milliseconds since 1970; null if there is none. */
   since: number | null
-  /** Whether older records were there, and are deleted. */
+  /** Whether older records have been deleted. */
   olderAreGone: boolean
   unreadable: number
 }
 
-/** All that was found about some messages. */
+/** Everything found about some messages. */
 export interface Findings {
   commands: Sighting<FoundCommand>[]
   results: Sighting<SendResult>[]
   statuses: Sighting<StatusEvent>[]
   doubts: Sighting<Doubt>[]
   letters: Sighting<Letter>[]
-  /** What is paused and withdrawn now. It is looked up when a command was not sent yet. */
+  /** Pauses and withdrawals in force; read only if a command is unsent. */
   controls: Change[]
   searched: SearchedLog[]
-  /** What could not be looked at, and why. */
+  /** What could not be searched, and why. */
   gaps: string[]
 }
 
@@ -70,16 +68,13 @@ export function sightingOf<T>(place: Omit<RecordPosition, 'offset'>, record: Bus
 
 type Message = { id: bigint; account: string }
 
-/**
- * Tells what is known of a message of which nothing but its sending is: its result tells whether it had a hook of its
- * own.
- */
+/** The state of a message right after sending; its result says whether it had its own callback address. */
 export function sentLife({ results }: Findings, message: Message): Lifecycle {
   const unhooked = results.some(({ value }) => isOf(value, message) && value.hooked === false)
   return unhooked ? newUnhookedLifecycle : newLifecycle
 }
 
-/** Tells what all status events about the message come to. */
+/** The state of a message after all its status events. */
 export function lifeOf(findings: Findings, message: Message): Lifecycle {
   const events = findings.statuses.map(({ value }) => value).filter(event => isOf(event, message))
   return events.reduce(lifecycleAfter, sentLife(findings, message))

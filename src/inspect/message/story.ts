@@ -6,23 +6,23 @@ import { placeText, shown } from '../dead-letters/letter.ts'
 import { conclusionOf } from './conclusion.ts'
 import { type Findings, type FoundCommand, lifeOf, type SearchedLog, type Sighting, sentLife } from './findings.ts'
 
-/** One thing that happened to a message. */
+/** An event of a message's story. */
 export interface Event {
-  /** Milliseconds since 1970; -1: unknown. */
+  /** Milliseconds since 1970; -1 if unknown. */
   time: number
   kind: 'command' | 'result' | 'doubt' | 'status' | 'dead letter'
   /** `topic/partition@offset` */
   place: string
   text: string
-  /** All of it, for machines. */
+  /** The complete record, for machines. */
   detail: unknown
 }
 
-/** Fields of results and statuses that hold an answer to a recipient, or from one, or what nobody has foreseen. */
+/** Fields of results and statuses that hold personal or unforeseen data. */
 const personal: readonly string[] = ['code', 'hlr', 'payload', 'reply', 'replies', 'extra']
 const hidden = '***'
 
-/** All that was found, in the order of time. @param show whether texts, phones and the like may be seen */
+/** All findings in chronological order. @param show whether to show texts, phone numbers and the like */
 export function storyOf(findings: Findings, show: boolean): Event[] {
   const events = [
     ...findings.commands.map(one =>
@@ -52,7 +52,7 @@ export function storyOf(findings: Findings, show: boolean): Event[] {
 
 export const time = (ms: number) => (ms < 0 ? 'at an unknown time' : new Date(ms).toISOString())
 
-/** Tells what was looked through, and what is not there any more, in lines. */
+/** Lines that list the searched topics and the gaps. */
 export function searchedText({ searched, gaps }: Pick<Findings, 'searched' | 'gaps'>): string[] {
   const topics = [...Map.groupBy(searched, ({ topic }) => topic)].map(([topic, logs]) => {
     const partitions = new Set(logs.map(({ partition }) => partition))
@@ -132,7 +132,7 @@ function masked<T extends object>(value: T, show: boolean): object {
   return Object.fromEntries(entries)
 }
 
-/** Tells whether this event, alone, tells as much as all of the same message and account do together. */
+/** Whether this event alone gives the same verdict as all events of its message. */
 function isVerdict(event: StatusEvent, findings: Findings): boolean {
   const all = lifeOf(findings, event)
   const alone = lifecycleAfter(sentLife(findings, event), event)
@@ -140,30 +140,30 @@ function isVerdict(event: StatusEvent, findings: Findings): boolean {
   return alone.since === all.since && alone.status === all.status
 }
 
-/** How far back is looked unless told otherwise. */
+/** Default of how far back to search. */
 export const weekMs = 7 * 24 * 3_600_000
-/** The most messages of one correlationId whose stories are told: more would be a list, which tail is for. */
+/** Most messages of one correlationId to tell in full; `busgate tail` lists more. */
 export const mostIds = 20
 
-/** WantedMessage says which messages of an id are meant, and who is looking. */
+/** Which messages of an id to include, and whether to show personal data. */
 export interface WantedMessage {
-  /** Ids are unique within one. Default: any. */
+  /** Ids are unique within an account. Default: all accounts. */
   account?: string
   tenant?: string
-  /** Whether texts, phones, codes and replies may be seen. Default: no. */
+  /** Whether to show texts, phone numbers, codes and replies. Default false. */
   show?: boolean
 }
 
-/** All about the messages with one id, and what it comes to. */
+/** The messages with one id: their events and conclusions. */
 export interface Story {
   id: bigint
-  /** Whether there is any trace of it. */
+  /** Whether anything was found. */
   found: boolean
-  /** The accounts that have a message with this id. */
+  /** Accounts with a message of this id. */
   accounts: string[]
-  /** The oldest comes first. */
+  /** In chronological order. */
   events: Event[]
-  /** There is one for each account, or one of account '' where none is known. */
+  /** One per account; a single one with account '' if no account is known. */
   conclusions: { account: string; text: string }[]
   searched: SearchedLog[]
   gaps: string[]
@@ -175,11 +175,11 @@ export function tell(all: Findings, id: bigint, wanted: WantedMessage): Story {
   const events = storyOf(findings, wanted.show ?? false)
   const conclusions = accounts.map(account => ({ account, text: conclusionOf(findings, id, account) }))
   if (conclusions.length === 0) conclusions.push({ account: '', text: withoutAccount(findings, id) })
-  const searched = findings.searched.toSorted(byPlace) // they end in any order
+  const searched = findings.searched.toSorted(byPlace) // searches end in any order
   return { id, found: events.length > 0, accounts, events, conclusions, searched, gaps: findings.gaps.toSorted() }
 }
 
-/** The story for machines, an object a line. */
+/** The story for machines, one object per line. */
 export function storyLines({ id, events, conclusions, searched, gaps }: Story): object[] {
   return [
     ...events.map(event => ({ ...event, time: time(event.time) })),
@@ -196,7 +196,7 @@ function withoutAccount(findings: Findings, id: bigint): string {
   return `No trace of ${id}. Check the id, and that its producer writes to these brokers. busgate message ${id} --since 30d searches further back.`
 }
 
-/** Dead letters tell neither account nor tenant. */
+/** Filters by account and tenant, except dead letters, which have neither. */
 function only(findings: Findings, { account, tenant }: WantedMessage): Findings {
   const fits = (value: { account: string; tenant: string | null }) =>
     (account === undefined || value.account === account) && (tenant === undefined || value.tenant === tenant)
