@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// A static import would be loaded before the first line is run, and an older Node fails at it.
+// static imports load before the first line runs, and fail in an older Node
 const complaint = await import('../supported-node.ts').then(
   () => null,
   (error: Error) => error.message,

@@ -4,15 +4,15 @@ import { commandHelp, overview, UsageError } from './framework/command.ts'
 import { findCommand, parseFlags } from './framework/parse.ts'
 import { printableLines } from './framework/terminal.ts'
 
-/** What a library left open, such as a connection's timer, keeps the process no longer than this. */
+/** Longest time that the process waits for resources that a library left open, such as a connection's timer. */
 const lingerMs = 1000
 
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code === 'EPIPE') process.exit(0) // whoever reads has read enough, as `head` does
+  if (error.code === 'EPIPE') process.exit(0) // the reader has closed the pipe, as `head` does
   throw error
 })
 
-// kafkajs sets timers in the past: nothing that a user could do anything about.
+// hides a warning of kafkajs, which sets timers in the past; users can do nothing about it
 const [printWarning] = process.listeners('warning')
 process.removeAllListeners('warning').on('warning', warning => {
   if (warning.name !== 'TimeoutNegativeWarning') printWarning?.(warning)
@@ -31,7 +31,7 @@ async function main(args: string[]): Promise<number> {
   }
 }
 
-/** Says what to change, where the message does not. */
+/** Says what to check for errors whose message does not. */
 function hintOf({ name, syscall }: NodeJS.ErrnoException): string {
   if (syscall === 'mkdtemp') return ': set TMPDIR to a folder that can be written'
   return /^(BusUnavailable|KafkaJS|Unanswered|ProtocolError)/.test(name)

@@ -21,10 +21,7 @@ export function settingsFrom(file: string | undefined): Settings {
   return loadSettings(sourcesOf(file))
 }
 
-/**
- * Reads the settings for commands that look at a bus from outside. @throws SettingsError when the settings name none
- * that can be reached.
- */
+/** Reads the settings for commands that need real brokers. @throws SettingsError when the settings name no brokers */
 export function settingsWithBrokers(file: string | undefined): Settings {
   const settings = settingsFrom(file)
   const { brokers } = settings.kafka
@@ -40,7 +37,7 @@ export function settingsWithBrokers(file: string | undefined): Settings {
   ])
 }
 
-/** The setting that holds the API key of an account. */
+/** Path of the setting with an account's API key. */
 export function apiKeyPath(account: string): string {
   return account === 'default' ? 'gateway.apiKey' : `gateway.accounts.${account}.apiKey`
 }
@@ -49,14 +46,17 @@ export function unknownAccount(account: string, known: readonly string[]): Usage
   return new UsageError(`--account: gateway.accounts has no ${account}; the nearest is ${nearest(account, known)}`)
 }
 
-/** Settings without an account may belong to a process that needs none: then any name is good. @throws UsageError */
+/**
+ * Refuses an unknown account, unless the settings have no accounts at all: they may belong to a process that needs none.
+ * @throws UsageError
+ */
 export function requireAccount(account: string, { gateway }: Settings): void {
   const known = [...gateway.accounts.keys()]
   if (known.length > 0 && !known.includes(account)) throw unknownAccount(account, known)
 }
 
-/** The settings of a process that could start with them. @throws SettingsError that names all that is wrong or missing */
+/** Reads settings that are complete enough to start a process. @throws SettingsError that lists every problem */
 export function runnableSettings(sources: SettingsSources): Settings {
-  // refuses an address that leaves no room for a token
+  // also refuses a public URL that leaves no room for a token
   return loadRunnableSettings(sources, settings => hookForCommands(settings, tokensOf(settings), new Telemetry()))
 }

@@ -17,7 +17,7 @@ export interface Control extends ControlTopic {
   write(records: OutgoingRecord[]): Promise<void>
 }
 
-/** Does some work with what the control topic tells. @returns the exit code */
+/** Reads the control topic and runs `work` with it. @returns the exit code */
 export async function onControl(
   config: string | undefined,
   work: (control: Control) => Promise<number>,
@@ -38,7 +38,7 @@ export async function onControl(
 
 export const byFlag = textFlag('NAME', 'Who does it; shown with the change. Default: the user of this machine.')
 
-/** A container may run as a user that has no name. */
+/** The name of this user. A container may run as a user without a name. */
 export function ourselves(): string {
   try {
     return `${userInfo().username}@${hostname()}`
@@ -105,7 +105,7 @@ export const resume = command({
 
 type PausedByHand = Scope & { effect: 'paused'; kind: (typeof pausableKinds)[number] }
 
-/** Quiet hours end by themselves, or with the settings. */
+/** Whether `resume` can end it; quiet hours end by themselves or by the settings. */
 const isPause = <T extends Scope>(scope: T): scope is T & PausedByHand =>
   scope.effect === 'paused' && scope.kind !== 'quiet_hours'
 
@@ -119,7 +119,7 @@ function pauseOf(names: Partial<Record<PausedByHand['kind'], string>>): PausedBy
   return scope
 }
 
-/** A pause of what does not exist would stop nothing. */
+/** Refuses names that do not exist, since such a pause would stop nothing. */
 function requireKnown({ kind, name }: PausedByHand, settings: Settings): void {
   if (kind === 'account') requireAccount(name, settings)
   const { commands } = settings.topics

@@ -18,7 +18,7 @@ interface DemoOptions {
   total: number
   keep: boolean
   json: boolean
-  /** Interrupted: whatever is under way is given up. */
+  /** Aborts what is under way. */
   interrupted: AbortSignal
 }
 
@@ -57,7 +57,7 @@ export const demo = command({
 
 const say = (line: string) => process.stderr.write(`${line}\n`)
 
-/** @returns whether everything was as promised */
+/** @returns whether all promises were kept */
 async function showDemo({ total, keep, json, interrupted }: DemoOptions, cleanups: Cleanups): Promise<boolean> {
   const folder = await mkdtemp(join(tmpdir(), 'busgate-demo-'))
   let ok = true
@@ -84,7 +84,7 @@ async function showDemo({ total, keep, json, interrupted }: DemoOptions, cleanup
   return ok
 }
 
-/** Everything in the demo is made up, so that texts and phones may be shown. @returns its address */
+/** Starts the page. It shows texts and phones, since all demo data is made up. @returns its URL */
 async function startPage({ bus, registry, settings }: RunningDemo, cleanups: Cleanups): Promise<string> {
   const page = await startUi({ bus, registry, settings, port: 0, show: true })
   cleanups.push(() => page.close())
@@ -96,10 +96,10 @@ const batchSize = 500
 const pollMs = 20
 const progressMs = 1000
 const stalledMs = 30_000
-/** A second result of a command would follow its first within this time. */
+/** Wait for a possible second result of a command. */
 const quietMs = 1000
 
-/** Produces the commands and waits until all that they lead to is on the topics, or nothing comes any more. */
+/** Produces the commands. Resolves when all their results and statuses are on the topics, or nothing arrives any more. */
 export async function play(stage: RunningDemo, total: number, say: (line: string) => void): Promise<void> {
   const { audit, sandbox, producer, worker } = stage
   let produced = 0
@@ -141,13 +141,12 @@ export async function play(stage: RunningDemo, total: number, say: (line: string
 }
 
 const turnMs = 500
-/** Turns after which another answer of the gateway is lost. */
+/** Turns between two lost answers of the gateway. */
 const lossTurns = 40
 
 /**
- * Gives whoever looks around something to see once the table is there: some commands a second, now and then an answer
- * that is lost (and no callback tells what became of its message), and a record that nobody can read. Resolves when it is
- * interrupted; what fails is in the worker's log.
+ * Keeps the page busy after the table: some commands a second, now and then a lost answer without a callback, and one
+ * unreadable record. Resolves when interrupted; errors are in the worker's log.
  */
 export async function goOn(stage: RunningDemo, first: number, interrupted: AbortSignal): Promise<void> {
   try {
@@ -162,11 +161,11 @@ export async function goOn(stage: RunningDemo, first: number, interrupted: Abort
       await setTimeout(turnMs, undefined, { signal: interrupted })
     }
   } catch {
-    // interrupted, or the bus is gone: both end it
+    // interrupted, or the bus is closed
   }
 }
 
-/** Puts a record on the bus that becomes a dead letter. */
+/** Writes a record that becomes a dead letter. */
 async function writeNonsense({ bus, settings }: RunningDemo): Promise<void> {
   const publisher = await bus.publisher()
   const topic = settings.topics.commands.at(-1)!

@@ -22,14 +22,14 @@ import { choiceFlag, command, type Flag, textFlag, toggle, UsageError, whole } f
 import { printable, printableLines, untilSignal } from '../framework/terminal.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
 
-/** Filters of dead letters, by the names that `Filters` has for them. */
+/** Flags for `LetterFilters`, by the same names. */
 export const filterFlags = {
   stage: choiceFlag('STAGE', ['decode', 'callback'], 'Only those that failed at this stage.'),
   code: textFlag('CODE', 'Only those with this code, such as SCHEMA_NOT_FOUND.'),
   topic: textFlag('TOPIC', 'Only those that came from this topic.'),
 }
 
-/** `partition@offset`, as the list shows it. */
+/** `partition@offset`, as `dlq list` shows it. */
 const atFlag: Flag<string[]> = {
   value: 'P@OFFSET,…',
   help: 'Dead letters by partition and offset, as dlq list shows them.',
@@ -40,13 +40,13 @@ const atFlag: Flag<string[]> = {
   },
 }
 
-/** Shows a letter, without its content, in one line. */
+/** One line about a letter, without its content. */
 export function letterLine(letter: Letter): string {
   const { at, time, stage, code, message, origin } = jsonOf(letter)
   return printable([at, time, stage, code, origin, message].filter(Boolean).join('  '))
 }
 
-/** Says in one line what becomes of a letter in a replay. */
+/** One line about the replay of a letter. */
 function replayLineOf(state: string, { place, origin }: Letter, why: string | undefined): string {
   const to = origin && `→ ${origin.topic}/${origin.partition}`
   return printable([state.padEnd(8), shortPlace(place), to, why].filter(Boolean).join('  '))
@@ -68,7 +68,7 @@ async function fullJsonOf(letter: FullLetter, reveal: boolean, settings: Setting
   }
 }
 
-/** JSON for people: an id beyond 2^53 stands in quotes. */
+/** Indented JSON; ids beyond 2^53 are in quotes. */
 function indented(value: object): string {
   const readable = (_key: string, one: unknown) =>
     typeof one === 'bigint' ? (Number.isSafeInteger(Number(one)) ? Number(one) : String(one)) : one
@@ -163,7 +163,7 @@ export const dlqReplay = command({
   },
 })
 
-/** @returns the exit code; 130 when it is interrupted */
+/** @returns the exit code; 130 if interrupted */
 async function onDeadLetters(
   config: string | undefined,
   work: (bus: Bus, settings: Settings) => Promise<number>,

@@ -13,7 +13,7 @@ import { command, toggle } from '../framework/command.ts'
 import { printable, untilSignal, within } from '../framework/terminal.ts'
 import { configFlag, sourcesOf } from '../settings.ts'
 
-/** Every check, in the order in which they run: each is told what those before it have found out. */
+/** All checks in running order; each gets the facts of those before it. */
 export const checks: readonly Check[] = [
   settings,
   safety,
@@ -71,10 +71,10 @@ export interface Examined extends Finding {
   check: string
 }
 
-/** The limit of a whole check. Its questions to others have shorter limits of their own. */
+/** Time-out of a whole check. Its requests have shorter time-outs. */
 const checkLimitMs = 5000
 
-/** Runs checks one after the other, each with what those before it have found out. */
+/** Runs checks one after the other, each with the facts of those before it. */
 export async function* examine(
   checks: readonly Check[],
   sources: SettingsSources,

@@ -22,7 +22,6 @@ import { type CliCommand, command, type Flag, textFlag, toggle, UsageError } fro
 import { printable, printableLines, strictUtf8, untilSignal } from '../framework/terminal.ts'
 import { apiKeyPath, configFlag, settingsFrom, unknownAccount } from '../settings.ts'
 
-/** The fields of an operation. */
 type Fields = Record<string, unknown>
 
 const fieldsFlag: Flag<Fields> = {
@@ -39,7 +38,6 @@ const flags = {
   config: configFlag,
 }
 type Options = { account?: string; json?: true; config?: string }
-/** An operation as it was given. */
 type Given = { type: OperationType; id?: unknown }
 
 const tells = 'Exits 0 if it succeeded, 1 if it was refused, failed or is in doubt, 2 if nothing was tried.'
@@ -83,7 +81,7 @@ export function gatewayOperation(type: OperationType): CliCommand {
   })
 }
 
-/** So that whoever meant it is told so. */
+/** Exists only to explain how to send WhatsApp messages. */
 export const gatewayWhatsapp = command({
   about: `Sends nothing: ${whatsappAdvice}.`,
   flags,
@@ -94,8 +92,8 @@ export const gatewayWhatsapp = command({
 
 /**
  * Reads the fields from standard input.
- * @param missing what to say when there are none
- * @throws UsageError; AbortError when the signal ends it
+ * @param missing error message if there are none
+ * @throws UsageError; AbortError when the signal aborts
  */
 async function readFields(missing: string, signal: AbortSignal): Promise<Fields> {
   if (process.stdin.isTTY) throw new UsageError(missing)
@@ -109,7 +107,7 @@ async function readFields(missing: string, signal: AbortSignal): Promise<Fields>
   throw new UsageError(missing)
 }
 
-/** @throws Error that says what is wrong, without the text */
+/** @throws Error that says what is wrong, without quoting the text */
 function objectOf(text: string, complaint: string): Fields {
   const fields = parseQuietly(text, complaint)
   if (isObject(fields)) return fields
@@ -149,7 +147,7 @@ function clientOf(settings: Settings, account: string): GatewayClient {
 
 type Result = { ok: true; data: unknown } | { ok: false; error: GatewayError }
 
-/** @throws UsageError for what breaks the interface: nothing was sent */
+/** @throws UsageError when the operation violates the interface; nothing was sent */
 async function send(client: GatewayClient, operation: Given, signal: AbortSignal): Promise<Result> {
   try {
     const [result] = await client.send([operation as OperationObject], { signal })
@@ -173,20 +171,20 @@ function textOf(result: Result): string {
   return payload === undefined ? '' : printableLines(stringify(payload, { lineWidth: 0 }))
 }
 
-/** An answer that could not be read is shown, too: it may have been paid for. */
+/** The payload to show, unreadable answers included, since they may have been billed. */
 function payloadOf(result: Result): unknown {
   if (result.ok) return result.data
   return result.error instanceof UnreadablePayloadError ? result.error.payload() : undefined
 }
 
-/** Says what went wrong, what is known of it, and what to change. */
+/** An error line: what failed, whether it was executed, and what to change. */
 function complaint(error: GatewayError, { type }: Given, account: string): string {
   return [`${printable(error.message)} (${error.code})`, ...certainty(error, type), ...mendOf(error, account)].join(
     '; ',
   )
 }
 
-/** Tells whether it may have been executed, where that makes a difference. */
+/** Whether the operation may have been executed; empty for read-only ones. */
 function certainty(error: GatewayError, type: OperationType): string[] {
   if (error instanceof UnreadablePayloadError || operations[type].readOnly) return []
   const done = isSendType(type) ? 'sent' : 'executed'

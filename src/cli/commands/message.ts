@@ -75,7 +75,7 @@ async function lookUp(bus: Bus, settings: Settings, options: Options, ending: Ab
   const search = () => new MessageSearch({ bus, registry: registryOf(settings), settings, since, ending })
   const tellOf = async (one: bigint) => {
     const findings = await search().byId(one)
-    ending.throwIfAborted() // a part of it would tell another story
+    ending.throwIfAborted() // incomplete findings would give a wrong story
     return show(tell(findings, one, options), options)
   }
   if (id !== undefined) return tellOf(id)
@@ -89,7 +89,7 @@ async function lookUp(bus: Bus, settings: Settings, options: Options, ending: Ab
   return found
 }
 
-/** @returns whether there was something to tell */
+/** @returns whether anything was found */
 async function show(story: Story, { json }: Options): Promise<boolean> {
   const { accounts, events, conclusions } = story
   if (json) {

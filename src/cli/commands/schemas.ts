@@ -14,7 +14,7 @@ import { configFlag, settingsFrom } from '../settings.ts'
 
 const flags = { json: toggle('Prints one JSON object a line.'), config: configFlag }
 
-/** Row is a subject as it is printed. */
+/** A subject as printed. */
 interface Row {
   subject: string
   state: 'ok' | 'differs' | 'registered'

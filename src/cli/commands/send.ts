@@ -10,7 +10,7 @@ import { configFlag, settingsWithBrokers } from '../settings.ts'
 
 const deliveries = ['DEFAULT', 'AT_MOST_ONCE', 'AT_LEAST_ONCE'] as const
 
-/** A command as JSON: what the gateway's interface asks of it is the producer's to check. */
+/** A command as JSON. The producer validates it against the gateway's interface. */
 const schema = z.strictObject({
   id: z.union([z.int(), z.bigint()], 'expected a whole number without leading zeros'),
   phone: z.int('expected digits only, in international format such as 380501234567'),
@@ -71,7 +71,7 @@ function recordOf(type: SendType): AvroRecord {
   return union.find(({ name }) => name === operations[type].record)!
 }
 
-/** Avro would leave out what the record has no field for. @param name of the message, or of what is inside it */
+/** Refuses unknown fields, which Avro would drop silently. @param name name of the message or nested object */
 function refuseUnknown(value: object, { fields }: AvroRecord, name: string): void {
   const known = fields.map(field => field.name)
   for (const [key, part] of Object.entries(value)) {
@@ -84,7 +84,7 @@ function refuseUnknown(value: object, { fields }: AvroRecord, name: string): voi
   }
 }
 
-/** The record that a field holds, or a list of. */
+/** The record type of a field or of its items. */
 function recordIn(type: AvroType): AvroRecord | undefined {
   if (Array.isArray(type)) return type.map(recordIn).find(record => record !== undefined)
   if (typeof type === 'string') return undefined
@@ -95,7 +95,9 @@ function json(text: string, complaint = 'not valid JSON'): unknown {
   return parseQuietly(text, complaint)
 }
 
-/** What begins with a zero is left as text, which is refused: without it, 0671234561 is the number of somebody else. */
+/**
+ * Keeps numbers with a leading zero as text, which is refused: without the zero, 0671234561 would be another person's number.
+ */
 function digits(text: string): unknown {
   return /^[1-9]\d*$/.test(text) ? parseJson(text) : text
 }
@@ -153,7 +155,7 @@ export const send = command({
   },
 })
 
-/** Lines as they arrive: what came in one piece goes out in one batch. */
+/** Yields lines as they arrive; each chunk is one batch. */
 async function* batchesOf(input: AsyncIterable<Buffer>): AsyncIterable<{ first: number; lines: string[] }> {
   const utf8 = strictUtf8()
   let rest = ''

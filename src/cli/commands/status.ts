@@ -58,14 +58,14 @@ function jsonOf({ effect, begins, kind, name, at, until, ...rest }: Change): str
 
 const instant = (ms: number) => new Date(ms).toISOString()
 
-/** How many offsets of a partition are not done yet, by what the group has committed. */
+/** Unfinished offsets of a partition, by the group's checkpoint. */
 interface Undone {
   offsets: number
-  /** Those of them that are gone from the log: only a worker that runs may have them in memory. */
+  /** Number of them that the log lost; only a running worker may have them in memory. */
   deleted: number
 }
 
-/** @param log the first offset that the log holds, and the one after its last. @throws Error where the progress is not busgate's */
+/** @throws Error when the committed metadata is not busgate's */
 function undoneOf(committed: Committed | null, { low, high }: { low: number; high: number }): Undone {
   if (!committed) return { offsets: high - low, deleted: 0 }
   const { window } = unpackCheckpoint(committed.offset, committed.metadata)
@@ -82,13 +82,13 @@ function undoneOf(committed: Committed | null, { low, high }: { low: number; hig
 
 export interface UndoneCommands {
   topic: string
-  /** They wait, or are on their way. */
+  /** Queued or in flight. */
   commands: number
-  /** Those of them whose records are gone from the log: only a worker that runs may have them in memory. */
+  /** Number of them whose records the log lost; only a running worker may have them in memory. */
   deleted: number
 }
 
-/** Tells how many commands of each topic are not done, by the group's progress. */
+/** Unfinished commands of each topic, by the group's progress. */
 export async function backlogOf(bus: Bus, { kafka, topics }: Settings): Promise<UndoneCommands[]> {
   const counts = await partitionsOf(bus, topics.commands)
   const ending = AbortSignal.timeout(10_000)
@@ -108,16 +108,16 @@ export function backlogText({ topic, commands, deleted }: UndoneCommands): strin
   return `${topic}: ${count(commands, 'command')} unfinished${deleted > 0 ? gone : ''}`
 }
 
-/** What became of the messages of a withdrawal, by the final results. Of one message `busgate message` tells it. */
+/** Final results of a withdrawal's messages. For a single message, use `busgate message`. */
 export interface CountedResults {
   withdrawn: string
-  /** The results since then were counted: older ones were written before any command that could be withdrawn. */
+  /** Start of the counted results, ISO 8601. Older results were written before any command that could be withdrawn. */
   since: string
   sent: number
   notSent: number
-  /** Perhaps sent, and not sent again. */
+  /** Perhaps sent; not sent again. */
   unresolved: number
-  /** Why they were not sent. */
+  /** Number of unsent messages by errorCode or outcome. */
   codes: Record<string, number>
 }
 
@@ -126,7 +126,7 @@ function isOf({ kind, name }: Withdrawal, { campaign, tenant, correlationId }: S
   return { campaign, tenant, correlation_id: correlationId }[kind] === name
 }
 
-/** Looks through the results for those of what is withdrawn. */
+/** Counts the results of withdrawn messages. */
 export async function countResults(
   bus: Bus,
   settings: Settings,

@@ -37,7 +37,7 @@ export const topicsCreate = command({
   },
 })
 
-/** Row is a topic as it is printed. */
+/** A topic as printed. */
 interface Row {
   topic: string
   state: 'created' | 'exists' | 'hidden'

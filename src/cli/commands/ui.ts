@@ -38,7 +38,7 @@ export const ui = command({
       await within(closeMs, 'the end', page.close()).catch(() => {})
       return 0
     } finally {
-      await within(closeMs, 'the end', bus.close()).catch(() => {}) // brokers that are away are not waited for
+      await within(closeMs, 'the end', bus.close()).catch(() => {}) // does not wait for unavailable brokers
     }
   },
 })

@@ -11,22 +11,22 @@ import { indexOf, typeOf } from './scenario.ts'
 
 type CountByName = Record<string, number>
 
-/** Commands of one kind: how many, with which final outcome each, and their status events. */
+/** Commands of one type: their number, final outcomes and status events. */
 interface KindRow {
   commands: number
   outcomes: CountByName
   states: CountByName
 }
 
-/** What is on the topics of results and statuses, as a consumer from outside reads it. */
+/** Counts the records of the results and statuses topics, as an external consumer reads them. */
 export class Audit {
   readonly total: KindRow = { commands: 0, outcomes: {}, states: {} }
   readonly #kinds = new Map<SendType, KindRow>()
   readonly #errorCodes: CountByName = {}
-  /** How many final results each command has. */
+  /** Number of final results of each command. */
   readonly #finals: Uint8Array
   #doubted = 0
-  /** Monotonic milliseconds of the last record. */
+  /** Time of the last record, monotonic milliseconds. */
   lastAt = performance.now()
 
   constructor(commands: number) {
@@ -35,7 +35,7 @@ export class Audit {
     for (let index = 0; index < commands; index++) for (const row of this.#rowsOf(index)) row.commands++
   }
 
-  /** Reads both topics from their beginning. @returns what ends that */
+  /** Reads both topics from their beginning. @returns a function that stops it */
   async follow(settings: Settings, bus: Bus, registry: SchemaRegistry): Promise<() => Promise<void>> {
     const { results, statuses } = settings.topics
     const resultDecoder = createDecoder<SendResult>(schemas.result, registry)
@@ -49,12 +49,12 @@ export class Audit {
     return () => reader.close()
   }
 
-  /** Commands that have a final result. */
+  /** Number of commands with a final result. */
   get finished(): number {
     return this.#finals.length - this.#count(0)
   }
 
-  /** Compares the topics with what the gateway has executed and called back. */
+  /** Compares the topics with the gateway's counts of executed messages and callbacks. */
   reckon(sandbox: Sandbox) {
     const { executed, ids, billedTwice, callbacks } = sandbox.stats()
     const { SENT = 0, UNRESOLVED = 0 } = this.total.outcomes
@@ -65,7 +65,7 @@ export class Audit {
       errorCodes: this.#errorCodes,
       doubted: this.#doubted,
       results: { missing: this.#count(0), moreThanOneFinal: this.finished - this.#count(1) },
-      // an UNRESOLVED message may have been executed or not
+      // an UNRESOLVED message may or may not have been executed
       gateway: { executed, billedTwice, contradicting: Math.max(0, SENT - ids, ids - SENT - UNRESOLVED) },
       statuses: {
         accepted: callbacks.accepted,
@@ -113,7 +113,7 @@ export class Audit {
 
 type Reckoning = ReturnType<Audit['reckon']>
 
-/** A table that adds up, and what it proves. */
+/** A table of the counts, and the checks. */
 export function summaryText(reckoning: Reckoning): string {
   const { errorCodes, doubted, results, gateway, statuses } = reckoning
   return [
@@ -174,7 +174,7 @@ function tableOf({ kinds, ...total }: Reckoning): string[] {
   return [lines[0]!, rule, ...lines.slice(1, -1), rule, lines.at(-1)!]
 }
 
-/** The most frequent first. */
+/** Names, the most frequent first. */
 const namesOf = (counts: CountByName) => Object.keys(counts).toSorted((a, b) => counts[b]! - counts[a]!)
 
 function increment(counts: CountByName, key: string): void {

@@ -19,7 +19,7 @@ const viber = {
 }
 const voice = { gender: 'female', language: 'uk-UA', name: 'Olena' }
 
-/** The demo sends this of each kind. */
+/** The demo's message of each type. */
 const messages: { [T in SendType]: Message<T> } = {
   sms: { ...sms, sms_lifetime: 7200 },
   viber: {
@@ -47,12 +47,12 @@ const messages: { [T in SendType]: Message<T> } = {
   hlr: { comment: 'before the first order' },
 }
 
-/*
- * The demo's commands, each a function of its number, which begins with 0. The lengths of the cycles below have no
- * common divisor, so that every kind meets every ending.
+/**
+ * The demo's commands, each a function of its index from 0. The lengths of the cycles below have no common divisor, so that
+ * every type gets every outcome.
  */
 
-/** Every kind once, then the common ones. call/otp stays rare, for each takes an envelope of its own. */
+/** Every type once, then the common ones. call/otp stays rare, since each needs its own envelope. */
 const mix: readonly SendType[] = [
   ...sendTypes,
   ...repeated('sms', 12),
@@ -61,15 +61,15 @@ const mix: readonly SendType[] = [
   ...repeated('rcs', 4),
 ]
 /**
- * Last digits of a phone that decide what becomes of a message (docs/sandbox.md): refused, undelivered, callbacks that
- * never come, come twice, come early.
+ * Last digits of a phone that choose the outcome of a message (docs/sandbox.md): refused, undelivered, callbacks that are
+ * missing, repeated or early.
  */
 const lastDigits = [89, 90, 91, 92, 93, 94, 95, 96, 97, 99]
 const silentEnding = 96
 const everySoMany = 7
 const plainEndings = 89
 const tenants = ['shop', 'bank', 'clinic', 'school']
-/** Throttled the first time. Once only: the whole account pauses for it. */
+/** Throttled at the first attempt. Only one, because it pauses the whole account. */
 const throttled = { index: 500, ending: 98 }
 
 const idOf = (index: number): number => index + 1
@@ -90,7 +90,7 @@ export function commandOf(index: number): NewCommand {
   } as NewCommand
 }
 
-/** A command to a phone of which no callback comes. */
+/** A command whose message gets no callback. */
 export function silentOf(index: number): NewCommand {
   return {
     ...commandOf(index),

@@ -18,24 +18,24 @@ import { createWorker, type Worker } from '../../worker.ts'
 import { createMissingTopics } from '../kafka/create-topics.ts'
 import { Audit } from './audit.ts'
 
-/** Whether the variables name real brokers, rather than the bus inside this process. */
+/** Whether the variables name real brokers instead of the bus in this process. */
 function brokersAreNamed(): boolean {
   const brokers = process.env.BUSGATE_KAFKA_BROKERS
   return Boolean(brokers) && brokers !== 'embedded'
 }
 
-/** Nothing else of the environment: the demo must not reach anybody's gateway, topics or group. */
+/** Only the connection variables: the demo must not use a real gateway, topics or group. */
 function connectionOf(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const connection = /^BUSGATE_(KAFKA_(BROKERS|SSL|SASL_\w+)|REGISTRY_\w+)$/
   return Object.fromEntries(Object.entries(env).filter(([name]) => connection.test(name)))
 }
 
-/** Doubts are resolved while somebody watches. The gateway shares a busy machine: it may take its time to answer. */
+/** Short, so that doubts are resolved while the user watches; not too short for a gateway that shares a busy machine. */
 const shortWaits = { gateway: { timeoutMs: 8_000 }, delivery: { settleMs: 1_000, pollIntervalMs: 500 } }
-/** Brokers allow no less (group.min.session.timeout.ms). */
+/** The brokers' minimum (group.min.session.timeout.ms). */
 const shortSessionMs = 6_000
 
-/** Settings of a run of its own: free ports, a new secret, and on real brokers topics and a group with new names. */
+/** Settings for an isolated run: free ports, a new secret, and on real brokers new topics and a new group. */
 async function writeSettings(gatewayUrl: string, file: string): Promise<Settings> {
   const port = await freePort()
   const name = `busgate-demo-${Date.now().toString(36)}`
@@ -77,16 +77,15 @@ async function freePort(): Promise<number> {
 }
 
 export interface StageOptions {
-  /** How many commands there will be. */
+  /** Number of commands. */
   count: number
-  /** Gets the settings' file and the worker's log. */
+  /** Folder for the settings file and the worker's log. */
   folder: string
   say: (line: string) => void
-  /** Each ends a part, in the order in which they were started. */
+  /** Functions that stop the parts, in starting order. */
   cleanups: (() => Promise<unknown>)[]
 }
 
-/** The demo's parts, running. */
 export interface RunningDemo {
   settings: Settings
   settingsFile: string
@@ -102,7 +101,7 @@ export interface RunningDemo {
 const partitions = 4
 const gatewayLatencyMs = 20
 
-/** Starts everything, the worker last. @throws Error that says what could not be started */
+/** Starts all parts, the worker last. @throws Error that names the part that could not start */
 export async function setStage({ count, folder, say, cleanups }: StageOptions): Promise<RunningDemo> {
   const sandbox = await startSandbox({ latencyMs: gatewayLatencyMs })
   cleanups.push(() => sandbox.close())
@@ -131,7 +130,7 @@ export async function setStage({ count, folder, say, cleanups }: StageOptions): 
   return { settings, settingsFile, logFile, bus, registry, sandbox, audit, producer, worker }
 }
 
-/** Tells where everything is, for a look around. @param page the address of the page that shows it */
+/** Lists all addresses. @param page URL of the page */
 export function addressesOf({ settings, settingsFile, logFile, sandbox }: RunningDemo, page: string): string {
   const { kafka, registry, callbacks, telemetry } = settings
   const embedded = 'in this process; others cannot reach it'

@@ -4,15 +4,15 @@ import type { RegistryAdmin } from './registry.ts'
 
 export type CheckState = 'ok' | 'warning' | 'failed' | 'skipped'
 
-/** One thing that was looked at: a line of the report. Holds no secret. */
+/** The result of one check: a line of the report. Contains no secret. */
 export interface Finding {
   state: CheckState
   what: string
-  /** How to mend what is wrong: a command where there is one. */
+  /** How to repair it, as a command if possible. */
   mend?: string
 }
 
-/** Facts is what a check finds out for those after it. */
+/** What earlier checks have found, for later ones. */
 export interface Facts {
   settings: Settings
   registry: RegistryAdmin
@@ -22,7 +22,7 @@ export interface Facts {
 
 export type FactName = keyof Facts
 
-/** Checks that lack a fact say this. */
+/** Reasons for skipping a check, by the missing fact. */
 export const without: Record<FactName, string> = {
   settings: 'the settings cannot be used',
   registry: 'no registry was reached',
@@ -36,17 +36,17 @@ export interface Report {
 }
 
 export interface Check<N extends FactName = FactName> {
-  /** The first word of its lines. */
+  /** Name of the check in its lines. */
   name: string
-  /** Says for people what the check looks at and why; docs/doctor.md is made of it. */
+  /** What the check examines and why; the source of docs/doctor.md. */
   about: string
   /** Facts without which the check is skipped. */
   needs: readonly N[]
-  /** @throws Error when it could not look; that is one failed line. */
+  /** @throws Error when it cannot check; shown as one failed line */
   look(facts: Partial<Facts> & Pick<Facts, N>, sources: SettingsSources): Promise<Report>
 }
 
-/** A check, with the types of its facts taken from what it needs. */
+/** Defines a check; infers the types of its facts from `needs`. */
 export function check<const N extends FactName>(definition: Check<N>): Check {
   return definition as unknown as Check
 }

@@ -54,12 +54,12 @@ function refused(name: string, error: GatewayError): Finding {
   return failed(`${name}: ${safeText(error.message)} (${error.code})`, mend)
 }
 
-/** Options that the settings decide. The compiler asks here for a new one, unless it is named among those that they do not. */
+/** Options that the settings determine. A new client option is a type error here until it is either set or excluded. */
 type FromSettings = Required<
   Omit<GatewayClientOptions, 'apiKey' | 'asyncUrl' | 'connections' | 'retries' | 'maxResponseBytes' | 'onRequest'>
 >
 
-/** A client of one account, on the way to the gateway that the settings name. @param options win over the settings */
+/** A client of one account for the configured gateway. @param options override the settings */
 export function clientFor(
   { url, ssl, timeoutMs, keepAliveMs, errorTexts }: Settings['gateway'] & { url: string },
   { apiKey }: Pick<AccountSettings, 'apiKey'>,

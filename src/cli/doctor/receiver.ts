@@ -30,7 +30,7 @@ interface HttpAnswer {
   text: string
 }
 
-/** The token is good for some minutes and stands for no command; the body is no callback's. */
+/** Sends a callback with a token that is valid for some minutes and belongs to no command, and a body that no callback has. */
 async function call(url: string, { callbacks }: Settings): Promise<HttpAnswer | Error> {
   const { secret, tokenLifeMs } = callbacks
   const now = () => Date.now() - tokenLifeMs + 5 * minuteMs

@@ -49,7 +49,7 @@ function ofSubject(state: SubjectState): Finding[] {
   return findings.length > 0 ? findings : [ok(`${subject} is version ${version}, ${actualLevel}`)]
 }
 
-/** Tells what registering would change. */
+/** What registering would change. */
 export function unregistered({ version, latest, actualLevel, level, levelIsEnough }: SubjectState): string[] {
   if (latest === null) return ['is not registered']
   return [
@@ -58,19 +58,16 @@ export function unregistered({ version, latest, actualLevel, level, levelIsEnoug
   ]
 }
 
-/**
- * RegistryAdmin is what Confluent's interface offers beside writing and reading records: subjects, their versions and
- * their levels.
- */
+/** The administrative part of Confluent's API: subjects, their versions and compatibility levels. */
 export interface RegistryAdmin {
-  /** Compatibility level of subjects that have none of their own. */
+  /** Default compatibility level. */
   levelOfAll(): Promise<string>
-  /** null: the subject has none of its own. */
+  /** null if the subject has the default level. */
   levelOf(subject: string): Promise<string | null>
   setLevel(subject: string, level: string): Promise<void>
-  /** Empty when there is no such subject. */
+  /** Empty if there is no such subject. */
   versionsOf(subject: string): Promise<SchemaVersion[]>
-  /** The version that is this very schema; null when it is not registered there. */
+  /** The version that equals the schema; null if it is not registered. */
   versionOf(subject: string, schema: object): Promise<number | null>
 }
 
@@ -80,16 +77,16 @@ export interface SchemaVersion {
 }
 
 const limitMs = 4000
-/** A subject may have many versions, each of which is asked for. */
+/** Bound of concurrent requests, since every version of a subject is requested. */
 const mostConnections = 16
 
-/** Every method throws an Error that says what to check. */
+/** Opens the registry for administration. Every method throws an Error that says what to check. */
 export function registryAdmin(settings: Settings): RegistryAdmin {
   const { url } = settings.registry
   const login = registryLogin(settings)
   const http = registryHttp({ url: url!, connections: mostConnections, ...login })
 
-  /** null for a 404 of the registry itself, which holds an error code. */
+  /** Returns null for a 404 of the registry itself, which has an error code. */
   async function ask<T>(path: string, body: { method?: 'POST' | 'PUT'; json?: object } = {}): Promise<T | null> {
     const { status, body: answer } = await http<T>(path, { ...body, signal: AbortSignal.timeout(limitMs) }).catch(
       error => {
@@ -142,23 +139,23 @@ function reasonOf(error: Error): string {
 
 type Level = 'BACKWARD_TRANSITIVE' | 'FULL_TRANSITIVE'
 
-/** A subject as busgate wants it. */
+/** The plan of a subject. */
 export interface PlannedSubject {
   subject: string
   schema: object
   level: Level
 }
 
-/** A subject as it is. */
+/** The state of a subject in the registry. */
 export interface SubjectState extends PlannedSubject {
-  /** The version of the local schema; null: it is not registered. */
+  /** Version of the local schema; null if it is not registered. */
   version: number | null
-  /** The newest one; null: there is none at all. */
+  /** The newest version; null if there is none. */
   latest: number | null
-  /** null: the registry's own for all. */
+  /** null for the registry's default. */
   actualLevel: string | null
   levelIsEnough: boolean
-  /** The parts of the history that do not go together with the local schema. */
+  /** Versions that are incompatible with the local schema. */
   conflicts: string[]
 }
 
@@ -169,13 +166,13 @@ export function plannedSubjects({ topics }: Settings): PlannedSubject[] {
   })
 }
 
-/** Records that are only read here (commands) may come from older producers; the rest has readers of any age, too. */
+/** Topics that busgate only reads (commands) have older producers; those that it writes also have readers of any version. */
 function levelOf(use: TopicUse): Level {
   const isWritten = Object.values(topology[use].rights).some(rights => rights.includes('WRITE'))
   return isWritten ? 'FULL_TRANSITIVE' : 'BACKWARD_TRANSITIVE'
 }
 
-/** @throws Error when the registry could not be asked */
+/** @throws Error when the registry is unavailable */
 export async function inspect(
   planned: PlannedSubject,
   admin: RegistryAdmin,
@@ -201,7 +198,10 @@ export async function inspect(
   }
 }
 
-/** Tells whether ours reads theirs, and for the full level theirs ours, as the worker itself reads. */
+/**
+ * Why the local schema cannot read theirs or, at the full level, theirs cannot read the local one, with the worker's own rules;
+ * null if compatible.
+ */
 function conflict(ours: object, theirs: object, level: Level): string | null {
   if (!('fields' in theirs)) return 'is not a record'
   const backward = complaintOf(ours, theirs)

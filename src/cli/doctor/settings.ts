@@ -15,7 +15,7 @@ export const settings = check({
       return { findings: error.problems.map(finding), facts: usable() }
     }
 
-    /** Reads settings that can be used: a missing one is no reason not to look at the rest. */
+    /** Reads incomplete settings, so that the other checks can run. */
     function usable(): Partial<Facts> {
       try {
         return { settings: loadSettings(sources) }
@@ -31,7 +31,7 @@ function finding({ path, where, variable, what, example }: SettingsError['proble
   return { state: 'failed', what: `${path} (${where}): ${what}`, mend }
 }
 
-/** So long are 32 random bytes in base64. */
+/** Length of 32 random bytes in base64. */
 const strongLength = 43
 
 export const safety = check({
@@ -71,7 +71,7 @@ function plainText({ gateway, registry, kafka }: Settings): Finding[] {
   return findings
 }
 
-/** Tells whether others than this machine see what is sent there. */
+/** Whether requests leave this machine unencrypted. */
 function isOpen(url: string): boolean {
   const { protocol, hostname } = new URL(url)
   return protocol === 'http:' && !/^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname)

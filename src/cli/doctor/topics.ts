@@ -50,14 +50,14 @@ function withoutConfig(names: readonly string[], settings: Settings): Finding[] 
 /** A limit of the brokers that a setting must respect. */
 interface BrokerLimit {
   name: string
-  /** null: it is kept. */
+  /** Why the value violates the limit; null if it does not. */
   broken(value: number, settings: Settings): string | null
-  /** Tells what the brokers should have. */
+  /** The value that the brokers should have. */
   wanted(settings: Settings): number
 }
 
 const minuteMs = 60_000
-/** A window full of commands takes so much in a committed offset (decision 008), with room for its frame. */
+/** Largest metadata of a committed offset with a full window (decision 008), with a margin. */
 const metadataBytes = 3000
 const transactionMs = 30_000
 
@@ -146,21 +146,21 @@ function sessionsRefused(ms: number): string {
   return `kafka.sessionTimeoutMs is ${ms}, which this broker refuses`
 }
 
-/** Difference says where an existing topic is not as busgate wants it. */
+/** Where an existing topic differs from its plan. */
 export interface Difference {
-  /** Whether busgate refuses to run with it, or may lose records; else it is less safe than it could be. */
+  /** Whether busgate refuses to run with it, or may lose records; otherwise it is only less safe. */
   grave: boolean
   what: string
   mend: Mend | null
 }
 
-/** A tool of Kafka and its arguments, without the address of the brokers. */
+/** A command of Kafka's tools, without the brokers' address. */
 export interface Mend {
   tool: string
   args: string
 }
 
-/** The harm that another cleanup.policy does. */
+/** Consequence of a wrong cleanup.policy. */
 const harms: Partial<Record<PlannedTopic['use'] | 'others', string>> = {
   results: 'compaction removes results, and after a reset of offsets their commands are sent again',
   control: 'retention by age removes pauses, and sending resumes',
@@ -169,7 +169,7 @@ const harms: Partial<Record<PlannedTopic['use'] | 'others', string>> = {
 
 type Rule = (planned: PlannedTopic, topic: Topic) => Difference | null
 
-/** Nearly what a broker takes that nobody has configured: a dead letter or a doubt holds a whole command. */
+/** About the brokers' default: a dead letter or a doubt contains a whole command. */
 const wantedMessageBytes = 1_048_576
 
 const rules: Rule[] = [
@@ -236,7 +236,7 @@ const rules: Rule[] = [
   },
 ]
 
-/** Compares a topic with its plan. Settings that this account may not see are passed over. */
+/** Compares a topic with its plan. Skips topic settings that this account may not see. */
 export function differences(planned: PlannedTopic, topic: Topic): Difference[] {
   return rules.flatMap(rule => rule(planned, topic) ?? [])
 }
@@ -249,37 +249,39 @@ function setting({ topic, config }: PlannedTopic, name: keyof PlannedTopic['conf
   return altering(topic, `${name}=${config[name]}`)
 }
 
-/** A topic as busgate wants it. */
+/** The plan of a topic. */
 export interface PlannedTopic {
   topic: string
   use: TopicUse
   partitions: number
   replication: number
-  /** Settings of the topic, by Kafka's names. */
+  /** Topic settings by Kafka's names. */
   config: Record<'cleanup.policy' | 'min.insync.replicas', string> &
     Partial<Record<'retention.ms' | 'min.compaction.lag.ms', string>>
 }
 
 export interface ClusterState {
   existing: ReadonlyMap<string, Topic>
-  /** How many brokers there are. */
+  /** Number of brokers. */
   nodes: number
-  /** What the user wants for new topics. */
+  /** Overrides of the user for new topics. */
   partitions?: number
   replication?: number
 }
 
 const dayMs = 24 * 3_600_000
 const weekMs = 7 * dayMs
-/** Somebody has to find the time to look at them. */
+/** Long, since people must find time to look at dead letters. */
 const deadLettersMs = 30 * dayMs
-/** For so long at least it can be seen who paused what; the last change of each scope is kept for ever. */
+/** How long at least all pauses stay in the log. The last change of each scope is kept for ever. */
 const pausesMs = 30 * dayMs
 const mostReplicas = 3
 
 export const defaultPartitions = 4
 
-/** Partitions can only be added: the topic of a group that has the most is the measure for the others. */
+/**
+ * Plans all topics. Partitions can only be added, so the topic with the most partitions determines those that must match it.
+ */
 export function planTopics(settings: Settings, circumstances: ClusterState): PlannedTopic[] {
   const { existing, nodes, replication = Math.min(mostReplicas, nodes) } = circumstances
   const topics = topicsIn(settings.topics)
@@ -300,12 +302,12 @@ export function planTopics(settings: Settings, circumstances: ClusterState): Pla
 
 const grouped = topicUses.filter(use => topology[use].partitions.startsWith('of '))
 
-/** Tells which topics must have as many partitions as this one, itself among them. */
+/** The uses whose topics must have equally many partitions, this one included. */
 function sharing(use: TopicUse): TopicUse[] {
   return grouped.includes(use) ? grouped.filter(one => topology[one].partitions === topology[use].partitions) : [use]
 }
 
-/** One replica may be away. With fewer than three there is none to spare. */
+/** Tolerates one missing replica; with fewer than three replicas, none. */
 function minInSync(replication: number): number {
   return replication >= 3 ? replication - 1 : 1
 }

@@ -1,34 +1,34 @@
-/** The command line was written wrongly: exit code 2. The message says what and what would be right. */
+/** An invalid command line: exit code 2. The message says what is wrong and what would be right. */
 
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** A flag of a command: what it takes and how that is read. */
+/** A flag of a command. */
 export interface Flag<T> {
-  /** Stands for the value in the help; null: the flag takes none. */
+  /** Placeholder of the value in the help; null for a flag without a value. */
   value: string | null
   help: string
-  /** Whether the value may stand without the flag's name: of at most one flag of a command. */
+  /** Whether the value may be given without the flag's name; at most one flag of a command. */
   bare?: true
-  /** @throws Error that says what is expected; the flag's name is put before it. */
+  /** @throws Error that says what is expected; the caller adds the flag's name */
   read(text: string): T
 }
 
 export type Flags = Record<string, Flag<unknown>>
 
-/** FlagValues is what was given, by the flags' names; a flag that was not given is left out. */
+/** Given values by flag name; flags that were not given are absent. */
 export type FlagValues<F extends Flags> = { [K in keyof F]?: F[K] extends Flag<infer T> ? T : never }
 
 export interface CliCommand<F extends Flags = Flags> {
-  /** What the command does, in whole sentences, at the top of its help. */
+  /** What the command does, in full sentences; the beginning of its help. */
   about: string
   flags: F
   /** @returns the exit code */
   run(values: FlagValues<F>): Promise<number>
 }
 
-/** A command, with its values' types taken from its flags. */
+/** Defines a command; infers the types of its values from its flags. */
 export function command<F extends Flags>(definition: CliCommand<F>): CliCommand {
   return definition as unknown as CliCommand
 }
@@ -41,7 +41,7 @@ export function textFlag(value: string, help: string): Flag<string> {
   return { value, help, read: given => given }
 }
 
-/** An id of a command, 1 to 2^63-1. */
+/** A command id, 1 to 2^63-1. */
 export function idFlag(help: string): Flag<bigint> {
   const read = (given: string) => {
     const id = /^\d{1,19}$/.test(given) ? BigInt(given) : 0n
@@ -55,7 +55,7 @@ const units: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 24 
 
 const latestDate = Date.parse('9999-12-31T23:59:59Z')
 
-/** A time in the past, as milliseconds since 1970: how long ago (90s, 30m, 12h, 7d), or a date. */
+/** A past time, as milliseconds since 1970: how long ago (90s, 30m, 12h, 7d), or a date. */
 export function sinceFlag(help: string): Flag<number> {
   const read = (given: string) => {
     const time = dateOf(given, amountMs => Date.now() - amountMs)
@@ -65,7 +65,7 @@ export function sinceFlag(help: string): Flag<number> {
   return { value: 'TIME', help, read }
 }
 
-/** A time to come, as milliseconds since 1970: in how long (90s, 30m, 12h, 7d), or a date. */
+/** A future time, as milliseconds since 1970: in how long (90s, 30m, 12h, 7d), or a date. */
 export function untilFlag(help: string): Flag<number> {
   const read = (given: string) => {
     const time = dateOf(given, amountMs => Date.now() + amountMs)
@@ -75,7 +75,7 @@ export function untilFlag(help: string): Flag<number> {
   return { value: 'TIME', help, read }
 }
 
-/** Milliseconds since 1970; NaN: it is no time. @param at what an amount of time, in milliseconds, stands for */
+/** Milliseconds since 1970; NaN if the text is not a time. @param at converts a duration in milliseconds */
 function dateOf(given: string, at: (amountMs: number) => number): number {
   const [, amount, unit = ''] = /^(\d{1,9})([smhd])$/.exec(given) ?? []
   if (amount !== undefined) return at(Number(amount) * units[unit]!)
@@ -100,25 +100,25 @@ export function choiceFlag<const T extends string>(value: string, values: readon
   return { value, help: `${help} One of ${values.join(', ')}.`, read }
 }
 
-/** Copies an object without the keys whose value is undefined. */
+/** Copies an object without undefined values. */
 export function given<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never
 }
 
-/** Commands by what is typed for them, in the order of the help. */
+/** Commands by their name on the command line, in the order of the help. */
 export type CommandList = Readonly<
   Record<
     string,
     {
-      /** One line for the list of commands; null: not listed. */
+      /** One line for the list of commands; null to hide it. */
       summary: string | null
-      /** Commands are loaded when they are run: a sandbox needs no Kafka client. */
+      /** Loads the command when it runs, so that for example the sandbox loads no Kafka client. */
       load: () => Promise<CliCommand>
     }
   >
 >
 
-/** Writes what `busgate --help` says. */
+/** The text of `busgate --help`. */
 export function overview(commands: CommandList): string {
   const rows = Object.entries(commands).flatMap(([name, { summary }]): Row[] => (summary ? [[name, summary]] : []))
   return [
@@ -132,7 +132,7 @@ export function overview(commands: CommandList): string {
   ].join('\n')
 }
 
-/** Writes what `busgate COMMAND --help` says. */
+/** The text of `busgate COMMAND --help`. */
 export function commandHelp(name: string, { about, flags }: CliCommand): string {
   const rows = Object.entries(flags).map(
     ([flag, { value, help }]): Row => [`--${flag}${value === null ? '' : ` ${value}`}`, help],

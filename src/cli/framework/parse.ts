@@ -9,7 +9,7 @@ interface Parsed {
 
 const help = toggle('Shows this.')
 
-/** Reads what follows a command's name. @throws UsageError */
+/** Parses the arguments after a command's name. @throws UsageError */
 export function parseFlags(commandName: string, own: Flags, args: string[]): Parsed {
   const flags: Flags = { ...own, help }
   const options = Object.fromEntries(
@@ -19,7 +19,7 @@ export function parseFlags(commandName: string, own: Flags, args: string[]): Par
     ]),
   )
   Object.assign(options.help!, { short: 'h' })
-  // The parser is not strict, because its own messages know no nearest name.
+  // not strict, because the parser's own messages suggest no similar name
   const { tokens } = parseArgs({
     args,
     options,
@@ -51,7 +51,7 @@ export function parseFlags(commandName: string, own: Flags, args: string[]): Par
 
 function read(rawName: string, flag: Flags[string], value: string): unknown {
   try {
-    // Node.js puts U+FFFD for each byte of an argument that is not UTF-8.
+    // Node replaces each byte that is not UTF-8 by U+FFFD
     if (value.includes('\ufffd')) throw new UsageError('expected UTF-8: set the terminal to UTF-8')
     return flag.read(value)
   } catch (error) {
@@ -59,7 +59,7 @@ function read(rawName: string, flag: Flags[string], value: string): unknown {
   }
 }
 
-/** The flag that a value without a name is for, if it has none yet. */
+/** The flag for a value without a name, unless it is set already. */
 function bareFlag(flags: Flags, values: Record<string, unknown>): string | undefined {
   return Object.keys(flags).find(name => flags[name]!.bare && !Object.hasOwn(values, name))
 }
@@ -74,7 +74,7 @@ function listed(flags: Flags): string {
     .join(', ')
 }
 
-/** The known name that is spelled most like this one. */
+/** The known name with the most similar spelling. */
 export function nearest(name: string, known: readonly string[]): string {
   return known.reduce((best, other) => (editDistance(name, other) < editDistance(name, best) ? other : best))
 }
@@ -82,11 +82,11 @@ export function nearest(name: string, known: readonly string[]): string {
 interface Found {
   name: string
   load: () => Promise<CliCommand>
-  /** What follows the command's name. */
+  /** Arguments after the command's name. */
   rest: string[]
 }
 
-/** The command that a command line begins with. @throws UsageError that names the nearest one */
+/** Finds the command of a command line. @throws UsageError that suggests the nearest one */
 export function findCommand(commands: CommandList, args: string[]): Found {
   const [first = '', second = '-'] = args
   const words = second.startsWith('-') ? [first] : [first, second]

@@ -16,55 +16,52 @@ import { systemClock } from '../../clock.ts'
 import type { Settings } from '../../config/index.ts'
 import { Telemetry } from '../../telemetry/events.ts'
 
-/**
- * Cluster is what can be asked of the brokers beside reading and writing records. Nothing is tried for longer than some
- * seconds.
- */
+/** Administrative requests to the brokers. Each has a time-out of some seconds. */
 export interface Cluster {
   nodes: readonly (Address & { id: number })[]
-  /** The names of those that a node, where it says that it listens, does not understand in any version that busgate speaks. */
+  /** Names of the requests that a node, at its advertised address, supports in no version that busgate uses. */
   unspoken(id: number, apis: readonly Spoken[]): Promise<string[]>
-  /** Every topic that is asked for, whether it exists or not. */
+  /** All requested topics, whether they exist or not. */
   topics(names: readonly string[]): Promise<Map<string, Topic>>
-  /** Settings of a node; null when this account may not see them. */
+  /** Settings of a node; null if this account may not see them. */
   nodeConfig(id: number, names: readonly string[]): Promise<Config | null>
-  /** @throws ProtocolError when the group may not even be seen */
+  /** @throws ProtocolError when this account may not see the group */
   groupRights(groupId: string): Promise<Set<Right>>
   /**
-   * Begins a transaction of the group's offsets and aborts it: nothing is written that a reader could see.
-   * @throws ProtocolError with the right that is missing
+   * Begins and aborts a transaction of the group's offsets; writes nothing that a reader could see.
+   * @throws ProtocolError that names the missing right
    */
   tryTransaction(transactionalId: string, groupId: string): Promise<void>
   close(): Promise<void>
 }
 
-/** A kind of request, in the versions that busgate speaks. */
+/** A request with the versions that busgate supports. */
 export type Spoken = Pick<Api<never[], unknown>, 'name' | 'key'> & { versions: readonly { version: number }[] }
 
 export interface Topic {
-  /** hidden: this account may not even see whether it is there. */
+  /** hidden: this account may not see whether the topic exists. */
   state: 'exists' | 'missing' | 'hidden'
   partitions: number
-  /** How many replicas the partition has that has the fewest. */
+  /** Replicas of the partition with the fewest. */
   replicas: number
   inSync: number
   leaderless: number
   rights: ReadonlySet<Right>
-  /** null: this account may not see it. */
+  /** null if this account may not see it. */
   config: Config | null
 }
 
-/** Values by their names in Kafka, such as `retention.ms`. */
+/** Values by Kafka's names, such as `retention.ms`. */
 export type Config = ReadonlyMap<string, string>
 
 const topicConfigs = ['cleanup.policy', 'min.insync.replicas', 'retention.ms', 'retention.bytes', 'max.message.bytes']
 const errors = { unknownTopic: 3, topicDenied: 29 }
 const transactionTimeoutMs = 10_000
 const limitMs = 4_000
-/** A coordinator may be loading, or its topic may have to be made first. */
+/** Retry interval while a coordinator is loading, or its topic is being created. */
 const retryMs = 200
 
-/** @param seeds where to begin; those of the settings, or the ones that are known to answer @throws Error */
+/** Connects to the cluster. @param seeds bootstrap brokers: those of the settings, or those known to answer @throws Error */
 export async function connectCluster({ kafka }: Settings, seeds: readonly string[]): Promise<Cluster> {
   const { clientId } = kafka
   const telemetry = new Telemetry()
@@ -139,19 +136,20 @@ function clusterOf(brokers: Brokers, { brokers: nodes }: ClusterMetadata): Clust
 
 const fewest = (counts: readonly number[]) => counts.reduce((least, count) => Math.min(least, count), counts[0] ?? 0)
 
-/** Asks again while a coordinator is on its way; the caller's patience ends it. */
+/** Retries while a coordinator is loading; the caller limits the time. */
 async function whenLoaded<T>(ask: () => Promise<T>, tries = 20): Promise<T> {
   try {
     return await ask()
   } catch (error) {
-    const isOvertaken = error instanceof ProtocolError && error.type === 'INVALID_PRODUCER_EPOCH' // by who tries the same
+    // by another check at the same time
+    const isOvertaken = error instanceof ProtocolError && error.type === 'INVALID_PRODUCER_EPOCH'
     if (tries === 1 || !(isOvertaken || isTransient(error))) throw error
     await new Promise(resolve => setTimeout(resolve, retryMs))
     return whenLoaded(ask, tries - 1)
   }
 }
 
-/** Right is what an account may do with a topic or a group, as far as it matters here. */
+/** Rights of an account on a topic or group that matter here. */
 export type Right = 'READ' | 'WRITE' | 'DESCRIBE' | 'DESCRIBE_CONFIGS'
 
 /** Bits of `authorized_operations`: the codes of org.apache.kafka.common.acl.AclOperation. */
@@ -161,14 +159,14 @@ export function rightsIn(operations: number): Set<Right> {
   return new Set((Object.keys(bits) as Right[]).filter(right => operations & (1 << bits[right])))
 }
 
-/** A command line of Kafka's own tools against the brokers of the settings. */
+/** A command line of Kafka's tools for the brokers of the settings. */
 export function kafkaTool({ kafka }: Settings, { tool, args }: { tool: string; args: string }): string {
   const server = `--bootstrap-server ${Array.isArray(kafka.brokers) ? kafka.brokers[0] : 'BROKER:9092'}`
   const login = kafka.sasl || kafka.ssl ? ' --command-config ADMIN.properties' : ''
   return `${tool} ${server}${login} ${args}`
 }
 
-/** The command that gives the account of the settings a right. @param resource such as `--topic busgate.results` */
+/** The command that grants a right to the account of the settings. @param resource such as `--topic busgate.results` */
 export function grantingAcl(settings: Settings, operation: string, resource: string): string {
   const { sasl, ssl } = settings.kafka
   const login = sasl?.mechanism === 'oauthbearer' ? sasl.clientId : sasl?.username

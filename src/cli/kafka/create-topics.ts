@@ -8,19 +8,19 @@ import { grantingAcl, kafkaTool } from './cluster.ts'
 export interface NewTopic {
   topic: string
   partitions: number
-  /** The brokers' default when left out. */
+  /** Default: that of the brokers. */
   replication?: number
-  /** Settings of the topic, by Kafka's names. */
+  /** Topic settings by Kafka's names. */
   config?: Readonly<Record<string, string>>
 }
 
 const createWithinMs = 10_000
-/** How long topics that were just made may be without leaders. */
+/** Longest wait for the leaders of new topics. */
 const leadersWithinMs = 30_000
 const passing = ['UNKNOWN_TOPIC_OR_PARTITION', 'LEADER_NOT_AVAILABLE']
 
 /**
- * Creates those of the topics that do not exist yet, through kafkajs's Admin, and waits for the leaders of all.
+ * Creates missing topics through kafkajs's Admin, and waits for the leaders of all.
  * @throws Error that says what to change
  */
 export async function createMissingTopics(settings: Settings, topics: readonly NewTopic[]): Promise<void> {
@@ -28,7 +28,7 @@ export async function createMissingTopics(settings: Settings, topics: readonly N
   try {
     await admin.connect()
     await admin.createTopics({
-      waitForLeaders: false, // it would fail where a broker has not heard of a topic yet
+      waitForLeaders: false, // it would fail if a broker does not know a new topic yet
       timeout: createWithinMs,
       topics: topics.map(({ topic, partitions, replication = -1, config = {} }) => ({
         topic,
@@ -46,7 +46,7 @@ export async function createMissingTopics(settings: Settings, topics: readonly N
   }
 }
 
-/** kafkajs refuses to describe a topic while one of its partitions has no leader. */
+/** Polls, because kafkajs refuses to describe a topic while a partition has no leader. */
 async function untilLed(describe: () => Promise<unknown>): Promise<void> {
   for (const end = performance.now() + leadersWithinMs; ; await new Promise(resolve => setTimeout(resolve, 100))) {
     try {
@@ -67,9 +67,9 @@ function configOf({ kafka }: Settings): KafkaConfig {
     ...(sasl && { sasl: saslOf(sasl) }),
     connectionTimeout: 3_000,
     requestTimeout: createWithinMs + 2_000,
-    reauthenticationThreshold: 500, // brokers refuse to be signed in at twice within a second
+    reauthenticationThreshold: 500, // brokers refuse a second authentication within a second
     retry: { retries: 5, maxRetryTime: 2_000 },
-    logLevel: kafkajs.logLevel.NOTHING, // what fails is thrown
+    logLevel: kafkajs.logLevel.NOTHING, // errors are thrown
   }
 }
 
@@ -80,12 +80,12 @@ function saslOf(sasl: Sasl): SASLOptions {
   return { mechanism: sasl.mechanism, oauthBearerProvider: async () => ({ value: await sasl.token() }) }
 }
 
-/** What is used of the errors of kafkajs. */
+/** The used fields of kafkajs errors. */
 interface KafkajsError extends Error {
-  /** The protocol's name of the code in an answer. */
+  /** Name of the error code in Kafka's protocol. */
   type?: string
   cause?: KafkajsError
-  /** One for each topic that was refused. */
+  /** One per refused topic. */
   errors?: (KafkajsError & { topic: string })[]
 }
 
