@@ -3,22 +3,22 @@ import * as label from './labels.ts'
 
 /* Upper bounds of the histograms' buckets, dense where a decision falls. */
 
-/** Operations in an envelope: 1-2-5 steps past the default bound of 100, so that "full", "half empty" and "lone" tell apart. */
+/**
+ * Operations per envelope: 1-2-5 steps beyond the default limit of 100, to distinguish full, half-full and single-command
+ * envelopes.
+ */
 const envelopeOperations = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
 
-/** One request to the gateway, in seconds: from a gateway next door to the default time-out of 30 s and twice that. */
+/** Seconds per request to the gateway: from a gateway in the same data centre to twice the default time-out of 30 s. */
 const requestSeconds = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60]
 
-/** One transaction, in seconds: a few milliseconds where brokers are near, seconds where one of them moves. */
+/** Seconds per transaction: milliseconds with brokers nearby, seconds while a broker fails over. */
 const commitSeconds = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10]
 
-/** Waiting for an account's rate, in seconds: below 20 ms it hides in the envelope's linger, past minutes the rate is too low. */
+/** Seconds of waiting for an account's rate: below 20 ms it is part of the linger time; at minutes the rate is too low. */
 const rateWaitSeconds = [0.01, 0.02, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 900]
 
-/**
- * Buckets of the time from sending to the final status, in seconds: a code should arrive within 10 s; the longest life
- * of a message is 3 days.
- */
+/** Seconds from sending to the final status: a code should arrive within 10 s; the longest lifetime of a message is 3 days. */
 const deliverySeconds = [1, 2, 5, 10, 20, 30, 60, 90, 120, 180, 300, 600, 900, 3600, 14_400, 43_200, 86_400, 259_200]
 
 /** The same by country, in seconds: few, because there are many countries. */
@@ -29,13 +29,16 @@ interface Definition {
   labels: Readonly<Record<string, label.LabelValues>>
   /** One sentence. */
   meaning: string
-  /** What somebody who looks at it does about it. */
+  /** What to do about it. */
   action: string
-  /** Upper bounds, of histograms. */
+  /** Upper bounds of a histogram's buckets. */
   buckets?: readonly number[]
-  /** Asked for at each scrape, rather than told by events. */
+  /** Whether the value is read at each scrape instead of set by events. */
   asked?: true
-  /** Combinations of closed labels that are there from the start, with 0; default: all of them. Each entry is multiplied out. */
+  /**
+   * Label combinations that exist from the start, with 0. Default: all combinations of closed labels. Each entry is multiplied
+   * out.
+   */
   start?: readonly Readonly<Record<string, readonly string[]>>[]
 }
 
@@ -49,8 +52,8 @@ const resultCombinations = Object.entries(outcomeCodes).map(([outcome, codes]) =
 }))
 
 /**
- * Every metric, once, without the prefix busgate_. The registry and docs/metrics.md are made from this; the names are
- * part of the contract, and dashboards and alerts hold on to them.
+ * All metrics, without the prefix busgate_. The registry and docs/metrics.md are generated from this. Names are part of the
+ * contract: dashboards and alerts depend on them.
  */
 export const metricDefinitions = {
   commands_consumed_total: {
@@ -395,12 +398,12 @@ export type HistogramName = OfKind<{ type: 'histogram' }>
 export type GaugeName = OfKind<{ type: 'gauge'; asked: true }>
 export type ToldGaugeName = Exclude<OfKind<{ type: 'gauge' }>, GaugeName>
 
-/** A room's answer to "how is it now?". `labels` are those of the metric, no more and no less. */
+/** Current values of gauges. `labels` are exactly those of the metric. */
 export interface GaugeSource {
   read(): Iterable<{ name: GaugeName; labels: Record<string, string>; value: number }>
 }
 
-/** The labels of a metric, no more and no less. */
+/** Exactly the labels of a metric. */
 export type LabelsOf<N extends MetricName> = Record<keyof (typeof metricDefinitions)[N]['labels'] & string, string>
 
 export const definitionOf = (name: MetricName): Definition => metricDefinitions[name]

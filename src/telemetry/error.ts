@@ -1,4 +1,4 @@
-/** ErrorSummary is what of an error may be logged. */
+/** The loggable part of an error. */
 export interface ErrorSummary {
   name: string
   /** `code` of Node's errors, `type` of Kafka's. */
@@ -13,11 +13,11 @@ export function summaryOf(error: Error): ErrorSummary {
   return { name: error.name, ...(code === undefined ? {} : { code }), message: messageOf(error) }
 }
 
-/** ErrorPlace is what of an error may be logged whose message may hold what a stranger sent. */
+/** The loggable part of an error whose message may contain foreign data. */
 export interface ErrorPlace {
   name: string
   code?: string
-  /** The innermost frames of its stack. */
+  /** Innermost frames of the stack. */
   at: string[]
 }
 
@@ -26,13 +26,13 @@ export function placeOf(error: Error): ErrorPlace {
   return { name: error.name, ...(code === undefined ? {} : { code }), at: framesOf(error).slice(0, 3) }
 }
 
-/** Tells where an error was thrown: the stack without the message in front of it. */
+/** The stack frames of an error, without its message. */
 export function framesOf(error: Error): string[] {
   const lines = error.stack?.split('\n') ?? []
   return lines.filter(line => /^ {4}at /.test(line)).map(line => line.trim())
 }
 
-/** The first code on the way down to the error's cause. */
+/** The first code in the chain of causes. */
 export function codeOf(error: Error): string | undefined {
   const { code, type } = error as { code?: unknown; type?: unknown }
   if (typeof code === 'string') return code
@@ -41,8 +41,8 @@ export function codeOf(error: Error): string | undefined {
 }
 
 /**
- * A text at most 500 characters long, without the long runs of digits in which a phone number could hide, and without
- * what JSON.parse quotes of the text it was given.
+ * Makes a text safe to log: at most 500 characters, without long digit runs, which may be phone numbers, and without text
+ * quoted by JSON.parse.
  */
 export function safeText(text: string): string {
   const safe = text
@@ -51,7 +51,7 @@ export function safeText(text: string): string {
   return safe.length > longestText ? `${safe.slice(0, longestText)}…` : safe
 }
 
-/** JSON.parse quotes the text it was given. */
+/** Hides the message of a SyntaxError, in which JSON.parse quotes its input. */
 function messageOf(error: Error): string {
   return error instanceof SyntaxError ? 'not valid JSON' : safeText(error.message)
 }

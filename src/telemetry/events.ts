@@ -13,20 +13,20 @@ import type {
   WithdrawalKind,
 } from './labels.ts'
 
-/** RecordPlace says where a record stands. */
+/** Coordinates of a record. */
 export interface RecordPlace {
   topic: string
   partition: number
   offset: number
 }
 
-/** SessionStage says where a session failed: when its partitions were dealt out, in reading, in committing. */
+/** Stage at which a session failed: assignment, reading or committing. */
 export type SessionStage = 'assigned' | 'fetch' | 'commit'
 
 /**
- * Events is what the rooms tell the world. Metrics, logs and traces listen; no room calls them itself. One event tells
- * of a whole batch, envelope or cycle: nothing here is emitted once a command on the hot path. No event carries a
- * message's text, a phone number, a key or a token. docs/logs.md shows each docstring to whoever reads the log.
+ * Events of a worker. Metrics, logs and traces listen to them; no other code calls these directly. An event covers a whole
+ * batch, envelope or cycle: the hot path emits none per command. No event contains a message's text, a phone number, a key or a
+ * token. docs/logs.md shows each docstring to readers of the log.
  */
 export interface Events {
   /** A role of the process started; others may still be starting. */
@@ -215,11 +215,11 @@ export interface Events {
 
 type Listeners = { [K in keyof Events]: [event: Events[K]] }
 
-/** Emits a worker's events, with types. */
+/** Typed emitter of a worker's events. */
 export class Telemetry extends EventEmitter<Listeners> {
   /**
-   * Never throws. An error in a listener ends the process as an uncaught exception, but after the step that emitted the
-   * event.
+   * Never throws. An error in a listener ends the process as an uncaught exception in the next tick, so that the emitting step
+   * completes.
    */
   override emit: EventEmitter<Listeners>['emit'] = (name, ...event) => {
     try {

@@ -4,12 +4,12 @@ import { listen } from '../listen.ts'
 
 export interface TelemetryServerOptions {
   host: string
-  /** 0: any free one. */
+  /** 0 for any free port. */
   port: number
   metrics: Registry
   /**
-   * Whether this process does its work now, and whether it has started; the reasons say why not. What is paused or
-   * withdrawn is no reason, nor are warnings.
+   * Whether this process works now, and whether it has started; `reasons` say why not. Pauses, withdrawals and warnings are no
+   * reasons.
    */
   ready: () => {
     ready: boolean
@@ -19,20 +19,20 @@ export interface TelemetryServerOptions {
     withdrawn?: string[]
     warnings?: string[]
   }
-  /** Whether this process can go on at all; if not, it should be restarted. */
+  /** Whether this process can continue; if not, restart it. */
   healthy: () => { healthy: boolean; reasons: string[] }
 }
 
 export interface TelemetryServer {
   port: number
-  /** Resolves when the requests in flight are answered and the port is free. */
+  /** Resolves when requests in flight are answered and the port is closed. */
   close(): Promise<void>
 }
 
-/** How long `close` waits for requests in flight. */
+/** Longest wait of `close` for requests in flight. */
 const hurryMs = 1000
 
-/** Answers GET /metrics, /healthz and /readyz. @throws Error when the port cannot be had. */
+/** Serves GET /metrics, /healthz and /readyz. @throws Error when the port cannot be opened */
 export async function startTelemetryServer(options: TelemetryServerOptions): Promise<TelemetryServer> {
   const limits = { headersTimeout: 5_000, requestTimeout: 10_000, connectionsCheckingInterval: 1_000 }
   const server = createServer(limits, (request, response) => {
@@ -42,12 +42,12 @@ export async function startTelemetryServer(options: TelemetryServerOptions): Pro
   })
   const mend = 'set telemetry.host and telemetry.port to a free address'
   const port = await listen(server, { host: options.host, port: options.port, what: 'metrics', mend })
-  server.on('error', () => {}) // a connection that could not be accepted, for want of file descriptors, ends nothing else
+  server.on('error', () => {}) // a failed accept, for lack of file descriptors, must not end the process
   return {
     port,
     close: () =>
       new Promise((resolve, reject) => {
-        // What is asked here is answered at once; whoever still sends by then has no end.
+        // answers are immediate, so only a request that is still being sent can be open by then
         const hurry = setTimeout(() => server.closeAllConnections(), hurryMs)
         server.close(error => {
           clearTimeout(hurry)

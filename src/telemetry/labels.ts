@@ -1,15 +1,13 @@
 import { doubtCauses, errorCodes } from '../protocol/index.ts'
 
-/*
- * Labels whose values are a closed list. A value off its list is counted as `other`, so that no outsider makes series.
- */
+/** Labels with a closed list of values. Any other value counts as `other`, so that outsiders cannot create series. */
 
 export const other = 'other'
 
-/** A label's values: a closed list, or what it is that they name. */
+/** Values of a label: a closed list, or the kind of an open label. */
 export type LabelValues = readonly string[] | keyof typeof openLabels
 
-/** Labels whose values are not listed here, and what bounds them. */
+/** Open labels, and what limits their values. */
 export const openLabels = {
   topic: 'topics of the settings',
   account: 'accounts of the settings',
@@ -19,27 +17,27 @@ export const openLabels = {
   version: 'the version that runs',
 } as const
 
-/** Operators may pause one of these. */
+/** What operators can pause. */
 export const pausableKinds = ['account', 'topic', 'tenant'] as const
 
-/** What is paused: by operators, or an account by its quiet hours. */
+/** What can be paused: by operators, or an account by its quiet hours. */
 export const pauseKinds = [...pausableKinds, 'quiet_hours'] as const
 
-/** What operators may withdraw: the messages of one of these, or one message. */
+/** What operators can withdraw: the messages of one of these, or one message. */
 export const withdrawalKinds = ['campaign', 'message', 'correlation_id', 'tenant'] as const
 
-/** errorCode of a result; empty where there is no error. */
+/** errorCode of a result; empty if there is no error. */
 export const resultCodes = ['', ...errorCodes] as const
 
 export const envelopeOutcomes = ['answered', 'refused', 'denied', 'not_sent', 'unknown'] as const
 
-/** Why commands that were not sent are sent again. */
+/** Why unsent commands are retried. */
 export const retryReasons = ['throttled', 'unreachable', 'denied', 'refused'] as const
 
-/** No worker aborts a request, so no metric has that cause. */
+/** Workers abort no request, so metrics lack that cause. */
 export const causesOfDoubts = Object.keys(doubtCauses).filter(cause => cause !== 'aborted')
 
-/** A status poll told one of these: of a doubt sent or not_found, to the reconciler verdict or pending. */
+/** Results of a status poll: sent and not_found for doubts; verdict and pending for the reconciler. */
 export const pollResults = ['sent', 'not_found', 'verdict', 'pending', 'inconclusive', 'unanswered'] as const
 
 export const callbackRefusals = [
@@ -60,13 +58,13 @@ export const callbackRefusals = [
   'aborted',
 ] as const
 
-/** Where most messages go. */
+/** Countries with the most messages; others count as `other`. */
 export const countries = (
   'UA PL DE CZ RO MD GB IT ES FR NL TR US CA KZ UZ GE AZ AM LT ' +
   'LV EE SK HU BG GR PT AT CH BE SE NO DK FI IE IL AE IN CN BR'
 ).split(' ')
 
-/** Codes of dead letters by the stage where they were found. INVALID: the command in a doubt. OMITTED: a doubt without it. */
+/** Codes of dead letters by stage. INVALID: the command in a doubt. OMITTED: a doubt without its command. */
 export const deadLetterCodes = {
   decode: [
     'NO_VALUE',
@@ -92,7 +90,7 @@ export type PauseKind = OneOf<typeof pauseKinds>
 export type WithdrawalKind = OneOf<typeof withdrawalKinds>
 export type EnvelopeOutcome = OneOf<typeof envelopeOutcomes>
 export type RetryReason = OneOf<typeof retryReasons>
-/** PauseReason says why an account pauses. `undecided`: nobody can tell of many requests in a row. */
+/** Why an account pauses. `undecided`: the outcome of many requests in a row is unknown. */
 export type PauseReason = RetryReason | 'undecided'
 export type PollResult = OneOf<typeof pollResults>
 export type CallbackRefusal = OneOf<typeof callbackRefusals>

@@ -4,18 +4,18 @@ import type { Events, RecordPlace } from './events.ts'
 
 type OfEvent<K extends keyof Events, T> = T | ((event: Events[K]) => T)
 
-/** LogLine says how an event is logged. */
+/** The log line of an event. */
 export interface LogLine<K extends keyof Events> {
   level: OfEvent<K, Level>
-  /** The sentence that a person reads; it repeats nothing that `safeText` would hide. */
+  /** A sentence for people; contains nothing that `safeText` would hide. */
   msg: OfEvent<K, string>
-  /** What an operator does about it; absent where nothing is to be done. */
+  /** What an operator should do; absent if nothing. */
   action?: string
 }
 
 /**
- * Every event's line in the log; null: it is not logged, because the metrics tell it better. What is seen many times a
- * second, or at an outsider's will, stays below info. docs/logs.md is made from this.
+ * The log lines of all events; null for events that only metrics show. Frequent events, and those that outsiders can cause,
+ * stay below info. docs/logs.md is generated from this.
  */
 export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
   'role.started': { level: 'info', msg: ({ role }) => `role ${role} started` },
@@ -260,7 +260,7 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
   },
 }
 
-/** Says how far a partition is read, whose transaction is open there, and what to do. */
+/** Says up to which offset the partition is read, whose transaction is open, and what to do. */
 export function openTransactionText(event: Events['transaction.open']): string {
   const { topic, partition, offset, producerId, transactionalId, error } = event
   const id = producerId === null ? 'a producer' : `the producer with the id ${producerId}`
@@ -272,7 +272,7 @@ export function openTransactionText(event: Events['transaction.open']): string {
   )
 }
 
-/** A number as it is logged: milliseconds are whole, all else has at most three digits behind the point. */
+/** Rounds a number for the log: milliseconds to integers, others to three decimals. */
 export function rounded(field: string, value: number): number {
   return field.endsWith('Ms') ? Math.round(value) : Math.round(value * 1000) / 1000
 }

@@ -3,7 +3,10 @@ import { safeText, summaryOf } from './error.ts'
 import type { Events, Telemetry } from './events.ts'
 import { type LogLine, logLines, rounded } from './log-lines.ts'
 
-/** One JSON object a line: `level` as text, `time` as ISO 8601. @param destination standard output when left out. */
+/**
+ * Creates a logger that writes one JSON object per line: `level` as text, `time` as ISO 8601. @param destination default:
+ * standard output
+ */
 export function createLogger(level: LevelWithSilent, destination?: DestinationStream): Logger {
   const options = {
     level,
@@ -14,7 +17,7 @@ export function createLogger(level: LevelWithSilent, destination?: DestinationSt
   return destination ? pino(options, destination) : pino(options)
 }
 
-/** Writes one line an event: its name as `event`, what it says to a person as `msg`, and its fields. */
+/** Logs one line per event: its name as `event`, its sentence as `msg`, and its fields. */
 export function logEvents(telemetry: Telemetry, logger: Logger): void {
   for (const name of Object.keys(logLines) as (keyof Events)[]) {
     if (logLines[name] === null) continue
@@ -22,7 +25,7 @@ export function logEvents(telemetry: Telemetry, logger: Logger): void {
   }
 }
 
-/** Writes the line of one event, where no emitter tells it. */
+/** Logs an event without an emitter. */
 export function logEvent<K extends keyof Events>(logger: Logger, name: K, event: Events[K]): void {
   const line: LogLine<K> | null = logLines[name]
   if (line === null) return
@@ -32,7 +35,7 @@ export function logEvent<K extends keyof Events>(logger: Logger, name: K, event:
   logger[level]({ event: name, ...fieldsOf(event) }, msg)
 }
 
-/** The fields without those of bus.log that the line has already. */
+/** The event's fields without `level` and `message` of bus.log, which the line already has. */
 function fieldsOf(event: object): Record<string, unknown> {
   const fields = Object.entries(event).filter(([key]) => key !== 'level' && key !== 'message')
   return Object.fromEntries(fields.map(([key, value]) => [key, loggable(key, value)]))

@@ -15,24 +15,24 @@ import type { Telemetry } from './events.ts'
 import { type LabelValues, other } from './labels.ts'
 
 export interface MetricsOptions extends Partial<KnownLabels> {
-  /** Version of the program, for build_info. */
+  /** Version for build_info. */
   version?: string
-  /** Roles that this process runs, for build_info. */
+  /** Roles of this process, for build_info. */
   roles?: readonly string[]
-  /** Asked anew at each scrape; may grow and shrink meanwhile. */
+  /** Read at each scrape; sources may be added and removed. */
   gauges?: Iterable<GaugeSource>
 }
 
 /**
- * How often the event loop's lag is sampled; each time wakes the process. At prom-client's own 10 ms that is half of what
- * an idle worker costs.
+ * Sampling interval of the event-loop lag, milliseconds. Each sample wakes the process: prom-client's default of 10 ms causes
+ * half of an idle worker's CPU use.
  */
 const lagPrecisionMs = 100
 
-/** Brokers call the error of an owner so whose partition has a newer one. */
+/** Error codes of a session whose partition has a newer owner. */
 const fencedCodes = new Set(['INVALID_PRODUCER_EPOCH', 'PRODUCER_FENCED'])
 
-/** Turns events into metrics under names that stay. No label holds an id, a phone number or a text from outside. */
+/** Counts events in metrics with stable names. No label contains an id, a phone number or foreign text. */
 export function createMetrics(telemetry: Telemetry, options: MetricsOptions = {}): Registry {
   const { version = 'unknown', roles = [], gauges = [], topic = [], account = [], tenant = [] } = options
   const meters = createMeters({ topic, account, tenant: [...tenant, other] }, gauges)
@@ -106,7 +106,7 @@ function countCallbacks(telemetry: Telemetry, { count, observe }: Meters): void 
   })
 }
 
-/** An account has one balance: the series of a currency that it was read in before ends. */
+/** Shows one balance per account: ends the series of a former currency. */
 function showBalances(telemetry: Telemetry, { set, remove }: Meters): void {
   const shown = new Map<string, string>()
   telemetry.on('balance.read', ({ account, currency, amount }) => {
@@ -117,26 +117,26 @@ function showBalances(telemetry: Telemetry, { set, remove }: Meters): void {
   })
 }
 
-/** Values of open labels that the settings name: their series are there from the start. */
+/** Values of open labels that the settings name; their series exist from the start. */
 export interface KnownLabels {
   topic: readonly string[]
   account: readonly string[]
   tenant: readonly string[]
 }
 
-/** The metrics of the definitions, by name. */
+/** The defined metrics, by name. */
 export interface Meters {
   registry: Registry
   count<N extends CounterName>(name: N, labels: LabelsOf<N>, by?: number): void
   observe<N extends HistogramName>(name: N, labels: LabelsOf<N>, value: number): void
   set<N extends ToldGaugeName>(name: N, labels: LabelsOf<N>, value: number): void
-  /** Ends a series. */
+  /** Removes a series. */
   remove<N extends ToldGaugeName>(name: N, labels: LabelsOf<N>): void
 }
 
 type Labels = Record<string, string>
 
-/** @param sources asked at each scrape, anew: they may come and go */
+/** @param sources read at each scrape; may be added and removed */
 export function createMeters(known: KnownLabels, sources: Iterable<GaugeSource>): Meters {
   const registry = new Registry()
   const counters = new Map<MetricName, Counter>()
@@ -167,9 +167,7 @@ export function createMeters(known: KnownLabels, sources: Iterable<GaugeSource>)
   }
 }
 
-/**
- * Shows at each scrape the readings of all sources, those for the same labels added up; what no source names has ended.
- */
+/** Sums at each scrape the readings of all sources by labels; series without a reading end. */
 function registerAsked(
   name: MetricName,
   config: { name: string; help: string; labelNames: string[]; registers: Registry[] },
@@ -186,7 +184,7 @@ function registerAsked(
   })
 }
 
-/** The labels, with `other` for a value that is not on its label's list. */
+/** The labels, with `other` for values outside of their label's list. */
 function listed(name: MetricName, labels: Labels): Labels {
   const { labels: values } = definitionOf(name)
   let shown = labels
@@ -197,7 +195,7 @@ function listed(name: MetricName, labels: Labels): Labels {
   return shown
 }
 
-/** The label sets that a metric has from the start; none while a label's values are not known. */
+/** Label sets of a metric that exist from the start; none while values of a label are unknown. */
 function startsOf(name: MetricName, known: KnownLabels): Labels[] {
   const { labels, start = [{}] } = definitionOf(name)
   return start.flatMap(listed =>

@@ -10,32 +10,32 @@ import {
 } from '@opentelemetry/api'
 import { version } from '../package.ts'
 
-/** The caller's span, as W3C Trace Context writes it (https://www.w3.org/TR/trace-context/). */
+/** The caller's span, as in W3C Trace Context (https://www.w3.org/TR/trace-context/). */
 export interface TraceContext {
   /** 32 lower-case hexadecimal digits. */
   traceId: string
-  /** 16 of them. */
+  /** 16 lower-case hexadecimal digits. */
   spanId: string
-  /** One byte; its lowest bit says that the trace is recorded. */
+  /** One byte; the lowest bit means that the trace is recorded. */
   flags: number
-  /** Tracing systems added it; it is as it came. */
+  /** Data of tracing systems, unchanged. */
   state: string | null
 }
 
-/** Headers that carry a trace. */
+/** Headers with a trace. */
 export interface TraceHeaders {
   traceparent: string
   tracestate?: string
 }
 
 const parent = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
-/** A later version may be longer, but not without end. */
+/** Limit for later versions of the header, which may be longer. */
 const longestParent = 200
-/** The standard asks everybody to pass this on. */
+/** Length up to which the standard requires tracestate to be propagated. */
 const longestState = 512
 const stateText = /^[\x20-\x7e]+$/
 
-/** The trace of a record by its headers; null when there is none, or one that breaks the standard. */
+/** Reads the trace of a record from its headers; null if there is none, or an invalid one. */
 export function traceOf(headers: Readonly<Record<string, unknown>>): TraceContext | null {
   if (headers.traceparent === undefined) return null
   const [, version, traceId, spanId, flags, more] = parent.exec(textOf(headers.traceparent, longestParent) ?? '') ?? []
@@ -50,31 +50,31 @@ export function traceOf(headers: Readonly<Record<string, unknown>>): TraceContex
   }
 }
 
-/** Headers that carry a trace on, for records that follow from the one that carried it. */
+/** Headers that propagate a trace to the records that follow from it. */
 export function traceHeaders({ traceId, spanId, flags, state }: TraceContext): TraceHeaders {
   const traceparent = `00-${traceId}-${spanId}-${flags.toString(16).padStart(2, '0')}`
   return state === null ? { traceparent } : { traceparent, tracestate: state }
 }
 
-/** The id of the first of these traces that is recorded: one that can be looked at. */
+/** The id of the first recorded trace: only recorded ones can be inspected. */
 export function recordedTraceId(traces: readonly (TraceContext | null)[]): string | null {
   return traces.find(trace => trace !== null && (trace.flags & 1) === 1)?.traceId ?? null
 }
 
-/** A header given once, and not too long. */
+/** The text of a header; null if it is repeated or too long. */
 function textOf(value: unknown, longest: number): string | null {
   if (typeof value !== 'string' && !Buffer.isBuffer(value)) return null
   return value.length > longest ? null : value.toString()
 }
 
-/*
- * Spans through the OpenTelemetry API: without an SDK, which is the user's to start, they cost next to nothing. One an
- * envelope and one a callback; none a command. No attribute holds an id, a phone number or a text.
+/**
+ * Spans of the OpenTelemetry API: one per envelope and per callback, none per command. They cost next to nothing unless the
+ * user starts an SDK. No attribute contains an id, a phone number or a message's text.
  */
 
 const tracer = tracing.getTracer('busgate', version)
 
-/** One request to the gateway, linked to the traces of its commands. */
+/** A request to the gateway, linked to the traces of its commands. */
 export function envelopeSpan(account: string, operations: number, traces: readonly TraceContext[]) {
   const span = tracer.startSpan('POST gateway', {
     kind: SpanKind.CLIENT,
@@ -85,14 +85,14 @@ export function envelopeSpan(account: string, operations: number, traces: readon
   return { end: (outcome: string) => end(span, outcome, outcome === 'answered') }
 }
 
-/** One callback on its way to the bus, in the trace of its message's command. */
+/** A callback, in the trace of its message's command. */
 export function callbackSpan(trace: TraceContext | null) {
   const parent = trace === null ? ROOT_CONTEXT : tracing.setSpanContext(ROOT_CONTEXT, spanContextOf(trace))
   const span = tracer.startSpan('POST /hooks', { kind: SpanKind.SERVER }, parent)
   return { end: (refusal: string | null) => end(span, refusal ?? 'kept', refusal === null) }
 }
 
-/** The span that is active where this is called, to be carried by a command; null outside of any trace. */
+/** The active span, to be carried by a command; null outside of any trace. */
 export function activeTrace(): TraceContext | null {
   const active = tracing.getSpanContext(context.active())
   if (!active || !tracing.isSpanContextValid(active)) return null
