@@ -161,7 +161,7 @@ async function measurePerformance(setting: Setting): Promise<Performance> {
   const rows = await measureAll(setting, scenarios)
   const runs: CallbackFigures[] = []
   for (let i = 0; i < repeat; i++)
-    runs.push(await measureCallbacks(place, { rate: 8_000, seconds: 15, connections: 64, partitions: 4 }))
+    runs.push(await measureCallbacks(place, { rate: 5_000, seconds: 15, connections: 64, partitions: 4 }))
   const takeOvers = await measureTakeOvers(place)
   return { rows, callbacks: cheapest(runs, ({ cpuMicrosPerCallback }) => cpuMicrosPerCallback), takeOvers, repeat }
 }
