@@ -16,9 +16,9 @@ export const refusals = {
   not_utf8: { status: 400, text: 'the body is not UTF-8, or is compressed', headers: {} },
   bad_json: { status: 400, text: 'the body is not JSON, or is compressed', headers: {} },
   bad_body: { status: 400, text: 'the body is not a status callback: success (boolean) is required', headers: {} },
-  overloaded: { status: 503, text: 'too much at once, try again', headers: { 'Retry-After': '5' } },
+  overloaded: { status: 503, text: 'overloaded, try again', headers: { 'Retry-After': '5' } },
   not_published: { status: 503, text: 'the bus did not confirm, try again', headers: { 'Retry-After': '5' } },
-  failed: { status: 503, text: 'something failed here, try again', headers: { 'Retry-After': '5' } },
+  failed: { status: 503, text: 'internal error, try again', headers: { 'Retry-After': '5' } },
   /** the sender disconnected or was too slow; nobody reads this answer */
   aborted: { status: 408, text: 'the body did not arrive', headers: {} },
 } satisfies Record<CallbackRefusal, { status: number; text: string; headers: Record<string, string> }>

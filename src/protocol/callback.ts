@@ -44,5 +44,5 @@ export const asyncResponse = z.looseObject(
   { error: must('an object') },
 )
 
-/** What the asynchronous interface answers: whether the request is queued, and its id. */
+/** An answer of the asynchronous interface: whether the request was queued, and its id. */
 export type AsyncResponse = z.infer<typeof asyncResponse>
