@@ -142,7 +142,7 @@ function isVerdict(event: StatusEvent, findings: Findings): boolean {
 
 /** Default of how far back to search. */
 export const weekMs = 7 * 24 * 3_600_000
-/** Most messages of one correlationId to tell in full; `busgate tail` lists more. */
+/** Most messages of one correlationId to tell in full; `busgate tail results` lists more. */
 export const mostIds = 20
 
 /** Which messages of an id to include, and whether to show personal data. */
