@@ -162,3 +162,12 @@ export async function buildGroup(
     },
   }
 }
+
+/** A group that owns all of its partitions, open. */
+export async function openGroup(count: number, options: Parameters<typeof buildGroup>[1] = {}) {
+  const group = await buildGroup(count, options)
+  const all = group.tps.map(({ partition }) => partition)
+  await group.assign(...all)
+  await group.acquire(all)
+  return group
+}

@@ -1,0 +1,402 @@
+import { describe, expect, test } from 'vitest'
+import { hasLoss } from '../../src/bus/session/lost-offsets.ts'
+import { windowSize } from '../../src/bus/session/window.ts'
+import type { Events } from '../../src/telemetry/events.ts'
+import { buildGroup, openGroup } from '../support/group.ts'
+import { buildLog, buildOwner, commitDueMs, intend, type PartitionLog, result } from '../support/sessions.ts'
+
+/** Time passes until the partition is open. */
+async function opened({ listener, clock, acquire }: Awaited<ReturnType<typeof buildGroup>>): Promise<void> {
+  while (listener.sessions.size === 0) {
+    await clock.pass(500)
+    await acquire([0])
+  }
+}
+
+/** What is told of a log that was cut. */
+const lost = (how: Partial<Events['log.cut']>): Events['log.cut'] => ({
+  topic: 'commands',
+  partition: 0,
+  unsent: 0,
+  unsentOffsets: '',
+  perhapsSent: 0,
+  isEnd: false,
+  ...how,
+})
+
+describe('a log that was cut', () => {
+  test('at its beginning, while it was read: goes on there, keeps its window, and tells how much is gone', async () => {
+    const { logs, deliver, ownership, tps, listener, commit, cuts } = await openGroup(1)
+    logs[0]!.append(3)
+    deliver(0)
+    listener.session().settle(1, [])
+    logs[0]!.append(5)
+    logs[0]!.cut(6)
+    ownership.cut({ ...tps[0]!, ...logs[0]!.ends })
+    deliver(0)
+    expect(listener.freshKeys).toEqual(['0', '1', '2', '6', '7'])
+    expect(cuts).toEqual([lost({ unsent: 3, unsentOffsets: '3-5' })])
+    for (const offset of [0, 2]) listener.session().settle(offset, [])
+    await commit()
+    expect(logs[0]!.committed).toMatchObject({ offset: 6 })
+  })
+
+  test('takes with it what was forgotten to make room, and the rest of that comes again', async () => {
+    const { logs, deliver, ownership, tps, listener, commit, cuts } = await openGroup(1)
+    logs[0]!.append(6)
+    deliver(0)
+    const session = listener.session()
+    session.shelve([1, 4])
+    session.recall([1, 4])
+    logs[0]!.cut(3)
+    ownership.cut({ ...tps[0]!, ...logs[0]!.ends })
+    deliver(0)
+    expect(listener.recalledKeys).toEqual(['4'])
+    expect(cuts).toEqual([lost({ unsent: 1, unsentOffsets: '1' })])
+    logs[0]!.append(1)
+    deliver(0)
+    expect(listener.freshKeys).toEqual(['0', '1', '2', '3', '4', '5', '6'])
+    for (const offset of [0, 2, 3]) session.settle(offset, [])
+    await commit()
+    expect(logs[0]!.committed).toMatchObject({ offset: 4 })
+  })
+
+  test('under what is shelved is told of at once, in one event, though nothing is read: what is in memory stays', async () => {
+    const { logs, deliver, listener, commit, cuts, clock, driverOf } = await openGroup(1)
+    await commit()
+    logs[0]!.append(4_000)
+    deliver(0)
+    const session = listener.session()
+    session.shelve(Array.from({ length: 3_900 }, (_, i) => 100 + i))
+    logs[0]!.append(windowSize - 4_000)
+    deliver(0)
+    expect(driverOf(0).paused).toBe(true)
+    logs[0]!.append(39_000 - windowSize)
+    logs[0]!.cut(39_000)
+    await clock.pass(5_000)
+    expect(cuts).toEqual([lost({ unsent: 3_900 + 39_000 - windowSize, unsentOffsets: '100-3999, 8192-38999' })])
+    expect(listener.cuts).toEqual([39_000])
+    await commit()
+    await clock.pass(20_000)
+    expect(cuts).toHaveLength(1)
+    for (let offset = 0; offset < 7_000; offset++) session.settle(offset, [])
+    await commit()
+    for (let offset = 7_000; offset < windowSize; offset++) session.settle(offset, [])
+    await commit()
+    await commit()
+    expect(logs[0]!.committed).toMatchObject({ offset: 39_000 })
+    logs[0]!.append(1)
+    deliver(0)
+    expect(listener.freshKeys.at(-1)).toBe('39000')
+  })
+
+  test('counts what is appended to the lag, though too much waits for anything to be read', async () => {
+    const { logs, deliver, clock, ownership, commit } = await openGroup(1)
+    await commit()
+    logs[0]!.append(windowSize + 10)
+    deliver(0)
+    logs[0]!.append(500)
+    await clock.pass(5_000)
+    expect([...ownership.sessions()]).toMatchObject([{ lag: windowSize + 510 }])
+  })
+
+  test('tells apart what another process may have sent from what nobody did', async () => {
+    const log = buildLog(0)
+    const other = await buildOwner(log, { tag: 'another process' }).open()
+    await other.commit()
+    log.append(9)
+    other.deliver()
+    other.session.settle(0, [])
+    expect(await intend(other, 2, 3, 6)).toBe(true)
+    log.cut(8)
+    const { assign, acquire, deliver, listener, cuts, told } = await buildGroup(1, { logs: [log], known: true })
+    await assign(0)
+    await acquire([0])
+    deliver(0)
+    expect(cuts).toEqual([lost({ unsent: 4, unsentOffsets: '1, 4-5, 7', perhapsSent: 3 })])
+    expect([listener.freshKeys, listener.doubtedKeys, told]).toEqual([['8'], [], ['session.opened 0']])
+  })
+
+  test('of a topic whose records tell of what was sent: nothing of it is said to be not sent', async () => {
+    const log = buildLog(9)
+    log.committed = { offset: 0, metadata: '1;another process;9;' }
+    log.cut(4)
+    const { assign, acquire, cuts } = await buildGroup(1, { logs: [log], known: true, mayBeSent: () => true })
+    await assign(0)
+    await acquire([0])
+    expect(cuts).toEqual([lost({ perhapsSent: 4 })])
+  })
+
+  test('beyond what was committed, before it was taken over: what is gone is counted, the rest of the window stays', async () => {
+    const log = buildLog(9)
+    const other = await buildOwner(log, { tag: 'another process' }).open()
+    other.deliver()
+    for (const offset of [1, 5]) other.session.settle(offset, [])
+    await other.commit()
+    log.cut(4)
+    const { assign, acquire, deliver, listener, cuts } = await buildGroup(1, { logs: [log], known: true })
+    await assign(0)
+    await acquire([0])
+    deliver(0)
+    expect(listener.freshKeys).toEqual(['4', '6', '7', '8'])
+    expect(cuts).toEqual([lost({ perhapsSent: 3 })]) // a group without progress: the results know
+  })
+
+  test('before it was taken over is committed at once: whoever takes it over next counts nothing twice', async () => {
+    const log = buildLog(9)
+    log.committed = { offset: 0, metadata: '1;another process;9;' }
+    log.cut(4)
+    const { assign, assignAfterGap, acquire, commit, cuts } = await buildGroup(1, { logs: [log], known: true })
+    await assign(0)
+    await acquire([0])
+    await commit()
+    await assignAfterGap(0)
+    await acquire([0])
+    expect(cuts).toEqual([lost({ unsent: 4, unsentOffsets: '0-3' })])
+    expect(log.committed).toMatchObject({ offset: 4 })
+  })
+
+  test('at its end is believed after some seconds, and begins anew as far back as commands are young enough', async () => {
+    const log = buildLog(6)
+    log.committed = { offset: 6, metadata: '1;another process;9;' }
+    log.truncate(3)
+    const group = await buildGroup(1, { logs: [log], known: true, lookBackMs: 1_000 })
+    await group.assign(0)
+    await group.acquire([0])
+    expect(group.told).toEqual(['session.openFailed 0'])
+    await opened(group)
+    expect(group.clock.monotonic()).toBeGreaterThanOrEqual(5_000)
+    expect(group.cuts).toEqual([lost({ isEnd: true })]) // all of it was done
+    log.append(1)
+    group.deliver(0)
+    expect(group.listener.freshKeys).toEqual(['3']) // the others are from 1970
+  })
+
+  test('at its end forgets what was said of records that are gone: others come at their offsets', async () => {
+    const log = buildLog(6)
+    const other = await buildOwner(log, { tag: 'another process' }).open()
+    other.deliver()
+    for (const offset of [1, 4, 5]) other.session.settle(offset, [])
+    await other.commit()
+    log.truncate(4)
+    const group = await buildGroup(1, { logs: [log], known: true })
+    await group.assign(0)
+    await group.acquire([0])
+    await opened(group)
+    log.append(2)
+    group.deliver(0)
+    expect(group.listener.freshKeys).toEqual(['0', '2', '3', '4', '5'])
+  })
+
+  /** Offsets 1 to 8 are done with; then the log ends at 6, and at once others come at 6 to 9. */
+  async function cutWhileRead() {
+    const group = await openGroup(1)
+    const { logs, listener, deliver, commit, acquire, clock, ownership, tps } = group
+    await commit()
+    logs[0]!.append(9)
+    deliver(0)
+    for (let offset = 1; offset < 9; offset++) listener.session().settle(offset, [])
+    await commit()
+    logs[0]!.truncate(6)
+    ownership.cut({ ...tps[0]!, ...logs[0]!.ends })
+    logs[0]!.append(4)
+    await clock.pass(200)
+    await acquire([0])
+    return group
+  }
+
+  test('at its end while it was read is cut for sure, however soon others come at the offsets that are gone', async () => {
+    const { listener, deliver, cuts } = await cutWhileRead()
+    deliver(0)
+    expect(cuts).toEqual([lost({ isEnd: true })])
+    expect(listener.freshKeys.slice(9)).toEqual(['0', '6', '7', '8', '9'])
+    expect(listener.session().uncheckedUntil).toBe(9) // a leader that hid them for a moment loses nothing either
+  })
+
+  test('at its end while it was read is remembered until it is committed', async () => {
+    const { listener, deliver, commit, acquire, clock } = await cutWhileRead()
+    await commit('failed')
+    await clock.pass(200)
+    await acquire([0])
+    deliver(0)
+    expect(listener.freshKeys.slice(9)).toEqual(['0', '6', '7', '8', '9'])
+  })
+
+  test('at its end while it was read is told once: what is done after that stays done', async () => {
+    const { listener, deliver, commit, acquire, clock, cuts } = await cutWhileRead()
+    deliver(0)
+    await commit()
+    for (const offset of [6, 7, 8, 9]) listener.session().settle(offset, [])
+    await commit()
+    listener.session().settle(0, [])
+    await commit('failed')
+    await clock.pass(200)
+    await acquire([0])
+    deliver(0)
+    expect(cuts).toEqual([lost({ isEnd: true })])
+    expect(listener.freshKeys.slice(14)).toEqual(['0'])
+  })
+
+  test('at its end a second time, before the first was committed, is not taken for as long as it was then', async () => {
+    const group = await cutWhileRead()
+    const { logs, listener, deliver, commit, cuts } = group
+    logs[0]!.truncate(4)
+    await commit('failed')
+    await opened(group)
+    logs[0]!.append(5)
+    deliver(0)
+    expect(cuts).toEqual([lost({ isEnd: true }), lost({ isEnd: true })])
+    expect(listener.freshKeys.slice(9)).toEqual(['0', '4', '5', '6', '7', '8'])
+  })
+
+  test('and found while a commit was under way, is remembered though that ends well', async () => {
+    const { logs, listener, deliver, commit, acquire, clock, cuts, ownership, tps, sharedCommits } = await openGroup(1)
+    await commit()
+    logs[0]!.append(9)
+    deliver(0)
+    for (let offset = 1; offset < 9; offset++) listener.session().settle(offset, [])
+    await clock.pass(commitDueMs)
+    logs[0]!.truncate(6)
+    ownership.cut({ ...tps[0]!, ...logs[0]!.ends })
+    sharedCommits.end()
+    logs[0]!.append(4)
+    await clock.pass(200)
+    await acquire([0])
+    deliver(0)
+    expect(cuts).toEqual([lost({ isEnd: true })])
+    expect(listener.freshKeys.slice(9)).toEqual(['0', '6', '7', '8', '9'])
+  })
+
+  test('at its end and believed after some seconds is remembered until that is committed', async () => {
+    const log = buildLog(6)
+    log.committed = { offset: 6, metadata: '1;another process;9;' }
+    log.truncate(3)
+    const group = await buildGroup(1, { logs: [log], known: true })
+    await group.assign(0)
+    await opened(group)
+    log.append(5)
+    await group.commit('failed')
+    await group.clock.pass(200)
+    await group.acquire([0])
+    group.deliver(0)
+    expect(group.listener.freshKeys).toEqual(['0', '1', '2', '3', '4', '5', '6', '7'])
+  })
+
+  test('takes no answer with it, and has none published twice where the commit that did is not answered', async () => {
+    const log = buildLog(3)
+    const owner = buildOwner(log)
+    const first = await owner.open()
+    first.deliver()
+    expect(await intend(first, 0, 1)).toBe(true)
+    log.truncate(0)
+    const second = await owner.open()
+    first.session.settle(0, result(0))
+    await second.commit('failed')
+    const third = await owner.open()
+    await third.commit('lost answer')
+    const fourth = await owner.open()
+    first.session.settle(1, result(1))
+    await fourth.commit()
+    expect(log.published).toEqual([result(0), result(1)].flat())
+    expect(owner.ledger.size).toBe(0)
+  })
+
+  test('takes no answer with it: what came of a command that is gone is published all the same', async () => {
+    for (const cut of [
+      (log: ReturnType<typeof buildLog>) => log.cut(3),
+      (log: ReturnType<typeof buildLog>) => log.truncate(0),
+    ]) {
+      const log = buildLog(3)
+      const owner = buildOwner(log)
+      const first = await owner.open()
+      first.deliver()
+      expect(await intend(first, 0, 1, 2)).toBe(true)
+      first.session.settle(0, result(0))
+      await first.commit('failed')
+      first.session.settle(1, result(1)) // while no session is open
+      cut(log)
+      const second = await owner.open()
+      expect(owner.lost.filter(hasLoss)).toEqual([])
+      log.append(3)
+      second.deliver()
+      const { offset } = log.records[0]!
+      expect(await intend(second, offset)).toBe(true) // another one, in a place that is perhaps the same
+      first.session.settle(2, result(2))
+      await second.commit()
+      expect(log.published).toEqual([result(0), result(1), result(2)].flat())
+      expect(owner.ledger.size).toBe(1)
+      second.session.settle(offset, result(offset))
+      await second.commit()
+      expect([log.published.length, owner.ledger.size]).toEqual([4, 0])
+    }
+  })
+
+  test('ends the process where kafka.onDataLoss says so, with what to do', async () => {
+    const { logs, deliver, ownership, tps, listener } = await openGroup(1, { onDataLoss: 'fail' })
+    logs[0]!.append(8)
+    logs[0]!.cut(2)
+    ownership.cut({ ...tps[0]!, ...logs[0]!.ends })
+    expect(listener.fatals[0]?.message).toMatch(
+      /^2 offsets of commands\/0 disappeared.*kafka.onDataLoss is fail.*continue/,
+    )
+    deliver(0)
+    expect(listener.fresh).toEqual([])
+  })
+})
+
+const broken = new Error('the coordinator is loading')
+
+describe('a topic that is deleted and made anew', () => {
+  /** Another one of its name has seven records. */
+  function madeAnew([log]: PartitionLog[]) {
+    log!.cut(5)
+    Object.assign(log!, { low: 0, end: 0, committed: null })
+    log!.append(7)
+  }
+
+  test('is read from its beginning: what the process knew was said of the other one', async () => {
+    const { logs, listener, deliver, commit, acquire, clock, ownership, tps, told } = await openGroup(1)
+    await commit()
+    logs[0]!.append(5)
+    deliver(0)
+    const intended = listener.session().intend([3, 4])
+    await commit()
+    expect(await intended).toBe(true)
+    const before = listener.session()
+    before.settle(3, result(3))
+    ownership.gone(tps[0]!, new Error('there is no such topic'))
+    expect(told.slice(-2)).toEqual(['session.lost 0', 'session.closed 0'])
+    await clock.pass(200)
+    await acquire([0], broken)
+    madeAnew(logs)
+    await clock.pass(500)
+    await acquire([0])
+    deliver(0)
+    expect(listener.freshKeys.slice(5)).toEqual(['0', '1', '2', '3', '4', '5', '6'])
+    before.settle(4, result(4))
+    await commit()
+    expect(logs[0]!.published).toEqual([result(3), result(4)].flat())
+  })
+
+  test('stays the new one when its first commit has no answer', async () => {
+    const { logs, listener, deliver, commit, acquire, clock, ownership, tps } = await openGroup(1)
+    await commit()
+    logs[0]!.append(5)
+    deliver(0)
+    for (let offset = 0; offset < 5; offset++) {
+      listener.session().settle(offset, [])
+      await commit()
+    }
+    ownership.gone(tps[0]!, new Error('there is no such topic'))
+    madeAnew(logs)
+    await clock.pass(200)
+    await acquire([0])
+    deliver(0)
+    listener.session().settle(0, [])
+    await commit('lost answer')
+    await clock.pass(200)
+    await acquire([0])
+    deliver(0)
+    expect(listener.freshKeys.slice(5)).toEqual(['0', '1', '2', '3', '4', '5', '6', '1', '2', '3', '4', '5', '6'])
+  })
+})
