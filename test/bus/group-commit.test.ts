@@ -86,11 +86,4 @@ describe('one commit a cycle', () => {
     await clock.pass(10_000)
     expect(commits).toHaveLength(1)
   })
-
-  test('a change without records is committed too', async () => {
-    const { clock, commits, group } = setUp()
-    group.touch()
-    await clock.pass(patience)
-    expect(commits).toEqual([{ at: patience, keys: [] }])
-  })
 })

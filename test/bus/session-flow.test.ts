@@ -38,16 +38,6 @@ describe('the window', () => {
     await commit()
     expect(process.listener.freshKeys).toEqual(['0', String(3 * windowSize + 1)])
   })
-
-  test('takes in markers at the end of the log, so that nothing is left behind', async () => {
-    const log = buildLog(1)
-    log.appendGap(3)
-    const { session, deliver, commit } = await buildOwner(log).open()
-    deliver()
-    session.settle(0, result(0))
-    await commit()
-    expect([session.lag, log.committed?.offset]).toEqual([0, 4])
-  })
 })
 
 describe('back-pressure', () => {
@@ -187,6 +177,7 @@ describe('a shelved record', () => {
     session.recall([0])
     deliver()
     expect(process.lost).toEqual([{ unsent: 1, unsentRanges: [[0, 0]], perhapsSent: 0 }])
+    expect(session.recalling).toBe(false)
     await commit()
     expect(log.committed?.offset).toBe(1)
     expect(process.listener.fresh).toHaveLength(windowSize + 1)
@@ -213,22 +204,6 @@ describe('a shelved record', () => {
     expect(session).toMatchObject({ lag: 0, windowUsed: 0 })
   })
 
-  test('that retention took meanwhile is done with: its partition goes on', async () => {
-    const log = buildLog(4)
-    const process = buildOwner(log)
-    const { session, deliver, commit } = await process.open()
-    deliver()
-    session.shelve([0, 1])
-    log.records.shift()
-    session.recall([0, 1])
-    deliver(1)
-    expect(session.recalling).toBe(false)
-    expect(process.listener.recalledKeys).toEqual(['1'])
-    for (const offset of [1, 2, 3]) session.settle(offset, result(offset))
-    await commit()
-    expect(log.committed?.offset).toBe(4)
-  })
-
   test('in a batch that cannot be read any more is told so, each by itself', async () => {
     const log = buildLog(5)
     const process = buildOwner(log)
@@ -247,16 +222,6 @@ describe('a shelved record', () => {
       [2, 2],
       [4, undefined],
     ])
-  })
-
-  test('is new again for the next session', async () => {
-    const process = buildOwner(buildLog(2))
-    const first = await process.open()
-    first.deliver()
-    first.session.shelve([0, 1])
-    first.session.close()
-    ;(await process.open()).deliver()
-    expect(process.listener.freshKeys).toEqual(['0', '1', '0', '1'])
   })
 })
 

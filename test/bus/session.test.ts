@@ -68,33 +68,6 @@ describe('a base that moves by reading alone', () => {
   })
 })
 
-describe('where a session starts', () => {
-  test('without a checkpoint: at the beginning of the log', async () => {
-    const log = buildLog(5)
-    log.records.splice(0, 3)
-    log.low = 3
-    const process = buildOwner(log)
-    ;(await process.open()).deliver()
-    expect(process.listener.freshKeys).toEqual(['3', '4'])
-  })
-
-  test('with a checkpoint below the log: at its beginning, whatever was known of what is gone', async () => {
-    const log = buildLog(5)
-    const other = await buildOwner(log, { tag: 'another process' }).open()
-    other.deliver()
-    expect(await intend(other, 1, 4)).toBe(true)
-    log.records.splice(0, 3)
-    log.low = 3
-    const process = buildOwner(log)
-    const { session, deliver, commit } = await process.open()
-    deliver()
-    expect([process.listener.freshKeys, process.listener.doubtedKeys]).toEqual([['3'], ['4']])
-    for (const offset of [3, 4]) session.settle(offset, result(offset))
-    await commit()
-    expect(log.committed?.offset).toBe(5)
-  })
-})
-
 test('after a commit that failed every call is harmless', async () => {
   const log = buildLog(2)
   const { open, losses, clock } = buildOwner(log)

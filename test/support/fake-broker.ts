@@ -1,8 +1,7 @@
 import { once } from 'node:events'
 import net, { type AddressInfo, type Socket } from 'node:net'
-import { Reader } from '@platformatic/kafka'
+import { Reader, Writer } from '@platformatic/kafka'
 import { onTestFinished } from 'vitest'
-import { WireWriter } from './fields.ts'
 
 /** A request as it came. */
 export interface Asked {
@@ -168,4 +167,68 @@ export function metadataOf(brokers: readonly FakeBroker[], topics: readonly Fake
 /** Answers FindCoordinator in version 3. */
 export function coordinatorIs(id: number, { port }: FakeBroker): Handler {
   return ({ fields }) => fields().int32(0).int16(0).string(null).int32(id).string('127.0.0.1').int32(port)
+}
+
+/** Writes the fields of an answer. In a flexible version lengths are varints, and each structure ends with tags. */
+class WireWriter {
+  readonly #flexible: boolean
+  readonly #to = Writer.create()
+
+  constructor(flexible: boolean) {
+    this.#flexible = flexible
+  }
+
+  get bytes(): Buffer {
+    return this.#to.buffer
+  }
+
+  int16(value: number): this {
+    this.#to.appendInt16(value)
+    return this
+  }
+
+  int32(value: number): this {
+    this.#to.appendInt32(value)
+    return this
+  }
+
+  int64(value: number): this {
+    this.#to.appendInt64(BigInt(value))
+    return this
+  }
+
+  boolean(value: boolean): this {
+    this.#to.appendBoolean(value)
+    return this
+  }
+
+  string(value: string | null): this {
+    this.#to.appendString(value, this.#flexible)
+    return this
+  }
+
+  buffer(value: Buffer): this {
+    this.#to.appendBytes(value, this.#flexible)
+    return this
+  }
+
+  /** Structures. */
+  array<T>(items: T[], write: (item: T) => void): this {
+    return this.values(items, item => {
+      write(item)
+      this.tags()
+    })
+  }
+
+  /** Single fields. */
+  values<T>(items: T[], write: (item: T) => void): this {
+    this.#to.appendArray(items, (_, item) => write(item), this.#flexible, false)
+    return this
+  }
+
+  /** Ends a structure: there are no tags. */
+  tags(): this {
+    if (this.#flexible) this.#to.appendTaggedFields()
+    return this
+  }
 }

@@ -22,8 +22,6 @@ export class PartitionLog {
   committed: Acquired['committed'] = null
   epoch = 0
   readonly published: OutgoingRecord[] = []
-  /** Sees every transaction that is committed. */
-  onCommitted: () => void = () => {}
 
   /** @param gap offsets without a record before each */
   append(count: number, gap = 0): void {
@@ -73,8 +71,6 @@ export class ScriptedDriver implements PartitionDriver {
   position = 0
   paused = true
   readonly seeks: number[] = []
-  /** Sees every commit that begins. */
-  onCommit: (offset: number, metadata: string) => void = () => {}
   #acquiring: ((error: Error | null) => void) | null = null
   #committing: ((ending: Ending) => void) | null = null
 
@@ -85,10 +81,6 @@ export class ScriptedDriver implements PartitionDriver {
   /** Whether nobody has taken the partition over since. */
   get current(): boolean {
     return this.epoch === this.log.epoch
-  }
-
-  get acquiring(): boolean {
-    return this.#acquiring !== null
   }
 
   get committing(): boolean {
@@ -110,7 +102,6 @@ export class ScriptedDriver implements PartitionDriver {
 
   /** A commit of this partition alone. */
   commit(part: Pick<Part, 'records' | 'offset' | 'metadata'>): Promise<void> {
-    this.onCommit(part.offset, part.metadata)
     return new Promise((resolve, reject) => {
       this.#committing = ending => {
         const applied = this.current && ending !== 'failed'
@@ -125,7 +116,6 @@ export class ScriptedDriver implements PartitionDriver {
   land({ records, offset, metadata }: Pick<Part, 'records' | 'offset' | 'metadata'>): void {
     this.log.published.push(...records)
     this.log.committed = { offset, metadata }
-    this.log.onCommitted()
   }
 
   endCommit(ending: Ending = 'ok'): void {

@@ -124,18 +124,6 @@ describe('a request', () => {
     await brokers.ask(group, heartbeat, beat)
   })
 
-  test('is not confused by the half of an answer that a broken connection brought', async () => {
-    const [broker] = await startCluster()
-    const { brokers } = open([broker])
-    broker.on(keys.heartbeat, ({ socket }) => {
-      socket.write(Buffer.from([0, 0, 1, 0, 1, 2, 3]), () => broker.breakAll())
-      return null
-    })
-    await expect(brokers.ask(group, heartbeat, beat)).rejects.toBeInstanceOf(Unanswered)
-    broker.on(keys.heartbeat, answering())
-    await expect(brokers.ask(group, heartbeat, beat)).resolves.toMatchObject({ errorCode: 0 })
-  })
-
   test('that waits for its connection, or its answer, fails when all is closed', async () => {
     const [broker] = await startCluster()
     const { brokers } = open([broker])
