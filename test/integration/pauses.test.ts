@@ -6,13 +6,7 @@ import { commandsFrom } from '../support/commands.ts'
 import { environmentOf } from '../support/environment.ts'
 import { describeOnKafka } from '../support/integration.ts'
 import { createTopics, plainKafka } from '../support/kafka.ts'
-import { startWorld, type World } from '../support/worker.ts'
-
-/** Resolves after so long; the test's subject is what does not happen meanwhile. */
-async function passed(ms: number): Promise<void> {
-  const end = performance.now() + ms
-  await until(() => expect(performance.now()).toBeGreaterThan(end))
-}
+import { passed, startWorld, type World } from '../support/worker.ts'
 
 /** Waits for what is tried again once in a while only. */
 const patiently = (holds: () => unknown) => vi.waitFor(holds, { timeout: 50_000, interval: 100 })

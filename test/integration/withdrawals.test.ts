@@ -1,19 +1,10 @@
 import { expect, test, vi } from 'vitest'
 import { until } from '../support/bus.ts'
 import { busgate } from '../support/cli.ts'
-import { buildCommand } from '../support/commands.ts'
+import { commandsFrom } from '../support/commands.ts'
 import { environmentOf } from '../support/environment.ts'
 import { describeOnKafka } from '../support/integration.ts'
-import { startWorld } from '../support/worker.ts'
-
-const commands = (from: number, count: number, overrides: Parameters<typeof buildCommand>[0] = {}) =>
-  Array.from({ length: count }, (_, i) => buildCommand({ id: BigInt(from + i), ...overrides }))
-
-/** Resolves after so long; the test's subject is what does not happen meanwhile. */
-async function passed(ms: number): Promise<void> {
-  const end = performance.now() + ms
-  await until(() => expect(performance.now()).toBeGreaterThan(end))
-}
+import { passed, startWorld } from '../support/worker.ts'
 
 const withdrawn = { tenant: 'acme', campaign: 'spring' }
 
@@ -30,7 +21,7 @@ describeOnKafka('a withdrawal', brokers => {
     })
     const env = environmentOf(world)
     const executed = () => world.sandbox.stats().executed
-    for (let from = 1; from <= waiting; from += 5_000) await world.send(commands(from, 5_000, withdrawn))
+    for (let from = 1; from <= waiting; from += 5_000) await world.send(commandsFrom(from, 5_000, withdrawn))
     await until(() => expect(executed()).toBeGreaterThan(2_000))
 
     const began = performance.now()
@@ -57,7 +48,7 @@ describeOnKafka('a withdrawal', brokers => {
     const third = await world.startWorker()
     await until(() => expect(third.ready().ready).toBe(true))
     expect(third.ready().withdrawn).toEqual([expect.stringMatching('^campaign spring is withdrawn by olena since ')])
-    await world.send([...commands(200_001, 100, withdrawn), ...commands(300_001, 100, { tenant: 'acme' })])
+    await world.send([...commandsFrom(200_001, 100, withdrawn), ...commandsFrom(300_001, 100, { tenant: 'acme' })])
     await world.finished(waiting + 200)
     expect(executed()).toBe(before + 100)
 
@@ -91,7 +82,7 @@ describeOnKafka('a withdrawal', brokers => {
     })
     expect((await run('withdraw', '--id', '7', '--reason', 'a slip')).code).toBe(0)
     await until(() => expect(world.worker.ready().withdrawn).toHaveLength(1))
-    await world.send(commands(6, 3))
+    await world.send(commandsFrom(6, 3))
     await world.finished(3)
     expect(
       world

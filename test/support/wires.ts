@@ -8,8 +8,6 @@ export interface Wired {
   bus: KafkaBus
   /** How many connections are open. */
   connections(): number
-  /** How many connections have ended. */
-  ended(): number
   /** Every connection breaks, and may be opened again. */
   breakAll(error?: Error): void
   /** Every connection breaks, now and from now on. */
@@ -35,17 +33,13 @@ export function openWired({
 }): Wired {
   const wires = new Set<net.Socket>()
   let cut = false
-  let ended = 0
   const breakAll = (error?: Error) => {
     for (const wire of wires) wire.destroy(error)
   }
   const held = (socket: net.Socket) => {
     if (cut) socket.destroy(new Error('the wire is cut'))
     wires.add(socket)
-    socket.once('close', () => {
-      wires.delete(socket)
-      ended++
-    })
+    socket.once('close', () => wires.delete(socket))
     return socket
   }
   const bus = new KafkaBus({
@@ -72,7 +66,6 @@ export function openWired({
   return {
     bus,
     connections: () => wires.size,
-    ended: () => ended,
     breakAll,
     cut() {
       cut = true

@@ -79,6 +79,23 @@ export interface World {
   quiet(): Promise<void>
 }
 
+/** What was told of a command, in order. */
+export const outcomesOf = (world: World, id: bigint): string[] =>
+  world.results().flatMap(result => (result.id === id ? [`${result.outcome}${result.final ? '' : ' for now'}`] : []))
+
+/** @throws Error when the command has not exactly one final result */
+export function finalOf(world: World, id: bigint): SendResult {
+  const finals = world.results().filter(result => result.id === id && result.final)
+  if (finals.length !== 1) throw new Error(`${finals.length} final results of ${id}, 1 expected`)
+  return finals[0]!
+}
+
+/** Resolves after so long; the test's subject is what does not happen meanwhile. */
+export async function passed(ms: number): Promise<void> {
+  const end = performance.now() + ms
+  await vi.waitUntil(() => performance.now() > end, { timeout: ms + patienceMs, interval: 5 })
+}
+
 /** How long a condition may take to come true on a busy machine. */
 const patienceMs = 30_000
 vi.setConfig({ testTimeout: 2 * patienceMs })

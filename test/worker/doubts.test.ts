@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { accountHookUrl } from '../../src/callbacks/hook-url.ts'
 import { tokensOf } from '../../src/callbacks/role.ts'
-import type { SendResult } from '../../src/records/generated.ts'
 import { until } from '../support/bus.ts'
 import { buildCommand, buildCommandOf, silentPhone } from '../support/commands.ts'
-import { startWorld, type World, type WorldOptions } from '../support/worker.ts'
+import { finalOf, outcomesOf, startWorld, type WorldOptions } from '../support/worker.ts'
 
 /** Waits shortened; their order kept. */
 const times = { settleMs: 50, polls: 2, pollIntervalMs: 20 }
@@ -18,18 +17,6 @@ const startDoubtingWorld = ({
     ...options,
     settings: { gateway: { timeoutMs: 250, ...gateway }, delivery: { ...times, ...delivery } },
   })
-
-const outcomesOf = (world: World, id: bigint) =>
-  world
-    .results()
-    .filter(result => result.id === id)
-    .map(({ outcome, final }) => `${outcome}${final ? '' : ' for now'}`)
-
-const finalOf = (world: World, id: bigint): SendResult => {
-  const finals = world.results().filter(result => result.id === id && result.final)
-  expect(finals).toHaveLength(1)
-  return finals[0]!
-}
 
 describe('a command whose answer was lost', () => {
   test('is in doubt at once, and SENT when its status proves it', async () => {

@@ -9,7 +9,7 @@ import { hookSubject } from '../support/callbacks.ts'
 import { buildCommand, buildCommandOf, silentPhone } from '../support/commands.ts'
 import { buildDoubt } from '../support/doubts.ts'
 import { startFront } from '../support/front.ts'
-import { startWorld, type World, type WorldOptions } from '../support/worker.ts'
+import { finalOf, outcomesOf, startWorld, type World, type WorldOptions } from '../support/worker.ts'
 
 const usual = 1_048_588
 /** Waits shortened; their order kept. */
@@ -28,15 +28,6 @@ const startLimitedWorld = ({ settings = {}, maxMessageBytes = {}, ...options }: 
 
 const neighbours = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, i) => buildCommand({ id: BigInt(from + i) }))
-
-const outcomesOf = (world: World, id: bigint) =>
-  world.results().flatMap(result => (result.id === id ? [`${result.outcome}${result.final ? '' : ' for now'}`] : []))
-
-const finalOf = (world: World, id: bigint) => {
-  const finals = world.results().filter(result => result.id === id && result.final)
-  expect(finals).toHaveLength(1)
-  return finals[0]!
-}
 
 /** All that was to be written was written, once. */
 async function expectAllThere(world: World, finals: number): Promise<void> {
