@@ -31,16 +31,8 @@ const opens = opened.map(name => `--add-opens=java.base/java.${name}=ALL-UNNAMED
 
 /** Flink is a cluster of one job manager and one task manager, as `start-cluster.sh` starts them. */
 export interface Flink {
-  /** Runs the statements of a file as `sql-client.sh -f` does. Answers the id of the job. */
-  run(sqlFile: string): Promise<string>
-  cancel(job: string): Promise<void>
-  /** Resolves when a checkpoint of the job that began after this call is complete. */
-  checkpoint(job: string): Promise<void>
-  /** Tells whether the job was restored from a checkpoint. */
-  isRestored(job: string): Promise<boolean>
-  startTaskManager(): Promise<void>
-  /** Kills the task manager, which has no time to end anything. */
-  killTaskManager(): Promise<void>
+  /** Runs the statements of a file as `sql-client.sh -f` does. */
+  run(sqlFile: string): Promise<void>
   stop(): Promise<void>
 }
 
@@ -59,63 +51,29 @@ export async function startFlink(folder: string, log: (line: string) => void): P
     const args = [...flags, `org.apache.flink.runtime.${main}`, '--configDir', env.FLINK_CONF_DIR]
     return startChild(javaCommand(), args, { cwd: folder, env, logFile })
   }
-  const ask = async <T>(path: string, init?: RequestInit): Promise<T> => {
-    const response = await fetch(`http://127.0.0.1:${restPort}${path}`, init)
-    if (!response.ok) throw new Error(`Flink answers ${response.status} to ${path}: ${await response.text()}`)
-    return (await response.json()) as T
+  const workers = async () => {
+    const response = await fetch(`http://127.0.0.1:${restPort}/overview`)
+    return ((await response.json()) as { taskmanagers: number }).taskmanagers
   }
-  const workers = async () => (await ask<{ taskmanagers: number }>('/overview')).taskmanagers
 
   const jobManager = start('job-manager', 'entrypoint.StandaloneSessionClusterEntrypoint')
   await untilReady("Flink's job manager", async () => (await workers()) === 0, jobManager)
-  let taskManager: ReturnType<typeof start> | undefined
+  const taskManager = start('task-manager', 'taskexecutor.TaskManagerRunner')
+  await untilReady("Flink's task manager", async () => (await workers()) === 1, taskManager)
 
   return {
     async run(sqlFile) {
       const client = ['org.apache.flink.table.client.SqlClient', 'embedded', '-f', sqlFile]
       const { stdout } = await promisify(execFile)(javaCommand(), [...flags, ...client], { cwd: folder, env })
-      const [, job] = /Job ID: (\w+)/.exec(stdout) ?? []
-      if (!job) throw new Error(`Flink runs no job of ${sqlFile}:\n${stdout.slice(stdout.indexOf('[ERROR]'))}`)
-      return job
-    },
-    async cancel(job) {
-      await ask(`/jobs/${job}?mode=cancel`, { method: 'PATCH' })
-      await untilReady('The end of the job', async () => {
-        return (await ask<{ state: string }>(`/jobs/${job}`)).state === 'CANCELED'
-      })
-    },
-    async checkpoint(job) {
-      const trigger = await ask<{ 'request-id': string }>(`/jobs/${job}/checkpoints`, { method: 'POST', body: '{}' })
-      await untilReady('A checkpoint', async () => {
-        const path = `/jobs/${job}/checkpoints/${trigger['request-id']}`
-        const { status, operation } = await ask<CheckpointAnswer>(path)
-        if (operation?.['failure-cause']) throw new Error(operation['failure-cause'].class)
-        return status.id === 'COMPLETED'
-      })
-    },
-    async isRestored(job) {
-      const { counts } = await ask<{ counts: { restored: number } }>(`/jobs/${job}/checkpoints`)
-      return counts.restored > 0
-    },
-    async startTaskManager() {
-      taskManager = start('task-manager', 'taskexecutor.TaskManagerRunner')
-      await untilReady("Flink's task manager", async () => (await workers()) === 1, taskManager)
-    },
-    async killTaskManager() {
-      taskManager?.signal('SIGKILL')
-      await taskManager?.ended
-      await untilReady('The loss of the task manager', async () => (await workers()) === 0)
+      if (!stdout.includes('Job ID: ')) {
+        throw new Error(`Flink runs no job of ${sqlFile}:\n${stdout.slice(stdout.indexOf('[ERROR]'))}`)
+      }
     },
     async stop() {
-      for (const child of [taskManager, jobManager]) child?.signal('SIGKILL')
-      await Promise.all([taskManager?.ended, jobManager.ended])
+      for (const child of [taskManager, jobManager]) child.signal('SIGKILL')
+      await Promise.all([taskManager.ended, jobManager.ended])
     },
   }
-}
-
-interface CheckpointAnswer {
-  status: { id: string }
-  operation?: { 'failure-cause'?: { class: string } }
 }
 
 const settings = (folder: string, rpcPort: number, restPort: number) => `\

@@ -19,49 +19,29 @@ const connectors = ['messages', 'results', 'statuses'].map(name => `${name}.prop
 const log = (line: string) => console.log(line)
 
 /**
- * Has Flink write the topic busgate.messages, and Kafka Connect copy it to PostgreSQL. Flink's task manager is killed when
- * it has seen half of the records, and in the end the job runs again from the beginning of the topics.
+ * Has Flink write the topic busgate.messages, and Kafka Connect copy it to PostgreSQL.
  * @param folder a copy of examples/analytics
  * @returns what PostgreSQL answers
  */
 export async function messagesByFlink(folder: string, brokers: Brokers): Promise<Answers> {
   await createTopics(brokers.brokers, [{ topic: target, partitions: 3, config: { 'cleanup.policy': 'compact' } }])
-  const half = Math.floor(dataset.length / 2)
-  await writeDataset(brokers, sources, dataset.slice(0, half))
+  await writeDataset(brokers, sources)
   const job = join(folder, 'job.sql')
   await writeFile(job, at(brokers, await readFile(join(folder, 'flink/job.sql'), 'utf8')))
-
   const flink = await startFlink(folder, log)
   try {
-    await flink.startTaskManager()
-    const first = await flink.run(job)
-    await eventually('the first rows', async () => (await readMessages(brokers)).rows.length > 0)
-    await flink.checkpoint(first)
-    await flink.killTaskManager()
-    await writeDataset(brokers, sources, dataset.slice(half))
-    await flink.startTaskManager()
+    await flink.run(job)
     await untilTopicIsAsExpected(brokers)
-    if (!(await flink.isRestored(first))) throw new Error('the job was not restored from its checkpoint')
-    await flink.cancel(first)
-
-    const answers = await throughConnect(folder, brokers, async () => {
-      const { records } = await readMessages(brokers)
-      await flink.run(job)
-      await eventually('the second run', async () => {
-        return (await readMessages(brokers)).records >= records + expected.messages.length
-      })
-      await untilTopicIsAsExpected(brokers)
-    })
-    const { tombstones } = await readMessages(brokers)
-    if (tombstones > 0) throw new Error(`${tombstones} tombstones on ${target}, where nothing is deleted`)
-    return answers
   } finally {
     await flink.stop()
   }
+  const { tombstones } = await readMessages(brokers)
+  if (tombstones > 0) throw new Error(`${tombstones} tombstones on ${target}, where nothing is deleted`)
+  return throughConnect(folder, brokers)
 }
 
-/** Copies the topics, the job runs again, and the table stays as it was. */
-async function throughConnect(folder: string, brokers: Brokers, runAgain: () => Promise<void>): Promise<Answers> {
+/** Copies the topics into PostgreSQL. */
+async function throughConnect(folder: string, brokers: Brokers): Promise<Answers> {
   const postgres = await startPostgres()
   const query = async (...args: string[]) =>
     (await promisify(execFile)('psql', ['--csv', '-q', ...args, postgres.address])).stdout
@@ -69,7 +49,6 @@ async function throughConnect(folder: string, brokers: Brokers, runAgain: () => 
     messages: tableOf(await query('-c', 'SELECT * FROM messages')),
     report: blocksOf(await query('-f', join(folder, 'report.sql'))),
   })
-  const tableIsAsExpected = async () => differences(await table()).length === 0
   try {
     await query('-f', join(folder, 'connect/tables.sql'))
     const address = new URL(postgres.address)
@@ -79,25 +58,18 @@ async function throughConnect(folder: string, brokers: Brokers, runAgain: () => 
     }
     const worker = at(brokers, await readFile(join(folder, 'connect/worker.properties'), 'utf8'))
     const connect = await startConnect(folder, worker, connectors, log)
+    const counts = 'SELECT (SELECT count(*) FROM results) AS results, (SELECT count(*) FROM statuses) AS statuses'
     try {
-      const copied = async () => {
+      await eventually('the copies in PostgreSQL', async () => {
         const [failure] = await connect.failures()
         if (failure) throw new Error(failure)
-        const [counts] = tableOf(
-          await query(
-            '-c',
-            'SELECT (SELECT count(*) FROM results) AS results, (SELECT count(*) FROM statuses) AS statuses',
-          ),
-        )
+        const [copied] = tableOf(await query('-c', counts))
         return (
-          counts!.results === String(committedResults) &&
-          counts!.statuses === String(statuses) &&
-          (await tableIsAsExpected())
+          copied!.results === String(committedResults) &&
+          copied!.statuses === String(statuses) &&
+          differences(await table()).length === 0
         )
-      }
-      await eventually('the copies in PostgreSQL', copied)
-      await runAgain()
-      await eventually('the same copy again', tableIsAsExpected)
+      })
       return await table()
     } finally {
       await connect.stop()
@@ -135,7 +107,6 @@ async function untilTopicIsAsExpected(brokers: Brokers): Promise<void> {
 interface MessagesTopic {
   /** The last record of each key. */
   rows: Row[]
-  records: number
   tombstones: number
 }
 

@@ -13,11 +13,7 @@ export interface AnalyticsTopics {
 }
 
 /** Creates the topics and writes the dataset to them, through the schemas of before and of now. */
-export async function writeDataset(
-  { brokers, registryUrl }: Brokers,
-  topics: AnalyticsTopics,
-  records: readonly DatasetRecord[] = dataset,
-): Promise<void> {
+export async function writeDataset({ brokers, registryUrl }: Brokers, topics: AnalyticsTopics): Promise<void> {
   await createTopics(
     brokers,
     Object.values(topics).map(topic => ({ topic, partitions: 3 })),
@@ -25,7 +21,7 @@ export async function writeDataset(
   const encode = await createWriter(topics, confluentRegistry({ url: registryUrl }))
   const producer = plainKafka(brokers).producer({ transactionalId: topics.results, idempotent: true })
   await producer.connect()
-  for (const run of runsOf(records)) {
+  for (const run of runsOf(dataset)) {
     const transaction = await producer.transaction()
     await transaction.sendBatch({
       topicMessages: run.map(record => ({ topic: topics[record.topic], messages: [encode(record)] })),
