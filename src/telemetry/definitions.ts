@@ -21,7 +21,7 @@ const rateWaitSeconds = [0.01, 0.02, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 900]
 /** Seconds from sending to the final status: a code should arrive within 10 s; the longest lifetime of a message is 3 days. */
 const deliverySeconds = [1, 2, 5, 10, 20, 30, 60, 90, 120, 180, 300, 600, 900, 3600, 14_400, 43_200, 86_400, 259_200]
 
-/** The same by country, in seconds: few, because there are many countries. */
+/** The same by country: few buckets, because there are many countries. */
 const countrySeconds = [10, 60, 300, 3600]
 
 interface Definition {

@@ -69,11 +69,11 @@ export class Evidence {
   readonly #partitionSearches = new Map<number, PartitionSearch>()
   readonly #searching = new Set<MessageSearch>()
   readonly #counts = new Set<number>()
-  /** Differs from the one before when the topic was made anew; null: it was not seen yet. */
+  /** Id of the topic, which changes when it is recreated; null before it was seen. */
   #topicId: string | null = null
-  /** Whether the last search that asked could not be caught up. */
+  /** Whether the last `catchUp` failed. */
   #isBehind = false
-  /** Why the topic could not be seen when that was asked last; null: it was. */
+  /** Why the topic could not be looked up last time; null if it could. */
   #unseen: string | null = null
   #counting: Promise<void> | null = null
   /** Monotonic milliseconds. */
@@ -83,7 +83,7 @@ export class Evidence {
     this.#options = options
   }
 
-  /** Tells why callbacks resolve no doubts now; null: they do, or nothing is in doubt. */
+  /** Why callbacks resolve no doubts now; null if they do, or if nothing is in doubt. */
   get trouble(): string | null {
     if (!this.#isBehind || this.#searching.size === 0) return null
     const troubles = [this.#unseen, ...Array.from(this.#partitionSearches.values(), ({ trouble }) => trouble)]
@@ -162,7 +162,7 @@ export class Evidence {
     for (const search of this.#searching) this.#searchPartitions(search)
   }
 
-  /** Ends what is read of the topic that was deleted. */
+  /** Stops reading a deleted topic. */
   #forget(): void {
     this.#counts.clear()
     this.#partitionSearches.clear()
@@ -197,7 +197,7 @@ interface Reading {
  * up.
  */
 class PartitionSearch {
-  /** Why it could not be read last; null: it has been read to its end since. */
+  /** Why the partition cannot be read; null once it has been read to its end. */
   trouble: string | null = null
   readonly #options: EvidenceOptions
   readonly #tp: TopicPartition
