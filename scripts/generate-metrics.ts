@@ -18,8 +18,8 @@ Names and labels are stable. No label holds an id, a phone number, a text or a k
 `
 
 function row(name: MetricName): string {
-  const { type, labels, meaning, action, asked } = definitionOf(name)
-  const cells = [`\`busgate_${name}\``, asked ? `${type}, now` : type, labelsOf(labels), meaning, action]
+  const { type, labels, meaning, action, readAtScrape } = definitionOf(name)
+  const cells = [`\`busgate_${name}\``, readAtScrape ? `${type}, now` : type, labelsOf(labels), meaning, action]
   return `| ${cells.join(' | ')} |\n`
 }
 

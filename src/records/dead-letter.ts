@@ -1,7 +1,7 @@
 import type { BusRecord, OutgoingRecord, RecordHeaders, TopicPartition } from '../bus/port.ts'
 import type { DeadLetterCode } from '../telemetry/labels.ts'
 import { longestError, type Origin } from './result.ts'
-import { orShorter } from './shorten.ts'
+import { withShorter } from './shorten.ts'
 
 /** Headers with the reason and the origin of a dead letter. */
 export const errorHeaders = {
@@ -59,7 +59,7 @@ export function deadLetter(topic: string, { record, ...from }: Origin, reason: D
       ...(own.key === null && { [errorHeaders.key]: 'none' }),
     },
   })
-  return orShorter(letterOf({ key, value, headers: originalHeaders(record) }, message), () => {
+  return withShorter(letterOf({ key, value, headers: originalHeaders(record) }, message), () => {
     const note = `too large to be copied: its value of ${value?.length ?? 0} bytes, and its headers`
     const shortKey = key !== null && key.length > longestKey ? null : key
     return letterOf({ key: shortKey, value: null, headers: {} }, `${message} (${note})`)
@@ -80,7 +80,7 @@ export function callbackLetter(topic: string, body: Buffer, reason: DeadLetterRe
       [errorHeaders.timestamp]: timestamp,
     },
   })
-  return orShorter(letterOf(body, reason.message), () =>
+  return withShorter(letterOf(body, reason.message), () =>
     letterOf(null, `${reason.message} (too large to be kept: its body of ${body.length} bytes)`),
   )
 }

@@ -81,20 +81,20 @@ export function createDecoder<T>(
   registry: SchemaRegistry,
   { clock = systemClock, patient = false }: DecoderOptions = {},
 ): Decoder<T> {
-  return new ConfluentDecoder<T>(readerSchema, new PatientRegistry(registry, clock, patient), clock)
+  return new ConfluentDecoder<T>(readerSchema, new RetryingRegistry(registry, clock, patient), clock)
 }
 
 class ConfluentDecoder<T> implements Decoder<T> {
   readonly #readerSchema: object
   readonly #reader: Type
   readonly #longest: number
-  readonly #registry: PatientRegistry
+  readonly #registry: RetryingRegistry
   readonly #clock: Clock
   readonly #readings = new Map<number, RecordReading>()
   readonly #refused = new Map<number, { error: DecodeError; until: number }>()
   readonly #asked = new Map<number, Promise<void>>()
 
-  constructor(readerSchema: object, registry: PatientRegistry, clock: Clock) {
+  constructor(readerSchema: object, registry: RetryingRegistry, clock: Clock) {
     this.#readerSchema = readerSchema
     this.#reader = avroTypeOf(readerSchema)
     this.#longest = readerSchema === schemas.command ? longestCommand : Number.POSITIVE_INFINITY
@@ -166,7 +166,7 @@ class ConfluentDecoder<T> implements Decoder<T> {
 }
 
 /** Retries missing schemas, for some seconds and only a few at a time. */
-class PatientRegistry {
+class RetryingRegistry {
   readonly #registry: SchemaRegistry
   readonly #clock: Clock
   readonly #patient: boolean

@@ -5,7 +5,7 @@ import { traceHeaders, traceOf } from '../telemetry/trace.ts'
 import type { Command } from './command.ts'
 import type { Doubt, DoubtHeader } from './generated.ts'
 import type { Origin } from './result.ts'
-import { isLong, orShorter } from './shorten.ts'
+import { isLong, withShorter } from './shorten.ts'
 
 /** A command whose POST may have been executed, with the history of its earlier POSTs. */
 export interface DoubtSubject extends Origin {
@@ -35,7 +35,7 @@ const shorterDoubt = (doubt: Doubt): Doubt => ({
 export function createDoubtWriter(topic: string, encode: (doubt: Doubt) => Buffer): DoubtWriter {
   const bare = (id: bigint, doubt: Doubt) => ({ topic, key: String(id), value: encode(doubt) })
   const recordOf = (id: bigint, doubt: Doubt): OutgoingRecord =>
-    orShorter(bare(id, doubt), () => bare(id, shorterDoubt(doubt)))
+    withShorter(bare(id, doubt), () => bare(id, shorterDoubt(doubt)))
 
   return {
     write({ command, topic, partition, record, attempts, doubted, postedSince }, postedAt, cause) {

@@ -7,18 +7,18 @@ import { numberOrNull } from '../protocol/tolerant.ts'
  * @param read the known fields, under the gateway's names
  * @returns undefined if everything was read
  */
-export function unread(said: unknown, read: unknown): unknown {
-  if (said === null || said === undefined) return undefined
-  if (read === null) return said
-  if (Array.isArray(said)) {
+export function unreadPart(answer: unknown, read: unknown): unknown {
+  if (answer === null || answer === undefined) return undefined
+  if (read === null) return answer
+  if (Array.isArray(answer)) {
     const items = read as unknown[]
-    const isRead = items.length === said.length && said.every((item, i) => unread(item, items[i]) === undefined)
-    return isRead ? undefined : said
+    const isRead = items.length === answer.length && answer.every((item, i) => unreadPart(item, items[i]) === undefined)
+    return isRead ? undefined : answer
   }
-  if (!isObject(said)) return undefined
+  if (!isObject(answer)) return undefined
   const known = read as Record<string, unknown>
-  const left = Object.entries(said)
-    .map(([name, value]) => [name, Object.hasOwn(known, name) ? unread(value, known[name]) : value])
+  const left = Object.entries(answer)
+    .map(([name, value]) => [name, Object.hasOwn(known, name) ? unreadPart(value, known[name]) : value])
     .filter(([, value]) => value !== undefined)
   return left.length > 0 ? Object.fromEntries(left) : undefined
 }

@@ -1,7 +1,7 @@
 import type { BusRecord, OutgoingRecord, RecordHeaders } from '../bus/port.ts'
 import type { SendResult } from './generated.ts'
 import { numberIn, resultHeadersIn, shorterResult } from './result.ts'
-import { orShorter } from './shorten.ts'
+import { withShorter } from './shorten.ts'
 
 const askAtHeader = 'busgate.ask-at'
 const askedHeader = 'busgate.asked'
@@ -20,7 +20,7 @@ export type WriteOverdue = (record: BusRecord, result: SendResult, questions: Qu
 /** Writes overdue messages: the result's bytes and headers, and the polling state. A shorter one is encoded again. */
 export function createOverdueWriter(topic: string, encode: (result: SendResult) => Buffer): WriteOverdue {
   return ({ key, value, headers }, result, questions) =>
-    orShorter({ topic, key, value, headers: withQuestions(headers, questions) }, () => ({
+    withShorter({ topic, key, value, headers: withQuestions(headers, questions) }, () => ({
       topic,
       key: String(result.id),
       value: encode(shorterResult(result)),

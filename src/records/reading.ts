@@ -141,13 +141,13 @@ export function readRecord(reader: Type, reading: RecordReading, bytes: Buffer, 
   const { shape, type, resolver, mostValues } = reading
   const { position: end, isUtf8, hasProtoKey } = new Walk(shape, bytes, start, mostValues)
   const { value } = type.decode(bytes, start, resolver ?? undefined)
-  const record = type === reader ? value : strictly(reader, type, value)
+  const record = type === reader ? value : requireReaderType(reader, type, value)
   const flaw = isUtf8 ? null : flawIn(record)
   return { value: record, flaw: hasProtoKey ? 'a map must not have the key __proto__' : flaw, end }
 }
 
 /** Checks that a leniently read value is a record of the reader's type. */
-function strictly(reader: Type, { typeName }: Type, value: unknown): unknown {
+function requireReaderType(reader: Type, { typeName }: Type, value: unknown): unknown {
   const [name, record] = typeName === 'union:wrapped' && isComplex(value) ? Object.entries(value)[0]! : ['', value]
   if (isComplex(record) && name !== '' && name !== reader.name) throw new SchemaUnreadable(`it is a ${name}`)
   reader.isValid(record, {

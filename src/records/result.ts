@@ -4,7 +4,7 @@ import { type CodePlace, type ErrorCode, isSendType, operations, otpCode, type S
 import { isObject } from '../protocol/json.ts'
 import { flagOrNull, numberOrNull, textOrNull } from '../protocol/tolerant.ts'
 import { type TraceContext, traceHeaders, traceOf } from '../telemetry/trace.ts'
-import { int32OrNull, intOrNull, jsonOrNull, objectOrNull, unread } from './fields.ts'
+import { int32OrNull, intOrNull, jsonOrNull, objectOrNull, unreadPart } from './fields.ts'
 import type {
   SendResult,
   SendResultHlr,
@@ -12,7 +12,7 @@ import type {
   SendResultHlrNetwork,
   SendResultHlrOperator,
 } from './generated.ts'
-import { orShorter, shortened } from './shorten.ts'
+import { shortened, withShorter } from './shorten.ts'
 
 /** Header of results whose message has an unusual lifetime: seconds, as decimal text. */
 export const lifetimeHeader = 'busgate.lifetime'
@@ -106,7 +106,7 @@ export function createResultWriter({ topic, encode, now, codes }: ResultWriterOp
       commandAt: timeOf(origin.record),
       country: subject.country,
     }
-    return orShorter(recordOf(subject, result), () => recordOf(subject, shorterResult(result)))
+    return withShorter(recordOf(subject, result), () => recordOf(subject, shorterResult(result)))
   }
 }
 
@@ -170,14 +170,14 @@ export function readPayload(type: SendType, data: unknown): ResultPayload {
   const id = textOrNull(data.id) // echo of the command's id
   if (answer === 'lookup') {
     const hlr = readHlr(data)
-    return { ...noPayload, hlr, payload: jsonOrNull(hlr ? unread(data, { id, ...hlr }) : data) }
+    return { ...noPayload, hlr, payload: jsonOrNull(hlr ? unreadPart(data, { id, ...hlr }) : data) }
   }
   if (answer === 'code') {
     const [code, price] = [otpCode(data.code), numberOrNull(data.price)]
-    return { ...noPayload, code, price, payload: jsonOrNull(unread(data, { id, code, price })) }
+    return { ...noPayload, code, price, payload: jsonOrNull(unreadPart(data, { id, code, price })) }
   }
   const [msgId, parts] = [textOrNull(data.msg_id), int32OrNull(data.parts)]
-  return { ...noPayload, msgId, parts, payload: jsonOrNull(unread(data, { id, msg_id: msgId, parts })) }
+  return { ...noPayload, msgId, parts, payload: jsonOrNull(unreadPart(data, { id, msg_id: msgId, parts })) }
 }
 
 /** Whether the data is exactly the usual answer, so that nothing is left for `payload`. */

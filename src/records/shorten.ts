@@ -10,7 +10,7 @@ const mostBytes = 256
 const cutAt = mostBytes / 4
 
 /** Adds a shorter version to the record, in case its topic refuses the full one. */
-export function orShorter(record: OutgoingRecord, shorter: () => OutgoingRecord): OutgoingRecord {
+export function withShorter(record: OutgoingRecord, shorter: () => OutgoingRecord): OutgoingRecord {
   if (sizeInBatch(record) > surelyFits) record.shorter = shorter
   return record
 }

@@ -3,12 +3,12 @@ import type { OutgoingRecord } from '../bus/port.ts'
 import { instantOf, stateOf } from '../protocol/index.ts'
 import { flagOrNull, numberOrNull, textOrNull } from '../protocol/tolerant.ts'
 import { type TraceContext, traceHeaders } from '../telemetry/trace.ts'
-import { intOrNull, jsonOrNull, listOrNull, objectOrNull, unread } from './fields.ts'
+import { intOrNull, jsonOrNull, listOrNull, objectOrNull, unreadPart } from './fields.ts'
 import type { StatusEvent, StatusEventReply, StatusEventReplyMedia } from './generated.ts'
-import { orShorter, shortened } from './shorten.ts'
+import { shortened, withShorter } from './shorten.ts'
 
 /** What the gateway reports about a message, in a callback or a poll, as fields of a status event. */
-export type ToldStatus = Omit<
+export type ReportedStatus = Omit<
   StatusEvent,
   'id' | 'account' | 'source' | 'verified' | 'receivedAt' | 'type' | keyof CommandMarks | 'eventId'
 > & { type: string | null }
@@ -25,7 +25,7 @@ export const unknownMarks: CommandMarks = {
 }
 
 /** Reads a status. Never fails: fields that violate the specification stay in `extra`. */
-export function readStatus(body: Readonly<Record<string, unknown>>): ToldStatus {
+export function readStatus(body: Readonly<Record<string, unknown>>): ReportedStatus {
   const read = {
     id: textOrNull(body.id), // echo of the command's id
     msg_id: textOrNull(body.msg_id),
@@ -42,7 +42,7 @@ export function readStatus(body: Readonly<Record<string, unknown>>): ToldStatus 
   const { id: _, msg_id: msgId, updated: updatedAt, request_id: requestId, ...others } = read
   const status = read.status ?? ''
   const replies = read.replies ?? []
-  const extra = jsonOrNull(unread(body, read))
+  const extra = jsonOrNull(unreadPart(body, read))
   return { ...others, ...stateOf(status, read.success), msgId, status, updatedAt, requestId, replies, extra }
 }
 
@@ -83,7 +83,7 @@ export function createStatusWriter(topic: string, encode: (event: StatusEvent) =
   return (unnamed, trace) => {
     const event = { ...unnamed, eventId: eventIdOf(unnamed) }
     const shorter = () => shortened(event, ['error', 'status', 'type', 'account'])
-    return orShorter(recordOf(event, trace), () => recordOf(shorter(), trace))
+    return withShorter(recordOf(event, trace), () => recordOf(shorter(), trace))
   }
 }
 

@@ -34,7 +34,7 @@ interface Definition {
   /** Upper bounds of a histogram's buckets. */
   buckets?: readonly number[]
   /** Whether the value is read at each scrape instead of set by events. */
-  asked?: true
+  readAtScrape?: true
   /**
    * Label combinations that exist from the start, with 0. Default: all combinations of closed labels. Each entry is multiplied
    * out.
@@ -105,7 +105,7 @@ export const metricDefinitions = {
   },
   oldest_unsent_command_age_seconds: {
     type: 'gauge',
-    asked: true,
+    readAtScrape: true,
     labels: { topic: 'topic' },
     meaning: 'Age of the oldest command that is read but not sent, without paused ones; 0 if there is none.',
     action:
@@ -113,7 +113,7 @@ export const metricDefinitions = {
   },
   consumer_lag_records: {
     type: 'gauge',
-    asked: true,
+    readAtScrape: true,
     labels: { topic: 'topic', partition: 'partition' },
     meaning: 'Consumer lag: records between the committed offset and the end of a partition.',
     action:
@@ -121,7 +121,7 @@ export const metricDefinitions = {
   },
   window_used_ratio: {
     type: 'gauge',
-    asked: true,
+    readAtScrape: true,
     labels: { topic: 'topic', partition: 'partition' },
     meaning: 'Used part of the window of 8,192 offsets above the committed one; at 1 nothing more is fetched.',
     action:
@@ -175,14 +175,14 @@ export const metricDefinitions = {
   },
   rate_headroom_ratio: {
     type: 'gauge',
-    asked: true,
+    readAtScrape: true,
     labels: { account: 'account' },
     meaning: "Unused part of this process's share of an account's rate; 0: at the limit; 1: no rate is set.",
     action: 'At 0 for long: the rate is used up; see rate_wait_seconds.',
   },
   rate_learnt_per_second: {
     type: 'gauge',
-    asked: true,
+    readAtScrape: true,
     labels: { account: 'account' },
     meaning: 'Rate that this process learnt from throttling, in operations a second; 0 if it was not throttled lately.',
     action:
@@ -190,14 +190,14 @@ export const metricDefinitions = {
   },
   requests_in_flight: {
     type: 'gauge',
-    asked: true,
+    readAtScrape: true,
     labels: {},
     meaning: 'Requests to the gateway in flight.',
     action: 'At gateway.concurrency for long: the gateway is slow, or more concurrency (or another worker) is needed.',
   },
   intents_open: {
     type: 'gauge',
-    asked: true,
+    readAtScrape: true,
     labels: {},
     meaning:
       'Commands that are sent or about to be, without a committed result: the most that a kill would leave in doubt.',
@@ -206,7 +206,7 @@ export const metricDefinitions = {
   },
   breaker_state: {
     type: 'gauge',
-    asked: true,
+    readAtScrape: true,
     labels: { account: 'account' },
     meaning: "An account's breaker. 0: closed, sending. 1: probing with one operation. 2: open, paused.",
     action:
@@ -227,7 +227,7 @@ export const metricDefinitions = {
   },
   doubts_open: {
     type: 'gauge',
-    asked: true,
+    readAtScrape: true,
     labels: {},
     meaning: 'Commands in doubt on the partitions this process owns: perhaps sent, being resolved.',
     action: 'Growing: see doubts_total for the cause and status_polls_total for whether the gateway answers.',
@@ -310,7 +310,7 @@ export const metricDefinitions = {
   },
   reconciler_delay_seconds: {
     type: 'gauge',
-    asked: true,
+    readAtScrape: true,
     labels: {},
     meaning: 'How far the reconciler is behind, beyond reconciler.delayMs.',
     action: 'Growing: the reconciler does not keep up; raise reconciler.rate or run it in more processes.',
@@ -354,7 +354,7 @@ export const metricDefinitions = {
   },
   pauses: {
     type: 'gauge',
-    asked: true,
+    readAtScrape: true,
     labels: { kind: label.pauseKinds },
     meaning: 'Paused accounts, topics and tenants, and accounts in their quiet hours; the same on every worker.',
     action:
@@ -362,7 +362,7 @@ export const metricDefinitions = {
   },
   withdrawals: {
     type: 'gauge',
-    asked: true,
+    readAtScrape: true,
     labels: { kind: label.withdrawalKinds },
     meaning: 'Withdrawn campaigns, messages, correlationIds and tenants; the same on every worker.',
     action:
@@ -370,7 +370,7 @@ export const metricDefinitions = {
   },
   ready: {
     type: 'gauge',
-    asked: true,
+    readAtScrape: true,
     labels: { role: roles },
     meaning: '1 if the role works in this process, else 0.',
     action: '0 for long: /readyz of the process gives the reasons.',
@@ -395,8 +395,8 @@ export type MetricName = keyof typeof metricDefinitions
 type OfKind<K> = { [N in MetricName]: (typeof metricDefinitions)[N] extends K ? N : never }[MetricName]
 export type CounterName = OfKind<{ type: 'counter' }>
 export type HistogramName = OfKind<{ type: 'histogram' }>
-export type GaugeName = OfKind<{ type: 'gauge'; asked: true }>
-export type ToldGaugeName = Exclude<OfKind<{ type: 'gauge' }>, GaugeName>
+export type GaugeName = OfKind<{ type: 'gauge'; readAtScrape: true }>
+export type EventGaugeName = Exclude<OfKind<{ type: 'gauge' }>, GaugeName>
 
 /** Current values of gauges. `labels` are exactly those of the metric. */
 export interface GaugeSource {

@@ -3,12 +3,12 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import {
   type CounterName,
   definitionOf,
+  type EventGaugeName,
   type GaugeSource,
   type HistogramName,
   type LabelsOf,
   type MetricName,
   metricDefinitions,
-  type ToldGaugeName,
 } from './definitions.ts'
 import { codeOf } from './error.ts'
 import type { Telemetry } from './events.ts'
@@ -129,9 +129,9 @@ export interface Meters {
   registry: Registry
   count<N extends CounterName>(name: N, labels: LabelsOf<N>, by?: number): void
   observe<N extends HistogramName>(name: N, labels: LabelsOf<N>, value: number): void
-  set<N extends ToldGaugeName>(name: N, labels: LabelsOf<N>, value: number): void
+  set<N extends EventGaugeName>(name: N, labels: LabelsOf<N>, value: number): void
   /** Removes a series. */
-  remove<N extends ToldGaugeName>(name: N, labels: LabelsOf<N>): void
+  remove<N extends EventGaugeName>(name: N, labels: LabelsOf<N>): void
 }
 
 type Labels = Record<string, string>
@@ -143,7 +143,7 @@ export function createMeters(known: KnownLabels, sources: Iterable<GaugeSource>)
   const histograms = new Map<MetricName, Histogram>()
   const gauges = new Map<MetricName, Gauge>()
   for (const name of Object.keys(metricDefinitions) as MetricName[]) {
-    const { type, labels, meaning: help, buckets = [], asked } = definitionOf(name)
+    const { type, labels, meaning: help, buckets = [], readAtScrape } = definitionOf(name)
     const config = { name: `busgate_${name}`, help, labelNames: Object.keys(labels), registers: [registry] }
     const starts = startsOf(name, known)
     if (type === 'counter') {
@@ -154,7 +154,7 @@ export function createMeters(known: KnownLabels, sources: Iterable<GaugeSource>)
       const histogram = new Histogram({ ...config, buckets: [...buckets] })
       for (const start of starts) histogram.zero(start)
       histograms.set(name, histogram)
-    } else if (asked) registerAsked(name, config, sources)
+    } else if (readAtScrape) registerScraped(name, config, sources)
     else gauges.set(name, new Gauge(config))
   }
 
@@ -168,7 +168,7 @@ export function createMeters(known: KnownLabels, sources: Iterable<GaugeSource>)
 }
 
 /** Sums at each scrape the readings of all sources by labels; series without a reading end. */
-function registerAsked(
+function registerScraped(
   name: MetricName,
   config: { name: string; help: string; labelNames: string[]; registers: Registry[] },
   sources: Iterable<GaugeSource>,

@@ -61,7 +61,7 @@ export class Board {
   /** Why the group's progress cannot be read now. */
   #trouble: string | null = null
   #controlTrouble: string | null = null
-  #isAsking = false
+  #isRefreshing = false
   #timer: NodeJS.Timeout
   #steps = 0
 
@@ -103,15 +103,15 @@ export class Board {
       since: Math.max(this.#since, at - windowMs),
       show,
       trouble: this.#troubles(),
-      counting: this.#counting,
+      counting: this.#isCounting,
       lanes: settings.topics.commands.map(topic => ({ topic, commands: this.#commandsOf(topic) })),
       funnel: this.#funnel(),
       failures: this.#failures(),
-      doubts: this.#doubts.now(at, this.#reads([this.#doubts.topic])),
-      pauses: this.#told('paused'),
-      withdrawals: this.#told('withdrawn'),
+      doubts: this.#doubts.now(at, this.#areCurrent([this.#doubts.topic])),
+      pauses: this.#controlsOf('paused'),
+      withdrawals: this.#controlsOf('withdrawn'),
       partitions: this.#partitions.toSorted(fullestFirst).slice(0, mostPartitions),
-      deadLetters: { ...this.#deadLetters.now(), known: this.#reads([this.#deadLetters.topic]) },
+      deadLetters: { ...this.#deadLetters.now(), known: this.#areCurrent([this.#deadLetters.topic]) },
       points: this.#series((...name) => this.#traffic.perSecond(...name)),
     }
   }
@@ -124,17 +124,17 @@ export class Board {
 
   #step(): void {
     const began = performance.now()
-    const isTime = this.#steps++ % progressSteps === 0 || this.#partitions.length === 0
-    if (isTime && !this.#isAsking) void this.#ask() // not awaited, since brokers may be slow
-    this.#traffic.step(this.#counting)
+    const isDue = this.#steps++ % progressSteps === 0 || this.#partitions.length === 0
+    if (isDue && !this.#isRefreshing) void this.#refresh() // not awaited, since brokers may be slow
+    this.#traffic.step(this.#isCounting)
     const now = this.now()
     for (const watcher of this.#watchers) watcher(now)
     this.#timer = setTimeout(() => this.#step(), Math.max(0, stepMs - (performance.now() - began)))
   }
 
-  async #ask(): Promise<void> {
+  async #refresh(): Promise<void> {
     const { bus, settings } = this.#options
-    this.#isAsking = true
+    this.#isRefreshing = true
     const [group, control] = await Promise.allSettled([
       this.#readProgress(),
       readControl(bus, settings).then(({ inForce }) => {
@@ -144,7 +144,7 @@ export class Board {
     this.#trouble = group.status === 'rejected' ? (group.reason as Error).message : null
     this.#controlTrouble = control.status === 'rejected' ? (control.reason as Error).message : null
     if (this.#trouble !== null) this.#partitions = []
-    this.#isAsking = false
+    this.#isRefreshing = false
   }
 
   async #readProgress(): Promise<void> {
@@ -154,12 +154,12 @@ export class Board {
   }
 
   /** Whether all traffic is being counted. */
-  get #counting(): boolean {
-    return this.#reads([...this.#topics.commands, ...this.#topics.others])
+  get #isCounting(): boolean {
+    return this.#areCurrent([...this.#topics.commands, ...this.#topics.others])
   }
 
   /** Whether the topics are read without errors up to their ends. */
-  #reads(topics: readonly FollowedTopic[]): boolean {
+  #areCurrent(topics: readonly FollowedTopic[]): boolean {
     return this.#trouble === null && topics.every(({ trouble, complete }) => trouble === null && complete)
   }
 
@@ -172,7 +172,7 @@ export class Board {
     return [...new Set(troubles.filter(trouble => trouble !== null))].join('; ') || null
   }
 
-  #told(effect: Change['effect']): Control[] {
+  #controlsOf(effect: Change['effect']): Control[] {
     const all = this.#inForce.filter(one => one.effect === effect)
     const shown = all.slice(0, mostControls).map(change => ({ what: nameOf(change), why: whyOf(change) }))
     const others = all.length - shown.length

@@ -4,10 +4,10 @@ import type { Bus, Follower, From, RecordsHandler, TopicPartition } from '../bus
 const retryMs = 5000
 
 /** Chooses where to begin in each partition. */
-type Beginnings = (tps: readonly TopicPartition[]) => Promise<readonly From[]>
+type StartPositions = (tps: readonly TopicPartition[]) => Promise<readonly From[]>
 
-export const fromEarliest: Beginnings = async tps => tps.map(() => 'earliest')
-export const fromNow: Beginnings = async tps => tps.map(() => 'latest')
+export const fromEarliest: StartPositions = async tps => tps.map(() => 'earliest')
+export const fromNow: StartPositions = async tps => tps.map(() => 'latest')
 
 /** Follows all partitions of a topic. Retries until the topic can be read. */
 export class FollowedTopic {
@@ -24,7 +24,7 @@ export class FollowedTopic {
   readonly begun: Promise<void>
 
   /** @param onRecords its error causes redelivery of the same records */
-  constructor(bus: Pick<Bus, 'partitions' | 'follow'>, topic: string, from: Beginnings, onRecords: RecordsHandler) {
+  constructor(bus: Pick<Bus, 'partitions' | 'follow'>, topic: string, from: StartPositions, onRecords: RecordsHandler) {
     this.#bus = bus
     this.topic = topic
     this.begun = this.#begin(from, onRecords)
@@ -41,16 +41,16 @@ export class FollowedTopic {
     await Promise.all(this.#followers.map(follower => follower.close()))
   }
 
-  async #begin(from: Beginnings, onRecords: RecordsHandler): Promise<void> {
+  async #begin(from: StartPositions, onRecords: RecordsHandler): Promise<void> {
     const { topic } = this
     const begun: Follower[] = []
     try {
       const count = (await this.#bus.partitions([topic])).get(topic)
       if (count === undefined) throw new Error(`there is no topic ${topic}: create it with busgate topics create`)
       const tps = allPartitions(topic, count)
-      const beginnings = await from(tps)
+      const positions = await from(tps)
       for (const [i, tp] of tps.entries()) {
-        begun.push(await this.#bus.follow(tp, beginnings[i]!, records => this.#take(() => onRecords(tp, records))))
+        begun.push(await this.#bus.follow(tp, positions[i]!, records => this.#take(() => onRecords(tp, records))))
       }
       this.#followers.push(...begun)
       if (this.#closed) await this.close()

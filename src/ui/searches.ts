@@ -11,11 +11,11 @@ import type { SendCommand } from '../records/generated.ts'
 import { schemas } from '../records/schemas.ts'
 import type { BoardOptions } from './board.ts'
 
-const ways = ['id', 'correlation', 'phone'] as const
+const searchKinds = ['id', 'correlation', 'phone'] as const
 
 /** A search for messages. For `phone`, the text is the last digits. */
-export interface SearchQuestion {
-  by: (typeof ways)[number]
+export interface SearchRequest {
+  by: (typeof searchKinds)[number]
   text: string
   /** Ids are unique within an account. Default: all accounts. */
   account?: string
@@ -35,8 +35,8 @@ export interface SearchAnswer {
 }
 
 /** Invalid search parameters; the message says what is expected. */
-export class WrongQuestion extends Error {
-  override readonly name = 'WrongQuestion'
+export class InvalidSearch extends Error {
+  override readonly name = 'InvalidSearch'
 }
 
 const longest = 1000
@@ -45,17 +45,17 @@ const mostMs = 10 * 365 * 24 * 3_600_000
 /**
  * Parses `/api/messages?by=…&text=…&back=…&account=…`. `back` is how far to search back, in milliseconds; default 7 days.
  * @param show whether searches by phone are allowed
- * @throws WrongQuestion
+ * @throws InvalidSearch
  */
-export function questionOf(asked: URLSearchParams, show: boolean): SearchQuestion {
+export function searchRequestOf(asked: URLSearchParams, show: boolean): SearchRequest {
   const text = (asked.get('text') ?? '').trim()
-  const by = ways.find(way => way === asked.get('by'))
+  const by = searchKinds.find(kind => kind === asked.get('by'))
   const account = asked.get('account')
   const back = Number(asked.get('back') ?? weekMs)
   const refuse = (what: string): never => {
-    throw new WrongQuestion(what)
+    throw new InvalidSearch(what)
   }
-  if (by === undefined) return refuse(`by: expected one of ${ways.join(', ')}`)
+  if (by === undefined) return refuse(`by: expected one of ${searchKinds.join(', ')}`)
   if (text === '' || text.length > longest) refuse('text: expected a search text')
   if (by === 'id' && !isId(text)) refuse('text: expected an id, a whole number from 1 to 9223372036854775807')
   if (by === 'phone' && !show) refuse('phones are hidden: busgate ui --show allows searches by phone')
@@ -78,14 +78,14 @@ export class Searches {
   }
 
   /** @throws the signal's reason, when aborted */
-  find(question: SearchQuestion, ending: AbortSignal): Promise<SearchAnswer> {
+  find(request: SearchRequest, ending: AbortSignal): Promise<SearchAnswer> {
     return this.#turns(() => {
       ending.throwIfAborted()
-      return this.#find(question, ending)
+      return this.#find(request, ending)
     })
   }
 
-  async #find({ by, text, account, since }: SearchQuestion, ending: AbortSignal): Promise<SearchAnswer> {
+  async #find({ by, text, account, since }: SearchRequest, ending: AbortSignal): Promise<SearchAnswer> {
     const { show, bus, registry, settings } = this.#options
     const options = { bus, registry, settings, since, ending }
     if (by === 'phone') {

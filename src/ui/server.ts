@@ -4,7 +4,7 @@ import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { listen } from '../listen.ts'
 import { Board, type BoardOptions } from './board.ts'
-import { questionOf, Searches, WrongQuestion } from './searches.ts'
+import { InvalidSearch, Searches, searchRequestOf } from './searches.ts'
 
 export interface UiOptions extends BoardOptions {
   /** 0 for any free port. */
@@ -54,8 +54,8 @@ export async function startUi({ host = '127.0.0.1', ...options }: UiOptions): Pr
     } else if (pathname === '/api/now') {
       watch(response)
     } else if (pathname === '/api/messages') {
-      const question = questionOf(new URLSearchParams(request.url?.slice(pathname.length)), options.show)
-      sendJson(response, 200, await searches.find(question, gone(response)))
+      const search = searchRequestOf(new URLSearchParams(request.url?.slice(pathname.length)), options.show)
+      sendJson(response, 200, await searches.find(search, disconnectSignal(response)))
     } else refuse(response, { status: 404, text: 'Not found: the page is at /.' })
   }
 
@@ -85,7 +85,7 @@ export async function startUi({ host = '127.0.0.1', ...options }: UiOptions): Pr
 }
 
 /** A signal that aborts when the client disconnects. */
-function gone(response: ServerResponse): AbortSignal {
+function disconnectSignal(response: ServerResponse): AbortSignal {
   const ending = new AbortController()
   response.on('close', () => ending.abort())
   return ending.signal
@@ -99,7 +99,7 @@ function refuse(response: ServerResponse, { status, text, headers }: PageRefusal
 
 function fail(response: ServerResponse, error: Error): void {
   if (response.destroyed || response.headersSent) return
-  const status = error instanceof WrongQuestion ? 400 : 500
+  const status = error instanceof InvalidSearch ? 400 : 500
   sendJson(response, status, { error: error.message })
 }
 

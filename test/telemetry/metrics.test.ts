@@ -39,11 +39,11 @@ describe('metrics', () => {
     expect(metricsIn(await scrape()), 'the contract is in test/support/metrics.ts').toEqual(contract)
   })
 
-  it('each change with some event, unless they are asked for at the scrape', async () => {
+  it('each change with some event, unless they are read at the scrape', async () => {
     const { telemetry, scrape } = await serveMetrics({ roles: ['worker'] })
     emitAll(telemetry, 1)
     const samples = [...(await scrape())]
-    const told = Object.keys(metricDefinitions).filter(name => !definitionOf(name as MetricName).asked)
+    const told = Object.keys(metricDefinitions).filter(name => !definitionOf(name as MetricName).readAtScrape)
     const changed =
       (name: string) =>
       ([series, value]: [string, number]) =>
@@ -85,7 +85,7 @@ describe('metrics', () => {
     expect((await scrape()).get('busgate_callback_contradictions_total{type="sms"}')).toBe(1)
   })
 
-  it('count verdicts by the type of the command and a frequent country, told or asked for, but none that is unverified', async () => {
+  it('count verdicts by the type of the command and a frequent country, by callback or poll, but none that is unverified', async () => {
     const { telemetry, scrape } = await serveMetrics()
     const told = { type: 'sms', commandType: 'viber+sms', state: 'DELIVERED', contradicts: false } as const
     for (const country of ['UA', 'TV', null]) telemetry.emit('callback.accepted', { ...told, country, verified: true })

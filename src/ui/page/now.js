@@ -33,7 +33,7 @@ const empty = text => html`<p class="empty">${text}</p>`
 const notKnown = empty('Unknown.')
 
 /** A note if the counts are incomplete. @param {Now} now */
-const cutShort = ({ counting }) =>
+const incompleteNote = ({ counting }) =>
   counting ? nothing : html`<p class="note">Incomplete: the current state is unknown.</p>`
 
 /** Pauses and withdrawals, above the panels. @param {Now} now */
@@ -64,7 +64,7 @@ function funnel(now) {
   const { funnel, lanes, counting } = now
   const commands = lanes.reduce((sum, lane) => sum + lane.commands, 0)
   if (funnel.length === 0 && commands === 0) return counting ? empty('No traffic yet.') : notKnown
-  return html`${funnelTable(funnel, commands)}${cutShort(now)}`
+  return html`${funnelTable(funnel, commands)}${incompleteNote(now)}`
 }
 
 /** @param {FunnelRow[]} rows @param {number} commands */
@@ -133,7 +133,7 @@ function failures(now) {
           </li>`,
       )}
     </ul>
-    ${cutShort(now)}`
+    ${incompleteNote(now)}`
 }
 
 /** @param {Now} now */
