@@ -110,8 +110,8 @@ class ConfluentRegistry implements SchemaRegistry {
         if (status !== 409 && status !== 422) throw this.#notRegistered(error as RegisteringError)
         if (asked === 1) continue // Apicurio refuses one of two clients that register a new subject at the same time
         throw new SchemaRefused(
-          `${this.#name} refuses the schema of subject ${subject} (${status}): ${message}. It has the schema of ` +
-            'something else, or of a newer busgate: use another topic, or at least that version.',
+          `${this.#name} refuses the schema of subject ${subject} (${status}): ${message}. Another program ` +
+            'or a newer busgate has registered an incompatible schema: use another topic, or upgrade busgate.',
         )
       }
     }
