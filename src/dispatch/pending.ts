@@ -81,7 +81,6 @@ export function hasPaused(pendings: readonly Pending[], controls: Controls): boo
 /** Why a command must not be sent any more. */
 export interface Expiry {
   errorCode: 'DEADLINE' | 'MAX_AGE' | 'WITHDRAWN'
-  /** Who withdrew it, and why. */
   error?: string
 }
 

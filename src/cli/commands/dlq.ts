@@ -52,7 +52,6 @@ function replayLineOf(state: string, { place, origin }: Letter, why: string | un
   return printable([state.padEnd(8), shortPlace(place), to, why].filter(Boolean).join('  '))
 }
 
-/** A dead letter with its content. */
 async function fullJsonOf(letter: FullLetter, reveal: boolean, settings: Settings): Promise<object> {
   const { record } = letter
   const { bytes, decoded, error } = await contentOf(letter, settings)

@@ -33,7 +33,7 @@ export const run = command({
   },
 })
 
-/** Tells how late a request may be answered that is in flight when the stop begins. */
+/** Longest time until a request in flight is answered. */
 const inFlightMs = ({ kafka, gateway }: Settings) => Math.max(kafka.drainMs, gateway.timeoutMs)
 
 export interface SupervisedWorker {

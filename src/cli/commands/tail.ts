@@ -47,7 +47,6 @@ const statusFilters = {
   ...common,
 }
 
-/** Values of the flags above, by their names. */
 interface RecordFilters {
   id?: bigint
   account?: string
@@ -59,7 +58,7 @@ interface RecordFilters {
   state?: string
 }
 
-/** Every result and status event has its id as its key: records of other ids need not be decoded. */
+/** The key of results and status events is their id: records of other ids need not be decoded. */
 function mayMatch({ key }: BusRecord, { id }: RecordFilters): boolean {
   return id === undefined || key?.toString() === String(id)
 }
@@ -72,7 +71,7 @@ function matchesRecord(value: SendResult | StatusEvent, filters: RecordFilters):
   )
 }
 
-/** Makes records of one topic readable: what is printed of each, as an object and as a line. */
+/** Formats records of one topic, as an object and as a line each. */
 type Show = (records: readonly BusRecord[], from: TopicPartition) => Promise<Shown[]>
 
 interface Shown {
@@ -80,7 +79,7 @@ interface Shown {
   line: string
 }
 
-/** One record as it goes to a terminal, with nothing in it that a terminal would obey. */
+/** One record for a terminal, its control characters escaped. */
 export const printed = ({ json, line }: Shown, asJson = false): string => printable(asJson ? stringifyJson(json) : line)
 
 export function showResults(settings: Settings, filters: RecordFilters = {}): Show {
@@ -117,7 +116,7 @@ function showDecoded<T extends SendResult | StatusEvent>(
   }
 }
 
-/** Dead letters hold what could not be decoded: its bytes are shown in base64. */
+/** Shows dead letters, their undecodable bytes in base64. */
 export async function showDeadLetters(
   records: readonly BusRecord[],
   from: TopicPartition,
@@ -208,7 +207,7 @@ function tail(
   })
 }
 
-/** Says of a batch that cannot be read why. */
+/** Reports an unreadable batch. */
 function isReadable({ from: { topic, partition }, record: { unreadable } }: Taken): boolean {
   if (unreadable) process.stderr.write(`${topic}/${partition}: ${printable(unreadable.message)}\n`)
   return !unreadable

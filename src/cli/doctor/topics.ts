@@ -47,7 +47,6 @@ function withoutConfig(names: readonly string[], settings: Settings): Finding[] 
   return [{ ...skipped(what), mend }]
 }
 
-/** A limit of the brokers that a setting must respect. */
 interface BrokerLimit {
   name: string
   /** Why the value violates the limit; null if it does not. */

@@ -8,12 +8,11 @@ import { createDecoder, decodeAll } from '../../records/decoder.ts'
 import { registryOf } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
 
-/** RecordPosition says where a record stands. */
 export interface RecordPosition extends TopicPartition {
   offset: number
 }
 
-/** A dead letter, as its headers tell of it; or what stands for a batch of dead letters that cannot be read. */
+/** A dead letter by its headers, or the stand-in for an unreadable batch of dead letters. */
 export interface Letter {
   place: RecordPosition
   /** When it was written, milliseconds since 1970. */
@@ -47,7 +46,6 @@ export function letterOf({ topic, partition }: TopicPartition, record: BusRecord
   }
 }
 
-/** A dead letter without its content. */
 export function jsonOf({ place, time, stage, code, message, origin }: Letter) {
   return {
     at: shortPlace(place),
@@ -74,7 +72,6 @@ export function headerText(value: BusRecord['headers'][string]): string | null {
   return first === undefined ? null : String(first)
 }
 
-/** LetterFilters say which dead letters are meant. */
 export interface LetterFilters {
   stage?: string
   code?: string
@@ -96,7 +93,7 @@ export function matchesLetter(letter: Letter, filters: LetterFilters): boolean {
 
 type LetterSource = Pick<Bus, 'search' | 'partitions'>
 
-/** The newest that match, the newest at the end, and how many match in all. */
+/** Returns the newest matching letters, the newest last, and the number of all that match. */
 export async function newestLetters(
   bus: LetterSource,
   topic: string,
@@ -131,16 +128,16 @@ export async function findLetter(bus: LetterSource, topic: string, place: string
   return found
 }
 
-/** LetterContent is what a dead letter holds, ready to be printed as JSON. */
+/** The content of a dead letter, ready to be printed as JSON. */
 export interface LetterContent {
   bytes: number
-  /** null: it can still not be decoded, or there is no value. */
+  /** null: it cannot be decoded, or there is no value. */
   decoded: unknown
   /** Why it cannot be decoded. */
   error: string | null
 }
 
-/** Fields that hold no text, phone or address of anybody. Everything else is shown only where that is asked for. */
+/** Fields without personal data. All others are shown only on request. */
 const harmless = new Set([
   ...['id', 'type', 'account', 'deadline', 'delivery', 'correlationId', 'tenant', 'campaign'],
   ...['msg_id', 'request_id', 'success', 'status', 'updated_at', 'duration'],
@@ -148,7 +145,7 @@ const harmless = new Set([
 ])
 const hidden = '***'
 
-/** Decodes with what is known by now: a schema may have been registered since. */
+/** Decodes anew: the schema may have been registered since. */
 export async function contentOf(letter: FullLetter, settings: Settings): Promise<LetterContent> {
   const { value } = letter.record
   if (value === null) return { bytes: 0, decoded: null, error: 'it has no value' }
@@ -168,7 +165,7 @@ async function decode({ stage, origin, record }: FullLetter, value: Buffer, sett
   throw new Error(decoded && 'error' in decoded ? decoded.error.message : 'its schema is not known')
 }
 
-/** A copy to be printed: bytes in base64, and *** for what could be personal unless everything is to be revealed. */
+/** A printable copy: bytes in base64, and *** for possibly personal data unless `reveal` is set. */
 export function shown(value: unknown, reveal: boolean, name = ''): unknown {
   if (Array.isArray(value)) return value.map(item => shown(item, reveal, name))
   if (value !== null && typeof value === 'object' && !Buffer.isBuffer(value)) {
@@ -178,7 +175,7 @@ export function shown(value: unknown, reveal: boolean, name = ''): unknown {
   return Buffer.isBuffer(value) ? value.toString('base64') : value
 }
 
-/** The bytes themselves, for a value that cannot be decoded. */
+/** The raw bytes of a value that cannot be decoded. */
 export function rawOf(value: Buffer | null): { text: string } | { base64: string } | null {
   if (value === null) return null
   return isUtf8(value) ? { text: value.toString() } : { base64: value.toString('base64') }

@@ -28,7 +28,7 @@ export interface MessageSearchOptions {
   bus: Bus
   registry: SchemaRegistry
   settings: Settings
-  /** Milliseconds since 1970: nothing that is older is looked at. */
+  /** Oldest record to search, milliseconds since 1970. */
   since: number
   ending: AbortSignal
 }
@@ -36,7 +36,7 @@ export interface MessageSearchOptions {
 type Tps = readonly TopicPartition[]
 type Take = (tp: TopicPartition, records: readonly BusRecord[]) => Promise<void>
 
-/** Looks for one message, or for messages, at all places where something about them can stand. */
+/** Searches all topics for one message, or for the messages of a correlationId. */
 export class MessageSearch {
   readonly #options: MessageSearchOptions
   readonly #decoders: {
@@ -48,7 +48,7 @@ export class MessageSearch {
   readonly #findings = noFindings()
   #counts = new Map<string, number>()
   #progress = new Map<string, (offset: number) => CommandProgress>()
-  /** Where the workers' group is on each partition on which it has begun, by the partition's name. */
+  /** Committed offsets of the workers' group, by partition name. */
   #bases = new Map<string, number>()
 
   constructor(options: MessageSearchOptions) {
@@ -133,7 +133,7 @@ export class MessageSearch {
     return allPartitions(topic, this.#count(topic))
   }
 
-  /** Looks through what is no older than is wanted, on any topics but those of commands. */
+  /** Searches partitions of any topics but commands. */
   #look(tps: Tps, needles: readonly Needle[]): Promise<void> {
     const { since } = this.#options
     return this.#searchAll(
@@ -144,7 +144,7 @@ export class MessageSearch {
     )
   }
 
-  /** What one partition refuses leaves the others to be looked at. */
+  /** An error of one partition leaves a gap; the others are searched. */
   async #searchAll(
     tps: Tps,
     from: (tp: TopicPartition) => From,
@@ -209,7 +209,7 @@ export class MessageSearch {
     )
   }
 
-  /** @param further asked when those that are not done have been looked through: whether the others are as well */
+  /** @param further asked after the unfinished commands: whether to search the finished ones, too */
   async #searchCommands(needles: readonly Needle[], take: Take, further: () => boolean, first?: () => Promise<void>) {
     const tps = this.#options.settings.topics.commands.flatMap(topic => this.#tps(topic))
     await this.#readProgress(tps)
@@ -252,7 +252,7 @@ export class MessageSearch {
     }
   }
 
-  /** The commands that results and doubts are about. */
+  /** The places of commands by their results and doubts. */
   #placesTold() {
     const { results, doubts } = this.#findings
     const places = [
@@ -289,7 +289,7 @@ export class MessageSearch {
     return doubt ? originOf(doubt.value).record : null
   }
 
-  /** @returns how many of the records are such commands */
+  /** @returns the number of matching commands */
   async #noteCommands(
     tp: TopicPartition,
     records: readonly BusRecord[],
@@ -341,7 +341,7 @@ function progressOf(
   }
 }
 
-/** Null: it is not there, by retention or because the topic was made anew. */
+/** null: it was deleted, or the topic was recreated. */
 async function recordAt(bus: Bus, tp: TopicPartition, offset: number): Promise<BusRecord | null> {
   const { promise: found, resolve } = Promise.withResolvers<BusRecord | null>()
   const follower = await bus.follow(tp, { offset }, records => {
