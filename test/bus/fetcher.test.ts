@@ -91,6 +91,21 @@ test('a log that was cut is no trouble: what is read goes on where it begins, at
   expect([clock.monotonic(), warnings]).toEqual([0, []])
 })
 
+test('a topic that was deleted and made anew is gone for its readers, though the new one holds their offset', async () => {
+  const { cluster, read, pass } = buildReadings()
+  cluster.append(tp, 5)
+  const { gone } = read(0)
+  await pass(300)
+  cluster.always('Fetch', refusal('NOT_LEADER_OR_FOLLOWER'))
+  await pass(300)
+  expect(gone).toEqual([])
+  cluster.currentTopicId = 'second'
+  cluster.always('Fetch', undefined)
+  cluster.append(tp, 4)
+  await pass(3_000)
+  expect(gone.map(({ message }) => message)).toEqual(['t was deleted and made anew'])
+})
+
 describe('trouble', () => {
   test('of a leader that is elected within three seconds is told to nobody, and of one that is not, once', async () => {
     const { cluster, read, pass, warnings } = buildReadings()

@@ -378,6 +378,23 @@ describe('a topic that is deleted and made anew', () => {
     expect(logs[0]!.published).toEqual([result(3), result(4)].flat())
   })
 
+  test('is read from its beginning, though the progress on the other one was committed after that', async () => {
+    const log = Object.assign(buildLog(5), { topicId: 'first' })
+    const { listener, deliver, commit, acquire, clock, ownership, tps, driverOf } = await openGroup(1, { logs: [log] })
+    deliver(0)
+    for (let offset = 0; offset < 5; offset++) listener.session().settle(offset, [])
+    await commit()
+    expect(log.committed).toMatchObject({ offset: 5 })
+    log.topicId = 'second'
+    log.append(3) // it holds more than the first one did
+    ownership.gone(tps[0]!, new Error('it was deleted and made anew'))
+    await clock.pass(200)
+    await acquire([0])
+    expect(driverOf(0).seeks.at(-1)).toBe(0)
+    await commit()
+    expect(log.committed).toMatchObject({ offset: 0 })
+  })
+
   test('stays the new one when its first commit has no answer', async () => {
     const { logs, listener, deliver, commit, acquire, clock, ownership, tps } = await openGroup(1)
     await commit()

@@ -27,6 +27,6 @@ test('partitions that are taken over together share one barrier write, however s
   const acquired = Promise.all(tps.map(tp => commits.acquire(tp)))
   for (let asks = 0; asks < 20; asks++) await clock.pass(50)
   expect(cluster.of('TxnOffsetCommit')).toHaveLength(1)
-  expect(await acquired).toEqual(tps.map(tp => ({ ...tp, committed: null, low: 0, high })))
+  expect(await acquired).toEqual(tps.map(tp => ({ ...tp, committed: null, low: 0, high, topicId: 'first' })))
   expect(cluster.of('OffsetFetch')).toHaveLength(5)
 })

@@ -38,10 +38,12 @@ const nameOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
  * FakeCluster stands for brokers that agree, asked by requests that are not encoded: what goes over a socket is
  * fake-broker.ts's. A test may script each answer.
  */
-export class FakeCluster implements Pick<Brokers, 'ask' | 'leader' | 'partitions' | 'refresh' | 'nodes'> {
+export class FakeCluster implements Pick<Brokers, 'ask' | 'leader' | 'partitions' | 'topicId' | 'refresh' | 'nodes'> {
   readonly clock: ManualClock
   readonly asked: Asked[] = []
   nodeIds = [usualNode]
+  /** The id that each topic has now. */
+  currentTopicId = 'first'
   /** Partitions of each topic, 4 for those that are left out. */
   readonly counts = new Map<string, number>()
   /** The group's progress, by partition. */
@@ -134,6 +136,10 @@ export class FakeCluster implements Pick<Brokers, 'ask' | 'leader' | 'partitions
 
   async partitions(topic: string): Promise<number> {
     return this.counts.get(topic) ?? 4
+  }
+
+  topicId(): string {
+    return this.currentTopicId
   }
 
   async refresh(): Promise<void> {

@@ -20,6 +20,7 @@ export class PartitionLog {
   low = 0
   end = 0
   committed: Acquired['committed'] = null
+  topicId: string | undefined
   epoch = 0
   readonly published: OutgoingRecord[] = []
 
@@ -89,9 +90,9 @@ export class ScriptedDriver implements PartitionDriver {
 
   acquire(): Promise<Acquired> {
     this.epoch = ++this.log.epoch
-    const { committed, low, end } = this.log
+    const { committed, low, end, topicId } = this.log
     return new Promise((resolve, reject) => {
-      this.#acquiring = error => (error ? reject(error) : resolve({ committed, low, high: end }))
+      this.#acquiring = error => (error ? reject(error) : resolve({ committed, low, high: end, topicId }))
     })
   }
 

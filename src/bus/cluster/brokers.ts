@@ -14,6 +14,8 @@ const usualLimitMs = 10_000
 /** Time-out per broker of a request that is tried on one broker after the other. */
 const lookLimitMs = 3_000
 const metadataAgeMs = 30_000
+/** The id that clusters without topic ids answer. */
+const noId = '00000000-0000-0000-0000-000000000000'
 /** While a request is in flight, metadata is refreshed at this interval to notice a broker that has left. */
 const lookWhileWaitingMs = 1_000
 
@@ -73,6 +75,12 @@ export class Brokers {
       this.#stale = true
       throw error
     }
+  }
+
+  /** The topic's id in the last metadata; it changes when the topic is deleted and recreated. undefined if unknown. */
+  topicId(topic: string): string | undefined {
+    const found = this.#view.topic(topic)
+    return found && !found.errorCode && found.topicId !== noId ? found.topicId : undefined
   }
 
   /** Number of partitions; 0 if the topic does not exist or is hidden from this client. */

@@ -73,11 +73,14 @@ export class KafkaSharedCommits implements SharedCommits {
    * @throws Error when this process is no member of the group's current generation
    */
   async acquire(tp: TopicPartition): Promise<Acquired> {
-    const { clock, logs } = this.#options
+    const { brokers, clock, logs } = this.#options
     const started = clock.monotonic()
     for (;;) {
       const progress = await this.#progress.get(tp)
-      if (!isUnstable(progress)) return { committed: settled(progress), ...(await logs.ends(tp)) }
+      if (!isUnstable(progress)) {
+        const ends = await logs.ends(tp)
+        return { committed: settled(progress), ...ends, topicId: brokers.topicId(tp.topic) }
+      }
       if (clock.monotonic() - started > unstableForMs) throw progress.error
       await sleep(clock, askAgainMs)
     }

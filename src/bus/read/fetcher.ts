@@ -189,6 +189,7 @@ export class Fetcher {
     state.isSought = true
     try {
       const node = await brokers.leader(state.reading.tp)
+      this.#compareTopic(state)
       state.from = { node, until: clock.monotonic() + leaderAgeMs, isReplica: false }
       this.#place(state)
     } catch (error) {
@@ -196,6 +197,15 @@ export class Fetcher {
     } finally {
       state.isSought = false
     }
+  }
+
+  /** A topic that was deleted and recreated at once may have leaders again before a fetch fails, with other records at the same offsets. */
+  #compareTopic(state: ReadingState): void {
+    const { topic } = state.reading.tp
+    const { topicId } = state
+    state.topicId = this.#options.brokers.topicId(topic) ?? topicId
+    if (topicId !== undefined && state.topicId !== topicId)
+      state.reading.gone?.(new Error(`${topic} was deleted and made anew`))
   }
 
   async #fetch(source: Source<ReadingState>): Promise<void> {

@@ -18,13 +18,15 @@ export interface Reading {
   take(fetched: FetchedRecords, from: number): void | Promise<void>
   /** Called when the log does not hold the offset any more; sets another offset. */
   cut(log: LogEnds): void
-  /** Called when the partition does not exist now. If it reappears, it may belong to a new topic of the same name. */
+  /** Called when the partition does not exist now, or belongs to a new topic of the same name. */
   gone?(error: Error): void
 }
 
 /** busy: its records are being handled. resting: it failed and waits for its retry. */
 export interface ReadingState extends PlacedReading {
   phase: 'ready' | 'busy' | 'resting'
+  /** Id of the topic that is read; undefined while unknown. */
+  topicId: string | undefined
   /** The last reported high watermark, and the reading's life at that time; null if none was reported. */
   toldEnd: { life: number; highWatermark: number } | null
   /** Node to read from, and until when, in monotonic milliseconds; null if the leader must be looked up. */
@@ -47,6 +49,7 @@ export function newState(reading: Reading): ReadingState {
   return {
     reading,
     phase: 'ready',
+    topicId: undefined,
     askedOf: null,
     life: null,
     toldEnd: null,

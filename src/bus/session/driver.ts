@@ -45,6 +45,8 @@ export interface Acquired {
   /** The log's first offset, and the offset after its last. */
   low: number
   high: number
+  /** Changes when the topic is deleted and recreated; missing where the bus has no ids. */
+  topicId?: string | undefined
 }
 
 /** The offsets that a partition's log holds: from `low` up to, but without, `high`. */

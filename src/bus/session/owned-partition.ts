@@ -20,6 +20,8 @@ export class OwnedPartition {
   foundSeq: number | null = null
   /** The last confirmed commit since the take-over. */
   confirmed: Committed | null = null
+  /** Id of the topic that it was made on. */
+  confirmedOn: string | undefined
   readonly #options: OwnedPartitionOptions
   /** Errors that were reported since the partition was open last. */
   readonly #told = new Set<string>()
@@ -47,6 +49,7 @@ export class OwnedPartition {
 
   committed(session: PartitionSession, checkpoint: Committed): void {
     this.confirmed = checkpoint
+    this.confirmedOn = session.topicId
     if (this.session === session) this.logEnd.told() // otherwise the commit belongs to the session that found the truncation
   }
 

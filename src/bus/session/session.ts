@@ -35,6 +35,8 @@ export class PartitionSession implements Session {
   stale = false
   /** Sequence number of the checkpoint at the take-over; null before it. */
   foundSeq: number | null = null
+  /** Id of the topic at the take-over; undefined if unknown. */
+  topicId: string | undefined
   /** Number of intents taken over from another process. */
   doubtsTakenOver = 0
   readonly #options: SessionOptions
@@ -108,6 +110,7 @@ export class PartitionSession implements Session {
     const { driver, ledger, listener, lookBack, backlog } = this.#options
     const found = await findCheckpoint(this.#options)
     const { own, low, high } = found
+    this.topicId = found.topicId
     this.foundSeq = found.foundSeq
     this.stale = found.stale
     if (!this.alive) return

@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts'
 import { type Checkpoint, unpackCheckpoint } from './checkpoint.ts'
-import type { Committed, PartitionDriver } from './driver.ts'
+import type { Acquired, Committed, PartitionDriver } from './driver.ts'
 import type { Ledger } from './ledger.ts'
 import { hasLoss, type LostOffsets, loseOffsets } from './lost-offsets.ts'
 import { IN_DOUBT, INTENT, NEW, Window } from './window.ts'
@@ -36,6 +36,8 @@ export interface KnownCheckpoints {
   foundSeq: number | null
   /** The last confirmed commit since the take-over; null if there is none. */
   confirmed: Committed | null
+  /** Id of the topic that it was made on; missing if unknown. */
+  confirmedOn?: string | undefined
 }
 
 export interface FoundCheckpoint {
@@ -54,12 +56,16 @@ export interface FoundCheckpoint {
   stale: boolean
   /** Committed offset in the broker's answer; null if there is none. */
   committed: number | null
+  /** See Acquired.topicId. */
+  topicId?: string | undefined
 }
 
 /** Fences the previous owner and finds the newest checkpoint. */
 export async function findCheckpoint(options: TakeOverOptions): Promise<FoundCheckpoint> {
   const { driver, startAt, shortTo, clock, lookBackMs, tag } = options
-  const { committed, low, high } = await driver.acquire()
+  const acquired = await driver.acquire()
+  const { low, high, topicId } = acquired
+  const committed = progressOn(acquired, options)
   const told = unpackCheckpoint(committed?.offset ?? startAt(low), committed?.metadata, high)
   const newest = newestOf(told, committed !== null, options)
   const { window } = newest
@@ -75,7 +81,15 @@ export async function findCheckpoint(options: TakeOverOptions): Promise<FoundChe
     foundSeq: told.seq,
     stale: committed !== null && newest !== told,
     committed: committed?.offset ?? null,
+    topicId,
   }
+}
+
+/** The committed offset, unless this process committed it for a deleted topic of the same name: offsets outlast their topic. */
+function progressOn({ committed, topicId }: Acquired, { known, tag }: TakeOverOptions): Committed | null {
+  const isOfAnother = known.confirmedOn !== undefined && topicId !== undefined && known.confirmedOn !== topicId
+  if (!committed || !isOfAnother) return committed
+  return unpackCheckpoint(committed.offset, committed.metadata).tag === tag ? null : committed
 }
 
 /**
