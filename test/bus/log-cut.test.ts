@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { hasLoss } from '../../src/bus/session/lost-offsets.ts'
 import { windowSize } from '../../src/bus/session/window.ts'
 import type { Events } from '../../src/telemetry/events.ts'
+import { settled } from '../support/clock.ts'
 import { buildGroup, openGroup } from '../support/group.ts'
 import { buildLog, buildOwner, commitDueMs, intend, type PartitionLog, result } from '../support/sessions.ts'
 
@@ -353,6 +354,29 @@ describe('a topic that is deleted and made anew', () => {
     Object.assign(log!, { low: 0, end: 0, committed: null })
     log!.append(7)
   }
+
+  test('has no result published twice whose commit ends when the topic is gone', async () => {
+    const group = await openGroup(1)
+    const { logs, listener, deliver, commit, acquire, clock, ownership, tps, sharedCommits } = group
+    await commit()
+    logs[0]!.append(5)
+    deliver(0)
+    const intended = listener.session().intend([3, 4])
+    await commit()
+    expect(await intended).toBe(true)
+    const before = listener.session()
+    before.settle(3, result(3))
+    await clock.pass(commitDueMs)
+    ownership.gone(tps[0]!, new Error('there is no such topic'))
+    sharedCommits.end()
+    await settled()
+    madeAnew(logs)
+    await clock.pass(200)
+    await acquire([0])
+    before.settle(4, result(4))
+    await commit()
+    expect(logs[0]!.published).toEqual([result(3), result(4)].flat())
+  })
 
   test('is read from its beginning: what the process knew was said of the other one', async () => {
     const { logs, listener, deliver, commit, acquire, clock, ownership, tps, told } = await openGroup(1)

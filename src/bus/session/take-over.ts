@@ -3,7 +3,7 @@ import { type Checkpoint, unpackCheckpoint } from './checkpoint.ts'
 import type { Acquired, Committed, PartitionDriver } from './driver.ts'
 import type { Ledger } from './ledger.ts'
 import { hasLoss, type LostOffsets, loseOffsets } from './lost-offsets.ts'
-import { IN_DOUBT, INTENT, NEW, Window } from './window.ts'
+import { DONE, IN_DOUBT, INTENT, NEW, Window } from './window.ts'
 
 /*
  * The take-over of a partition: chooses the newest checkpoint, reduces it to what the log still holds, and resolves the
@@ -99,12 +99,12 @@ function progressOn({ committed, topicId }: Acquired, { known, tag }: TakeOverOp
  */
 export function takeCheckpoint(
   { newest, own, low, high, stays, startAnew, committed }: FoundCheckpoint,
-  { ledger, dataLost }: TakeOverOptions,
+  { ledger, dataLost, known }: TakeOverOptions,
 ): { checkpoint: Checkpoint; isNew: boolean } {
   const { window } = newest
   const end = window.base + window.length
   const takenBack = own && takeBack(newest, ledger)
-  if (!own) takeOver(newest, ledger)
+  if (!own) takeOver(newest, ledger, known.confirmed)
   let checkpoint = newest
   if (stays < end) {
     dataLost({ ...loseOffsets(newest, ledger, { from: stays, to: end }), isEnd: true })
@@ -143,11 +143,22 @@ function newestOf(
  * Intents of another process were perhaps sent. The ledger of an earlier ownership is void, since another process has owned
  * the partition. If the checkpoint names no process, there was none: the records were lost together with the checkpoint.
  */
-function takeOver({ window, tag }: Checkpoint, ledger: Ledger): void {
+function takeOver({ window, tag }: Checkpoint, ledger: Ledger, confirmed: Committed | null): void {
   if (tag) ledger.clear()
-  else for (const number of ledger.numbers()) if (number >= 0) ledger.orphan(number)
+  else orphanAll(ledger, confirmed)
   for (let offset = window.base; offset < window.base + window.length; offset++) {
     if (window.get(offset) === INTENT) window.set(offset, IN_DOUBT)
+  }
+}
+
+/** Outcomes of POSTs remain to be published, except for those in a commit that was confirmed after its session had ended. */
+function orphanAll(ledger: Ledger, confirmed: Committed | null): void {
+  const before = confirmed && unpackCheckpoint(confirmed.offset, confirmed.metadata)
+  if (before) ledger.landed(before.seq)
+  for (const offset of ledger.numbers()) {
+    if (offset < 0) continue
+    if (before?.window.get(offset) === DONE) ledger.remove(offset)
+    else ledger.orphan(offset)
   }
 }
 
