@@ -1,6 +1,6 @@
 import { uptime } from 'node:os'
 
-/** Time as the program sees it: real in production, virtual in simulations. */
+/** The program's source of time: real in production, virtual in simulations. */
 export interface Clock {
   /** Milliseconds since 1970. NTP and operators step it in either direction. */
   now(): number
@@ -17,15 +17,15 @@ export const systemClock: Clock = {
   monotonic: () => performance.now(),
   uptime: () => uptime() * 1000,
   after(ms, callback) {
-    const timer = setTimeout(callback, Math.max(0, ms)) // Node warns of a time that is over
+    const timer = setTimeout(callback, Math.max(0, ms)) // Node warns about negative delays
     return () => clearTimeout(timer)
   },
 }
 
 /**
- * Measures a time after which something is unsafe to use. No suspend of the machine and no step of its clock shortens it; a
- * step forward lengthens it.
- * @returns a function that tells the milliseconds since now, as the clock that has seen most of them counts them
+ * Measures the age of something that becomes unsafe to use. Takes the largest difference of all clocks, so neither a suspend
+ * nor a clock step makes the age too small; a step forward makes it too large.
+ * @returns a function that returns the milliseconds since the call
  */
 export function stopwatch(clock: Clock): () => number {
   const now = clock.now()
@@ -40,7 +40,7 @@ export function sleep(clock: Clock, ms: number): Promise<void> {
   })
 }
 
-/** Waits for work to end. @throws Error with this message where it takes longer than `ms`; the work itself goes on */
+/** Waits for work to end. @throws Error with this message after `ms`; the work itself continues */
 export function limited<T>(
   clock: Clock,
   ms: number,

@@ -1,30 +1,30 @@
 const leastRoom = 1024
 
 /**
- * Collects a body in one buffer, which doubles as it fills. Pieces that are kept apart cost up to 250 bytes each, so a body
- * that is sent byte by byte would take 250 times its size.
+ * Collects a body in one buffer that doubles when full. Separate chunks would cost up to 250 bytes each, so a body sent byte
+ * by byte would take 250 times its size.
  */
 export class GrowingBuffer {
   readonly #limit: number
   #room = Buffer.alloc(0)
   #length = 0
 
-  /** @param limit the most bytes that it takes */
+  /** @param limit in bytes */
   constructor(limit: number) {
     this.#limit = limit
   }
 
-  /** The memory that it takes, in bytes. */
+  /** Memory in use, in bytes. */
   get capacity(): number {
     return this.#room.length
   }
 
-  /** Copies the piece. False: there would be more than the limit, and nothing was copied. */
+  /** Appends the piece. @returns false if it would exceed the limit; nothing is copied then */
   add(piece: Uint8Array): boolean {
     const length = this.#length + piece.length
     if (length > this.#limit) return false
     if (length > this.#room.length) {
-      // A share of Node's pool would keep all of its 64 KiB.
+      // A slice of Node's pool would keep all 64 KiB of it alive.
       const grown = Buffer.allocUnsafeSlow(Math.min(this.#limit, Math.max(length, 2 * this.#room.length, leastRoom)))
       this.#room.copy(grown, 0, 0, this.#length)
       this.#room = grown
@@ -34,13 +34,13 @@ export class GrowingBuffer {
     return true
   }
 
-  /** The bytes so far; they share its memory. */
+  /** The bytes so far, as a view of the same memory. */
   bytes(): Buffer {
     return this.#room.subarray(0, this.#length)
   }
 }
 
-/** Reads a stream of at most `limit` bytes as text. @throws Error when there are more */
+/** Reads a stream as text. @throws Error if it is longer than `limit` bytes */
 export async function readText(stream: AsyncIterable<Uint8Array>, limit: number): Promise<string> {
   const body = new GrowingBuffer(limit)
   for await (const piece of stream) if (!body.add(piece)) throw new Error(`the answer is longer than ${limit} bytes`)

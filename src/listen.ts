@@ -2,22 +2,22 @@ import type { Server } from 'node:http'
 import type { AddressInfo, ListenOptions } from 'node:net'
 
 export interface Listening {
-  /** `::` is every address of the machine, also where it has no IPv6. */
+  /** `::` means all addresses, even on a machine without IPv6. */
   host: string
-  /** 0: any free one. */
+  /** 0 takes any free port. */
   port: number
   backlog?: number
-  /** What is served there, such as `metrics`. */
+  /** The service, for the error message, such as `metrics`. */
   what: string
-  /** Names what sets the address, to be changed when it cannot be had. */
+  /** Remedy, for the error message. */
   mend: string
 }
 
-/** Opens a server's port and answers which it is. @throws Error that says what to change when the address cannot be had */
+/** Starts listening. @returns the port @throws Error with the remedy if the address is not available */
 export async function listen(server: Server, { what, mend, host, ...address }: Listening): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   server.once('error', reject)
-  const everywhere = host === '::' // without a host Node falls back to 0.0.0.0
+  const everywhere = host === '::' // without a host, Node falls back to 0.0.0.0
   server.listen({ ...address, ...(!everywhere && { host }) } satisfies ListenOptions, resolve)
   try {
     await promise

@@ -1,5 +1,5 @@
 /*
- * Every entry point imports this first, since what it imports next fails on an older Node without saying why.
+ * Every entry point imports this first: on an older Node, later imports fail with an obscure error.
  */
 
 const { node } = process.versions

@@ -10,7 +10,7 @@ export function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`
 }
 
-/** The time in the largest unit that it fills, such as `7 days`. */
+/** A duration in its largest whole unit, such as `7 days`. */
 export function span(ms: number): string {
   if (!Number.isFinite(ms)) return 'for ever'
   const unit = units.find(([length]) => ms >= length)
