@@ -8,12 +8,9 @@ import { command } from '../framework/command.ts'
 import { type Signal, untilSignal, within } from '../framework/terminal.ts'
 import { configFlag, runnableSettings, sourcesOf } from '../settings.ts'
 
-/** The time for a stop beyond what is in flight: the receiver's own drain (10 s) and a last commit. */
+/** Milliseconds for a stop after requests in flight: the receiver's drain (10 s) and a last commit. */
 const stopMs = 15_000
-/**
- * The time for a stop after a failure, when nothing can be relied on: whatever has not stopped by then is left as it
- * is.
- */
+/** Milliseconds for a stop after a failure; then the process exits anyway. */
 const stopAfterFailureMs = 3_000
 export const run = command({
   about: [
@@ -74,10 +71,7 @@ export async function supervise(options: SupervisedWorker): Promise<number> {
   }
 }
 
-/**
- * Ends the process after an error that nobody caught. Node itself would print it as it is, with whatever its message
- * quotes.
- */
+/** Ends the process after an uncaught error. Node would print the error's message, with whatever it quotes. */
 function crash(error: Error, logger: Logger): never {
   logEvent(logger, 'worker.crashed', { error, frames: framesOf(error) })
   process.exit(1)

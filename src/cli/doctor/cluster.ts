@@ -64,7 +64,7 @@ function said(error: Error): string {
   return safeText(code ? `${error.message} (${code})` : error.message)
 }
 
-/** Roles whose partitions are owned: they join the group and write in transactions. */
+/** Roles that own partitions: they join a group and write in transactions. */
 const owners: readonly Role[] = ['worker', 'reconciler']
 const operations: Record<TopicRight, string> = { READ: 'Read', WRITE: 'Write' }
 
@@ -94,7 +94,7 @@ function ofTopic(topic: string, use: TopicUse, { rights }: Topic, settings: Sett
   return missing.map(right => lacking(settings, right, topic, `--topic ${topic}`))
 }
 
-/** The reconciler has a group of its own. */
+/** The groups of the roles; the reconciler has its own. */
 function groupsOf({ roles, kafka: { groupId } }: Settings): string[] {
   return [
     ...(roles.includes('worker') ? [groupId] : []),
