@@ -1,12 +1,13 @@
 import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Sandbox } from '../../src/sandbox/index.ts'
+import { Random } from '../simulation/random.ts'
 import { readKeysOutside } from '../support/outside/consumer.ts'
 import { Audit, type Verdict, violations } from './audit.ts'
 import { Fleet } from './fleet.ts'
 import { startLateGateway } from './late-gateway.ts'
 import { idOf, Load } from './load.ts'
-import { type Scenario, type Scene, seeded } from './scene.ts'
+import type { Scenario, Scene } from './scene.ts'
 import { type RunOptions, type Stage, setStage } from './stage.ts'
 
 /** What a run comes to: tables to be shown, and the names of the promises that were broken. */
@@ -23,7 +24,8 @@ export async function runScenario(options: RunOptions, scenario: Scenario): Prom
   const { nodes, kafka, seed, say, workers } = options
   const { play, latencyMs, forbidden, executesLate, starts = workers, inOrder } = scenario
   const stage = await setStage(options, latencyMs, scenario.env)
-  const random = seeded(seed)
+  const chance = new Random(seed)
+  const random = () => chance.next()
   const front = executesLate && (await startLateGateway(stage.sandbox.url, executesLate, random))
   const env = { ...stage.env, ...(front && { BUSGATE_GATEWAY_URL: front.url }) }
   const fleet = new Fleet({ ...stage, env, say, ...(!inOrder && { clockSeed: seed }) })

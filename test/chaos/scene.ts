@@ -45,14 +45,3 @@ export interface Scenario {
 
 export const between = ({ random }: Scene, least: number, most: number) => least + random() * (most - least)
 export const oneOf = <T>({ random }: Scene, list: readonly T[]): T => list[Math.floor(random() * list.length)]!
-
-/** mulberry32 */
-export function seeded(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let t = Math.imul(state ^ (state >>> 15), state | 1)
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61)
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
-  }
-}

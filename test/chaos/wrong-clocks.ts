@@ -1,4 +1,4 @@
-import { seeded } from './scene.ts'
+import { Random } from '../simulation/random.ts'
 
 /**
  * Loaded before a worker. Its wall clock is wrong, and set anew now and then; every other time that the process stood still
@@ -8,7 +8,8 @@ const wrongByMs = 8_000
 const setEveryMs = 15_000
 const standstillMs = 1_000
 
-const random = seeded(Number(process.env.CHAOS_CLOCK_SEED))
+const chance = new Random(Number(process.env.CHAOS_CLOCK_SEED))
+const random = () => chance.next()
 const wallClock = Date.now
 const monotonicClock = performance.now.bind(performance)
 const wrong = () => Math.round((2 * random() - 1) * wrongByMs)

@@ -1,8 +1,22 @@
 import { commandsOf, withCompany } from './crowd.ts'
-import { quickLines, quickWays, slowLines, slowWays } from './delays.ts'
 import { type Faults, type Plan, postFaults, processFaults } from './plan.ts'
 import { Random } from './random.ts'
-import { adrift, bounded, cramped, parted, paused, queued, restless, spread, uneven, withdrawn } from './worlds.ts'
+import {
+  adrift,
+  bounded,
+  cramped,
+  parted,
+  paused,
+  queued,
+  quickLines,
+  quickWays,
+  restless,
+  slowLines,
+  slowWays,
+  spread,
+  uneven,
+  withdrawn,
+} from './worlds.ts'
 
 const day = 24 * 3_600_000
 

@@ -1,8 +1,39 @@
 import type { Scope } from '../../src/control/change.ts'
 import { commandsOf, withCompany } from './crowd.ts'
-import { quickLines, quickWays, slowGatewayMs } from './delays.ts'
-import { type CommandPlan, clockFaults, type Faults, groupFaults, type Plan, partingFaults } from './plan.ts'
+import {
+  type CommandPlan,
+  clockFaults,
+  type Delay,
+  type Faults,
+  groupFaults,
+  type Plan,
+  partingFaults,
+} from './plan.ts'
 import { Random } from './random.ts'
+
+export const quickWays: readonly Delay[] = [
+  { usual: 0, rare: 0, most: 0 },
+  { usual: 2, rare: 0, most: 0 },
+]
+
+export const slowWays: readonly Delay[] = [
+  { usual: 3, rare: 0.02, most: 400 },
+  { usual: 30, rare: 0.05, most: 300 },
+  { usual: 5, rare: 0.05, most: 1500 },
+]
+
+export const quickLines: readonly Delay[] = [
+  { usual: 0, rare: 0, most: 0 },
+  { usual: 80, rare: 0, most: 0 },
+]
+
+export const slowLines: readonly Delay[] = [
+  { usual: 20, rare: 0.02, most: 200 },
+  { usual: 200, rare: 0.1, most: 600 },
+  { usual: 100, rare: 0.3, most: 4000 },
+]
+
+export const slowGatewayMs = 700
 
 /**
  * In some worlds the group itself is the adversary: members come, go and stand still far more often, answers of the
