@@ -1,39 +1,27 @@
 import type { BusRecord, OutgoingRecord, Session } from '../../bus/port.ts'
 import { appendedBy } from '../../bus/record-time.ts'
-import type { Clock } from '../../clock.ts'
 import { idIn } from '../../protocol/ids.ts'
 import { isSendType } from '../../protocol/index.ts'
-import { type Command, type CommandReading, hookedUnlessKnown, isInvalid, memoryOf } from '../../records/command.ts'
+import { type Command, hookedUnlessKnown, isInvalid, memoryOf } from '../../records/command.ts'
 import type { DeadLetterReason } from '../../records/dead-letter.ts'
 import type { Decoder } from '../../records/decoder.ts'
 import { type DoubtWriter, originOf } from '../../records/doubt.ts'
 import type { Doubt, SendCommand } from '../../records/generated.ts'
-import type { Origin, ResultDetails, WriteResult } from '../../records/result.ts'
-import type { Telemetry } from '../../telemetry/events.ts'
-import { type TraceContext, traceOf } from '../../telemetry/trace.ts'
+import type { Origin, ResultDetails } from '../../records/result.ts'
+import { traceOf } from '../../telemetry/trace.ts'
+import type { IntakeOptions } from '../intake/command-intake.ts'
 import { DeadLetterWriter, decodeRecord } from '../intake/dead-letter-writer.ts'
 import type { PriorAnswers } from '../intake/prior-answers.ts'
-import { LookupQueue, type ResultsLookup } from '../intake/results-lookup.ts'
-import { type RegistryOutage, SchemaWait } from '../intake/schema-wait.ts'
-import { nobodyCouldTell, type Outbox, ResultCounts } from '../outbox.ts'
+import { LookupQueue } from '../intake/results-lookup.ts'
+import { SchemaWait } from '../intake/schema-wait.ts'
+import { nobodyCouldTell, ResultCounts } from '../outbox.ts'
 import type { Pending } from '../pending.ts'
 import type { Resolver } from './resolver.ts'
 
-export interface DoubtIntakeOptions {
+export interface DoubtIntakeOptions extends IntakeOptions {
   doubtDecoder: Decoder<Doubt>
-  decoder: Decoder<SendCommand>
-  outage: RegistryOutage
-  readCommand: (value: SendCommand, trace: TraceContext | null, flaw?: string) => CommandReading
-  outbox: Outbox
   doubts: DoubtWriter
-  writeResult: WriteResult
   resolver: Resolver
-  deadLetterTopic: string
-  maxAgeMs: number
-  /** Used if the session does not know which doubts were resolved before; null to treat all as open. */
-  lookup: ResultsLookup | null
-  clock: Clock
-  telemetry: Telemetry
 }
 
 interface Arrival {

@@ -16,21 +16,26 @@ import type { Subject } from './prior-answers.ts'
 import { LookupQueue, type ResultsLookup } from './results-lookup.ts'
 import { type RegistryOutage, SchemaWait } from './schema-wait.ts'
 
-export interface CommandIntakeOptions extends ExpiryRules {
+/** Options of the intake of commands and of doubts. */
+export interface IntakeOptions {
   decoder: Decoder<SendCommand>
   outage: RegistryOutage
   readCommand: (value: SendCommand, trace: TraceContext | null, flaw?: string) => CommandReading
-  /** Why a valid command cannot be sent with this worker's settings, with what to do; null if it can. */
-  objection: (command: Command) => string | null
   outbox: Outbox
   writeResult: WriteResult
   deadLetterTopic: string
-  /** Number of ids of the partition to remember. */
-  dedupeWindow: number
-  /** Used if the session does not know what was answered before; null to treat all as new. */
+  maxAgeMs: number
+  /** Used if the session does not know which records were answered or resolved before; null to treat all as new. */
   lookup: ResultsLookup | null
   clock: Clock
   telemetry: Telemetry
+}
+
+export interface CommandIntakeOptions extends IntakeOptions, ExpiryRules {
+  /** Why a valid command cannot be sent with this worker's settings, with what to do; null if it can. */
+  objection: (command: Command) => string | null
+  /** Number of ids of the partition to remember. */
+  dedupeWindow: number
   /** Called with commands that may be sent. */
   ready: (pendings: Pending[]) => void
 }
