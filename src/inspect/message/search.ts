@@ -86,7 +86,13 @@ export class MessageSearch {
       const others = keyed.flatMap(topic => this.#tps(topic)).filter(tp => !ofKey.some(one => same(one, tp)))
       await this.#look(others, [{ key }])
     }
-    await this.#commandsOf([{ key }, { bytes: idBytes(id) }], ({ id: found }) => found === id, !isKnown())
+    const isOne = ({ id: found }: SendCommand) => found === id
+    await this.#commandsAt(this.#placesTold(), isOne)
+    const note: Take = async (tp, records) => {
+      await this.#noteCommands(tp, records, isOne)
+    }
+    const isFurther = () => !isKnown() && this.#findings.commands.length === 0
+    await this.#searchCommands([{ key }, { bytes: idBytes(id) }], note, isFurther)
     if (this.#findings.commands.some(({ value }) => isUnsent(value))) await this.#readControls()
     return this.#findings
   }
@@ -123,6 +129,11 @@ export class MessageSearch {
     const topics = [...commands, results, statuses, doubts, deadLetters]
     this.#counts = await bus.partitions(topics)
     for (const topic of topics) if (!this.#counts.has(topic)) this.#findings.gaps.push(`There is no topic ${topic}.`)
+    await this.#readProgress(this.#commandTps)
+  }
+
+  get #commandTps(): TopicPartition[] {
+    return this.#options.settings.topics.commands.flatMap(topic => this.#tps(topic))
   }
 
   #count(topic: string): number {
@@ -193,27 +204,9 @@ export class MessageSearch {
     }
   }
 
-  /**
-   * @param isOne whether a command that holds the bytes is one of those that are looked for
-   * @param further whether those that are done are looked through too, where none of the others is one
-   */
-  async #commandsOf(needles: readonly Needle[], isOne: (command: SendCommand) => boolean, further: boolean) {
-    const note: Take = async (tp, records) => {
-      await this.#noteCommands(tp, records, isOne)
-    }
-    await this.#searchCommands(
-      needles,
-      note,
-      () => further && this.#findings.commands.length === 0,
-      () => this.#commandsAt(this.#placesTold(), isOne),
-    )
-  }
-
   /** @param further asked after the unfinished commands: whether to search the finished ones, too */
-  async #searchCommands(needles: readonly Needle[], take: Take, further: () => boolean, first?: () => Promise<void>) {
-    const tps = this.#options.settings.topics.commands.flatMap(topic => this.#tps(topic))
-    await this.#readProgress(tps)
-    await first?.()
+  async #searchCommands(needles: readonly Needle[], take: Take, further: () => boolean) {
+    const tps = this.#commandTps
     const { since } = this.#options
     const fromBase = (tp: TopicPartition) => {
       const base = this.#bases.get(nameOf(tp))
