@@ -55,16 +55,6 @@ function pour(raw: Raw, start: string): void {
 }
 
 describe('a connection', () => {
-  test('carries callback after callback', async () => {
-    const bench = await receiverBench()
-    const raw = rawConnection(bench.receiver.port)
-    for (let sent = 1; sent <= 3; sent++) {
-      raw.say(whole(bench.url()))
-      await eventually(() => expect(raw.heard.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(sent))
-    }
-    expect(bench.events()).toHaveLength(3)
-  })
-
   test('of a sender that would rather speak HTTP/2 is served all the same', async () => {
     const bench = await receiverBench()
     const raw = rawConnection(bench.receiver.port)

@@ -13,19 +13,6 @@ import {
 } from '../support/callbacks.ts'
 
 describe('the bus', () => {
-  test('that fails is answered 503 with Retry-After, and 200 when it works again', async () => {
-    const bench = await receiverBench()
-    bench.bus.fail = new Error('not enough replicas')
-    const failed = await post(bench.url())
-    expect(failed.status).toBe(503)
-    expect(failed.headers.get('retry-after')).toBe('5')
-    expect(await failed.text()).not.toContain('replicas')
-    bench.bus.fail = null
-    expect((await post(bench.url())).status).toBe(200)
-    expect(bench.refused).toEqual(['not_published'])
-    expect(bench.accepted).toHaveLength(1)
-  })
-
   test('that fails one publish fails the callbacks in it and no others', async () => {
     const bench = await receiverBench()
     bench.bus.held = true
@@ -54,20 +41,6 @@ describe('the bus', () => {
     bench.bus.calls[0]!.resolve()
     expect((await post(bench.url())).status).toBe(200)
     expect(bench.bus.calls).toHaveLength(2)
-  })
-
-  test('is handed dead letters together with events', async () => {
-    const bench = await receiverBench()
-    bench.bus.held = true
-    const first = post(bench.url())
-    await eventually(() => expect(bench.bus.calls).toHaveLength(1))
-    const others = [post(bench.url()), post(bench.accountUrl('shop'), { success: true }), post(bench.url())]
-    await eventually(() => expect(bench.opened()).toBe(4))
-    bench.bus.held = false
-    bench.bus.calls[0]!.resolve()
-    expect((await Promise.all([first, ...others])).map(({ status }) => status)).toEqual([200, 200, 200, 200])
-    expect(bench.bus.calls.length).toBeLessThanOrEqual(3)
-    expect([bench.events().length, bench.deadLetters().length]).toEqual([3, 1])
   })
 
   test('takes many concurrent callbacks in few publishes, each of them once', async () => {
@@ -172,28 +145,6 @@ describe('limits', () => {
 })
 
 describe('close', () => {
-  test('answers what is in flight, closes the connections and takes no new ones', async () => {
-    const bench = await receiverBench()
-    bench.bus.held = true
-    const idle = rawConnection(bench.receiver.port)
-    idle.say(head(bench.url(), 'Content-Length: 0'))
-    await eventually(() => expect(idle.heard).toMatch(/^HTTP\/1\.1 400 /))
-    const answer = post(bench.url())
-    await eventually(() => expect(bench.bus.calls).toHaveLength(1))
-    let closed = false
-    const closing = bench.receiver.close().then(() => {
-      closed = true
-    })
-    await eventually(() => expect(idle.closed).toBe(true))
-    await expect(fetch(bench.origin)).rejects.toThrow()
-    expect(closed).toBe(false)
-    bench.bus.calls[0]!.resolve()
-    const response = await answer
-    expect(response.status).toBe(200)
-    expect(response.headers.get('connection')).toBe('close')
-    await closing
-  })
-
   test('does not wait for ever for a sender that never finishes', async () => {
     const bench = await receiverBench({ drainMs: 50 })
     const raw = rawConnection(bench.receiver.port)

@@ -199,14 +199,6 @@ describe('an address', () => {
     expect(bench.refused).toEqual(['unknown_key'])
   })
 
-  test.each(['/', '/hooks', '/hooks/account/shop', '/hooks/a/b/c/d', '/metrics', '/hooks/%00'])(
-    'such as %s is not found',
-    async path => {
-      const bench = await receiverBench()
-      expect((await post(`${bench.origin}${path}`)).status).toBe(404)
-    },
-  )
-
   test.each(['GET', 'PUT', 'DELETE', 'HEAD', 'OPTIONS'])('answers %s with 405', async method => {
     const bench = await receiverBench()
     const response = await fetch(bench.url(), { method })

@@ -37,13 +37,6 @@ describe('a token of one message', () => {
     expect(tokens.open(tokens.issue(subject))).toMatchObject({ ok: true, subject })
   })
 
-  test('tells an empty correlation from none', () => {
-    const { tokens } = tokenBench()
-    expect(tokens.open(tokens.issue(hookSubject({ correlationId: '', tenant: null })))).toMatchObject({
-      subject: { correlationId: '', tenant: null },
-    })
-  })
-
   test('shows nothing of its subject', () => {
     const { tokens } = tokenBench()
     const long = fc.string({ unit: 'grapheme-ascii', minLength: 6, maxLength: 30 })
@@ -95,13 +88,6 @@ describe('a token of one message', () => {
       forged[bit >> 3]! ^= 1 << (bit & 7)
       expect(tokens.open(forged.toString('base64url'))).toMatchObject({ ok: false })
     }
-  })
-
-  test('flipped behind the clear bytes is told to be forged', () => {
-    const { tokens } = tokenBench()
-    const token = bytesOf(tokens.issue(hookSubject()))
-    token[token.length - 1]! ^= 1
-    expect(tokens.open(token.toString('base64url'))).toEqual({ ok: false, reason: 'forged' })
   })
 
   test('does not open cut short, lengthened or spelled in another way', () => {

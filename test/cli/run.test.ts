@@ -11,13 +11,6 @@ const embedded = {
   BUSGATE_TELEMETRY_PORT: '0',
 }
 
-test('run refuses to start without brokers and a gateway, and writes nothing to standard output', async () => {
-  const { code, stdout, stderr } = await busgate(['run'])
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-  expect(stderr).toContain('kafka.brokers (BUSGATE_KAFKA_BROKERS): is not set')
-  expect(stderr).toContain('gateway.apiKey (BUSGATE_GATEWAY_API_KEY): is not set')
-})
-
 test.each(['SIGTERM', 'SIGINT'] as const)('run gets ready, and at %s drains and exits 0', async signal => {
   const run = startBusgate(['run'], { env: embedded })
   const { telemetry: port } = JSON.parse(await run.line('worker.started'))
@@ -114,6 +107,6 @@ test('a start that waits for the registry can be stopped, and a second signal en
   run.signal('SIGTERM')
   await run.line('worker.stopping')
   const again = setInterval(() => run.signal('SIGTERM'), 100)
-  const { code } = await run.ended.finally(() => clearInterval(again))
-  expect(code).toBe(130)
+  const { code, stderr } = await run.ended.finally(() => clearInterval(again))
+  expect({ code, stderr }).toEqual({ code: 130, stderr: '' }) // nothing of what Node may say of its dependencies
 })

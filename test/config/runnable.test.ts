@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest'
 import {
   loadRunnableSettings,
   loadSettings,
-  requireGateway,
   requireRunnable,
   type Settings,
   SettingsError,
@@ -26,15 +25,6 @@ const brokers = { BUSGATE_KAFKA_BROKERS: 'embedded' }
 describe('a process', () => {
   it('starts with brokers, a gateway and a key', () => {
     expect(() => requireRunnable(buildSettings())).not.toThrow()
-  })
-
-  it('does not start without them, and names all of them and the registry with their variables', () => {
-    expect(missingFor(requireRunnable, {})).toEqual([
-      'kafka.brokers (BUSGATE_KAFKA_BROKERS) is not set, but required by worker, callbacks',
-      'registry.url (BUSGATE_REGISTRY_URL) is required unless kafka.brokers is embedded',
-      'gateway.url (BUSGATE_GATEWAY_URL) is not set, but required by worker',
-      'gateway.apiKey (BUSGATE_GATEWAY_API_KEY) is not set, but required by worker',
-    ])
   })
 
   it('that does not catch the refusal sees each setting named once', () => {
@@ -81,14 +71,6 @@ describe('a process', () => {
     const env = { ...brokers, BUSGATE_GATEWAY_URL: 'https://g', BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'k' }
     expect(missingFor(requireRunnable, env)).toEqual([])
   })
-
-  it('that only asks the gateway needs no brokers', () => {
-    expect(missingFor(requireGateway, { BUSGATE_GATEWAY_URL: 'https://g', BUSGATE_GATEWAY_API_KEY: 'k' })).toEqual([])
-    expect(missingFor(requireGateway, {})).toEqual([
-      'gateway.url (BUSGATE_GATEWAY_URL) is not set',
-      'gateway.apiKey (BUSGATE_GATEWAY_API_KEY) is not set',
-    ])
-  })
 })
 
 describe('the settings of a process that is to run', () => {
@@ -115,10 +97,5 @@ describe('the settings of a process that is to run', () => {
       'kafka.brokers item 1: expected addresses of the form host:port, or the word embedded',
       registry,
     ])
-  })
-
-  it('are what loadSettings answers when nothing is', () => {
-    const env = { ...brokers, BUSGATE_GATEWAY_URL: 'https://g', BUSGATE_GATEWAY_API_KEY: 'k' }
-    expect(loadRunnableSettings({ env })).toMatchObject({ gateway: { url: 'https://g' } })
   })
 })

@@ -1,38 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { GatewayError, type ItemResult } from '../../src/index.ts'
-import { operationTypes, parseJson, sameId, sendTypes, stringifyJson } from '../../src/protocol/index.ts'
+import { operationTypes, parseJson, stringifyJson } from '../../src/protocol/index.ts'
 import { postText, sandboxFor } from '../sandbox/support.ts'
-import { anyOperation } from '../support/arbitraries.ts'
 import { clientFor } from '../support/client.ts'
 import { type OwnAnswer, startFront } from '../support/front.ts'
 import { buildOperation } from '../support/operations.ts'
-
-const isSend = (type: string) => sendTypes.some(sent => sent === type)
-
-test('any valid operations survive the way to the gateway and are answered, their ids echoed', async () => {
-  const sandbox = await sandboxFor()
-  const front = await startFront(sandbox.url)
-  const client = clientFor(front.url)
-  const envelope = fc.array(anyOperation, { minLength: 1, maxLength: 6 })
-  await fc.assert(
-    fc.asyncProperty(envelope, async list => {
-      const results: ItemResult[] = await client.send(list)
-      const { auth, data } = parseJson(front.passed.at(-1)!.body) as { auth: string; data: unknown[] }
-      expect({ auth, data }).toEqual({ auth: 'sandbox-key', data: list })
-      expect(results).toHaveLength(list.length)
-      for (const [i, result] of results.entries()) {
-        const operation = list[i]!
-        if (operation.type === 'status' && !result.ok) expect(result.error.message).toBe('Message not found')
-        else expect(result).toMatchObject({ ok: true, type: operation.type })
-        if (!result.ok || !isSend(operation.type)) continue
-        const { id } = result.data as { id?: unknown }
-        if (id !== undefined) expect(sameId(id, operation.id as number | bigint)).toBe(true)
-      }
-    }),
-    { numRuns: 150 },
-  )
-})
 
 /** Everything that a JSON value holds, itself included, each with a way to put something else in its place. */
 function places(value: unknown, put: (next: unknown) => unknown = next => next): ((next: unknown) => unknown)[] {
@@ -100,19 +73,4 @@ test('whatever is done to an answer, every operation ends with a payload or a do
     { numRuns: 500 },
   )
   expect(whole).toBeGreaterThan(0) // some of the answers stayed good
-})
-
-test('whatever is done to an answer of the asynchronous interface, it is a request id or a documented error', async () => {
-  const front = await startFront()
-  const client = clientFor(front.url, { asyncUrl: front.url })
-  const sms = buildOperation('sms')
-  await fc.assert(
-    fc.asyncProperty(answersLike('{"request_id":"9c3a-1","success":true}'), async answer => {
-      front.answer = () => answer
-      const outcome: unknown = await client.sendAsync([sms]).catch(error => error)
-      if (outcome instanceof GatewayError) return
-      expect(outcome).toEqual({ requestId: expect.stringMatching(/./s) })
-    }),
-    { numRuns: 200 },
-  )
 })

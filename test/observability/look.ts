@@ -2,7 +2,6 @@
  * Runs busgate with trouble on purpose, lets a real Prometheus scrape it, and asks it everything that the dashboards ask.
  * Fails when a panel stays empty that must not, when a rule or a target fails, or when an alert's text is broken.
  * Usage: node test/observability/look.ts [--seconds N]
- * The bus is the embedded one, or that of KAFKA_BROKERS and REGISTRY_URL.
  */
 import { setTimeout } from 'node:timers/promises'
 import { parseArgs } from 'node:util'

@@ -72,3 +72,10 @@ test('the image has the Node that everything is tested with', () => {
   const versions = new Set([...read('Dockerfile').matchAll(/^FROM node:([\d.]+)/gm)].map(([, version]) => version))
   expect([...versions]).toEqual([devDependencies.node])
 })
+
+test('the image’s build is given what its Dockerfile copies, and nothing else', () => {
+  const linesOf = (file: string) => read(file).split('\n')
+  const given = linesOf('.dockerignore').flatMap(line => (line.startsWith('!') ? [line.slice(1)] : []))
+  const copies = linesOf('Dockerfile').filter(line => /^COPY (?!--)/.test(line))
+  expect(new Set(given)).toEqual(new Set(copies.flatMap(line => line.split(' ').slice(1, -1))))
+})

@@ -355,10 +355,6 @@ describe('the callback address', () => {
     expect([...hooked, ...bare]).toHaveLength(sendTypes.length)
   })
 
-  test('is made for voice when that is configured', () => {
-    expect(hookOf(buildCommandOf('voice'), true)).toBe('https://busgate.example/hooks/voice/1001')
-  })
-
   test('is written as JSON texts hold it', () => {
     const hook = 'https://busgate.example/"a\\b\n'
     const command = readCommand(buildCommand(), { ...noHook, hookFor: () => hook }) as Command

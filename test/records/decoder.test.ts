@@ -139,12 +139,6 @@ describe('a record of another version', () => {
     expect(await throughTheBus(newer, schema)).toEqual({ ok: true, value: command })
   })
 
-  test('a field that the writer does not know has its default', async () => {
-    const { tenant: _, ...older } = buildCommand()
-    const schema = changedCommandSchema(changed => without(changed, 'tenant'))
-    expect(await throughTheBus(older, schema)).toEqual({ ok: true, value: buildCommand() })
-  })
-
   test('a writer that knows only one kind of message is understood, in its own namespace too', async () => {
     const schema = changedCommandSchema(changed => {
       changed.namespace = 'com.shop'

@@ -40,42 +40,10 @@ describe('a Confluent registry', () => {
     expect(server.requests.at(-1)).toBe('POST /subjects/busgate.results-value/versions')
   })
 
-  test('the same schema has the same id', async () => {
-    const first = await registry().idOf('busgate.results-value', schemas.result)
-    await registry().idOf('busgate.statuses-value', schemas.status)
-    expect(await registry().idOf('busgate.results-value', schemas.result)).toBe(first)
-  })
-
   test('an address with a path and a slash at its end works', async () => {
     const elsewhere = confluentRegistry({ url: `${server.url}/apis/ccompat/v7/` })
     await expect(elsewhere.schemaOf(1)).rejects.toThrow(SchemaNotFound)
     expect(server.requests).toEqual(['GET /apis/ccompat/v7/schemas/ids/1'])
-  })
-
-  test('user name and password are sent', async () => {
-    const seen: (string | undefined)[] = []
-    server.fail((request, response) => {
-      seen.push(request.headers.authorization)
-      response.writeHead(200).end('{"id":3,"compatibilityLevel":"FULL_TRANSITIVE"}')
-    })
-    const options = { url: server.url, username: 'busgate', password: 'secret' }
-    expect(await confluentRegistry(options).idOf('any', schemas.result)).toBe(3)
-    expect(new Set(seen)).toEqual(new Set([`Basic ${Buffer.from('busgate:secret').toString('base64')}`]))
-  })
-
-  test('a password that has changed is used from the next request on', async () => {
-    const seen: (string | undefined)[] = []
-    server.fail((request, response) => {
-      seen.push(request.headers.authorization)
-      response.writeHead(200).end('{"id":3,"compatibilityLevel":"FULL_TRANSITIVE"}')
-    })
-    let password = 'first'
-    const rotating = confluentRegistry({ url: server.url, username: 'busgate', password: () => password })
-    await rotating.idOf('any', schemas.result)
-    password = 'second'
-    await rotating.idOf('any', schemas.result)
-    const logins = ['busgate:first', 'busgate:second'].map(one => `Basic ${Buffer.from(one).toString('base64')}`)
-    expect([...new Set(seen)]).toEqual(logins)
   })
 
   test('an address that holds credentials is refused, since addresses are logged', () => {

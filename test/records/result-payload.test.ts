@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { SendType } from '../../src/protocol/index.ts'
-import { parseJson } from '../../src/protocol/json.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
 import type { SendResult } from '../../src/records/generated.ts'
 import { embeddedRegistry } from '../../src/records/registry.ts'
@@ -79,10 +78,6 @@ describe('nothing that the gateway answered is lost', () => {
     expect(readPayload('hlr', { id: 1, ...known })).toMatchObject({ hlr: known, payload: null })
   })
 
-  test('of a look-up whose ported is text, it is read', () => {
-    expect(readPayload('hlr', { ...known, ported: 'false' })).toMatchObject({ hlr: known, payload: null })
-  })
-
   test('of another look-up, what has no place in its record is in the payload, where it stood', () => {
     const odd = {
       ...{ mccmnc: '255-01', ported: 'no', roaming: { active: true } },
@@ -121,26 +116,3 @@ describe('nothing that the gateway answered is lost', () => {
     expect([result.hlr?.mccmnc, result.payload]).toEqual([read, payload])
   })
 })
-
-test('what an answer says is read alike, whether or not it says more than is specified', () => {
-  const value = fc.oneof(
-    fc.integer(),
-    fc.maxSafeNat(),
-    fc.double(),
-    fc.string(),
-    fc.bigInt(),
-    fc.boolean(),
-    fc.constant(null),
-  )
-  const fields = fc.record({ id: value, msg_id: value, parts: value, other: value }, { requiredKeys: [] })
-  fc.assert(
-    fc.property(fields, data => {
-      const { payload, ...read } = readPayload('sms', data)
-      const { payload: more, ...readWithMore } = readPayload('sms', { ...data, more: 1 })
-      expect(read).toEqual(readWithMore)
-      expect({ ...parse(payload), more: 1 }).toEqual(parse(more))
-    }),
-  )
-})
-
-const parse = (payload: string | null): object => (payload === null ? {} : (parseJson(payload) as object))

@@ -27,17 +27,6 @@ test('an envelope is answered with a request id, and every operation of it is ex
   expect(sandbox.log()).toMatchObject([{ account: 'default', operations: 3, refused: 0, error: null }])
 })
 
-test('a status callback repeats the request id', async () => {
-  const receiver = await callbackReceiver()
-  const sandbox = await sandboxFor()
-  const sent = operation('sms', { hook: receiver.url })
-  const requestId = await queue(sandbox, sent)
-  await sandbox.close('drain')
-  expect(receiver.received).toMatchObject([
-    { body: { success: true, id: String(sent.id), status: 'DELIVERED', request_id: requestId } },
-  ])
-})
-
 test('a callback of the synchronous interface has no request id', async () => {
   const receiver = await callbackReceiver()
   const sandbox = await sandboxFor()
@@ -65,14 +54,6 @@ test('a pipeline that is refused is called back at its hook as REJECTED', async 
       },
     },
   ])
-})
-
-test('a pipeline that is delivered is called back at the address of its account and not at its hook', async () => {
-  const receiver = await callbackReceiver()
-  const sandbox = await sandboxFor({ accountCallbackUrl: `${receiver.url}/account` })
-  const requestId = await queue(sandbox, operation('pipeline', { hook: `${receiver.url}/hook` }))
-  await sandbox.close('drain')
-  expect(receiver.received).toMatchObject([{ url: '/account', body: { status: 'DELIVERED', request_id: requestId } }])
 })
 
 test('every refusal is called back at the hook of its operation, where there is one', async () => {
@@ -119,22 +100,4 @@ test('HTTP 405 answers another method', async () => {
   const { statusCode, body } = await request(sandbox.asyncUrl)
   expect(statusCode).toBe(405)
   expect(await body.json()).toMatchObject({ success: false })
-})
-
-test('HTTP 503 answers when the queue is unavailable, and the next request is queued', async () => {
-  const sandbox = await sandboxFor()
-  sandbox.faults.next('envelope-refused')
-  expect(await postAsync(sandbox, valid)).toEqual({
-    status: 503,
-    body: { success: false, error: 'Service unavailable' },
-  })
-  expect(sandbox.stats().executed).toBe(0)
-  expect(await postAsync(sandbox, valid)).toMatchObject({ status: 200 })
-})
-
-test('a fault that loses the answer leaves the operations executed', async () => {
-  const sandbox = await sandboxFor()
-  sandbox.faults.next('reset-after')
-  await expect(postAsync(sandbox, valid)).rejects.toMatchObject({ code: 'ECONNRESET' })
-  expect(sandbox.stats().executed).toBe(1)
 })

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import { type SendType, sendTypes } from '../../src/protocol/index.ts'
-import { withQuestions } from '../../src/records/overdue.ts'
 import { askedAgain, type Schedule, scheduleOf } from '../../src/statuses/results-walk.ts'
 import { buildResult } from '../support/results.ts'
 
@@ -20,11 +19,6 @@ describe('a message without a verdict', () => {
     })
   })
 
-  it('that lives for a minute is asked for after that minute', () => {
-    const schedule = scheduleOf(smsSent, { 'busgate.lifetime': Buffer.from('60') }, options)
-    expect(schedule).toEqual({ askAt: sentAt + minute, asked: 0, endsAt: sentAt + minute + hour })
-  })
-
   it('is asked for at longer and longer intervals, at most six hours, and a last time at its end', () => {
     let schedule: Schedule = scheduleOf(smsSent, {}, options)
     const waits: number[] = []
@@ -36,13 +30,6 @@ describe('a message without a verdict', () => {
     expect(waits.slice(0, 6)).toEqual([15, 30, 60, 120, 240, 360])
     expect(Math.max(...waits)).toBe(360)
     expect(schedule.askAt).toBe(schedule.endsAt)
-  })
-
-  it('carries its schedule in the headers of its record, beside those of its result', () => {
-    const schedule = { askAt: sentAt + hour, asked: 3, endsAt: sentAt + minute + hour }
-    const headers = withQuestions({ 'busgate.lifetime': '60', traceparent: 'x' }, schedule)
-    expect(headers).toMatchObject({ 'busgate.lifetime': '60', traceparent: 'x' })
-    expect(scheduleOf(smsSent, headers, options)).toEqual(schedule)
   })
 
   it('whose headers somebody else wrote begins a schedule of its own', () => {

@@ -1,4 +1,4 @@
-import { context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
+import { SpanKind, SpanStatusCode } from '@opentelemetry/api'
 import { describe, expect, test } from 'vitest'
 import { activeTrace, callbackSpan, envelopeSpan } from '../../src/telemetry/trace.ts'
 import { buildTrace } from '../support/traces.ts'
@@ -54,16 +54,6 @@ describe('with an SDK', () => {
     expect(alone).toMatchObject({
       status: { code: SpanStatusCode.ERROR },
       attributes: { 'busgate.outcome': 'not_published' },
-    })
-  })
-
-  test('the trace to carry is that of the span which is active', () => {
-    startTracing()
-    expect(activeTrace()).toBeNull()
-    const span = trace.getTracer('shop').startSpan('checkout')
-    const { traceId, spanId } = span.spanContext()
-    context.with(trace.setSpan(context.active(), span), () => {
-      expect(activeTrace()).toEqual({ traceId, spanId, flags: 1, state: null })
     })
   })
 })

@@ -1,7 +1,6 @@
 import { openBus } from '../../../src/bus/open.ts'
 import { accountHookUrl } from '../../../src/callbacks/hook-url.ts'
 import { tokensOf } from '../../../src/callbacks/role.ts'
-import { createMissingTopics } from '../../../src/cli/kafka/create-topics.ts'
 import { loadSettings, type Settings } from '../../../src/config/index.ts'
 import { writeChange } from '../../../src/control/change.ts'
 import { type CommandProducer, createProducer } from '../../../src/producer.ts'
@@ -33,7 +32,7 @@ export interface Run {
 const rate = 400
 const key = 'sandbox-key'
 
-/** On the brokers of KAFKA_BROKERS and REGISTRY_URL, or on the bus inside this process. Everything is quick to give up. */
+/** On the bus inside this process. Everything is quick to give up. */
 export async function startRun(): Promise<Run> {
   const cleanups: (() => Promise<unknown>)[] = []
   const sandbox = await startSandbox({
@@ -55,14 +54,6 @@ export async function startRun(): Promise<Run> {
   const bus = openBus(settingsOfFirst, new Telemetry())
   cleanups.push(() => bus.close())
   const { topics } = settingsOfFirst
-  if (settingsOfFirst.kafka.brokers !== 'embedded') {
-    await createMissingTopics(
-      settingsOfFirst,
-      Object.values(topics)
-        .flat()
-        .map(topic => ({ topic, partitions: 4 })),
-    )
-  }
   const registry = registryOf(settingsOfFirst)
   const publisher = await bus.publisher()
   cleanups.push(() => publisher.close())
@@ -97,8 +88,6 @@ export async function startRun(): Promise<Run> {
   }
 }
 
-const name = `busgate-look-${Date.now().toString(36)}`
-
 function settings(
   gatewayUrl: string,
   callbacksPort: number,
@@ -106,14 +95,11 @@ function settings(
   roles: string,
   secret: string,
 ): Settings {
-  const { KAFKA_BROKERS: brokers, REGISTRY_URL: registryUrl } = process.env
   return loadSettings({
     env: { BUSGATE_GATEWAY_API_KEY: key },
     overrides: {
       roles,
-      kafka: { brokers: brokers?.split(',') ?? 'embedded', groupId: name },
-      ...(brokers && { registry: { url: registryUrl } }),
-      ...(brokers && { topics: ownTopics() }),
+      kafka: { brokers: 'embedded' },
       gateway: { url: gatewayUrl, rate, timeoutMs: 2000, balanceIntervalMs: 1000 },
       delivery: { settleMs: 1000, pollIntervalMs: 1000, polls: 2 },
       callbacks: {
@@ -126,13 +112,4 @@ function settings(
       reconciler: { rate: 50, delayMs: 2000, expectMs: 4000, graceMs: 5000 },
     },
   })
-}
-
-/** On brokers that others use too. The rules know the urgent topic by another name. */
-function ownTopics(): object {
-  const others = ['results', 'statuses', 'deadLetters', 'doubts', 'control', 'overdue']
-  return {
-    commands: [`${name}.commands.otp`, `${name}.commands`],
-    ...Object.fromEntries(others.map(topic => [topic, `${name}.${topic}`])),
-  }
 }
