@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { type GatewayClient, ValidationError } from '../../src/index.ts'
-import { type OperationType, operations, operationTypes, sendTypes } from '../../src/protocol/index.ts'
+import { type OperationType, operations, operationTypes, parseJson, sendTypes } from '../../src/protocol/index.ts'
 import { postOne, sandboxFor } from '../sandbox/support.ts'
 import { clientFor, failureOf } from '../support/client.ts'
 import { examples } from '../support/examples.ts'
+import { startFront } from '../support/front.ts'
 import { buildOperation } from '../support/operations.ts'
 
 /** The method of each operation. */
@@ -88,8 +89,10 @@ test.each([
 
 test('every operation may carry additional properties', async () => {
   const sandbox = await sandboxFor()
+  const front = await startFront(sandbox.url)
   const list = operationTypes.map((type, i) => buildOperation(type, { ...idOf(type, i), campaign: { spring: [1] } }))
-  const results = await clientFor(sandbox.url).send(list)
+  const results = await clientFor(front.url).send(list)
+  expect(parseJson(front.passed[0]!.body)).toEqual({ auth: 'sandbox-key', data: list })
   expect(results.map(result => result.ok)).toEqual(list.map(({ type }) => type !== 'status'))
 })
 
