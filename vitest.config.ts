@@ -18,7 +18,7 @@ export default defineConfig({
           name: 'unit',
           maxWorkers,
           isolate,
-          testTimeout: 60_000,
+          testTimeout: 300_000, // ends a test that hangs: on two busy cores the longest take more than a minute
           hookTimeout: 60_000,
           expect: { poll: { timeout: 20_000 } },
           include: ['test/**/*.test.ts'],
