@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { parseDocument } from 'yaml'
+import { endWithThisProcess } from '../test/support/local-kafka/child.ts'
 import { profiling } from './programs.ts'
 
 interface ChartValues {
@@ -47,6 +48,7 @@ export function spawnAsCharted(role: 'worker' | 'callbacks', env: NodeJS.Process
       stdio: ['ignore', process.env.BENCH_LOG ? 'inherit' : 'ignore', 'inherit'],
     },
   )
+  endWithThisProcess(child)
   return { child, group }
 }
 
