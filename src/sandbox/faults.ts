@@ -88,12 +88,12 @@ export const faults = {
     answer: incoming => after(incoming, page(502, html, badGateway)),
   },
   'http-401': {
-    meaning: 'HTTP 401, as of a proxy',
+    meaning: 'HTTP 401',
     executes: false,
     answer: () => page(401, html, '<h1>401 Unauthorized</h1>'),
   },
   'http-413': {
-    meaning: 'HTTP 413, as of a proxy with a smaller limit',
+    meaning: 'HTTP 413',
     executes: false,
     answer: () => page(413, html, '<h1>413 Payload Too Large</h1>'),
   },
