@@ -11,7 +11,7 @@ export async function scanPartition(
   tp: TopicPartition,
   from: From,
   onRecords: RecordsHandler,
-  ending = new AbortController().signal,
+  ending: AbortSignal = new AbortController().signal,
 ): Promise<Searched> {
   const searched = await bus.search(tp, { from, ending, take: async records => onRecords(tp, records) })
   ending.throwIfAborted()

@@ -44,7 +44,7 @@ describe('a producer that withdraws', () => {
     ['of an id that no message has', { id: 0 }, 'id 0 must be a whole number from 1 to 2^63-1'],
     ['of two things', { tenant: 'acme', id: 1 }, 'name one of campaign, correlationId, tenant and id'],
     ['without a reason', { tenant: 'acme', reason: ' ' }, 'needs a reason'],
-    ['with a long reason', { tenant: 'acme', reason: 'x'.repeat(501) }, '500 characters at most'],
+    ['with a long reason', { tenant: 'acme', reason: 'x'.repeat(501) }, 'at most 500 characters'],
     ['that is over', { tenant: 'acme', until: now - 1 }, 'must end after it begins'],
     ['without an end to speak of', { tenant: 'acme', until: now + 40 * 86_400_000 }, 'ends after 30 days at most'],
   ])('%s hears why that cannot be, and nothing is written', async (_, what, message) => {
