@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts'
 
+/** Source of the sandbox's time: `now` in milliseconds since 1970, and `after` for timers. */
 export type SandboxClock = Pick<Clock, 'now' | 'after'>
 
 /** The timers of one sandbox. After `stop`, none fires or starts. */
