@@ -9,24 +9,60 @@ import { FakeCluster } from '../support/fake-cluster.ts'
 const groupId = 'group'
 const high = 9
 
-test('partitions that are taken over together share one barrier write, however slowly the coordinator ends it', async () => {
+function setUp() {
   const cluster = new FakeCluster()
   const { clock } = cluster
+  const telemetry = new Telemetry()
+  const told: string[] = []
+  telemetry.on('bus.log', ({ message }) => told.push(message))
   const commits = new KafkaSharedCommits({
-    ...{ brokers: cluster as unknown as Brokers, clock, groupId, process: 'me', compression: 'none' },
+    ...{ brokers: cluster as unknown as Brokers, clock, groupId, process: 'me', compression: 'none', telemetry },
     logs: {
       ends: async tp => ({ ...tp, low: 0, high }),
       committed: (group, tps) => committedOffsets(cluster, group, tps),
     },
-    member: () => ({ synced: { memberId: 'me', generation: 3 }, processes: ['me'], isMember: true }),
-    limits: new RecordLimits({ ask: async () => 1_048_588, clock, telemetry: new Telemetry() }),
+    member: () => ({
+      synced: { memberId: 'me', generation: 3 },
+      processes: ['me', 'other'],
+      isMember: true,
+    }),
+    limits: new RecordLimits({ ask: async () => 1_048_588, clock, telemetry }),
   })
+  return { cluster, clock, commits, told }
+}
+
+test('partitions that are taken over together share one barrier write, however slowly the coordinator ends it', async () => {
+  const { cluster, clock, commits } = setUp()
   const tps = Array.from({ length: 64 }, (_, partition) => ({ topic: 'commands', partition }))
   const held = (fields: unknown[]) => cluster.offsets(fields, 'commands/0')
   cluster.next('OffsetFetch', undefined, held, held, held)
   const acquired = Promise.all(tps.map(tp => commits.acquire(tp)))
   for (let asks = 0; asks < 20; asks++) await clock.pass(50)
   expect(cluster.of('TxnOffsetCommit')).toHaveLength(1)
-  expect(await acquired).toEqual(tps.map(tp => ({ ...tp, committed: null, low: 0, high, topicId: 'first' })))
+  expect(await acquired).toEqual(
+    tps.map(tp => ({ ...tp, committed: null, low: 0, high, topicId: 'first', lacksCommit: false })),
+  )
   expect(cluster.of('OffsetFetch')).toHaveLength(5)
+})
+
+test('a transaction that a broker never ended is ended in the name of the dead process, and of no living one', async () => {
+  const { cluster, clock, commits, told } = setUp()
+  const [tp, held] = [{ topic: 'commands', partition: 0 }, 'commands/0']
+  const endings = () => cluster.of('EndTxn').map(({ fields: [id, , , isCommitted] }) => [id, isCommitted])
+  const isHeld = () => !endings().some(([id]) => id === 'group-process/dead')
+  cluster.always('OffsetFetch', (fields: unknown[]) => cluster.offsets(fields, isHeld() ? held : ''))
+  const ids = ['dead', 'other', 'me'].map(name => ({ transactionalId: `group-process/${name}` }))
+  cluster.always('ListTransactions', ([states]: [string[]]) => ({ transactionStates: states.length === 0 ? ids : [] }))
+  const acquired = commits.acquire(tp)
+  for (let seconds = 0; seconds < 20; seconds += 0.05) await clock.pass(50)
+  expect(isHeld()).toBe(true) // brokers end what is open by themselves
+  for (let seconds = 0; seconds < 20; seconds += 0.05) await clock.pass(50)
+  expect(await acquired).toMatchObject({ lacksCommit: true })
+  expect(new Map(endings() as [string, boolean][])).toEqual(
+    new Map([
+      ['group-process/me', false],
+      ['group-process/dead', false],
+    ]),
+  )
+  expect(told).toEqual([expect.stringContaining('lost the end of a transaction that committed offsets of commands/0')])
 })

@@ -49,6 +49,17 @@ describe('a session that found no window at its committed offset', () => {
     expect((await buildOwner(log, { tag: 'another process' }).open()).session.uncheckedUntil).toBe(0)
   })
 
+  test('says so as well where the broker has lost the end of a later commit', async () => {
+    const log = buildLog(10)
+    const first = await buildOwner(log).open()
+    first.deliver()
+    first.session.answeredBefore(0)
+    for (const offset of [0, 1]) first.session.settle(offset, result(offset))
+    await first.commit()
+    log.lacksCommit = true
+    expect((await buildOwner(log, { tag: 'another process' }).open()).session.uncheckedUntil).toBe(10)
+  })
+
   test('of a group that is new says so of everything that is there', async () => {
     expect((await buildOwner(buildLog(3)).open()).session.uncheckedUntil).toBe(3)
   })

@@ -21,6 +21,7 @@ export class PartitionLog {
   end = 0
   committed: Acquired['committed'] = null
   topicId: string | undefined
+  lacksCommit = false
   epoch = 0
   readonly published: OutgoingRecord[] = []
 
@@ -90,9 +91,9 @@ export class ScriptedDriver implements PartitionDriver {
 
   acquire(): Promise<Acquired> {
     this.epoch = ++this.log.epoch
-    const { committed, low, end, topicId } = this.log
+    const { committed, low, end, topicId, lacksCommit } = this.log
     return new Promise((resolve, reject) => {
-      this.#acquiring = error => (error ? reject(error) : resolve({ committed, low, high: end, topicId }))
+      this.#acquiring = error => (error ? reject(error) : resolve({ committed, low, high: end, topicId, lacksCommit }))
     })
   }
 

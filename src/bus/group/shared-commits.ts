@@ -1,4 +1,5 @@
 import { type Clock, sleep } from '../../clock.ts'
+import type { Telemetry } from '../../telemetry/events.ts'
 import type { Compression } from '../batches/codecs.ts'
 import type { Brokers } from '../cluster/brokers.ts'
 import { type GroupProgress, isUnstable, untilSettled } from '../cluster/committed-offsets.ts'
@@ -23,11 +24,14 @@ export interface KafkaSharedCommitsOptions {
   member: () => Pick<GroupMember, 'synced' | 'processes' | 'isMember'>
   compression: Compression
   limits: RecordLimits
+  telemetry: Telemetry
 }
 
 const askAgainMs = 10
 /** Brokers abort a dead process's transaction within 20 s, should this process lack the right to do so. */
-const unstableForMs = 60_000
+const unstableForMs = 30_000
+/** Ending a dead process's transaction takes less. After a longer wait, a process may have discarded confirmed offsets. */
+const settlesWithinMs = 5_000
 
 /**
  * The process's transactional producer. Each transaction commits for all of its partitions. The transactional id contains the
@@ -39,6 +43,7 @@ export class KafkaSharedCommits implements SharedCommits {
   readonly #producer: TransactionalProducer
   readonly #progress: RequestBatcher<TopicPartition, GroupProgress>
   readonly #turns: ProducerTurns<void>
+  readonly #hanging: RequestBatcher<TopicPartition, undefined>
 
   constructor(options: KafkaSharedCommitsOptions) {
     const { groupId, process } = options
@@ -47,6 +52,7 @@ export class KafkaSharedCommits implements SharedCommits {
     this.#producer = new TransactionalProducer({ ...options, transactionalId: this.#prefix + process })
     this.#turns = new ProducerTurns(() => this.#producer.init())
     this.#progress = new RequestBatcher(tps => this.#readBehindBarrier(tps))
+    this.#hanging = new RequestBatcher(tps => this.#endHangingTransactions(tps))
   }
 
   /** @throws Error when the brokers do not fence members of old generations */
@@ -75,28 +81,52 @@ export class KafkaSharedCommits implements SharedCommits {
   async acquire(tp: TopicPartition): Promise<Acquired> {
     const { brokers, clock, logs } = this.#options
     const started = clock.monotonic()
+    let areEnded = false
     for (;;) {
       const progress = await this.#progress.get(tp)
+      const waitedMs = clock.monotonic() - started
       if (!isUnstable(progress)) {
-        const ends = await logs.ends(tp)
-        return { committed: settled(progress), ...ends, topicId: brokers.topicId(tp.topic) }
+        const [ends, topicId] = [await logs.ends(tp), brokers.topicId(tp.topic)]
+        return { committed: settled(progress), ...ends, topicId, lacksCommit: waitedMs > settlesWithinMs }
       }
-      if (clock.monotonic() - started > unstableForMs) throw progress.error
-      await sleep(clock, askAgainMs)
+      if (waitedMs > 2 * unstableForMs) throw progress.error
+      if (waitedMs > unstableForMs && !areEnded) {
+        await this.#hanging.get(tp)
+        areEnded = true
+      } else await sleep(clock, askAgainMs)
     }
+  }
+
+  /**
+   * A broker that stops can lose the end of a transaction in the offsets topic (seen with Kafka 4.3.0 on one node). If that
+   * process dies before its next commit, the partitions stay unstable for ever.
+   */
+  async #endHangingTransactions(tps: readonly TopicPartition[]): Promise<readonly undefined[]> {
+    const { telemetry, member } = this.#options
+    const dead = this.#deadAmong(await this.#producer.known(this.#prefix))
+    for (const id of dead) await this.#producer.endHangingOf(id, tps[0]!, this.#committing(member().synced))
+    const names = tps.map(({ topic, partition }) => `${topic}/${partition}`).join(', ')
+    const message =
+      `a broker lost the end of a transaction that committed offsets of ${names}: the offsets are discarded, and commands ` +
+      'whose request began last may be sent again'
+    telemetry.emit('bus.log', { level: 'warn', message })
+    return tps.map(() => undefined)
   }
 
   /** Open transactions of dead processes block readers and new owners. Only a member knows which processes are dead. */
   async #abortDeadTransactions(): Promise<void> {
+    if (!this.#options.member().isMember) return
+    const dead = this.#deadAmong(await this.#producer.ongoing(this.#prefix))
+    await Promise.all(dead.map(id => this.#producer.abortTransactionOf(id)))
+  }
+
+  #deadAmong(transactionalIds: readonly string[]): string[] {
     const { process, member } = this.#options
-    const { isMember, processes: living } = member()
-    if (!isMember) return
-    const open = await this.#producer.ongoing(this.#prefix)
-    const dead = open.filter(id => {
+    const { processes: living } = member()
+    return transactionalIds.filter(id => {
       const name = id.slice(this.#prefix.length)
       return name !== process && !name.includes('/') && !living.includes(name)
     })
-    await Promise.all(dead.map(id => this.#producer.abortTransactionOf(id)))
   }
 
   /**

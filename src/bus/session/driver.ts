@@ -47,6 +47,8 @@ export interface Acquired {
   high: number
   /** Changes when the topic is deleted and recreated; missing where the bus has no ids. */
   topicId?: string | undefined
+  /** Whether a later commit was lost: results may exist of records that `committed` does not know to be done. */
+  lacksCommit?: boolean
 }
 
 /** The offsets that a partition's log holds: from `low` up to, but without, `high`. */

@@ -56,15 +56,16 @@ export interface FoundCheckpoint {
   stale: boolean
   /** Committed offset in the broker's answer; null if there is none. */
   committed: number | null
-  /** See Acquired.topicId. */
+  /** See Acquired. */
   topicId?: string | undefined
+  lacksCommit: boolean
 }
 
 /** Fences the previous owner and finds the newest checkpoint. */
 export async function findCheckpoint(options: TakeOverOptions): Promise<FoundCheckpoint> {
   const { driver, startAt, shortTo, clock, lookBackMs, tag } = options
   const acquired = await driver.acquire()
-  const { low, high, topicId } = acquired
+  const { low, high, topicId, lacksCommit = false } = acquired
   const committed = progressOn(acquired, options)
   const told = unpackCheckpoint(committed?.offset ?? startAt(low), committed?.metadata, high)
   const newest = newestOf(told, committed !== null, options)
@@ -82,6 +83,7 @@ export async function findCheckpoint(options: TakeOverOptions): Promise<FoundChe
     stale: committed !== null && newest !== told,
     committed: committed?.offset ?? null,
     topicId,
+    lacksCommit,
   }
 }
 
@@ -98,7 +100,7 @@ function progressOn({ committed, topicId }: Acquired, { known, tag }: TakeOverOp
  * @throws Error when offsets are lost and the session must not continue
  */
 export function takeCheckpoint(
-  { newest, own, low, high, stays, startAnew, committed }: FoundCheckpoint,
+  { newest, own, low, high, stays, startAnew, committed, lacksCommit }: FoundCheckpoint,
   { ledger, dataLost, known }: TakeOverOptions,
 ): { checkpoint: Checkpoint; isNew: boolean } {
   const { window } = newest
@@ -115,10 +117,11 @@ export function takeCheckpoint(
       uncheckedUntil: Math.max(startAnew === null ? newest.uncheckedUntil : high, end),
     }
   }
+  if (lacksCommit) checkpoint = { ...checkpoint, uncheckedUntil: Math.max(checkpoint.uncheckedUntil, high) }
   const lost = loseOffsets(checkpoint, ledger, { to: low })
   if (hasLoss(lost)) dataLost(lost)
   checkpoint.window.skipTo(low)
-  return { checkpoint, isNew: takenBack || stays < end || committed !== checkpoint.window.base }
+  return { checkpoint, isNew: takenBack || stays < end || lacksCommit || committed !== checkpoint.window.base }
 }
 
 /**

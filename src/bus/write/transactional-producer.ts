@@ -114,12 +114,7 @@ export class TransactionalProducer {
    * than were confirmed.
    */
   async barrierWrite(tp: TopicPartition, member: CommittingMember): Promise<void> {
-    await this.#use(async producer => {
-      const transaction = this.#transaction(producer)
-      await transaction.begin([], true)
-      await transaction.write([], [{ ...tp, offset: 0, metadata: '' }], member)
-      await transaction.end(false)
-    })
+    await this.#use(producer => abortedWrite(this.#transaction(producer), tp, member))
   }
 
   /** @throws Error when the brokers accept commits of old generations, so that two workers could own a partition */
@@ -150,11 +145,31 @@ export class TransactionalProducer {
     await initialiseProducer(brokers, transactionalId, new RetryBudget(clock))
   }
 
+  /**
+   * Discards offsets that a finished transaction of that id left pending, and fences its process. The end of this id's next
+   * transaction is the only way.
+   */
+  async endHangingOf(transactionalId: string, tp: TopicPartition, member: CommittingMember): Promise<void> {
+    const { brokers, clock } = this.#options
+    const retries = new RetryBudget(clock)
+    const producer = await initialiseProducer(brokers, transactionalId, retries)
+    await abortedWrite(new Transaction({ ...this.#options, transactionalId, producer, retries }), tp, member)
+  }
+
   /** Transactional ids with this prefix and an open transaction, from the brokers that answer. */
-  async ongoing(prefix: string): Promise<string[]> {
+  ongoing(prefix: string): Promise<string[]> {
+    return this.#list(prefix, openStates)
+  }
+
+  /** All transactional ids with this prefix that the brokers have not forgotten. */
+  known(prefix: string): Promise<string[]> {
+    return this.#list(prefix, [])
+  }
+
+  async #list(prefix: string, states: OpenState[]): Promise<string[]> {
     const { brokers, clock } = this.#options
     const ofNode = async (node: number) => {
-      const listed = brokers.ask({ node }, listTransactions, [openStates, [], -1n, null])
+      const listed = brokers.ask({ node }, listTransactions, [states, [], -1n, null])
       const { transactionStates } = await limited(clock, listMs, listed) // including the time to connect
       return transactionStates.map(({ transactionalId }) => transactionalId)
     }
@@ -179,6 +194,12 @@ export class TransactionalProducer {
   #transaction(producer: Producer): Transaction {
     return new Transaction({ ...this.#options, producer, retries: new RetryBudget(this.#options.clock) })
   }
+}
+
+async function abortedWrite(transaction: Transaction, tp: TopicPartition, member: CommittingMember): Promise<void> {
+  await transaction.begin([], true)
+  await transaction.write([], [{ ...tp, offset: 0, metadata: '' }], member)
+  await transaction.end(false)
 }
 
 /**
