@@ -1,5 +1,13 @@
 /** The gateway's interface: schemas and types of every operation, response and callback, and the meaning of its texts. */
 export { type AsyncResponse, asyncResponse, type CallbackBody, callbackBody, type Reply } from './callback.ts'
+export {
+  type RequestEnvelope,
+  type ResponseEnvelope,
+  type ResponseItem,
+  requestEnvelope,
+  responseEnvelope,
+  responseItem,
+} from './envelope.ts'
 export { messageId, sameId } from './ids.ts'
 export { instantOf } from './instant.ts'
 export { parseJson, stringifyJson } from './json.ts'
