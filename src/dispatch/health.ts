@@ -157,7 +157,7 @@ function* standstillsIn(
     const { committing, lag, windowUsed } = session
     if (committing) yield { key: `commit of ${key}`, what: `a commit of ${name} does not end`, patienceMs }
     if (lag > 0 && windowUsed === 0 && !isBusAway() && !isBlocked(session)) {
-      const what = `the records of ${name} do not come`
+      const what = `no records of ${name} arrive`
       yield { key: `reading of ${key}`, what, patienceMs: readingPatienceMs }
     }
   }

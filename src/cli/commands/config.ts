@@ -37,7 +37,7 @@ export const configExplain = command({
     'begin with it, such as kafka or gateway.accounts, and the last part of a name for all that end with it, such',
     'as brokers. docs/settings.md has all of them.',
   ].join('\n'),
-  flags: { name: nameFlag, json: toggle('Prints one JSON object a line.') },
+  flags: { name: nameFlag, json: toggle('Prints one JSON object per line.') },
   async run({ name, json }) {
     const found = settingsNamed(name)
     if (found.length === 0) throw new UsageError(`there is no setting ${name}; the nearest is ${nearestTo(name ?? '')}`)

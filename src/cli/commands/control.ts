@@ -36,7 +36,7 @@ export async function onControl(
   }
 }
 
-export const byFlag = textFlag('NAME', 'Who does it; shown with the change. Default: the user of this machine.')
+export const byFlag = textFlag('NAME', 'Your name, shown with the change. Default: the user name on this machine.')
 
 /** The name of this user. A container may run as a user without a name. */
 export function ourselves(): string {
@@ -83,7 +83,7 @@ export const pause = command({
 
 export const resume = command({
   about: 'Resumes sending for an account, a topic or a tenant within two seconds.',
-  flags: { ...scopeFlags, all: toggle('All that is paused.'), by: byFlag, config: configFlag },
+  flags: { ...scopeFlags, all: toggle('Resumes everything that is paused.'), by: byFlag, config: configFlag },
   run: ({ all = false, by = ourselves(), config, ...names }) =>
     onControl(config, async ({ settings, inForce, write }) => {
       const paused = inForce.filter(isPause)

@@ -24,9 +24,9 @@ import { configFlag, settingsWithBrokers } from '../settings.ts'
 
 /** Flags for `LetterFilters`, by the same names. */
 export const filterFlags = {
-  stage: choiceFlag('STAGE', ['decode', 'callback'], 'Only those that failed at this stage.'),
-  code: textFlag('CODE', 'Only those with this code, such as SCHEMA_NOT_FOUND.'),
-  topic: textFlag('TOPIC', 'Only those that came from this topic.'),
+  stage: choiceFlag('STAGE', ['decode', 'callback'], 'Only letters that failed at this stage.'),
+  code: textFlag('CODE', 'Only letters with this code, such as SCHEMA_NOT_FOUND.'),
+  topic: textFlag('TOPIC', 'Only letters that came from this topic.'),
 }
 
 /** `partition@offset`, as `dlq list` shows it. */
@@ -75,7 +75,7 @@ function indented(value: object): string {
 }
 
 const defaultLimit = 50
-const json = toggle('Prints one JSON object a line.')
+const json = toggle('Prints one JSON object per line.')
 
 export const dlqList = command({
   about: [
@@ -107,7 +107,7 @@ export const dlqShow = command({
   flags: {
     at: atFlag,
     reveal: toggle('Shows its whole content, personal data included.'),
-    json: toggle('Prints it on one line.'),
+    json: toggle('Prints it on one line, as JSON.'),
     config: configFlag,
   },
   async run({ at = [], reveal = false, json: asJson, config }) {
@@ -135,9 +135,9 @@ export const dlqReplay = command({
   ].join('\n'),
   flags: {
     at: atFlag,
-    all: toggle('Takes all that match the filters.'),
+    all: toggle('Selects all letters that match the filters.'),
     ...filterFlags,
-    yes: toggle('Writes them.'),
+    yes: toggle('Writes the records. Without it, only shows the plan.'),
     json,
     config: configFlag,
   },

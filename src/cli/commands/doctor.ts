@@ -41,7 +41,7 @@ export const doctor = command({
     `${checks.map(({ name }) => name).join(', ')}.`,
     'Sends no message and writes no record. Exits 1 if a check failed.',
   ].join('\n'),
-  flags: { json: toggle('Prints one JSON object a line: check, state, what, mend.'), config: configFlag },
+  flags: { json: toggle('Prints one JSON object per line: check, state, what, mend.'), config: configFlag },
   async run({ json = false, config }) {
     const seen: Examined[] = []
     const show = (one: Examined) => {

@@ -47,7 +47,7 @@ export const message = command({
     account: textFlag('NAME', 'Only messages of this account: ids are unique within one.'),
     since: sinceFlag('How far back to search: a duration (12h, 7d) or a date. Default: 7d.'),
     show: toggle('Shows texts, phones, codes and replies.'),
-    json: toggle('Prints one JSON object a line.'),
+    json: toggle('Prints one JSON object per line.'),
     config: configFlag,
   },
   async run({ config, ...options }) {

@@ -12,7 +12,7 @@ import { command, toggle } from '../framework/command.ts'
 import { printable, printableLines } from '../framework/terminal.ts'
 import { configFlag, settingsFrom } from '../settings.ts'
 
-const flags = { json: toggle('Prints one JSON object a line.'), config: configFlag }
+const flags = { json: toggle('Prints one JSON object per line.'), config: configFlag }
 
 /** A subject as printed. */
 interface Row {

@@ -121,9 +121,9 @@ export const send = command({
     delivery: choiceFlag('RULE', deliveries, 'Delivery policy for a message in doubt. Default: DEFAULT.'),
     extra: textFlag('JSON', `Additional properties of the operation, each value a JSON text: '{"priority":"5"}'.`),
     'correlation-id': textFlag('TEXT', 'Copied to the result and every status event.'),
-    tenant: textFlag('TEXT', 'Carried likewise.'),
-    campaign: textFlag('NAME', 'Carried likewise.'),
-    urgent: toggle('Takes the urgent lane.'),
+    tenant: textFlag('TEXT', 'Copied to the result and every status event.'),
+    campaign: textFlag('NAME', 'Copied to the result and every status event.'),
+    urgent: toggle('Writes to the urgent topic.'),
     config: configFlag,
   },
   async run({ config, 'correlation-id': correlationId, ...flags }) {

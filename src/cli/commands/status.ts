@@ -26,7 +26,7 @@ export const status = command({
     results: toggle(
       'Counts the results of withdrawn messages by outcome: how many were sent before, and how many were not.',
     ),
-    json: toggle('Prints one JSON object a line.'),
+    json: toggle('Prints one JSON object per line.'),
     config: configFlag,
   },
   run: ({ history = false, results = false, json = false, config }) =>

@@ -28,22 +28,22 @@ import { configFlag, settingsWithBrokers } from '../settings.ts'
 import { filterFlags as letterFilters } from './dlq.ts'
 
 const common = {
-  id: idFlag('Only those of this id.'),
-  account: textFlag('NAME', 'Only those of this account.'),
-  tenant: textFlag('NAME', 'Only those of this tenant.'),
-  campaign: textFlag('NAME', 'Only those of this campaign.'),
+  id: idFlag('Only records with this id.'),
+  account: textFlag('NAME', 'Only records of this account.'),
+  tenant: textFlag('NAME', 'Only records of this tenant.'),
+  campaign: textFlag('NAME', 'Only records of this campaign.'),
 }
 
 const resultFilters = {
-  outcome: choiceFlag('OUTCOME', [...outcomes, 'UNKNOWN'], 'Only those with this outcome.'),
-  'error-code': textFlag('CODE', 'Only those with this errorCode, such as INSUFFICIENT_FUNDS.'),
-  type: choiceFlag('TYPE', sendTypes, 'Only those of this type of message.'),
+  outcome: choiceFlag('OUTCOME', [...outcomes, 'UNKNOWN'], 'Only records with this outcome.'),
+  'error-code': textFlag('CODE', 'Only records with this errorCode, such as INSUFFICIENT_FUNDS.'),
+  type: choiceFlag('TYPE', sendTypes, 'Only records of this type of message.'),
   ...common,
 }
 
 const statusFilters = {
-  state: choiceFlag('STATE', states, 'Only those with this state.'),
-  type: textFlag('TYPE', 'Only those of this channel or type, as the gateway names it.'),
+  state: choiceFlag('STATE', states, 'Only records with this state.'),
+  type: textFlag('TYPE', 'Only records of this channel or type, as the gateway names it.'),
   ...common,
 }
 
@@ -145,10 +145,10 @@ function lineOf(cells: unknown[]): string {
 
 const flags = {
   since: sinceFlag('Begins a duration ago (30m, 12h, 7d) or at a date. Default: now.'),
-  'from-beginning': toggle('Begins with the oldest.'),
+  'from-beginning': toggle('Begins with the oldest record.'),
   'until-end': toggle('Ends at the current end of the topic.'),
   limit: whole('N', 'Ends after N records.', 1, Number.MAX_SAFE_INTEGER),
-  json: toggle('Prints one JSON object a line, with every field.'),
+  json: toggle('Prints one JSON object per line, with every field.'),
   config: configFlag,
 }
 

@@ -21,7 +21,7 @@ export const topicsCreate = command({
       10_000,
     ),
     replication: whole('N', 'Replicas of each new topic. Default: 3, or as many as there are brokers.', 1, 100),
-    json: toggle('Prints one JSON object a line.'),
+    json: toggle('Prints one JSON object per line.'),
     config: configFlag,
   },
   async run({ partitions, replication, json, config }) {

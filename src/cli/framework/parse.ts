@@ -7,7 +7,7 @@ interface Parsed {
   values: Record<string, unknown>
 }
 
-const help = toggle('Shows this.')
+const help = toggle('Shows this help.')
 
 /** Parses the arguments after a command's name. @throws UsageError */
 export function parseFlags(commandName: string, own: Flags, args: string[]): Parsed {

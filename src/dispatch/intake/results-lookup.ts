@@ -69,7 +69,7 @@ export class ResultsLookup {
   get reason(): string | null {
     if (!this.#reading) return null
     const trouble = this.#gap ?? this.#refusal
-    return trouble?.message ?? `${this.#options.topics.results} is read for what was answered before`
+    return trouble?.message ?? `reading ${this.#options.topics.results} to find which commands were answered`
   }
 
   /** Answers that cover the record; undefined if it must be requested. */
