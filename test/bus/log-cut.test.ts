@@ -355,9 +355,10 @@ describe('a topic that is deleted and made anew', () => {
     log!.append(7)
   }
 
-  test('has no result published twice whose commit ends when the topic is gone', async () => {
+  /** Two commands are being sent; one of them is answered, and its result is not committed yet. */
+  async function answeredOnce() {
     const group = await openGroup(1)
-    const { logs, listener, deliver, commit, acquire, clock, ownership, tps, sharedCommits } = group
+    const { logs, listener, deliver, commit } = group
     await commit()
     logs[0]!.append(5)
     deliver(0)
@@ -366,6 +367,11 @@ describe('a topic that is deleted and made anew', () => {
     expect(await intended).toBe(true)
     const before = listener.session()
     before.settle(3, result(3))
+    return { ...group, before }
+  }
+
+  test('has no result published twice whose commit ends when the topic is gone', async () => {
+    const { logs, commit, acquire, clock, ownership, tps, sharedCommits, before } = await answeredOnce()
     await clock.pass(commitDueMs)
     ownership.gone(tps[0]!, new Error('there is no such topic'))
     sharedCommits.end()
@@ -379,15 +385,7 @@ describe('a topic that is deleted and made anew', () => {
   })
 
   test('is read from its beginning: what the process knew was said of the other one', async () => {
-    const { logs, listener, deliver, commit, acquire, clock, ownership, tps, told } = await openGroup(1)
-    await commit()
-    logs[0]!.append(5)
-    deliver(0)
-    const intended = listener.session().intend([3, 4])
-    await commit()
-    expect(await intended).toBe(true)
-    const before = listener.session()
-    before.settle(3, result(3))
+    const { logs, listener, deliver, commit, acquire, clock, ownership, tps, told, before } = await answeredOnce()
     ownership.gone(tps[0]!, new Error('there is no such topic'))
     expect(told.slice(-2)).toEqual(['session.lost 0', 'session.closed 0'])
     await clock.pass(200)

@@ -103,27 +103,31 @@ export class KafkaSharedCommits implements SharedCommits {
    */
   async #endHangingTransactions(tps: readonly TopicPartition[]): Promise<readonly undefined[]> {
     const { telemetry, member } = this.#options
-    const dead = this.#deadAmong(await this.#producer.known(this.#prefix))
+    const dead = await this.#dead(prefix => this.#producer.known(prefix))
     for (const id of dead) await this.#producer.endHangingOf(id, tps[0]!, this.#committing(member().synced))
+    const ended = tps.map(() => undefined)
+    if (dead.length === 0) return ended
     const names = tps.map(({ topic, partition }) => `${topic}/${partition}`).join(', ')
     const message =
       `a broker lost the end of a transaction that committed offsets of ${names}: the offsets are discarded, and commands ` +
       'whose request began last may be sent again'
     telemetry.emit('bus.log', { level: 'warn', message })
-    return tps.map(() => undefined)
+    return ended
   }
 
-  /** Open transactions of dead processes block readers and new owners. Only a member knows which processes are dead. */
+  /** Open transactions of dead processes block readers and new owners. */
   async #abortDeadTransactions(): Promise<void> {
-    if (!this.#options.member().isMember) return
-    const dead = this.#deadAmong(await this.#producer.ongoing(this.#prefix))
+    const dead = await this.#dead(prefix => this.#producer.ongoing(prefix))
     await Promise.all(dead.map(id => this.#producer.abortTransactionOf(id)))
   }
 
-  #deadAmong(transactionalIds: readonly string[]): string[] {
+  /** Listed transactional ids of dead processes. Only a member knows which processes are dead: others get none. */
+  async #dead(list: (prefix: string) => Promise<readonly string[]>): Promise<string[]> {
     const { process, member } = this.#options
+    if (!member().isMember) return []
+    const ids = await list(this.#prefix)
     const { processes: living } = member()
-    return transactionalIds.filter(id => {
+    return ids.filter(id => {
       const name = id.slice(this.#prefix.length)
       return name !== process && !name.includes('/') && !living.includes(name)
     })
