@@ -1,86 +1,45 @@
 import avro, { type Schema, type Type } from 'avsc'
 import { isComplex, mapParts } from './schema-parts.ts'
 
-/** avsc's cursor, which its declarations omit (lib/utils.js, 5.7.9). */
-interface Tap {
-  buf: Buffer
-  pos: number
-  readLong(): number
-  writeLong(value: number): void
-  writeString(value: string): void
-}
-
-/** Codec methods of avsc's types, which its declarations omit (lib/types.js, 5.7.9). */
-interface Codec {
-  _read(tap: Tap): unknown
-  _write(tap: Tap, value: unknown): void
-}
-
 const largestLong = 2n ** 63n - 1n
 const smallestLong = -(2n ** 63n)
 
 /** A long as a bigint. avsc's own type refuses longs beyond a number's precision. */
-const anyBigint = avro.types.LongType.__with({
+const bigintLong = avro.types.LongType.__with({
   fromBuffer: (buffer: Buffer) => buffer.readBigInt64LE(0),
-  toBuffer(value: bigint) {
-    const buffer = Buffer.allocUnsafe(8)
-    buffer.writeBigInt64LE(value)
-    return buffer
-  },
+  toBuffer: eightBytes,
   fromJSON: BigInt,
   toJSON: String,
   isValid: (value: unknown) => typeof value === 'bigint' && value >= smallestLong && value <= largestLong,
   compare: (a: bigint, b: bigint) => (a === b ? 0 : a < b ? -1 : 1),
 })
 
-/** Below this, avsc reads and writes exactly, although it doubles the value. */
-const surelyExact = 2 ** 52
-const { _read: readAny, _write: writeAny } = anyBigint as unknown as Codec
-
-/** The same, without allocating a Buffer for each value. */
-const bigintLong: Type = Object.create(anyBigint, {
-  _read: {
-    value(this: Codec, tap: Tap): unknown {
-      const { pos } = tap
-      const value = tap.readLong()
-      if (Math.abs(value) < surelyExact) return BigInt(value)
-      tap.pos = pos
-      return readAny.call(this, tap)
-    },
-  },
-  _write: {
-    value(this: Codec, tap: Tap, value: unknown): void {
-      if (typeof value === 'bigint' && value > -surelyExact && value < surelyExact) tap.writeLong(Number(value))
-      else writeAny.call(this, tap, value)
-    },
-  },
-})
-
 /** A long as a number, rounded beyond 2^53. avsc's own type refuses the whole record. */
-const numberLong: Type = Object.create(avro.Type.forSchema('long'), {
-  _read: {
-    value(tap: Tap): number {
-      const isNegative = (tap.buf[tap.pos]! & 1) === 1
-      const value = tap.readLong()
-      return isNegative && value > 0 ? -value : value // avsc loses the sign of the smallest long
-    },
-  },
+const numberLong = avro.types.LongType.__with({
+  fromBuffer: (buffer: Buffer) => Number(buffer.readBigInt64LE(0)),
+  toBuffer: (value: number) => eightBytes(BigInt(value)),
+  fromJSON: Number,
+  toJSON: Number,
+  isValid: Number.isSafeInteger,
+  compare: (a: number, b: number) => Math.sign(a - b),
 })
 
-const { _write: writeText } = avro.types.StringType.prototype as unknown as Codec
+function eightBytes(value: bigint): Buffer {
+  const buffer = Buffer.allocUnsafe(8)
+  buffer.writeBigInt64LE(value)
+  return buffer
+}
 
 /**
- * A string that is always valid UTF-8: a lone surrogate, which JSON allows, becomes U+FFFD. avsc writes the surrogate, and
- * readers in Python and Go refuse the record.
+ * Replaces lone surrogates, which JSON allows, by U+FFFD. avsc would write the surrogate, and readers in Python and Go refuse the
+ * record.
  */
-const wellFormedString: Type = Object.create(new avro.types.StringType(), {
-  _write: {
-    value(this: Codec, tap: Tap, value: unknown): void {
-      if (typeof value === 'string') tap.writeString(value.toWellFormed())
-      else writeText.call(this, tap, value) // throws
-    },
-  },
-})
+export function wellFormed(value: unknown): unknown {
+  if (typeof value === 'string') return value.toWellFormed()
+  if (Array.isArray(value)) return value.map(wellFormed)
+  if (typeof value !== 'object' || value === null || Buffer.isBuffer(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name.toWellFormed(), wellFormed(part)]))
+}
 
 /** Encodes an id. */
 export const idBytes = (id: bigint): Buffer => bigintLong.toBuffer(id)
@@ -126,7 +85,6 @@ function compile(schema: object, registry: Record<string, Type> = {}): Type {
     typeHook(part) {
       const { type = part, bigint } = part as { type?: unknown; bigint?: true }
       if (bigint) return bigintLong
-      if (type === 'string') return wellFormedString
       return type === 'long' ? numberLong : undefined
     },
   })

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import type { Type } from 'avsc'
-import { avroTypeOf } from './avro.ts'
+import { avroTypeOf, wellFormed } from './avro.ts'
 import type { SchemaRegistry } from './registry.ts'
 
 const headerBytes = 5
@@ -46,7 +46,7 @@ function byAvsc(schema: object) {
   const type = avroTypeOf(schema)
   return (value: unknown, buffer: Buffer, start: number): number => {
     try {
-      return type.encode(value, buffer, start)
+      return type.encode(wellFormed(value), buffer, start)
     } catch {
       // avsc's own message contains the value, perhaps a phone number or a text
       throw new Error(`Not a ${type.name}: ${complaints(type, value).join('; ')}`)

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import { avroTypeOf, idBytes } from './avro.ts'
+import { avroTypeOf, idBytes, wellFormed } from './avro.ts'
 import type { SendResult } from './generated.ts'
 import { schemas } from './schemas.ts'
 
@@ -27,7 +27,7 @@ export function writeResultBytes(result: SendResult, buffer: Buffer, start: numb
   to.textOrNull(result.code)
   to.doubleOrNull(result.price)
   if (result.hlr === null) to.long(0)
-  else to.bytes(hlrType().toBuffer(result.hlr))
+  else to.bytes(hlrType().toBuffer(wellFormed(result.hlr)))
   to.textOrNull(result.payload)
   to.long(result.attempts)
   to.text(result.commandTopic)
