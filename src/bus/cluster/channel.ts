@@ -31,6 +31,8 @@ export class Channel {
   readonly #where: string
   readonly #opened = Promise.withResolvers<void>()
   #versions = new Map<number, VersionRange>()
+  /** Until then the broker reads no request from this connection, because of a quota (KIP-219). Monotonic milliseconds. */
+  #mutedUntil = Number.NEGATIVE_INFINITY
   #inFlight = 0
   #ended = false
   #closed = false
@@ -69,7 +71,7 @@ export class Channel {
   }
 
   /**
-   * Sends a request. A time-out retires the connection, because later requests on it would not be answered either; requests
+   * Sends a request. Its time-out begins when the broker reads requests again. A time-out retires the connection, because later requests on it would not be answered either; requests
    * already in flight keep it until they end.
    */
   async ask<Q extends unknown[], A>(api: Api<Q, A>, request: Q, limitMs: number): Promise<A> {
@@ -77,10 +79,15 @@ export class Channel {
     if (version === null) throw protocolError(unsupportedVersion, `${this.#where} does not understand ${api.name}`)
     this.#inFlight++
     try {
-      return await this.#inTime(this.#send(version, request), limitMs, api.name)
+      const answer = await this.#inTime(this.#send(version, request), limitMs, api.name)
+      this.#noteThrottling(answer)
+      return answer
     } catch (error) {
       const answer = api.isPartial ? partialAnswer(error) : undefined
-      if (answer !== undefined) return answer as A
+      if (answer !== undefined) {
+        this.#noteThrottling(answer)
+        return answer as A
+      }
       throw translated(error, this.#where)
     } finally {
       this.#inFlight--
@@ -129,14 +136,28 @@ export class Channel {
     return api.async(this.#connection, ...request)
   }
 
+  /** @param answer of any request; all but ApiVersions have the field */
+  #noteThrottling(answer: unknown): void {
+    const { throttleTimeMs = 0 } = answer as { throttleTimeMs?: number }
+    if (throttleTimeMs > 0) this.#mutedUntil = this.#options.clock.monotonic() + throttleTimeMs
+  }
+
   #inTime<T>(work: Promise<T>, limitMs: number, name: string): Promise<T> {
+    const { clock } = this.#options
     return new Promise((resolve, reject) => {
-      const cancel = this.#options.clock.after(limitMs, () => {
-        const late = this.#lost(`no answer to ${name} within ${(limitMs / 1000).toFixed(1)} s`)
-        reject(late)
-        this.#end(late)
-      })
-      work.then(resolve, reject).finally(cancel)
+      const wait = (ms: number) =>
+        clock.after(ms, () => {
+          const left = this.#mutedUntil + limitMs - clock.monotonic()
+          if (left > 0) {
+            cancel = wait(left)
+            return
+          }
+          const late = this.#lost(`no answer to ${name} within ${(limitMs / 1000).toFixed(1)} s`)
+          reject(late)
+          this.#end(late)
+        })
+      let cancel = wait(limitMs)
+      work.then(resolve, reject).finally(() => cancel())
     })
   }
 

@@ -75,7 +75,7 @@ function parseFetch(_correlation: number, _key: number, _version: number, { buff
 /** @throws ProtocolError for the answer's top-level error code */
 export function readFetch(answer: Buffer): FetchedPartition[] {
   const from = Reader.from(answer) // contiguous, so that records share its memory
-  from.readInt32() // throttle time
+  const throttleTimeMs = from.readInt32()
   const errorCode = from.readInt16()
   if (errorCode) throw protocolError(errorCode)
   from.readInt32()
@@ -83,7 +83,7 @@ export function readFetch(answer: Buffer): FetchedPartition[] {
     const topic = from.readString()
     return from.readArray(() => readPartition(from, topic))
   })
-  return topics.flat()
+  return Object.assign(topics.flat(), { throttleTimeMs })
 }
 
 function readPartition(from: Reader, topic: string): FetchedPartition {

@@ -63,5 +63,5 @@ function readProduced(from: Reader): Produced[] {
       return { ...produced, errorMessage: from.readNullableString() }
     })
   })
-  return topics.flat()
+  return Object.assign(topics.flat(), { throttleTimeMs: from.readInt32() })
 }

@@ -13,9 +13,9 @@ const beat: Requested<typeof heartbeat> = ['busgate', 1, 'm', null]
 const tp = { topic: 'commands', partition: 1 }
 
 const answering =
-  (errorCode = 0): Handler =>
+  (errorCode = 0, throttleMs = 0): Handler =>
   ({ fields }) =>
-    fields().int32(0).int16(errorCode)
+    fields().int32(throttleMs).int16(errorCode)
 
 const never = () => new Promise<null>(() => {})
 
@@ -170,6 +170,31 @@ describe('a request', () => {
     }
     answers.resolve()
     expect(await asked).toMatchObject({ errorCode: 0 })
+  })
+
+  test('waits as long as a quota of the broker says, and has its own time after that', async () => {
+    const clock = new ManualClock()
+    const [broker] = await startCluster()
+    const { brokers, warnings } = open([broker], { clock })
+    const ask = () => brokers.ask(group, heartbeat, beat, { line: 'group', limitMs: 500 })
+    broker.on(keys.heartbeat, answering(0, 900))
+    await ask()
+    const { promise: isUnmuted, resolve: unmute } = Promise.withResolvers<void>()
+    broker.on(keys.heartbeat, async asked => {
+      await isUnmuted
+      return answering()(asked)
+    })
+    const muted = ask()
+    await expect.poll(() => broker.count(keys.heartbeat)).toBe(2)
+    await clock.pass(899)
+    unmute()
+    expect(await muted).toMatchObject({ errorCode: 0 })
+    broker.on(keys.heartbeat, never)
+    const lost = expect(ask()).rejects.toThrow(/no answer to Heartbeat within/)
+    await expect.poll(() => broker.count(keys.heartbeat)).toBe(3)
+    expect(warnings).toEqual([])
+    await clock.pass(501)
+    await lost
   })
 
   test('of one line does not wait for one of another', async () => {
