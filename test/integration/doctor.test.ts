@@ -4,11 +4,12 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { startSandbox } from '../../src/sandbox/index.ts'
 import { busgate } from '../support/cli.ts'
 import { diagnose } from '../support/doctor.ts'
-import { buildEnvironment } from '../support/environment.ts'
+import { buildEnvironment, environmentOf as environmentOfWorld } from '../support/environment.ts'
 import { type Brokers, describeOnKafka } from '../support/integration.ts'
 import { createTopics, grant } from '../support/kafka.ts'
 import { type LocalKafka, startKafka } from '../support/local-kafka/kafka.ts'
 import { javaAvailable } from '../support/local-kafka/maven.ts'
+import { startWorld } from '../support/worker.ts'
 
 /** Variables of a test of its own, for all roles. */
 function environmentOf(brokers: Brokers) {
@@ -110,6 +111,23 @@ describeOnKafka('busgate doctor on a real Kafka', brokers => {
       .split('\n')
       .map(line => JSON.parse(line).state)
     expect(states).toEqual(['registered', 'registered', 'registered', 'differs', 'registered'])
+  })
+
+  test('a second group of workers, which would send every command again', async () => {
+    const world = await startWorld({ brokers })
+    const env = { ...environmentOfWorld(world), BUSGATE_REGISTRY_URL: brokers.registryUrl }
+    const { groupId } = world.settings.kafka
+    const checked = ['settings', 'cluster', 'groups']
+    expect((await diagnose(env, checked)).of('groups')).toEqual(['ok: no other group sends these commands'])
+    const { of, mends } = await diagnose({ ...env, BUSGATE_KAFKA_GROUP_ID: `${groupId}-2` }, checked)
+    expect(of('groups')).toEqual([`failed: the group ${groupId} sends these commands too: each is sent twice`])
+    expect(mends('groups', 'failed')).toEqual([expect.stringContaining('BUSGATE_KAFKA_GROUP_ID')])
+    const elsewhere = {
+      ...env,
+      BUSGATE_KAFKA_GROUP_ID: `${groupId}-2`,
+      BUSGATE_TOPICS_COMMANDS: `${groupId}.elsewhere`,
+    }
+    expect((await diagnose(elsewhere, checked)).of('groups')).toEqual(['ok: no other group sends these commands'])
   })
 
   test('one broker of several that is away keeps nobody from looking at the others', async () => {

@@ -14,6 +14,7 @@ import {
   joinGroupV7,
   joinGroupV9,
   leaveGroupV4,
+  listGroupsV4,
   listOffsetsV6,
   listTransactionsV0,
   metadataV11,
@@ -60,6 +61,7 @@ export const syncGroup = apiOf(syncGroupV5.api)
 export const heartbeat = apiOf(heartbeatV4.api)
 export const leaveGroup = apiOf(leaveGroupV4.api)
 export const describeGroups = apiOf(describeGroupsV5.api)
+export const listGroups = apiOf(listGroupsV4.api)
 
 export const listOffsets = partial(apiOf(listOffsetsV6.api))
 export const offsetFetch = partial(apiOf(offsetFetchV8.api))

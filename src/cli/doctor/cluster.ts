@@ -64,6 +64,23 @@ function said(error: Error): string {
   return safeText(code ? `${error.message} (${code})` : error.message)
 }
 
+export const groups = check({
+  name: 'groups',
+  about:
+    'No other consumer group sends from the command topics now, as far as this login may see groups: each group sends every command.',
+  needs: ['settings', 'cluster'],
+  async look({ settings, cluster }) {
+    const { kafka, topics, roles } = settings
+    if (!roles.includes('worker')) return { findings: [skipped('this process sends no commands')] }
+    const others = (await cluster.sendingGroups(topics.commands)).filter(group => group !== kafka.groupId)
+    if (others.length === 0) return { findings: [ok('no other group sends these commands')] }
+    const mend = `give all workers of these topics one ${variableOf('kafka.groupId')}, or give each group its own topics`
+    return {
+      findings: others.map(group => failed(`the group ${group} sends these commands too: each is sent twice`, mend)),
+    }
+  },
+})
+
 /** Roles that own partitions: they join a group and write in transactions. */
 const owners: readonly Role[] = ['worker', 'reconciler']
 const operations: Record<TopicRight, string> = { READ: 'Read', WRITE: 'Write' }

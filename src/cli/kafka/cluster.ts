@@ -5,6 +5,7 @@ import {
   describeGroups,
   endTxn,
   initProducerId,
+  listGroups,
   metadata,
   resourceTypes,
 } from '../../bus/cluster/apis.ts'
@@ -12,6 +13,7 @@ import { Brokers, type Target } from '../../bus/cluster/brokers.ts'
 import type { ClusterMetadata, TopicMetadata } from '../../bus/cluster/cluster-view.ts'
 import { type Address, securityOf } from '../../bus/cluster/connecting.ts'
 import { isTransient, ProtocolError } from '../../bus/cluster/errors.ts'
+import { decodeSubscription } from '../../bus/group/assignment-codec.ts'
 import { systemClock } from '../../clock.ts'
 import type { Settings } from '../../config/index.ts'
 import { Telemetry } from '../../telemetry/events.ts'
@@ -27,6 +29,8 @@ export interface Cluster {
   nodeConfig(id: number, names: readonly string[]): Promise<Config | null>
   /** @throws ProtocolError when this account may not see the group */
   groupRights(groupId: string): Promise<Set<Right>>
+  /** Names of the groups whose workers run now and send from one of the topics, as far as this account may see them. */
+  sendingGroups(topics: readonly string[]): Promise<string[]>
   /**
    * Begins and aborts a transaction of the group's offsets; writes nothing that a reader could see.
    * @throws ProtocolError that names the missing right
@@ -106,6 +110,17 @@ function clusterOf(brokers: Brokers, { brokers: nodes }: ClusterMetadata): Clust
     }
   }
 
+  async function sendingGroupsAt(id: number, topics: readonly string[]): Promise<string[]> {
+    const listed = await ask({ node: id }, listGroups, [[], []])
+    const ids = listed.groups.flatMap(group => (group.protocolType === 'consumer' ? [group.groupId] : []))
+    if (ids.length === 0) return []
+    const { groups } = await ask({ node: id }, describeGroups, [ids, false])
+    return groups.flatMap(({ groupId, protocolData, members }) => {
+      const read = members.flatMap(({ memberMetadata }) => decodeSubscription(memberMetadata).topics)
+      return protocolData === 'busgate' && topics.some(topic => read.includes(topic)) ? [groupId] : []
+    })
+  }
+
   async function tryTransaction(id: string, groupId: string) {
     const target = { transaction: id }
     const { producerId, producerEpoch } = await ask(target, initProducerId, [id, transactionTimeoutMs])
@@ -129,6 +144,10 @@ function clusterOf(brokers: Brokers, { brokers: nodes }: ClusterMetadata): Clust
         const { groups } = await ask({ group: groupId }, describeGroups, [[groupId], true])
         return rightsIn(groups[0]!.authorizedOperations)
       }),
+    async sendingGroups(topics) {
+      const found = await Promise.all(nodes.map(({ nodeId }) => sendingGroupsAt(nodeId, topics)))
+      return found.flat()
+    },
     tryTransaction: (id, groupId) => whenLoaded(() => tryTransaction(id, groupId)),
     close: () => brokers.close(),
   }
