@@ -131,6 +131,11 @@ export interface Events {
   'doubts.lost': { topic: string; partition: number; count: number }
   /** The gateway was polled for a status: sent, not_found, verdict, pending, inconclusive or unanswered. */
   'status.polled': { result: PollResult }
+  /**
+   * Somebody else than busgate wrote the committed offset: a reset, or a program that used the group. Records below it count
+   * as done.
+   */
+  'session.foreignOffset': { topic: string; partition: number; offset: number }
   /** The committed offset has no window: records below `until` wait until the results say which were answered before. */
   'session.unchecked': { topic: string; partition: number; until: number }
   /** The results cannot be read to find answered commands; records that may have been answered wait. */

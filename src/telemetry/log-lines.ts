@@ -126,6 +126,13 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
       'Create the topic again. Find ids in the results that are IN_DOUBT without a final result, and ask the gateway about them before anyone resends them.',
   },
   'status.polled': { level: 'debug', msg: ({ result }) => `polled a status: ${result}` },
+  'session.foreignOffset': {
+    level: 'warn',
+    msg: ({ topic, partition, offset }) =>
+      `${topic}/${partition}: busgate did not write the committed offset ${offset}: records below it are skipped`,
+    action:
+      'Nothing after an intended reset of offsets. Else a program uses `kafka.groupId`: stop it, stop the workers, and reset the offset to before it ran; what has a result is not sent again.',
+  },
   'session.unchecked': {
     level: 'warn',
     msg: ({ topic, partition, until }) =>

@@ -29,6 +29,7 @@ export const buildEvents = (n: number): { [K in keyof Events]: Events[K] } => ({
   'status.polled': { result: 'sent' },
   'statuses.unreadable': { topic: 'busgate.statuses', partition: 0, error: unreachable(n) },
   'result.unreadable': { topic: 'busgate.results', partition: 0, offset: n, error: null },
+  'session.foreignOffset': { topic: 'busgate.commands', partition: 0, offset: n },
   'session.unchecked': { topic: 'busgate.commands', partition: 0, until: n },
   'answered.unavailable': { error: unreachable(n) },
   'answered.read': { sessions: n, known: n, took: n },

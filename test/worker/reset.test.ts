@@ -1,3 +1,4 @@
+import { pino } from 'pino'
 import { describe, expect, test } from 'vitest'
 import { createEncoder } from '../../src/records/encoder.ts'
 import type { SendResult } from '../../src/records/generated.ts'
@@ -51,6 +52,31 @@ describe('after somebody has reset the offset', () => {
       [60n, 'INVALID'],
       [61n, 'SENT'],
     ])
+  })
+
+  test('commands below the offset are skipped, a worker says so, and a reset to before them sends them once', async () => {
+    const lines: { event: string }[] = []
+    const logger = pino({ base: null }, { write: line => void lines.push(JSON.parse(line)) })
+    const world = await startWorld({ logger })
+    const [topic] = world.settings.topics.commands.slice(-1)
+    const foreign = () => lines.filter(({ event }) => event === 'session.foreignOffset')
+    await world.send(commandsFrom(1, 10))
+    await world.finished(10)
+    await world.worker.stop()
+    await world.send(commandsFrom(11, 5))
+    await world.resetOffset(13)
+
+    const worker = await world.startWorker()
+    await world.finished(12)
+    expect(foreign()).toMatchObject([{ topic, partition: 0, offset: 13 }])
+    await worker.stop()
+    await world.resetOffset(0)
+    await world.startWorker()
+    await world.finished(15)
+    await world.quiet()
+    expect(foreign()).toMatchObject([{ offset: 13 }, { offset: 0 }])
+    expect(world.sandbox.stats()).toMatchObject({ executed: 15, billedTwice: 0 })
+    expect(finalsOf(world)).toEqual(sentOnce(15))
   })
 
   test('a worker that stops while it looks them up leaves the rest to be looked up by the next one', async () => {

@@ -249,8 +249,9 @@ export class Ownership implements GroupEvents, Membership {
       if (!session.alive) return
       owned.opened(session)
       const took = (clock.monotonic() - started) / 1000
-      const { position: offset, doubtsTakenOver: inDoubt, stale } = session
+      const { position: offset, doubtsTakenOver: inDoubt, stale, foreignOffset } = session
       telemetry.emit('session.opened', { ...owned.tp, offset, inDoubt, stale, took })
+      if (foreignOffset !== null) telemetry.emit('session.foreignOffset', { ...owned.tp, offset: foreignOffset })
     } catch (error) {
       if (!session.alive) return
       owned.notOpened(error as Error)

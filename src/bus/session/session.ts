@@ -33,6 +33,8 @@ export class PartitionSession implements Session {
   alive = true
   /** Whether the broker returned an older checkpoint than it had confirmed. */
   stale = false
+  /** The committed offset, if busgate did not write it; else null. */
+  foreignOffset: number | null = null
   /** Sequence number of the checkpoint at the take-over; null before it. */
   foundSeq: number | null = null
   /** Id of the topic at the take-over; undefined if unknown. */
@@ -113,6 +115,7 @@ export class PartitionSession implements Session {
     this.topicId = found.topicId
     this.foundSeq = found.foundSeq
     this.stale = found.stale
+    this.foreignOffset = found.newest.tag === '' ? found.committed : null
     if (!this.alive) return
     const { checkpoint, isNew } = takeCheckpoint(found, this.#options)
     const { window, intentsSince } = checkpoint
