@@ -71,8 +71,8 @@ export class Channel {
   }
 
   /**
-   * Sends a request. Its time-out begins when the broker reads requests again. A time-out retires the connection, because later requests on it would not be answered either; requests
-   * already in flight keep it until they end.
+   * Sends a request. Its time-out begins when the broker reads requests again. A time-out retires the connection, because later
+   * requests on it would not be answered either; requests already in flight keep it until they end.
    */
   async ask<Q extends unknown[], A>(api: Api<Q, A>, request: Q, limitMs: number): Promise<A> {
     const version = this.versionOf(api)
