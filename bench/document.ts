@@ -28,13 +28,13 @@ function pageOf({ rows, callbacks, takeOvers, repeat }: Performance): string {
 gateway (20 ms, envelopes of up to 100), producer and reader shared them.${repeat > 1 ? ` Each figure is from the cheapest of ${repeat} runs.` : ''} Four partitions,
 one process and the default settings, unless the name says otherwise.
 
-**× bare loop**: the CPU time divided by that of a loop in Node (\`bench/floor.ts\`) which decodes the command, POSTs envelopes with 64
-in flight and writes four fields as JSON. It checks no command, remembers no id, holds no rate and loses what is in flight when it
-ends. The ratio compares machines; microseconds do not.${peers.length > 0 ? ` ${peers.join(', ')} did the loop's job beside it, at least once (\`bench/peers\`).` : ''} **peak MiB**: resident.
+**× bare loop**: the CPU time divided by that of a loop in Node (\`bench/floor.ts\`) that decodes each command, POSTs envelopes with 64
+in flight and writes four fields as JSON. It validates nothing, remembers no id, has no rate limit, and loses what is in flight when it
+ends. The ratio is comparable between machines; microseconds are not.${peers.length > 0 ? ` ${peers.join(', ')} does the loop's job, at least once (\`bench/peers\`).` : ''} **peak MiB**: resident.
 
 ![CPU time of a command](performance.svg)
 
-## All commands lie there
+## A backlog
 ${comparedTableOf(rows.filter(isDrained), floor.name)}
 
 - **commands/s**: from the first POST to the last result that a reader of committed records could read.
@@ -48,23 +48,23 @@ Ten million commands in one run (\`--commands 10000000\`, on 2026-11-27): 37,432
 
 ${behindOf(rows, peers)}
 
-## Commands come
+## A steady rate
 ${comparedTableOf(
   rows.filter(row => !isDrained(row)),
   floor.name,
 )}
 
 - **of a core**, **broker's**: CPU time of the worker and of the broker at a steady rate, once code is compiled.
-- **append → POST**: p50 / p99 from the call that appends a command to the gateway's having its envelope; *behind* others, of the
-  urgent commands alone.
+- **append → POST**: p50 / p99 from the call that appends a command until the gateway has its envelope. *behind*: of the urgent commands
+  alone.
 
-## Callbacks come
+## Callbacks
 ${callbackTableOf([callbacks])}
 
 A receiver in its own process, over 64 connections, each callback of another message. **due → answer**: p50 / p99; **missing**:
 answered 200 and not on the topic.
 
-## A process takes over
+## A take-over
 ${takeOverTableOf(takeOvers)}
 
 *take-over*: the predecessor was killed. **requests**: to the broker until all sessions are open, without fetches and heartbeats;
@@ -72,7 +72,7 @@ ${takeOverTableOf(takeOvers)}
 
 ## Measure it yourself
 \`npm run bench\` takes a quarter of an hour. It starts Apache Kafka and a registry, or takes those that \`KAFKA_BROKERS\` and
-\`REGISTRY_URL\` name. \`--peer bento\` (\`BENTO_BIN=/path/to/bento\`) measures Bento in turn, \`--repeat N\` everything several times.
+\`REGISTRY_URL\` name. \`--peer bento\` (\`BENTO_BIN=/path/to/bento\`) also measures Bento; \`--repeat N\` repeats each scenario.
 
 \`npm run bench -- --only NAME\` measures some scenarios, \`--commands N\` or \`--rate N --seconds N --warm-up N\` your own
 (\`--partitions\`, \`--processes\`, \`--concurrency\`, \`--latency\`, \`--kinds mixed|cyrillic\`, \`--hooks\`, \`--gateway URL\`, \`--floor\`),
@@ -142,7 +142,7 @@ function chartOf(rows: readonly Row[]): string {
   })
   const size = `width="${labelWidth + barWidth + 80}" height="${bars.length * barHeight}"`
   return `<svg xmlns="http://www.w3.org/2000/svg" ${size} font-family="sans-serif" font-size="13" fill="#808080">
-<title>CPU time of a command, in the second half of those that lie there</title>
+<title>CPU time of a command, in the second half of a backlog</title>
 ${lines.join('\n')}
 </svg>
 `

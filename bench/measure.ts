@@ -109,7 +109,7 @@ const resources = (processes: Processes) => ({
   sockets: processes.sockets(),
 })
 
-/** All lie there: how fast are they done, and what do they cost? */
+/** Measures the rate and cost of a backlog. */
 async function drain({ outside, place, running: { processes } }: Stage, commands: number) {
   const lookAt = async (reached: () => boolean) => {
     await until(reached, processes, commands)

@@ -19,9 +19,13 @@ const header = `# Operations
 
 Made by scripts/generate-operations-table.ts from the registry (src/protocol/registry.ts): change that and run npm run generate.
 
-Sections are headings of the gateway's interface specification. Besides the required fields an operation may carry the optional ones of its section and any additional property. What \`viber_type\` and the channels of \`pipeline\` require besides is in their sections, and is checked. A payload may hold more than is listed; what the specification does not show is handed on as it came. A command on the bus carries additional properties in \`extra\`, as JSON texts by their names; for an object of the message (\`voice\`, a stage of \`pipeline\`) it holds the fields that the record lacks, such as \`{"sms": "{\\"lifetime\\":3600}"}\`, or the whole where the message leaves it null.
+For developers: the fields of each operation of the gateway, and how it is tested. Sections are headings of the [specification](gateway-interface.md).
 
-Every operation is run by [client-operations.test.ts](../test/gateway/client-operations.test.ts) through the client and the sandbox over HTTP: its plain form, and the examples of [examples.ts](../test/support/examples.ts), of which the table gives the number. Its schema is tested field by field in [operations.test.ts](../test/protocol/operations.test.ts).
+- An operation may also carry the optional fields of its section, and additional properties. busgate checks what \`viber_type\` and the channels of \`pipeline\` require.
+- A payload may hold more than is listed. Fields that the specification does not show are passed on unchanged.
+- A command on the bus carries additional properties in \`extra\`, as JSON texts by name. For an object of the message (\`voice\`, a stage of \`pipeline\`), \`extra\` holds the fields that its record lacks, such as \`{"sms": "{\\"lifetime\\":3600}"}\`, or the whole object if the message leaves it null.
+
+[client-operations.test.ts](../test/gateway/client-operations.test.ts) sends every operation from the client to the sandbox over HTTP: in its plain form, and with the examples of [examples.ts](../test/support/examples.ts) that the last column counts. [operations.test.ts](../test/protocol/operations.test.ts) tests each field of its schema.
 
 | operation | required fields | payload | \`hook\` | section | tested by examples |
 |---|---|---|---|---|---|

@@ -9,7 +9,7 @@ import { waitForResult } from 'busgate/consumer'
 import { createProducer } from 'busgate/producer'
 import { startSandbox } from 'busgate/sandbox'
 
-/** A worker between a bus and a gateway, all in this process. */
+/** Starts a worker with a bus and a gateway, all in this process. */
 async function startAll(t: TestContext) {
   const sandbox = await startSandbox({ callbackDelayMs: 0 })
   const settings = loadSettings({
@@ -34,7 +34,7 @@ async function startAll(t: TestContext) {
 const message = { sms_message: 'Your order is ready', sms_signature: 'Shop' }
 const patience = () => AbortSignal.timeout(10_000)
 
-test('an order that is ready is told by one SMS', async t => {
+test('a finished order sends one SMS', async t => {
   const { sandbox, settings, telemetry, producer } = await startAll(t)
   const published = once(telemetry, 'results.published')
   await producer.send([{ id: 1001, phone: 380671234567, type: 'sms', message, correlationId: 'order-17' }])
@@ -45,15 +45,15 @@ test('an order that is ready is told by one SMS', async t => {
   assert.deepEqual([event.type, event.outcome, event.count], ['sms', 'SENT', 1])
 })
 
-test('a refused sender is told with its code', async t => {
+test('a refused sender name ends REJECTED with its code', async t => {
   const { settings, producer } = await startAll(t)
-  const refused = 380671234590 // the sandbox goes by the last two digits: docs/sandbox.md
+  const refused = 380671234590 // the last two digits choose the outcome: docs/sandbox.md
   await producer.send([{ id: 1002, phone: refused, type: 'sms', message }])
   const { outcome, errorCode } = await waitForResult(settings, 1002, { signal: patience() })
   assert.deepEqual({ outcome, errorCode }, { outcome: 'REJECTED', errorCode: 'SENDER_INVALID' })
 })
 
-test('the service works with one process, and ends in order when it is told to', async t => {
+test('the service starts, and stops on SIGTERM', async t => {
   const sandbox = await startSandbox()
   t.after(() => sandbox.close())
   const env = {
@@ -72,9 +72,9 @@ test('the service works with one process, and ends in order when it is told to',
   const told: string[] = []
   for await (const line of createInterface(service.stdout)) {
     const { msg } = JSON.parse(line)
-    if (msg?.startsWith('the service')) told.push(msg) // the worker logs to the same place
-    if (msg === 'the service works') service.kill('SIGTERM')
+    if (msg?.startsWith('the service')) told.push(msg) // the worker logs to the same stream
+    if (msg === 'the service has started') service.kill('SIGTERM')
   }
-  assert.deepEqual(told, ['the service works', 'the service has ended'])
+  assert.deepEqual(told, ['the service has started', 'the service has stopped'])
   assert.deepEqual(await ended, [0, null])
 })

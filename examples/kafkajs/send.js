@@ -20,19 +20,19 @@ const registry = new SchemaRegistry({ host: REGISTRY_URL })
 const schemaFile = new URL('../../schemas/send-command.avsc', import.meta.url)
 
 /**
- * Resolves when every in-sync replica holds the command. Where it rejects, the command was perhaps written, and the same id
- * with the same text may be sent again.
+ * Resolves when every in-sync replica holds the command. If it rejects, the command was perhaps written: send it again with
+ * the same id and text.
  */
 async function send(command) {
   // Without spaces, as busgate registers it: Apicurio looks schemas up by their text.
   const schema = JSON.stringify(JSON.parse(await readFile(schemaFile, 'utf8')))
-  // Looked up, never registered: who runs busgate does that.
+  // Looked up, never registered: busgate's operator does that.
   const schemaId = await registry.getRegistryIdBySchema(`${COMMANDS_TOPIC}-value`, { type: SchemaType.AVRO, schema })
   const value = await registry.encode(schemaId, command)
   const producer = kafka.producer({
-    idempotent: true, // acks=all, and what is sent again is written once
-    maxInFlightRequests: 1, // without it kafkajs does not keep the order that idempotence needs
-    createPartitioner: Partitioners.DefaultPartitioner, // as Java and busgate choose partitions
+    idempotent: true, // acks=all, and a retried record is written once
+    maxInFlightRequests: 1, // idempotence needs it in kafkajs
+    createPartitioner: Partitioners.DefaultPartitioner, // as in Java and busgate
   })
   await producer.connect()
   try {
@@ -66,7 +66,7 @@ async function printResults(id) {
 }
 
 const [id, phone, text] = process.argv.slice(2)
-// A number drops the zero: 0671234567 would become the phone of somebody else.
+// A number would lose the zero: 0671234567 would become somebody else's phone.
 if (!/^[1-9]\d{0,14}$/.test(phone ?? '')) {
   console.error('Nothing was sent: PHONE must be digits only, in international format such as 380671234567.')
   process.exit(1)
@@ -74,7 +74,7 @@ if (!/^[1-9]\d{0,14}$/.test(phone ?? '')) {
 await send({
   id: Number(id),
   phone: Number(phone),
-  // The name says which record of the union the message is.
+  // Names the record of the union.
   message: { 'io.busgate.Sms': { sms_message: text, sms_signature: 'Shop' } },
   correlationId: 'example-kafkajs',
 })

@@ -21,12 +21,12 @@ SCHEMA = json.dumps(json.loads(SCHEMA_FILE.read_text()), separators=(",", ":"))
 
 PRODUCER = {
     "bootstrap.servers": BROKERS,
-    "enable.idempotence": True,  # acks=all, and what is sent again is written once
-    "partitioner": "murmur2_random",  # as Java and busgate choose partitions; librdkafka's own choice is another
+    "enable.idempotence": True,  # acks=all, and a retried record is written once
+    "partitioner": "murmur2_random",  # as in Java and busgate; librdkafka's default is another
 }
 SERIALIZER = {
-    "auto.register.schemas": False,  # who runs busgate registers them
-    "validate.strict.allow.default": True,  # a field that the schema lacks is an error, not left out
+    "auto.register.schemas": False,  # busgate's operator registers them
+    "validate.strict.allow.default": True,  # an unknown field is an error, instead of being dropped
 }
 
 
@@ -40,7 +40,7 @@ def send(command: dict) -> None:
 
 
 def delivered(error, _message) -> None:
-    """Out of an error comes an exception: perhaps it was written, and the same id with the same text may be sent again."""
+    """Raises the error. The command was perhaps written: send it again with the same id and text."""
     if error is not None:
         raise KafkaException(error)
 
@@ -64,7 +64,7 @@ def results_of(id: int):
             if message.error():
                 raise KafkaException(message.error())
             result = deserialize(message.value(), SerializationContext(RESULTS, MessageField.VALUE))
-            consumer.store_offsets(message)  # worked on: the next commit may pass it
+            consumer.store_offsets(message)  # processed: the next commit may include it
             if result["id"] == id:
                 yield result
                 if result["final"] and result["outcome"] != "DUPLICATE":
@@ -77,7 +77,7 @@ def main(id: str, phone: str, text: str) -> None:
     if not re.fullmatch("[1-9][0-9]{0,14}", phone):  # int() drops the zero: 0671234567 would become somebody else's phone
         sys.exit("Nothing was sent: PHONE must be digits only, in international format such as 380671234567.")
     sms = {"sms_message": text, "sms_signature": "Shop"}
-    # The name beside the message tells which record of the union it is. Without it fastavro guesses.
+    # Names the record of the union; without it fastavro guesses.
     send({"id": int(id), "phone": int(phone), "message": ("io.busgate.Sms", sms), "correlationId": "example-python"})
     for result in results_of(int(id)):
         print(result["id"], result["outcome"], result["errorCode"] or result["msgId"])

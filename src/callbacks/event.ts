@@ -2,7 +2,7 @@ import { idIn } from '../protocol/ids.ts'
 import { callbackStateOf } from '../protocol/states.ts'
 import { textOrNull } from '../protocol/tolerant.ts'
 import type { DeadLetterReason } from '../records/dead-letter.ts'
-import { type CommandMarks, type NewStatusEvent, readStatus, unknownMarks } from '../records/status.ts'
+import { type CommandFacts, type NewStatusEvent, readStatus, unknownCommandFacts } from '../records/status.ts'
 import type { Callback } from './body.ts'
 import type { CallbackOrigin } from './hook-url.ts'
 
@@ -19,27 +19,27 @@ export function statusEvent(origin: CallbackOrigin, body: Callback, receivedAt: 
     const { subject } = origin
     if (namesAnother(body.id, subject.id)) return { ok: false, reason: 'other_id' }
     const { id, account, type, correlationId, tenant, campaign, country } = subject
-    const marks = { correlationId, tenant, campaign, commandType: type, country }
-    return { ok: true, event: eventOf(body, { id, account, type, marks }, true, receivedAt) }
+    const facts = { correlationId, tenant, campaign, commandType: type, country }
+    return { ok: true, event: eventOf(body, { id, account, type, facts }, true, receivedAt) }
   }
   const id = idIn(echoedText(body.id))
   if (id === null) {
     const message = `a callback to the address of account ${origin.account} has no id of 1 to 2^63-1: not sent by busgate`
     return { ok: false, reason: 'no_id', error: { code: 'NO_NUMERIC_ID', message } }
   }
-  const command = { id, account: origin.account, type: 'unknown', marks: unknownMarks }
+  const command = { id, account: origin.account, type: 'unknown', facts: unknownCommandFacts }
   return { ok: true, event: eventOf(body, command, false, receivedAt) }
 }
 
-type HookedCommand = Pick<NewStatusEvent, 'id' | 'account' | 'type'> & { marks: CommandMarks }
+type HookedCommand = Pick<NewStatusEvent, 'id' | 'account' | 'type'> & { facts: CommandFacts }
 
 function eventOf(body: Callback, command: HookedCommand, verified: boolean, receivedAt: number): NewStatusEvent {
-  const { id, account, marks } = command
+  const { id, account, facts } = command
   const told = readStatus(body)
   const type = told.type ?? command.type
   const { state } = callbackStateOf(told.status, body.success === true)
   const known = { state, final: true, source: 'CALLBACK', verified, receivedAt } as const
-  return { id, account, ...marks, ...told, type, ...known }
+  return { id, account, ...facts, ...told, type, ...known }
 }
 
 /** The address identifies the message, so a missing or padded id is no contradiction. */

@@ -198,7 +198,7 @@ function problemOf({ type, schema }: Kind, operation: Fields, { allowEmpty }: Co
     const value = operation[name]
     if (Array.isArray(value) && value.length > mostItems) return `${name} must have at most ${mostItems} items`
   }
-  if (schema.validate(operation)) return allowEmpty ? null : emptiness(type, operation)
+  if (schema.validate(operation)) return allowEmpty ? null : missingContentError(type, operation)
   const { error } = schema.safeParse(operation)
   return error!.issues
     .slice(0, mostProblems)
@@ -206,7 +206,7 @@ function problemOf({ type, schema }: Kind, operation: Fields, { allowEmpty }: Co
     .join('; ')
 }
 
-function emptiness(type: SendType, fields: Fields): string | null {
+function missingContentError(type: SendType, fields: Fields): string | null {
   const missing = missingContent(type, fields)
   return (
     missing && `${missing} is required: there is nothing to send without it (gateway.allowEmpty sends it all the same)`

@@ -7,33 +7,33 @@ const askAtHeader = 'busgate.ask-at'
 const askedHeader = 'busgate.asked'
 
 /** Polling state of an overdue message. */
-export interface Questions {
+export interface PollState {
   /** Time of the next poll, milliseconds since 1970. */
-  askAt: number
+  pollAt: number
   /** Number of definite answers so far. */
-  asked: number
+  answers: number
 }
 
 /** @param record the record of the result */
-export type WriteOverdue = (record: BusRecord, result: SendResult, questions: Questions) => OutgoingRecord
+export type WriteOverdue = (record: BusRecord, result: SendResult, pollState: PollState) => OutgoingRecord
 
 /** Writes overdue messages: the result's bytes and headers, and the polling state. A shorter one is encoded again. */
 export function createOverdueWriter(topic: string, encode: (result: SendResult) => Buffer): WriteOverdue {
-  return ({ key, value, headers }, result, questions) =>
-    withShorter({ topic, key, value, headers: withQuestions(headers, questions) }, () => ({
+  return ({ key, value, headers }, result, pollState) =>
+    withShorter({ topic, key, value, headers: withPollState(headers, pollState) }, () => ({
       topic,
       key: String(result.id),
       value: encode(shorterResult(result)),
-      headers: withQuestions(resultHeadersIn(headers), questions),
+      headers: withPollState(resultHeadersIn(headers), pollState),
     }))
 }
 
 /** The headers of an overdue message: those of its result, and the polling state. */
-export function withQuestions(headers: RecordHeaders, { askAt, asked }: Questions): RecordHeaders {
-  return { ...headers, [askAtHeader]: String(Math.round(askAt)), [askedHeader]: String(asked) }
+export function withPollState(headers: RecordHeaders, { pollAt, answers }: PollState): RecordHeaders {
+  return { ...headers, [askAtHeader]: String(Math.round(pollAt)), [askedHeader]: String(answers) }
 }
 
 /** Reads the polling state from the headers of an overdue message; null values for a plain result. */
-export function questionsIn(headers: RecordHeaders): { [K in keyof Questions]: number | null } {
-  return { askAt: numberIn(headers, askAtHeader), asked: numberIn(headers, askedHeader) }
+export function pollStateIn(headers: RecordHeaders): { [K in keyof PollState]: number | null } {
+  return { pollAt: numberIn(headers, askAtHeader), answers: numberIn(headers, askedHeader) }
 }

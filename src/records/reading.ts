@@ -35,14 +35,14 @@ const mostOfOthers = 1 << 20
 export function readingOf(readerSchema: object, writerSchema: object, schemaId: number): RecordReading {
   const reader = avroTypeOf(readerSchema)
   try {
-    const essence = essenceOf(writerSchema) as object
-    const writer = avroTypeOf(essence)
+    const canonical = canonicalFormOf(writerSchema) as object
+    const writer = avroTypeOf(canonical)
     const shape = shapeOf(writer)
     if (expandedSize(shape) > mostExpanded)
       throw new Error(`one record of it expands to more than ${mostExpanded} values`)
     refuseOtherUnits(readerSchema, writerSchema)
     const mostValues = readerSchema === schemas.command ? mostOfCommand : mostOfOthers
-    return { shape, mostValues, ...resolvingOf(readerSchema, essence, writer) }
+    return { shape, mostValues, ...resolvingOf(readerSchema, canonical, writer) }
   } catch (error) {
     const reason = (error as Error).message.slice(0, longestReason)
     throw new SchemaUnreadable(
@@ -56,7 +56,7 @@ export function readingOf(readerSchema: object, writerSchema: object, schemaId: 
  * readers, and avsc encodes each one, however large.
  * @throws SchemaUnreadable
  */
-function essenceOf(schema: unknown): unknown {
+function canonicalFormOf(schema: unknown): unknown {
   const counts = { parts: 0, fields: 0, names: 0 }
   const visit = (part: unknown, level: number): unknown => {
     if (++counts.parts > mostParts) throw new SchemaUnreadable(`it has more than ${mostParts} parts`)
@@ -71,8 +71,8 @@ function essenceOf(schema: unknown): unknown {
     }
     counts.fields += Array.isArray(fields) ? fields.length : 0
     if (counts.fields > mostFields) throw new SchemaUnreadable(`it has more than ${mostFields} fields`)
-    const essence = { type, name, namespace, fields: fields && namesAndTypes(fields), items, values, symbols, size }
-    return mapParts(Object.fromEntries(Object.entries(essence).filter(([, value]) => value !== undefined)), change)
+    const canonical = { type, name, namespace, fields: fields && namesAndTypes(fields), items, values, symbols, size }
+    return mapParts(Object.fromEntries(Object.entries(canonical).filter(([, value]) => value !== undefined)), change)
   }
   return visit(schema, 0)
 }
@@ -97,7 +97,7 @@ function resolvingOf(
     return { type: reader, resolver: reader.createResolver(writer, byName()) }
   } catch (error) {
     if (writer.name !== undefined && unqualified(writer.name) !== unqualified(reader.name!)) throw error
-    const lenient = lenientTypeOf(readerSchema, strangersIn(readerSchema, writerSchema))
+    const lenient = lenientTypeOf(readerSchema, unknownRecordsIn(readerSchema, writerSchema))
     try {
       return { type: lenient, resolver: lenient.createResolver(writer, byName()) }
     } catch {
@@ -110,7 +110,7 @@ function resolvingOf(
 const byName = () => ({ ignoreNamespaces: true })
 
 /** Full names of the writer's records that the reader does not know. */
-function strangersIn(readerSchema: object, writerSchema: object): string[] {
+function unknownRecordsIn(readerSchema: object, writerSchema: object): string[] {
   const known = new Set(recordsIn(readerSchema).map(unqualified))
   return recordsIn(writerSchema).filter(name => !known.has(unqualified(name)))
 }

@@ -10,13 +10,13 @@ import { shortened, withShorter } from './shorten.ts'
 /** What the gateway reports about a message, in a callback or a poll, as fields of a status event. */
 export type ReportedStatus = Omit<
   StatusEvent,
-  'id' | 'account' | 'source' | 'verified' | 'receivedAt' | 'type' | keyof CommandMarks | 'eventId'
+  'id' | 'account' | 'source' | 'verified' | 'receivedAt' | 'type' | keyof CommandFacts | 'eventId'
 > & { type: string | null }
 
 /** The fields of a status event that come from the command. */
-export type CommandMarks = Pick<StatusEvent, 'correlationId' | 'tenant' | 'campaign' | 'commandType' | 'country'>
+export type CommandFacts = Pick<StatusEvent, 'correlationId' | 'tenant' | 'campaign' | 'commandType' | 'country'>
 
-export const unknownMarks: CommandMarks = {
+export const unknownCommandFacts: CommandFacts = {
   correlationId: null,
   tenant: null,
   campaign: null,
@@ -91,6 +91,6 @@ const eventIdLength = 22
 
 /** Hash of the gateway's report and its source. The time of receipt and the command's fields do not change it. */
 function eventIdOf({ receivedAt: _, id, ...event }: NewStatusEvent): string {
-  const told = JSON.stringify({ id: String(id), ...event, ...unknownMarks })
+  const told = JSON.stringify({ id: String(id), ...event, ...unknownCommandFacts })
   return hash('sha256', told, 'base64url').slice(0, eventIdLength) // 132 bits
 }

@@ -61,8 +61,8 @@ export function lifecycleAfter(known: Lifecycle, event: StatusFacts): Lifecycle 
   const replied = word === 'REPLIED' || event.replies.length > 0
   const read = word === 'READ' && event.state !== 'FAILED'
   const facts = { read: known.read || replied || read, replied: known.replied || replied }
-  const told = { stage: stageOf(event), status: event.status, since: event.updatedAt ?? event.receivedAt }
-  return { ...known, ...(tellsMore(told, known) ? told : {}), ...facts }
+  const reported = { stage: stageOf(event), status: event.status, since: event.updatedAt ?? event.receivedAt }
+  return { ...known, ...(replaces(reported, known) ? reported : {}), ...facts }
 }
 
 /** Returns the final verdict, or null if there is none yet. UNKNOWN means that the message was given up without a verdict. */
@@ -79,14 +79,14 @@ function stageOf({ state, final, verified }: StatusFacts): LifecycleStage {
   return 'pending'
 }
 
-type Told = Pick<Lifecycle, 'stage' | 'status' | 'since'>
+type ReportedStage = Pick<Lifecycle, 'stage' | 'status' | 'since'>
 
 /**
  * Whether an event replaces the known state. Of two equal stages the earlier one stays, then the first in alphabetical order.
  */
-function tellsMore(told: Told, known: Told): boolean {
-  const more = stages.indexOf(told.stage) - stages.indexOf(known.stage)
+function replaces(reported: ReportedStage, known: ReportedStage): boolean {
+  const more = stages.indexOf(reported.stage) - stages.indexOf(known.stage)
   if (more !== 0 || known.since === null) return more >= 0
-  const earlier = known.since - told.since!
-  return earlier !== 0 ? earlier > 0 : told.status! < known.status!
+  const earlier = known.since - reported.since!
+  return earlier !== 0 ? earlier > 0 : reported.status! < known.status!
 }

@@ -8,9 +8,9 @@ import { isSendType, operations, type SendType, usualLifetime } from '../protoco
 import { isObject } from '../protocol/json.ts'
 import { type Decoder, decodePatiently } from '../records/decoder.ts'
 import type { SendResult } from '../records/generated.ts'
-import { type Questions, questionsIn, type WriteOverdue } from '../records/overdue.ts'
+import { type PollState, pollStateIn, type WriteOverdue } from '../records/overdue.ts'
 import { lifetimeIn } from '../records/result.ts'
-import { type CommandMarks, type NewStatusEvent, readStatus, type WriteStatus } from '../records/status.ts'
+import { type CommandFacts, type NewStatusEvent, readStatus, type WriteStatus } from '../records/status.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { PollResult } from '../telemetry/labels.ts'
 import { traceOf } from '../telemetry/trace.ts'
@@ -127,7 +127,7 @@ export class ResultsWalk {
   #look(message: Message): void {
     const schedule = scheduleOf(message.result, message.record.headers, this.#options)
     if (this.#hasVerdict(message)) this.#session.settle(message.record.offset, [])
-    else if (this.#options.clock.now() < schedule.askAt) this.#postpone(message, schedule)
+    else if (this.#options.clock.now() < schedule.pollAt) this.#postpone(message, schedule)
     else void this.#ask(message, schedule)
   }
 
@@ -142,7 +142,7 @@ export class ResultsWalk {
   async #ask(message: Message, schedule: Schedule): Promise<void> {
     const { telemetry, clock, delayMs, graceMs } = this.#options
     const { result, record } = message
-    if (schedule.asked === 0) telemetry.emit('callback.missing', { type: result.type, count: 1 })
+    if (schedule.answers === 0) telemetry.emit('callback.missing', { type: result.type, count: 1 })
     this.#asking.add(message)
     const answer = await this.#statusOf(message)
     this.#asking.delete(message)
@@ -156,12 +156,12 @@ export class ResultsWalk {
     const unanswered = answer.kind === 'in_doubt'
     telemetry.emit('status.polled', { result: pollResult(event, unanswered) })
     // a poll that came late, after a standstill, is repeated before the message is given up
-    const isOver = unanswered ? schedule.askAt >= schedule.endsAt + graceMs : now >= schedule.endsAt
+    const isOver = unanswered ? schedule.pollAt >= schedule.endsAt + graceMs : now >= schedule.endsAt
     if (event?.final) this.#conclude(message, event)
     else if (isOver) this.#conclude(message, givenUp(result, now))
     else if (unanswered)
-      this.#postpone(message, { ...schedule, askAt: now + delayMs, asked: Math.max(1, schedule.asked) })
-    else this.#postpone(message, askedAgain(schedule, now, this.#options))
+      this.#postpone(message, { ...schedule, pollAt: now + delayMs, answers: Math.max(1, schedule.answers) })
+    else this.#postpone(message, afterAnswer(schedule, now, this.#options))
   }
 
   #statusOf(message: Message): Promise<PollAnswer> {
@@ -195,7 +195,7 @@ function pollResult(event: NewStatusEvent | null, unanswered: boolean): PollResu
 }
 
 /** When to poll for a message without a verdict. Times are milliseconds since 1970. */
-export interface Schedule extends Questions {
+export interface Schedule extends PollState {
   /** When the message is given up, with the final status UNKNOWN. */
   endsAt: number
 }
@@ -217,19 +217,19 @@ export function scheduleOf(
   { expect, graceMs }: ScheduleOptions,
 ): Schedule {
   const sentAt = result.sentAt ?? result.completedAt
-  const { askAt, asked } = questionsIn(headers)
+  const { pollAt, answers } = pollStateIn(headers)
   const lifeMs = 1000 * (lifetimeIn(headers) ?? usualLifetime(result.type))
   return {
-    askAt: askAt ?? sentAt + Math.min(lifeMs, expect[result.type]),
-    asked: asked ?? 0,
+    pollAt: pollAt ?? sentAt + Math.min(lifeMs, expect[result.type]),
+    answers: answers ?? 0,
     endsAt: sentAt + lifeMs + graceMs,
   }
 }
 
 /** The schedule after an answer without a verdict: waits double, and the last poll is at the end. */
-export function askedAgain({ asked, endsAt }: Schedule, now: number, { delayMs }: ScheduleOptions): Schedule {
-  const wait = Math.min(delayMs * 2 ** asked, Math.max(longestGapMs, delayMs))
-  return { askAt: Math.min(now + wait, Math.max(now, endsAt)), asked: asked + 1, endsAt }
+export function afterAnswer({ answers, endsAt }: Schedule, now: number, { delayMs }: ScheduleOptions): Schedule {
+  const wait = Math.min(delayMs * 2 ** answers, Math.max(longestGapMs, delayMs))
+  return { pollAt: Math.min(now + wait, Math.max(now, endsAt)), answers: answers + 1, endsAt }
 }
 
 /** Turns a poll's answer into a status event; null if the answer is not definite or has no status. */
@@ -249,6 +249,6 @@ export function givenUp(result: SendResult, receivedAt: number): NewStatusEvent 
 
 function aboutMessage(result: SendResult, receivedAt: number) {
   const { id, account, type, correlationId, tenant, campaign, country } = result
-  const marks: CommandMarks = { correlationId, tenant, campaign, commandType: type, country }
-  return { id, account, ...marks, source: 'POLL', verified: true, receivedAt } as const
+  const facts: CommandFacts = { correlationId, tenant, campaign, commandType: type, country }
+  return { id, account, ...facts, source: 'POLL', verified: true, receivedAt } as const
 }

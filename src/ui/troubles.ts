@@ -10,13 +10,13 @@ import { schemas } from '../records/schemas.ts'
 import { FollowedTopic, fromEarliest } from './followed-topic.ts'
 import type { DeadLetterCause, DeadLetters, OpenDoubt, OpenDoubts } from './now.ts'
 
-/** Most doubts kept in memory. Further ones are only counted. */
-const mostKept = 10_000
+/** Most doubts retained in memory. Further ones are only counted. */
+const mostRetained = 10_000
 const mostShown = 20
 /** Workers open a partition and commit to it within this time. */
 const beginMs = 15_000
 
-interface Kept extends TopicPartition {
+interface RetainedDoubt extends TopicPartition {
   offset: number
   id: string
   /** null if unreadable. */
@@ -28,7 +28,7 @@ export class OpenDoubtList {
   readonly #bus: Bus
   readonly #settings: Settings
   readonly topic: FollowedTopic
-  #kept: Kept[] = []
+  #retained: RetainedDoubt[] = []
   #left = 0
   #checkpoints = new Map<number, Checkpoint | null>()
 
@@ -52,15 +52,15 @@ export class OpenDoubtList {
     const tps = this.topic.positions.map((_, partition) => ({ topic: this.topic.topic, partition }))
     if (tps.length === 0) return
     await this.#ask(tps)
-    this.#kept = this.#kept.filter(one => this.#stateOf(one) !== DONE)
-    if (this.#kept.length === 0) this.#left = 0
+    this.#retained = this.#retained.filter(one => this.#stateOf(one) !== DONE)
+    if (this.#retained.length === 0) this.#left = 0
   }
 
   /** @param known whether the topic and the group's progress can be read now */
   now(at: number, known: boolean): OpenDoubts {
-    const oldest = this.#kept.toSorted((a, b) => timeOf(a) - timeOf(b)).slice(0, mostShown)
+    const oldest = this.#retained.toSorted((a, b) => timeOf(a) - timeOf(b)).slice(0, mostShown)
     return {
-      open: known ? this.#kept.length + this.#left : null,
+      open: known ? this.#retained.length + this.#left : null,
       oldest: oldest.map(one => this.#shown(one, at)),
     }
   }
@@ -83,16 +83,17 @@ export class OpenDoubtList {
 
   #keep(tp: TopicPartition, records: readonly BusRecord[], doubtOf: (i: number) => Doubt | null): void {
     for (const [i, { offset, key }] of records.entries()) {
-      if (this.#kept.length < mostKept) this.#kept.push({ ...tp, offset, id: String(key ?? ''), doubt: doubtOf(i) })
+      if (this.#retained.length < mostRetained)
+        this.#retained.push({ ...tp, offset, id: String(key ?? ''), doubt: doubtOf(i) })
       else this.#left++
     }
   }
 
-  #stateOf({ partition, offset }: Kept) {
+  #stateOf({ partition, offset }: RetainedDoubt) {
     return this.#checkpoints.get(partition)?.window.get(offset)
   }
 
-  #shown(one: Kept, at: number): OpenDoubt {
+  #shown(one: RetainedDoubt, at: number): OpenDoubt {
     const { doubt, id } = one
     return {
       id,
@@ -106,7 +107,7 @@ export class OpenDoubtList {
   }
 
   /** Assumes that the workers have the same settings as this process. */
-  #waitsFor(one: Kept, at: number): string {
+  #waitsFor(one: RetainedDoubt, at: number): string {
     const { gateway, delivery } = this.#settings
     const isBegun = this.#checkpoints.get(one.partition)
     if (!isBegun && at - timeOf(one) > beginMs) return 'a worker: no worker owns its partition'
@@ -117,7 +118,7 @@ export class OpenDoubtList {
   }
 }
 
-const timeOf = ({ doubt }: Kept) => doubt?.postedAt ?? 0
+const timeOf = ({ doubt }: RetainedDoubt) => doubt?.postedAt ?? 0
 
 /** Codes of records that no new schema or setting makes readable. */
 const neverRead: ReadonlySet<string> = new Set([...unreadableCodes, 'NOT_CONFLUENT'])

@@ -43,7 +43,7 @@ async function told(written: SendResult[], { accepted, failed, ...counts } = asP
   const sandbox = { stats: () => ({ ...counts, callbacks: { accepted, failed } }) } as unknown as Sandbox
   const final = new Set(written.filter(one => one.final).map(({ id }) => id)).size
   await until(() => expect([audit.finished, audit.total.states.DELIVERED]).toEqual([final, 1]))
-  return audit.reckon(sandbox)
+  return audit.report(sandbox)
 }
 
 test('topics that agree with the gateway are as promised', async () => {
@@ -54,9 +54,9 @@ test('a command that was in doubt is told, and may end UNRESOLVED, executed or n
   const doubt = buildResult({ id: 1n, outcome: 'IN_DOUBT', final: false })
   const end = buildResult({ id: 1n, outcome: 'UNRESOLVED' })
   for (const ids of [1, 2]) {
-    const reckoning = await told([doubt, end, sent[1]!], { ...asPromised, ids })
-    expect(reckoning.ok).toBe(true)
-    expect(summaryText(reckoning)).toContain('IN_DOUBT for a while: 1')
+    const report = await told([doubt, end, sent[1]!], { ...asPromised, ids })
+    expect(report.ok).toBe(true)
+    expect(summaryText(report)).toContain('IN_DOUBT for a while: 1')
   }
 })
 
@@ -68,7 +68,7 @@ test.each([
   ['a status that is missing', sent, { accepted: 3 }, 'not on the topic 2'],
   ['a callback that was given up', sent, { failed: 1 }, 'given up 1'],
 ])('%s is told', async (_, written, counts, expected) => {
-  const reckoning = await told(written, { ...asPromised, ...counts })
-  expect(reckoning.ok).toBe(false)
-  expect(summaryText(reckoning)).toMatch(new RegExp(`✗ .*${expected}`))
+  const report = await told(written, { ...asPromised, ...counts })
+  expect(report.ok).toBe(false)
+  expect(summaryText(report)).toMatch(new RegExp(`✗ .*${expected}`))
 })

@@ -77,7 +77,7 @@ const writers: Record<string, () => OutgoingRecord> = {
   'message that is overdue': () => {
     const result = buildResult({ ...marks, ...payload, account: long, error: long })
     const itsRecord = { ...record, value: encoders.result(result) }
-    const schedule = { askAt: 2 ** 41, asked: 99, endsAt: 2 ** 41 }
+    const schedule = { pollAt: 2 ** 41, answers: 99, endsAt: 2 ** 41 }
     return createOverdueWriter(topic, encoders.result)(itsRecord, result, schedule)
   },
 }

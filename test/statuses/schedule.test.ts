@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type SendType, sendTypes } from '../../src/protocol/index.ts'
-import { askedAgain, type Schedule, scheduleOf } from '../../src/statuses/results-walk.ts'
+import { afterAnswer, type Schedule, scheduleOf } from '../../src/statuses/results-walk.ts'
 import { buildResult } from '../support/results.ts'
 
 const minute = 60_000
@@ -13,8 +13,8 @@ const smsSent = { ...buildResult({ sentAt }), type: 'sms' as const }
 describe('a message without a verdict', () => {
   it('is asked for when its verdict is overdue, and given up an hour after the end of its two days', () => {
     expect(scheduleOf(smsSent, {}, options)).toEqual({
-      askAt: sentAt + 15 * minute,
-      asked: 0,
+      pollAt: sentAt + 15 * minute,
+      answers: 0,
       endsAt: sentAt + 49 * hour,
     })
   })
@@ -22,14 +22,14 @@ describe('a message without a verdict', () => {
   it('is asked for at longer and longer intervals, at most six hours, and a last time at its end', () => {
     let schedule: Schedule = scheduleOf(smsSent, {}, options)
     const waits: number[] = []
-    while (schedule.askAt < schedule.endsAt) {
-      const now = schedule.askAt
-      schedule = askedAgain(schedule, now, options)
-      waits.push((schedule.askAt - now) / minute)
+    while (schedule.pollAt < schedule.endsAt) {
+      const now = schedule.pollAt
+      schedule = afterAnswer(schedule, now, options)
+      waits.push((schedule.pollAt - now) / minute)
     }
     expect(waits.slice(0, 6)).toEqual([15, 30, 60, 120, 240, 360])
     expect(Math.max(...waits)).toBe(360)
-    expect(schedule.askAt).toBe(schedule.endsAt)
+    expect(schedule.pollAt).toBe(schedule.endsAt)
   })
 
   it('whose headers somebody else wrote begins a schedule of its own', () => {

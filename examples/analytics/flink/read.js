@@ -9,7 +9,7 @@ const {
   MESSAGES_TOPIC = 'busgate.messages',
 } = process.env
 
-// A number of JavaScript holds 53 bits, and an id has 64.
+// JavaScript numbers hold 53 bits; ids have 64.
 const long = avsc.types.LongType.__with({
   fromBuffer: bytes => bytes.readBigInt64LE(),
   toBuffer: value => Buffer.from(BigInt64Array.of(value).buffer),

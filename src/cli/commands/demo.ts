@@ -72,9 +72,9 @@ async function showDemo({ total, keep, json, interrupted }: DemoOptions, cleanup
   interrupted.throwIfAborted()
   const seconds = (stage.audit.lastAt - started) / 1000
   if (!keep) await stage.worker.stop()
-  const reckoning = stage.audit.reckon(stage.sandbox)
-  ok = reckoning.ok
-  process.stdout.write(json ? `${JSON.stringify({ ...reckoning, seconds })}\n` : `\n${summaryText(reckoning)}\n`)
+  const report = stage.audit.report(stage.sandbox)
+  ok = report.ok
+  process.stdout.write(json ? `${JSON.stringify({ ...report, seconds })}\n` : `\n${summaryText(report)}\n`)
   say(`${grouped(total)} commands in ${seconds.toFixed(1)} s.`)
   if (!ok) say(`A promise was broken. The worker's log: ${stage.logFile}`)
   if (!keep) return ok
@@ -122,7 +122,7 @@ export async function play(stage: RunningDemo, total: number, say: (line: string
     while (
       audit.finished < total ||
       sandbox.stats().callbacks.pending > 0 ||
-      audit.reckon(sandbox).statuses.missing > 0
+      audit.report(sandbox).statuses.missing > 0
     ) {
       last = Math.max(last, audit.lastAt)
       if (performance.now() - last > stalledMs) return

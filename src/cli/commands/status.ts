@@ -59,14 +59,14 @@ function jsonOf({ effect, begins, kind, name, at, until, ...rest }: Change): str
 const instant = (ms: number) => new Date(ms).toISOString()
 
 /** Unfinished offsets of a partition, by the group's checkpoint. */
-interface Undone {
+interface UnfinishedOffsets {
   offsets: number
   /** Number of them that the log lost; only a running worker may have them in memory. */
   deleted: number
 }
 
 /** @throws Error when the committed metadata is not busgate's */
-function undoneOf(committed: Committed | null, { low, high }: { low: number; high: number }): Undone {
+function unfinishedOf(committed: Committed | null, { low, high }: { low: number; high: number }): UnfinishedOffsets {
   if (!committed) return { offsets: high - low, deleted: 0 }
   const { window } = unpackCheckpoint(committed.offset, committed.metadata)
   const known = Math.min(Math.max(window.base + window.length, low), window.base + windowSize)
@@ -80,7 +80,7 @@ function undoneOf(committed: Committed | null, { low, high }: { low: number; hig
   return { offsets, deleted }
 }
 
-export interface UndoneCommands {
+export interface UnfinishedCommands {
   topic: string
   /** Queued or in flight. */
   commands: number
@@ -89,21 +89,21 @@ export interface UndoneCommands {
 }
 
 /** Unfinished commands of each topic, by the group's progress. */
-export async function backlogOf(bus: Bus, { kafka, topics }: Settings): Promise<UndoneCommands[]> {
+export async function backlogOf(bus: Bus, { kafka, topics }: Settings): Promise<UnfinishedCommands[]> {
   const counts = await partitionsOf(bus, topics.commands)
   const ending = AbortSignal.timeout(10_000)
   const backlog = async (topic: string) => {
     const tps = allPartitions(topic, counts.get(topic)!)
     const progress = await bus.progress(kafka.groupId, tps)
     const ends = await Promise.all(tps.map(tp => bus.search(tp, { from: 'latest', needles: [], ending })))
-    const undone = ends.map(({ until, start }, i) => undoneOf(progress[i] ?? null, { low: start, high: until }))
-    const sum = (of: 'offsets' | 'deleted') => undone.reduce((total, one) => total + one[of], 0)
+    const unfinished = ends.map(({ until, start }, i) => unfinishedOf(progress[i] ?? null, { low: start, high: until }))
+    const sum = (of: 'offsets' | 'deleted') => unfinished.reduce((total, one) => total + one[of], 0)
     return { topic, commands: sum('offsets'), deleted: sum('deleted') }
   }
   return Promise.all(topics.commands.map(backlog))
 }
 
-export function backlogText({ topic, commands, deleted }: UndoneCommands): string {
+export function backlogText({ topic, commands, deleted }: UnfinishedCommands): string {
   const gone = `, ${deleted} of them deleted from the log: only a worker that has them in memory can still send them`
   return `${topic}: ${count(commands, 'command')} unfinished${deleted > 0 ? gone : ''}`
 }

@@ -55,11 +55,11 @@ export class Audit {
   }
 
   /** Compares the topics with the gateway's counts of executed messages and callbacks. */
-  reckon(sandbox: Sandbox) {
+  report(sandbox: Sandbox) {
     const { executed, ids, billedTwice, callbacks } = sandbox.stats()
     const { SENT = 0, UNRESOLVED = 0 } = this.total.outcomes
     const events = sumOf(this.total.states)
-    const reckoning = {
+    const report = {
       ...this.total,
       kinds: Object.fromEntries(this.#kinds),
       errorCodes: this.#errorCodes,
@@ -73,13 +73,13 @@ export class Audit {
         givenUp: callbacks.failed,
       },
     }
-    const { results, gateway, statuses } = reckoning
+    const { results, gateway, statuses } = report
     const wrong = [
       results.missing + results.moreThanOneFinal,
       gateway.billedTwice + gateway.contradicting,
       statuses.missing + statuses.givenUp,
     ]
-    return { ...reckoning, ok: sumOf(wrong) === 0 }
+    return { ...report, ok: sumOf(wrong) === 0 }
   }
 
   #visit<T extends { id: bigint }>(all: readonly Decoded<T>[], note: (index: number, value: T) => void): void {
@@ -111,13 +111,13 @@ export class Audit {
   }
 }
 
-type Reckoning = ReturnType<Audit['reckon']>
+type AuditReport = ReturnType<Audit['report']>
 
 /** A table of the counts, and the checks. */
-export function summaryText(reckoning: Reckoning): string {
-  const { errorCodes, doubted, results, gateway, statuses } = reckoning
+export function summaryText(report: AuditReport): string {
+  const { errorCodes, doubted, results, gateway, statuses } = report
   return [
-    ...tableOf(reckoning),
+    ...tableOf(report),
     '',
     ...(sumOf(errorCodes) > 0 ? [`  REJECTED by the gateway: ${listOf(errorCodes)}`] : []),
     ...(doubted > 0 ? [`  IN_DOUBT for a while: ${grouped(doubted)}`] : []),
@@ -151,7 +151,7 @@ function check(what: string, wrong: CountByName): string {
   return `${mark} ${what}; ${listOf(wrong)}`
 }
 
-function tableOf({ kinds, ...total }: Reckoning): string[] {
+function tableOf({ kinds, ...total }: AuditReport): string[] {
   const outcomes = namesOf(total.outcomes)
   const states = namesOf(total.states)
   const rowOf = (name: string, row: KindRow) => [

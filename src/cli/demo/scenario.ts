@@ -66,7 +66,7 @@ const mix: readonly SendType[] = [
  */
 const lastDigits = [89, 90, 91, 92, 93, 94, 95, 96, 97, 99]
 const silentEnding = 96
-const everySoMany = 7
+const specialInterval = 7
 const plainEndings = 89
 const tenants = ['shop', 'bank', 'clinic', 'school']
 /** Throttled at the first attempt. Only one, because it pauses the whole account. */
@@ -106,8 +106,8 @@ function phoneOf(index: number): number {
 
 function lastDigitsOf(index: number): number {
   if (index === throttled.index) return throttled.ending
-  const special = Math.floor(index / everySoMany)
-  return index % everySoMany === 3 ? lastDigits[special % lastDigits.length]! : index % plainEndings
+  const special = Math.floor(index / specialInterval)
+  return index % specialInterval === 3 ? lastDigits[special % lastDigits.length]! : index % plainEndings
 }
 
 function repeated(type: SendType, times: number): SendType[] {
