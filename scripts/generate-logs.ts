@@ -47,9 +47,9 @@ const docs = new Map(
 const examples = buildEvents(12)
 const levels = {
   'deadLetter.published': 'warn, debug',
-  'bus.log': 'its own',
+  'bus.log': "the message's own",
   'callbacks.refused': 'warn, info',
-  'withdrawal.begun': 'warn, of one message debug',
+  'withdrawal.begun': 'warn; debug for one message',
 }
 
 function docOf(name: Name): string {

@@ -1,8 +1,8 @@
 // Made by scripts/generate-types.ts from schemas/*.avsc: change those and run npm run generate.
 
-/** Something to be sent to one phone number, or looked up about it. */
+/** A message to one phone number, or a look-up of it. */
 export interface SendCommand {
-  /** The caller's own unique message id, 1 to 9223372036854775807. It is unique per account for ever: a new try needs a new id. */
+  /** Your id of the message, 1 to 9223372036854775807. Unique in its account for ever: to send again, use a new id. */
   id: bigint
   /** The recipient's number: digits only, international format, no plus sign. */
   phone: number
@@ -18,21 +18,21 @@ export interface SendCommand {
     | { 'io.busgate.Pipeline': Pipeline }
     | { 'io.busgate.CallOtp': CallOtp }
     | { 'io.busgate.Hlr': Hlr }
-  /** Which configured gateway account sends it. */
+  /** Gateway account that sends it, as named in busgate's settings. */
   account: string
   /** The command is never sent after this instant (milliseconds since 1970, UTC). Null: only the maximum age applies. */
   deadline: number | null
-  /** What to do when nobody can tell whether it was sent. */
+  /** What to do in doubt, when it was perhaps sent. */
   delivery: SendCommandDelivery
-  /** A callback address of the caller's own. Null: busgate's receiver is used where the type accepts one. */
+  /** Your own callback address. Null: busgate's, if the type accepts one. */
   hook: string | null
-  /** The caller's own mark, carried to the results, and to each status event whose callback address had room for it. */
+  /** Your reference. Copied to results, and to status events if the callback address has room for it. */
   correlationId: string | null
-  /** The caller's own customer or department, carried likewise. */
+  /** Your customer or department. Copied as correlationId is. */
   tenant: string | null
-  /** The caller's own campaign, carried likewise. */
+  /** Your campaign. Copied as correlationId is. */
   campaign: string | null
-  /** Additional properties of the operation object, each value a JSON text. The names type, id, phone, hook, auth, data and __proto__ and the fields of the message are refused, but for those that are objects (voice, the stages of a pipeline): one that is null may be given here as a whole, and to another one its further fields are added. */
+  /** Additional properties of the operation object, each value a JSON text. The names type, id, phone, hook, auth, data, __proto__ and those of the message's fields are refused, except fields that are objects (voice, the stages of a pipeline): if the message leaves one null, give the whole object here, otherwise only the fields to add. */
   extra: Record<string, string>
 }
 
@@ -42,15 +42,15 @@ export interface Sms {
   sms_message: string
   /** Sender signature (alpha-name) of the SMS. */
   sms_signature: string
-  /** Whether links in the text are shortened and tracked, according to the tariff. */
+  /** Whether links in the text are shortened and tracked, if the tariff includes it. */
   short_link: boolean | null
-  /** How long the message may be tried, in seconds: 3600 to 259200; the gateway takes 172800 when null. */
+  /** Lifetime of the message, in seconds: 3600 to 259200. Null: the gateway uses 172800. */
   sms_lifetime: number | null
-  /** Whether a link to unsubscribe is added, according to the tariff. */
+  /** Whether an unsubscribe link is added, if the tariff includes it. */
   unsubscribe_link: boolean | null
 }
 
-/** A Viber message (type viber). Which of message, image, link and signature a variant requires is the gateway's to say: it leaves that open. */
+/** A Viber message (type viber). The gateway's specification leaves open which of message, image, link and signature a variant requires. */
 export interface Viber {
   /** Variant of the Viber message: text, image, text+link, text+image+link or carousel. It decides which viber_ fields are required. */
   viber_type: string
@@ -66,13 +66,13 @@ export interface Viber {
   viber_button: string | null
   /** Slides of the carousel, 2 to 5. Required when viber_type is carousel. */
   viber_carousel: ViberSlide[] | null
-  /** How long the message may be tried, in seconds: the gateway names neither bounds nor default. */
+  /** Lifetime of the message, in seconds. The gateway names neither bounds nor default. */
   viber_lifetime: number | null
-  /** Whether links in the text are shortened and tracked, according to the tariff. */
+  /** Whether links in the text are shortened and tracked, if the tariff includes it. */
   short_link: boolean | null
 }
 
-/** A slide of a Viber carousel. Which fields are required is the gateway's to say: it leaves that open. */
+/** A slide of a Viber carousel. The gateway's specification leaves open which fields are required. */
 export interface ViberSlide {
   /** Text under the image. */
   caption: string | null
@@ -88,7 +88,7 @@ export interface ViberSlide {
   url2: string | null
 }
 
-/** A Viber message with an SMS to fall back to (type viber+sms). Which fields are required is the gateway's to say: it leaves that open. */
+/** A Viber message with an SMS to fall back to (type viber+sms). The gateway's specification leaves open which fields are required. */
 export interface ViberSms {
   /** Variant of the Viber message: text, image, text+link, text+image+link or carousel. It decides which viber_ fields are required. */
   viber_type: string | null
@@ -102,13 +102,13 @@ export interface ViberSms {
   viber_link: string | null
   /** Caption of the button. */
   viber_button: string | null
-  /** How long the message may be tried, in seconds: the gateway does not name the unit nor the bounds here; seconds everywhere else. */
+  /** Lifetime of the message, in seconds as in other types: the gateway names neither unit nor bounds here. */
   viber_lifetime: number | null
   /** Text of the SMS. */
   sms_message: string | null
   /** Sender signature (alpha-name) of the SMS. */
   sms_signature: string | null
-  /** Whether links in the text are shortened and tracked, according to the tariff. */
+  /** Whether links in the text are shortened and tracked, if the tariff includes it. */
   short_link: boolean | null
 }
 
@@ -124,9 +124,9 @@ export interface Rcs {
   rcs_link: string
   /** Caption of the button. */
   rcs_button: string
-  /** How long the message may be tried, in seconds: 60 or more; the gateway takes 172800 when null. */
+  /** Lifetime of the message, in seconds: 60 or more. Null: the gateway uses 172800. */
   rcs_lifetime: number | null
-  /** Whether links in the text are shortened and tracked, according to the tariff. */
+  /** Whether links in the text are shortened and tracked, if the tariff includes it. */
   short_link: boolean | null
 }
 
@@ -146,9 +146,9 @@ export interface RcsSms {
   sms_message: string
   /** Sender signature (alpha-name) of the SMS. */
   sms_signature: string
-  /** How long the message may be tried, in seconds: 60 or more; the gateway takes 172800 when null. */
+  /** Lifetime of the message, in seconds: 60 or more. Null: the gateway uses 172800. */
   rcs_lifetime: number | null
-  /** Whether links in the text are shortened and tracked, according to the tariff. */
+  /** Whether links in the text are shortened and tracked, if the tariff includes it. */
   short_link: boolean | null
 }
 
@@ -182,13 +182,13 @@ export interface RcsViberSms {
   sms_message: string
   /** Sender signature (alpha-name) of the SMS. */
   sms_signature: string
-  /** How long the message may be tried, in seconds: 60 or more; the gateway takes 172800 when null. */
+  /** Lifetime of the message, in seconds: 60 or more. Null: the gateway uses 172800. */
   rcs_lifetime: number | null
-  /** Whether links in the text are shortened and tracked, according to the tariff. */
+  /** Whether links in the text are shortened and tracked, if the tariff includes it. */
   short_link: boolean | null
 }
 
-/** A slide of a Viber carousel. Which fields are required is the gateway's to say: it leaves that open. */
+/** A slide of a Viber carousel. The gateway's specification leaves open which fields are required. */
 export interface RcsViberSmsSlide {
   /** Text under the image. */
   caption: string | null
@@ -208,11 +208,11 @@ export interface RcsViberSmsSlide {
 export interface Telegram {
   /** The one-time password: 4 to 8 digits. */
   message: string
-  /** How long the message may be tried, in seconds: 60 or more; the gateway takes 172800 when null. */
+  /** Lifetime of the message, in seconds: 60 or more. Null: the gateway uses 172800. */
   telegram_lifetime: number | null
 }
 
-/** A voice call that speaks a text (type voice). Which fields are required is the gateway's to say: it leaves that open. */
+/** A voice call that speaks a text (type voice). The gateway's specification leaves open which fields are required. */
 export interface Voice {
   /** Text to be spoken. */
   message: string | null
@@ -328,10 +328,10 @@ export interface Hlr {
   comment: string | null
 }
 
-/** What to do when nobody can tell whether the message was sent. DEFAULT: as configured for the type. AT_MOST_ONCE: never send again. AT_LEAST_ONCE: send again under the same id. Without a default on purpose: an unknown policy must fail. */
+/** What to do in doubt, when the message was perhaps sent. DEFAULT: as configured for the type. AT_MOST_ONCE: never send again. AT_LEAST_ONCE: send again under the same id. No default on purpose: an unknown policy must fail. */
 export type SendCommandDelivery = 'DEFAULT' | 'AT_MOST_ONCE' | 'AT_LEAST_ONCE'
 
-/** What became of a command record. Each record ends with exactly one final result; one that is not final (IN_DOUBT) can come before it. An id that came in two records has two final results. */
+/** What became of a command record. Each record ends with exactly one final result; an IN_DOUBT result, which is not final, can come before it. An id that was written in two records has two final results. */
 export interface SendResult {
   /** Id of the command. */
   id: bigint
@@ -341,15 +341,15 @@ export interface SendResult {
   account: string
   /** What became of the command. */
   outcome: SendResultOutcome
-  /** Whether no other result of this command record (commandTopic, commandPartition, commandOffset) follows. Of an id that came twice the later record ends as DUPLICATE, which is final for that record and says nothing of the id. */
+  /** Whether no other result of this command record (commandTopic, commandPartition, commandOffset) follows. If an id was written twice, the later record ends as DUPLICATE, which is final for that record only. */
   final: boolean
-  /** Identifier that the gateway gave to the message. */
+  /** The gateway's identifier of the message. */
   msgId: string | null
   /** Number of message parts billed. */
   parts: number | null
-  /** Why it was not sent, or not known to be: ACCESS_DENIED, SENDER_INVALID, OPERATOR_UNSUPPORTED, TYPE_INVALID, THROTTLED, INSUFFICIENT_FUNDS, DUPLICATE_ID, VALIDATION, DEADLINE, MAX_AGE, WITHDRAWN, RESPONSE_LOST, ATTEMPTS_EXHAUSTED or REJECTED (any other refusal). More may follow. */
+  /** Why it was not sent, or is not known to be sent: ACCESS_DENIED, SENDER_INVALID, OPERATOR_UNSUPPORTED, TYPE_INVALID, THROTTLED, INSUFFICIENT_FUNDS, DUPLICATE_ID, VALIDATION, DEADLINE, MAX_AGE, WITHDRAWN, RESPONSE_LOST, ATTEMPTS_EXHAUSTED or REJECTED (any other refusal). More may follow. */
   errorCode: string | null
-  /** The gateway's own text, or what is wrong with the command and in which field; also what had to be left out of this result, because the whole was larger than the topic takes. */
+  /** The gateway's text, or what is wrong with the command and in which field. Also says what was left out of this result to fit the topic. */
   error: string | null
   /** The one-time password of a call/otp, with its leading zeros. */
   code: string | null
@@ -357,9 +357,9 @@ export interface SendResult {
   price: number | null
   /** The answer to an hlr. */
   hlr: SendResultHlr | null
-  /** JSON text of whatever else the data of the gateway's answer held, and of what could not be read as the field that it belongs to. */
+  /** JSON text with all other data of the gateway's answer, and with values that do not fit their field. */
   payload: string | null
-  /** How many requests were decided for this very command, or left it in doubt. A request that was refused as a whole, throttled, or never reached the gateway sent nothing and is not counted. */
+  /** Number of requests that were answered for this command, or left it in doubt. Requests that were refused as a whole, throttled, or never reached the gateway are not counted. */
   attempts: number
   /** Topic of the command. */
   commandTopic: string
@@ -367,36 +367,36 @@ export interface SendResult {
   commandPartition: number
   /** Offset of the command. */
   commandOffset: number
-  /** When the gateway was last asked to send it (milliseconds since 1970, UTC). Null: it was never sent. */
+  /** When it was last POSTed to the gateway (milliseconds since 1970, UTC). Null: never. */
   sentAt: number | null
   /** When this result was decided (milliseconds since 1970, UTC). */
   completedAt: number
-  /** The caller's own mark, as the command carried it. */
+  /** The command's correlationId. */
   correlationId: string | null
-  /** The caller's own customer or department, as the command carried it. */
+  /** The command's tenant. */
   tenant: string | null
-  /** The campaign, as the command carried it. */
+  /** The command's campaign. */
   campaign: string | null
-  /** Whether the message had a callback address of its own. Only where it is false do unverified status events count. Null: not known. False for call/otp and hlr, of which no status comes. */
+  /** Whether the message had its own callback address. Unverified status events count only if this is false. Null: not known. False for call/otp and hlr, which have no status. */
   hooked: boolean | null
   /** When the command was appended to its topic: the timestamp of its record (milliseconds since 1970, UTC). Null: its record had none. */
   commandAt: number | null
-  /** Country of the recipient's number by its prefix, two letters of ISO 3166. Null: the prefix is of no country, or the command could not be read. */
+  /** Country of the recipient's number by its prefix, two letters of ISO 3166. Null: no country has the prefix, or the command could not be read. */
   country: string | null
 }
 
-/** What became of a command. SENT: the gateway took it. REJECTED: the gateway refused it. INVALID: never sent, the command breaks the interface. EXPIRED: never sent, too late. DUPLICATE: this record was not sent, its id was seen before; it says nothing of what became of the id. IN_DOUBT: perhaps sent, a final result follows. UNRESOLVED: perhaps sent, nobody could tell. UNKNOWN: newer than the reader. */
+/** What became of a command. SENT: the gateway accepted it. REJECTED: the gateway refused it. INVALID: not sent, the command violates the interface. EXPIRED: not sent, too late or withdrawn. DUPLICATE: this record was not sent, because its id was seen before; see the first record's result. IN_DOUBT: perhaps sent, a final result follows. UNRESOLVED: perhaps sent, nobody can tell. UNKNOWN: newer than the reader. */
 export type SendResultOutcome = 'SENT' | 'REJECTED' | 'INVALID' | 'EXPIRED' | 'DUPLICATE' | 'IN_DOUBT' | 'UNRESOLVED' | 'UNKNOWN'
 
-/** The answer to an hlr. What the gateway leaves out is null. */
+/** The answer to an hlr. Fields that the gateway leaves out are null. */
 export interface SendResultHlr {
   /** The number that was looked up: digits only, international format. */
   phone: number
   /** Status of the look-up, as the gateway wrote it. */
   status: string | null
-  /** Subscriber identity, 15 digits as a rule. */
+  /** Subscriber identity, usually 15 digits. */
   imsi: string | null
-  /** Country and network code. Null where it is no number, or begins with a zero: then payload holds it. */
+  /** Country and network code. Null if it is no number or begins with a zero; payload then holds it. */
   mccmnc: number | null
   /** Whether the number was ported to another operator. */
   ported: boolean | null
@@ -430,33 +430,33 @@ export interface SendResultHlrCountry {
   prefix: number | null
 }
 
-/** A delivery status of a message that was sent. Several events of one message can come, also out of order and more than once; one that comes again is equal in every field but receivedAt. */
+/** A delivery status of a sent message. A message can have several events, out of order and repeated; a repeated one differs in receivedAt only. */
 export interface StatusEvent {
   /** Id of the command. */
   id: bigint
-  /** Identifier that the gateway gave to the message. */
+  /** The gateway's identifier of the message. */
   msgId: string | null
   /** The gateway account of the command. */
   account: string
   /** Channel or type, as the gateway wrote it, for example sms. */
   type: string
-  /** Status, as the gateway wrote it, for example DELIVERED; empty where it wrote none. */
+  /** Status, as the gateway wrote it, for example DELIVERED; empty if it wrote none. */
   status: string
   /** What the status means. */
   state: StatusEventState
-  /** Whether the message does not leave this state any more. */
+  /** Whether the message stays in this state. */
   final: boolean
-  /** True when the message was delivered or read, as the gateway says. Null: it was not said. */
+  /** Whether the message was delivered or read, as the gateway says. Null: it did not say. */
   success: boolean | null
-  /** Reason of a refusal, as the gateway wrote it; also what had to be left out of this event, because the whole was larger than the topic takes. */
+  /** Reason of a refusal, as the gateway wrote it. Also says what was left out of this event to fit the topic. */
   error: string | null
   /** Where the status came from. */
   source: StatusEventSource
-  /** Whether the address that was called, or the question that was asked, names this very message. False: only the body says so. */
+  /** Whether the event came to this message's own address, or answers a poll for it. False: only the callback's body names the message. */
   verified: boolean
-  /** When the status changed, as the gateway says (milliseconds since 1970, UTC). Null: it was not said, or not as an ISO 8601 date-time with an offset from UTC; then extra holds it as it came. */
+  /** When the status changed, as the gateway says (milliseconds since 1970, UTC). Null: it did not say, or not as an ISO 8601 date-time with an offset from UTC, which extra then holds. */
   updatedAt: number | null
-  /** When busgate learnt of it (milliseconds since 1970, UTC). */
+  /** When busgate received it (milliseconds since 1970, UTC). */
   receivedAt: number
   /** Digit that the recipient of a voice call entered. */
   reply: string | null
@@ -466,26 +466,26 @@ export interface StatusEvent {
   requestId: string | null
   /** Replies of the recipient to the message. */
   replies: StatusEventReply[]
-  /** The caller's own mark, as the command carried it; null when the address that was called did not carry it. */
+  /** The command's correlationId; null if the callback address did not carry it. */
   correlationId: string | null
-  /** The caller's own customer or department, as the command carried it; null when the address that was called did not carry it. */
+  /** The command's tenant; null if the callback address did not carry it. */
   tenant: string | null
-  /** The campaign, as the command carried it; null when the address that was called did not carry it. */
+  /** The command's campaign; null if the callback address did not carry it. */
   campaign: string | null
-  /** Type of the command, for example viber+sms, while type is the channel that told. Null: the event came to an account's address, and only the result knows. */
+  /** Type of the command, for example viber+sms; type is the channel that reported. Null: the event came to an account's address; see the result. */
   commandType: string | null
-  /** Country of the recipient's number, as on the result; null when the event came to an account's address. */
+  /** Country of the recipient's number, as on the result; null if the event came to an account's address. */
   country: string | null
-  /** Names the event: the same for a callback that comes again, another for each other event. For loads that may be repeated. */
+  /** Identifies the event: a repeated callback has the same. Use it as the key if a load may be repeated. */
   eventId: string | null
-  /** JSON text of an object: whatever else the gateway said, and what could not be read as the field that it belongs to. */
+  /** JSON object as text: everything else that the gateway said, and values that do not fit their field. */
   extra: string | null
 }
 
-/** What the status means. In a callback success decides; in the answer to a poll the text does, or success where the text is empty or not known. PENDING: on its way. DELIVERED: delivered, read or answered. FAILED: will not be delivered. UNKNOWN: inconclusive, or newer than the reader. */
+/** What the status means. In a callback, success decides; in the answer to a poll, the text does, or success if the text is empty or unknown. PENDING: on its way. DELIVERED: delivered, read or answered. FAILED: will not be delivered. UNKNOWN: inconclusive, or newer than the reader. */
 export type StatusEventState = 'PENDING' | 'DELIVERED' | 'FAILED' | 'UNKNOWN'
 
-/** Where a status came from. CALLBACK: the gateway called. POLL: busgate asked. UNKNOWN: newer than the reader. */
+/** Where a status came from. CALLBACK: the gateway called back. POLL: busgate polled. UNKNOWN: newer than the reader. */
 export type StatusEventSource = 'CALLBACK' | 'POLL' | 'UNKNOWN'
 
 /** A reply of the recipient. */
@@ -508,7 +508,7 @@ export interface StatusEventReplyMedia {
   filesize: number | null
 }
 
-/** A command of which nobody can tell whether it was sent, until that is resolved. Internal: written and read by busgate. */
+/** A command that was perhaps sent, until the doubt is resolved. Internal: only busgate writes and reads it. */
 export interface Doubt {
   /** Command topic that the record came from. */
   topic: string
@@ -520,7 +520,7 @@ export interface Doubt {
   timestamp: number
   /** Its key. */
   key: Buffer | null
-  /** Its value, untouched: a SendCommand in the Confluent wire format. */
+  /** Its value, unchanged: a SendCommand in the Confluent wire format. */
   value: Buffer
   /** Its headers, in their order. */
   headers: DoubtHeader[]
@@ -528,25 +528,25 @@ export interface Doubt {
   account: string
   /** POSTs made so far that may have reached the gateway, 1 or more. */
   attempts: number
-  /** When the last of them can have begun at the latest, milliseconds since 1970. */
+  /** Latest time at which the last of these POSTs can have begun, milliseconds since 1970. */
   postedAt: number
-  /** When the first of them can have begun at the earliest, by the clock of busgate, milliseconds since 1970; null: unknown. */
+  /** Earliest time at which the first of these POSTs can have begun, by busgate's clock, milliseconds since 1970; null: unknown. */
   postedSince: number | null
-  /** Why nobody can tell, e.g. timeout, reset, taken_over. */
+  /** Cause of the doubt, such as timeout, reset or taken_over. */
   cause: string
-  /** The command's kind of message, as the gateway names it, for when its value cannot be read. */
+  /** The command's type, as the gateway names it, in case its value cannot be read. */
   type: string | null
-  /** The command's correlationId, likewise. */
+  /** The command's correlationId, for the same case. */
   correlationId: string | null
-  /** The command's tenant, likewise. */
+  /** The command's tenant, for the same case. */
   tenant: string | null
-  /** The command's campaign, likewise. */
+  /** The command's campaign, for the same case. */
   campaign: string | null
-  /** Why the record's key and value are not here, so that the command can be asked for, but not be sent again; null: they are. */
+  /** Why the record's key and value are missing, so that the command can be polled for, but not sent again; null: they are here. */
   omitted: string | null
 }
 
-/** A header of the record; a name may stand several times. */
+/** A header of the record; a name may occur several times. */
 export interface DoubtHeader {
   /** Name of the header. */
   name: string

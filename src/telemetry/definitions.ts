@@ -235,7 +235,7 @@ export const metricDefinitions = {
   doubts_total: {
     type: 'counter',
     labels: { cause: label.causesOfDoubts },
-    meaning: 'Commands that came to be in doubt: perhaps sent.',
+    meaning: 'Commands whose outcome became unknown: perhaps sent.',
     action:
       "timeout, reset, response_cut, response_too_large: the gateway or the network. http_status, foreign_body: something in front of the gateway answers. taken_over: workers were killed. contradiction, items_differ: ask the gateway's operator.",
   },
@@ -271,7 +271,7 @@ export const metricDefinitions = {
     type: 'counter',
     labels: { type: receivedTypes },
     meaning: 'Callbacks whose status text contradicts their success, which decides.',
-    action: "Not 0: show such status events to the gateway's operator; their status and success are unchanged.",
+    action: "Not 0: show these status events to the gateway's operator; their status and success are unchanged.",
   },
   callback_rejections_total: {
     type: 'counter',

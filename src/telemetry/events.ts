@@ -118,9 +118,9 @@ export interface Events {
   }
   /** The open transaction has ended, or this process no longer reads the partition. */
   'transaction.ended': { topic: string; partition: number }
-  /** Topics that must not be compacted were set to be while this process runs. The next worker refuses to start. */
+  /** Topics that must not be compacted were set to `cleanup.policy=compact` while this process runs. The next worker refuses to start. */
   'topics.compacted': { topics: readonly string[] }
-  /** Commands came to be in doubt: perhaps sent. */
+  /** Commands are in doubt: perhaps sent. */
   'doubt.opened': { cause: DoubtCause; count: number }
   /** A doubt ended SENT or UNRESOLVED, or with the result of a further request. */
   'doubt.resolved': { outcome: Outcome }
@@ -214,7 +214,7 @@ export interface Events {
   'control.unreadable': { topic: string; partition: number; offset: number; error: Error }
   /** The control topic cannot be read: pauses and withdrawals stay, and changes are not seen. */
   'control.unavailable': { topic: string; error: Error }
-  /** The gateway told the balance of an account. `currency` has three letters, or is `other`. */
+  /** The gateway reported the balance of an account. `currency` has three letters, or is `other`. */
   'balance.read': { account: string; currency: string; amount: number }
 }
 

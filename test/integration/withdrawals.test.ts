@@ -94,7 +94,7 @@ describeOnKafka('a withdrawal', brokers => {
     expect((await run('withdraw', '--id', '7', '--end')).code).toBe(0)
     await until(() => expect(world.worker.ready().withdrawn).toEqual([]))
     expect((await run('status', '--history')).stdout).toContain(
-      'message 7 of account default is withdrawn no more, by ',
+      'message 7 of account default is no longer withdrawn, by ',
     )
   }, 240_000)
 })

@@ -33,9 +33,8 @@ const nameFlag: Flag<string> = {
 
 export const configExplain = command({
   about: [
-    'Describes a setting: its meaning, values, default and variable. The beginning of a name stands for all settings that',
-    'begin with it, such as kafka or gateway.accounts, and the last part of a name for all that end with it, such',
-    'as brokers. docs/settings.md has all of them.',
+    'Describes a setting: its meaning, values, default and variable. To describe several, give the beginning of their',
+    'names (kafka, gateway.accounts) or their last part (brokers). docs/settings.md has all of them.',
   ].join('\n'),
   flags: { name: nameFlag, json: toggle('Prints one JSON object per line.') },
   async run({ name, json }) {

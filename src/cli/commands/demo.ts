@@ -28,8 +28,8 @@ export const demo = command({
     "callback receiver, a gateway simulator. Then compares the topics with the gateway's counts; exits 1 if a",
     'command has no result or two, was billed twice, or a status is missing.',
     '',
-    'The bus is inside this process, or the Kafka that BUSGATE_KAFKA_BROKERS and BUSGATE_REGISTRY_URL name;',
-    'on that one the topics busgate-demo-… remain.',
+    'With BUSGATE_KAFKA_BROKERS and BUSGATE_REGISTRY_URL it uses that Kafka, and leaves its topics busgate-demo-… there.',
+    'Without them, the bus is inside this process.',
   ].join('\n'),
   flags: {
     count: whole('N', `How many commands. Default: ${defaultCount}.`, 1, 1_000_000),

@@ -79,7 +79,7 @@ const json = toggle('Prints one JSON object per line.')
 
 export const dlqList = command({
   about: [
-    'Lists dead letters, the newest last: its place (partition@offset), when it was written, stage, code,',
+    'Lists dead letters, the newest last: place (partition@offset), when it was written, stage, code,',
     'the coordinates of the record, and what is wrong with it.',
   ].join('\n'),
   flags: {
@@ -128,8 +128,8 @@ export const dlqReplay = command({
   about: [
     'Writes dead letters back to their topics, with their bytes, key and headers, after the cause is repaired.',
     'Takes those that --at names, or with --all those that match the filters. Without --yes it only shows its plan.',
-    'It adds a header busgate.replayed.from, and refuses letters that were replayed before, as far as their topic',
-    'still shows it. Of a record that failed again, its newest dead letter is replayed.',
+    'It adds a header busgate.replayed.from, and refuses letters whose replay is still on their topic. If a record',
+    'failed again, it replays the newest dead letter.',
     '',
     `No dead letter was ever sent to the gateway. ${warning}`,
   ].join('\n'),
@@ -151,6 +151,7 @@ export const dlqReplay = command({
       for (const { letter, why } of refused) tell('refused', letter, why)
       if (!yes) {
         for (const letter of ready) tell('ready', letter)
+        if (ready.length === 0) throw new UsageError('nothing was replayed: no dead letter is ready to be replayed')
         throw new UsageError(`nothing was replayed: --yes replays ${count(ready.length, 'dead letter')}. ${warning}`)
       }
       await replay(bus, topics.deadLetters, ready, letters => {

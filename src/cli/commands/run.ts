@@ -16,8 +16,8 @@ export const run = command({
   about: [
     'Runs the worker: sends commands from the bus to the gateway, and writes results and callbacks to the bus.',
     'Log lines go to standard output. On SIGTERM or SIGINT it finishes requests in flight and exits 0; a second',
-    'signal exits at once. Exits 1 if it cannot continue, so that its supervisor restarts it, and if',
-    'requests in flight do not finish in time.',
+    'signal exits at once. Exits 1 if it cannot continue, or if requests in flight do not finish in time:',
+    'let a supervisor restart it.',
   ].join('\n'),
   flags: { config: configFlag },
   async run({ config }) {

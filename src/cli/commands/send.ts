@@ -108,7 +108,7 @@ export const send = command({
     `  busgate send --id 42 --phone 380501234567 --type sms --message '{"sms_message":"Hello","sms_signature":"Shop"}'`,
     'or, without flags, JSON lines from standard input, with the names of the Avro fields:',
     '  {"id":42,"phone":380501234567,"type":"sms","message":{"sms_message":"Hello","sms_signature":"Shop"}}',
-    'At an invalid line it exits 1 and names the first line that was not sent.',
+    'If a line is invalid, it exits 1 and names the first line that was not sent.',
   ].join('\n'),
   flags: {
     id: textFlag('ID', 'Your id of the message, unique for ever in its account.'),

@@ -47,7 +47,7 @@ export const status = command({
 function lineOf(change: Change): string {
   if (change.begins) return changeText(change)
   const { effect, by, at } = change
-  const ended = effect === 'paused' ? 'was resumed' : 'is withdrawn no more,'
+  const ended = effect === 'paused' ? 'was resumed' : 'is no longer withdrawn,'
   return `${nameOf(change)} ${ended} by ${by} at ${instant(at)}`
 }
 

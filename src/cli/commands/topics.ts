@@ -11,7 +11,7 @@ export const topicsCreate = command({
   about: [
     'Creates the missing topics of commands, doubts, results, statuses, overdue messages, pauses and dead letters,',
     'with the names in the settings. Existing ones stay as they are: busgate doctor says where they differ from what',
-    'busgate needs. Prints a line a topic.',
+    'busgate needs. Prints one line per topic.',
   ].join('\n'),
   flags: {
     partitions: whole(

@@ -14,8 +14,7 @@ export const ui = command({
     'Serves a page on 127.0.0.1 until it is stopped, and prints its address: what happens now, and what became of a',
     'message, as busgate message shows it. It only reads; it sends, writes and commits nothing.',
     '',
-    'The page counts records from now on. What it shows, and what it never shows:',
-    'docs/ui.md.',
+    'It counts the records that come while it runs. docs/ui.md explains the page.',
   ].join('\n'),
   flags: {
     port: whole('PORT', `Default: ${defaultPort}; 0: any free one.`, 0, 65_535),
