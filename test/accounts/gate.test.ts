@@ -16,7 +16,7 @@ const open = { wait: 0, operations: Number.POSITIVE_INFINITY }
 const closed = { wait: Number.POSITIVE_INFINITY, operations: 0 }
 
 describe('a gate', () => {
-  test('lets everything pass at first, and while answers come', () => {
+  test('is open at first, and while answers come', () => {
     const gate = fullGate()
     expect(gate.permit()).toBe(false)
     expect(gate.passed(false)).toBe(false)
@@ -37,7 +37,7 @@ describe('a gate', () => {
     },
   )
 
-  test('lets as much pass as ever after a pause for being throttled, but one envelope first', () => {
+  test('lets one envelope pass after throttling, then as much as before', () => {
     const { gate, until } = pausedGate('throttled')
     expect(gate.admission(until)).toEqual(open)
     expect(gate.permit()).toBe(true)
@@ -46,7 +46,7 @@ describe('a gate', () => {
     expect(gate.admission(until)).toEqual(open)
   })
 
-  test('stays closed when the probe was not sent for a reason of our own, and lets the next one go at once', () => {
+  test('stays closed if busgate itself withheld the probe, and lets the next probe go at once', () => {
     const { gate, until } = pausedGate()
     gate.permit()
     gate.withdraw(true)
@@ -54,7 +54,7 @@ describe('a gate', () => {
     expect(gate.permit()).toBe(true)
   })
 
-  test('is not moved by envelopes that had left before the pause', () => {
+  test('ignores the outcome of envelopes sent before the pause', () => {
     const { gate, until } = pausedGate('denied')
     expect(gate.passed(false)).toBe(false)
     expect(gate.pause('unreachable', false, 100)).toBe(null)
@@ -67,7 +67,7 @@ describe('a gate', () => {
 })
 
 describe('pauses', () => {
-  test('double with each probe that fails, up to half a minute, and begin anew once one passed', () => {
+  test('double with each failed probe, up to 30 s, and start over once a probe passes', () => {
     const gate = fullGate()
     let now = 0
     const pauses = [gate.pause('unreachable', false, now)!]
@@ -81,30 +81,30 @@ describe('pauses', () => {
     expect(gate.pause('unreachable', false, now)).toBe(500)
   })
 
-  test('are shortened by chance, down to half', () => {
+  test('are shortened at random, by at most half', () => {
     const pauses = [0, 0.5, 1].map(chance => new AccountGate(() => chance).pause('unreachable', false, 0))
     expect(pauses).toEqual([250, 375, 500])
   })
 
-  test('are as long as the other side asks for', () => {
+  test('last as long as Retry-After says', () => {
     const gate = fullGate()
     expect(gate.pause('throttled', false, 0, 7_000)).toBe(7_000)
     expect(gate.admission(0).wait).toBe(7_000)
   })
 
-  test('are never nothing, whatever the other side asks for', () => {
+  test('are never zero, whatever Retry-After says', () => {
     expect(fullGate().pause('throttled', false, 0, 0)).toBe(500)
   })
 })
 
-describe('envelopes that nobody can tell of', () => {
-  test('pause the account when there are three in a row', () => {
+describe('envelopes with an unknown outcome', () => {
+  test('pause the account after three in a row', () => {
     const gate = fullGate()
     expect([gate.undecided(false, 0), gate.undecided(false, 0), gate.undecided(false, 0)]).toEqual([null, null, 500])
     expect(gate.reason).toBe('undecided')
   })
 
-  test('begin to be counted anew with every answer', () => {
+  test('are counted from zero after every answer', () => {
     const gate = fullGate()
     for (let i = 0; i < 5; i++) {
       expect([gate.undecided(false, 0), gate.undecided(false, 0)]).toEqual([null, null])
@@ -113,7 +113,7 @@ describe('envelopes that nobody can tell of', () => {
     expect(gate.state).toBe('closed')
   })
 
-  test('prolong the pause when one of them is the probe', () => {
+  test('prolong the pause if one of them is the probe', () => {
     const { gate, until } = pausedGate('unreachable')
     expect(gate.undecided(gate.permit(), until)).toBe(1_000)
     expect(gate.reason).toBe('undecided')

@@ -33,7 +33,7 @@ const mostInASecond = (sent: readonly Sent[]) =>
   )
 
 describe('a rate', () => {
-  test('is used up by what was sent in the last second, and comes back with it', () => {
+  test('is used up by what was sent in the last second', () => {
     const limiter = limiterOf(10)
     send(limiter, 4, 0)
     send(limiter, 6, 300)
@@ -45,7 +45,7 @@ describe('a rate', () => {
     expect(limiter.available(1320)).toBe(10)
   })
 
-  test('is used up by what was granted until its first byte is written, and a second beyond', () => {
+  test('counts a granted request until a second after its first byte', () => {
     const limiter = limiterOf(10)
     const grant = limiter.grant(10)
     expect(limiter.available(60_000)).toBe(0)
@@ -56,7 +56,7 @@ describe('a rate', () => {
     expect(limiter.available(61_020)).toBe(10)
   })
 
-  test('comes back at once with what was not sent after all, once', () => {
+  test('is given back at once, and once only, for a request that was not sent', () => {
     const limiter = limiterOf(10)
     const grant = limiter.grant(7)
     limiter.giveBack(grant)
@@ -64,7 +64,7 @@ describe('a rate', () => {
     expect(limiter.available(0)).toBe(10)
   })
 
-  test('comes back later by as much as an answer took longer than usual: the gateway may have counted it later', () => {
+  test('is given back later if the answer was late, because the gateway may have counted the request later', () => {
     const limiter = limiterOf(10)
     const sendFor = (took: number, sentAt: number) => {
       const grant = limiter.grant(10)
@@ -88,7 +88,7 @@ describe('a rate', () => {
     expect(limiterOf(rate, share).available(0)).toBe(most)
   })
 
-  test('below one a second allows one in as many seconds', () => {
+  test('below one a second allows one request in 1/rate seconds', () => {
     const limiter = limiterOf(1, 0.25)
     send(limiter, 1, 0)
     expect(limiter.available(4_019)).toBe(0)
@@ -96,7 +96,7 @@ describe('a rate', () => {
     expect(limiter.available(4_020)).toBe(1)
   })
 
-  test('has headroom from all to nothing', () => {
+  test('reports its headroom, from 1 to 0', () => {
     const limiter = limiterOf(8)
     expect(limiter.headroom(0)).toBe(1)
     send(limiter, 6, 0)
@@ -106,7 +106,7 @@ describe('a rate', () => {
 })
 
 describe('a share of the rate', () => {
-  test('that grows counts a second later: the earlier owner has used it until now', () => {
+  test('that grows counts a second later, because the earlier owner has just used it', () => {
     const limiter = limiterOf(100, 0.25)
     limiter.setShare(0.75, 0)
     expect(limiter.available(1_019)).toBe(25)
@@ -121,26 +121,26 @@ describe('a share of the rate', () => {
     expect(limiter.available(1_020)).toBe(25)
   })
 
-  test('that is told again and again waits once', () => {
+  test('that is repeated waits one second only', () => {
     const limiter = limiterOf(100, 0.25)
     for (let now = 0; now <= 1_000; now += 100) limiter.setShare(0.5, now)
     expect(limiter.available(1_020)).toBe(50)
   })
 
-  test('that grows and shrinks before the second is over never counts', () => {
+  test('that grows and shrinks within the second never counts', () => {
     const limiter = limiterOf(100, 0.25)
     limiter.setShare(1, 0)
     limiter.setShare(0.25, 500)
     expect(limiter.available(5_000)).toBe(25)
   })
 
-  test('of nothing says when there will be something', () => {
+  test('of zero says when it will grow', () => {
     const limiter = new RateLimiter(10)
     limiter.setShare(1, 0)
     expect([limiter.available(0), limiter.wait(0), limiter.available(1_020)]).toEqual([0, 1_020, 10])
   })
 
-  test('that will grow soon is not slept through', () => {
+  test('wakes its sender when it grows', () => {
     const limiter = limiterOf(1, 0.1)
     send(limiter, 1, 0)
     limiter.setShare(1, 100)
@@ -156,7 +156,7 @@ describe('whatever the pattern', () => {
     part: fc.double({ min: 0, max: 1, noNaN: true }),
   })
 
-  test('no second has more than the rate times the share that was in force', () => {
+  test('no second exceeds the rate times the share', () => {
     const rates = fc.oneof(fc.integer({ min: 1, max: 200 }), fc.double({ min: 0.2, max: 20, noNaN: true }))
     fc.assert(
       fc.property(rates, fc.array(step, { maxLength: 120, size: 'max' }), (rate, steps) => {
@@ -236,7 +236,7 @@ describe('whatever the pattern', () => {
     )
   })
 
-  test('under a backlog nearly all of the rate is handed out, by sleeping as long as it says', () => {
+  test('a backlog gets nearly the whole rate', () => {
     const delays = fc.record({ intent: fc.nat({ max: 30 }), answer: fc.nat({ max: 100 }) })
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 500 }), fc.integer({ min: 1, max: 100 }), delays, (rate, most, delays) => {

@@ -53,7 +53,7 @@ function startPoller() {
 }
 
 describe('a status poll', () => {
-  test('waits while the group re-joins, and is asked when it is over', async () => {
+  test('waits for the end of a rebalance', async () => {
     const world = startPoller()
     world.lease(false)
     for (const id of [1, 2, 3]) world.ask(id)
@@ -65,7 +65,7 @@ describe('a status poll', () => {
     expect(world.requests()).toBe(2)
   })
 
-  test('is asked later when the lease ends right before its request', async () => {
+  test('is postponed if the lease ends right before its request', async () => {
     const world = startPoller()
     world.ask(1)
     world.lease(false)
@@ -76,7 +76,7 @@ describe('a status poll', () => {
     expect(world.answers).toEqual(['sent'])
   })
 
-  test('comes unasked when it does not matter any more', async () => {
+  test('is dropped when its answer is no longer needed', async () => {
     const world = startPoller()
     let wanted = true
     world.lease(false)

@@ -29,7 +29,7 @@ function readable(line: string, aborted: AbortedTransaction[], from = 0): string
   return left.flatMap(({ records }) => records.map(({ key }) => String(key))).join(' ')
 }
 
-describe('of a fetch, only committed records are left', () => {
+describe('a fetch returns committed records only', () => {
   test.each<[string, string, AbortedTransaction[], string]>([
     ['nothing was aborted', 'c1 n2 c1 +1', [], 'c1 n2 c1'],
     ['one transaction was aborted', 'n2 a1 n2 a1 -1 n2', [transaction('1', 1)], 'n2 n2 n2'],
@@ -54,16 +54,16 @@ describe('of a fetch, only committed records are left', () => {
     expect(readable(line, aborted)).toBe(left)
   })
 
-  test('when it starts inside of two that are open', () => {
+  test('if it starts inside two open transactions', () => {
     const aborted = [transaction('2', 80), transaction('1', 50)]
     expect(readable('a1 a2 c3 a2 -2 c2 a1 +2 -1 c1 +1 +3', aborted, 100)).toBe('c3 c2 c1')
   })
 
-  test('and offsets are compared as numbers', () => {
+  test('comparing offsets as numbers', () => {
     expect(readable('c1 +1 a1 -1', [transaction('1', 10)], 8)).toBe('c1')
   })
 
-  test("and another producer's abort marker ends nothing", () => {
+  test("ignoring another producer's abort marker", () => {
     expect(readable('a1 a2 -2 a1 -1', [transaction('1', 0), transaction('2', 1)])).toBe('')
   })
 })

@@ -44,7 +44,7 @@ test('an assignment is one of the consumer protocol, with counts and processes a
   expect(decodeAssignment(bytes)).toEqual({ partitions, ...told })
 })
 
-test('what another program says of itself, or what is cut off, is no topic', () => {
+test('metadata of another program, or metadata that is cut off, names no topics', () => {
   const owned = { generation: 7, partitions: [{ topic: 'commands', partition: 0 }] }
   const cut = encodeSubscription({ topics: ['commands'], process: 'tag', owned }).subarray(0, -1)
   for (const bytes of [cut, Buffer.from([0, 0, 0, 0, 0, 9, 1]), Buffer.alloc(0)]) {

@@ -133,11 +133,11 @@ class Group {
   }
 }
 
-describe('whoever comes or goes', () => {
+describe('when members come or go', () => {
   const partitions = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 4 })
   const steps = fc.array(fc.oneof(fc.constant('comes' as const), fc.nat()), { maxLength: 40 })
 
-  test('moves only what it gets or had, and leaves every member with the same number, give or take one', () => {
+  test('a rebalance moves only the partitions it must, and leaves all members within one partition of each other', () => {
     fc.assert(
       fc.property(partitions, steps, (counts, steps) => {
         const group = new Group(counts)

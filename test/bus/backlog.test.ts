@@ -13,24 +13,24 @@ function fill(share: BacklogShare, bytes = 1): number {
   return count
 }
 
-describe('what sessions hold in memory', () => {
-  test('is for a busy one as much as the idle ones leave, many times an equal part', () => {
+describe('the memory of sessions', () => {
+  test('goes to a busy session as far as idle ones leave it', () => {
     const [busy] = sharesOf(buildBacklog(), 100)
     expect(fill(busy!)).toBeGreaterThan(300)
   })
 
-  test('is for one never more than it may', () => {
+  test('never exceeds the limit of one session', () => {
     const [busy] = sharesOf(buildBacklog({ records: 40, bytes: 1 << 20 }), 2)
     expect(fill(busy!)).toBe(40)
   })
 
-  test('is for each its guaranteed part at least, although others came first', () => {
+  test('gives each session its guaranteed part, although others came first', () => {
     const shares = sharesOf(buildBacklog(), 50)
     for (const greedy of shares.slice(0, 49)) fill(greedy)
     expect(fill(shares[49]!)).toBe(inAll.records / 2 / 50)
   })
 
-  test('is for those that need much about the same, whoever comes first', () => {
+  test('is shared about equally by busy sessions, whichever came first', () => {
     const shares = sharesOf(buildBacklog(), 100)
     const busy = shares.slice(0, 5)
     for (let came = true; came; ) {
@@ -45,7 +45,7 @@ describe('what sessions hold in memory', () => {
     expect(late).toBeGreaterThan(5)
   })
 
-  test('is free for others when it is let go or its session is over', () => {
+  test('is free for others when it is released or its session ends', () => {
     const backlog = buildBacklog()
     const [first, second, third] = sharesOf(backlog, 3)
     const records = fill(first!, 10)
@@ -58,7 +58,7 @@ describe('what sessions hold in memory', () => {
     expect(fill(third!, 10)).toBe(records)
   })
 
-  test('is bounded in records and bytes, however many sessions there are and whatever they take', () => {
+  test('is bounded in records and bytes for any number of sessions', () => {
     const take = fc.record({ session: fc.nat(19), bytes: fc.integer({ min: 1, max: 20_000 }), go: fc.boolean() })
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 20 }), fc.array(take, { maxLength: 400 }), (count, takes) => {

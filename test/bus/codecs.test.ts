@@ -51,18 +51,18 @@ const outcome = (codec: number, bytes: Buffer, most: number) => outcomeOf(() => 
 describe.each(packed)('%s', name => {
   const [codec, pack] = packings[name]
 
-  test('gives back what was packed', async () => {
+  test('unpacks what was packed', async () => {
     await fc.assert(fc.asyncProperty(contents, async bytes => (await unpackAs(name, pack(bytes))).equals(bytes)))
   })
 
-  test('gives back large and small bytes that do not shrink', async () => {
+  test('unpacks incompressible bytes, few and many', async () => {
     for (const size of [0, 1, 59, 60, 61, 255, 256, 257, 65_536, 300_000, 3 * MiB]) {
       const bytes = randomBytes(size)
       expect((await unpackAs(name, pack(bytes))).equals(bytes)).toBe(true)
     }
   })
 
-  test('that holds more than is allowed is refused, and one that holds just so much is not', async () => {
+  test('refuses more bytes than allowed, and accepts exactly as many', async () => {
     const bytes = Buffer.alloc(MiB, 'repeated ')
     expect(await outcome(codec, pack(bytes), MiB)).toEqual({ bytes })
     expect(await outcome(codec, pack(bytes), MiB - 1)).toEqual({ code: 'BATCH_TOO_LARGE' })
@@ -70,7 +70,7 @@ describe.each(packed)('%s', name => {
     expect(unpackSmall(codec, pack(Buffer.alloc(MiB + 1, 'repeated ')))).toBeNull()
   })
 
-  test('that is damaged is either read or refused, and never gets larger than is allowed', async () => {
+  test('reads or refuses damaged bytes, and never unpacks more than allowed', async () => {
     const damaged = fc.tuple(
       contents,
       fc.array(fc.tuple(fc.nat(), fc.nat(255)), { minLength: 1, maxLength: 4 }),
@@ -89,7 +89,7 @@ describe.each(packed)('%s', name => {
     )
   })
 
-  test('that is damaged comes to the same, at once or while the event loop goes on', async () => {
+  test('gives the same result for damaged bytes, at once or in steps', async () => {
     const damaged = fc.tuple(contents, fc.nat(), fc.nat(255))
     await fc.assert(
       fc.asyncProperty(damaged, async ([bytes, at, byte]) => {
@@ -104,7 +104,7 @@ describe.each(packed)('%s', name => {
   })
 })
 
-describe('a bomb of some KB is refused before it is a GB', () => {
+describe('a compression bomb of some KB is refused early', () => {
   const zeros = Buffer.alloc(64 * MiB)
 
   /** Snappy that states a GB, and LZ4 of runs of 4 MB. */
@@ -132,8 +132,8 @@ describe('a bomb of some KB is refused before it is a GB', () => {
   )
 })
 
-describe('what some producers write', () => {
-  test('LZ4 whose blocks go on from each other, with checksums of blocks and content', async () => {
+describe('formats that some producers write', () => {
+  test('LZ4 with linked blocks and checksums of blocks and content', async () => {
     // of the reference implementation (python-lz4 4.3): block_linked, 64 KiB blocks, level 9
     const rest = `YUGJjZGVmU95enEIAAAAPEAD${'/'.repeat(74)}6BQYmNkZWZLCvHsAAAAAB/6j8s=`
     const frame = Buffer.from(`BCJNGFRArhsBAAD/ATAxMjM0NTY3ODlhYmNkZWYQAP${'/'.repeat(341)}${rest}`, 'base64')
@@ -146,7 +146,7 @@ describe('what some producers write', () => {
     expect(String(await unpack(3, frame))).toBe('a value '.repeat(20))
   })
 
-  test('LZ4 that states more than it can hold, without room being made for that', async () => {
+  test('LZ4 that states a size it cannot have, without allocating it', async () => {
     const size = Buffer.alloc(8)
     size.writeBigUInt64LE(BigInt(60 * MiB))
     const head = Buffer.from([0x04, 0x22, 0x4d, 0x18, 0x48, 0x40])
@@ -163,7 +163,7 @@ describe('what some producers write', () => {
     }
   })
 
-  test('Java streams of Snappy that follow each other', async () => {
+  test('several Java streams of Snappy in a row', async () => {
     const [, pack] = packings['xerial snappy']
     const streams = Buffer.concat(['one ', 'two'].map(text => pack(Buffer.from(text))))
     expect(String(await unpack(2, streams))).toBe('one two')
@@ -179,7 +179,7 @@ describe('what some producers write', () => {
     expect(String(await unpack(2, block))).toBe(twice + twice.at(-1)!.repeat(10))
   })
 
-  test('a codec that is not known yet is refused by its number', async () => {
+  test('an unknown codec is refused by its number', async () => {
     for (const codec of [5, 6, 7]) {
       const told = { code: 'CODEC_UNKNOWN', message: expect.stringContaining(String(codec)) }
       await expect(unpackAside(codec, snappyCompress(Buffer.from('x')))).rejects.toMatchObject(told)

@@ -15,7 +15,7 @@ import {
   shape,
 } from '../support/fetches.ts'
 
-describe("the broker's answer to a fetch", () => {
+describe('the response to a fetch', () => {
   test('says which partition is refused, and hands over the records of the others', async () => {
     const bytes = Buffer.concat([buildBatch([40, 41]), buildBatch([42])])
     const answers = answering({ partition: 3, bytes }, { partition: 4, errorCode: 6 })
@@ -25,16 +25,16 @@ describe("the broker's answer to a fetch", () => {
     ])
   })
 
-  test('says where to go on when compaction has taken the end of a batch', async () => {
+  test('says where to continue if compaction removed the end of a batch', async () => {
     const { records, next } = await readBytes(buildBatch([10, 12], { last: 19 }))
     expect([offsetsOf(records), next]).toEqual([[10, 12], 20])
   })
 
-  test('says where to go on when compaction has emptied a batch', async () => {
+  test('says where to continue if compaction emptied a batch', async () => {
     expect(await readBytes(buildBatch([], { first: 10, last: 19 }))).toMatchObject({ records: [], next: 20 })
   })
 
-  test('ends before a batch that the broker has cut off', async () => {
+  test('ends before a batch that the broker cut off', async () => {
     const second = buildBatch([20], { last: 29 })
     for (const cut of [0, 5, 12, 16, 17, 30, second.length - 1]) {
       const bytes = Buffer.concat([buildBatch([10], { last: 19 }), second.subarray(0, cut)])
@@ -42,13 +42,13 @@ describe("the broker's answer to a fetch", () => {
     }
   })
 
-  test('without the end of its first batch, because other partitions came first, is asked for again', async () => {
+  test('is fetched again if its first batch is incomplete because other partitions came first', async () => {
     const whole = buildBatch(range(20, 5))
     const answers = [whole.subarray(0, -1), whole].map(bytes => answering({ bytes }))
     expect(await readFrom(request => answers.shift()!(request), 20)).toMatchObject({ records: { length: 5 }, next: 25 })
   })
 
-  test('begins with the offset that was asked for, though its batch begins earlier', async () => {
+  test('begins with the requested offset, though its batch begins earlier', async () => {
     expect(offsetsOf((await readBytes(buildBatch(range(10, 5)), 12)).records)).toEqual([12, 13, 14])
   })
 })
@@ -69,7 +69,7 @@ describe('records', () => {
     expect(fetched.next).toBe(540)
   })
 
-  test('have their keys, values and headers, missing and empty ones too', async () => {
+  test('have their keys, values and headers, including missing and empty ones', async () => {
     const headers = { trace: 'abc', twice: ['one', 'two'], empty: '' }
     const fetched = await readBytes(
       buildBatch([
@@ -102,7 +102,7 @@ describe('records', () => {
     ['that none has set', -1n, -1],
     ['of 1970', 0n, 0],
     ['of the year 9999', 253_402_300_799_999n, 253_402_300_799_999],
-  ])('with a timestamp %s are read, and only what can be milliseconds counts as one', async (_, written, read) => {
+  ])('with a timestamp %s are read; it counts only if it can be milliseconds', async (_, written, read) => {
     const { records } = await readBytes(
       Buffer.concat([buildBatch([5], { firstTimestamp: written }), buildBatch([6], { appendedAt: written })]),
     )
@@ -122,7 +122,7 @@ describe('records', () => {
     expect(full!.constructor).toBeUndefined()
   })
 
-  test('that wait for long hold on to a few KB around them, and not to their batch', async () => {
+  test('that wait long keep a few KB in memory, not their whole batch', async () => {
     const records = range(0, 300).map(offset => ({ offset, value: 'x'.repeat(1000) }))
     for (const packing of packingNames) {
       const { records: read } = await readBytes(buildBatch(records, { packing }))
@@ -173,8 +173,8 @@ describe('transactions', () => {
   })
 })
 
-describe('of batches that unpack to more than fits into memory', () => {
-  test('a few are read at a time, and the rest by the next fetches', async () => {
+describe('batches that unpack to more than fits into memory', () => {
+  test('are read a few at a time, the rest by the next fetches', async () => {
     const large = (offset: number) => buildBatch([{ offset, value: Buffer.alloc(40 * MiB) }], { packing: 'zstd' })
     const bytes = Buffer.concat(range(5, 2).map(large))
     const answer = answering(...range(0, 3).map(partition => ({ partition, bytes })))
@@ -182,7 +182,7 @@ describe('of batches that unpack to more than fits into memory', () => {
     expect(fetched).toMatchObject([{ records: { length: 1 }, next: 6 }, { records: { length: 1 }, next: 6 }, undefined])
   }, 20_000)
 
-  test('the small records of one are read a few thousand at a time', async () => {
+  test('are read a few thousand small records at a time', async () => {
     const count = 50_000
     const records = range(0, count).map(offset => ({ offset, key: null, value: null }))
     const bytes = Buffer.concat([buildBatch(records, { packing: 'zstd' }), buildBatch([count])])

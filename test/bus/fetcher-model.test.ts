@@ -149,7 +149,7 @@ function take(world: World, { kind, partition, count, who }: typeof step extends
   else for (const resolve of reader.done.splice(0)) resolve()
 }
 
-test('whatever moves, freezes, fails and comes back, each reading is given every record once and in order, and then rests', async () => {
+test('every reader gets each record once and in order, whatever moves, freezes, fails and comes back', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), async steps => {
       const world = new World()

@@ -25,7 +25,7 @@ describe('a replica', () => {
     return { ...world, asked: () => world.fetches().map(({ node, rack, offset }) => [node, rack, offset]) }
   }
 
-  test('that fails is left for its leader at once, and for a minute', async () => {
+  test('that fails is replaced by the leader at once, for a minute', async () => {
     const { asked, read, pass } = buildNear(() => new Unanswered('gone'))
     const { offsets } = read(0)
     await pass(0)
@@ -38,7 +38,7 @@ describe('a replica', () => {
     expect(offsets).toEqual([0])
   })
 
-  test('that does not have the offset yet does not make anybody believe that the log was cut', async () => {
+  test('that lags behind does not look like a log that was cut', async () => {
     const { asked, read, pass } = buildNear(() => [fetched(tp, { errorCode: codeOf('OFFSET_OUT_OF_RANGE') })])
     read(0)
     await pass(0)
@@ -46,7 +46,7 @@ describe('a replica', () => {
   })
 })
 
-test('a reading that is at the end of a log leaves the next fetch to one of the same partition that is behind', async () => {
+test('a reader at the end of a log leaves the next fetch to a reader behind it', async () => {
   const { cluster, read, pass, fetches } = buildReadings()
   cluster.append(tp, 1_001)
   read(0, 1_001)
@@ -57,7 +57,7 @@ test('a reading that is at the end of a log leaves the next fetch to one of the 
   expect(fetches().every(({ waitMs, rack }) => waitMs > 0 && rack === '')).toBe(true)
 })
 
-test('where a log ends is not told before its broker has: one that throttles answers nothing', async () => {
+test('the end of a log is unknown until its broker tells it; a throttling broker tells nothing', async () => {
   const { cluster, read, pass } = buildReadings()
   cluster.next('Fetch', [], [fetched(tp, { highWatermark: 7 })])
   const { ends } = read(0)
@@ -65,7 +65,7 @@ test('where a log ends is not told before its broker has: one that throttles ans
   expect(ends).toEqual([7])
 })
 
-test('a fetch that left records behind is followed by the next one at once', async () => {
+test('a fetch that left records behind is repeated at once', async () => {
   const { cluster, read, pass, clock } = buildReadings()
   cluster.setLog(tp, logOf(10, { inBatch: 1 }))
   const { offsets } = read(0)
@@ -74,7 +74,7 @@ test('a fetch that left records behind is followed by the next one at once', asy
   expect(clock.monotonic()).toBe(0)
 })
 
-test('a log that was cut is no trouble: what is read goes on where it begins, at once, however often that happens', async () => {
+test('reading a log that was cut continues at its new beginning at once, however often that happens', async () => {
   const { cluster, read, pass, clock, warnings, fetches } = buildReadings()
   const log = cluster.log(tp)
   log.high = 10_000
@@ -91,7 +91,7 @@ test('a log that was cut is no trouble: what is read goes on where it begins, at
   expect([clock.monotonic(), warnings]).toEqual([0, []])
 })
 
-test('a topic that was deleted and made anew is gone for its readers, though the new one holds their offset', async () => {
+test('readers notice a recreated topic, though it has their offset', async () => {
   const { cluster, read, pass } = buildReadings()
   cluster.append(tp, 5)
   const { gone } = read(0)
@@ -107,7 +107,7 @@ test('a topic that was deleted and made anew is gone for its readers, though the
 })
 
 describe('trouble', () => {
-  test('of a leader that is elected within three seconds is told to nobody, and of one that is not, once', async () => {
+  test('is reported once if a leader election takes longer than three seconds, else not at all', async () => {
     const { cluster, read, pass, warnings } = buildReadings()
     const { offsets } = read(0)
     cluster.always('Fetch', refusal('NOT_LEADER_OR_FOLLOWER'))
@@ -122,7 +122,7 @@ describe('trouble', () => {
     expect(warnings).toEqual([expect.stringContaining('cannot read t/0 now')])
   })
 
-  test('is with a partition that cannot be read for some seconds, until it is read again, or rests', async () => {
+  test('lasts until the partition is read again or is released', async () => {
     const { cluster, fetcher, read, pass } = buildReadings()
     cluster.lead(tpOf(1), 2)
     const readings = [read(0), read(1)].map(({ reading }) => reading)
@@ -144,7 +144,7 @@ describe('trouble', () => {
   })
 })
 
-describe('a former leader that answers late', () => {
+describe('a late answer of a former leader', () => {
   /** Node 1 is asked for partition 0, which node 2 leads by then and is asked for too; neither has answered. */
   async function buildMoved() {
     const world = buildReadings()
@@ -166,7 +166,7 @@ describe('a former leader that answers late', () => {
     return { ...world, ...reader, held }
   }
 
-  test('tells a reading that began anew neither records nor where the log ends', async () => {
+  test('gives a restarted reader neither records nor the end of the log', async () => {
     const { cluster, held, offsets, ends, pass } = await buildMoved()
     cluster.append(tp)
     cluster.lead(tp, 1)
@@ -179,7 +179,7 @@ describe('a former leader that answers late', () => {
     expect([offsets, ends]).toEqual([[0], [0, 1]])
   })
 
-  test('with an error makes no trouble', async () => {
+  test('with an error reports no trouble', async () => {
     const { cluster, held, offsets, gone, warnings, pass } = await buildMoved()
     held.get(1)!.reject(refusal('UNKNOWN_TOPIC_OR_PARTITION'))
     await pass(0)
@@ -212,7 +212,7 @@ describe('the next fetch begins', () => {
     return world
   }
 
-  test('64 ms after the last one where records come one by one, from all brokers at one time', async () => {
+  test('64 ms after the last one if records come one by one, from all brokers at the same time', async () => {
     const world = buildTwo()
     world.read(0)
     await world.pass(20, 1)
@@ -228,7 +228,7 @@ describe('the next fetch begins', () => {
     expect(first![2]! - first![1]!).toBe(64)
   })
 
-  test('when a hundred records may be there, where many come, beside a broker of which few come', async () => {
+  test('when a hundred records may have come, beside a broker with few', async () => {
     const world = buildTwo()
     world.read(0)
     world.read(1)
@@ -238,7 +238,7 @@ describe('the next fetch begins', () => {
     expect(Math.max(...gaps)).toBeLessThanOrEqual(11)
   })
 
-  test('every 15 ms beside a backlog that is paused', async () => {
+  test('every 15 ms beside a paused backlog', async () => {
     const world = buildTwo()
     world.cluster.append(tp, 2_000_000)
     const { reading } = world.read(0)
@@ -250,7 +250,7 @@ describe('the next fetch begins', () => {
     expect(last!.at - before!.at).toBe(15)
   })
 
-  test('twice a second where nothing came for five seconds', async () => {
+  test('twice a second if nothing came for five seconds', async () => {
     const { cluster, clock, read, pass, fetches } = buildReadings()
     read(0)
     cluster.always('Fetch', async ([{ waitMs }]: [FetchRequest]) => {
@@ -263,7 +263,7 @@ describe('the next fetch begins', () => {
     expect(times.at(-1)! - times.at(-2)!).toBe(500)
   })
 
-  test('as often for a backlog though another partition of its broker has a trickle', async () => {
+  test('as often for a backlog beside a partition with few records', async () => {
     async function takenBeside(rate: number): Promise<number> {
       const world = buildReadings()
       const pieces = new TickBudget()
@@ -278,7 +278,7 @@ describe('the next fetch begins', () => {
   })
 })
 
-test('partitions whose batches do not fit into the memory together come in turn', async () => {
+test('partitions whose batches do not fit into memory together are read in turn', async () => {
   const { cluster, read, fetcher } = buildReadings()
   const batches = new Map<number, Buffer>()
   const large = Buffer.alloc(40 * 1024 * 1024)
@@ -324,7 +324,7 @@ describe('an open transaction', () => {
     return { ...world, state, events, ended, ...world.read(0) }
   }
 
-  test('that has kept a partition from being read for 30 s is told of once, with its owner and what to do', async () => {
+  test('that blocks a partition for 30 s is reported once, with its owner and what to do', async () => {
     const { cluster, fetcher, events, ended, state, offsets, pass } = buildBlocked()
     cluster.always('ListTransactions', (_: unknown, { node }: { node: number }) => ({
       transactionStates: node === 2 ? [{ transactionalId: 'billing-1', producerId: 8n }] : [],
@@ -342,7 +342,7 @@ describe('an open transaction', () => {
     expect([offsets, fetcher.openTransactions.lasting, ended]).toEqual([[0, 1, 2], [], [tp]])
   })
 
-  test('is told of without its name where this client may not see it', async () => {
+  test("is reported without its owner's name if this client may not see it", async () => {
     const { fetcher, events, pass } = buildBlocked()
     await pass(32_000, 500)
     expect(events).toMatchObject([{ producerId: 8, transactionalId: null }])

@@ -29,7 +29,7 @@ describe('the first start of a group', () => {
     },
   )
 
-  test('a topic that is not empty is refused to a group that is new on it, unless it is told where to start', async () => {
+  test('a new group refuses a topic that is not empty unless kafka.startFrom says where to start', async () => {
     const clock = new ManualClock()
     const refused = buildGroup(2, { startFrom: 'fail', logs: [buildLog(0), buildLog(1)], clock })
     const expected = expect(refused).rejects.toThrow(
@@ -43,7 +43,7 @@ describe('the first start of a group', () => {
     expect(listener.session().open).toBe(true)
   })
 
-  test('a topic that filled up while the group’s first members waited for each other is waited for, and not refused', async () => {
+  test("a topic that filled up while the group's first members started is not refused", async () => {
     const clock = new ManualClock()
     const logs = [buildLog(1), buildLog(1)]
     const starting = buildGroup(2, { startFrom: 'fail', logs, clock, members: () => true })
@@ -65,12 +65,12 @@ describe('the first start of a group', () => {
     await expected
   })
 
-  test('a topic of which no partition can be seen is not taken for an empty one', async () => {
+  test('a topic without visible partitions does not count as empty', async () => {
     const starting = buildGroup(1, { startFrom: 'latest', logs: [buildLog(5)], partitionsAtStart: 0 })
     await expect(starting).rejects.toThrow(BusUnavailable)
   })
 
-  test('the place where a partition starts is committed at once, so that a restart does not choose anew', async () => {
+  test('the starting offset is committed at once, so that a restart does not choose again', async () => {
     const { logs, assign, acquire, commit } = await buildGroup(1, { startFrom: 'latest', logs: [buildLog(4)] })
     await assign(0)
     await acquire([0])
@@ -78,7 +78,7 @@ describe('the first start of a group', () => {
     expect(logs[0]!.committed).toMatchObject({ offset: 4 })
   })
 
-  test('with startFrom latest, what comes while the place cannot be committed is not passed over', async () => {
+  test('with startFrom latest, records that come before the starting offset is committed are not skipped', async () => {
     const { logs, clock, assign, acquire, commit, deliver, listener } = await buildGroup(1, {
       startFrom: 'latest',
       logs: [buildLog(4)],
@@ -105,7 +105,7 @@ describe('the first start of a group', () => {
     expect(group.listener.freshKeys).toEqual(['0', '1', '2'])
   })
 
-  test('with startFrom latest, a process does not begin before the group’s first member has told where', async () => {
+  test("with startFrom latest, a process does not begin before the group's first member has committed where", async () => {
     const clock = new ManualClock()
     const logs = [buildLog(2), buildLog(2)]
     const starting = buildGroup(2, { startFrom: 'latest', logs, clock, members: () => true })
@@ -141,7 +141,7 @@ describe('the first start of a group', () => {
     expect(listener.freshKeys).toEqual(['2'])
   })
 
-  test('with startFrom latest, partitions that another process has not opened yet are no added ones', async () => {
+  test('with startFrom latest, partitions that another process has not opened yet do not count as added', async () => {
     const clock = new ManualClock()
     const logs = [buildLog(2), buildLog(2)]
     logs[0]!.committed = { offset: 2, metadata: '1;process A;1;' }

@@ -45,7 +45,7 @@ function setUp() {
 }
 
 describe('one commit a cycle', () => {
-  test('is a cycle apart from the last one, and a breath after its end', async () => {
+  test('begins a cycle after the last one, and a moment after its end', async () => {
     const { clock, commits, group, succeed } = setUp()
     void group.intend([1])
     await clock.pass(0)
@@ -61,7 +61,7 @@ describe('one commit a cycle', () => {
     expect(commits.map(({ at }) => at)).toEqual([0, 20, 73])
   })
 
-  test('takes along what waits, as soon as somebody waits for it', async () => {
+  test('includes everything that waits, as soon as a commit is awaited', async () => {
     const { clock, commits, group, settle, succeed } = setUp()
     settle(1)
     await clock.pass(patience - 1)
@@ -77,7 +77,7 @@ describe('one commit a cycle', () => {
     expect(commits[1]).toEqual({ at: 2 * patience - 1, keys: ['3'] })
   })
 
-  test('at rest there is no timer and no commit', async () => {
+  test('an idle process has no timer and makes no commit', async () => {
     const { clock, commits, settle, succeed } = setUp()
     settle(1)
     await clock.pass(patience)

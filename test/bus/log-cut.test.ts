@@ -26,7 +26,7 @@ const lost = (how: Partial<Events['log.cut']>): Events['log.cut'] => ({
 })
 
 describe('a log that was cut', () => {
-  test('at its beginning, while it was read: goes on there, keeps its window, and tells how much is gone', async () => {
+  test('at its beginning while it is read: continues there, keeps its window, and reports how much is gone', async () => {
     const { logs, deliver, ownership, tps, listener, commit, cuts } = await openGroup(1)
     logs[0]!.append(3)
     deliver(0)
@@ -42,7 +42,7 @@ describe('a log that was cut', () => {
     expect(logs[0]!.committed).toMatchObject({ offset: 6 })
   })
 
-  test('takes with it what was forgotten to make room, and the rest of that comes again', async () => {
+  test('loses records that were dropped from memory; the others are read again', async () => {
     const { logs, deliver, ownership, tps, listener, commit, cuts } = await openGroup(1)
     logs[0]!.append(6)
     deliver(0)
@@ -62,7 +62,7 @@ describe('a log that was cut', () => {
     expect(logs[0]!.committed).toMatchObject({ offset: 4 })
   })
 
-  test('under what is shelved is told of at once, in one event, though nothing is read: what is in memory stays', async () => {
+  test('below shelved records is reported at once, in one event; what is in memory stays', async () => {
     const { logs, deliver, listener, commit, cuts, clock, driverOf } = await openGroup(1)
     await commit()
     logs[0]!.append(4_000)
@@ -91,7 +91,7 @@ describe('a log that was cut', () => {
     expect(listener.freshKeys.at(-1)).toBe('39000')
   })
 
-  test('counts what is appended to the lag, though too much waits for anything to be read', async () => {
+  test('adds new records to the lag, though the full window stops reading', async () => {
     const { logs, deliver, clock, ownership, commit } = await openGroup(1)
     await commit()
     logs[0]!.append(windowSize + 10)
@@ -101,7 +101,7 @@ describe('a log that was cut', () => {
     expect([...ownership.sessions()]).toMatchObject([{ lag: windowSize + 510 }])
   })
 
-  test('tells apart what another process may have sent from what nobody did', async () => {
+  test('distinguishes offsets that another process may have sent from those that nobody sent', async () => {
     const log = buildLog(0)
     const other = await buildOwner(log, { tag: 'another process' }).open()
     await other.commit()
@@ -118,7 +118,7 @@ describe('a log that was cut', () => {
     expect([listener.freshKeys, listener.doubtedKeys, told]).toEqual([['8'], [], ['session.opened 0']])
   })
 
-  test('of a topic whose records tell of what was sent: nothing of it is said to be not sent', async () => {
+  test('of doubts: no offset is reported as not sent', async () => {
     const log = buildLog(9)
     log.committed = { offset: 0, metadata: '1;another process;9;' }
     log.cut(4)
@@ -128,7 +128,7 @@ describe('a log that was cut', () => {
     expect(cuts).toEqual([lost({ perhapsSent: 4 })])
   })
 
-  test('beyond what was committed, before it was taken over: what is gone is counted, the rest of the window stays', async () => {
+  test('above the committed offset before a take-over: the loss is counted, the rest of the window stays', async () => {
     const log = buildLog(9)
     const other = await buildOwner(log, { tag: 'another process' }).open()
     other.deliver()
@@ -143,7 +143,7 @@ describe('a log that was cut', () => {
     expect(cuts).toEqual([lost({ perhapsSent: 3 })]) // a group without progress: the results know
   })
 
-  test('before it was taken over is committed at once: whoever takes it over next counts nothing twice', async () => {
+  test('before a take-over is committed at once, so that the next owner does not count it again', async () => {
     const log = buildLog(9)
     log.committed = { offset: 0, metadata: '1;another process;9;' }
     log.cut(4)
@@ -157,7 +157,7 @@ describe('a log that was cut', () => {
     expect(log.committed).toMatchObject({ offset: 4 })
   })
 
-  test('at its end is believed after some seconds, and begins anew as far back as commands are young enough', async () => {
+  test('at its end is believed after some seconds, and is read again as far back as commands are young enough', async () => {
     const log = buildLog(6)
     log.committed = { offset: 6, metadata: '1;another process;9;' }
     log.truncate(3)
@@ -173,7 +173,7 @@ describe('a log that was cut', () => {
     expect(group.listener.freshKeys).toEqual(['3']) // the others are from 1970
   })
 
-  test('at its end forgets what was said of records that are gone: others come at their offsets', async () => {
+  test('at its end forgets the state of lost records, because others get their offsets', async () => {
     const log = buildLog(6)
     const other = await buildOwner(log, { tag: 'another process' }).open()
     other.deliver()
@@ -206,7 +206,7 @@ describe('a log that was cut', () => {
     return group
   }
 
-  test('at its end while it was read is cut for sure, however soon others come at the offsets that are gone', async () => {
+  test('at its end while it is read is noticed however soon other records get the lost offsets', async () => {
     const { listener, deliver, cuts } = await cutWhileRead()
     deliver(0)
     expect(cuts).toEqual([lost({ isEnd: true })])
@@ -223,7 +223,7 @@ describe('a log that was cut', () => {
     expect(listener.freshKeys.slice(9)).toEqual(['0', '6', '7', '8', '9'])
   })
 
-  test('at its end while it was read is told once: what is done after that stays done', async () => {
+  test('at its end while it is read is reported once; later progress stays', async () => {
     const { listener, deliver, commit, acquire, clock, cuts } = await cutWhileRead()
     deliver(0)
     await commit()
@@ -238,7 +238,7 @@ describe('a log that was cut', () => {
     expect(listener.freshKeys.slice(14)).toEqual(['0'])
   })
 
-  test('at its end a second time, before the first was committed, is not taken for as long as it was then', async () => {
+  test('at its end a second time, before the first was committed, has its new length', async () => {
     const group = await cutWhileRead()
     const { logs, listener, deliver, commit, cuts } = group
     logs[0]!.truncate(4)
@@ -250,7 +250,7 @@ describe('a log that was cut', () => {
     expect(listener.freshKeys.slice(9)).toEqual(['0', '4', '5', '6', '7', '8'])
   })
 
-  test('and found while a commit was under way, is remembered though that ends well', async () => {
+  test('and noticed during a commit is remembered although the commit succeeds', async () => {
     const { logs, listener, deliver, commit, acquire, clock, cuts, ownership, tps, sharedCommits } = await openGroup(1)
     await commit()
     logs[0]!.append(9)
@@ -283,7 +283,7 @@ describe('a log that was cut', () => {
     expect(group.listener.freshKeys).toEqual(['0', '1', '2', '3', '4', '5', '6', '7'])
   })
 
-  test('takes no answer with it, and has none published twice where the commit that did is not answered', async () => {
+  test("loses no result, and publishes none twice if the commit's answer is lost", async () => {
     const log = buildLog(3)
     const owner = buildOwner(log)
     const first = await owner.open()
@@ -302,7 +302,7 @@ describe('a log that was cut', () => {
     expect(owner.ledger.size).toBe(0)
   })
 
-  test('takes no answer with it: what came of a command that is gone is published all the same', async () => {
+  test('loses no result: that of a lost command is published, too', async () => {
     for (const cut of [
       (log: ReturnType<typeof buildLog>) => log.cut(3),
       (log: ReturnType<typeof buildLog>) => log.truncate(0),
@@ -332,7 +332,7 @@ describe('a log that was cut', () => {
     }
   })
 
-  test('ends the process where kafka.onDataLoss says so, with what to do', async () => {
+  test('ends the process if kafka.onDataLoss is fail, and says what to do', async () => {
     const { logs, deliver, ownership, tps, listener } = await openGroup(1, { onDataLoss: 'fail' })
     logs[0]!.append(8)
     logs[0]!.cut(2)
@@ -347,7 +347,7 @@ describe('a log that was cut', () => {
 
 const broken = new Error('the coordinator is loading')
 
-describe('a topic that is deleted and made anew', () => {
+describe('a topic that is deleted and recreated', () => {
   /** Another one of its name has seven records. */
   function madeAnew([log]: PartitionLog[]) {
     log!.cut(5)
@@ -370,7 +370,7 @@ describe('a topic that is deleted and made anew', () => {
     return { ...group, before }
   }
 
-  test('has no result published twice whose commit ends when the topic is gone', async () => {
+  test('publishes no result twice if its commit ends after the deletion', async () => {
     const { logs, commit, acquire, clock, ownership, tps, sharedCommits, before } = await answeredOnce()
     await clock.pass(commitDueMs)
     ownership.gone(tps[0]!, new Error('there is no such topic'))
@@ -384,7 +384,7 @@ describe('a topic that is deleted and made anew', () => {
     expect(logs[0]!.published).toEqual([result(3), result(4)].flat())
   })
 
-  test('is read from its beginning: what the process knew was said of the other one', async () => {
+  test('is read from its beginning, without the state of the old one', async () => {
     const { logs, listener, deliver, commit, acquire, clock, ownership, tps, told, before } = await answeredOnce()
     ownership.gone(tps[0]!, new Error('there is no such topic'))
     expect(told.slice(-2)).toEqual(['session.lost 0', 'session.closed 0'])
@@ -400,7 +400,7 @@ describe('a topic that is deleted and made anew', () => {
     expect(logs[0]!.published).toEqual([result(3), result(4)].flat())
   })
 
-  test('is read from its beginning, though the progress on the other one was committed after that', async () => {
+  test('is read from its beginning, though progress on the old one was committed afterwards', async () => {
     const log = Object.assign(buildLog(5), { topicId: 'first' })
     const { listener, deliver, commit, acquire, clock, ownership, tps, driverOf } = await openGroup(1, { logs: [log] })
     deliver(0)
@@ -417,7 +417,7 @@ describe('a topic that is deleted and made anew', () => {
     expect(log.committed).toMatchObject({ offset: 0 })
   })
 
-  test('stays the new one when its first commit has no answer', async () => {
+  test('stays the new one if the answer to its first commit is lost', async () => {
     const { logs, listener, deliver, commit, acquire, clock, ownership, tps } = await openGroup(1)
     await commit()
     logs[0]!.append(5)

@@ -97,7 +97,7 @@ function buildGroup({ partitions = 2 } = {}) {
 }
 
 describe('a member of a group', () => {
-  test('is given all partitions when it is alone, and shares them with whoever comes', async () => {
+  test('gets all partitions when it is alone, and shares them with new members', async () => {
     const { clock, joined, buildMember } = buildGroup()
     const [a] = await joined('a')
     expect(a!.told).toEqual([{ partitions: [0, 1], unbroken: false }])
@@ -110,7 +110,7 @@ describe('a member of a group', () => {
     ])
   })
 
-  test('keeps what it has when another comes and goes, but for what that one gets', async () => {
+  test('keeps its partitions, except those that a new member gets', async () => {
     const { clock, joined, buildMember } = buildGroup({ partitions: 7 })
     const members = await joined('a', 'b')
     const before = members.map(({ last }) => last!.partitions)
@@ -125,7 +125,7 @@ describe('a member of a group', () => {
     for (const [i, { last }] of members.entries()) expect(last!.partitions).toEqual(expect.arrayContaining(during[i]!))
   })
 
-  test('hears that the chain is broken when the answer to its sync was lost and the next generation gave it the same', async () => {
+  test('notices a missed generation although the next one assigns it the same partitions', async () => {
     const { clock, joined, buildMember } = buildGroup()
     const [a] = await joined('a')
     a!.wire.back = request => {
@@ -153,7 +153,7 @@ describe('a member of a group', () => {
     expect(a!.member.hasLease).toBe(true)
   })
 
-  test('goes on with its heartbeats while it drains, so that a long drain does not cost it its partitions', async () => {
+  test('sends heartbeats while it drains, so that a long drain loses no partition', async () => {
     const { clock, joined, buildMember } = buildGroup()
     const [a] = await joined('a')
     let finish = () => {}
@@ -167,7 +167,7 @@ describe('a member of a group', () => {
     expect([a!.last, b.last]).toMatchObject([{ unbroken: true }, { partitions: [1] }])
   })
 
-  test('waits for a coordinator that is away, for as long as it takes, says so, and is given back what is nobody else’s', async () => {
+  test('waits for an unavailable coordinator, says so, and gets its free partitions back', async () => {
     const { clock, joined } = buildGroup()
     const [a] = await joined('a')
     a!.wire.there = () => {
@@ -182,7 +182,7 @@ describe('a member of a group', () => {
     expect(a!.member.hasLease).toBe(true)
   })
 
-  test('that was given up joins again under a new name', async () => {
+  test('that the group removed joins again under a new id', async () => {
     const { clock, joined, group } = buildGroup()
     const [a] = await joined('a')
     const name = a!.member.synced.memberId
@@ -203,7 +203,7 @@ describe('a member of a group', () => {
     expect(a!.last).toEqual({ partitions: [0, 1, 2], unbroken: true })
   })
 
-  test('that leads the group goes on with its heartbeats while a broker is slow to tell the partitions', async () => {
+  test('that leads the group sends heartbeats while a broker is slow to list the partitions', async () => {
     const { clock, joined, counts } = buildGroup()
     const [a] = await joined('a')
     counts.set('commands', 3)
@@ -218,7 +218,7 @@ describe('a member of a group', () => {
     expect(a!.last).toEqual({ partitions: [0, 1, 2], unbroken: true })
   })
 
-  test('that is refused at its first join says why, and later waits until it is let in again', async () => {
+  test('that is refused at its first join fails with the reason; a later refusal is retried', async () => {
     const { clock, buildMember, joined } = buildGroup()
     const denied = new GroupError('refused', 'GROUP_AUTHORIZATION_FAILED')
     const refuse = () => {
@@ -238,7 +238,7 @@ describe('a member of a group', () => {
 })
 
 describe('members that consume different topics', () => {
-  test('are each given partitions of their own topics only, also by a leader that does not consume them all', async () => {
+  test('get partitions of their own topics only, also from a leader that consumes other topics', async () => {
     const { clock, counts, buildMember } = buildGroup()
     counts.set('urgent', 2)
     const a = buildMember('a', ['commands'])
@@ -253,7 +253,7 @@ describe('members that consume different topics', () => {
     expect([a.member.unread, b.member.unread]).toEqual([[], []])
   })
 
-  test('are given what is left of a topic when its last consumer but one leaves', async () => {
+  test('get the whole topic when its other consumer leaves', async () => {
     const { clock, counts, buildMember } = buildGroup()
     counts.set('urgent', 2)
     const [a, b, c] = [buildMember('a'), buildMember('b', ['urgent', 'commands']), buildMember('c', ['urgent'])]
@@ -275,7 +275,7 @@ describe('members that consume different topics', () => {
     expect(b.given.at(-1)).toEqual(['urgent/0', 'urgent/1'])
   })
 
-  test('are given the others’ partitions when the leader cannot see one of the topics, and its consumer says so', async () => {
+  test('get the other partitions if the leader cannot see one topic, and its consumer reports that', async () => {
     const { clock, buildMember } = buildGroup()
     const [a, b] = [buildMember('a'), buildMember('b', ['commands', 'secret'])]
     for (const { member } of [a, b]) void member.join()
@@ -287,7 +287,7 @@ describe('members that consume different topics', () => {
 })
 
 describe('a member that leaves while it joins', () => {
-  test('for the first time, waiting for others, leaves at once: nobody waits for it', async () => {
+  test('for the first time leaves at once, and nobody waits for it', async () => {
     const { clock, joined, buildMember } = buildGroup()
     const [a] = await joined('a')
     let finish = () => {}
@@ -302,7 +302,7 @@ describe('a member that leaves while it joins', () => {
     expect(a!.last).toMatchObject({ partitions: [0, 1] })
   })
 
-  test('before the coordinator has named it, does not join any more', async () => {
+  test('before the coordinator has named it does not join any more', async () => {
     const { clock, joined, buildMember } = buildGroup()
     const [a] = await joined('a')
     const b = buildMember('b')
@@ -319,7 +319,7 @@ describe('a member that leaves while it joins', () => {
 })
 
 describe('a member that retires', () => {
-  test('has no lease any more and joins no generation, but lives until it leaves', async () => {
+  test('has no lease and joins no generation, but sends heartbeats until it leaves', async () => {
     const { clock, joined, buildMember } = buildGroup()
     const [a] = await joined('a')
     a!.member.retire()
@@ -334,7 +334,7 @@ describe('a member that retires', () => {
     expect(b.last).toMatchObject({ partitions: [0, 1] })
   })
 
-  test('lives on though partitions are added, and it leads the group', async () => {
+  test('stays a member although partitions are added and it leads the group', async () => {
     const { clock, joined, buildMember, counts } = buildGroup()
     const [a] = await joined('a')
     a!.member.retire()
@@ -345,7 +345,7 @@ describe('a member that retires', () => {
     expect(b.told).toEqual([])
   })
 
-  test('after a sync that failed goes on with its heartbeats: what is in flight can still be committed', async () => {
+  test('sends heartbeats after a failed sync, so that what is in flight can still be committed', async () => {
     const { clock, joined, buildMember } = buildGroup()
     const [a] = await joined('a')
     const b = buildMember('b')

@@ -52,7 +52,7 @@ busContract('the embedded bus', async (): Promise<BusHarness> => {
   }
 })
 
-test('what the broker refuses takes as long to come back as what it answers', async () => {
+test('a refusal of the embedded broker takes as long as an answer', async () => {
   const broker = new MemoryBroker()
   broker.createTopics([{ topic: 'results', partitions: 1, config: { 'max.message.bytes': '4096' } }])
   const ways: string[] = []

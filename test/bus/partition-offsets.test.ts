@@ -31,7 +31,7 @@ interface Listed {
   partitions: { partitionIndex: number }[]
 }
 
-test('the end of a log is waited for in silence while its leader is elected', async () => {
+test('the end of a log is awaited silently during a leader election', async () => {
   const { brokers, clock, logs, warnings } = setUp()
   brokers.next('ListOffsets', moving(), moving())
   const end = logs.end(tp)
@@ -40,7 +40,7 @@ test('the end of a log is waited for in silence while its leader is elected', as
   expect(warnings).toEqual([])
 })
 
-test('the end of a log whose leader is not found for seconds is waited for, with one warning', async () => {
+test('the end of a log without a leader for seconds is awaited, with one warning', async () => {
   const { brokers, clock, logs, warnings } = setUp()
   brokers.next('ListOffsets', ...Array.from({ length: 10 }, moving))
   const end = logs.end(tp)
@@ -49,14 +49,14 @@ test('the end of a log whose leader is not found for seconds is waited for, with
   expect(warnings).toEqual([`cannot read commands/3 now: ${moving().message}`])
 })
 
-test('the ends of all logs that one broker leads are asked for at once', async () => {
+test('the ends of all logs of one broker are requested together', async () => {
   const { brokers, logs } = setUp()
   const tps = Array.from({ length: 12 }, (_, partition) => ({ ...tp, partition }))
   expect(await Promise.all(tps.map(one => logs.ends(one)))).toEqual(tps.map(one => ({ ...one, ...ends })))
   expect(askedOf(brokers).map(({ length }) => length)).toEqual([12, 12])
 })
 
-test('a log whose ends two ask for at once is named once, since brokers refuse one that is named twice', async () => {
+test('a log whose end is requested twice at once is named once, because brokers refuse duplicates', async () => {
   const { brokers, logs } = setUp()
   expect(await Promise.all([logs.ends(tp), logs.ends(tp)])).toEqual(Array(2).fill({ ...tp, ...ends }))
   expect(askedOf(brokers)).toEqual([[3], [3]])
@@ -67,7 +67,7 @@ async function passInSteps(clock: ManualClock, ms: number): Promise<void> {
   for (let step = 0; step < 100; step++) await clock.pass(ms / 100)
 }
 
-test('a log whose leader is elected holds up none of the others that are asked about with it', async () => {
+test('a leader election does not delay the ends of other logs in the same request', async () => {
   const { brokers, clock, logs } = setUp()
   brokers.always('ListOffsets', ([, , topics]: [number, number, Listed[]]) => {
     const codeOf = (partition: number) => (partition === 13 ? moving().code : 0)
@@ -83,7 +83,7 @@ test('a log whose leader is elected holds up none of the others that are asked a
   await missing
 })
 
-test('whoever asks for the ends of a log whose leader is elected gets them when it is', async () => {
+test('the end of a log arrives once its leader is elected', async () => {
   const { brokers, clock, logs, warnings } = setUp()
   brokers.next('ListOffsets', moving(), moving(), moving())
   const asked = logs.ends(tp)
@@ -92,7 +92,7 @@ test('whoever asks for the ends of a log whose leader is elected gets them when 
   expect(warnings).toEqual([])
 })
 
-test('a broker that does not answer holds up none of the logs that others lead', async () => {
+test('a broker that does not answer does not delay the logs of other brokers', async () => {
   const { brokers, logs } = setUp()
   brokers.lead({ ...tp, partition: 4 }, 2)
   const frozen = Promise.withResolvers<never>()

@@ -20,7 +20,7 @@ function fetched(from: number, count: number): FetchedRecords {
 
 const offsetsOf = (pieces: readonly Piece[]) => pieces.flatMap(({ records }) => records.map(({ offset }) => offset))
 
-test('a large fetch is taken in over several turns of the event loop, each record once and in order', async () => {
+test('a large fetch is processed over several turns of the event loop, each record once and in order', async () => {
   const given: Piece[] = []
   let turns = 0
   let isDone = false
@@ -41,7 +41,7 @@ test('a large fetch is taken in over several turns of the event loop, each recor
   for (const [i, { from }] of given.slice(1).entries()) expect(from).toBe(given[i]!.next)
 })
 
-test('a few records are taken in at once, whatever is under way', () => {
+test('a few records are processed at once, whatever else is in progress', () => {
   const pieces = new TickBudget()
   const given: Piece[] = []
   const give = (piece: Piece) => given.push(piece) > 0
@@ -54,7 +54,7 @@ test('a few records are taken in at once, whatever is under way', () => {
   ])
 })
 
-test('partitions that have much take turns, and one that has less does not wait for the end of a larger one', async () => {
+test('large partitions take turns, and a small one does not wait for the end of a large one', async () => {
   const pieces = new TickBudget()
   const order: string[] = []
   const giveAs = (name: string) => () => order.push(name) > 0
@@ -67,7 +67,7 @@ test('partitions that have much take turns, and one that has less does not wait 
   expect(order.slice(0, 6)).toEqual(['large', 'other', 'small', 'large', 'other', 'large'])
 })
 
-test('whoever moved meanwhile is given no more', async () => {
+test('a reader that moved meanwhile gets no more records', async () => {
   let given = 0
   await new TickBudget().give(fetched(0, 2_000), 0, () => ++given < 2)
   expect(given).toBe(2)

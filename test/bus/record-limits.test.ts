@@ -45,7 +45,7 @@ function buildBroker(takes: Record<string, number>, tells: (topic: string) => nu
   return { takes, asked, clock, telemetry, limits, write, refusals: () => refusals }
 }
 
-test('a topic is asked once for what it takes, whoever writes to it', async () => {
+test('the limit of a topic is read once for all writers', async () => {
   const { write, asked, refusals } = buildBroker({ results: 10_000, doubts: 10_000 })
   await Promise.all([
     write([buildRecord('results', 10)]),
@@ -56,7 +56,7 @@ test('a topic is asked once for what it takes, whoever writes to it', async () =
   expect(refusals()).toBe(0)
 })
 
-test('what is lowered meanwhile is found out by the first refusal', async () => {
+test('a limit that was lowered is noticed at the first refusal', async () => {
   const { write, takes, refusals } = buildBroker({ results: 100_000 })
   await write([buildRecord('results', 64_000)])
   takes.results = 10_000
@@ -65,7 +65,7 @@ test('what is lowered meanwhile is found out by the first refusal', async () => 
   expect(refusals()).toBe(1)
 })
 
-test('where nobody may tell, less is tried until it is taken, and the records of other topics stay whole', async () => {
+test('if the limit may not be read, smaller records are tried; those of other topics stay whole', async () => {
   const { write, refusals } = buildBroker({ results: 1_000_000, letters: 20_000 }, () => null)
   const [result, letter] = await write([buildRecord('results', 12_000), buildRecord('letters', 900_000)])
   expect(result!.value).toHaveLength(12_000)
@@ -75,7 +75,7 @@ test('where nobody may tell, less is tried until it is taken, and the records of
   expect(refusals()).toBe(before)
 })
 
-test('several that are refused for the same reason try less only once', async () => {
+test('several refusals for one reason lower the limit only once', async () => {
   const roomAfter = async (atOnce: number) => {
     const { limits } = buildBroker({ results: 1_000_000 }, () => null)
     const tooLarge = Object.assign(new Error('too large'), { type: 'MESSAGE_TOO_LARGE' })
@@ -88,7 +88,7 @@ test('several that are refused for the same reason try less only once', async ()
   expect(await roomAfter(5)).toBe(await roomAfter(1))
 })
 
-test('a record that cannot become shorter is refused again and again, and nothing else suffers from it', async () => {
+test('a record that cannot become shorter stays refused, and affects no other', async () => {
   const { limits, takes } = buildBroker({ commands: 20_000 }, () => null)
   const hopeless = { topic: 'commands', key: null, value: Buffer.alloc(30_000) }
   const tooLarge = Object.assign(new Error('too large'), { type: 'MESSAGE_TOO_LARGE' })
@@ -97,7 +97,7 @@ test('a record that cannot become shorter is refused again and again, and nothin
   expect(limits.room('commands')).toBeGreaterThan(takes.commands! / 2)
 })
 
-test('an error that says nothing of sizes changes nothing', async () => {
+test('an error that is not about size changes no limit', async () => {
   const { limits, asked } = buildBroker({ results: 1000 }, () => null)
   const room = limits.room('results')
   const fenced = Object.assign(new Error('fenced'), { type: 'INVALID_PRODUCER_EPOCH' })
@@ -105,7 +105,7 @@ test('an error that says nothing of sizes changes nothing', async () => {
   expect([limits.room('results'), asked]).toEqual([room, ['results']])
 })
 
-test('a broker that did not tell at first is asked again by what does not fit: it is shortened for a second at most', async () => {
+test('if a broker did not tell its limit, a record that does not fit asks again: it is shortened for a second at most', async () => {
   let answers = false
   const { write, clock, asked } = buildBroker({ doubts: 10_000_000 }, () => (answers ? 10_000_000 : null))
   const lengthOf = async () => (await write([buildRecord('doubts', 2_000_000)]))[0]!.value!.length
@@ -115,7 +115,7 @@ test('a broker that did not tell at first is asked again by what does not fit: i
   expect([await lengthOf(), await lengthOf(), asked.length]).toEqual([2_000_000, 2_000_000, 2])
 })
 
-test('a broker that never tells is asked less and less often, and not at all for what fits anyway', async () => {
+test('a broker that never tells its limit is asked less and less often, and never for records that fit anyway', async () => {
   const { write, clock, asked } = buildBroker({ doubts: 10_000_000 }, () => null)
   const writeForMinutes = async (bytes: number) => {
     for (let i = 0; i < 60; i++) {

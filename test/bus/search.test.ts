@@ -41,14 +41,14 @@ const batchFrom = (offset: number, options: Parameters<typeof buildBatch>[1] = {
 const offsetsOf = ({ records }: Awaited<ReturnType<typeof search>>) => records.map(({ offset }) => offset)
 
 describe('a search through a log of Kafka', () => {
-  test('goes on with a batch that an answer has cut off, and with one that is larger than an answer', async () => {
+  test('continues with a batch that an answer cut off, and with one larger than an answer', async () => {
     const log = [0, 10, 20, 30].map(offset => batchFrom(offset))
     for (const bytes of [1, log[0]!.bytes.length + 5, 2 * log[0]!.bytes.length + 70]) {
       expect(offsetsOf(await search(log, 'id-35', bytes))).toEqual([35])
     }
   })
 
-  test('counts a batch that cannot be read, since it may hold what is looked for, and goes on behind it', async () => {
+  test('counts an unreadable batch, because it may hold a match, and continues behind it', async () => {
     const broken = batchFrom(10, { packing: 'gzip' })
     broken.bytes.fill(0xff, 70, 90)
     const found = await search([batchFrom(0), broken, batchFrom(20)], 'id-25')

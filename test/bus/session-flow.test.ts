@@ -3,7 +3,7 @@ import { windowSize } from '../../src/bus/session/window.ts'
 import { buildLog, buildOwner, intend, result } from '../support/sessions.ts'
 
 describe('the window', () => {
-  test('holds up whatever is beyond it while its first command is undone, and lets it in afterwards', async () => {
+  test('stops reading at its end while its first command is unfinished, and continues afterwards', async () => {
     const log = buildLog(2 * windowSize)
     const process = buildOwner(log)
     const { session, driver, deliver, commit } = await process.open()
@@ -27,7 +27,7 @@ describe('the window', () => {
     expect(process.commits.map(({ windowUsed }) => windowUsed)).toEqual([1, expect.any(Number), 0])
   })
 
-  test('takes in a gap that is larger than itself, behind a command that is undone', async () => {
+  test('accepts a gap larger than itself behind an unfinished command', async () => {
     const log = buildLog(1)
     log.append(1, 3 * windowSize)
     const process = buildOwner(log)
@@ -44,7 +44,7 @@ describe('back-pressure', () => {
   test.each([
     ['records', { records: 10, bytes: 1 << 30 }],
     ['bytes', { records: 1_000_000, bytes: 10 * (200 + 13 * 11) }],
-  ])('fetching stops at the bound of %s, and goes on at half of it', async (_, backlog) => {
+  ])('fetching stops at the limit of %s, and continues at half of it', async (_, backlog) => {
     const { session, driver, deliver, commit } = await buildOwner(buildLog(100), { backlog }).open()
     deliver(5)
     expect(driver.paused).toBe(false)
@@ -58,7 +58,7 @@ describe('back-pressure', () => {
     expect(driver.paused).toBe(false)
   })
 
-  test('what is made of a record counts with it, until it is settled', async () => {
+  test('what is made of a record counts until the record is settled', async () => {
     const log = buildLog(100)
     const [first, second] = log.records
     const process = buildOwner(log, { backlog: { records: 1_000, bytes: 10_000 } })
@@ -74,7 +74,7 @@ describe('back-pressure', () => {
     expect(process.listener.fresh).toHaveLength(10)
   })
 
-  test('of what nobody has made anything yet, no more is taken in than would fit when it is made', async () => {
+  test('records are read only as far as their commands will fit into memory', async () => {
     const log = buildLog(50)
     log.records.splice(0, 50, ...log.records.map(record => ({ ...record, value: Buffer.alloc(20_000) })))
     const process = buildOwner(log, { backlog: { records: 1_000, bytes: 1 << 20 } })
@@ -90,7 +90,7 @@ describe('back-pressure', () => {
     expect(handedOver()).toBeLessThanOrEqual(2 * first)
   })
 
-  test('records are handed over some at a time, so that what is made of them is counted before the others come', async () => {
+  test('records are handed over a few at a time, so that their commands count before more come', async () => {
     const log = buildLog(50)
     log.records.splice(0, 50, ...log.records.map(record => ({ ...record, value: Buffer.alloc(20_000) })))
     const process = buildOwner(log, { backlog: { records: 1_000, bytes: 1 << 20 } })
@@ -121,7 +121,7 @@ describe('back-pressure', () => {
 describe('a shelved record', () => {
   const small = { backlog: { records: 4, bytes: 1 << 30 } }
 
-  test('makes room for those behind it, and none is handed over twice', async () => {
+  test('makes room for later ones, and is handed over only once', async () => {
     const process = buildOwner(buildLog(8), small)
     const { session, driver, deliver } = await process.open()
     deliver(4)
@@ -132,7 +132,7 @@ describe('a shelved record', () => {
     expect(process.listener.freshKeys).toEqual(['0', '1', '2', '3', '4', '5', '6', '7'])
   })
 
-  test('is read again when it is recalled, without those around it, and the reading goes on where it was', async () => {
+  test('is read again alone when it is recalled, and reading continues where it was', async () => {
     const process = buildOwner(buildLog(12))
     const { session, driver, deliver } = await process.open()
     deliver(8)
@@ -148,7 +148,7 @@ describe('a shelved record', () => {
     expect(process.listener.recalledKeys).toEqual(['2', '4'])
   })
 
-  test('is read again although the window is full, and although memory is nearly so', async () => {
+  test('is read again although the window is full and memory nearly so', async () => {
     const log = buildLog(windowSize + 5)
     const process = buildOwner(log, { backlog: { records: windowSize, bytes: 1 << 30 } })
     const { session, driver, deliver, commit } = await process.open()
@@ -167,7 +167,7 @@ describe('a shelved record', () => {
     expect(process.listener.fresh).toHaveLength(windowSize + 1)
   })
 
-  test('counts as lost when it is not in the log any more, and nothing else does though more waits for the window', async () => {
+  test('counts as lost when it is no longer in the log, and no other record does', async () => {
     const log = buildLog(windowSize + 5)
     const process = buildOwner(log)
     const { session, deliver, commit } = await process.open()
@@ -204,7 +204,7 @@ describe('a shelved record', () => {
     expect(session).toMatchObject({ lag: 0, windowUsed: 0 })
   })
 
-  test('in a batch that cannot be read any more is told so, each by itself', async () => {
+  test('in a batch that can no longer be read ends as unreadable, each on its own', async () => {
     const log = buildLog(5)
     const process = buildOwner(log)
     const { session, deliver } = await process.open()
@@ -226,7 +226,7 @@ describe('a shelved record', () => {
 })
 
 describe('before the group re-joins', () => {
-  test('a session that keeps its partition reads on where it stood, paused or not', async () => {
+  test('a session that keeps its partition continues where it was, paused or not', async () => {
     const process = buildOwner(buildLog(20), { backlog: { records: 10, bytes: 1 << 30 } })
     const { session, driver, deliver } = await process.open()
     deliver(6)
@@ -242,7 +242,7 @@ describe('before the group re-joins', () => {
   })
 })
 
-test('a batch of another life of the partition is not accepted', async () => {
+test('a batch from an earlier session of the partition is not accepted', async () => {
   const process = buildOwner(buildLog(10))
   const { session, driver, deliver } = await process.open()
   deliver(4)

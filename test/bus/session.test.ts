@@ -5,7 +5,7 @@ import { buildLog, buildOwner, intend, type OpenSession, type PartitionLog, resu
 const publishedKeys = (log: PartitionLog) => log.published.map(({ key }) => String(key))
 
 describe('a session opened again in the same process', () => {
-  test('heeds no session of the past that says what became of a POST it did not begin', async () => {
+  test('ignores what an earlier session says about a POST that it did not begin', async () => {
     const log = buildLog(1)
     const process = buildOwner(log)
     const first = await process.open()
@@ -27,12 +27,12 @@ describe('a session opened again in the same process', () => {
   })
 })
 
-describe('a base that moves by reading alone', () => {
+describe('a window that moves by reading alone', () => {
   /** Nothing is to be committed any more, and nothing is waited for. */
   const isAtRest = ({ clock }: ReturnType<typeof buildOwner>, { driver }: OpenSession) =>
     !driver.committing && clock.pending === 0
 
-  test('is committed once, when what was committed before is read again', async () => {
+  test('is committed once, when committed records are read again', async () => {
     const log = buildLog(3)
     const process = buildOwner(log)
     const first = await process.open()
@@ -52,7 +52,7 @@ describe('a base that moves by reading alone', () => {
     expect(isAtRest(process, second)).toBe(true)
   })
 
-  test('is committed once, when a transaction’s marker ends the log', async () => {
+  test('is committed once, when a transaction marker ends the log', async () => {
     const log = buildLog(1)
     const process = buildOwner(log)
     const open = await process.open()
@@ -68,7 +68,7 @@ describe('a base that moves by reading alone', () => {
   })
 })
 
-test('after a commit that failed every call is harmless', async () => {
+test('after a failed commit every call is harmless', async () => {
   const log = buildLog(2)
   const { open, losses, clock } = buildOwner(log)
   const { session, deliver, commit } = await open()

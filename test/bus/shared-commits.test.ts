@@ -22,7 +22,7 @@ async function openTogether() {
 }
 
 describe('a process that commits all its partitions together', () => {
-  test('commits in one step what several of them have, and nothing of those that have nothing', async () => {
+  test('commits the progress of several in one step, and nothing for those without progress', async () => {
     const { sharedCommits, commit, sessionOf, logs } = await openTogether()
     const intended = [sessionOf(0).intend([1]), sessionOf(2).intend([0, 1])]
     sessionOf(2).settle(2, result(2))
@@ -32,7 +32,7 @@ describe('a process that commits all its partitions together', () => {
     expect(logs.map(({ published }) => published.length)).toEqual([0, 0, 1])
   })
 
-  test('begins no commit before the last one has ended', async () => {
+  test('begins no commit before the last one ended', async () => {
     const { sharedCommits, sessionOf, clock } = await openTogether()
     const before = sharedCommits.began.length
     sessionOf(0).settle(0, [])
@@ -46,7 +46,7 @@ describe('a process that commits all its partitions together', () => {
     expect(sharedCommits.began.slice(before)).toEqual([[0], [1]])
   })
 
-  test('waits a little before it opens them when it has just done so', async () => {
+  test('waits a moment before it opens them again', async () => {
     const { sessionOf, commit, acquire, clock, listener, drivers } = await openTogether()
     sessionOf(0).settle(0, [])
     await commit('failed')
@@ -63,8 +63,8 @@ describe('a process that commits all its partitions together', () => {
   })
 })
 
-describe('through a re-join', () => {
-  test('nothing is committed between the request and what it comes to; then what has come meanwhile', async () => {
+describe('during a rebalance', () => {
+  test('nothing is committed until it ends; then everything that came meanwhile is', async () => {
     const { sharedCommits, sessionOf, ownership, clock, tps, commit, logs } = await openTogether()
     const before = sharedCommits.began.length
     ownership.entering()
@@ -77,7 +77,7 @@ describe('through a re-join', () => {
     expect(logs[1]!.published).toHaveLength(1)
   })
 
-  test('a join that comes to nothing lets the commits of the last generation go on', async () => {
+  test('a join that fails lets the commits of the last generation continue', async () => {
     const { sessionOf, ownership, commit, logs } = await openTogether()
     ownership.entering()
     sessionOf(1).settle(0, result(0))

@@ -3,7 +3,7 @@ import { GroupMember, type GroupTransport } from '../../src/bus/session/member.t
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { ManualClock } from '../support/clock.ts'
 
-test('the leader that comes back to a settled group assigns nothing, and joins again where partitions were added meanwhile', async () => {
+test('a leader that returns to a stable group assigns nothing, and rejoins if partitions were added meanwhile', async () => {
   const clock = new ManualClock()
   const assignments: (number | null)[] = []
   let joins = 0

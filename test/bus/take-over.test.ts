@@ -31,7 +31,7 @@ function setUp() {
   return { cluster, clock, commits, told }
 }
 
-test('partitions that are taken over together share one barrier write, however slowly the coordinator ends it', async () => {
+test('partitions that are taken over together share one barrier write, however slow the coordinator is', async () => {
   const { cluster, clock, commits } = setUp()
   const tps = Array.from({ length: 64 }, (_, partition) => ({ topic: 'commands', partition }))
   const held = (fields: unknown[]) => cluster.offsets(fields, 'commands/0')
@@ -45,7 +45,7 @@ test('partitions that are taken over together share one barrier write, however s
   expect(cluster.of('OffsetFetch')).toHaveLength(5)
 })
 
-test('a transaction that a broker never ended is ended in the name of the dead process, and of no living one', async () => {
+test('a hanging transaction is aborted in the name of the dead process, and of no live one', async () => {
   const { cluster, clock, commits, told } = setUp()
   const [tp, held] = [{ topic: 'commands', partition: 0 }, 'commands/0']
   const endings = () => cluster.of('EndTxn').map(({ fields: [id, , , isCommitted] }) => [id, isCommitted])

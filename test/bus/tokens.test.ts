@@ -30,7 +30,7 @@ async function build(answer: (asked: number) => { status?: number; body: unknown
   return { asked, clock, tokens, server }
 }
 
-test('a token is asked for with the credentials of the client, and kept until it nears its end', async () => {
+test("a token is requested with the client's credentials, and kept until it is about to expire", async () => {
   const { asked, clock, tokens } = await build(count => ({ body: { access_token: `token ${count}`, expires_in: 100 } }))
   expect(await Promise.all([tokens.get(), tokens.get()])).toEqual(['token 1', 'token 1'])
   await clock.pass(79_000)
@@ -44,14 +44,14 @@ test('a token is asked for with the credentials of the client, and kept until it
   expect(asked).toHaveLength(2)
 })
 
-test('a token that has ended while the machine was suspended is not used any more', async () => {
+test('a token that expired during a suspend is not used', async () => {
   const { clock, tokens } = await build(count => ({ body: { access_token: `token ${count}`, expires_in: 100 } }))
   await tokens.get()
   clock.suspend(3_600_000)
   expect(await tokens.get()).toBe('token 2')
 })
 
-test('a secret of the client that has changed is used for the next token', async () => {
+test('a changed client secret is used for the next token', async () => {
   let secret = 'first'
   const { asked, clock, tokens } = await build(
     () => ({ body: { access_token: 'token', expires_in: 100 } }),

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { buildLog, buildOwner, result } from '../support/sessions.ts'
 
 describe('a session that found no window at its committed offset', () => {
-  test('says up to where its records may have been answered before, and so does the next owner in the middle', async () => {
+  test('says up to which offset records may have been answered before, and so does the next owner in between', async () => {
     const log = buildLog(10)
     log.committed = { offset: 2, metadata: '' }
     const first = await buildOwner(log).open()
@@ -22,7 +22,7 @@ describe('a session that found no window at its committed offset', () => {
     expect((await buildOwner(log, { tag: 'a third process' }).open()).session.uncheckedUntil).toBe(0)
   })
 
-  test('looks up no more than what was answered before, and neither does the next owner', async () => {
+  test('looks up only records that may have been answered before, and so does the next owner', async () => {
     const log = buildLog(10)
     log.committed = { offset: 2, metadata: '' }
     const first = await buildOwner(log).open()
@@ -37,7 +37,7 @@ describe('a session that found no window at its committed offset', () => {
     expect(second.session.uncheckedUntil).toBe(0)
   })
 
-  test('asks for no look where nothing is above it, nor where the window tells', async () => {
+  test('needs no look-up if no record is above it, or if the window tells', async () => {
     const log = buildLog(10)
     log.committed = { offset: 10, metadata: null }
     const first = await buildOwner(log).open()
@@ -49,7 +49,7 @@ describe('a session that found no window at its committed offset', () => {
     expect((await buildOwner(log, { tag: 'another process' }).open()).session.uncheckedUntil).toBe(0)
   })
 
-  test('says so as well where the broker has lost the end of a later commit', async () => {
+  test('says so, too, if the broker lost the end of a later commit', async () => {
     const log = buildLog(10)
     const first = await buildOwner(log).open()
     first.deliver()
@@ -60,7 +60,7 @@ describe('a session that found no window at its committed offset', () => {
     expect((await buildOwner(log, { tag: 'another process' }).open()).session.uncheckedUntil).toBe(10)
   })
 
-  test('of a group that is new says so of everything that is there', async () => {
+  test('says so for all existing records if the group is new', async () => {
     expect((await buildOwner(buildLog(3)).open()).session.uncheckedUntil).toBe(3)
   })
 })

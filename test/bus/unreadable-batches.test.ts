@@ -62,7 +62,7 @@ describe('a batch that cannot be read', () => {
   }
 
   test.each(Object.entries(cases))(
-    'because it %s becomes one record, and reading goes on behind it',
+    'because it %s becomes one record, and reading continues behind it',
     async (_, [code, why, batch]) => {
       const answer = { bytes: Buffer.concat([buildBatch([3, 4]), batch(), buildBatch([8])]), highWatermark: 9 }
       const first = await read(answer)
@@ -81,7 +81,7 @@ describe('a batch that cannot be read', () => {
     },
   )
 
-  test('stands at the offset that was asked for, when that lies within it', async () => {
+  test('has the requested offset, if that lies within it', async () => {
     const { records, next } = await readBytes(buildBatch(range(5, 5), { codec: 6 }), 7)
     expect(records).toMatchObject([{ offset: 7, unreadable: { lastOffset: 9 } }])
     expect(next).toBe(10)
@@ -98,7 +98,7 @@ describe('a batch that cannot be read', () => {
     ['its checksum is wrong', bytes => bytes.writeInt32BE(1, 17)],
   ]
 
-  test.each(damages)('because %s loses nothing that stands behind it', async (_, change) => {
+  test.each(damages)('because %s loses nothing behind it', async (_, change) => {
     const damaged = buildBatch(range(5, 5))
     change(damaged)
     const batches = [damaged, buildBatch(range(10, 3)), ...range(13, 1500).map(offset => buildBatch([offset]))]
@@ -113,7 +113,7 @@ describe('a batch that cannot be read', () => {
     }
   })
 
-  test('loses nothing behind it though it says otherwise, where an answer ends with it', async () => {
+  test('loses nothing behind it, although it says otherwise, if an answer ends with it', async () => {
     for (const last of [0, 3, 1000, 2_000_000_000]) {
       const damaged = buildBatch([10, 11, 12])
       damaged.writeInt32BE(last, 23)
@@ -132,7 +132,7 @@ describe('a batch that cannot be read', () => {
     }
   })
 
-  test('loses nothing behind it where limits cut the answer off behind it', async () => {
+  test('loses nothing behind it if limits cut the answer there', async () => {
     const damaged = buildBatch([10, 11, 12])
     damaged.writeInt32BE(1000, 23)
     const large = buildBatch([{ offset: 13, value: Buffer.alloc(3 * MiB) }])
@@ -141,18 +141,18 @@ describe('a batch that cannot be read', () => {
     expect(shape(await readAll(log, 10, 16, limits))).toEqual(['10-12 lost', 13, 14, 15])
   })
 
-  test('is one record with the one behind it that cannot be read either', async () => {
+  test('is one record together with the next unreadable batch', async () => {
     const [first, second] = [buildBatch([10, 11]), buildBatch([12, 13])].map(bytes => withByte(bytes, -1))
     const log = logOfFiles([{ base: 10, batches: [first!, second!, buildBatch([14])] }], 15)
     expect(shape(await readAll(log, 10, 15))).toEqual(['10-13 lost', 14])
   })
 
-  test('ends with the log where nothing stands behind it', async () => {
+  test('ends with the log if nothing is behind it', async () => {
     const log = logOfFiles([{ base: 10, batches: [buildBatch([10]), withByte(buildBatch(range(11, 20)), -1)] }], 31)
     expect(shape(await readAll(log, 10, 31))).toEqual([10, '11-30 lost'])
   })
 
-  test.each([-5, 10, 5_000_000])('because it says to be %i bytes long holds nobody up', async length => {
+  test.each([-5, 10, 5_000_000])('because it claims %i bytes delays nobody', async length => {
     const damaged = buildBatch(range(5, 5))
     damaged.writeInt32BE(length, 8)
     const alone = { bytes: damaged, highWatermark: 10 }
@@ -171,18 +171,21 @@ describe('a batch that cannot be read', () => {
     ['far beyond the log', 1n << 50n],
     ['before all logs', -5n],
     ['before the batch in front of it', 3n],
-  ])('because it says to begin %s stands where it is found, its checksum right or wrong', async (_, firstOffset) => {
-    for (const changed of [buildBatch([7, 8]), withByte(buildBatch([7, 8]), -1)]) {
-      changed.writeBigInt64BE(firstOffset, 0)
-      const last = { lastOffset: 8, code: 'BATCH_CORRUPT' }
-      const between = { bytes: Buffer.concat([buildBatch([5, 6]), changed, buildBatch([9])]), highWatermark: 10 }
-      const found = await read(between, 5)
-      expect(found.records).toMatchObject([{ offset: 5 }, { offset: 6 }, { offset: 7, unreadable: last }])
-      expect(found.next).toBe(9)
-    }
-  })
+  ])(
+    'because it claims to begin %s gets the offset where it was found, whether its checksum is right or wrong',
+    async (_, firstOffset) => {
+      for (const changed of [buildBatch([7, 8]), withByte(buildBatch([7, 8]), -1)]) {
+        changed.writeBigInt64BE(firstOffset, 0)
+        const last = { lastOffset: 8, code: 'BATCH_CORRUPT' }
+        const between = { bytes: Buffer.concat([buildBatch([5, 6]), changed, buildBatch([9])]), highWatermark: 10 }
+        const found = await read(between, 5)
+        expect(found.records).toMatchObject([{ offset: 5 }, { offset: 6 }, { offset: 7, unreadable: last }])
+        expect(found.next).toBe(9)
+      }
+    },
+  )
 
-  test('because it says to begin far beyond the log holds nobody up, even where nothing stands around it', async () => {
+  test('because it claims to begin far beyond the log delays nobody, even alone', async () => {
     for (const bytes of [buildBatch([5, 6]), withByte(buildBatch([5, 6]), -1)]) {
       bytes.writeBigInt64BE(1n << 50n, 0)
       const { records, next } = await read({ bytes, highWatermark: 7 }, 5)
@@ -191,7 +194,7 @@ describe('a batch that cannot be read', () => {
     }
   })
 
-  test('is of a format before Kafka 0.11: they become one record, up to the next batch', async () => {
+  test('has a format before Kafka 0.11: all of them up to the next batch become one record', async () => {
     const old = [5, 6, 7].map(offset => buildOldMessage(offset === 5 ? 0 : 1, offset, Buffer.from('value')))
     const { records, next } = await readBytes(Buffer.concat([buildBatch([4]), ...old, buildBatch([8])]), 4)
     expect(shape(records)).toEqual([4, '5-7 lost'])
@@ -201,23 +204,23 @@ describe('a batch that cannot be read', () => {
     expect(shape(await readAll(log, 5, 8))).toEqual(['5-5 lost', '6-6 lost', '7-7 lost'])
   })
 
-  test('is one that would take gigabytes in memory, however few its bytes', async () => {
+  test('is one that would take gigabytes of memory, however few its bytes', async () => {
     const bomb = buildBatch([5], { codec: 4, packed: () => packings.zstd[1](buildCrowdedRecord(2 ** 20)) })
     const { records, next } = await readBytes(bomb)
     expect(records).toMatchObject([{ offset: 5, unreadable: { code: 'BATCH_TOO_LARGE', lastOffset: 5 } }])
     expect(next).toBe(6)
   })
 
-  test('holds nothing of its content in what is told of it', async () => {
+  test('reveals nothing of its content', async () => {
     const secret = 'the text of a message'
     const { records } = await readBytes(buildBatch([{ offset: 5, value: secret }], { count: 2 }))
     expect(JSON.stringify(records)).not.toContain('text of')
   })
 })
 
-describe('a batch that is made to cost much', () => {
+describe('a batch that is made to be expensive', () => {
   test.each(Object.entries(hostileBatches))(
-    '(%s) holds nothing up for long, and is gone past',
+    '(%s) delays nothing for long, and is skipped',
     async (_, build) => {
       const bytes = build()
       const log = answering({ bytes, highWatermark: 1_000_000 })
@@ -228,7 +231,7 @@ describe('a batch that is made to cost much', () => {
     30_000,
   )
 
-  test('of more frames than any client writes is damaged, and one of some frames is not', async () => {
+  test('with more frames than any client writes counts as damaged, one with a few does not', async () => {
     const [codec, pack] = packings.zstd
     const framesOf = (count: number) => (record: Buffer) =>
       Buffer.concat([pack(record), ...Array(count - 1).fill(pack(Buffer.alloc(0)))])

@@ -19,14 +19,14 @@ const statesOf = (window: Window, from: number, count: number) =>
 const anyState = fc.constantFrom<OffsetState>(NEW, INTENT, DONE, IN_DOUBT)
 
 describe('the window', () => {
-  test('does not move its base over what was not taken in yet, done or not', () => {
+  test('does not move its base past records that were not read yet, done or not', () => {
     const window = new Window(100)
     window.set(100, DONE)
     window.advance()
     expect(window.base).toBe(100)
   })
 
-  test('knows everything below its base as done, and nothing of what is beyond it', () => {
+  test('knows everything below its base as done, and nothing beyond its end', () => {
     const window = windowOf(100, [INTENT])
     expect(statesOf(window, 98, 4)).toEqual([DONE, DONE, INTENT, NEW])
     expect(window.get(100 + windowSize)).toBe(NEW)
@@ -34,7 +34,7 @@ describe('the window', () => {
     expect(() => window.set(99, INTENT)).toThrow(RangeError)
   })
 
-  test('knows the same of each offset whatever it has grown to, in whichever order offsets are told', () => {
+  test('keeps the state of each offset, whatever its size and the order of changes', () => {
     const steps = fc.array(fc.record({ ahead: fc.nat(windowSize - 1), state: anyState, advance: fc.boolean() }))
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 2 ** 40 }), steps, (base, told) => {
@@ -54,7 +54,7 @@ describe('the window', () => {
     )
   })
 
-  test('takes in as much of a gap as it has room for while something before it is undone', () => {
+  test('accepts as much of a gap as it has room for behind an unfinished record', () => {
     const window = windowOf(0, [INTENT])
     window.skipTo(3 * windowSize)
     expect(window).toMatchObject({ base: 0, horizon: windowSize })
@@ -63,7 +63,7 @@ describe('the window', () => {
     expect(window).toMatchObject({ base: 3 * windowSize, horizon: 3 * windowSize })
   })
 
-  test('a place is new again when the window has moved over it once', () => {
+  test('a slot is new again after the window moved over it', () => {
     const window = windowOf(0, Array(windowSize).fill(DONE))
     window.advance()
     expect(statesOf(window, windowSize, windowSize)).toEqual(Array(windowSize).fill(NEW))
@@ -71,7 +71,7 @@ describe('the window', () => {
 })
 
 describe('the checkpoint', () => {
-  test('whatever the states are, the next owner reads them as they were', () => {
+  test('the next owner reads all states as they were written', () => {
     const anyCheckpoint = fc.record({
       base: fc.nat({ max: 2 ** 50 }),
       seq: fc.nat(),
@@ -114,7 +114,7 @@ describe('the checkpoint', () => {
     expect(read).toMatchObject({ tag: '', seq: 0, uncheckedUntil: 100, window: { base: 42, horizon: 42, length: 0 } })
   })
 
-  test('says how far nothing is known until the window has moved past it', () => {
+  test('says up to which offset nothing is known, until the window has moved past it', () => {
     const window = windowOf(7, [DONE, INTENT])
     const checkpoint = { tag: 'tag', seq: 3, window, uncheckedUntil: 9, intentsSince: 0 }
     const packed = packCheckpoint(checkpoint)
@@ -129,7 +129,7 @@ describe('the checkpoint', () => {
   test.each([
     [0, '1;tag;3;AQ==;0;1700000000000;7'],
     [9, '1;tag;3;AQ==;9;1700000000000;7'],
-  ])('says since when its intents have stood (unchecked until %d)', (uncheckedUntil, text) => {
+  ])('says since when its intents exist (unchecked until %d)', (uncheckedUntil, text) => {
     const packed = packCheckpoint({
       ...{ tag: 'tag', seq: 3, window: windowOf(7, [INTENT]) },
       ...{ uncheckedUntil, intentsSince: 1_700_000_000_000 },
@@ -140,7 +140,7 @@ describe('the checkpoint', () => {
   })
 
   test.each(['2;tag;1;AQ==', '10;of another shape'])(
-    'a checkpoint of a newer busgate ("%s") is refused: going back to that one is the way, and no reset',
+    'a checkpoint of a newer busgate ("%s") is refused, with the advice to use that version and not to reset',
     metadata => {
       expect(() => unpackCheckpoint(42, metadata)).toThrow(
         /offset 42 was written by a newer busgate.*go back to the newer busgate; do not reset the offset/,
@@ -157,7 +157,7 @@ describe('the checkpoint', () => {
     },
   )
 
-  test.each([40, 60])('of offset 50 is refused at offset %d: its bits would tell of other records', moved => {
+  test.each([40, 60])('of offset 50 is refused at offset %d, because its bits belong to other records', moved => {
     const packed = packCheckpoint({
       ...{ tag: 'tag', seq: 3, window: windowOf(50, [INTENT, NEW]), uncheckedUntil: 0, intentsSince: 0 },
     })
@@ -168,7 +168,7 @@ describe('the checkpoint', () => {
     )
   })
 
-  test('what is told of foreign metadata is short', () => {
+  test('the message about foreign metadata is short', () => {
     expect(() => unpackCheckpoint(42, 'x'.repeat(4000))).toThrow(/^.{0,250}$/)
   })
 })

@@ -26,12 +26,12 @@ function event(body: Record<string, unknown> | string, origin = ofMessage) {
 }
 
 describe('a callback of one message', () => {
-  test('of which an unknown field is nested too deeply to be written is told without that field', () => {
+  test('is kept without an unknown field that is nested too deeply', () => {
     const deep = `{"success":true,"status":"READ","x":${'['.repeat(30_000)}${']'.repeat(30_000)}}`
     expect(event(deep)).toMatchObject({ state: 'DELIVERED', status: 'READ', extra: null })
   })
 
-  test('becomes an event with all that the body and the address say', () => {
+  test('becomes an event with everything from body and address', () => {
     const body = callback({
       updated: '2026-03-14T12:00:00+02:00',
       reply: '5',
@@ -124,7 +124,7 @@ describe('a callback of one message', () => {
     expect(made('{"success":true,"id":9223372036854775806}', origin)).toEqual({ ok: false, reason: 'other_id' })
   })
 
-  test.each(['', '  ', ' 42 ', '0042', '42\n', null])('takes the id %j for what the address says', id => {
+  test.each(['', '  ', ' 42 ', '0042', '42\n', null])("treats the id %j as the address's id", id => {
     expect(event(callback({ id }))).toMatchObject({ id: 42n, verified: true, extra: null })
   })
 
@@ -132,7 +132,7 @@ describe('a callback of one message', () => {
     expect(made(callback({ id }))).toEqual({ ok: false, reason: 'other_id' })
   })
 
-  test('names the channel that the gateway wrote, also one that no table lists', () => {
+  test('names the channel as the gateway wrote it, known or not', () => {
     expect(event(callback({ type: 'whatsapp' })).type).toBe('whatsapp')
   })
 
@@ -151,7 +151,7 @@ describe('a callback of one message', () => {
   })
 
   test.each(['SEEN', 'BUSY', 'NO ANSWER', ''])(
-    'with the status "%s", which nobody lists, is what success says',
+    'with the unknown status "%s" has the state that success says',
     status => {
       expect(event(callback({ status, success: true }))).toMatchObject({ status, state: 'DELIVERED', final: true })
       expect(event(callback({ status, success: false }))).toMatchObject({ status, state: 'FAILED', final: true })
@@ -159,19 +159,19 @@ describe('a callback of one message', () => {
   )
 
   test.each(['2026-03-14T12:00:00', '2026-02-31T12:00:00Z', 'yesterday', 1773489600])(
-    'keeps %j, which names no instant for certain, as it came',
+    'keeps %j, which is no unambiguous instant, unchanged',
     updated => {
       const { updatedAt, extra } = event(callback({ updated }))
       expect([updatedAt, extra]).toEqual([null, JSON.stringify({ updated })])
     },
   )
 
-  test('keeps the fields that are not known, digit by digit', () => {
+  test('keeps unknown fields, digit by digit', () => {
     const { extra } = event('{"success":true,"price":0.05,"parts":[1,2],"campaign":9223372036854775807,"note":null}')
     expect(extra).toBe('{"price":0.05,"parts":[1,2],"campaign":9223372036854775807,"note":null}')
   })
 
-  test('keeps what cannot be read as the field that it belongs to', () => {
+  test('keeps values that do not fit their field', () => {
     const odd = { msg_id: { id: 7 }, type: ['sms'], status: true, duration: '12 s', reply: false, replies: 'Yes' }
     const { msgId, type, status, state, duration, reply, replies, extra } = event(callback(odd))
     expect({ msgId, type, status, state, duration, reply, replies }).toEqual({
@@ -180,7 +180,7 @@ describe('a callback of one message', () => {
     expect(JSON.parse(extra!)).toEqual(odd)
   })
 
-  test('keeps replies of which not all is read as they came, beside what is read of them', () => {
+  test('keeps replies that are only partly readable unchanged, beside what was read', () => {
     const replies = [{ message: 'Yes', sticker: 5 }, 'No']
     const read = event(callback({ replies }))
     expect(read.replies).toEqual([{ datetime: null, message: 'Yes', media: null }])
@@ -197,7 +197,7 @@ describe('a callback of one message', () => {
     expect(event(callback({ replies })).replies[0]?.media?.filesize).toBe(0)
   })
 
-  test('can be written to the bus and read again, whatever else the body holds', async () => {
+  test('can be written to the bus and read again, whatever the body contains', async () => {
     const registry = embeddedRegistry()
     const encode = await createEncoder<StatusEvent>('statuses-value', schemas.status, registry)
     const decoder = createDecoder<StatusEvent>(schemas.status, registry)
@@ -230,7 +230,7 @@ describe('a callback of one message', () => {
 })
 
 describe("a callback to an account's address", () => {
-  test('becomes an event that only the body vouches for', () => {
+  test('becomes an unverified event', () => {
     expect(event(callback({ id: '77' }), ofAccount)).toMatchObject({
       id: 77n,
       account: 'shop',

@@ -29,7 +29,7 @@ async function connections(bench: Bench, count: number, text: string) {
   return all
 }
 
-describe('slow senders keep nobody out, however many they are:', () => {
+describe('any number of slow senders keeps nobody out:', () => {
   test.each<[string, (bench: Bench) => string]>([
     ['those that say nothing', () => ''],
     ['those whose headers never end', () => `POST /hooks/x HTTP/1.1\r\nHost: b\r\nX-Slow: ${'x'.repeat(15_000)}`],
@@ -74,7 +74,7 @@ describe('a connection', () => {
     ['a request without a host', 'POST /hooks/nobody HTTP/1.1\r\n\r\n'],
     ['a forged one', 'POST /hooks/nobody HTTP/1.1\r\nHost: b\r\n\r\n'],
     ['a health check', 'GET /healthz HTTP/1.1\r\nHost: b\r\n\r\n'],
-  ])('that sends thousands of requests at once, each %s, is closed before many were begun', async (_, text) => {
+  ])('that sends thousands of requests at once, each %s, is closed after a few', async (_, text) => {
     const bench = await receiverBench()
     let begun = 0
     const count = () => {
@@ -100,7 +100,7 @@ describe('a connection', () => {
     expect([bench.opened(), bench.events().length]).toEqual([1, 1])
   })
 
-  test('that brings callbacks goes on; that of a stranger ends with its answer, and so does one that has to try again later', async () => {
+  test("that brings callbacks stays open; a stranger's, and one answered 503, is closed after the answer", async () => {
     const bench = await receiverBench()
     for (const request of [whole(`${bench.origin}/hooks/nobody`), 'GET /healthz HTTP/1.1\r\nHost: b\r\n\r\n']) {
       const stranger = rawConnection(bench.receiver.port)
@@ -121,7 +121,7 @@ describe('a connection', () => {
   })
 })
 
-test('bodies that stop after a few bytes keep little memory, whatever the process does in between', async () => {
+test('bodies that stop after a few bytes take little memory', async () => {
   const bench = await receiverBench({ requestMs: 60_000 })
   const count = 300 // Node and the tests before this one move a megabyte or two of their own
   collectGarbage()
@@ -142,7 +142,7 @@ test('bodies that stop after a few bytes keep little memory, whatever the proces
   expect(closed).toBe(0)
 })
 
-test('a connection that the system cannot give to the receiver ends nothing else', async () => {
+test('a connection that the system cannot accept affects no other', async () => {
   const bench = await receiverBench()
   const servers = new Set<Server>()
   const find = (message: unknown) => void servers.add((message as { server: Server }).server)
@@ -159,7 +159,7 @@ test('a connection that the system cannot give to the receiver ends nothing else
 describe('GET /healthz', () => {
   const healthOf = async (bench: Bench, method = 'GET') => (await fetch(`${bench.origin}/healthz`, { method })).status
 
-  test('says whether callbacks are to be sent here, and is no callback', async () => {
+  test('says whether this receiver accepts callbacks', async () => {
     let healthy = true
     const bench = await receiverBench({}, { healthy: () => healthy })
     expect([await healthOf(bench), await healthOf(bench, 'HEAD')]).toEqual([200, 200])
@@ -170,8 +170,8 @@ describe('GET /healthz', () => {
   })
 })
 
-describe('what was refused', () => {
-  test('is reported at once, then once a minute with its reasons and counts, and at the end', async () => {
+describe('refused callbacks', () => {
+  test('are reported at once, then once a minute with reasons and counts, and at the end', async () => {
     const clock = new ManualClock()
     const bench = await receiverBench({}, { clock })
     await post(`${bench.origin}/hooks/nobody`)
@@ -192,7 +192,7 @@ describe('what was refused', () => {
     expect(bench.reported.slice(2).map(({ counts }) => counts)).toEqual([{ bad_json: 1 }, { bad_json: 1 }])
   })
 
-  test('because the bus failed names the error by its code and place, without what it says', async () => {
+  test("because the bus failed name the error's code and place, without its message", async () => {
     const clock = new ManualClock()
     const bench = await receiverBench({}, { clock })
     bench.bus.fail = Object.assign(new Error('380671230067'), { code: 'NOT_ENOUGH_REPLICAS' })

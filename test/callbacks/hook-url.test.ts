@@ -25,7 +25,7 @@ test('the address holds the whole subject when there is room', () => {
   expect(counter.dropped).toBe(0)
 })
 
-test('correlation, tenant and campaign are left out, and counted, when the address would grow too long', () => {
+test('an address that would be too long leaves out correlation, tenant and campaign, and is counted', () => {
   const { url, opened, counter } = urlBench()
   const address = url(hookSubject({ correlationId: 'x'.repeat(120) }))
   expect(address!.length).toBeLessThanOrEqual(255)
@@ -49,13 +49,13 @@ test('there is no address when it would be too long even without correlation', (
   expect(url(hookSubject({ account: 'x'.repeat(200), correlationId: null, tenant: null }))).toBeNull()
 })
 
-test('a public address that leaves no room for a token is refused at start and names the settings', () => {
+test('a public address without room for a token is refused at start, naming the settings', () => {
   expect(() => urlBench({ publicUrl: `https://${'x'.repeat(200)}.example.com` })).toThrow(
     /callbacks\.publicUrl .*is too long.*callbacks\.urlMaxLength allows 255/,
   )
 })
 
-test('an account whose name leaves no room for a token is found at start', () => {
+test('an account name without room for a token is refused at start', () => {
   expect(() => urlBench({ accounts: ['default', 'x'.repeat(120)] })).toThrow("with the longest account's name")
 })
 

@@ -29,7 +29,7 @@ describe('honest callbacks go on', () => {
   test.each([
     ["an address that is nobody's", (bench: Bench) => `${bench.origin}/hooks/nobody`, 404],
     ['an address of theirs', (bench: Bench) => bench.url(), 413],
-  ])('beside some that pour gigabytes into %s, of which next to nothing is read', async (_, target, status) => {
+  ])('beside gigabytes that are poured into %s, which is hardly read', async (_, target, status) => {
     const bench = await receiverBench()
     let pouring: Raw[] = []
     await unharmed(bench, async () => {
@@ -55,14 +55,14 @@ function pour(raw: Raw, start: string): void {
 }
 
 describe('a connection', () => {
-  test('of a sender that would rather speak HTTP/2 is served all the same', async () => {
+  test('of a sender that offers HTTP/2 is served', async () => {
     const bench = await receiverBench()
     const raw = rawConnection(bench.receiver.port)
     raw.say(whole(bench.url(), 'Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABk'))
     await eventually(() => expect(raw.heard).toMatch(/^HTTP\/1\.1 200 /))
   })
 
-  test('of a sender that asks before it sends its body is told to go on, or what is wrong', async () => {
+  test('of a sender with Expect: 100-continue is told to continue, or what is wrong', async () => {
     const bench = await receiverBench()
     const asks = (url: string, length: number) => {
       const raw = rawConnection(bench.receiver.port)
@@ -131,7 +131,7 @@ describe('a body', () => {
     },
   )
 
-  test('cannot pass for another by what JSON allows twice or inherits', async () => {
+  test('cannot impersonate another by repeated or inherited JSON fields', async () => {
     const bench = await receiverBench()
     expect((await post(bench.url(), '{"success":true,"id":"42","id":"43"}')).status).toBe(404)
     expect((await post(bench.url(), '{"success":true,"__proto__":{"id":"43"},"id":"43"}')).status).toBe(404)
@@ -141,14 +141,14 @@ describe('a body', () => {
 })
 
 describe('a target', () => {
-  test('with the path of the public address in front is found, as a proxy may leave it there', async () => {
+  test("with the public address's path in front is accepted, as proxies may keep it", async () => {
     const bench = await receiverBench()
     const below = (url: string) => url.replace('/hooks/', '/gate/way/hooks/')
     expect((await post(below(bench.url()))).status).toBe(200)
     expect((await post(below(bench.accountUrl('hooks')), callback({ id: 7 }))).status).toBe(200)
   })
 
-  test('with the host in front is found, as proxies send it', async () => {
+  test('with the host in front is accepted, as proxies send it', async () => {
     const bench = await receiverBench()
     const raw = rawConnection(bench.receiver.port)
     const path = new URL(bench.url()).pathname

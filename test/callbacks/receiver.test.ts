@@ -99,13 +99,13 @@ describe('a callback of one message', () => {
     'application/jsonp',
     '*/*',
     '',
-  ])('may call its JSON %s', async type => {
+  ])('can have the content type %s', async type => {
     const bench = await receiverBench()
     expect((await post(bench.url(), callback(), { 'content-type': type })).status).toBe(200)
     expect(bench.events()).toMatchObject([{ id: 42n, state: 'DELIVERED' }])
   })
 
-  test('with an empty id is taken for the message that its address names', async () => {
+  test('with an empty id counts for the message of its address', async () => {
     const bench = await receiverBench()
     expect((await post(bench.url(), callback({ id: '' }))).status).toBe(200)
     expect(bench.events()).toMatchObject([{ id: 42n, verified: true }])
@@ -150,7 +150,7 @@ describe("a callback to an account's address", () => {
     expect(bench.events()).toEqual([])
   })
 
-  test('is asked to come again when the dead letter could not be kept', async () => {
+  test('is answered 503 if the dead letter could not be written', async () => {
     const bench = await receiverBench({ publishMs: 30 })
     bench.bus.fail = new Error('not enough replicas')
     const response = await post(bench.accountUrl('shop'), { success: true })
@@ -185,7 +185,7 @@ describe('an address', () => {
     expect(bench.refused).toEqual(['expired'])
   })
 
-  test('made with a key not known yet is answered 503, and 200 once the key is there', async () => {
+  test('made with an unknown key is answered 503, and 200 once the key is known', async () => {
     const bench = await receiverBench()
     const here = bench.keys
     bench.keys = [hookKey('of another process')]
@@ -257,7 +257,7 @@ describe('a body that can never become an event', () => {
     expect(bench.refused).toEqual(['too_large'])
   })
 
-  test('that says it has 10 MB is answered 413 before it is sent, and not waited for', async () => {
+  test('that announces 10 MB is answered 413 at once, without waiting for it', async () => {
     const bench = await receiverBench({ headersMs: 500, requestMs: 1000 })
     const raw = rawConnection(bench.receiver.port)
     raw.say(head(bench.url(), 'Content-Length: 10000000'))
@@ -265,7 +265,7 @@ describe('a body that can never become an event', () => {
     await eventually(() => expect(raw.closed).toBe(true))
   })
 
-  test('that does not say its size is answered 413 as soon as it is too large', async () => {
+  test('of unknown size is answered 413 once it is too large', async () => {
     const bench = await receiverBench()
     const raw = rawConnection(bench.receiver.port)
     raw.say(head(bench.url(), 'Transfer-Encoding: chunked'))

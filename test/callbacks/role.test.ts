@@ -67,7 +67,7 @@ const addressOf = (kid: string) => {
   return `/hooks/${tokens.issue(hookSubject())}`
 }
 
-test('keys rotate while the receiver runs: its file is written anew, and both old and new addresses are good', async () => {
+test('keys rotate while the receiver runs: after a change of the file, old and new addresses are valid', async () => {
   const file = secretFile('old:secret-of-old-for-tests')
   const { tokens, start } = await startReceiving({ secretFile: file.path })
   const { origin, metric } = await start()
@@ -97,7 +97,7 @@ test('keys rotate while the receiver runs: its file is written anew, and both ol
 const warnings: string[] = []
 process.on('warning', ({ message }) => warnings.push(message))
 
-test('a receiver that stops is not ready first; it answers what is in flight, then closes its port', async () => {
+test('a receiver that stops becomes not ready, answers what is in flight, and closes its port', async () => {
   const { bus, published, tokens, start } = await startReceiving({ secret })
   const publisher = await bus.publisher()
   const { promise: confirmed, resolve: confirm } = Promise.withResolvers<void>()
@@ -130,7 +130,7 @@ test('a receiver that stops is not ready first; it answers what is in flight, th
   await eventually(() => expect(published).toHaveLength(2))
 })
 
-test('a receiver is not ready while the bus confirms nothing, and is again once it does', async () => {
+test('a receiver is not ready while the bus confirms nothing', async () => {
   const { bus, tokens, start } = await startReceiving({ secret })
   const publisher = await bus.publisher()
   let isAway = false
@@ -153,7 +153,7 @@ test('a receiver is not ready while the bus confirms nothing, and is again once 
   expect([await send(), ...(await readiness())]).toEqual([200, true, true, [], 1])
 })
 
-test('a receiver that is sent no callback notices that the bus is away, and that it is back', async () => {
+test('a receiver without callbacks notices when the bus is unavailable, and when it is back', async () => {
   const { bus, start } = await startReceiving({ secret })
   const { at } = await start()
   const readiness = async () => (await (await at('/readyz')).json()) as ReturnType<Worker['ready']>
@@ -173,7 +173,7 @@ test('a receiver whose topics are missing does not start, and names them', async
   await expect(start()).rejects.toThrow(`missing on the bus: ${settings.topics.statuses}`)
 })
 
-test('nothing of an address, its keys or a body gets into logs, metrics or answers, whatever is sent', async () => {
+test('no part of an address, key or body gets into logs, metrics or answers', async () => {
   const { settings, bus, logged, deadLetters, start } = await startReceiving({ secret })
   const { origin, at } = await start()
   const tokens = tokensOf(settings)!
@@ -236,7 +236,7 @@ test("a body about another system's message is kept as a dead letter of the stag
   expect(await metric('dead_letters_total{stage="callback",code="NO_NUMERIC_ID"}')).toBe(1)
 })
 
-test('the address that busgate hooks url prints is good at a receiver with the same secret, and for its account only', async () => {
+test('the address of busgate hooks url is valid at a receiver with the same secret, for its account only', async () => {
   const { start } = await startReceiving({ secret })
   const { origin } = await start()
   const env = {

@@ -22,7 +22,7 @@ const subjects = fc.record({
 })
 
 describe('a token of one message', () => {
-  test('gives back any subject and the time it was made', () => {
+  test('returns its subject and its time of creation', () => {
     const { tokens } = tokenBench()
     fc.assert(
       fc.property(subjects, subject => {
@@ -31,13 +31,13 @@ describe('a token of one message', () => {
     )
   })
 
-  test('carries a subject of many kilobytes as well', () => {
+  test('holds a subject of many kilobytes', () => {
     const { tokens } = tokenBench()
     const subject = hookSubject({ correlationId: 'ü'.repeat(5000) })
     expect(tokens.open(tokens.issue(subject))).toMatchObject({ ok: true, subject })
   })
 
-  test('shows nothing of its subject', () => {
+  test('reveals nothing of its subject', () => {
     const { tokens } = tokenBench()
     const long = fc.string({ unit: 'grapheme-ascii', minLength: 6, maxLength: 30 })
     const trace = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331', flags: 1, state: null }
@@ -90,7 +90,7 @@ describe('a token of one message', () => {
     }
   })
 
-  test('does not open cut short, lengthened or spelled in another way', () => {
+  test('does not open if cut, lengthened or re-encoded', () => {
     const { tokens } = tokenBench()
     const token = tokens.issue(hookSubject({ tenant: 'acme' }))
     for (let length = 0; length < token.length; length++) {
@@ -129,7 +129,7 @@ describe('a token of one message', () => {
     expect(bench.tokens.open(token)).toEqual({ ok: false, reason: 'expired' })
   })
 
-  test('opens on the next day, and on a machine whose clock is a little behind', () => {
+  test('opens on the next day, and by a clock that is a little behind', () => {
     const bench = tokenBench()
     bench.now = noonMs + dayMs / 2
     const token = bench.tokens.issue(hookSubject())
@@ -140,7 +140,7 @@ describe('a token of one message', () => {
   })
 })
 
-test('a token from days ahead is not believed', () => {
+test('a token from a future day is refused', () => {
   const bench = tokenBench()
   bench.now = noonMs + 3 * dayMs
   const token = bench.tokens.issue(hookSubject())
@@ -149,7 +149,7 @@ test('a token from days ahead is not believed', () => {
 })
 
 describe('keys', () => {
-  test('rotate without a restart: the first one issues, all of them open', () => {
+  test('rotate without a restart: the first creates tokens, all open them', () => {
     const bench = tokenBench([hookKey('old')])
     const before = bench.tokens.issue(hookSubject())
     bench.keys = [hookKey('new'), hookKey('old')]
@@ -161,14 +161,14 @@ describe('keys', () => {
     expect(bench.tokens.open(after)).toMatchObject({ ok: true })
   })
 
-  test('of the same name but another secret open nothing', () => {
+  test('with the same name but another secret open nothing', () => {
     const bench = tokenBench()
     const token = bench.tokens.issue(hookSubject())
     bench.keys = [{ ...hookKey(), secret: 'another one' }]
     expect(bench.tokens.open(token)).toEqual({ ok: false, reason: 'forged' })
   })
 
-  test('of the same secret under another name open nothing', () => {
+  test('with the same secret under another name open nothing', () => {
     const bench = tokenBench()
     const bytes = bytesOf(bench.tokens.issue(hookSubject()))
     bytes.write('k2', 2)
@@ -186,7 +186,7 @@ describe('keys', () => {
 })
 
 describe('a token of an account', () => {
-  test('opens for that account, and years later too', () => {
+  test('opens for that account, even years later', () => {
     const bench = tokenBench()
     const token = bench.tokens.issueAccount('shop')
     bench.now += 3000 * dayMs

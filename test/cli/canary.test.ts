@@ -28,7 +28,7 @@ const embedded = {
 
 const leaks = ({ stdout, stderr }: CliResult) => leaksIn(stdout + stderr)
 
-test('settings that are wrong or complete are shown without their secrets', { timeout: 60_000 }, async () => {
+test('wrong and complete settings are shown without secrets', { timeout: 60_000 }, async () => {
   const file = (name: string, yaml: string) => {
     const path = join(tmpdir(), `busgate-canary-${process.pid}-${name}.yaml`)
     writeFileSync(path, yaml)

@@ -46,11 +46,11 @@ async function told(written: SendResult[], { accepted, failed, ...counts } = asP
   return audit.report(sandbox)
 }
 
-test('topics that agree with the gateway are as promised', async () => {
+test('topics that agree with the gateway pass', async () => {
   expect(await told(sent)).toMatchObject({ ok: true, commands: 2, outcomes: { SENT: 2 } })
 })
 
-test('a command that was in doubt is told, and may end UNRESOLVED, executed or not', async () => {
+test('a command that was in doubt is reported, and may end UNRESOLVED, executed or not', async () => {
   const doubt = buildResult({ id: 1n, outcome: 'IN_DOUBT', final: false })
   const end = buildResult({ id: 1n, outcome: 'UNRESOLVED' })
   for (const ids of [1, 2]) {

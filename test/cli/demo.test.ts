@@ -6,7 +6,7 @@ import { blocks } from '../support/documents.ts'
 const counts = (row: string) => row.match(/[\d,]+/g)!.map(cell => Number(cell.replaceAll(',', '')))
 
 describe('the demo on the embedded bus', () => {
-  test('ends well, with a table that adds up, as the README shows it', async () => {
+  test('succeeds, with a table that adds up, as in README', async () => {
     const { code, stdout, stderr } = await busgate(['demo'])
     expect(code).toBe(0)
     const lines = stdout.split('\n')
@@ -23,19 +23,19 @@ describe('the demo on the embedded bus', () => {
     expect(stderr).toMatch(/commands 1,000 in; envelopes \d+/)
   })
 
-  test('a disk that cannot be written to is told of, with the variable that names another', async () => {
+  test('a disk that cannot be written is reported, with the variable that names another', async () => {
     const { code, stderr } = await busgate(['demo'], { env: { TMPDIR: '/proc' } })
     expect(code).toBe(1)
     expect(stderr).toMatch(/mkdtemp '\/proc\/busgate-demo-\w+': set TMPDIR to a folder that can be written\n$/)
   })
 
-  test('--json tells the same to a program', async () => {
+  test('--json prints the same for programs', async () => {
     const { code, stdout } = await busgate(['demo', '--count', '50', '--json'])
     expect(code).toBe(0)
     expect(JSON.parse(stdout)).toMatchObject({ ok: true, commands: 50, results: { missing: 0 } })
   })
 
-  test('the variables of the machine do not lead it to another gateway', async () => {
+  test('environment variables do not lead it to another gateway', async () => {
     const env = {
       BUSGATE_GATEWAY_URL: 'http://127.0.0.1:1',
       BUSGATE_CONFIG: 'missing.yaml',
@@ -54,7 +54,7 @@ describe('the demo on the embedded bus', () => {
     expect((await demo.ended).code).toBe(0)
   })
 
-  test('interrupted on its way it exits 130', async () => {
+  test('exits 130 if interrupted', async () => {
     const demo = startBusgate(['demo', '--count', '100000'])
     await expect.poll(demo.stderr, { timeout: 10_000 }).toContain('Ready.')
     demo.signal('SIGINT')

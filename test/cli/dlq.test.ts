@@ -39,7 +39,7 @@ async function withDeadLetters() {
   return bus
 }
 
-test('dlq list and show go on behind dead letters that cannot be read, and say so', async () => {
+test('dlq list and show skip unreadable dead letters, and say so', async () => {
   const bus = await withDeadLetters()
   const { newest } = await newestLetters(bus, topic, {}, 10)
   expect(newest.map(({ code }) => code)).toEqual(['BATCH_TOO_LARGE', 'BATCH_CORRUPT', 'DECODE'])
@@ -47,7 +47,7 @@ test('dlq list and show go on behind dead letters that cannot be read, and say s
   expect(await findLetter(bus, topic, '0@1')).toMatchObject({ code: 'BATCH_CORRUPT', origin: null })
 })
 
-test('dlq replay refuses what could never be read, and replays the rest', async () => {
+test('dlq replay refuses letters that can never be read, and replays the rest', async () => {
   const { ready, refused } = await planReplay(await withDeadLetters(), topic, {})
   expect(ready.map(({ place }) => place.offset)).toEqual([2])
   expect(refused.map(({ letter, why }) => [letter.place.offset, why])).toEqual([
@@ -56,7 +56,7 @@ test('dlq replay refuses what could never be read, and replays the rest', async 
   ])
 })
 
-test('dlq replay sends back without a key what had none', async () => {
+test('dlq replay writes a record without a key if it had none', async () => {
   const bus = await withDeadLetters()
   await publishAll(bus, [
     {
@@ -76,7 +76,7 @@ test('dlq replay sends back without a key what had none', async () => {
   await reader.close()
 })
 
-describe('of what was replayed', () => {
+describe('replayed dead letters', () => {
   const letterAt = (offset: string, value = 'bytes') => ({
     topic,
     key: Buffer.from('key'),
@@ -94,14 +94,14 @@ describe('of what was replayed', () => {
     return [ready.map(({ place }) => place.offset), refused.map(({ letter, why }) => [letter.place.offset, why])]
   }
 
-  test('dlq replay refuses what went back with the same bytes, and not what a producer only says was replayed', async () => {
+  test('dlq replay refuses a letter that was replayed, but not one whose producer forged the header', async () => {
     const bus = await withDeadLetters()
     await publishAll(bus, [letterAt('11', 'one'), letterAt('12', 'two')])
     await publishAll(bus, [replayOf(`${topic}/0@3`, 'one'), replayOf(`${topic}/0@4`, 'something else')])
     expect(await refusals(bus)).toEqual([[2, 4], [[3, 'it was replayed before']]])
   })
 
-  test('dlq replay sends what died again once, as its newest dead letter', async () => {
+  test('dlq replay writes a record that failed again once, from its newest letter', async () => {
     const bus = await withDeadLetters()
     await publishAll(bus, [letterAt('11')])
     await publishAll(bus, [letterAt('50')])

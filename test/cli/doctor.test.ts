@@ -29,7 +29,7 @@ async function sandbox(balance?: number) {
 }
 
 describe('busgate doctor', () => {
-  test('prints a line for each thing that it looked at, mends below, and exits 1 when something failed', async () => {
+  test('prints a line for each finding, its repair below, and exits 1 if a check failed', async () => {
     const { code, stdout, stderr } = await busgate(['doctor'], { env: enough })
     expect(code).toBe(1)
     expect(stdout).toMatch(/^ok {7}settings {2}valid, for the roles worker, callbacks$/m)
@@ -64,7 +64,7 @@ describe('busgate doctor', () => {
     expect((await running.ended).code).toBe(130)
   })
 
-  test('a check that hangs is given up, one that throws says why, and what depends on them is skipped', async () => {
+  test('a check that hangs times out, one that throws says why, and dependent checks are skipped', async () => {
     const checks = [
       check({ name: 'slow', about: '', needs: [], look: () => new Promise(() => {}) }),
       check({ name: 'broken', about: '', needs: [], look: () => Promise.reject(new Error('the disk is full')) }),
@@ -81,7 +81,7 @@ describe('busgate doctor', () => {
 })
 
 describe('settings', () => {
-  test('everything that is wrong or missing is named, and nothing else is looked at', async () => {
+  test('everything wrong or missing is reported, and no other check runs', async () => {
     const { of, all } = await diagnose({ BUSGATE_GATEWAY_CONCURRENCY: 'many' })
     expect(of('settings')).toEqual([
       'failed: gateway.concurrency (BUSGATE_GATEWAY_CONCURRENCY): expected a whole number from 1 to 1024',
@@ -93,7 +93,7 @@ describe('settings', () => {
     expect(new Set(all.slice(5).map(({ state }) => state))).toEqual(new Set(['skipped']))
   })
 
-  test('what is only missing is no reason not to look at the rest', async () => {
+  test('a missing setting does not stop the other checks', async () => {
     const { url } = await sandbox(7)
     const env = { BUSGATE_GATEWAY_URL: url, BUSGATE_GATEWAY_API_KEY: key }
     const { of } = await diagnose(env, ['settings', 'gateway', 'cluster'])
@@ -177,7 +177,7 @@ describe('safety', () => {
 describe('the gateway', () => {
   const only = ['settings', 'gateway']
 
-  test('each key is tried, and the balance told', async () => {
+  test('each key is tried, and the balance shown', async () => {
     const { url } = await sandbox(7)
     const env = { ...enough, BUSGATE_GATEWAY_URL: url, BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'another-key' }
     const { all, of, mends } = await diagnose(env, only)
@@ -196,7 +196,7 @@ describe('the gateway', () => {
     expect(of('gateway')).toEqual(['warning: default: its key is accepted; 0 UAH'])
   })
 
-  test('that nobody trusts is told with the settings that say whom to trust', async () => {
+  test('with an untrusted certificate is reported with the setting of its CA', async () => {
     const pem = readFileSync(new URL('../fixtures/self-signed.pem', import.meta.url))
     const server = createHttpsServer({ key: pem, cert: pem })
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -209,7 +209,7 @@ describe('the gateway', () => {
 })
 
 describe('registry and brokers', () => {
-  test('something else than a registry', async () => {
+  test('a server that is no registry', async () => {
     const { url } = await sandbox()
     const { of } = await diagnose({ ...enough, BUSGATE_REGISTRY_URL: url }, ['settings', 'registry', 'schemas'])
     expect(of('registry')[0]).toMatch(
@@ -231,7 +231,7 @@ describe('registry and brokers', () => {
     expect(JSON.stringify(all)).not.toContain('pw-of-nobody')
   })
 
-  test('something that takes connections and is no broker', async () => {
+  test('a server that is no broker', async () => {
     const { url } = await sandbox()
     const env = { ...enough, BUSGATE_KAFKA_BROKERS: new URL(url).host }
     const { of } = await diagnose(env, ['settings', 'cluster', 'topics'])
@@ -250,7 +250,7 @@ describe('registry and brokers', () => {
 describe('the public address of the receiver', () => {
   const only = ['settings', 'receiver']
 
-  test('leads to a receiver of other processes, with the same secret or another', async () => {
+  test('reaches a receiver of other processes, with the same secret or another', async () => {
     const other = startBusgate(['run'], {
       env: {
         ...enough,
@@ -276,14 +276,14 @@ describe('the public address of the receiver', () => {
     expect(unknown.of('receiver')).toEqual([expect.stringMatching(/^failed: .* does not know the first key/)])
   })
 
-  test('is skipped without an address, as for a receiver whose callers make the addresses', async () => {
+  test('is skipped without callbacks.publicUrl', async () => {
     const { of } = await diagnose({ ...enough, BUSGATE_ROLES: 'callbacks', BUSGATE_CALLBACKS_SECRET: secret }, only)
     expect(of('receiver')).toEqual([
       'skipped: callbacks.publicUrl is not set: messages sent with these settings get no hook',
     ])
   })
 
-  test('is warned of where it leads to something else, or nowhere', async () => {
+  test('is a warning if it leads elsewhere or nowhere', async () => {
     const front = await startFront()
     front.answer = () => ({ status: 404, body: 'not here' })
     const env = { ...enough, BUSGATE_CALLBACKS_SECRET: secret }

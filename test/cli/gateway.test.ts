@@ -37,13 +37,13 @@ test.each(operationTypes)('%s goes to the gateway as its JSON says, and its answ
 })
 
 describe('an answer in a readable form', () => {
-  test('has a line a field', async () => {
+  test('has a line for each field', async () => {
     const sandbox = await sandboxFor({ balance: 31 })
     const { stdout } = await gateway(sandbox.url, ['balance'])
     expect(stdout).toBe('amount: 31\ncurrency: UAH\n')
   })
 
-  test('has an item an element where it is a list, control characters made visible', async () => {
+  test('has an item for each element of a list, with control characters escaped', async () => {
     const sandbox = await sandboxFor()
     await postOne(sandbox, { type: 'template/create', template: 'Hello\n\x1b[2J', name: 'greeting' })
     const { stdout } = await gateway(sandbox.url, ['template/list'])
@@ -53,14 +53,14 @@ describe('an answer in a readable form', () => {
 })
 
 describe('standard input', () => {
-  test('an object without its type belongs to the operation that is named', async () => {
+  test('an object without a type gets that of the named operation', async () => {
     const sandbox = await sandboxFor()
     const { code, stdout } = await gateway(sandbox.url, ['status'], { input: '{"id":7}' })
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(sandbox.stats()).toMatchObject({ requests: 1, operations: 1 })
   })
 
-  test('keeps an id beyond 2^53 both ways, and the answer tells it as JSON', async () => {
+  test('keeps an id beyond 2^53 both ways, also in JSON', async () => {
     const sandbox = await sandboxFor()
     const id = 2n ** 63n - 1n
     const { code, stdout } = await gateway(sandbox.url, ['sms', '--json'], { input: sms(String(id)) })
@@ -69,7 +69,7 @@ describe('standard input', () => {
     expect(sandbox.executions(id)).toBe(1)
   })
 
-  test('a refusal is told as JSON, too', async () => {
+  test('a refusal can be printed as JSON', async () => {
     const sandbox = await sandboxFor()
     const { code, stdout } = await gateway(sandbox.url, ['sms', '--json'], { input: sms(3, 380501234592) })
     expect(code).toBe(1)
@@ -78,7 +78,7 @@ describe('standard input', () => {
   })
 })
 
-describe('what is written wrongly exits 2, says what, and nothing is sent', () => {
+describe('wrong input exits 2, says what is wrong, and sends nothing', () => {
   test.each([
     ['an unknown operation', ['balanse'], '', 'the nearest is "gateway balance"'],
     ['neither fields nor input', ['sms'], '', 'gateway sms needs id, phone, sms_message, sms_signature, as JSON'],
@@ -120,7 +120,7 @@ describe('what is written wrongly exits 2, says what, and nothing is sent', () =
   })
 })
 
-describe('what fails exits 1 and says whether it was sent', () => {
+describe('a failed operation exits 1 and says whether it was sent', () => {
   test.each<[FaultName, string]>([
     ['access-denied', "Access denied (ACCESS_DENIED); not sent; put the account's key into BUSGATE_GATEWAY_API_KEY"],
     ['throttle', 'THROTTLE (THROTTLED); not sent'],
@@ -147,7 +147,7 @@ describe('what fails exits 1 and says whether it was sent', () => {
     expect(JSON.parse(stdout)).toMatchObject({ id: 1, error: { code: 'UNREACHABLE', retryable: true } })
   })
 
-  test('a paid answer that cannot be read is shown as it came', async () => {
+  test('an unreadable answer to a paid operation is shown unchanged', async () => {
     const front = await startFront()
     front.answer = () => ({ body: '{"success":true,"data":[{"success":true,"data":{"code":42100,"price":1.5}}]}' })
     const { code, stdout, stderr } = await gateway(front.url, ['call/otp', '{"id":1,"phone":380501234567}'])

@@ -54,7 +54,7 @@ async function startTopics(left: readonly string[] = []) {
 const placesOf = (found: { commands: { place: { partition: number; offset: number } }[] }) =>
   found.commands.map(({ place: { partition, offset } }) => [partition, offset])
 
-test('a command is found where its result says, whatever its key, and no other one that stands there', async () => {
+test("a command is found at its result's coordinates, whatever its key, but not another one there", async () => {
   const world = await startTopics()
   await world.command(buildCommand({ id: 5n }), 'customer-1', 2)
   await world.command(buildCommand({ id: 6n }), 'customer-1', 2)
@@ -73,7 +73,7 @@ test('a command is found where its result says, whatever its key, and no other o
   })
 })
 
-test('a command without a result is found behind what the workers have done, by its id, be that short or long', async () => {
+test('a command without a result is found among unfinished records, by a short or long id', async () => {
   for (const id of [7n, 300n, 2n ** 62n]) {
     const world = await startTopics()
     await world.command(buildCommand({ id: 1n }), 'x', 1)
@@ -85,7 +85,7 @@ test('a command without a result is found behind what the workers have done, by 
   }
 })
 
-test('of a command that waits it is found what is paused now, and that is told as why it waits', async () => {
+test('for a waiting command, the present pause is given as the reason', async () => {
   const world = await startTopics()
   await world.command(buildCommand({ id: 7n }), '7', 1)
   const pause = {
@@ -109,7 +109,7 @@ test('of a command that waits it is found what is paused now, and that is told a
   )
 })
 
-test('where the topic of pauses is missing, a command that waits is found all the same', async () => {
+test('a waiting command is found although the control topic is missing', async () => {
   const world = await startTopics([topics.control])
   await world.command(buildCommand({ id: 7n }), '7', 1)
   const { commands, gaps } = await world.search().byId(7n)
@@ -119,7 +119,7 @@ test('where the topic of pauses is missing, a command that waits is found all th
   ])
 })
 
-test('a command that is done, whose result is gone, is found all the same', async () => {
+test('a finished command is found although its result is deleted', async () => {
   const world = await startTopics()
   await world.command(buildCommand({ id: 8n }), 'x', 0)
   world.broker.resetOffset('busgate', { topic: commandTopic, partition: 0 }, 1)
@@ -135,7 +135,7 @@ test('results are found, too, that were written before partitions were added', a
   for (const id of ids) expect((await world.search().byId(id)).results).toHaveLength(1)
 })
 
-test('a command in doubt is taken out of its doubt where its topic has lost it', async () => {
+test('a command in doubt is read from the doubt if its topic has lost it', async () => {
   const world = await startTopics()
   const command = buildCommand({ id: 21n })
   const place = { topic: commandTopic, partition: 1, offset: 40, timestamp: 1_000 }
@@ -156,7 +156,7 @@ test('all messages of a correlationId are found, with results or without', async
   expect(await world.search().idsOf('order-9', 20)).toEqual({ ids: [33n], more: false })
 })
 
-test('a topic that is missing is told, and the others are searched', async () => {
+test('a missing topic is reported, and the others are searched', async () => {
   const world = await startTopics([topics.doubts])
   await world.result(buildResult({ id: 41n }))
   const found = await world.search().byId(41n)
@@ -164,7 +164,7 @@ test('a topic that is missing is told, and the others are searched', async () =>
   expect(found.results).toHaveLength(1)
 })
 
-test('of the messages of a whole campaign no more are kept than are asked for', async () => {
+test('a search by correlation id keeps at most the requested number of messages', async () => {
   const world = await startTopics()
   for (let id = 1n; id <= 9n; id++) await world.result(buildResult({ id, correlationId: 'spring' }))
   const { ids, more } = await world.search().idsOf('spring', 4)

@@ -55,12 +55,12 @@ test.each<[string, Found]>([
   expect(conclusion(found)).toContain(`${status}; any status but UNKNOWN proves`)
 })
 
-test('the gateway is asked for a message of an account that is not the default one with its key', () => {
+test('the advice for a message of another account names that account', () => {
   const evidence = evidenceOf({ results: [{ account: 'shop' }] })
   expect(conclusionOf(evidence, 1001n, 'shop')).toContain(`busgate gateway status '{"id":1001}' --account=shop asks`)
 })
 
-test('of a message in doubt that has no status nobody is told to ask the gateway', () => {
+test('for a doubt about a type without a status, it does not advise to ask the gateway', () => {
   for (const outcome of ['IN_DOUBT', 'UNRESOLVED'] as const) {
     const text = conclusion({ results: [{ outcome, final: outcome === 'UNRESOLVED', type: 'call/otp' }] })
     expect(text).toContain('The gateway has no status of a call/otp.')
@@ -68,7 +68,7 @@ test('of a message in doubt that has no status nobody is told to ask the gateway
   }
 })
 
-describe('what a story comes to', () => {
+describe('the conclusion of a story', () => {
   test.each<[string, Found, RegExp]>([
     ['delivered', { results: [{}], statuses: [{}] }, /^Sent: .* as gw-1\. Delivered: DELIVERED /],
     ['not delivered', { results: [{}], statuses: [{ status: 'EXPIRED' }] }, /Not delivered: EXPIRED .*under a new id/],
@@ -156,7 +156,7 @@ describe('what a story comes to', () => {
     expect(conclusion(found)).toMatch(expected)
   })
 
-  test('of a message that waits and was repeated, it names the pause and says that the second was a repetition', () => {
+  test('for a waiting message that was written twice, it names the pause and the repetition', () => {
     const found: Found = {
       progress: 'waiting',
       results: [{ outcome: 'DUPLICATE', commandTopic: 'commands', commandOffset: 1 }],
@@ -170,21 +170,21 @@ describe('what a story comes to', () => {
     )
   })
 
-  test('of a message without a status whose command names a hook, it says where the callbacks go', () => {
+  test('for a message whose command has its own hook, it says where the callbacks go', () => {
     const evidence = evidenceOf({ progress: 'done', results: [{}] })
     evidence.commands[0]!.value.command.hook = 'https://shop.example/status'
     expect(conclusionOf(evidence, 1001n, 'default')).toContain('callbacks go to the hook of its command')
     expect(conclusion({ progress: 'done', results: [{}] })).toContain('it may still be on its way')
   })
 
-  test('of an id that was sent twice, far apart, it says so', () => {
+  test('for an id that was sent twice, it says so', () => {
     const text = conclusion({ results: [{ commandOffset: 4 }, { commandOffset: 90_000 }] })
     expect(text).toMatch(
       /^Sent: .*2 commands that were all sent, and paid for: busgate\.commands\/0@4 and busgate\.commands\/0@90000\. .*dedupeWindow/,
     )
   })
 
-  test('of an id that came twice it is what became of the first, and names the command that was not sent', () => {
+  test("for an id that was written twice, it tells the first record's outcome, and which command was not sent", () => {
     const text = conclusion({ results: [{ commandOffset: 4 }, { outcome: 'DUPLICATE', commandOffset: 9 }] })
     expect(text).toMatch(
       /^Sent: .*The id came 2 times: the command at busgate\.commands\/0@9 was not sent \(DUPLICATE\)/,
@@ -199,7 +199,7 @@ test("what an account's own address is told counts for a message that had no hoo
 })
 
 describe('a story', () => {
-  test('marks the status that is the verdict, also where another one came later', () => {
+  test('marks the status that is the verdict, even if another came later', () => {
     const story = storyOf(evidenceOf({ results: [{}], statuses: [{ status: 'READ' }, { status: 'QUEUED' }] }), false)
     expect(story.map(({ kind, text }) => [kind, text.includes('← the verdict')])).toEqual([
       ['result', false],
@@ -208,7 +208,7 @@ describe('a story', () => {
     ])
   })
 
-  test('hides codes, look-ups, replies, texts and phones until they are asked for', () => {
+  test('hides codes, look-ups, replies, texts and phones without --show', () => {
     const hlr = { phone: 380671234567, status: null, imsi: null, mccmnc: null, ported: null, network: null }
     const replies = [{ datetime: null, message: 'my secret', media: null }]
     const evidence = evidenceOf({
@@ -225,7 +225,7 @@ describe('a story', () => {
     }
   })
 
-  test('tells what was searched, and what is deleted or cannot be read', () => {
+  test('says what was searched, and what is deleted or unreadable', () => {
     const log = { topic: 'results', partition: 2, records: 10, since: 0, olderAreGone: true, unreadable: 1 }
     const evidence: Findings = { ...noFindings(), searched: [log], gaps: ['There is no topic doubts.'] }
     expect(searchedText(evidence)).toEqual([

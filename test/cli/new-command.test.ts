@@ -17,13 +17,13 @@ test.each([
   expect(() => read(type, message)).toThrow(`line 3: ${refusal}`)
 })
 
-test('send takes every field that the records have, however deep, and null for any of them', () => {
+test('send accepts every field of the records at any depth, and null', () => {
   const message = { pipeline: ['sms', 'voice'], sms, rcs: null, voice: { voice: { gender: 'male' }, dtmf: null } }
   expect(read('pipeline', message)).toMatchObject({ type: 'pipeline', message })
   expect(read('viber', { viber_type: 'carousel', viber_carousel: [slide, slide] })).toMatchObject({ type: 'viber' })
 })
 
-test('send takes additional properties as flag and in a line, each as a JSON text', () => {
+test('send accepts additional properties as a flag and in a JSON line', () => {
   const flags = { id: '1', phone: '380671234561', type: 'sms', message: '{"sms_message":"Hi"}' }
   const extra = { unsubscribe_link: 'true' }
   expect(commandOfFlags({ ...flags, extra: JSON.stringify(extra) })).toMatchObject({ extra })
@@ -33,7 +33,7 @@ test('send takes additional properties as flag and in a line, each as a JSON tex
   expect(() => commandOfFlags({ ...flags, extra: '{"a":1' })).toThrow('--extra is not valid JSON: it ends too early')
 })
 
-test('send --help shows additional properties that a worker takes', () => {
+test('send --help shows valid additional properties', () => {
   const [, example = ''] = /'({.*})'/.exec(send.flags.extra!.help) ?? []
   const options = { hookFor: () => null, voiceHook: true, allowEmpty: false }
   const command = buildCommand({ extra: JSON.parse(example) })
@@ -42,7 +42,7 @@ test('send --help shows additional properties that a worker takes', () => {
   })
 })
 
-test('send refuses a phone in national format, and an id with a leading zero: without it they mean others', () => {
+test('send refuses a phone in national format and an id with a leading zero', () => {
   const flags = (id: string, phone: string) => () =>
     commandOfFlags({ id, phone, type: 'sms', message: '{"sms_message":"Hi"}' } as Parameters<typeof commandOfFlags>[0])
   const international = 'phone: expected digits only, in international format such as 380501234567'

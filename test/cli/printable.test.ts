@@ -42,7 +42,7 @@ test.each([
   expect(JSON.parse(json)[field]).toEqual(said)
 })
 
-test('what a registry says is shown, in lines and in JSON, and no terminal obeys it', async () => {
+test("a registry's answer is shown as text and JSON, with control characters escaped", async () => {
   const server = createServer(({ url = '' }, response) => {
     const answer = url.endsWith('/versions')
       ? [1]

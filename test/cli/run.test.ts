@@ -45,7 +45,7 @@ async function startWithCallbackInFlight(): Promise<{ run: RunningCli; callback:
 
 const readyz = async (url: string) => (await fetch(`${url}/readyz`, { headers: { connection: 'close' } })).json()
 
-test('while run drains it is not ready; it finishes what is in flight, then exits 0', async () => {
+test('on SIGTERM run becomes not ready, finishes requests in flight, and exits 0', async () => {
   const { run, callback, telemetryUrl } = await startWithCallbackInFlight()
   await vi.waitFor(
     async () =>
@@ -92,7 +92,7 @@ test('a port in use ends the start with exit code 1 and says what to set', async
   })
 })
 
-test('a start that waits for the brokers says which command tells what is wrong', async () => {
+test('a start that waits for the brokers names busgate doctor', async () => {
   const env = { ...embedded, BUSGATE_KAFKA_BROKERS: '127.0.0.1:1', BUSGATE_REGISTRY_URL: 'http://127.0.0.1:1' }
   const run = startBusgate(['run'], { env })
   expect(await run.line('bus.unavailable')).toContain('busgate doctor')

@@ -19,7 +19,7 @@ describe('config check', () => {
     expect(stderr).toContain('valid')
   })
 
-  test('what is missing is named together with what is wrong, with the line of the file', async () => {
+  test('missing and wrong settings are reported together, with the line of the file', async () => {
     const file = join(mkdtempSync(join(tmpdir(), 'busgate-check-')), 'busgate.yaml')
     onTestFinished(() => rmSync(dirname(file), { recursive: true }))
     writeFileSync(file, 'gateway:\n  urll: https://gateway.example\n  lingerMs: soon\n')
@@ -33,7 +33,7 @@ describe('config check', () => {
     expect(stderr).toContain('gateway.apiKey (BUSGATE_GATEWAY_API_KEY): is not set')
   })
 
-  test('what is missing, what does not fit together and what leaves no room for a hook are named in one round', async () => {
+  test('missing settings, contradictions and too long hook addresses are reported together', async () => {
     const env = {
       BUSGATE_GATEWAY_TIMEOUT_MS: '4000',
       BUSGATE_DELIVERY_SETTLE_MS: '1000',
@@ -64,7 +64,7 @@ describe('config print', () => {
     })
   })
 
-  test('--json is one JSON object on one line', async () => {
+  test('--json prints one JSON object on one line', async () => {
     const { stdout } = await busgate(['config', 'print', '--json'], { env: enough })
     expect(stdout.trimEnd()).not.toContain('\n')
     expect(JSON.parse(stdout)).toMatchObject({ topics: { results: 'busgate.results' } })
@@ -84,13 +84,13 @@ describe('hooks url', () => {
     expect(stdout).toMatch(/^https:\/\/hooks\.example\/hooks\/account\/default\/[\w-]{40,}\n$/)
   })
 
-  test('an account that the settings do not have is refused', async () => {
+  test('an unknown account is refused', async () => {
     const { code, stderr } = await busgate(['hooks', 'url', '--account', 'defualt'], { env })
     expect(code).toBe(2)
     expect(stderr).toContain('the nearest is default')
   })
 
-  test('without a public address there is none', async () => {
+  test('without callbacks.publicUrl it fails', async () => {
     const { code, stderr } = await busgate(['hooks', 'url'], { env: enough })
     expect(code).toBe(2)
     expect(stderr).toContain('callbacks.publicUrl')
@@ -129,7 +129,7 @@ test.each([
   expect(stderr).toMatch(/ECONNREFUSED.*heck registry\.url \(BUSGATE_REGISTRY_URL\)/)
 })
 
-test('a variable that is no setting is named once', async () => {
+test('an unknown variable is reported once', async () => {
   const { stderr } = await busgate(['config', 'print'], { env: { BUSGATE_GATEWAY_TIMEOUT: '1' } })
   expect(stderr).toContain('  BUSGATE_GATEWAY_TIMEOUT: is not a setting; the nearest is BUSGATE_GATEWAY_TIMEOUT_MS.')
 })
@@ -144,7 +144,7 @@ test('brokers that cannot be reached are an error with exit code 1 that says wha
 })
 
 describe('hooks secret', () => {
-  test('prints a secret of 32 random bytes that callbacks.secret takes, another one each time', async () => {
+  test('prints a new valid secret of 32 random bytes each time', async () => {
     const [one, other] = await Promise.all([busgate(['hooks', 'secret']), busgate(['hooks', 'secret'])])
     expect(one.code).toBe(0)
     expect(one.stdout).toMatch(/^k\d{6}:[\w-]{43}\n$/)
@@ -154,7 +154,7 @@ describe('hooks secret', () => {
     expect(callbacks.secret?.reveal()).toHaveLength(1)
   })
 
-  test('takes a kid of yours, and refuses one that no setting takes', async () => {
+  test('accepts a kid, and refuses an invalid one', async () => {
     expect((await busgate(['hooks', 'secret', '--kid', 'shop-2'])).stdout).toMatch(/^shop-2:/)
     const { code, stdout, stderr } = await busgate(['hooks', 'secret', '--kid', 'far-too-long'])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
@@ -163,7 +163,7 @@ describe('hooks secret', () => {
 })
 
 describe('config explain', () => {
-  test('says of a setting, by its path or its variable, what it is for and what it may be', async () => {
+  test('describes a setting, by its name or variable', async () => {
     for (const name of ['kafka.sasl.password', 'BUSGATE_KAFKA_SASL_PASSWORD_FILE']) {
       const { code, stdout } = await busgate(['config', 'explain', name])
       expect(code).toBe(0)
@@ -180,7 +180,7 @@ describe('config explain', () => {
     }
   })
 
-  test('takes the beginning of a name for all that begin so, and its last part for all that end so', async () => {
+  test('accepts the beginning or the last part of several names', async () => {
     const pathsOf = async (...args: string[]) => {
       const { stdout } = await busgate(['config', 'explain', ...args, '--json'])
       return stdout
@@ -199,7 +199,7 @@ describe('config explain', () => {
     expect((await pathsOf()).length).toBe(Object.keys(definitions).length)
   })
 
-  test('names the nearest of a setting that does not exist', async () => {
+  test('suggests the nearest name for an unknown setting', async () => {
     const { code, stdout, stderr } = await busgate(['config', 'explain', 'gatway.lingerms'])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain('there is no setting gatway.lingerms; the nearest is gateway.lingerMs')

@@ -35,7 +35,7 @@ describe('a stop while a role still starts', () => {
     onTestFinished(() => void vi.useRealTimers())
   })
 
-  test('waits for what the other roles have in flight', async () => {
+  test("waits for the other roles' requests in flight", async () => {
     const { codes, lines, finish } = await stopStarting()
     await vi.advanceTimersByTimeAsync(30 * second)
     expect(codes).toEqual([])
@@ -44,13 +44,13 @@ describe('a stop while a role still starts', () => {
     expect({ codes, lines }).toEqual({ codes: [0], lines: ['worker.stopped'] })
   })
 
-  test('is a failure when that is not finished in time', async () => {
+  test('exits 1 if the stop takes too long', async () => {
     const { codes, lines } = await stopStarting()
     await vi.advanceTimersByTimeAsync(50 * second)
     expect({ codes, lines }).toEqual({ codes: [1], lines: ['worker.failed'] })
   })
 
-  test('is a failure when that fails', async () => {
+  test('exits 1 if the stop fails', async () => {
     const { codes, lines, fail } = await stopStarting()
     fail(new Error('the bus is closed'))
     await vi.advanceTimersByTimeAsync(second)

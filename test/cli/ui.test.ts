@@ -14,7 +14,7 @@ test.each([
   expect(stderr).toContain(expected)
 })
 
-test('a port that is taken is told of, with what to do', async () => {
+test('a port in use is reported, with what to do', async () => {
   const { url } = await startPage(await startWorld())
   const { code, stderr } = await busgate(['ui', '--port', new URL(url).port], { env })
   expect(code).toBe(1)

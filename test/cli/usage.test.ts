@@ -3,7 +3,7 @@ import { commands } from '../../src/cli/commands.ts'
 import { sendTypes } from '../../src/protocol/index.ts'
 import { busgate } from '../support/cli.ts'
 
-describe('a command line that is written wrongly exits 2 and names the nearest', () => {
+describe('a wrong command line exits 2 and suggests the nearest', () => {
   test.each([
     [['withdraw', '--reason', 'x'], 'name one of --campaign NAME, --id ID, --correlation-id TEXT, --tenant NAME'],
     [['withdraw', '--campaign', 'a', '--tenant', 'b', '--reason', 'x'], 'name one of --campaign NAME'],

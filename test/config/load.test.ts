@@ -35,7 +35,7 @@ function problemsOf(sources: { file?: string; env?: Record<string, string>; over
 }
 
 describe('settings', () => {
-  it('have defaults that follow from others, one of each type for what is set by type', () => {
+  it('have defaults that depend on others, and one for each type', () => {
     const { kafka, gateway, delivery, reconciler, callbacks } = loadSettings({ env: {} })
     expect(kafka).toMatchObject({ brokers: undefined, ssl: false, sasl: undefined, drainMs: 9_000 })
     expect(gateway).toMatchObject({ accounts: new Map(), errorTexts: {}, tenantWeights: {} })
@@ -47,13 +47,13 @@ describe('settings', () => {
     expect(reconciler.expect).toEqual(Object.fromEntries(sendTypes.map(type => [type, 900_000])))
   })
 
-  it('take the environment before the file, and the file before the default', () => {
+  it('prefer the environment to the file, and the file to the default', () => {
     const file = yaml('gateway:\n  lingerMs: 5\n  maxOperations: 50\n')
     const { gateway } = loadSettings({ file, env: { BUSGATE_GATEWAY_MAX_OPERATIONS: '25' } })
     expect([gateway.concurrency, gateway.lingerMs, gateway.maxOperations]).toEqual([16, 5, 25])
   })
 
-  it('take a file that BUSGATE_CONFIG names, unless --config names another', () => {
+  it('come from the file that --config names, else BUSGATE_CONFIG', () => {
     const env = { BUSGATE_CONFIG: yaml('roles: reconciler') }
     expect(loadSettings({ env }).roles).toEqual(['reconciler'])
     expect(problemsOf({ file: join(folder, 'absent.yaml'), env })).toEqual([
@@ -61,7 +61,7 @@ describe('settings', () => {
     ])
   })
 
-  it('say how TLS is spoken either with a flag or with certificates', () => {
+  it('turn TLS on by a flag or by certificates', () => {
     const certificates = { BUSGATE_KAFKA_SSL_CA: 'ca', BUSGATE_KAFKA_SSL_CERT: 'cert', BUSGATE_KAFKA_SSL_KEY: 'key' }
     const revealed = ({ ssl }: ReturnType<typeof loadSettings>['kafka']) =>
       typeof ssl === 'boolean' ? ssl : [ssl.ca?.reveal(), ssl.cert?.reveal(), ssl.key?.reveal()]
@@ -72,7 +72,7 @@ describe('settings', () => {
     expect(revealed(loadSettings({ file, env: {} }).kafka)).toEqual(['ca', undefined, undefined])
   })
 
-  it('take the same values from a file and from variables', () => {
+  it('have the same values from a file and from variables', () => {
     const file = yaml(`
 kafka: { brokers: [b1:9092, "[::1]:9092"], ssl: true, sasl: { mechanism: plain, username: u, password: p } }
 registry: { url: http://registry:8081/ }
@@ -108,7 +108,7 @@ delivery: { types: { call/otp: AT_LEAST_ONCE, viber+sms: AT_MOST_ONCE }, notFoun
     expect(fromFile.delivery.types).toMatchObject({ 'call/otp': 'AT_LEAST_ONCE', 'viber+sms': 'AT_MOST_ONCE' })
   })
 
-  it('give each account its key and its rate, the general one where it has none of its own', () => {
+  it('give each account its key and rate, by default the general rate', () => {
     const { accounts } = loadSettings({
       env: {
         BUSGATE_GATEWAY_API_KEY: 'key-of-default',
@@ -124,7 +124,7 @@ delivery: { types: { call/otp: AT_LEAST_ONCE, viber+sms: AT_MOST_ONCE }, notFoun
     ])
   })
 
-  it('give each account its quiet hours, the general ones where it has none of its own', () => {
+  it('give each account its quiet hours, by default the general ones', () => {
     const env = {
       BUSGATE_GATEWAY_API_KEY: 'key-of-default',
       BUSGATE_GATEWAY_QUIET_HOURS: '21:00-09:00 Europe/Kyiv, Sat-Sun 00:00-24:00 Europe/Kyiv',
@@ -154,22 +154,22 @@ delivery: { types: { call/otp: AT_LEAST_ONCE, viber+sms: AT_MOST_ONCE }, notFoun
     expect(others).toEqual([])
   })
 
-  it('refuse quiet hours where every command is urgent, because they would have no effect', () => {
+  it('refuse quiet hours if every command is urgent, because they would have no effect', () => {
     const env = { BUSGATE_GATEWAY_QUIET_HOURS: '21:00-09:00 Europe/Kyiv', BUSGATE_TOPICS_COMMANDS: 'only.one' }
     expect(problemsOf({ env })).toEqual([expect.stringContaining('has no effect: topics.commands names one topic')])
   })
 
-  it('let delivery.default rule the types without a rule of their own', () => {
+  it('apply delivery.default to types without their own policy', () => {
     const { types } = loadSettings({ env: { BUSGATE_DELIVERY_DEFAULT: 'AT_MOST_ONCE' } }).delivery
     expect(new Set(Object.values(types))).toEqual(new Set(['AT_MOST_ONCE']))
   })
 
-  it('count an empty variable and an empty entry of the file as not given', () => {
+  it('treat an empty variable or file entry as not given', () => {
     const file = yaml('gateway:\n  url:\nregistry:\ncallbacks: {}\n')
     expect(loadSettings({ file, env: { BUSGATE_KAFKA_BROKERS: '' } }).gateway.url).toBeUndefined()
   })
 
-  it('pass over the variables that Kubernetes adds for a service named busgate', () => {
+  it('ignore the variables that Kubernetes adds for a service named busgate', () => {
     const env = {
       BUSGATE_SERVICE_HOST: '10.0.0.1',
       BUSGATE_SERVICE_PORT_METRICS: '9464',
@@ -194,7 +194,7 @@ delivery: { types: { call/otp: AT_LEAST_ONCE, viber+sms: AT_MOST_ONCE }, notFoun
 })
 
 describe('wrong settings', () => {
-  it('are all named at once, with where they were given, what is wrong and an example', () => {
+  it('are all reported at once, with their place, what is wrong and an example', () => {
     const file = yaml('gateway:\n  lingerMs: soon\n  url: gateway.example\nroles: [worker, postman]\n')
     const env = { BUSGATE_GATEWAY_MAX_OPERATIONS: '0', BUSGATE_GATEWAY_ERROR_TEXTS: '{"Oh":"OOPS"}' }
     expect(() => loadSettings({ file, env })).toThrow(
@@ -216,13 +216,13 @@ describe('wrong settings', () => {
       'BUSGATE_GATEWAY_ACCOUNTS_MY_SHOP_API_KEY',
       'BUSGATE_GATEWAY_ACCOUNTS_NAME_API_KEY (NAME is made of lower-case letters and digits)',
     ],
-  ])('are refused under the unknown variable %s, and the nearest is named', (variable, nearest) => {
+  ])('are refused for the unknown variable %s, and the nearest is suggested', (variable, nearest) => {
     expect(problemsOf({ env: { [variable]: 'x' } })).toEqual([
       `${variable} | ${variable} | is not a setting; the nearest is ${nearest}`,
     ])
   })
 
-  it('are refused under unknown keys of the file, with their lines and the nearest names', () => {
+  it('are refused for unknown keys of the file, with line and nearest name', () => {
     const file = yaml(
       'gatway:\n  url: https://g\ndelivery:\n  types:\n    smss: AT_MOST_ONCE\ntelemetry: loud\nkafk: {}\n',
     )
@@ -429,7 +429,7 @@ function errorOf(action: () => unknown): Error {
 }
 
 describe('settings in code', () => {
-  it('compile as the file takes them, and not with a name or a value that no setting has', () => {
+  it('have types that refuse unknown names and values', () => {
     const overrides: SettingsTree = {
       kafka: { brokers: ['broker-1:9092'], ssl: { caFile: '/run/ca.pem' }, drainMs: '5000' },
       gateway: { apiKey: 'key', accounts: { shop: { apiKeyFile: '/run/shop', rate: 5 } }, rate: 2 },

@@ -27,7 +27,7 @@ describe('a process', () => {
     expect(() => requireRunnable(buildSettings())).not.toThrow()
   })
 
-  it('that does not catch the refusal sees each setting named once', () => {
+  it('that does not catch the error prints each setting once', () => {
     const printed = inspect(
       new SettingsError([{ path: 'gateway.url', where: 'BUSGATE_GATEWAY_URL', what: 'is not set' }]),
     )
@@ -35,13 +35,13 @@ describe('a process', () => {
     expect(printed).toContain("code: 'SETTINGS_INVALID'")
   })
 
-  it('that only reconciles needs the gateway as well', () => {
+  it('that only reconciles needs the gateway, too', () => {
     expect(
       missingFor(requireRunnable, { ...brokers, BUSGATE_ROLES: 'reconciler', BUSGATE_GATEWAY_API_KEY: 'k' }),
     ).toEqual(['gateway.url (BUSGATE_GATEWAY_URL) is not set, but required by reconciler'])
   })
 
-  it('that reconciles an account with a rate needs its part of it, which the workers then leave free', () => {
+  it('that reconciles an account with a rate needs reconciler.rate, which workers then leave free', () => {
     const env = {
       ...brokers,
       BUSGATE_GATEWAY_URL: 'http://g',
@@ -59,7 +59,7 @@ describe('a process', () => {
     ])
   })
 
-  it('that only receives callbacks needs no gateway, but the secret of the hook addresses', () => {
+  it('that only receives callbacks needs callbacks.secret, but no gateway', () => {
     expect(missingFor(requireRunnable, { ...brokers, BUSGATE_ROLES: 'callbacks' })).toEqual([
       'callbacks.secret (BUSGATE_CALLBACKS_SECRET) is not set, but required by callbacks',
     ])
@@ -67,7 +67,7 @@ describe('a process', () => {
     expect(missingFor(requireRunnable, { ...brokers, ...secret, BUSGATE_ROLES: 'callbacks' })).toEqual([])
   })
 
-  it('that runs with any account needs no key of the account default', () => {
+  it('that has another account needs no key for the account default', () => {
     const env = { ...brokers, BUSGATE_GATEWAY_URL: 'https://g', BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'k' }
     expect(missingFor(requireRunnable, env)).toEqual([])
   })
@@ -84,7 +84,7 @@ describe('the settings of a process that is to run', () => {
     return []
   }
 
-  it('name the registry that is missing once, whether the brokers are right, wrong or missing too', () => {
+  it('report a missing registry once, whether the brokers are right, wrong or missing', () => {
     const gateway = { BUSGATE_GATEWAY_URL: 'http://g', BUSGATE_GATEWAY_API_KEY: 'k' }
     const registry = 'registry.url is required unless kafka.brokers is embedded'
     expect(problemsOf({ ...gateway, BUSGATE_KAFKA_BROKERS: 'b:9092' })).toEqual([registry])

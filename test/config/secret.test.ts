@@ -35,7 +35,7 @@ function warnings() {
 }
 
 describe('a secret', () => {
-  it('shows its value to nobody who prints it', () => {
+  it('never prints its value', () => {
     const settings = buildSettings({
       gateway: { apiKey: 'key-of-default', accounts: { shop: { apiKey: 'key-of-shop' } } },
       kafka: { sasl: { mechanism: 'plain', username: 'u', password: 'pass-word' } },
@@ -57,11 +57,11 @@ describe('a secret', () => {
     })
   })
 
-  it('comes out of its file without the newline at the end', () => {
+  it('is read from its file without the last newline', () => {
     expect(keyFromFile().reveal()).toBe('first-key')
   })
 
-  it('follows its file, looking no more than once a second', () => {
+  it('follows its file, checking at most once a second', () => {
     const key = keyFromFile()
     rewrite('second-key\n')
     vi.advanceTimersByTime(999)
@@ -70,7 +70,7 @@ describe('a secret', () => {
     expect(key.reveal()).toBe('second-key')
   })
 
-  it('stays as it was, with one warning, while its file is gone or empty', () => {
+  it('keeps its value, with one warning, while its file is missing or empty', () => {
     const warning = warnings()
     const key = keyFromFile()
     rewrite('\n')

@@ -89,7 +89,7 @@ const ways: Record<string, (port: number) => Promise<unknown>> = {
 }
 
 test.each(Object.entries(ways))(
-  '%s is told nothing with a certificate that nobody vouches for, whatever NODE_TLS_REJECT_UNAUTHORIZED says',
+  '%s with an untrusted certificate receives nothing, whatever NODE_TLS_REJECT_UNAUTHORIZED says',
   async (_, ask) => {
     vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
     const { port, heard } = await startImpostor()

@@ -59,7 +59,7 @@ async function all<T>(records: AsyncIterable<Received<T>>): Promise<T[]> {
 const idsOf = (results: { id: bigint }[]) => results.map(({ id }) => Number(id)).sort((a, b) => a - b)
 
 describe('readResults', () => {
-  test('gives each result with its place, and ends behind the last one where it is told to', async () => {
+  test('yields each result with its coordinates, and can end at the current end of the topic', async () => {
     const { bus, registry, result } = await startBus()
     for (const id of [1n, 2n, 3n]) await result(buildResult({ id, msgId: `gw-${id}` }))
     const found = await received(readResults(settings, { from: 'earliest', untilEnd: true, bus, registry }))
@@ -74,7 +74,7 @@ describe('readResults', () => {
     })
   })
 
-  test('begins at a time, or at the offsets that its reader has kept', async () => {
+  test('begins at a time, or at stored offsets', async () => {
     const { bus, registry, result } = await startBus()
     for (const id of [1n, 2n, 3n, 4n]) await result(buildResult({ id }))
     const since = Date.now() + 1
@@ -91,7 +91,7 @@ describe('readResults', () => {
     expect(idsOf(await all(readResults(settings, { ...options, from: { offsets } })))).toEqual([6])
   })
 
-  test('of a group goes on where the last reader of the group ended', async () => {
+  test('continues in a group where its last reader ended', async () => {
     const { bus, registry, result } = await startBus()
     for (const id of [1n, 2n, 3n]) await result(buildResult({ id }))
     const readSome = async (count: number) => {
@@ -109,7 +109,7 @@ describe('readResults', () => {
     expect(idsOf([...first, ...(await readSome(1))].map(id => ({ id })))).toEqual([1, 2, 3])
   })
 
-  test('ends at once where its reader returns or its signal is aborted, though nothing comes', async () => {
+  test('ends at once if its reader returns or its signal is aborted, although no record comes', async () => {
     const { bus, registry } = await startBus()
     const waiting = readResults(settings, { from: 'latest', bus, registry })
     const next = waiting.next()
@@ -120,7 +120,7 @@ describe('readResults', () => {
     expect(await all(readResults(settings, { from: 'earliest', signal, bus, registry }))).toEqual([])
   })
 
-  test('ends with an error at a record that nobody can read, which names its place and nothing of its content', async () => {
+  test('ends with an error at an unreadable record, which names its coordinates and none of its content', async () => {
     const { bus, registry, garbage } = await startBus()
     await garbage('call 380671234567')
     const error = await all(readResults(settings, { from: 'earliest', bus, registry })).catch(error => error)
@@ -130,7 +130,7 @@ describe('readResults', () => {
     expect(error.message).not.toContain('380671234567')
   })
 
-  test('passes over such a record where it may tell of it', async () => {
+  test('skips an unreadable record if onUnreadable is given', async () => {
     const { bus, registry, garbage, result } = await startBus()
     await garbage('garbage')
     await result(buildResult({ id: 1n }))
@@ -140,7 +140,7 @@ describe('readResults', () => {
     expect(told.map(({ code }) => code)).toEqual(['NOT_CONFLUENT'])
   })
 
-  test('waits for brokers that are away, alone and in a group, and ends at once meanwhile', async () => {
+  test('waits for unavailable brokers, with and without a group, and can be ended meanwhile', async () => {
     const { bus, registry, result } = await startBus()
     await result(buildResult({ id: 1n }))
     const { partitions } = bus
@@ -161,7 +161,7 @@ describe('readResults', () => {
     expect(await next).toEqual({ done: true, value: undefined })
   })
 
-  test('waits for a schema registry that is away', async () => {
+  test('waits for an unavailable schema registry', async () => {
     const { bus, registry, result } = await startBus()
     await result(buildResult({ id: 1n }))
     let asked = 0
@@ -178,7 +178,7 @@ describe('readResults', () => {
     expect(asked).toBe(2)
   })
 
-  test('says what is missing in the settings, before anything is read', () => {
+  test('reports missing settings before it reads anything', () => {
     const nothing = loadSettings({ env: {} })
     expect(() => readResults(nothing, { from: 'earliest' })).toThrow(SettingsError)
     expect(() => readResults(settings, { from: { group: 'busgate' } })).toThrow(
@@ -199,7 +199,7 @@ describe('readResults', () => {
   })
 })
 
-test('readStatuses gives status events', async () => {
+test('readStatuses yields status events', async () => {
   const { bus, registry, status } = await startBus()
   await status(buildStatusEvent({ id: 7n }))
   const found = await all(readStatuses(settings, { from: 'earliest', untilEnd: true, bus, registry }))
@@ -207,7 +207,7 @@ test('readStatuses gives status events', async () => {
 })
 
 describe('waitForResult', () => {
-  test('passes over what is in doubt, duplicates, other ids, and records that cannot be read', async () => {
+  test('skips IN_DOUBT, duplicates, other ids, and unreadable records', async () => {
     const { bus, registry, result, garbage } = await startBus()
     const waiting = waitForResult(settings, 1001, { bus, registry })
     await garbage('garbage')
@@ -218,7 +218,7 @@ describe('waitForResult', () => {
     expect(await waiting).toMatchObject({ id: 1001n, outcome: 'UNRESOLVED' })
   })
 
-  test('finds a result that is there already, of the account that is asked for', async () => {
+  test('finds an existing result of the given account', async () => {
     const { bus, registry, result } = await startBus()
     await result(buildResult({ id: 5n, account: 'shop', outcome: 'REJECTED' }))
     await result(buildResult({ id: 5n, account: 'bank' }))

@@ -14,19 +14,19 @@ const of = ({ topic, partition, offset }: typeof first, outcome: 'SENT' | 'DUPLI
   })
 
 describe('finalOf', () => {
-  test('of a command is its final result, and nothing while it is in doubt', () => {
+  test('of a command returns its final result, and null while it is in doubt', () => {
     expect(finalOf([of(first, 'IN_DOUBT')], first)).toBeNull()
     expect(finalOf([of(first, 'SENT'), of(first, 'IN_DOUBT')], first)).toMatchObject({ outcome: 'SENT' })
   })
 
-  test('of a repeated command is DUPLICATE, and of its id what became of the message', () => {
+  test("of a repeated command returns DUPLICATE, and of its id the message's result", () => {
     const results = [of(second, 'DUPLICATE'), of(first, 'SENT')]
     expect(finalOf(results, second)).toMatchObject({ outcome: 'DUPLICATE' })
     expect(finalOf(results, { id: 1001 })).toMatchObject({ outcome: 'SENT' })
     expect(finalOf([of(second, 'DUPLICATE')], { id: 1001n })).toBeNull()
   })
 
-  test('of an id with several results is what tells most, in whatever order they come', () => {
+  test('of an id with several results returns the most conclusive, in any order', () => {
     const results = [of(first, 'REJECTED'), of(second, 'SENT')]
     expect(finalOf(results, { id: 1001n })).toMatchObject({ outcome: 'SENT' })
     expect(finalOf(results.toReversed(), { id: 1001n })).toMatchObject({ outcome: 'SENT' })

@@ -69,7 +69,7 @@ function build({ told = [[buildPause()]], ...options }: TopicOptions = {}) {
   return { clock, topic, following, log, write, paused, catchUp: () => reached.resolve() }
 }
 
-test('a start that gives up on the control topic leaves no timer and no reader behind', async () => {
+test('a start that fails on the control topic leaves no timer and no reader', async () => {
   const { clock, topic, following } = build({ told: [[buildPause({ until: Date.UTC(2030, 0) })]], caughtUp: false })
   await clock.pass(10_000)
   await expect(following).rejects.toThrow('pauses and withdrawals on control could not be read within 10 s')
@@ -77,7 +77,7 @@ test('a start that gives up on the control topic leaves no timer and no reader b
   expect(clock.pending).toBe(0)
 })
 
-test('a start waits for the leader of the control topic, and says so', async () => {
+test("a start waits for the control topic's leader, and logs it", async () => {
   const { clock, following } = build({ leaderless: [0] })
   await expect(following).rejects.toThrow(BusUnavailable)
   await expect(following).rejects.toThrow(
@@ -86,7 +86,7 @@ test('a start waits for the leader of the control topic, and says so', async () 
   expect(clock.pending).toBe(0)
 })
 
-test('who stops while the control topic is read for the first time at last leaves no reader behind', async () => {
+test('a stop during the first read of the control topic leaves no reader', async () => {
   const { clock, topic, following, catchUp } = build({ missing: true, caughtUp: false })
   const followed = await following
   topic.missing = false
@@ -98,7 +98,7 @@ test('who stops while the control topic is read for the first time at last leave
   expect([topic.readers.size, clock.pending]).toEqual([0, 0])
 })
 
-test('a pause ends by the clock on the wall, within a minute where that was set meanwhile', async () => {
+test('a pause ends by the wall clock, within a minute after that was set', async () => {
   const clock = new SettableClock()
   const { paused } = build({ clock, told: [[buildPause({ until: clock.now() + 3_600_000 })]] })
   await clock.pass(1_000)
@@ -108,7 +108,7 @@ test('a pause ends by the clock on the wall, within a minute where that was set 
   expect(await paused()).toEqual([])
 })
 
-test('when the control topic was made anew, what stands there holds and what stood there before goes on', async () => {
+test('after the control topic was recreated, its new records count and earlier pauses stay', async () => {
   const kept = buildPause({ name: 'kept' })
   const { clock, topic, log, paused } = build({ told: [[buildPause({ name: 'lost' }), kept]] })
   expect(await paused()).toEqual(['topic/lost', 'topic/kept'])
@@ -128,7 +128,7 @@ test('when the control topic was made anew, what stands there holds and what sto
   ])
 })
 
-test('a pause on a partition that was added to the control topic is heard', async () => {
+test('a pause on an added partition of the control topic takes effect', async () => {
   const { clock, topic, paused, write } = build({ told: [[]] })
   expect(await paused()).toEqual([])
   topic.told.push([buildPause({ name: 'early' })])
@@ -138,7 +138,7 @@ test('a pause on a partition that was added to the control topic is heard', asyn
   expect(await paused()).toEqual(['topic/early', 'topic/late'])
 })
 
-test('of a scope that is told of on several partitions the change holds that was made last', async () => {
+test('of changes of one scope on several partitions the last one counts', async () => {
   const resumed = [[buildPause({ at: 1 })], [buildResume({ at: 2 })]]
   expect(await build({ told: resumed }).paused()).toEqual([])
   expect(await build({ told: resumed.toReversed() }).paused()).toEqual([])
@@ -146,7 +146,7 @@ test('of a scope that is told of on several partitions the change holds that was
   expect(await build({ told: byAnotherClock }).paused()).toEqual([])
 })
 
-test('while the control topic has no leader, what is paused stays paused, and that is told once', async () => {
+test('while the control topic has no leader, pauses stay, and one warning says so', async () => {
   const { clock, topic, log, paused, following } = build()
   await following
   topic.leaderless = [0]

@@ -7,7 +7,7 @@ const beginOf = (windows: string[], at: string) => text(new QuietHours(windows).
 
 const kyivNight = ['21:00-09:00 Europe/Kyiv']
 
-describe('quiet hours hold', () => {
+describe('quiet hours are in force', () => {
   test.each([
     ['not a moment before they begin', kyivNight, '2026-07-01T17:59:59.999Z', null],
     ['from the first moment', kyivNight, '2026-07-01T18:00:00Z', '2026-07-02T06:00:00.000Z'],
@@ -23,7 +23,7 @@ describe('quiet hours hold', () => {
 })
 
 // 2026-07-03 is a Friday
-describe('days are those on which they begin:', () => {
+describe('days name the day on which they begin:', () => {
   const working = ['Mon-Fri 21:00-09:00 Europe/Kyiv']
   test.each([
     ['the night from Friday to Saturday', working, '2026-07-04T05:00:00Z', '2026-07-04T06:00:00.000Z'],

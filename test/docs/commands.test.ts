@@ -32,7 +32,7 @@ const named = ({ file, line, text }: Excerpt) => [`${file}:${line}`, text] as co
 // On a busy machine the modules of all commands take longer than one test may.
 beforeAll(() => Promise.all(Object.values(commands).map(({ load }) => load())), 300_000)
 
-describe('each command in the documents can be given as it stands there', () => {
+describe('each command in the documents is valid as written', () => {
   test.each([...shellLines, ...sentences].map(named))('%s: %s', async (_, line) => {
     for (const words of commandsIn(line)) await check(words)
   })
@@ -45,7 +45,7 @@ test.each(
   expect(await valuesOf(words.slice(1))).toHaveProperty('until-end', true)
 })
 
-test('each command that a message or a help text of the program names is there', () => {
+test('each command that messages and help name exists', () => {
   const families = new Set(Object.keys(commands).map(name => name.split(' ')[0]!))
   const hints = globSync('src/**/*.ts', { cwd: root }).flatMap(file =>
     [...readFileSync(join(root, file), 'utf8').matchAll(/\bbusgate ([a-z]+)(?: ([a-z-]+))?/g)].flatMap(
@@ -59,7 +59,7 @@ test('each command that a message or a help text of the program names is there',
   expect(hints.filter(({ isThere }) => !isThere)).toEqual([])
 })
 
-test('each variable in the documents is one of a setting', () => {
+test('each variable in the documents belongs to a setting', () => {
   const variables = [...quoted, ...shellLines].flatMap(({ file, line, text }) =>
     [...text.matchAll(/\bBUSGATE_[A-Z_]+[A-Z]/g)].map(([name]) => ({ where: `${file}:${line}`, name })),
   )
@@ -69,7 +69,7 @@ test('each variable in the documents is one of a setting', () => {
   expect(unknown).toEqual([])
 })
 
-test('every block of code that nobody checks says why, in a line before it', () => {
+test('every unchecked code block says why in the line before it', () => {
   const checked = ['ts', 'sh', 'text', 'mermaid'] // the packed package compiles TypeScript, in test/package; the last two are shown
   expect(blocks.filter(({ language, excuse }) => !checked.includes(language) && excuse === null)).toEqual([])
   expect(shellBlocks.length).toBeGreaterThan(5)

@@ -12,15 +12,15 @@ const parts = blocks.flatMap(block => {
   return example === undefined ? [] : { ...block, example }
 })
 
-test.each(parts)('$file:$line is a part of $example as it stands there', ({ example, text }) => {
+test.each(parts)('$file:$line quotes $example exactly', ({ example, text }) => {
   expect(readFileSync(join(root, example), 'utf8')).toContain(text)
 })
 
-test.each(['producers.md', 'analytics.md', 'embedding.md'])('%s shows parts of examples', document => {
+test.each(['producers.md', 'analytics.md', 'embedding.md'])('%s quotes examples', document => {
   expect(parts.filter(({ file }) => file === `docs/${document}`).length).toBeGreaterThan(2)
 })
 
-test('the example of kafkajs says before it sends that Node is too old', async () => {
+test('the kafkajs example refuses an old Node before it sends', async () => {
   const old = "Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.11.0'}})"
   const send = join(root, 'examples/kafkajs/send.js')
   const args = [`--import=data:text/javascript,${old}`, send, '1001', '380671234567', 'Hello']

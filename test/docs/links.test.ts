@@ -25,7 +25,7 @@ const links = documents.flatMap(file =>
 
 test('the documents link to each other', () => expect(links.length).toBeGreaterThan(100))
 
-test.each(links)('%s: %s leads somewhere', (file, link) => {
+test.each(links)('%s: the link %s has a target', (file, link) => {
   const [path, anchor] = link.split('#')
   const target = path ? normalize(join(dirname(file), path)) : file
   expect(existsSync(join(root, target)), target).toBe(true)

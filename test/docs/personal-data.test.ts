@@ -32,13 +32,13 @@ const withSchemas = topicUses.flatMap(use => {
   return schema === null ? [] : [[use, schemas[schema]] as const]
 })
 
-test.each(withSchemas)('of %s it says of each field, once, whether it tells of a person', (use, { fields }) => {
+test.each(withSchemas)('it classifies each field of %s once, as personal or not', (use, { fields }) => {
   const [, , of, nothing] = rowOf([settings.topics[use]].flat()[0]!)
   const known = fields.map(({ name }) => name as string)
   expect([...quoted(of), ...quoted(nothing)].sort()).toEqual([...known].sort())
 })
 
-test('it names tests that are there', () => {
+test('it names existing tests', () => {
   const files = quoted(page).filter(name => name.startsWith('test/'))
   expect(files.length).toBeGreaterThan(3)
   for (const file of files) expect(readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')).toContain('test(')

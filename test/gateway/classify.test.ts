@@ -30,14 +30,14 @@ describe('a definite answer', () => {
     })
   })
 
-  test.each([['1'], [1], [1n]])('may echo an id as %o', id => {
+  test.each([['1'], [1], [1n]])('can echo an id as %o', id => {
     expect(classify(['1'], itemsAnswer(sentItem(id)))).toEqual({
       outcome: 'answered',
       items: [sent(expect.anything())],
     })
   })
 
-  test('tells ids beyond 2^53 apart, written as text or as a number', () => {
+  test('distinguishes ids beyond 2^53, as text or number', () => {
     const long = ['9007199254740993', '9007199254740992', '9223372036854775807']
     const items = [sentItem(long[0]), refusedItem(BigInt(long[1]!)), sentItem(BigInt(long[2]!))]
     expect(classify(long, itemsAnswer(...items))).toMatchObject({
@@ -51,7 +51,7 @@ describe('a definite answer', () => {
     })
   })
 
-  test('goes by place where an item names no id, as those of call/otp and hlr do', () => {
+  test('matches items without an id by position, such as those of call/otp and hlr', () => {
     const otp = { success: true, data: { code: '0042', price: 0.5 } }
     const items = [otp, { success: false, error: 'Operator not supported' }, { success: true, data: [] }]
     expect(classify(ids, itemsAnswer(...items))).toEqual({
@@ -64,7 +64,7 @@ describe('a definite answer', () => {
     })
   })
 
-  test("knows the user's own texts, and those of nobody as REJECTED", () => {
+  test('uses gateway.errorTexts, and REJECTED for unknown texts', () => {
     const texts = { 'Слишком много запросов': 'THROTTLED', 'Error in Alpha-name': 'VALIDATION' } as const
     const items = ['слишком много запросов.', 'Error in Alpha-name', 'Kaput'].map((error, i) =>
       refusedItem(i + 1, error),
@@ -80,7 +80,7 @@ describe('a definite answer', () => {
     ['', 'no reason given'],
     [17, '17'],
     [{ code: 5, text: 'Kaput' }, '{"code":5,"text":"Kaput"}'],
-  ])('has a reason even where the gateway gave %o as one', (error, text) => {
+  ])('has a reason even if the gateway gave %o', (error, text) => {
     const item = { success: false, error, data: { id: 1 } }
     expect(classify(['1'], itemsAnswer(item))).toEqual({
       outcome: 'answered',
@@ -90,19 +90,13 @@ describe('a definite answer', () => {
 })
 
 describe('an envelope that was refused as a whole', () => {
-  test.each(['Access denied', 'access denied.', 'IP_DENIED', 'API_DISABLE'])(
-    'with "%s": the key is not accepted',
-    error => {
-      expect(classify(ids, refusal(error))).toEqual({ outcome: 'denied', error })
-    },
-  )
+  test.each(['Access denied', 'access denied.', 'IP_DENIED', 'API_DISABLE'])('with "%s": the key is refused', error => {
+    expect(classify(ids, refusal(error))).toEqual({ outcome: 'denied', error })
+  })
 
-  test.each(['Too many requests', 'THROTTLE', 'OVERLIMIT'])(
-    'with "%s": it was too fast, and nothing was sent',
-    error => {
-      expect(classify(ids, refusal(error))).toEqual(notSent('throttled', error))
-    },
-  )
+  test.each(['Too many requests', 'THROTTLE', 'OVERLIMIT'])('with "%s": throttled, and nothing was sent', error => {
+    expect(classify(ids, refusal(error))).toEqual(notSent('throttled', error))
+  })
 
   test.each([
     ['Not enough money', 'INSUFFICIENT_FUNDS', true],
@@ -112,12 +106,12 @@ describe('an envelope that was refused as a whole', () => {
     expect(classify(ids, refusal(error))).toEqual({ outcome: 'refused', code, known, error })
   })
 
-  test('with a text of gateway.errorTexts: it is known, whatever its code', () => {
+  test('with a text of gateway.errorTexts: known, whatever its code', () => {
     const classified = classify(ids, refusal('Kaput'), { kaput: 'REJECTED' })
     expect(classified).toMatchObject({ outcome: 'refused', code: 'REJECTED', known: true })
   })
 
-  test.each([undefined, null, ''])('with %o for a reason: nothing was sent', error => {
+  test.each([undefined, null, ''])('with the reason %o: nothing was sent', error => {
     const unknown = { outcome: 'refused', code: 'REJECTED', known: false, error: 'no reason given' }
     expect(classify(ids, refusal(error))).toEqual(unknown)
   })
@@ -127,13 +121,13 @@ describe('an envelope that was refused as a whole', () => {
     expect(classify(ids, answer)).toMatchObject({ outcome: 'refused' })
   })
 
-  test('but took one of its items: it contradicts itself, and nobody can tell', () => {
+  test('but with an accepted item: a contradiction, in doubt', () => {
     const answer = answered({ success: false, error: 'Access denied', data: [refusedItem(1), sentItem(2)] })
     expect(classify(ids, answer)).toEqual(allInDoubt('contradiction'))
   })
 })
 
-describe('a status that comes from something in front of the gateway', () => {
+describe('a status from a proxy in front of the gateway', () => {
   const refusals = [
     400, 401, 402, 403, 404, 405, 406, 407, 410, 411, 412, 414, 415, 417, 421, 422, 425, 426, 428, 431, 451,
   ]
@@ -143,17 +137,17 @@ describe('a status that comes from something in front of the gateway', () => {
     }
   })
 
-  test('a redirect: the reason names where it leads', () => {
+  test('a redirect: the reason names its target', () => {
     const answer = { ...answered('', { status: 308 }), location: 'https://new.example/api' } as Answer
     const reason = 'HTTP 308, a redirect to https://new.example/api: set gateway.url'
     expect(classify(ids, answer)).toEqual(notSent('unreachable', reason))
   })
 
-  test.each([301, 401, 403])('HTTP %i with a body that says that something was sent: nobody can tell', status => {
+  test.each([301, 401, 403])('HTTP %i with a body that says something was sent: in doubt', status => {
     expect(classify(ids, { ...itemsAnswer(sentItem(1)), status } as Answer)).toEqual(allInDoubt('http_status'))
   })
 
-  test('HTTP 429: nothing was sent, and it says when to come again', () => {
+  test('HTTP 429: nothing was sent, with the time to retry', () => {
     expect(classify(ids, answered('', { status: 429, retryAfterMs: 7_000 }))).toEqual(
       notSent('throttled', 'HTTP 429', 7_000),
     )
@@ -164,7 +158,7 @@ describe('a status that comes from something in front of the gateway', () => {
   })
 
   test.each([201, 202, 203, 204, 206, 408, 409, 500, 501, 502, 503, 504, 507, 520, 522, 524, 529, 599])(
-    'HTTP %i: nobody can tell, whatever the body says',
+    'HTTP %i: in doubt, whatever the body says',
     status => {
       const bodies = ['', '<html>', '{"success":false,"error":"Cannot be processed"}']
       const answers = [itemsAnswer(sentItem(1)), ...bodies.map(body => answered(body))]
@@ -180,17 +174,17 @@ describe('no answer', () => {
     expect(classify(ids, answer)).toEqual(notSent('unreachable', 'ECONNREFUSED'))
   })
 
-  test('since the last check withheld it: that says nothing about the gateway', () => {
+  test('because the last check withheld it: that says nothing about the gateway', () => {
     const answer: Answer = { kind: 'not_sent', cause: 'withheld', message: 'the partition was lost' }
     expect(classify(ids, answer)).toEqual(notSent('withheld', 'the partition was lost'))
   })
 
-  test.each(['timeout', 'reset', 'response_too_large', 'response_cut'] as const)('and nobody can tell: %s', cause => {
+  test.each(['timeout', 'reset', 'response_too_large', 'response_cut'] as const)('in doubt: %s', cause => {
     expect(classify(ids, { kind: 'lost', cause, message: 'ECONNRESET' })).toEqual(allInDoubt(cause))
   })
 })
 
-describe('an answer of which nobody can tell', () => {
+describe('an answer that leaves operations in doubt', () => {
   test.each<[string, unknown]>([
     ['is empty', ''],
     ['is cut', '{"success":true,"data":[{"success":true,"data":{"id":1'],
@@ -242,7 +236,7 @@ describe('an answer of which nobody can tell', () => {
     })
   })
 
-  test('does not take an id that lost its digits for another one', () => {
+  test('does not confuse an id that lost digits with another one', () => {
     const answer = answered('{"success":true,"data":[{"success":true,"data":{"id":9007199254740993.0}}]}')
     expect(classify(['9007199254740993', '9007199254740992'], answer)).toMatchObject({ items: [inDoubt, inDoubt] })
   })
@@ -304,7 +298,7 @@ describe('whatever is done to a valid answer', () => {
     return ['string', 'number', 'bigint'].includes(typeof id) ? String(id) : undefined
   }
 
-  test('an operation is sent or refused only if an item says so for its id, or at its place where all ids fit', () => {
+  test('an operation is sent or refused only if an item with its id says so, or its position if all ids fit', () => {
     fc.assert(
       fc.property(mutated, ({ sentIds, items }) => {
         const classified = classify(sentIds, itemsAnswer(...items))

@@ -38,7 +38,7 @@ describe('an abort', () => {
     expect(sandbox.executions(2)).toBe(0)
   })
 
-  test('after the first byte: nobody can tell', async () => {
+  test('after the first byte: in doubt', async () => {
     const sandbox = await sandboxFor()
     sandbox.faults.next('stall')
     const abort = new AbortController()
@@ -65,7 +65,7 @@ describe('an abort', () => {
     expect(front.passed).toHaveLength(2)
   })
 
-  test('after the answer changes nothing, and the next call of the same signal is refused', async () => {
+  test('after the answer changes nothing; the next call with the same signal is refused', async () => {
     const sandbox = await sandboxFor()
     const client = clientFor(sandbox.url)
     const abort = new AbortController()
@@ -78,7 +78,7 @@ describe('an abort', () => {
 })
 
 describe('onRequest', () => {
-  test('runs before the first byte and tells types and attempt', async () => {
+  test('runs before the first byte, with types and attempt', async () => {
     const sandbox = await sandboxFor()
     const told: [RequestInfo, number][] = []
     const onRequest = (request: RequestInfo) => void told.push([request, sandbox.stats().requests])

@@ -28,21 +28,21 @@ test('operations are queued, and their callbacks repeat the request id', async (
   ])
 })
 
-test('without its address it cannot be used', async () => {
+test('needs the option asyncUrl', async () => {
   const sandbox = await sandboxFor()
   const error = await failureOf(clientFor(sandbox.url).sendAsync([sms]))
   expect(error).toBeInstanceOf(TypeError)
   expect(error.message).toBe('GatewayClient: sendAsync needs the option asyncUrl')
 })
 
-test('operations that break the interface are not queued', async () => {
+test('operations that violate the interface are not queued', async () => {
   const { sandbox, client } = await start()
   const bad = { ...sms, phone: '1' as never }
   expect(await failureOf(client.sendAsync([sms, bad]))).toMatchObject({ code: 'VALIDATION', index: 1, field: 'phone' })
   expect(sandbox.stats().requests).toBe(0)
 })
 
-test('a key that is not accepted is told', async () => {
+test('a refused key is an AccessDeniedError', async () => {
   const sandbox = await sandboxFor()
   const client = clientFor(sandbox.url, { asyncUrl: sandbox.asyncUrl, apiKey: 'other' })
   expect(await failureOf(client.sendAsync([sms]))).toMatchObject({
@@ -72,7 +72,7 @@ test.each<[FaultName, object]>([
   expect(await failureOf(client.sendAsync([sms]))).toMatchObject(error)
 })
 
-test('what is known not to have been queued is tried again where that is asked for, and what is in doubt never', async () => {
+test('what was not queued is retried if retries are set; what is in doubt never is', async () => {
   const sandbox = await sandboxFor()
   const client = clientFor(sandbox.url, { asyncUrl: sandbox.asyncUrl, retries: 3 })
   sandbox.faults.next('http-429')
@@ -105,7 +105,7 @@ describe('an answer', () => {
     ['405', { status: 405, body: '' }, { name: 'UnreachableError', message: 'HTTP 405', definite: true }],
     ['200 with a refusal', { body: '{"success":false,"error":"Not enough money"}' }, { code: 'INSUFFICIENT_FUNDS' }],
     ['200 without a request id', { body: '{"success":true}' }, { code: 'PAYLOAD_UNREADABLE', definite: false }],
-  ])('of %s is told as such', async (_, answer, error) => {
+  ])('of %s is reported as such', async (_, answer, error) => {
     const front = await startFront()
     front.answer = () => answer
     expect(await failureOf(clientFor('http://127.0.0.1:1', { asyncUrl: front.url }).sendAsync([sms]))).toMatchObject(
@@ -113,7 +113,7 @@ describe('an answer', () => {
     )
   })
 
-  test('may name its request id by a number, and its address may have a query', async () => {
+  test('can have a number as request id, and its address a query', async () => {
     const front = await startFront()
     front.answer = () => ({ body: stringifyJson({ success: true, request_id: 17 }) })
     const client = clientFor('http://127.0.0.1:1', { asyncUrl: `${front.url}/queue?lane=2` })

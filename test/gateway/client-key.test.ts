@@ -31,7 +31,7 @@ test('a key that changed is used from the next request on', async () => {
   await client.balance()
 })
 
-test('a function that tells no key is an error, and nothing is sent', async () => {
+test('a function that returns no key is an error, and nothing is sent', async () => {
   const sandbox = await sandboxFor()
   for (const apiKey of [() => '', () => undefined as never]) {
     const error = await failureOf(clientFor(sandbox.url, { apiKey }).balance())
@@ -48,7 +48,7 @@ const everything = (value: unknown) => [
   value instanceof Error ? String(value.stack) : '',
 ]
 
-test('the client shows its key nowhere', async () => {
+test('the client never shows its key', async () => {
   const sandbox = await sandboxFor({ keys: [key] })
   for (const apiKey of [key, () => key, new Secret(() => key)]) {
     const client = clientFor(sandbox.url, { apiKey })

@@ -10,13 +10,13 @@ import { buildOperation } from '../support/operations.ts'
 
 const sms = (id: number, ending = '67') => buildOperation('sms', { id, phone: Number(`3805012345${ending}`) })
 
-test('nothing is tried again unless it is asked for', async () => {
+test('nothing is retried by default', async () => {
   const sandbox = await sandboxFor()
   expect(await failureOf(clientFor(sandbox.url).sms(sms(1, '98')))).toMatchObject({ code: 'THROTTLED' })
   expect(sandbox.stats().requests).toBe(1)
 })
 
-test('what was throttled is tried again, and only that', async () => {
+test('retries only what was throttled', async () => {
   const sandbox = await sandboxFor()
   const attempts: number[] = []
   const client = clientFor(sandbox.url, {
@@ -29,14 +29,14 @@ test('what was throttled is tried again, and only that', async () => {
   expect(sandbox.stats()).toMatchObject({ executed: 3, billedTwice: 0 })
 })
 
-test('it ends after as many retries as were asked for', async () => {
+test('ends after the given number of retries', async () => {
   const front = await startFront()
   front.answer = () => ({ status: 429, headers: { 'retry-after': '0' }, body: '' })
   expect(await failureOf(clientFor(front.url, { retries: 2 }).sms(sms(1)))).toMatchObject({ code: 'THROTTLED' })
   expect(front.passed).toHaveLength(3)
 })
 
-test('a gateway that comes back is found', async () => {
+test('succeeds once the gateway is available again', async () => {
   const front = await startFront()
   front.answer = () =>
     front.passed.length < 3
@@ -45,7 +45,7 @@ test('a gateway that comes back is found', async () => {
   expect(await clientFor(front.url, { retries: 5 }).sms(sms(1))).toMatchObject({ msg_id: 'm1' })
 })
 
-test('a second attempt in doubt does not hide what the first one told', async () => {
+test('a second attempt in doubt keeps the results of the first', async () => {
   const sandbox = await sandboxFor()
   const onRequest = ({ attempt }: { attempt: number }) => {
     if (attempt === 2) sandbox.faults.next('reset-after')
@@ -55,7 +55,7 @@ test('a second attempt in doubt does not hide what the first one told', async ()
   expect(sandbox.stats()).toMatchObject({ requests: 2, executed: 2 })
 })
 
-test('a longer pause than half a minute is left to the caller', async () => {
+test('a Retry-After above 30 s is left to the caller', async () => {
   const front = await startFront()
   front.answer = () => ({ status: 429, headers: { 'retry-after': '3600' }, body: '' })
   expect(await failureOf(clientFor(front.url, { retries: 5 }).sms(sms(1)))).toMatchObject({ retryAfterMs: 3_600_000 })
@@ -82,7 +82,7 @@ describe('the pause before the next attempt', () => {
     expect(delayAfter(errors, 1, () => 0.5)).toBe(7125)
   })
 
-  test('is none where nothing can be tried again', () => {
+  test('is null if nothing can be retried', () => {
     expect(delayAfter([], 1)).toBeNull()
     expect(delayAfter([null, new InDoubtError('', 'reset')], 1)).toBeNull()
     expect(delayAfter([new ThrottledError('', 30_001)], 1)).toBeNull()

@@ -26,7 +26,7 @@ async function clientAnswered(answer: unknown, options: Partial<GatewayClientOpt
 }
 
 describe('an envelope of several operations', () => {
-  test('is answered one by one in their order, each with its own type', async () => {
+  test('gives a result for each in order, with its own type', async () => {
     const sandbox = await sandboxFor()
     const results = await clientFor(sandbox.url).send([
       { type: 'balance' },
@@ -49,7 +49,7 @@ describe('an envelope of several operations', () => {
     expect(sandbox.stats()).toMatchObject({ requests: 1, executed: 1 })
   })
 
-  test('that breaks the interface is not sent, and everything wrong with it is named', async () => {
+  test('that violates the interface is not sent, and every violation is named', async () => {
     const sandbox = await sandboxFor()
     const list = [sms(1), sms(2, { phone: '+380', sms_message: undefined }), { type: 'fax' }, null] as OperationObject[]
     expect(await failureOf(clientFor(sandbox.url).send(list))).toMatchObject({
@@ -84,13 +84,16 @@ describe('an envelope of several operations', () => {
     ['items-doubled', ['RESPONSE_LOST', 'RESPONSE_LOST', 'RESPONSE_LOST']],
     ['items-without-id', ['ok', 'ok', 'ok']],
     ['foreign-ids', ['RESPONSE_LOST', 'RESPONSE_LOST', 'RESPONSE_LOST']],
-  ] as const)('met by %s: what matches by id is definite, the rest is in doubt', async (fault, outcomes) => {
-    const sandbox = await sandboxFor()
-    sandbox.faults.next(fault)
-    const results = await clientFor(sandbox.url).send([sms(1), sms(2), sms(3)])
-    expect(results.map(result => (result.ok ? 'ok' : result.error.code))).toEqual(outcomes)
-    for (const result of results) if (!result.ok) expect(result.error).toMatchObject(inDoubt('items_differ'))
-  })
+  ] as const)(
+    'answered with %s: results that match by id are definite, the rest is in doubt',
+    async (fault, outcomes) => {
+      const sandbox = await sandboxFor()
+      sandbox.faults.next(fault)
+      const results = await clientFor(sandbox.url).send([sms(1), sms(2), sms(3)])
+      expect(results.map(result => (result.ok ? 'ok' : result.error.code))).toEqual(outcomes)
+      for (const result of results) if (!result.ok) expect(result.error).toMatchObject(inDoubt('items_differ'))
+    },
+  )
 
   test('with an id twice and an item too few leaves both in doubt', async () => {
     const client = await clientAnswered({ success: true, data: [sentItem(1), sentItem(2)] })
@@ -118,7 +121,7 @@ describe('ids', () => {
   })
 })
 
-describe('nobody can tell', () => {
+describe('in doubt', () => {
   test.each<[FaultName, string]>([
     ['reset-after', 'reset'],
     ['reset-before', 'reset'],
@@ -126,7 +129,7 @@ describe('nobody can tell', () => {
     ['truncated-json', 'foreign_body'],
     ['foreign-json', 'foreign_body'],
     ['http-502-executed', 'http_status'],
-  ])('when the gateway meets %s: %s, and it is never sent again', async (fault, reason) => {
+  ])('if the gateway has the fault %s: %s, and never resent', async (fault, reason) => {
     const sandbox = await sandboxFor()
     sandbox.faults.next(fault)
     const client = clientFor(sandbox.url, { timeoutMs: fault === 'stall' ? 100 : 5000, retries: 3 })
@@ -140,8 +143,8 @@ describe('nobody can tell', () => {
   })
 })
 
-describe('known not to be sent', () => {
-  test('when the gateway redirects: nothing goes there', async () => {
+describe('not sent', () => {
+  test('if the gateway redirects: the redirect is not followed', async () => {
     const sandbox = await sandboxFor()
     const front = await startFront()
     front.answer = () => ({ status: 307, headers: { location: `${sandbox.url}/api/json.php` }, body: '' })
@@ -153,7 +156,7 @@ describe('known not to be sent', () => {
     expect(sandbox.stats().requests).toBe(0)
   })
 
-  test('when nobody listens', async () => {
+  test('if nothing listens', async () => {
     expect(await failureOf(clientFor('http://127.0.0.1:1').sms(sms()))).toMatchObject({
       name: 'UnreachableError',
       code: 'UNREACHABLE',
@@ -177,7 +180,7 @@ describe('known not to be sent', () => {
     expect(sandbox.stats().executed).toBe(0)
   })
 
-  test('when the gateway refuses in words that only the caller knows', async () => {
+  test("if the gateway refuses with a text of the caller's errorTexts", async () => {
     const answer = { success: true, data: [refusedItem(1, 'Daily limit reached.')] }
     const client = await clientAnswered(answer, { errorTexts: { 'daily limit reached': 'OPERATOR_UNSUPPORTED' } })
     expect(await failureOf(client.sms(sms()))).toMatchObject({
@@ -200,7 +203,7 @@ describe('an executed operation whose payload cannot be read', () => {
     ['sms without a msg_id', sms(), { id: 1 }],
     ['sms without data', sms(), null],
     ['a code that is none', buildOperation('call/otp'), { code: 42_100, price: 1 }],
-  ])('%s fails as executed, and keeps the payload out of sight', async (_, operation, data) => {
+  ])('%s fails as executed, and does not print the payload', async (_, operation, data) => {
     const client = await clientAnswered({ success: true, data: [{ success: true, data }] })
     const [result] = await client.send([operation as OperationObject])
     expect(result!.ok || result!.error).toMatchObject({

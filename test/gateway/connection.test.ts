@@ -58,7 +58,7 @@ const notSent = (cause: string, message: RegExp = /./) => ({
 })
 
 describe('an answer that came in time', () => {
-  test('is handed on with its status and its text', async () => {
+  test('has its status and text', async () => {
     const { answer, seen } = await postTo([answerWith('{"success":true,"note":"привіт"}')])
     const text = '{"success":true,"note":"привіт"}'
     expect(answer).toEqual({ kind: 'response', status: 200, body: text, retryAfterMs: null })
@@ -76,7 +76,7 @@ describe('an answer that came in time', () => {
     },
   )
 
-  test('may come in pieces, in chunks, and behind an early hint', async () => {
+  test('can come in pieces, in chunks, and after an early hint', async () => {
     const hint = 'HTTP/1.1 103 Early Hints\r\nretry-after: 9\r\n\r\n'
     const head = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'
     const { answer } = await postTo([
@@ -90,7 +90,7 @@ describe('an answer that came in time', () => {
     expect(answer).toEqual({ kind: 'response', status: 200, body: ok, retryAfterMs: null })
   })
 
-  test('may come byte by byte, and takes little more memory than its length', async () => {
+  test('can come byte by byte, and takes little more memory than its length', async () => {
     const length = 200_000
     let received = 0
     const count = () => {
@@ -122,7 +122,7 @@ describe('an answer that came in time', () => {
     ['deflate, gzip', bytes => gzipSync(deflateSync(bytes))],
     ['identity, gzip', gzipSync],
   ]
-  test.each(packed)('is read though it is compressed with %s, which nobody asked for', async (encoding, pack) => {
+  test.each(packed)('is read if it is compressed with %s, although not requested', async (encoding, pack) => {
     const text = '{"success":true,"note":"привіт"}'
     const bytes = pack(Buffer.from(text))
     const step: Step = socket =>
@@ -137,7 +137,7 @@ describe('an answer that came in time', () => {
     expect(seen.requests[0]!.head).toMatch(/^accept-encoding: identity\r$/m)
   })
 
-  test('that unpacks to more than an answer may have is given up', async () => {
+  test('that unpacks to more than the limit is in doubt', async () => {
     const bytes = gzipSync(Buffer.alloc(1_000_000, 'x'))
     const head = `HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: ${bytes.length}\r\n\r\n`
     const step: Step = socket => void socket.write(Buffer.concat([Buffer.from(head), bytes]))
@@ -147,7 +147,7 @@ describe('an answer that came in time', () => {
   test.each([
     ['at once', 0],
     ['in a piece of its own', 30],
-  ])('is read behind a 100 Continue that nobody asked for, %s', async (_, delayMs) => {
+  ])('is read after an unrequested 100 Continue, %s', async (_, delayMs) => {
     const early = 'HTTP/1.1 100 Continue\r\n\r\n'
     const answers: Step = socket => {
       if (delayMs === 0) socket.write(early + httpAnswer(ok))
@@ -159,7 +159,7 @@ describe('an answer that came in time', () => {
     expect(seen.connections).toBe(1)
   })
 
-  test('is read behind several 100 Continue, however the network cuts them', async () => {
+  test('is read after several 100 Continue, however the network splits them', async () => {
     const early = 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(2)
     const pieces = ['HTTP', `${early}${early}`.slice(4, -3), `\n\r\n${httpAnswer(ok)}`]
     const step: Step = async socket => {
@@ -196,7 +196,7 @@ describe('an answer that came in time', () => {
     expect(answer).toMatchObject({ kind: 'response', body: '{"note":"ї"}' })
   })
 
-  test('that redirects says where to, without what could be secret', async () => {
+  test('that redirects names the target without what could be secret', async () => {
     const headers = { location: 'https://me:secret@new.example/api?token=secret' }
     const { answer } = await postTo([answerWith('', { status: 308, headers })])
     expect(answer).toMatchObject({ status: 308, location: 'https://new.example' })
@@ -208,14 +208,14 @@ describe('an answer that came in time', () => {
     [new Date(Date.now() + 3_000_000).toUTCString(), 1_000_000, 3_000_000],
     ['Sun, 06 Nov 1994 08:49:37 GMT', 0, 0],
     ['9'.repeat(400), 3_600_000, 3_600_000],
-  ])('says with Retry-After: %s when to come again', async (retryAfter, least, most) => {
+  ])('says with Retry-After: %s when to retry', async (retryAfter, least, most) => {
     const { answer } = await postTo([answerWith('', { status: 429, headers: { 'retry-after': retryAfter } })])
     const { retryAfterMs } = answer as Answer & { kind: 'response' }
     expect(retryAfterMs).toBeGreaterThanOrEqual(least)
     expect(retryAfterMs).toBeLessThanOrEqual(most)
   })
 
-  test('says when to come again by the clock of the gateway, whatever the own one says', async () => {
+  test("says when to retry by the gateway's clock, not by our own", async () => {
     const headers = { date: 'Sun, 06 Nov 1994 08:49:37 GMT', 'retry-after': 'Sun, 06 Nov 1994 08:50:07 GMT' }
     const { answer } = await postTo([answerWith('', { status: 429, headers })])
     expect(answer).toMatchObject({ retryAfterMs: 30_000 })
@@ -242,13 +242,13 @@ describe('nothing was sent', () => {
     expect(await posted).toEqual(notSent('unreachable'))
   })
 
-  test('when time runs out while the connection is made', async () => {
+  test('if the time-out ends while it connects', async () => {
     const server = await scriptedServer(silence)
     const connection = connect(server.url.replace('http', 'https'), { timeoutMs: 60 })
     expect(await connection.post(body, go)).toEqual(notSent('timeout', /60 ms/))
   })
 
-  test('when time runs out while it waits for a free connection, not even afterwards', async () => {
+  test('if the time-out ends while it waits for a free connection, even later', async () => {
     const { seen, url } = await scriptedServer((socket, request) =>
       (request.body === 'unanswered' ? silence : answerWith(ok))(socket, request),
     )
@@ -262,7 +262,7 @@ describe('nothing was sent', () => {
     expect(seen.requests.map(request => request.body)).not.toContain('waits')
   })
 
-  test('when the last check withholds it: the other side sees no byte', async () => {
+  test('if the last check withholds it: no byte leaves', async () => {
     const { seen, url } = await scriptedServer(answerWith(ok))
     const connection = connect(url, { connections: 1 })
     expect(await connection.post(body, () => 'the partition was lost')).toEqual(
@@ -284,7 +284,7 @@ describe('nothing was sent', () => {
   })
 })
 
-describe('nobody can tell', () => {
+describe('in doubt', () => {
   test.each<[string, string, Step]>([
     ['the connection is reset after the whole request was read', 'reset', socket => socket.resetAndDestroy()],
     ['it is closed before an answer', 'reset', socket => socket.end()],
@@ -303,13 +303,13 @@ describe('nobody can tell', () => {
     ['before the headers', silence],
     ['within the headers', socket => socket.write('HTTP/1.1 200 OK\r\ncontent-le')],
     ['within the body', socket => socket.write(beginning)],
-  ])('when time runs out %s, and the connection is not used again', async (_, step) => {
+  ])('if the time-out ends %s, and the connection is not reused', async (_, step) => {
     const { answer, seen } = await postInTime(step, 60)
     expect(answer).toEqual(lost('timeout'))
     await until(() => expect(seen.open).toBe(0))
   })
 
-  test('when the body trickles on beyond the time that was given', async () => {
+  test('if the body trickles beyond the time-out', async () => {
     const trickle: Step = socket => {
       socket.write('HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n')
       const timer = setInterval(() => socket.write('x'), 5)
@@ -319,7 +319,7 @@ describe('nobody can tell', () => {
     expect(answer).toEqual(lost('timeout'))
   })
 
-  test('when the answer is longer than it may be, and the rest of it is not waited for', async () => {
+  test('if the answer exceeds the limit, without waiting for the rest', async () => {
     const endless: Step = socket =>
       socket.write(`HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n${'x'.repeat(2_000)}`)
     const { answer, seen } = await postTo([endless], { maxResponseBytes: 1_000 })
@@ -336,7 +336,7 @@ describe('nobody can tell', () => {
     expect(await posted).toMatchObject({ kind: 'lost' })
   })
 
-  test('when the answer wants another protocol, and the next request is not held up by it', async () => {
+  test('if the answer switches the protocol, without delaying the next request', async () => {
     const upgrade: Step = socket => socket.write('HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\n\r\n')
     const { url } = await scriptedServer(upgrade, answerWith(ok))
     const connection = connect(url, { connections: 1 })
@@ -346,7 +346,7 @@ describe('nobody can tell', () => {
 })
 
 describe('connections', () => {
-  test('the last check is asked once a connection is free, and not before', async () => {
+  test('the last check runs once a connection is free, and not before', async () => {
     const free = Promise.withResolvers<void>()
     const { seen, url } = await scriptedServer(socket => void free.promise.then(() => socket.write(httpAnswer(ok))))
     const connection = connect(url, { connections: 1 })
@@ -360,7 +360,7 @@ describe('connections', () => {
     expect(lastCheck).toHaveBeenCalledTimes(1)
   })
 
-  test('several requests use several connections, but never more than there may be', async () => {
+  test('several requests use several connections, up to the limit', async () => {
     const waiting: (() => void)[] = []
     const { seen, url } = await scriptedServer(socket => void waiting.push(() => socket.write(httpAnswer(ok))))
     const connection = connect(url, { connections: 3 })
@@ -393,14 +393,14 @@ describe('connections', () => {
     expect(seen.connections).toBe(2)
   })
 
-  test('one that the gateway keeps for a second only carries no second request', async () => {
+  test('a connection that the gateway keeps for a second only is not reused', async () => {
     const { seen, url } = await scriptedServer(answerWith(ok, { headers: { 'keep-alive': 'timeout=1' } }))
     const connection = connect(url, { connections: 1 })
     for (const text of ['a', 'b', 'c']) expect(await connection.post(text, go)).toMatchObject({ kind: 'response' })
     expect(seen).toMatchObject({ connections: 3, requests: { length: 3 } })
   })
 
-  test('an answered request leaves no timer behind that would hold up the end of the process', async () => {
+  test('an answered request leaves no timer that would delay the exit', async () => {
     const { url } = await scriptedServer(answerWith(ok))
     const timers = () => process.getActiveResourcesInfo().filter(resource => resource === 'Timeout').length
     const before = timers()
@@ -410,7 +410,7 @@ describe('connections', () => {
     await until(() => expect(timers()).toBeLessThanOrEqual(before))
   })
 
-  test('one that the other side closed while it was idle is made anew', async () => {
+  test('a connection that was closed while idle is replaced', async () => {
     const { seen, sockets, url } = await scriptedServer(answerWith(ok))
     const connection = connect(url, { connections: 1 })
     await connection.post('first', go)
@@ -421,7 +421,7 @@ describe('connections', () => {
   })
 })
 
-test('no message holds anything of the request or of the answer', async () => {
+test('no message contains any part of the request or answer', async () => {
   const secret = 'text of the answer'
   const steps: Step[] = [
     socket => socket.end(`HTTP/1.1 200 ${secret}\r\n${secret}: ${secret}\u0000\r\n\r\n`),

@@ -98,7 +98,7 @@ function connect(url: string, options: Partial<ConnectionOptions> = {}) {
 }
 
 describe('a gateway with a certificate of an authority of its own', () => {
-  test('is spoken to where that authority is named', async () => {
+  test('is trusted if gateway.ssl.ca names it', async () => {
     const { url } = await tlsGateway(answerWith(ok))
     expect(await connect(url).post(body, go)).toMatchObject({ kind: 'response', status: 200 })
   })
@@ -112,7 +112,7 @@ describe('a gateway with a certificate of an authority of its own', () => {
     expect(seen.requests).toEqual([])
   })
 
-  test('is trusted by the authority that is named now, and what is under way ends in peace', async () => {
+  test('is trusted by the present gateway.ssl.ca; requests in flight finish', async () => {
     const waiting: Socket[] = []
     const { url, seen } = await tlsGateway(socket => void waiting.push(socket), answerWith(ok))
     let pem = certificates.ca
@@ -129,7 +129,7 @@ describe('a gateway with a certificate of an authority of its own', () => {
 })
 
 describe('a gateway behind a proxy', () => {
-  test('is reached through a tunnel, which is kept for the requests after it', async () => {
+  test('is reached through a tunnel that is reused', async () => {
     const { asked } = await startProxy()
     const { url, host, seen } = await tlsGateway(answerWith(ok))
     const connection = connect(url, { connections: 1 })
@@ -138,7 +138,7 @@ describe('a gateway behind a proxy', () => {
     expect(seen.requests).toHaveLength(3)
   })
 
-  test('has a tunnel for each request in flight, and no more than there may be', async () => {
+  test('has a tunnel for each request in flight, up to the limit', async () => {
     const { asked } = await startProxy()
     const { url, seen, sockets } = await tlsGateway(() => {})
     const connection = connect(url, { connections: 2 })
@@ -152,7 +152,7 @@ describe('a gateway behind a proxy', () => {
     expect([asked.length, seen.mostOpen]).toEqual([2, 2])
   })
 
-  test('is signed in for at the proxy with user and password of its address', async () => {
+  test('signs in at the proxy with user and password of its address', async () => {
     const { asked, place } = await startProxy()
     vi.stubEnv('HTTPS_PROXY', `http://me:pass%20word@${place}`)
     const { url } = await tlsGateway(answerWith(ok))
@@ -166,7 +166,7 @@ describe('a gateway behind a proxy', () => {
     ['does not reach it', (socket: Duplex) => socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n'), /502/],
     ['hangs up', (socket: Duplex) => socket.destroy(), /./],
     ['never answers', () => {}, /HEADERS_TIMEOUT/],
-  ])('is known to have been sent nothing when the proxy %s', async (_, instead, message) => {
+  ])('was sent nothing if the proxy %s', async (_, instead, message) => {
     await startProxy(instead)
     const { url, seen } = await tlsGateway(answerWith(ok))
     const answer = await connect(url).post(body, go)
@@ -175,13 +175,13 @@ describe('a gateway behind a proxy', () => {
     expect(seen.requests).toEqual([])
   })
 
-  test('is known to have been sent nothing when there is no proxy', async () => {
+  test('was sent nothing if the proxy is missing', async () => {
     const { url } = await tlsGateway(answerWith(ok))
     vi.stubEnv('HTTPS_PROXY', 'http://127.0.0.1:1')
     expect(await connect(url).post(body, go)).toEqual(notSent(/ECONNREFUSED/))
   })
 
-  test('may have been sent what was under way when the tunnel broke', async () => {
+  test('was perhaps sent what was in flight when the tunnel broke', async () => {
     const { tunnels } = await startProxy()
     const { url } = await tlsGateway(() => {
       for (const tunnel of tunnels) tunnel.destroy()
@@ -189,12 +189,12 @@ describe('a gateway behind a proxy', () => {
     expect(await connect(url).post(body, go)).toMatchObject({ kind: 'lost', cause: 'reset' })
   })
 
-  test.each(['127.0.0.1:3128', 'proxy:3128', 'ftp://proxy'])('is not spoken to where HTTPS_PROXY is %s', value => {
+  test.each(['127.0.0.1:3128', 'proxy:3128', 'ftp://proxy'])('is not called if HTTPS_PROXY is %s', value => {
     vi.stubEnv('HTTPS_PROXY', value)
     expect(() => connect('https://gateway.example')).toThrow('HTTPS_PROXY is not the address of a proxy')
   })
 
-  test('is reached past it where NO_PROXY says so, and where its address begins with http', async () => {
+  test('is reached directly if NO_PROXY says so, or if its address is http', async () => {
     const { asked } = await startProxy()
     const plain = await scriptedServer(answerWith(ok))
     vi.stubEnv('HTTP_PROXY', 'http://127.0.0.1:1')

@@ -59,7 +59,7 @@ async function walk(seed: number): Promise<ActionName[]> {
   return steps.map(({ name }) => name)
 }
 
-test('sessions do what the model of ownership says, along random ways through it', async () => {
+test('sessions behave as the ownership model says, along its random paths', async () => {
   const taken = new Set<ActionName>()
   for (let seed = 1; seed <= runs; seed++) for (const name of await walk(seed)) taken.add(name)
   expect(actionNames.filter(name => !taken.has(name))).toEqual([])

@@ -6,21 +6,21 @@ const place = 'https://busgate.example/runbooks'
 const others = ['README', 'objectives']
 
 describe.each(alerts)('the alert $alert, $labels.severity', ({ alert, labels, annotations }) => {
-  test('says how urgent it is, what is the matter, and where its runbook is', () => {
+  test('has a severity, a summary and a runbook', () => {
     expect(['page', 'ticket']).toContain(labels?.severity)
     expect(annotations?.summary?.length).toBeGreaterThan(20)
     expect(annotations?.description?.length).toBeGreaterThan(40)
     expect(annotations?.runbook_url).toBe(`${place}/${alert}.md`)
   })
 
-  test('has a runbook that says what the alert means, what to look at and what to do', () => {
+  test('has a runbook with meaning, diagnosis and mitigation', () => {
     const page = runbooks.get(alert) ?? ''
     expect(page.split('\n')[0]).toBe(`# ${alert}`)
     expect(Array.from(page.matchAll(/^## (.*)$/gm), ([, heading]) => heading)).toEqual(headings)
     expect(runbooks.get('README')).toContain(`(${alert}.md)`)
   })
 
-  test('is seen by promtool to fire, and not to fire', () => {
+  test('has a promtool test in which it fires, and one in which it does not', () => {
     const own = expectations.filter(({ expr }) => new RegExp(`alertname=~?"[^"]*\\b${alert}\\b`).test(expr))
     const fires = (labelled: string) =>
       labelled.includes(`alertname="${alert}"`) && labelled.includes(`severity="${labels?.severity}"`)

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { dashboards, panels, questions, runbooks } from './sources.ts'
 
 describe.each(panels)('$dashboard.title, $panel.title', ({ panel }) => {
-  test('says what it shows and what to do, in a unit, from at least one query', () => {
+  test('has a description with advice, a unit and a query', () => {
     expect(panel.description.length).toBeGreaterThan(40)
     expect(panel.fieldConfig?.defaults.unit).toBeTruthy()
     expect(panel.targets?.length).toBeGreaterThan(0)
@@ -14,7 +14,7 @@ describe.each(panels)('$dashboard.title, $panel.title', ({ panel }) => {
   })
 })
 
-test('dashboards have addresses of their own, and panels names of their own', () => {
+test('dashboards have unique uids, and panels unique titles', () => {
   const addresses = dashboards.map(({ uid }) => uid)
   expect(new Set(addresses).size).toBe(addresses.length)
   for (const { panels, title } of dashboards) {
@@ -23,7 +23,7 @@ test('dashboards have addresses of their own, and panels names of their own', ()
   }
 })
 
-test('every question of the analysts has a query and a panel', () => {
+test('every question of analysts has a query and a panel', () => {
   const channels = dashboards.find(({ uid }) => uid === 'busgate-channels')
   const titles = channels?.panels.map(({ title }) => title) ?? []
   expect(questions.length).toBe(3)
@@ -33,7 +33,7 @@ test('every question of the analysts has a query and a panel', () => {
   }
 })
 
-test('the first row of the overview is six large answers', () => {
+test('the first row of the overview shows six large values', () => {
   const overview = dashboards.find(({ uid }) => uid === 'busgate-overview')
   const first = overview?.panels.filter(({ gridPos }) => gridPos.y === 1) ?? []
   expect(first.map(({ type }) => type)).toEqual(Array.from({ length: 6 }, () => 'stat'))

@@ -53,7 +53,7 @@ const unwatched = {
   withdrawals: 'busgate status',
 }
 
-test('every metric is on a dashboard or in a rule, but for those that something else shows', () => {
+test('every metric is on a dashboard or in a rule, except those shown elsewhere', () => {
   const queries = [...panels.flatMap(({ panel }) => panel.targets!), ...rules].map(({ expr }) => expr).join('\n')
   const unused = Object.keys(metricDefinitions).filter(
     name => !new RegExp(`busgate_${name}(_bucket|_sum|_count)?\\b`).test(queries),

@@ -26,7 +26,7 @@ const settingsOf = ({ environment }: Service) =>
   loadSettings({ env: Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, String(value)])) })
 
 describe('docker-compose.yml', () => {
-  test.each(own)('%s: every variable is a setting of busgate, and fine', (_, service) => {
+  test.each(own)('%s: every variable is a valid setting', (_, service) => {
     expect(settingsOf(service).kafka.brokers).toEqual(['kafka:9094'])
   })
 
@@ -36,21 +36,21 @@ describe('docker-compose.yml', () => {
     requireRunnable(settings)
   })
 
-  test.each(roles)('%s: is given longer to stop than it may take', (_, service) => {
+  test.each(roles)('%s: has a longer grace period than its stop can take', (_, service) => {
     const { kafka, gateway } = settingsOf(service)
     expect(Number.parseInt(service.stop_grace_period!, 10) * 1000).toBeGreaterThan(
       Math.max(kafka.drainMs, gateway.timeoutMs) + 15_000,
     )
   })
 
-  test('the ports that its head names are those that workers have', () => {
+  test('its head names the ports of the workers', () => {
     const [from, to] = /(\d+)-(\d+):/.exec(services.worker!.ports![0]!)!.slice(1)
     const [head] = read('docker-compose.yml').split('\nname:')
     expect(head).toContain(`127.0.0.1:${from}/readyz`)
     expect(head).toContain(`ports up to ${to}`)
   })
 
-  test('every file that is mounted is there', () => {
+  test('every mounted file exists', () => {
     const files = Object.values(services).flatMap(({ volumes = [] }) => volumes.map(volume => volume.split(':')[0]!))
     const home = String(services.grafana!.environment.GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH)
     files.push(home.replace('/var/lib/grafana', 'helm'))
@@ -59,7 +59,7 @@ describe('docker-compose.yml', () => {
   })
 })
 
-test('images of others are named by their digest, all but the registry, whose digest is not known', () => {
+test("foreign images are pinned by digest, except the registry's, which is unknown", () => {
   const others = Object.values(services).flatMap(({ image }) => (image.startsWith('busgate:') ? [] : [image]))
   const [, base] = /^FROM (\S+) AS base$/m.exec(read('Dockerfile'))!
   const unpinned = [...others, base!].filter(image => !/@sha256:[0-9a-f]{64}$/.test(image))
@@ -67,13 +67,13 @@ test('images of others are named by their digest, all but the registry, whose di
   expect(read('Dockerfile').match(/^FROM (?!base\b)/gm)).toHaveLength(1)
 })
 
-test('the image has the Node that everything is tested with', () => {
+test('the image has the Node version of the tests', () => {
   const { devDependencies } = JSON.parse(read('package.json'))
   const versions = new Set([...read('Dockerfile').matchAll(/^FROM node:([\d.]+)/gm)].map(([, version]) => version))
   expect([...versions]).toEqual([devDependencies.node])
 })
 
-test('the image’s build is given what its Dockerfile copies, and nothing else', () => {
+test("the image's build context is what its Dockerfile copies", () => {
   const linesOf = (file: string) => read(file).split('\n')
   const given = linesOf('.dockerignore').flatMap(line => (line.startsWith('!') ? [line.slice(1)] : []))
   const copies = linesOf('Dockerfile').filter(line => /^COPY (?!--)/.test(line))

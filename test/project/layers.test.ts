@@ -66,29 +66,29 @@ const common = new Set(table.filter(([, cell]) => cell.endsWith('every room may 
 const sources = globSync('src/**/*.ts').filter(file => !file.startsWith('src/ui/page/'))
 const imports = importsOf(sources)
 
-describe('imports between the rooms point one way', () => {
-  test('the table of rooms names every room and every file beside them, and nothing else', () => {
+describe('imports between rooms', () => {
+  test('the table of rooms names exactly the rooms and the files beside them', () => {
     expect([...allowed.keys()].sort()).toEqual(readdirSync('src').sort())
   })
 
-  test.each([...allowed.keys()])('%s imports what the table says, and needs all of it', room => {
+  test.each([...allowed.keys()])('%s imports exactly what the table says', room => {
     const others = [...(imports.get(room) ?? [])].filter(other => !common.has(other)).sort()
     const said = allowed.get(room) ?? others
     expect(others).toEqual([...said].sort())
   })
 
-  test('what every room may import imports nothing of ours', () => {
+  test('files that every room may import import nothing of ours', () => {
     expect(common.size).toBeGreaterThan(0)
     for (const file of common) expect([...imports.get(file)!].filter(other => !common.has(other))).toEqual([])
   })
 
   const rooms = [...allowed.keys()].filter(room => !room.endsWith('.ts'))
-  test.each(rooms)('what stands in %s, files and folders, does not import each other in a circle', room => {
+  test.each(rooms)('files and folders in %s have no import cycles', room => {
     const inside = sources.filter(file => file.startsWith(`src/${room}/`) && !file.endsWith('/generated.ts'))
     expect(circleIn(importsOf(inside, folderOf))).toBeNull()
   })
 
-  test("the command line's framework knows neither a command nor a part of one", () => {
+  test("the command line's framework imports no command", () => {
     const framework = sources.filter(file => file.startsWith('src/cli/framework/'))
     const others = framework.filter(file => /'\.\.\/(?!\.\.)/.test(readFileSync(file, 'utf8')))
     expect(framework).not.toEqual([])

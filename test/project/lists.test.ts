@@ -86,8 +86,8 @@ const places: [place: string, words: readonly string[], known: readonly string[]
   ],
 ]
 
-describe('a list of words that several places share', () => {
-  test.each(places)('is whole in %s', (_place, words, known) => {
+describe('a list that several places share', () => {
+  test.each(places)('is complete in %s', (_place, words, known) => {
     expect(words.filter(word => !known.includes(word))).toEqual([])
   })
 
@@ -95,11 +95,11 @@ describe('a list of words that several places share', () => {
     ['outcome', [...outcomes, 'UNKNOWN'], outcome.symbols],
     ['state', states, state.symbols],
     ['delivery', ['DEFAULT', ...policies], delivery.symbols],
-  ])('has no word less than the enum of %s', (_field, words, symbols) => {
+  ])('equals the enum of %s', (_field, words, symbols) => {
     expect(symbols.filter(symbol => !words.includes(symbol))).toEqual([])
   })
 
-  test('has every value by which a dashboard or an alert selects series', () => {
+  test('contains every value that a dashboard or an alert selects', () => {
     const unknown = globSync(['helm/dashboards/*.json', 'helm/alerts/*.yaml']).flatMap(file =>
       selectedIn(read(file).replaceAll('\\"', '"')).filter(isUnknown),
     )

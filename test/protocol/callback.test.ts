@@ -26,22 +26,22 @@ describe('a callback', () => {
     expect(callbackBody.parse(body)).toEqual(body)
   })
 
-  test('needs success alone', () => {
+  test('needs only success', () => {
     expect(callbackBody.parse({ success: false })).toEqual({ success: false })
     expect(callbackBody.safeParse({ ...body, success: undefined }).error?.issues[0]?.message).toBe(
       'success is required and must be true or false',
     )
   })
 
-  test.each([1001, '1001', 9223372036854775807n])('may carry its ids as %o', id => {
+  test.each([1001, '1001', 9223372036854775807n])('may have its ids as %o', id => {
     expect(callbackBody.parse({ ...body, id, msg_id: id })).toMatchObject({ id, msg_id: id })
   })
 
-  test('may be of a type that the table leaves out, and keeps additional fields', () => {
+  test('may have a type that the table omits, and keeps additional fields', () => {
     expect(callbackBody.parse({ ...body, type: 'whatsapp', price: 1 })).toMatchObject({ type: 'whatsapp', price: 1 })
   })
 
-  test('is not lost over a detail of an unexpected type', () => {
+  test('stays valid if a detail has an unexpected type', () => {
     const odd = {
       success: true,
       id: 1,

@@ -5,7 +5,7 @@ import { buildOperation } from '../support/operations.ts'
 describe('a request', () => {
   const request = { auth: 'key', data: [buildOperation('sms'), { type: 'whatsapp' }] }
 
-  test('carries a key and operations of any type, each to be checked by its own', () => {
+  test('has a key and operations of any type, each validated by its own schema', () => {
     expect(requestEnvelope.parse(request)).toEqual(request)
   })
 
@@ -23,7 +23,7 @@ describe('a request', () => {
 })
 
 describe('a response', () => {
-  test('holds an item for each operation', () => {
+  test('has an item for each operation', () => {
     const response = {
       success: true,
       data: [
@@ -36,7 +36,7 @@ describe('a response', () => {
     expect(responseEnvelope.parse(response)).toEqual(response)
   })
 
-  test('may carry null where there is no error and no data', () => {
+  test('may have null for error and data', () => {
     expect(responseEnvelope.parse({ success: true, error: null, data: [{ success: true, error: null }] })).toEqual({
       success: true,
       data: [{ success: true }],

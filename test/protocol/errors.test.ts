@@ -30,7 +30,7 @@ describe('the code of an error text', () => {
     expect(errorCodeOf('constructor')).toBe('REJECTED')
   })
 
-  test("is the caller's own where there is one", () => {
+  test("is the caller's own if it gave one", () => {
     const own = { 'Daily limit reached.': 'THROTTLED', 'Access denied': 'REJECTED' } as const
     expect(errorCodeOf('daily limit reached', own)).toBe('THROTTLED')
     expect(errorCodeOf('Access denied', own)).toBe('REJECTED')

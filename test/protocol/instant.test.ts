@@ -31,7 +31,7 @@ test.each([
   '1773489600',
   'yesterday',
   '',
-])('"%s" names no instant for certain', text => {
+])('"%s" is no unambiguous instant', text => {
   expect(instantOf(text)).toBeNull()
 })
 

@@ -57,7 +57,7 @@ describe('JSON', () => {
   })
 
   test.each(['9223372036854775807', '-9007199254740992', '9007199254740992', '12345678901234567890123'])(
-    'the integer %s is read as a bigint wherever it stands',
+    'the integer %s is read as a bigint anywhere',
     digits => {
       const id = BigInt(digits)
       expect(parseJson(digits)).toBe(id)

@@ -17,7 +17,7 @@ describe('the lifetime of a message', () => {
     expect(lifetimeOf(type, { type, ...fields }) ?? usualLifetime(type)).toBe(seconds)
   })
 
-  it('is the usual one where the message says nonsense', () => {
+  it("is the default one if the message's is invalid", () => {
     expect(lifetimeOf('sms', { sms_lifetime: -1 })).toBe(2 * day)
     expect(lifetimeOf('sms', { sms_lifetime: '60' })).toBe(2 * day)
     expect(lifetimeOf('pipeline', { pipeline: ['sms'], sms: null })).toBe(2 * day)

@@ -14,7 +14,7 @@ describe.each(operationTypes)('%s', type => {
     expect(problems(type, { type: undefined })).toEqual([`type is required and must be '${type}'`])
   })
 
-  test('what is not an object is refused', () => {
+  test('anything but an object is refused', () => {
     for (const value of [null, [], 'sms', 1]) expect(operations[type].schema.safeParse(value).success).toBe(false)
   })
 })
@@ -96,7 +96,7 @@ test.each(wrong)('%s with %s = %o is refused: %s', (type, field, value, message)
   expect(found[0]).toContain(message)
 })
 
-test.each(operationTypes)('a hook of %s is checked, also where the interface lists none', type => {
+test.each(operationTypes)('a hook of %s is validated, even if the interface lists none', type => {
   expect(problems(type, { hook: 'https://shop.example/hook' })).toEqual([])
   for (const hook of ['shop.example/hook', 5, null]) {
     expect(problems(type, { hook })).toEqual(['hook must be an http or https URL'])
@@ -108,7 +108,7 @@ test.each([
   ['rcs', 'rcs_lifetime', 60.5],
   ['telegram', 'telegram_lifetime', 60.5],
   ['viber', 'viber_lifetime', 0.5],
-] as const)('%s takes a fraction for %s, as the interface says number', (type, field, value) => {
+] as const)('%s accepts a fraction for %s, because the interface says number', (type, field, value) => {
   expect(problems(type, { [field]: value })).toEqual([])
 })
 

@@ -34,7 +34,7 @@ const anyResult: fc.Arbitrary<SendResult> = fc
   .map(fields => buildResult(fields as Partial<SendResult>))
 
 describe('a record on the bus', () => {
-  test('is written as any library of Avro writes it, and read back', () => {
+  test('is written as other Avro libraries write it, and read back', () => {
     fc.assert(
       fc.property(anyResult, instant, (value, id) => {
         const bytes = result.toBuffer({ ...value, id: BigInt(id) })
@@ -44,7 +44,7 @@ describe('a record on the bus', () => {
     )
   })
 
-  test('has any id of 64 bits, written as the specification says', () => {
+  test('has any 64-bit id, written as the specification says', () => {
     const nearPowers = fc
       .tuple(fc.integer({ min: 0, max: 63 }), fc.integer({ min: -2, max: 2 }), fc.boolean())
       .map(([power, more, negative]) => (negative ? -1n : 1n) * (2n ** BigInt(power) + BigInt(more)))

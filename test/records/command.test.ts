@@ -22,13 +22,13 @@ function problemOf(command: SendCommand): string {
   return isInvalid(reading) ? reading.error : 'none'
 }
 
-test('a list far longer than any may be is one problem, and not one for each of its items', () => {
+test('a list that is far too long is one problem, not one for each item', () => {
   const pipeline = Array<string>(1_000_000).fill('')
   expect(problemOf(buildCommandOf('pipeline', {}, { pipeline }))).toBe('pipeline must have at most 1000 items')
 })
 
 describe('a valid command', () => {
-  test('becomes the operation object of the gateway, written once', () => {
+  test("becomes the gateway's operation object", () => {
     const command = read(buildCommand({ deadline: 1_763_000_000_000, delivery: 'AT_MOST_ONCE', tenant: 'shop' }))
     const json =
       '{"type":"sms","id":1001,"phone":380501234567,"sms_message":"Your order is ready","sms_signature":"Shop",' +
@@ -63,7 +63,7 @@ describe('a valid command', () => {
     expect([command.id, command.idText, operationOf(buildCommand({ id })).id]).toEqual([id, '9223372036854775807', id])
   })
 
-  test('leaves out what is null, however deep', () => {
+  test('omits null fields at any depth', () => {
     const { viber_carousel: slides } = operationOf(buildCommandOf('viber')) as { viber_carousel: object[] }
     expect(Object.keys(slides[0]!)).toEqual(['caption', 'image', 'button', 'url'])
     const pipeline = operationOf(buildCommandOf('pipeline'))
@@ -125,7 +125,7 @@ function withoutNulls({ id, phone, message, extra }: SendCommand, type: SendType
 }
 
 describe('an invalid command', () => {
-  test('is answered with what its result needs', () => {
+  test('carries everything that its result needs', () => {
     const command = buildCommand({ phone: 0, account: 'second', correlationId: 'order 7', tenant: 'shop' })
     expect(readCommand(command, noHook)).toEqual({
       id: 1001n,
@@ -146,7 +146,7 @@ describe('an invalid command', () => {
     for (const type of sendTypes) expect(problemOf(buildCommandOf(type, { phone: -1 })), type).toMatch(/^phone must be/)
   })
 
-  test('an error tells nothing of the content', () => {
+  test('an error reveals no content', () => {
     const command = buildCommandOf('telegram', { phone: 1e15, hook: 'secret text' }, { message: 'secret text' })
     expect(problemOf(command)).toMatch(/phone.*message.*hook/)
     expect(problemOf(command)).not.toMatch(/secret|1000000000000000/)
@@ -159,7 +159,7 @@ describe('an invalid command', () => {
 })
 
 describe('additional properties', () => {
-  test('are sent as the JSON texts that they are, digit by digit', () => {
+  test('are sent as their JSON texts, digit by digit', () => {
     const command = buildCommand({ extra: { order: '9223372036854775807', 'a "b"': '{"c":[1.0,null]}' } })
     expect(read(command).json).toMatch(
       /"sms_lifetime":7200,"order":9223372036854775807,"a \\"b\\"":\{"c":\[1\.0,null\]\}\}$/,
@@ -187,13 +187,13 @@ describe('additional properties', () => {
     expect(problemOf(buildCommand({ extra }))).toMatch(new RegExp(`^extra\\.${name} must not be set`))
   })
 
-  test('a field of the message is refused even where the message leaves it out', () => {
+  test('a field of the message is refused even if the message omits it', () => {
     const extra = { sms_lifetime: '60' }
     expect(problemOf(buildCommandOf('sms', { extra }, { sms_lifetime: null }))).toMatch(/^extra\.sms_lifetime/)
     expect(problemOf(buildCommandOf('hlr', { extra }))).toBe('none')
   })
 
-  test('one that the interface knows is checked like any other field', () => {
+  test('one that the interface knows is validated like any other field', () => {
     expect(problemOf(buildCommandOf('viber+sms', { extra: { viber_carousel: '[]' } }))).toMatch(
       /^viber_carousel must be/,
     )
@@ -204,21 +204,21 @@ describe('additional properties inside an object of the message', () => {
   const stages = { pipeline: ['rcs', 'sms'], viber: null, voice: null, whatsapp: null }
   const sms = { message: 'Your order is ready', signature: 'Shop' }
 
-  test('are a whole stage where the message has none', () => {
+  test('are a whole stage if the message has none', () => {
     const rcs = '{"message":"Hi","image":"https://shop.example/a.png","lifetime":60,"order":9223372036854775807}'
     const command = buildCommandOf('pipeline', { extra: { rcs } }, stages)
     expect(read(command).json).toContain(`,"rcs":${rcs}}`)
     expect(operationOf(command)).toMatchObject({ sms, rcs: { order: 9223372036854775807n } })
   })
 
-  test('are added to the stage that the message has, digit by digit', () => {
+  test("are added to the message's stage, digit by digit", () => {
     const extra = { sms: '{"lifetime":3600,"order":9223372036854775807}', rcs: '{"message":"Hi","lifetime":60}' }
     const command = buildCommandOf('pipeline', { extra }, stages)
     expect(operationOf(command).sms).toEqual({ ...sms, lifetime: 3600, order: 9223372036854775807n })
     expect(read(command).lifetime).toBe(3660)
   })
 
-  test('reach into an object in an object, and into the voice of a call', () => {
+  test('apply to nested objects, and to the voice of a call', () => {
     const voice = { voice: '{"voice":{"rate":1.5},"repeat":2}' }
     expect(operationOf(buildCommandOf('pipeline', { extra: voice })).voice).toEqual({
       message: 'Your order is ready',
@@ -229,7 +229,7 @@ describe('additional properties inside an object of the message', () => {
     expect(operationOf(call).voice).toEqual({ gender: 'female', language: 'uk-UA', name: 'Olena', rate: 1.5 })
   })
 
-  test('may be a field of the stage that its record leaves null', () => {
+  test('can be a field of the stage that its record leaves null', () => {
     const extra = { whatsapp: '{"signature":"Shop"}' }
     expect(operationOf(buildCommandOf('pipeline', { extra })).whatsapp).toEqual({
       message: 'Your order is ready',
@@ -248,16 +248,16 @@ describe('additional properties inside an object of the message', () => {
       `{"a":${'['.repeat(32_000)}${']'.repeat(32_000)}}`,
       /^extra\.sms must be a JSON text$/,
     ],
-  ])('are refused where they cannot be added: %s', (_, text, error) => {
+  ])('are refused if they cannot be added: %s', (_, text, error) => {
     expect(problemOf(buildCommandOf('pipeline', { extra: { sms: text } }))).toMatch(error)
   })
 
-  test.each(['constructor', 'toString', 'hasOwnProperty'])('may have the name %s', name => {
+  test.each(['constructor', 'toString', 'hasOwnProperty'])('can have the name %s', name => {
     const command = buildCommandOf('pipeline', { extra: { sms: `{"${name}":1}` } })
     expect(operationOf(command).sms).toEqual({ ...sms, [name]: 1 })
   })
 
-  test('are checked like the fields of the message', () => {
+  test("are validated like the message's fields", () => {
     const lacking = buildCommandOf('pipeline', { extra: { rcs: '{"message":5}' } }, stages)
     expect(problemOf(lacking)).toMatch(/^rcs\.message must be text/)
     const refused = buildCommandOf('voice', { extra: { voice: '{"gender":"robot"}' } }, { voice: null })
@@ -309,13 +309,13 @@ describe('a message without any content', () => {
     ],
   ]
 
-  test.each(cases)('is invalid by the name of the field that is missing: %s', (_, type, fields, missing) => {
+  test.each(cases)('is INVALID with the name of the missing field: %s', (_, type, fields, missing) => {
     expect(problemOf(buildCommandOf(type, {}, fields))).toBe(
       `${missing} is required: there is nothing to send without it (gateway.allowEmpty sends it all the same)`,
     )
   })
 
-  test.each(cases)('may be sent where that is allowed: %s', (_, type, fields) => {
+  test.each(cases)('is sent with gateway.allowEmpty: %s', (_, type, fields) => {
     const command = buildCommandOf(type, {}, fields)
     expect(isInvalid(readCommand(command, { ...noHook, allowEmpty: true }))).toBe(false)
   })
@@ -336,7 +336,7 @@ describe('a message without any content', () => {
       { pipeline: ['voice'], voice: { gender: 'male', language: 'uk-UA', name: 'Olena' } },
       {},
     ],
-  ])('is none that has a single part: %s', (_, type, fields, overrides) => {
+  ])('has at least one part otherwise: %s', (_, type, fields, overrides) => {
     expect(problemOf(buildCommandOf(type, overrides, { ...fields }))).toBe('none')
   })
 })
@@ -348,7 +348,7 @@ describe('the callback address', () => {
     return isInvalid(reading) ? reading.error : (JSON.parse(reading.json) as { hook?: string }).hook
   }
 
-  test('is made for the types that accept one', () => {
+  test('is created for types that accept one', () => {
     const hooked = sendTypes.filter(type => hookOf(buildCommandOf(type)) === hookFor({ id: 1001n, type }))
     expect(hooked).toEqual(['sms', 'viber', 'viber+sms', 'rcs', 'rcs+sms', 'rcs+viber+sms', 'telegram'])
     const bare = sendTypes.filter(type => hookOf(buildCommandOf(type)) === undefined)
@@ -361,7 +361,7 @@ describe('the callback address', () => {
     expect(JSON.parse(command.json)).toMatchObject({ hook })
   })
 
-  test('is made from what it has to carry', () => {
+  test('is created from its subject', () => {
     const spy = vi.fn(() => null)
     const trace = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331', flags: 1, state: null }
     const marks = { correlationId: 'order 7', tenant: 'shop', campaign: 'spring' }
@@ -370,7 +370,7 @@ describe('the callback address', () => {
     expect(spy.mock.calls).toEqual([[subject]])
   })
 
-  test('of the caller goes first, and has to be one', () => {
+  test('of the caller takes precedence, and must be valid', () => {
     const hook = 'https://shop.example/hook'
     expect(hookOf(buildCommand({ hook }))).toBe(hook)
     expect(hookOf(buildCommand({ hook: 'shop' }))).toMatch(/^hook must be/)
@@ -382,14 +382,14 @@ describe('the callback address', () => {
       return !isInvalid(reading) && reading.hooked === false
     })
 
-  test('goes with no pipeline, and with voice only where it takes one; the command says so', () => {
+  test('is not sent with pipeline, and with voice only if gateway.voiceHook is true; the command says so', () => {
     const never = ['pipeline', 'call/otp', 'hlr']
     expect(unhooked({ hookFor, voiceHook: true, allowEmpty: false })).toEqual(never)
     expect(unhooked({ hookFor, voiceHook: false, allowEmpty: false })).toEqual(['voice', ...never])
     expect(unhooked({ hookFor: () => null, voiceHook: true, allowEmpty: false })).toEqual(sendTypes)
   })
 
-  test('of the caller counts like one of ours', () => {
+  test('of the caller counts as a hook', () => {
     const hook = 'https://shop.example/hook'
     expect(unhooked({ hookFor: () => null, voiceHook: true, allowEmpty: false }, { hook })).toEqual([
       'pipeline',
@@ -398,7 +398,7 @@ describe('the callback address', () => {
     ])
   })
 
-  test('is left out when there is none', () => {
+  test('is omitted if there is none', () => {
     expect(operationOf(buildCommand())).not.toHaveProperty('hook')
   })
 })

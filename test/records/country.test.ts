@@ -27,7 +27,7 @@ test.each([
 
 const shared = Object.entries(metadata.country_calling_codes).filter(([, countries]) => countries.length > 1)
 
-test('a number with a calling code that countries share is of the country that libphonenumber names', () => {
+test('a number with a shared calling code has the country that libphonenumber names', () => {
   expect(shared.map(([code]) => code)).toEqual(expect.arrayContaining(['1', '7', '44']))
   const codes = fc.constantFrom(...shared.map(([code]) => code))
   const national = fc.bigInt({ min: 10n ** 8n, max: 10n ** 10n - 1n })

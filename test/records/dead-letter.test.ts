@@ -12,7 +12,7 @@ const record: BusRecord = {
 }
 const reason = { code: 'SCHEMA_NOT_FOUND', message: 'the registry knows no schema 9' } as const
 
-test('a dead letter is the record as it came, with headers that say why it is here and where it was', () => {
+test('a dead letter is the unchanged record, with headers that say why it is here and where it came from', () => {
   expect(deadLetter('busgate.dead-letters', { ...from, record }, reason)).toMatchObject({
     topic: 'busgate.dead-letters',
     key: record.key,
@@ -31,7 +31,7 @@ test('a dead letter is the record as it came, with headers that say why it is he
   })
 })
 
-test('where it is too large, its value, its headers and a long key are left out, and the message says so', () => {
+test('a dead letter that is too large omits value, headers and a long key, and says so', () => {
   const key = Buffer.alloc(2000, 'k')
   const large = { ...record, key, value: Buffer.alloc(1_000_000), headers: { blob: 'x'.repeat(2000) } }
   const shorter = deadLetter('busgate.dead-letters', { ...from, record: large }, reason).shorter!()
@@ -45,12 +45,12 @@ test('where it is too large, its value, its headers and a long key are left out,
   })
 })
 
-test('a record without a value is a dead letter without one, and nothing is said of its size', () => {
+test('a record without a value is a dead letter without one', () => {
   const letter = deadLetter('busgate.dead-letters', { ...from, record: { ...record, value: null } }, reason)
   expect([letter.value, letter.headers?.['busgate.error.message']]).toEqual([null, reason.message])
 })
 
-test('a record without a key is a dead letter under its coordinates, so that a compacted topic takes it, and says so', () => {
+test('the dead letter of a record without a key has its coordinates as key, and says so', () => {
   const letter = deadLetter('busgate.dead-letters', { ...from, record: { ...record, key: null } }, reason)
   expect([letter.key?.toString(), letter.headers?.['busgate.error.key']]).toEqual(['busgate.commands/3@42', 'none'])
   const keyed = deadLetter('busgate.dead-letters', { ...from, record }, reason)
@@ -72,7 +72,7 @@ test('a dead letter for a batch of records names its last offset too', () => {
   )
 })
 
-test('headers of a record that look as if busgate had written them do not get into its dead letter', () => {
+test("headers of a record that imitate busgate's are not copied into its dead letter", () => {
   const headers = {
     trace: 'a',
     'busgate.error.key': 'none',

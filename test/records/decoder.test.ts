@@ -28,7 +28,7 @@ function cpuMs(before: NodeJS.CpuUsage): number {
 }
 
 describe('a record that was written with the published schema', () => {
-  test.each(sendTypes)('a command of type %s comes back as it was', async type => {
+  test.each(sendTypes)('a command of type %s is read as it was written', async type => {
     const command = buildCommandOf(type, {
       deadline: 1_763_000_000_000,
       delivery: 'AT_MOST_ONCE',
@@ -44,7 +44,7 @@ describe('a record that was written with the published schema', () => {
     expect(await throughTheBus(buildCommand({ id }))).toMatchObject({ ok: true, value: { id } })
   })
 
-  test('what was left out has its default', async () => {
+  test('an omitted field has its default', async () => {
     const { id, phone } = buildCommand()
     const message = { 'io.busgate.Sms': { sms_message: 'Hi', sms_signature: 'Shop' } }
     const nothing = { short_link: null, sms_lifetime: null, unsubscribe_link: null }
@@ -54,7 +54,7 @@ describe('a record that was written with the published schema', () => {
     })
   })
 
-  test('a key __proto__ of extra is told of: it cannot be kept', async () => {
+  test('a key __proto__ of extra is reported, because it cannot be kept', async () => {
     const command = buildCommand({ extra: { __prot0__: '1' } })
     const bytes = await encodeCommand(command, embeddedRegistry())
     bytes.write('__proto__', bytes.indexOf('__prot0__'))
@@ -70,7 +70,7 @@ describe('a record that was written with the published schema', () => {
     ['Latin-1', Buffer.from('caf\u00e9!', 'latin1')],
     ['CESU-8', Buffer.from([0xed, 0xa0, 0xbd, 0xed, 0xb8, 0x80])],
     ['windows-1251', Buffer.from([0xcf, 0xf0, 0xe8, 0xe2, 0xb3, 0xf2])],
-  ])('a text in %s is told of by the name of its field', async (_name, text) => {
+  ])('an invalid text in %s is reported by the name of its field', async (_name, text) => {
     const registry = embeddedRegistry()
     const mark = 'x'.repeat(text.length)
     const sms = { sms_message: mark, sms_signature: 'Магазин' }
@@ -84,7 +84,7 @@ describe('a record that was written with the published schema', () => {
     ['phone', 380501234567890123n],
     ['deadline', 2n ** 63n - 1n],
     ['deadline', -(2n ** 63n)],
-  ])('the %s %s, which no number holds exactly, is read as the nearest one', async (field, value) => {
+  ])('the %s %s, which no number can hold exactly, is read as the nearest one', async (field, value) => {
     const bytes = recordOf(1, [...long(1), ...long(value)])
     const pair = (name: string) => ({
       type: 'record',
@@ -129,7 +129,7 @@ describe('a record of another version', () => {
     },
   )
 
-  test('a field that busgate does not know is passed over, arrays and maps included', async () => {
+  test('an unknown field is skipped, arrays and maps included', async () => {
     const schema = changedCommandSchema(({ fields }) => {
       fields.unshift({ name: 'labels', type: { type: 'array', items: 'string' }, doc: '' })
       fields.unshift({ name: 'notes', type: { type: 'map', values: 'string' }, doc: '' })
@@ -139,7 +139,7 @@ describe('a record of another version', () => {
     expect(await throughTheBus(newer, schema)).toEqual({ ok: true, value: command })
   })
 
-  test('a writer that knows only one kind of message is understood, in its own namespace too', async () => {
+  test('a schema with a single kind of message is read, also in its own namespace', async () => {
     const schema = changedCommandSchema(changed => {
       changed.namespace = 'com.shop'
       const field = fieldOf(changed, 'message')
@@ -150,14 +150,14 @@ describe('a record of another version', () => {
     expect(await throughTheBus({ ...command, message: sms }, schema)).toEqual({ ok: true, value: command })
   })
 
-  test('an id that the writer keeps in an int is a bigint all the same', async () => {
+  test('an id of type int is read as a bigint', async () => {
     const schema = changedCommandSchema(changed => {
       fieldOf(changed, 'id').type = 'int'
     })
     expect(await throughTheBus({ ...buildCommand(), id: 7 }, schema)).toMatchObject({ ok: true, value: { id: 7n } })
   })
 
-  test('a policy that busgate does not know fails rather than falls back', async () => {
+  test('an unknown policy fails, and has no default', async () => {
     const schema = changedCommandSchema(changed => {
       const policy = fieldOf(changed, 'delivery').type as AvroEnum
       policy.symbols.push('EXACTLY_ONCE')
@@ -166,7 +166,7 @@ describe('a record of another version', () => {
     expect(decoded).toEqual(refusedWith('SCHEMA_INCOMPATIBLE', /Schema 1 cannot be read as io\.busgate\.SendCommand/))
   })
 
-  test('with a schema that has a kind of message which busgate does not know, all others are read', async () => {
+  test('with a schema that has an unknown kind of message, all others are read', async () => {
     const schema = changedCommandSchema(changed => {
       const kinds = fieldOf(changed, 'message').type as AvroRecord[]
       kinds.push({ type: 'record', name: 'Fax', doc: '', fields: [{ name: 'page', type: 'string', doc: '' }] })
@@ -212,7 +212,7 @@ describe('a record of another version', () => {
     })
   })
 
-  test('a schema that is a union of records is read where the record is a command', async () => {
+  test('a schema that is a union of records is read if the record is a command', async () => {
     const other = { type: 'record', name: 'Cancel', namespace: 'com.shop', fields: [{ name: 'id', type: 'long' }] }
     const registry = embeddedRegistry()
     const id = await registry.idOf('any', [other, schemas.command])
@@ -224,12 +224,12 @@ describe('a record of another version', () => {
     )
   })
 
-  test('a writer without a field that has no default is refused', async () => {
+  test('a schema without a required field is refused', async () => {
     const schema = changedCommandSchema(changed => without(changed, 'phone'))
     expect(await throughTheBus(buildCommand(), schema)).toEqual(refusedWith('SCHEMA_INCOMPATIBLE', /phone/))
   })
 
-  test('a deadline in microseconds is refused rather than taken for milliseconds', async () => {
+  test('a deadline in microseconds is refused, not read as milliseconds', async () => {
     const schema = changedCommandSchema(changed => {
       const micros = { type: 'long', logicalType: 'timestamp-micros' }
       fieldOf(changed, 'deadline').type = ['null', micros as never]
@@ -265,14 +265,14 @@ describe('a record that cannot be decoded', () => {
     expect(await decodeWith(decoder, bytes)).toEqual(refusedWith('TRAILING_BYTES', /^2 bytes/))
   })
 
-  test('a message of no known kind is DECODE, and tells nothing of the record', async () => {
+  test('a message of unknown kind is DECODE, and its error reveals nothing', async () => {
     const bytes = recordOf(1, [...long(1), ...long(380501234567), ...long(11)])
     const decoded = await decodeWith(decoder, bytes)
     expect(decoded).toEqual(refusedWith('DECODE', /schema 1/))
     expect(JSON.stringify(decoded)).not.toContain('380501234567')
   })
 
-  test('whatever the bytes are, decoding answers and never throws', async () => {
+  test('decoding never throws, whatever the bytes', async () => {
     const bytes = await valid
     await decoder.prepare(1)
     const damaged = fc
@@ -289,7 +289,7 @@ describe('a record that cannot be decoded', () => {
   })
 })
 
-describe('a small record that claims a lot', () => {
+describe('a small record that claims to be large', () => {
   const list = (items: unknown) => ({
     type: 'record',
     name: 'List',
@@ -316,7 +316,7 @@ describe('a small record that claims a lot', () => {
     expect(await decodeAs(reader, list(items), [...long(1000), 0])).toEqual({ ok: true, value: {} })
   })
 
-  test.each([-1, 0, 2, -(2 ** 40)])('and a block that says it is %s bytes longer than it is, is DECODE', async more => {
+  test.each([-1, 0, 2, -(2 ** 40)])('with a block that claims %s bytes too many is DECODE', async more => {
     const body = [...long(-1), ...long(2 + more), 2, 97, 0]
     for (const schema of [reader, list('string')]) {
       expect(await decodeAs(schema, list('string'), body)).toEqual(
@@ -340,14 +340,14 @@ describe('a small record that claims a lot', () => {
   test.each([
     ['an array', list('string')],
     ['a map', map],
-  ])('%s of more items than memory is to take, in one block or two, is DECODE', async (_name, schema) => {
+  ])('%s with more items than the memory limit, in one block or two, is DECODE', async (_name, schema) => {
     const most = 2 ** 20
     const body = (count: number) => [...long(count), ...Array<number>(count).fill(0)] // each an empty text
     expect(await decodeAs(schema, schema, body(most + 1))).toEqual(refusedWith('DECODE'))
     expect(await decodeAs(schema, schema, [...body(most), ...body(1), 0])).toEqual(refusedWith('DECODE'))
   })
 
-  test('blocks with their size in bytes in front are read and passed over', async () => {
+  test('blocks with their byte size in front are read and skipped', async () => {
     const body = [...long(-2), ...long(4), 2, 97, 2, 98, ...long(1), 2, 99, 0]
     expect(await decodeAs(list('string'), list('string'), body)).toEqual({
       ok: true,
@@ -419,7 +419,7 @@ describe('a schema that is larger than busgate reads', () => {
       /more than 250 named types/,
     ],
     ['has 20,000 parts', record('Top', [field('a', Array(20_000).fill('int'))]), /more than 10000 parts/],
-  ])('since it %s is refused at once', async (_name, schema, message) => {
+  ])('because it %s is refused at once', async (_name, schema, message) => {
     const before = process.cpuUsage()
     const decoder = createDecoder(reader, { schemaOf: async () => schema, idOf: async () => 1 })
     expect(await decodeWith(decoder, recordOf(1, Buffer.alloc(35)))).toEqual(
@@ -451,7 +451,7 @@ describe('the schema of the writer', () => {
     return { registry, decoder: createDecoder<SendCommand>(schemas.command, registry) }
   }
 
-  test('is not asked for where a command has more than 1 MiB, which would take seconds to read', async () => {
+  test('is not requested for a command above 1 MiB, which would take seconds to read', async () => {
     const { registry, decoder } = countingRegistry(async () => schemas.command)
     const brackets = buildCommandOf('sms', { extra: { note: '['.repeat(1 << 20) } }, {})
     const bytes = await encodeCommand(brackets, embeddedRegistry())
@@ -460,7 +460,7 @@ describe('the schema of the writer', () => {
     expect(registry.schemaOf).not.toHaveBeenCalled()
   })
 
-  test('is asked for once, however many records wait for it', async () => {
+  test('is requested once for all waiting records', async () => {
     const { registry, decoder } = countingRegistry(async () => schemas.command)
     expect(decoder.decode(recordOf(7, [2]))).toEqual({ ok: false, pending: 7 })
     await Promise.all([decoder.prepare(7), decoder.prepare(7)])
@@ -468,7 +468,7 @@ describe('the schema of the writer', () => {
     expect(registry.schemaOf).toHaveBeenCalledOnce()
   })
 
-  test('that cannot be read is refused for a minute: the registry may have answered with another one', async () => {
+  test('that cannot be read is refused for a minute only, because the registry may have confused it', async () => {
     const clock = new ManualClock()
     let answer: object = schemas.result
     const registry = { schemaOf: async () => answer, idOf: embeddedRegistry().idOf }
@@ -482,7 +482,7 @@ describe('the schema of the writer', () => {
     expect(await decodeWith(decoder, bytes)).toEqual({ ok: true, value: buildCommand() })
   })
 
-  describe('that the registry does not have, where the decoder is patient,', () => {
+  describe('that the registry lacks, with a patient decoder,', () => {
     function patientDecoder() {
       const clock = new ManualClock()
       const inner = { schemaOf: async () => schemas.command, idOf: embeddedRegistry().idOf }
@@ -495,7 +495,7 @@ describe('the schema of the writer', () => {
     }
     const range = (from: number, count: number) => Array.from({ length: count }, (_, i) => from + i)
 
-    test('is asked for again for ten seconds, less and less often, before that is believed for a minute', async () => {
+    test('is requested for ten seconds, less and less often, then counts as missing for a minute', async () => {
       const { clock, registry, decoder, missing } = patientDecoder()
       const prepared = decoder.prepare(7)
       const counts: number[] = []
@@ -511,7 +511,7 @@ describe('the schema of the writer', () => {
       expect(decoder.decode(recordOf(7, [2]))).toEqual({ ok: false, pending: 7 })
     })
 
-    test('is believed at once when foreign bytes name 10,000 of them', async () => {
+    test('counts as missing at once if foreign bytes name 10,000 of them', async () => {
       const { clock, registry, decoder, missing } = patientDecoder()
       const ids = range(1, 10_000)
       const prepared = Promise.all(ids.map(id => decoder.prepare(id)))
@@ -523,7 +523,7 @@ describe('the schema of the writer', () => {
       expect(registry.asked).toHaveLength(10_000 + 4)
     })
 
-    test('is believed at once while others were asked for again in vain: 10,000 in a row take seconds', async () => {
+    test('counts as missing at once while others are missing, too: 10,000 in a row take seconds', async () => {
       const { clock, decoder } = patientDecoder()
       let done = 0
       const readInTurn = async () => {

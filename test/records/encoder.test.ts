@@ -50,7 +50,7 @@ describe('writing a record', () => {
     expect([...encode(buildCommand()).subarray(0, 5)]).toEqual([0, 0, 0, 0, 2])
   })
 
-  test('half an emoji becomes U+FFFD wherever a text stands, short or long', async () => {
+  test('half an emoji becomes U+FFFD in any text, short or long', async () => {
     const [half, long] = ['\ud83d', `${'x'.repeat(100)}\ude00`]
     const values: [object, object][] = [
       [
@@ -75,7 +75,7 @@ describe('writing a record', () => {
     }
   })
 
-  test('a value of the wrong type is refused by the name of its field, without its content', async () => {
+  test("a value of the wrong type is refused with its field's name, without its content", async () => {
     const encode = await createEncoder<object>('any', schemas.result, embeddedRegistry())
     const complaint = (overrides: object) => {
       try {

@@ -8,7 +8,7 @@ const id = fc.oneof(
   fc.bigInt(1n, 20n).map(n => n << 32n),
 )
 
-it('a table of ids answers as a Set of bigints does', () => {
+it('a table of ids behaves like a Set of bigints', () => {
   fc.assert(
     fc.property(fc.array(id, { maxLength: 300 }), fc.array(id, { maxLength: 50 }), (added, asked) => {
       const ids = new IdTable()
@@ -23,7 +23,7 @@ it('a table of ids answers as a Set of bigints does', () => {
   )
 })
 
-it('a table of ids with numbers answers as a Map does', () => {
+it('a table of ids with numbers behaves like a Map', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(id, fc.nat()), { maxLength: 300 }), fc.array(id, { maxLength: 50 }), (set, asked) => {
       const table = new IdTable('with numbers')

@@ -46,13 +46,13 @@ async function ask(env: Record<string, string>) {
   return [await registryOf(settings).idOf('any', schemas.result), await registryAdmin(settings).levelOfAll()]
 }
 
-test('a registry is shown a bearer token', async () => {
+test('a registry gets a bearer token', async () => {
   const { url, logins } = await startSecure({ tls: false })
   expect(await ask({ BUSGATE_REGISTRY_URL: url, BUSGATE_REGISTRY_TOKEN: 'its-token' })).toEqual([3, 'FULL_TRANSITIVE'])
   expect(new Set(logins)).toEqual(new Set(['Bearer its-token']))
 })
 
-test('a token that has changed is shown from the next request on', async () => {
+test('a changed token is used from the next request on', async () => {
   const { url, logins } = await startSecure({ tls: false })
   let token = 'first'
   const registry = confluentRegistry({ url, token: () => token })
@@ -62,7 +62,7 @@ test('a token that has changed is shown from the next request on', async () => {
   expect([...new Set(logins)]).toEqual(['Bearer first', 'Bearer second'])
 })
 
-test('a registry that refuses the token is told so by its setting', async () => {
+test('a refused token is reported with its setting', async () => {
   const registry = await startRegistry()
   onTestFinished(() => registry.stop())
   registry.fail((_, response) => response.writeHead(401).end('{"error_code":401,"message":"no"}'))
@@ -71,7 +71,7 @@ test('a registry that refuses the token is told so by its setting', async () => 
   await expect(registryAdmin(loadSettings({ env })).levelOfAll()).rejects.toThrow(/refuses registry\.token \(401\)/)
 })
 
-test('a registry of an authority of its own is shown a certificate', async () => {
+test('a registry with its own certificate authority gets the client certificate', async () => {
   const { url, logins } = await startSecure({ tls: true })
   const answer = await ask({
     BUSGATE_REGISTRY_URL: url,
@@ -90,7 +90,7 @@ test.each([
   ['nobody vouches for', () => ({})],
   ['somebody else vouches for', () => ({ BUSGATE_REGISTRY_SSL_CA: others.ca })],
   ['does not know us', () => ({ BUSGATE_REGISTRY_SSL_CA: certificates.ca })],
-])('a registry that %s is told nothing', async (_, env) => {
+])('a registry that %s receives nothing', async (_, env) => {
   const { url, logins } = await startSecure({ tls: true })
   const settings = loadSettings({ env: { BUSGATE_REGISTRY_URL: url, BUSGATE_REGISTRY_TOKEN: 'its-token', ...env() } })
   await expect(registryOf(settings).idOf('any', schemas.result)).rejects.toThrow(/did not answer/)
@@ -98,7 +98,7 @@ test.each([
   expect(logins).toEqual([])
 })
 
-test('a certificate that was renewed is shown at the next connection', async () => {
+test('a renewed certificate is used for the next connection', async () => {
   const { url } = await startSecure({ tls: true })
   let mine = { ca: certificates.ca, cert: others.cert, key: others.key }
   const registry = confluentRegistry({ url, tls: () => ({ ...verifiedTls, ...mine }) })

@@ -24,7 +24,7 @@ const registry = (timeoutMs = 5000) => confluentRegistry({ url: server.url, time
 const host = () => new URL(server.url).host
 
 describe('a Confluent registry', () => {
-  test('what one program wrote another one reads', async () => {
+  test('a record of one program is read by another', async () => {
     const bytes = await encodeCommand(buildCommand(), registry())
     const decoder = createDecoder<SendCommand>(schemas.command, registry())
     expect(await decodeWith(decoder, bytes)).toEqual({ ok: true, value: buildCommand() })
@@ -33,7 +33,7 @@ describe('a Confluent registry', () => {
   test.each([
     ['none of its own', undefined],
     ['another one than busgate advises', 'BACKWARD'],
-  ])('registering leaves the compatibility of a subject as it is, which has %s', async (_, level) => {
+  ])('registering keeps the compatibility of a subject with %s', async (_, level) => {
     if (level) server.setLevel('busgate.results-value', level)
     expect(await registry().idOf('busgate.results-value', schemas.result)).toBe(1)
     expect(server.requests.filter(request => request.startsWith('PUT'))).toEqual([])
@@ -46,11 +46,11 @@ describe('a Confluent registry', () => {
     expect(server.requests).toEqual(['GET /apis/ccompat/v7/schemas/ids/1'])
   })
 
-  test('an address that holds credentials is refused, since addresses are logged', () => {
+  test('an address with credentials is refused, because addresses are logged', () => {
     expect(() => confluentRegistry({ url: 'http://busgate:secret@localhost' })).toThrow(/registry\.password/)
   })
 
-  test('a schema that names types of other subjects is put together', async () => {
+  test('a schema with references to other subjects is assembled', async () => {
     const reference = (name: string, subject: string) => ({ name, subject, version: 1 })
     server.put(9, {
       schema: JSON.stringify({
@@ -93,7 +93,7 @@ describe('a Confluent registry', () => {
     })
   })
 
-  test('a record whose schema is not there can not be read', async () => {
+  test('a record whose schema is missing cannot be read', async () => {
     const decoder = createDecoder(schemas.command, registry())
     expect(await decodeWith(decoder, recordOf(4, [2]))).toEqual({
       ok: false,
@@ -108,7 +108,7 @@ describe('a schema with references', () => {
     server.put(9, { schema: JSON.stringify(schema), references: references as never })
   const record = (name: string, type: unknown) => ({ type: 'record', name, fields: [{ name: 'a', type }] })
 
-  test('is put together where a reference has the name of a file, and where it is a list of definitions', async () => {
+  test("is assembled if a reference has a file's name, or is a list of definitions", async () => {
     put(record('com.shop.Order', ['null', 'Address', 'Country']), [reference('types.avsc', 'types')])
     const list = [
       record('com.shop.Address', 'com.shop.Country'),
@@ -122,7 +122,7 @@ describe('a schema with references', () => {
     })
   })
 
-  test('may be a union of them', async () => {
+  test('can be a union of them', async () => {
     put(['com.shop.A', 'com.shop.B'], [reference('com.shop.A', 'a'), reference('com.shop.B', 'b')])
     for (const name of ['A', 'B']) {
       server.putVersion(name.toLowerCase(), 1, { schema: JSON.stringify(record(`com.shop.${name}`, 'int')) })
@@ -131,7 +131,7 @@ describe('a schema with references', () => {
     expect(await decodeWith(decoder, recordOf(9, [2, 8]))).toEqual({ ok: true, value: { a: 4 } })
   })
 
-  test('of which each has another one without end is refused', async () => {
+  test('with an endless chain is refused', async () => {
     put('R1', [reference('R1', 'r', 1)])
     server.fail((request, response) => {
       const version = Number(request.url?.match(/versions\/(\d+)$/)?.[1] ?? 0)
@@ -142,7 +142,7 @@ describe('a schema with references', () => {
     expect(server.requests).toHaveLength(101)
   })
 
-  test('that are nested without end is refused', async () => {
+  test('with endless nesting is refused', async () => {
     const chain = (level: number): unknown => (level === 0 ? 'int' : { type: 'array', items: chain(level - 1) })
     put('Deep', [reference('Deep', 'deep')])
     server.putVersion('deep', 1, { schema: JSON.stringify(record('Deep', chain(1000))) })
@@ -153,7 +153,7 @@ describe('a schema with references', () => {
 describe('a registry in trouble', () => {
   const refused = (message: RegExp) => expect.objectContaining({ message: expect.stringMatching(message) })
 
-  test('one that is down is unavailable, and is asked again when it is back', async () => {
+  test('one that is down is unavailable, and works again when it is back', async () => {
     const id = await registry().idOf('any', schemas.command)
     const client = registry()
     await server.stop()
@@ -190,7 +190,7 @@ describe('a registry in trouble', () => {
     ['404 as a gateway in front of it', 404, '{"message":"no Route matched"}', /check registry\.url/],
     ['404 as another service', 404, '{"error_code":404,"message":"Not Found"}', /check registry\.url/],
     ['something else', 200, '<html>Welcome</html>', /without a schema/],
-  ])('one that answers %s is unavailable, not without the schema', async (_name, status, body, message) => {
+  ])('one that answers %s counts as unavailable, not as lacking the schema', async (_name, status, body, message) => {
     server.fail((_request, response) => response.writeHead(status).end(body))
     const asked = registry().schemaOf(1)
     await expect(asked).rejects.toThrow(RegistryUnavailable)
@@ -211,7 +211,7 @@ describe('a registry in trouble', () => {
     expect(sent).toBeLessThan(16 * 2 ** 20)
   })
 
-  test('one that answers slowly has the time-out for a schema and its references together', async () => {
+  test('one that answers slowly has one time-out for a schema and its references together', async () => {
     const references = [{ name: 'R', subject: 'r', version: 1 }]
     server.fail((_request, response) => {
       setTimeout(
@@ -224,7 +224,7 @@ describe('a registry in trouble', () => {
     expect(requests()).toBeLessThan(100)
   })
 
-  test('is asked for at most 16 schemas at once, and for none that waited when it turns out to be away', async () => {
+  test('gets at most 16 requests at once, and the waiting ones fail when it turns out to be unavailable', async () => {
     const held: ServerResponse[] = []
     let [most, answered] = [0, 0]
     const answerAll = () => {
@@ -249,7 +249,7 @@ describe('a registry in trouble', () => {
     await expect(client.schemaOf(1)).rejects.toThrow(SchemaNotFound)
   })
 
-  test('one that refuses the schema says what can be done', async () => {
+  test('one that refuses the schema: the error says what to do', async () => {
     server.fail((_request, response) =>
       response.writeHead(409).end('{"error_code":409,"message":"Schema being registered is incompatible"}'),
     )
@@ -258,7 +258,7 @@ describe('a registry in trouble', () => {
     await expect(asked).rejects.toEqual(refused(/busgate\.results-value \(409\): Schema being.*use another topic/))
   })
 
-  test('one that refuses the second of two who register at the same time is asked again', async () => {
+  test('one that refuses the second of two simultaneous registrations is tried again', async () => {
     server.fail((_request, response) => {
       server.fail()
       response.writeHead(409).end('{"error_code":409,"message":"An artifact with that ID already exists"}')

@@ -63,7 +63,7 @@ const results: fc.Arbitrary<SendResult> = fc.record({
   country: orNull(text),
 })
 
-test("the bytes of any result are avsc's", () => {
+test("the bytes of any result equal avsc's", () => {
   const buffer = Buffer.alloc(16 * 1024)
   fc.assert(
     fc.property(results, fc.nat(100), (result, start) => {
@@ -74,7 +74,7 @@ test("the bytes of any result are avsc's", () => {
   )
 })
 
-test('the missing bytes are told where there is no room, and nothing is written beyond it', () => {
+test('without enough room the missing bytes are returned, and nothing is written beyond it', () => {
   fc.assert(
     fc.property(results, fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }), (result, part) => {
       const { length } = resultType.toBuffer(wellFormed(result))
@@ -86,7 +86,7 @@ test('the missing bytes are told where there is no room, and nothing is written 
   )
 })
 
-test('every result that does not fit into the slab of those before it is whole', async () => {
+test('a result that does not fit into the current buffer is complete in the next', async () => {
   const encode = await createEncoder<SendResult>('any', schemas.result, embeddedRegistry(), writeResultBytes)
   for (const length of [10, 30_000, 40_000, 200_000, 10]) {
     const result = buildResult({ payload: 'й'.repeat(length) })

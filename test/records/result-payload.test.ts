@@ -25,7 +25,7 @@ const data = fc.record(
   { requiredKeys: [] },
 )
 
-test.each(['sms', 'call/otp', 'hlr'] as const)('a result of %s can be written whatever the gateway answers', type => {
+test.each(['sms', 'call/otp', 'hlr'] as const)('a result of %s can be written for any answer of the gateway', type => {
   fc.assert(
     fc.property(fc.oneof(data, odd), answered => {
       encode(buildResult({ type, ...readPayload(type, answered) }))
@@ -34,13 +34,13 @@ test.each(['sms', 'call/otp', 'hlr'] as const)('a result of %s can be written wh
   )
 })
 
-test('of an answer that is nested too deeply to be written, all else is told', () => {
+test('of an answer that is nested too deeply, everything else is kept', () => {
   const depth = 100_000
   const data = JSON.parse(`{"msg_id":7,"nested":${'['.repeat(depth)}${']'.repeat(depth)}}`)
   expect(readPayload('sms', data)).toMatchObject({ msgId: '7', payload: null })
 })
 
-test('half an emoji in an answer is U+FFFD in the JSON of what is told of it, and a backslash before a u is not one', () => {
+test('half an emoji in an answer is U+FFFD in the payload, and a backslash before a u stays', () => {
   const { payload } = readPayload('sms', { note: 'a\ud83d', '\ude00': ['\\ud83d', '😀'] })
   expect(payload).toBe(
     String.raw`{"note":"a\ufffd","\ufffd":["\\ud83d","😀"]}`.replaceAll(String.raw`\ufffd`, '\ufffd'),
@@ -60,7 +60,7 @@ describe('nothing that the gateway answered is lost', () => {
     ['call/otp', { code: 42, price: 1 }, { code: '0042', price: 1 }, null],
     ['call/otp', { code: 10_000, price: 1 }, { code: null, price: 1 }, { code: 10_000 }],
     ['call/otp', { code: ['0042'], price: [1] }, { code: null, price: null }, { code: ['0042'], price: [1] }],
-  ])('of %s %j: what cannot be converted is in the payload', (type, data, read, payload) => {
+  ])('of %s %j: values that cannot be converted are in the payload', (type, data, read, payload) => {
     const result = readPayload(type, data)
     expect(result).toMatchObject(read)
     expect(JSON.parse(result.payload ?? 'null')).toEqual(payload)
@@ -74,11 +74,11 @@ describe('nothing that the gateway answered is lost', () => {
     },
   }
 
-  test('of a look-up as the specification shows it, all is in its record', () => {
+  test('of a look-up as specified, everything is in its record', () => {
     expect(readPayload('hlr', { id: 1, ...known })).toMatchObject({ hlr: known, payload: null })
   })
 
-  test('of another look-up, what has no place in its record is in the payload, where it stood', () => {
+  test('of another look-up, fields without a place in its record are in the payload, at their paths', () => {
     const odd = {
       ...{ mccmnc: '255-01', ported: 'no', roaming: { active: true } },
       network: {

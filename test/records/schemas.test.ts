@@ -28,7 +28,7 @@ const fieldNamed = (schema: AvroRecord, name: string) => schema.fields.find(fiel
 const messages = fieldNamed(schemas.command, 'message').type as AvroRecord[]
 
 describe.each(Object.entries(schemas))('the schema of a %s', (_name, schema) => {
-  test('is Avro of its own, in the namespace io.busgate', () => {
+  test('is self-contained Avro in the namespace io.busgate', () => {
     expect(avro.Type.forSchema(schema as avro.schema.AvroSchema).name).toBe(`io.busgate.${schema.name}`)
   })
 
@@ -43,7 +43,7 @@ describe.each(Object.entries(schemas))('the schema of a %s', (_name, schema) => 
     for (const { name, fields } of recordsOf(schema)) expect(fields, name).not.toHaveLength(0)
   })
 
-  test('lets every nullable field be left out', () => {
+  test('has a default for every nullable field', () => {
     for (const { name, fields } of recordsOf(schema)) {
       for (const field of fields.filter(({ type }) => Array.isArray(type) && type.includes('null'))) {
         expect(field.default, `${name}.${field.name}`).toBeNull()
@@ -52,13 +52,13 @@ describe.each(Object.entries(schemas))('the schema of a %s', (_name, schema) => 
   })
 })
 
-test('what is nested in a message of a command bears its name', () => {
+test('records nested in a message have its name as prefix', () => {
   for (const message of messages) {
     for (const { part } of partsOf(message)) expect(part.name.startsWith(message.name), part.name).toBe(true)
   }
 })
 
-test('a message has neither type, id, phone nor hook: the command has', () => {
+test('messages have no type, id, phone or hook: the command has them', () => {
   for (const { name, fields } of messages) {
     for (const field of ['type', 'id', 'phone', 'hook'])
       expect(
@@ -68,7 +68,7 @@ test('a message has neither type, id, phone nor hook: the command has', () => {
   }
 })
 
-test('an unknown policy of a command has nothing to fall back to, an unknown word for a reader has', () => {
+test('an unknown policy has no default; unknown values of other enums have UNKNOWN', () => {
   expect(enumsOf(schemas.command).map(part => part.default)).toEqual([undefined])
   for (const part of [...enumsOf(schemas.result), ...enumsOf(schemas.status)]) {
     expect([part.default, part.symbols.at(-1)], part.name).toEqual(['UNKNOWN', 'UNKNOWN'])

@@ -82,8 +82,8 @@ const writers: Record<string, () => OutgoingRecord> = {
   },
 }
 
-describe.each(Object.entries(writers))('the record of a %s of which everything is long', (_, write) => {
-  test('has a shorter one that fits wherever busgate may write', () => {
+describe.each(Object.entries(writers))('a %s with only long fields', (_, write) => {
+  test('has a shorter form that fits any allowed topic', () => {
     const whole = write()
     expect(sizeInBatch(whole)).toBeGreaterThan(250_000)
     expect(sizeInBatch(whole.shorter!())).toBeLessThan(leastMessageBytes * 0.95)

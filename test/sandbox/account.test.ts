@@ -16,14 +16,14 @@ test('an operation that the balance does not cover is refused', async () => {
   expect(data.map(item => item.error)).toEqual([undefined, 'Not enough money'])
 })
 
-test('status tells the replies to a two-way Viber message', async () => {
+test('status returns the replies to a two-way Viber message', async () => {
   const sandbox = await sandboxFor()
   await postOne(sandbox, operation('viber', { id: 42, phone: 380670000088 }))
   const { data } = await postOne(sandbox, { type: 'status', id: 42 })
   expect(data).toMatchObject({ status: 'REPLIED', replies: [{ message: 'Yes' }, { media: { filesize: 20_480 } }] })
 })
 
-test("status answers the state of the caller's identifier, and an error for one it never saw", async () => {
+test('status returns the state of a known identifier, and an error for an unknown one', async () => {
   const sandbox = await sandboxFor()
   await postOne(sandbox, operation('sms', { id: 2n ** 60n, phone: 380670000093 }))
   expect(await postOne(sandbox, { type: 'status', id: 2n ** 60n })).toEqual({
@@ -37,14 +37,14 @@ test("status answers the state of the caller's identifier, and an error for one 
   })
 })
 
-test('before its callback is due a message is ACCEPTED', async () => {
+test('a message is ACCEPTED until its callback is due', async () => {
   const sandbox = await sandboxFor({ callbackDelayMs: 60_000 })
   await postOne(sandbox, operation('sms', { id: 42 }))
   const { data } = await postOne(sandbox, { type: 'status', id: 42 })
   expect(data.status).toBe('ACCEPTED')
 })
 
-test('an identifier is known to the account that sent it alone', async () => {
+test('an identifier is known to its own account only', async () => {
   const sandbox = await sandboxFor({ keys: { shop: 'one', bank: ['two', 'three'] } })
   await postOne(sandbox, operation('sms', { id: 42 }), 'two')
   expect(await postOne(sandbox, { type: 'status', id: 42 }, 'three')).toMatchObject({ success: true })

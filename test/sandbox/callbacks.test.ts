@@ -48,7 +48,7 @@ test.for([
   expect(receiver.received).toHaveLength(times)
 })
 
-test('both callbacks of a phone that ends in 97 say the same, the instant of the final state included', async () => {
+test('both callbacks of a phone that ends in 97 are equal, including the time of the final state', async () => {
   const receiver = await callbackReceiver()
   const clock = new ManualClock()
   const sandbox = await sandboxFor({ clock, callbackDelayMs: 1000, callbackConcurrency: 1 })
@@ -132,7 +132,7 @@ test('a pipeline is called back at the address of its account and not at its hoo
   expect(receiver.received).toMatchObject([{ url: '/shop', body: { id: String(sent.id), type: 'viber' } }])
 })
 
-test('the account address can be set once the receiver is known', async () => {
+test('the account address can be set later', async () => {
   const sandbox = await sandboxFor()
   const receiver = await callbackReceiver()
   sandbox.setAccountCallbackUrl(receiver.url)
@@ -149,7 +149,7 @@ test('the third digit from the end of the phone chooses the channel of a chain',
   expect(received.map(({ body }) => body.type)).toEqual(['rcs', 'viber', 'sms', 'rcs'])
 })
 
-test('a voice call tells its duration and the digit that was pressed', async () => {
+test('a voice call reports its duration and the pressed digit', async () => {
   const { received } = await calledBack(hook => [operation('voice', { hook, dtmf: true })])
   expect(received[0]?.body).toMatchObject({
     type: 'voice',
@@ -161,7 +161,7 @@ test('a voice call tells its duration and the digit that was pressed', async () 
 test.each([
   ['itself', { gender: 'female', language: 'uk-UA', name: 'A' }],
   ['a nested voice', { message: 'Hi', voice: { gender: 'female', language: 'uk-UA', name: 'A' } }],
-])('a pipeline that asks for a digit in its voice stage, with the model in %s, tells the digit', async (_, voice) => {
+])('a pipeline with dtmf in its voice stage, the model in %s, reports the digit', async (_, voice) => {
   const asking = (dtmf: boolean) => operation('pipeline', { pipeline: ['voice'], voice: { ...voice, dtmf } })
   const { received } = await calledBack(() => [true, false].map(asking), {}, '')
   const replies = received.map(({ body }) => body.reply)
@@ -173,7 +173,7 @@ test('a voice call is called back at the account address when its hook is not ke
   expect(received).toMatchObject([{ url: '/account' }])
 })
 
-test('a one-time password by Telegram is called back without a type, for the specification has none for it', async () => {
+test('a Telegram password is called back without a type, because the specification has none', async () => {
   const { received } = await calledBack(hook => [operation('telegram', { hook })])
   expect(received[0]?.body).not.toHaveProperty('type')
 })
@@ -183,7 +183,7 @@ test('call/otp and hlr are not called back', async () => {
   expect(received).toEqual([])
 })
 
-test('closing drops the callbacks that are still due', async () => {
+test('closing drops callbacks that are due', async () => {
   const receiver = await callbackReceiver()
   const sandbox = await sandboxFor({ callbackDelayMs: 60_000 })
   await post(sandbox, [operation('sms', { hook: receiver.url })])

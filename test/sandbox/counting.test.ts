@@ -16,7 +16,7 @@ test('an identifier that is sent twice is executed and billed twice, and counted
   expect(await postOne(sandbox, { type: 'balance' })).toMatchObject({ data: { amount: 8 } })
 })
 
-test('an identifier that is sent twice is refused as a duplicate when the sandbox is told so', async () => {
+test("an identifier that is sent twice is refused with duplicates: 'refuse'", async () => {
   const sandbox = await sandboxFor({ duplicates: 'refuse' })
   const sent = operation('sms', { id: 42 })
   await postOne(sandbox, sent)
@@ -62,7 +62,7 @@ test('the rate is counted for each account by itself', async () => {
   expect(await postOne(sandbox, operation('sms'), 'two')).toMatchObject({ error: 'THROTTLE' })
 })
 
-test('the most operations in any second are found across the borders of seconds', async () => {
+test('the peak of operations in any second is counted across clock seconds', async () => {
   const clock = new ManualClock()
   const sandbox = await sandboxFor({ clock })
   const send = (count: number) =>
@@ -96,7 +96,7 @@ test('counts and the last requests are shown over HTTP, without keys', async () 
   expect(log).not.toMatch(/secret-key|wrong-key|38067|parcel|Shop/)
 })
 
-test('thousands of identifiers, beyond 2^53 as well, are counted each by itself', async () => {
+test('thousands of identifiers, also beyond 2^53, are counted separately', async () => {
   const sandbox = await sandboxFor()
   const ids = Array.from({ length: 5000 }, (_, i) => (i % 10 === 0 ? 2n ** 62n + BigInt(i) : 2 ** 40 + i * 4096))
   for (const part of [ids, ids.slice(0, 2000), ids.slice(0, 10)])

@@ -48,13 +48,13 @@ test.for([
   ['no text', { sms_message: undefined }, 'Please enter SMS text'],
   ['no sender name', { sms_signature: undefined }, 'Error in sms_signature'],
   ['a lifetime below its bound', { sms_lifetime: 60 }, 'Error in sms_lifetime'],
-] as const)('an operation with %s is refused and holds only its id', async ([, change, error]) => {
+] as const)('an operation with %s is refused, and its item has only the id', async ([, change, error]) => {
   const sandbox = await sandboxFor()
   expect(await postOne(sandbox, { ...sms, ...change })).toEqual({ success: false, error, data: { id: 7 } })
   expect(sandbox.executions(7)).toBe(0)
 })
 
-test('an operation that is refused does not hold up its neighbours', async () => {
+test('a refused operation does not affect others of its envelope', async () => {
   const sandbox = await sandboxFor()
   const { success, data } = await post(sandbox, [operation('sms'), null, { type: 'sms', id: 'x' }, operation('sms')])
   expect(success).toBe(true)
@@ -88,7 +88,7 @@ test('a phone that ends in 98 is delivered when the same identifier is sent agai
   expect(await postOne(sandbox, sent)).toMatchObject({ success: true })
 })
 
-test('an operator that is not supported refuses the whole envelope when the sandbox is told so', async () => {
+test('an unsupported operator can refuse the whole envelope', async () => {
   const sandbox = await sandboxFor({ otpRefusal: 'envelope' })
   const data = [operation('sms'), operation('call/otp', { phone: 380670000091 })]
   expect(await post(sandbox, data)).toEqual({ success: false, error: 'Operator not supported' })

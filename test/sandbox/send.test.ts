@@ -14,7 +14,7 @@ test('call/otp answers four digits as text and a price', async () => {
   expect(data[0]?.data).toEqual({ code: expect.any(String), price: 1.5 })
 })
 
-test('identifiers are echoed as strings when the sandbox is told so', async () => {
+test('identifiers can be echoed as strings', async () => {
   const sandbox = await sandboxFor({ echoIds: 'string' })
   const { data } = await postOne(sandbox, operation('sms', { id: 2n ** 63n - 1n }))
   expect(data).toMatchObject({ id: '9223372036854775807', msg_id: expect.stringMatching(/^\d+$/) })
@@ -41,7 +41,7 @@ test.for([
   expect(item.data.parts).toBe(parts)
 })
 
-test('the answer takes the latency it was given', async () => {
+test('the answer takes the given latency', async () => {
   const clock = new ManualClock()
   const sandbox = await sandboxFor({ latencyMs: 30, clock })
   let isAnswered = false
@@ -55,7 +55,7 @@ test('the answer takes the latency it was given', async () => {
   await answer
 })
 
-test('what a message meets follows from its own identifier and phone, not from its neighbours', async () => {
+test('the fate of a message depends on its own identifier and phone, not on others', async () => {
   const otp = operation('call/otp')
   const hlr = operation('hlr', { phone: 380501234567 })
   const { data } = await post(await sandboxFor(), [operation('sms'), otp, hlr])

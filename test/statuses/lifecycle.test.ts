@@ -8,7 +8,7 @@ const lifeOf = (events: readonly StatusEvent[], begin = newLifecycle) => events.
 const lifeThrough = (...statuses: string[]) => lifeOf(statuses.map(status => buildStatusEvent({ status })))
 
 describe('the life cycle of a message', () => {
-  it('begins without a verdict', () => {
+  it('has no verdict at first', () => {
     expect(verdictOf(newLifecycle)).toBeNull()
     expect(verdictOf(lifeThrough('ACCEPTED', 'ROUTING'))).toBeNull()
   })
@@ -21,7 +21,7 @@ describe('the life cycle of a message', () => {
     expect(verdictOf(lifeThrough('QUEUED', status))).toBe(verdict)
   })
 
-  it('comes out the same in whatever order its events come, and however often', () => {
+  it('does not depend on the order and repetition of its events', () => {
     const shuffled = fc
       .array(anyStatusEvent, { maxLength: 7 })
       .chain(events =>
@@ -42,7 +42,7 @@ describe('the life cycle of a message', () => {
     )
   })
 
-  it('keeps its verdict, whatever comes later, but for one that tells more', () => {
+  it('keeps its verdict, except for a more conclusive one', () => {
     const rank = [null, 'UNKNOWN', 'FAILED', 'DELIVERED']
     fc.assert(
       fc.property(fc.array(anyStatusEvent, { maxLength: 6 }), anyStatusEvent, (events, late) => {
@@ -57,7 +57,7 @@ describe('the life cycle of a message', () => {
     )
   })
 
-  it('remembers that a delivered message was read and answered, before or after', () => {
+  it('records that a delivered message was read and answered, before or after', () => {
     expect(lifeThrough('DELIVERED', 'READ', 'REPLIED')).toMatchObject({ stage: 'delivered', read: true, replied: true })
     expect(lifeThrough('READ', 'DELIVERED')).toMatchObject({ stage: 'delivered', read: true, replied: false })
     const refuted = buildStatusEvent({ status: 'READ', success: false, state: 'FAILED' })
@@ -66,7 +66,7 @@ describe('the life cycle of a message', () => {
     expect(lifeOf([reply])).toMatchObject({ read: true, replied: true })
   })
 
-  it('that had a hook of its own is the same whatever is told at the account’s address', () => {
+  it("with its own hook ignores events at the account's address", () => {
     fc.assert(
       fc.property(fc.array(anyStatusEvent, { maxLength: 7 }), events => {
         expect(lifeOf(events)).toEqual(lifeOf(events.filter(({ verified }) => verified)))
@@ -75,21 +75,21 @@ describe('the life cycle of a message', () => {
     expect(verdictOf(lifeOf([buildStatusEvent({ verified: false })]))).toBeNull()
   })
 
-  it('that had none takes its verdict from the account’s address, until it is told better', () => {
+  it("without its own hook takes its verdict from the account's address, until a verified one comes", () => {
     const rumour = buildStatusEvent({ status: 'DELIVERED', verified: false })
     const told = buildStatusEvent({ status: 'UNDELIVERABLE', source: 'POLL' })
     expect(verdictOf(lifeOf([rumour], newUnhookedLifecycle))).toBe('DELIVERED')
     expect(verdictOf(lifeOf([told, rumour], newUnhookedLifecycle))).toBe('FAILED')
   })
 
-  it('that was given up takes a late verdict after all', () => {
+  it('that was given up accepts a late verdict', () => {
     const givenUp = buildStatusEvent({ status: 'UNKNOWN', final: true, source: 'POLL' })
     expect(verdictOf(lifeOf([givenUp]))).toBe('UNKNOWN')
     expect(verdictOf(lifeOf([givenUp, buildStatusEvent()]))).toBe('DELIVERED')
     expect(verdictOf(lifeOf([buildStatusEvent({ status: 'EXPIRED' }), givenUp]))).toBe('FAILED')
   })
 
-  it('knows when its stage was reached by the earliest time that was told', () => {
+  it('has the earliest reported time of its stage', () => {
     const late = buildStatusEvent({ updatedAt: 900 })
     const early = buildStatusEvent({ updatedAt: 700, status: 'READ' })
     expect(lifeOf([late, early])).toMatchObject({ since: 700, status: 'READ' })

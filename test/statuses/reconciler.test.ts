@@ -155,7 +155,7 @@ async function startReconciler(options: Options = {}) {
 const verdicts = (events: StatusEvent[]) => events.map(({ id, source, state }) => `${id} ${source} ${state}`)
 
 describe('the reconciler', () => {
-  test('asks for a message whose verdict is overdue, and publishes what the gateway says', async () => {
+  test("polls for an overdue verdict, and publishes the gateway's answer", async () => {
     const world = await startReconciler({ statusOf: () => 'UNDELIVERABLE' })
     world.sent(7, { correlationId: 'order-1' })
     await world.clock.pass(minute - 2000)
@@ -167,7 +167,7 @@ describe('the reconciler', () => {
     expect(world.missing).toEqual(['sms'])
   })
 
-  test('takes the word of the gateway for it where only success tells, and invents none', async () => {
+  test('uses success if the answer has no status, and invents no verdict', async () => {
     const told: object[] = [
       { status: 'SEEN', success: true },
       { status: 'NO ANSWER', success: false, error: 'Nobody answered' },
@@ -183,7 +183,7 @@ describe('the reconciler', () => {
     ])
   })
 
-  test('asks again for one whose status nobody lists, unless success is said', async () => {
+  test('polls again for an unknown status, unless success is given', async () => {
     const world = await startReconciler({ statusOf: () => 'TELEPORTED' })
     world.sent(1)
     await world.clock.pass(5 * minute)
@@ -191,7 +191,7 @@ describe('the reconciler', () => {
     expect(world.events()).toEqual([])
   })
 
-  test('does not ask for one that has its verdict, whether it came before its result or after', async () => {
+  test('does not poll for a message with a verdict, whether it came before or after the result', async () => {
     const world = await startReconciler()
     world.calledBack(1)
     world.sent(1)
@@ -203,7 +203,7 @@ describe('the reconciler', () => {
     expect(world.events()).toHaveLength(2)
   })
 
-  test('asks for a message that had a hook of its own although its account was told a verdict, and believes the answer', async () => {
+  test('polls for a message with its own hook despite an unverified verdict, and believes the answer', async () => {
     const world = await startReconciler({ statusOf: () => 'UNDELIVERABLE' })
     world.sent(1)
     world.sent(2, { hooked: false })
@@ -213,7 +213,7 @@ describe('the reconciler', () => {
     expect(verdicts(world.events())).toContain('1 POLL FAILED')
   })
 
-  test('hears what the account is told of an overdue message that had no hook', async () => {
+  test('accepts an unverified verdict of an overdue message without its own hook', async () => {
     const world = await startReconciler({ maxMessageBytes: 20_000 })
     const headers = { mirrored: 'x'.repeat(30_000) }
     world.sent(1, { type: 'pipeline', hooked: false, headers })
@@ -225,7 +225,7 @@ describe('the reconciler', () => {
     expect(new Set(world.asked.slice(before).map(({ id }) => id))).toEqual(new Set([2]))
   })
 
-  test('waits for a schema that the registry does not have for a while: no message and no verdict is passed over', async () => {
+  test('waits for a schema that the registry lacks for a while, and skips no message and no verdict', async () => {
     const registry = laggingRegistry()
     const world = await startReconciler({ registry, statusOf: () => 'DELIVERED' })
     registry.isLagging = true
@@ -243,7 +243,7 @@ describe('the reconciler', () => {
     expect(verdicts(world.events())).toEqual(['1 CALLBACK DELIVERED', '2 POLL DELIVERED'])
   })
 
-  test('asks for one of which only a status on its way was told', async () => {
+  test('polls for a message with a PENDING status only', async () => {
     const world = await startReconciler({ statusOf: () => 'DELIVERED' })
     world.sent(1)
     world.calledBack(1, { status: 'ROUTING', state: 'PENDING', final: false })
@@ -251,7 +251,7 @@ describe('the reconciler', () => {
     expect(verdicts(world.events())).toEqual(['1 CALLBACK PENDING', '1 POLL DELIVERED'])
   })
 
-  test('passes by batches of results and statuses that cannot be read, and tells of the results', async () => {
+  test('skips unreadable batches of results and statuses, and reports those of results', async () => {
     const world = await startReconciler({ statusOf: () => 'DELIVERED' })
     world.rot('results')
     world.rot('statuses')
@@ -265,7 +265,7 @@ describe('the reconciler', () => {
     ])
   })
 
-  test('takes the id of another account for another message', async () => {
+  test('treats the same id of another account as another message', async () => {
     const world = await startReconciler({ statusOf: () => 'DELIVERED' })
     world.sent(1)
     world.calledBack(1, { account: 'shop' })
@@ -273,7 +273,7 @@ describe('the reconciler', () => {
     expect(verdicts(world.events())).toEqual(['1 CALLBACK DELIVERED', '1 POLL DELIVERED'])
   })
 
-  test('asks again, at longer and longer intervals, until there is a verdict', async () => {
+  test('polls again, at longer and longer intervals, until there is a verdict', async () => {
     let start = 0
     const world = await startReconciler({ statusOf: (_, now) => (now - start > 12 * minute ? 'DELIVERED' : 'ROUTING') })
     start = world.clock.now()
@@ -285,7 +285,7 @@ describe('the reconciler', () => {
     expect(world.missing).toEqual(['sms'])
   })
 
-  test('hears the callback that comes between two questions, and asks no more', async () => {
+  test('accepts a callback between two polls, and stops polling', async () => {
     const world = await startReconciler()
     world.sent(1)
     await world.clock.pass(2.5 * minute)
@@ -297,7 +297,7 @@ describe('the reconciler', () => {
     expect(verdicts(world.events())).toEqual(['1 CALLBACK DELIVERED'])
   })
 
-  test('gives a message up after its lifetime and the grace, with one final UNKNOWN', async () => {
+  test('gives a message up after its lifetime and reconciler.graceMs, with one final UNKNOWN', async () => {
     const world = await startReconciler()
     const start = world.clock.now()
     world.sent(1, { lifetime: 60 })
@@ -308,7 +308,7 @@ describe('the reconciler', () => {
     expect((world.events()[0]!.receivedAt - start) / minute).toBeCloseTo(11, 0)
   })
 
-  test('waits for a gateway that does not answer, and gives up when it never does', async () => {
+  test('waits for a gateway that does not answer, and gives the message up if it never does', async () => {
     const world = await startReconciler({ statusOf: () => null })
     world.sent(1, { lifetime: 60 })
     await world.clock.pass(19 * minute)
@@ -318,7 +318,7 @@ describe('the reconciler', () => {
     expect(world.missing).toEqual(['sms'])
   })
 
-  test('asks for nothing that has no status, and for nothing that was not sent', async () => {
+  test('polls for no message that has no status or was not sent', async () => {
     const world = await startReconciler()
     world.sent(1, { type: 'hlr' })
     world.sent(2, { type: 'call/otp' })
@@ -330,7 +330,7 @@ describe('the reconciler', () => {
     expect(world.overdue()).toBe(0)
   })
 
-  test('asks for each message of an account at most ten times a second, in envelopes', async () => {
+  test('polls for at most ten messages a second of an account, in envelopes', async () => {
     const world = await startReconciler({ statusOf: () => 'DELIVERED' })
     for (let id = 1; id <= 100; id++) world.sent(id)
     await world.clock.pass(minute + 3000)
@@ -342,7 +342,7 @@ describe('the reconciler', () => {
     expect(world.behind()).toBe(0)
   })
 
-  test('while many wait to be asked for, hears the callbacks that come after all', async () => {
+  test('accepts late callbacks while many messages wait to be polled for', async () => {
     const world = await startReconciler()
     for (let id = 1; id <= 1000; id++) world.sent(id)
     await world.clock.pass(1.5 * minute)
@@ -354,7 +354,7 @@ describe('the reconciler', () => {
     expect(world.behind()).toBe(0)
   })
 
-  test('after days of standstill gives nothing up because of one question that was not answered', async () => {
+  test('gives no message up for one unanswered poll after days of downtime', async () => {
     let back = Number.POSITIVE_INFINITY
     const world = await startReconciler({ statusOf: (_, now) => (now < back ? null : 'DELIVERED') })
     world.sent(1, { lifetime: 60 })
@@ -365,7 +365,7 @@ describe('the reconciler', () => {
     expect(verdicts(world.events())).toEqual(['1 POLL DELIVERED'])
   })
 
-  test('is not held up by a result whose writer has a clock that is hours ahead', async () => {
+  test("is not delayed by a result whose writer's clock is hours ahead", async () => {
     const world = await startReconciler({ statusOf: () => 'DELIVERED' })
     world.sent(1, { aheadMs: 5 * 60 * minute })
     world.sent(2)
@@ -373,7 +373,7 @@ describe('the reconciler', () => {
     expect(verdicts(world.events())).toContain('2 POLL DELIVERED')
   })
 
-  test('is not held up by an account whose key is no longer accepted', async () => {
+  test('is not delayed by an account whose key is refused', async () => {
     const world = await startReconciler({
       gateway: { accounts: { shop: { apiKey: 'old-key' } } },
       denied: 'old-key',
@@ -385,7 +385,7 @@ describe('the reconciler', () => {
     expect(verdicts(world.events())).toEqual(['6000 POLL DELIVERED'])
   })
 
-  test('after hours of standstill asks only for what came to no verdict meanwhile', async () => {
+  test('after hours of downtime polls only for messages without a verdict', async () => {
     const world = await startReconciler({ statusOf: () => 'DELIVERED' })
     const restarting = world.restart(10_000)
     await restarting
@@ -402,8 +402,8 @@ describe('the reconciler', () => {
   })
 })
 
-describe('where topics take little', () => {
-  test('an overdue message waits without what is too large for them, and has its verdict like its neighbours', async () => {
+describe('with a small max.message.bytes', () => {
+  test('an overdue message is shortened, and gets its verdict like others', async () => {
     const statusOf = (_: number, now: number) => (now > start + 40 * minute ? 'DELIVERED' : 'ACCEPTED')
     const world = await startReconciler({ maxMessageBytes: 20_000, statusOf })
     const start = world.clock.now()
@@ -426,7 +426,7 @@ describe('where topics take little', () => {
     expect(world.missing).toHaveLength(4)
   })
 
-  test('a verdict with more replies than they take is told without them', async () => {
+  test('a verdict with too many replies is published without them', async () => {
     const replies = Array.from({ length: 500 }, () => ({ message: 'Yes, please. '.repeat(5) }))
     const also = (id: number) => (id === 2 ? { replies } : { replies: replies.slice(0, 1) })
     const world = await startReconciler({ maxMessageBytes: 20_000, statusOf: () => 'REPLIED', also })

@@ -11,7 +11,7 @@ const sentAt = 1_763_000_000_000
 const smsSent = { ...buildResult({ sentAt }), type: 'sms' as const }
 
 describe('a message without a verdict', () => {
-  it('is asked for when its verdict is overdue, and given up an hour after the end of its two days', () => {
+  it('is polled for when its verdict is overdue, and given up an hour after its two days', () => {
     expect(scheduleOf(smsSent, {}, options)).toEqual({
       pollAt: sentAt + 15 * minute,
       answers: 0,
@@ -19,7 +19,7 @@ describe('a message without a verdict', () => {
     })
   })
 
-  it('is asked for at longer and longer intervals, at most six hours, and a last time at its end', () => {
+  it('is polled for at longer and longer intervals, at most six hours, and a last time at its end', () => {
     let schedule: Schedule = scheduleOf(smsSent, {}, options)
     const waits: number[] = []
     while (schedule.pollAt < schedule.endsAt) {
@@ -32,7 +32,7 @@ describe('a message without a verdict', () => {
     expect(schedule.pollAt).toBe(schedule.endsAt)
   })
 
-  it('whose headers somebody else wrote begins a schedule of its own', () => {
+  it('with invalid headers begins a new schedule', () => {
     const headers = { 'busgate.ask-at': 'soon', 'busgate.asked': ['1', '2'], 'busgate.lifetime': '-5' }
     expect(scheduleOf(smsSent, headers, options)).toEqual(scheduleOf(smsSent, {}, options))
   })

@@ -43,7 +43,7 @@ async function buildVerdicts(mostIds?: number) {
   return { verdicts, clock, record, handOver: (records: BusRecord[]) => handOver(records) }
 }
 
-test('among many verdicts, one whose writer has a clock that is ahead does not keep the others from being read', async () => {
+test("a verdict whose writer's clock is ahead does not hide other verdicts", async () => {
   const { verdicts, record, handOver } = await buildVerdicts()
   await handOver(Array.from({ length: many }, (_, i) => record(i + 1)))
   void handOver([record(many + 1, {}, hour), record(many + 2)])
@@ -51,7 +51,7 @@ test('among many verdicts, one whose writer has a clock that is ahead does not k
   expect(verdicts.has('default', BigInt(many + 2), false)).toBe(true)
 })
 
-test('more verdicts than fit into memory, told to the address of an account, make none be forgotten that a message’s own was told', async () => {
+test('a flood of unverified verdicts makes the reconciler forget no verified one', async () => {
   const { verdicts, clock, record, handOver } = await buildVerdicts(1000)
   await handOver([record(1), record(2, { verified: false })])
   await clock.pass(20_000)

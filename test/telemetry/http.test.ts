@@ -28,7 +28,7 @@ async function start(state: { reasons?: string[]; sick?: string[]; port?: number
 }
 
 describe('the telemetry server', () => {
-  it('stops although somebody sends it a body that never ends', async () => {
+  it('stops although a client sends an endless body', async () => {
     await start()
     const raw = rawConnection(server?.port ?? 0)
     raw.say('POST /metrics HTTP/1.1\r\nHost: b\r\nContent-Length: 1000\r\n\r\nx')
@@ -38,7 +38,7 @@ describe('the telemetry server', () => {
     await eventually(() => expect(raw.closed).toBe(true))
   })
 
-  it('goes on when the system cannot give it a connection', async () => {
+  it('continues if the system cannot accept a connection', async () => {
     const ask = await start()
     const servers = new Set<Server>()
     const find = (message: unknown) => void servers.add((message as { server: Server }).server)
@@ -50,7 +50,7 @@ describe('the telemetry server', () => {
     expect((await ask('/healthz')).status).toBe(200)
   })
 
-  it('answers by IPv4 and IPv6 on ::, and by IPv4 where there is no IPv6', async () => {
+  it('answers IPv4 and IPv6 on ::, and IPv4 without IPv6', async () => {
     const metrics = createMetrics(new Telemetry())
     const ready = () => ({ ready: true, started: true, reasons: [] })
     const healthy = () => ({ healthy: true, reasons: [] })

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 
 const events = new URL('../../src/telemetry/events.ts', import.meta.url)
 
-test('what a listener throws ends the process, but nothing of what it was told of', () => {
+test('an error in a listener ends the process, but leaves the reported work as it is', () => {
   const program = `
     import { Telemetry } from '${events}'
     const telemetry = new Telemetry()

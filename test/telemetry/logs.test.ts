@@ -24,7 +24,7 @@ const cut = {
 } as const
 
 describe('the log', () => {
-  it('has one line an event, with its name, its level as text, an ISO time and a sentence', () => {
+  it('has one line per event, with name, level as text, ISO time and a sentence', () => {
     const { telemetry, lines } = logging()
     telemetry.emit('session.opened', { ...session, offset: 12, inDoubt: 2, stale: false, took: 0.4 })
     expect(lines).toEqual([
@@ -42,7 +42,7 @@ describe('the log', () => {
     ])
   })
 
-  it('leaves busy events to the metrics', () => {
+  it('omits frequent events that metrics show', () => {
     const { telemetry, lines } = logging('trace')
     telemetry.emit('cycle.committed', { ...session, records: 100, windowUsed: 0.1 })
     telemetry.emit('commands.consumed', { topic: 'busgate.commands', count: 100 })
@@ -62,14 +62,14 @@ describe('the log', () => {
     ])
   })
 
-  it('gives a message of the bus its own level', () => {
+  it('logs a message of the bus at its own level', () => {
     const { telemetry, lines } = logging('warn')
     telemetry.emit('bus.log', { level: 'info', message: 'joined' })
     telemetry.emit('bus.log', { level: 'error', message: 'broker gone' })
     expect(lines).toMatchObject([{ level: 'error', event: 'bus.log', msg: 'broker gone' }])
   })
 
-  it('says where a dead letter came from, of many the first', () => {
+  it('says where the first of several dead letters came from', () => {
     const { telemetry, lines } = logging('info')
     const letters = { stage: 'decode', code: 'TRUNCATED', first: { ...session, offset: 1_234_567_890 } } as const
     telemetry.emit('deadLetter.published', { ...letters, count: 1 })
@@ -89,7 +89,7 @@ describe('the log', () => {
     expect(lines[2]).toMatchObject({ amount: 31_168.35, msg: 'account a has 31168.35 UAH' })
   })
 
-  it('says what to do about every warning and error, and about nothing else but what may be one', () => {
+  it('says what to do about every warning and error, and only about these', () => {
     for (const [name, line] of Object.entries(logLines)) {
       if (line === null || line.level === 'debug') continue
       expect([name, line.action !== undefined]).toEqual([name, line.level !== 'info'])
@@ -122,7 +122,7 @@ describe('the log', () => {
     expect(text).not.toContain('код')
   })
 
-  it('is not held up by a text that quotes and quotes', () => {
+  it('is not slowed down by a text full of quotes', () => {
     const { telemetry, lines } = logging()
     const error = 'Unexpected token '.repeat(250_000)
     telemetry.emit('account.paused', { account: 'default', reason: 'refused', retryInMs: 1000, error })

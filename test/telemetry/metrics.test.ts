@@ -33,13 +33,13 @@ function emitAll(telemetry: Telemetry, n: number): void {
 }
 
 describe('metrics', () => {
-  it('carry the names and labels of the contract', async () => {
+  it('have the names and labels of the contract', async () => {
     const { telemetry, scrape } = await serveMetrics({ version: '1.2.3', roles: ['worker'], gauges: [allGauges] })
     emitAll(telemetry, 1)
     expect(metricsIn(await scrape()), 'the contract is in test/support/metrics.ts').toEqual(contract)
   })
 
-  it('each change with some event, unless they are read at the scrape', async () => {
+  it('change with an event each, unless they are read at the scrape', async () => {
     const { telemetry, scrape } = await serveMetrics({ roles: ['worker'] })
     emitAll(telemetry, 1)
     const samples = [...(await scrape())]
@@ -51,7 +51,7 @@ describe('metrics', () => {
     expect(told.filter(name => !samples.some(changed(name)))).toEqual([])
   })
 
-  it('are there with 0 before anything has happened, wherever the values of their labels are known', async () => {
+  it('exist with 0 from the start if the values of their labels are known', async () => {
     const { scrape } = await serveMetrics({ topic: ['urgent', 'bulk'], account: ['default'] })
     const samples = await scrape()
     for (const series of [
@@ -85,7 +85,7 @@ describe('metrics', () => {
     expect((await scrape()).get('busgate_callback_contradictions_total{type="sms"}')).toBe(1)
   })
 
-  it('count verdicts by the type of the command and a frequent country, by callback or poll, but none that is unverified', async () => {
+  it('count verified verdicts by type and frequent country, from callbacks and polls', async () => {
     const { telemetry, scrape } = await serveMetrics()
     const told = { type: 'sms', commandType: 'viber+sms', state: 'DELIVERED', contradicts: false } as const
     for (const country of ['UA', 'TV', null]) telemetry.emit('callback.accepted', { ...told, country, verified: true })
@@ -98,7 +98,7 @@ describe('metrics', () => {
     })
   })
 
-  it('tell how long messages to a country take, and count rare countries together', async () => {
+  it('measure the delivery time by country, rare countries together', async () => {
     const { telemetry, scrape } = await serveMetrics()
     for (const [country, seconds] of [
       ['UA', 8],
@@ -116,7 +116,7 @@ describe('metrics', () => {
     expect(sample('sum{country="other"}')).toBe(4400)
   })
 
-  it('name the tenants of the settings, and count all others together', async () => {
+  it('name the tenants of the settings, all others together', async () => {
     const { telemetry, scrape } = await serveMetrics({ tenant: ['shop', 'bank'] })
     const shares = new Map([
       ['shop', { count: 2, parts: 3 }],
@@ -144,13 +144,13 @@ describe('metrics', () => {
     ])
   })
 
-  it('count a label value that nobody foresaw as other', async () => {
+  it('count an unknown label value as other', async () => {
     const { telemetry, scrape } = await serveMetrics()
     for (const cause of ['made', 'up'] as unknown[] as DoubtCause[]) telemetry.emit('doubt.opened', { cause, count: 1 })
     expect((await scrape()).get('busgate_doubts_total{cause="other"}')).toBe(2)
   })
 
-  it('show an account one balance, in the currency it was last read in', async () => {
+  it('show one balance for each account, in its latest currency', async () => {
     const { telemetry, scrape } = await serveMetrics()
     for (const currency of ['UAH', 'EUR']) telemetry.emit('balance.read', { account: 'a', currency, amount: 5 })
     telemetry.emit('balance.read', { account: 'b', currency: 'PLN', amount: 0 })
@@ -199,7 +199,7 @@ describe('metrics', () => {
     expect((await scrape()).get('busgate_sessions_fenced_total')).toBe(1)
   })
 
-  it('forget the partitions that were lost since the scrape before', async () => {
+  it('drop partitions that were lost since the last scrape', async () => {
     const lag = (partition: string, value: number) =>
       ({ name: 'consumer_lag_records', labels: { topic: 'a', partition }, value }) as const
     let readings = [lag('0', 5), lag('1', 6)]
@@ -213,7 +213,7 @@ describe('metrics', () => {
     expect(later.get('busgate_consumer_lag_records{topic="a",partition="1"}')).toBe(7)
   })
 
-  it('ask sources that were added after the start, and add up what several say of one thing', async () => {
+  it('include sources that were added later, and sum up several of one series', async () => {
     const sources = new Set<GaugeSource>()
     const { scrape } = await serveMetrics({ gauges: sources })
     const open = (value: number) => ({ read: () => [{ name: 'doubts_open', labels: {}, value } as const] })
@@ -221,7 +221,7 @@ describe('metrics', () => {
     expect((await scrape()).get('busgate_doubts_open')).toBe(5)
   })
 
-  it('do not fail the process when a source fails: the scrape does', async () => {
+  it('fail the scrape, not the process, if a source fails', async () => {
     const failing: GaugeSource = {
       read: () => {
         throw new Error('no session')

@@ -14,7 +14,7 @@ describe('a trace', () => {
     expect(traceOf({ traceparent: `00-${traceId}-${spanId}-00` })?.flags).toBe(0)
   })
 
-  test('is carried on as it came', () => {
+  test('is passed on unchanged', () => {
     expect(traceHeaders(traceOf({ traceparent })!)).toEqual({ traceparent })
     const tracestate = 'vendor=a:1,other=b;2'
     expect(traceHeaders(traceOf({ traceparent, tracestate: Buffer.from(tracestate) })!)).toEqual({
@@ -37,11 +37,11 @@ describe('a trace', () => {
     ['comes twice', { traceparent: [traceparent, traceparent] }],
     ['is longer than any version will be', { traceparent: `cc${traceparent.slice(2)}-${'x'.repeat(200)}` }],
     ['is no text', { traceparent: 5 }],
-  ])('is none where the header %s', (_, headers) => {
+  ])('is null if the header %s', (_, headers) => {
     expect(traceOf(headers)).toBeNull()
   })
 
-  test('of a later version is carried on as this one knows it', () => {
+  test("of a later version is passed on in this version's form", () => {
     const later = traceOf({ traceparent: `cc-${traceId}-${spanId}-01-what-will-be` })
     expect(later && traceHeaders(later)).toEqual({ traceparent })
   })
@@ -51,11 +51,11 @@ describe('a trace', () => {
     ['not plain text', 'v=\u0007'],
     ['given twice', ['v=1', 'v=2']],
     ['empty', ''],
-  ])('loses a state that is %s, and nothing else', (_, tracestate) => {
+  ])('loses only a state that is %s', (_, tracestate) => {
     expect(traceHeaders(traceOf({ traceparent, tracestate })!)).toEqual({ traceparent })
   })
 
-  test('to look at is the first one that is recorded', () => {
+  test('in the log is the first recorded one', () => {
     const unrecorded = buildTrace(1, { flags: 0 })
     expect(recordedTraceId([])).toBeNull()
     expect(recordedTraceId([null, unrecorded])).toBeNull()

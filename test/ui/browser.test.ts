@@ -17,7 +17,7 @@ describeInBrowser('the page of the demo', () => {
     return openInBrowser(/page +(\S+)/.exec(demo.stderr())![1]!)
   }
 
-  test('shows what goes on, and a message from its command to its verdict, all by keyboard', async () => {
+  test('shows the overview and a message from command to verdict, by keyboard alone', async () => {
     const page = await openDemo()
     await part(page, 'Commands per second').getByRole('img').waitFor({ timeout })
     const reason = part(page, 'Failures by reason').locator('li', { hasText: 'INSUFFICIENT_FUNDS' })
@@ -99,7 +99,7 @@ describeInBrowser('the page', () => {
     expect(lines.join('')).toBe('')
   })
 
-  test('gives no lag of a topic that the group has not begun', async () => {
+  test('shows no lag of a topic without committed offsets', async () => {
     const { settings, ...world } = await startWorld()
     const kafka = { ...settings.kafka, groupId: 'nobody' }
     const { url } = await startPage({ ...world, settings: { ...settings, kafka } })
@@ -109,7 +109,7 @@ describeInBrowser('the page', () => {
     expect(await lag.innerText()).not.toContain('behind')
   })
 
-  test('obeys nothing that others wrote', async () => {
+  test('executes nothing that others wrote', async () => {
     const world = await startWorld()
     const evil = '<img src=x onerror="document.title=1"><script>document.title=1</script>\u202eecho'
     await world.send([buildCommand({ id: 1n, correlationId: evil, tenant: evil })])
@@ -120,7 +120,7 @@ describeInBrowser('the page', () => {
     expect(await page.title()).toBe('busgate')
   })
 
-  test('has neither text nor phone of a message, and offers no search by phone', async () => {
+  test('shows no text and no phone, and offers no search by phone', async () => {
     const world = await startWorld()
     await world.send([buildCommand({ id: 1n, phone: 380671239999 })])
     await world.finished(1)
@@ -133,7 +133,7 @@ describeInBrowser('the page', () => {
     expect(kinds).toEqual(['Id', 'Correlation id'])
   })
 
-  test('says when nothing was found, and when it is not served any more', async () => {
+  test('says when nothing was found, and when the server has stopped', async () => {
     const world = await startWorld()
     const served = await startPage(world)
     const page = await openInBrowser(`${served.url}#by=correlation&text=nobody`)

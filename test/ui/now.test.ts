@@ -14,7 +14,7 @@ const few = [1n, 2n, 3n].map(id => buildCommand({ id }))
 const refused = buildCommand({ id: 4n, phone: 380501234592 })
 const smsOf = ({ funnel }: Now) => funnel.find(({ type }) => type === 'sms')
 
-test('commands, results and verdicts are counted as they come onto the topics', async () => {
+test('commands, results and verdicts are counted as they are written', async () => {
   const world = await startWorld()
   await world.send([buildCommand({ id: 99n })])
   await world.finished(1)
@@ -35,7 +35,7 @@ test('commands, results and verdicts are counted as they come onto the topics', 
   expect(done.partitions).toHaveLength(2)
 })
 
-test('a message that is read after it was delivered counts once', async () => {
+test('a message that is read after delivery counts once', async () => {
   const world = await startWorld()
   const { url } = await startPage(world)
   await nowThat(url, ({ partitions }) => partitions.length > 0)
@@ -62,7 +62,7 @@ test("a verdict at the account's own address counts only for a message without a
   expect(smsOf(now)).toMatchObject({ delivered: 0, notDelivered: 0 })
 })
 
-test('a message in doubt stands there with its age and what it waits for, until it is resolved', async () => {
+test('a message in doubt is shown with its age and what it waits for, until it is resolved', async () => {
   const world = await startWorld({
     settings: {
       gateway: { timeoutMs: 2000 },
@@ -88,7 +88,7 @@ test('a message in doubt stands there with its age and what it waits for, until 
   expect(world.resultOf).toBeDefined()
 })
 
-test('what operators pause is shown until it is resumed', async () => {
+test('a pause is shown until it is resumed', async () => {
   const world = await startWorld()
   const { url } = await startPage(world)
   const { control } = world.settings.topics
@@ -100,7 +100,7 @@ test('what operators pause is shown until it is resumed', async () => {
   await nowThat(url, now => now.pauses.length === 0)
 })
 
-test('what operators withdraw is shown while it holds', async () => {
+test('a withdrawal is shown until it ends', async () => {
   const world = await startWorld()
   const { url } = await startPage(world)
   await world.producer.withdraw({ campaign: 'spring', reason: 'wrong price', by: 'olena' })
@@ -109,7 +109,7 @@ test('what operators withdraw is shown while it holds', async () => {
   expect(pauses).toEqual([])
 })
 
-test('dead letters are grouped by what is wrong with them, those from before among them', async () => {
+test('dead letters are grouped by cause, including earlier ones', async () => {
   const world = await startWorld()
   await world.produceRaw(null, { key: Buffer.from('k') })
   await world.produceRaw(Buffer.from('no Avro'))
@@ -123,7 +123,7 @@ test('dead letters are grouped by what is wrong with them, those from before amo
   ])
 })
 
-test('a topic that is missing is told of, and the rest is shown', async () => {
+test('a missing topic is reported, and the rest is shown', async () => {
   const world = await startWorld()
   const settings = { ...world.settings, topics: { ...world.settings.topics, doubts: 'not-there' } }
   const { url } = await startPage({ ...world, settings })
@@ -132,7 +132,7 @@ test('a topic that is missing is told of, and the rest is shown', async () => {
   await nowThat(url, ({ partitions }) => partitions.length > 0)
 })
 
-test('neither phone nor text is among what goes on', async () => {
+test('no phone and no text is shown', async () => {
   const world = await startWorld()
   const { url } = await startPage(world)
   const phone = 380671234592
@@ -145,7 +145,7 @@ test('neither phone nor text is among what goes on', async () => {
   expect(JSON.stringify(now)).not.toMatch(/38067123/)
 })
 
-test('a page that is opened later gets the line of the minutes before', async () => {
+test('a page that is opened later shows the last minutes', async () => {
   const world = await startWorld()
   const { url } = await startPage(world)
   await nowThat(url, ({ partitions }) => partitions.length > 0)
@@ -159,7 +159,7 @@ test('a page that is opened later gets the line of the minutes before', async ()
   })
 })
 
-test('a page that stays open is told of what changes', async () => {
+test('an open page is updated', async () => {
   const world = await startWorld()
   const { url } = await startPage(world)
   const seen = new Set<number>()

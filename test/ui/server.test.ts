@@ -14,7 +14,7 @@ const sms = (sms_message: string) => ({
   'io.busgate.Sms': { ...(Object.values(buildCommand().message)[0] as object), sms_message } as never,
 })
 
-describe('whom the page answers', () => {
+describe('who may open the page', () => {
   test.each([
     ['a name of somebody else', 'evil.example'],
     ['one that begins like its own', '127.0.0.1.evil.example'],
@@ -78,7 +78,7 @@ describe('whom the page answers', () => {
   })
 })
 
-test('the page is allowed nothing but its own files, and asks for nothing else', async () => {
+test('the page may load its own files only, and requests nothing else', async () => {
   const { url } = await startPage(await startWorld())
   const page = await ask(url)
   expect(page.headers['content-security-policy']).toContain("default-src 'none'; script-src 'self'; style-src 'self'")
@@ -101,7 +101,7 @@ test('the page is allowed nothing but its own files, and asks for nothing else',
   expect([...seen]).toEqual(expect.arrayContaining(['/main.js', '/style.css', '/lit-html.js', '/story.js']))
 })
 
-describe('what is asked of it', () => {
+describe('the search request', () => {
   test.each([
     ['by=name&text=1', 'by: expected one of id, correlation, phone'],
     ['by=id&text=', 'text: expected a search text'],
@@ -116,13 +116,13 @@ describe('what is asked of it', () => {
     expect(JSON.parse(body).error).toContain(expected)
   })
 
-  test('a phone is looked for by four digits at least', async () => {
+  test('a search by phone needs at least four digits', async () => {
     const { url } = await startPage(await startWorld(), { show: true })
     expect((await ask(`${url}api/messages?by=phone&text=567`)).status).toBe(400)
   })
 })
 
-test('a message is told of without its phone and text, unless these may be seen', async () => {
+test('a message is shown without phone and text, unless --show is given', async () => {
   const world = await startWorld()
   await world.send([secretSms(11n)])
   await world.finished(1)
@@ -152,7 +152,7 @@ test('messages are found by id, correlation id and the last digits of a phone', 
   expect(JSON.stringify(await find('by=phone&text=9999'))).not.toContain('380671239999')
 })
 
-test('an id beyond what a browser counts to is told digit by digit', async () => {
+test('an id beyond 2^53 is shown exactly', async () => {
   const id = 2n ** 62n + 1n
   const world = await startWorld()
   await world.send([buildCommand({ id })])
@@ -165,7 +165,7 @@ test('an id beyond what a browser counts to is told digit by digit', async () =>
   )
 })
 
-test('one search goes on at a time, and ends when nobody waits for it any more', async () => {
+test('one search runs at a time, and ends when nobody waits for it', async () => {
   const world = await startWorld()
   await world.send([buildCommand({ id: 31n })])
   await world.finished(1)

@@ -36,7 +36,7 @@ const toBytes = (record: Pick<Content, 'headers'>) =>
   pairsOf(record.headers).map(([name, value]) => [name, Buffer.from(value as string).toString('hex')])
 
 describe('a record batch', () => {
-  it('is read as it was written, whatever it holds and however it is compressed', async () => {
+  it('is read as it was written, with any content and compression', async () => {
     const frames = fc.record({
       producerId: fc.bigInt({ min: -1n, max: 2n ** 53n }),
       epoch: fc.integer({ min: -1, max: 32_767 }),
@@ -70,7 +70,7 @@ describe('a record batch', () => {
     )
   })
 
-  it('holds half an emoji in a key, a value or a header as U+FFFD', async () => {
+  it('has U+FFFD for half an emoji in a key, a value or a header', async () => {
     const half = 'a\ud83d'
     const batch = encodeBatch([{ key: half, value: half, headers: { [half]: half } }], frame)
     const [{ key, value, headers }] = (await read(batch, 1)) as [BusRecord]
@@ -81,7 +81,7 @@ describe('a record batch', () => {
     ])
   })
 
-  test.for(['gzip', 'zstd'] as const)('is compressed by %s where that makes it smaller', compression => {
+  test.for(['gzip', 'zstd'] as const)('is compressed by %s if that makes it smaller', compression => {
     const large = [{ value: Buffer.alloc(2000) }]
     const few = [{ value: Buffer.alloc(900) }]
     const sizeOf = (records: Content[], codec: BatchFrame['compression']) =>

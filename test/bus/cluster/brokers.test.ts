@@ -40,7 +40,7 @@ async function startCluster(count = 1) {
 }
 
 describe('a request', () => {
-  test('goes out in the newest version that both sides speak', async () => {
+  test('uses the newest version that both sides support', async () => {
     const [broker] = await startCluster()
     const end: Requested<typeof endTxn> = ['id', 1n, 0, true]
     broker.on(keys.endTxn, answering())
@@ -51,7 +51,7 @@ describe('a request', () => {
     expect(broker.asked.filter(([key]) => key === keys.endTxn).map(([, version]) => version)).toEqual([3, 4, 4])
   })
 
-  test('is not sent to a broker that understands no version of it', async () => {
+  test('is not sent to a broker that supports no version of it', async () => {
     const [broker] = await startCluster()
     broker.speaks.delete(keys.heartbeat)
     const asked = open([broker]).brokers.ask(group, heartbeat, beat)
@@ -75,7 +75,7 @@ describe('a request', () => {
     })
   })
 
-  test('is not sent to a controller: it says that this is no broker', async () => {
+  test('is not sent to a controller: the error says that it is no broker', async () => {
     const [broker] = await startCluster()
     broker.speaks.delete(keys.offsetFetch)
     const refused = await open([broker])
@@ -84,7 +84,7 @@ describe('a request', () => {
     expect(refused.message).toContain(`${broker.place} is not a broker, but perhaps a KRaft controller`)
   })
 
-  test('that is answered with a code fails with its name', async () => {
+  test('that is answered with an error code fails with its name', async () => {
     const [broker] = await startCluster()
     broker.on(keys.heartbeat, answering(25))
     const refused = await open([broker])
@@ -94,7 +94,7 @@ describe('a request', () => {
     expect(refused).toMatchObject({ type: 'UNKNOWN_MEMBER_ID', code: 25, answer: { errorCode: 25 } })
   })
 
-  test('that is not answered in time fails alone: what waits beside it is answered, what comes next has a new connection', async () => {
+  test('that times out fails alone: others in flight are answered, the next one has a new connection', async () => {
     const [broker] = await startCluster()
     const answers = Promise.withResolvers<void>()
     broker.on(keys.heartbeat, async asked => {
@@ -111,7 +111,7 @@ describe('a request', () => {
     await expect.poll(() => broker.connections).toBe(1)
   })
 
-  test('fails when its connection breaks, and the next one has a new connection', async () => {
+  test('fails if its connection breaks, and the next one has a new connection', async () => {
     const [broker] = await startCluster()
     const { brokers, warnings } = open([broker])
     broker.on(keys.heartbeat, () => {
@@ -124,7 +124,7 @@ describe('a request', () => {
     await brokers.ask(group, heartbeat, beat)
   })
 
-  test('that waits for its connection, or its answer, fails when all is closed', async () => {
+  test('that waits for its connection or answer fails on close', async () => {
     const [broker] = await startCluster()
     const { brokers } = open([broker])
     broker.on(keys.heartbeat, never)
@@ -137,7 +137,7 @@ describe('a request', () => {
     await expect.poll(() => broker.connections).toBe(0)
   })
 
-  test('that may take an hour fails when its broker has left the cluster, and finds the one that took its place', async () => {
+  test('that may take an hour fails if its broker leaves the cluster, and finds the broker that replaced it', async () => {
     const [hung, next] = await startCluster(2)
     const { brokers } = open([next])
     hung.on(keys.heartbeat, never)
@@ -152,7 +152,7 @@ describe('a request', () => {
     expect(next.count(keys.heartbeat)).toBe(1)
   })
 
-  test('that takes long has all the time it may take while its broker is there', async () => {
+  test('that takes long has its whole time-out while its broker is in the cluster', async () => {
     const clock = new ManualClock()
     const [broker] = await startCluster()
     const { brokers } = open([broker], { clock })
@@ -197,7 +197,7 @@ describe('a request', () => {
     await lost
   })
 
-  test('of one line does not wait for one of another', async () => {
+  test('of one line does not wait for a request of another line', async () => {
     const [broker] = await startCluster()
     const { brokers } = open([broker])
     broker.on(keys.heartbeat, never)
@@ -210,8 +210,8 @@ describe('a request', () => {
   })
 })
 
-describe('the brokers to begin with', () => {
-  test('need not all be there', async () => {
+describe('bootstrap brokers', () => {
+  test('need not all be available', async () => {
     const [broker] = await startCluster()
     const gone = await FakeBroker.start()
     await gone.stop()
@@ -226,7 +226,7 @@ describe('the brokers to begin with', () => {
     await brokers.ask(group, heartbeat, beat)
   })
 
-  test('are asked no more when they call themselves by other names', async () => {
+  test('are no longer used once the cluster gave other addresses', async () => {
     const [broker] = await startCluster()
     const outside = await FakeBroker.start()
     outside.on(keys.metadata, metadataOf([broker]))
@@ -237,7 +237,7 @@ describe('the brokers to begin with', () => {
     expect(outside.connections).toBe(0)
   })
 
-  test('that all are away make a failure that says where', async () => {
+  test('that are all unavailable are named in the error', async () => {
     const gone = await FakeBroker.start()
     await gone.stop()
     await expect(open([gone]).brokers.refresh()).rejects.toThrow(`connect ECONNREFUSED ${gone.place}`)
@@ -245,7 +245,7 @@ describe('the brokers to begin with', () => {
 })
 
 describe('a coordinator', () => {
-  test('is looked for once, and again when it says that it is none any more', async () => {
+  test('is looked up once, and again when it says that it no longer is one', async () => {
     const [one, two] = await startCluster(2)
     const { brokers } = open([one])
     await brokers.ask(group, heartbeat, beat)
@@ -258,7 +258,7 @@ describe('a coordinator', () => {
     expect(two.count(keys.heartbeat)).toBe(1)
   })
 
-  test('is looked for again when it does not answer', async () => {
+  test('is looked up again when it does not answer', async () => {
     const [one, two] = await startCluster(2)
     const { brokers } = open([one, two])
     await brokers.ask(group, heartbeat, beat)
@@ -269,14 +269,14 @@ describe('a coordinator', () => {
     expect(two.count(keys.heartbeat)).toBe(1)
   })
 
-  test('is asked for at the next broker while one does not know it', async () => {
+  test('is looked up at the next broker if one does not know it', async () => {
     const [one, two] = await startCluster(2)
     one.on(keys.coordinator, ({ fields }) => fields().int32(0).int16(15).string(null).int32(-1).string('').int32(-1))
     const { brokers } = open([one, two])
     await brokers.ask(group, heartbeat, beat)
   })
 
-  test('of a group that this account may not see is a clear refusal', async () => {
+  test('of a group that this account may not see gives a clear error', async () => {
     const [broker] = await startCluster()
     broker.on(keys.coordinator, ({ fields }) => fields().int32(0).int16(30).string(null).int32(-1).string('').int32(-1))
     const refused = open([broker]).brokers.ask(group, heartbeat, beat)
@@ -285,7 +285,7 @@ describe('a coordinator', () => {
 })
 
 describe('a leader', () => {
-  test('is asked for once within half a minute', async () => {
+  test('is looked up once in half a minute', async () => {
     const clock = new ManualClock()
     const [one, two] = await startCluster(2)
     const { brokers } = open([one], { clock })
@@ -296,7 +296,7 @@ describe('a leader', () => {
     expect(one.count(keys.metadata) + two.count(keys.metadata)).toBe(2)
   })
 
-  test('that has moved is asked for anew', async () => {
+  test('that has moved is looked up again', async () => {
     const [one, two] = await startCluster(2)
     const { brokers } = open([one])
     two.on(keys.heartbeat, answering(6))
@@ -308,7 +308,7 @@ describe('a leader', () => {
     expect(one.count(keys.heartbeat)).toBe(1)
   })
 
-  test('that is not known fails with what the brokers say, and is asked for again next time', async () => {
+  test("that is unknown fails with the brokers' error, and is looked up again next time", async () => {
     const [broker] = await startCluster()
     broker.on(keys.metadata, metadataOf([broker], [{ topic: 'commands', errorCode: 29, leaders: [] }]))
     const { brokers } = open([broker])
@@ -321,7 +321,7 @@ describe('a leader', () => {
     expect(await brokers.leader(tp)).toBe(1)
   })
 
-  test('is told by metadata that was asked for after the call, though some was under way', async () => {
+  test('comes from metadata that was requested after the call, not from an earlier request in flight', async () => {
     const [broker] = await startCluster()
     const { brokers } = open([broker])
     await brokers.refresh(['commands'])
@@ -350,7 +350,7 @@ describe('a connection that signs in', () => {
     return { broker, signs }
   }
 
-  test('sends nothing while it signs in anew', async () => {
+  test('sends nothing while it signs in again', async () => {
     const { broker, signs } = await startSecure(100)
     const disturbed: number[] = []
     broker.on(keys.heartbeat, asked => {
@@ -362,7 +362,7 @@ describe('a connection that signs in', () => {
     expect(disturbed.every(signing => signing === 0)).toBe(true)
   })
 
-  test('is refused with the words of the broker, and without the password', async () => {
+  test("is refused with the broker's error, and without the password", async () => {
     const { broker } = await startSecure(0)
     broker.on(keys.authenticate, ({ fields }) =>
       fields().int16(58).string('wrong password').buffer(Buffer.alloc(0)).int64(0),
@@ -376,7 +376,7 @@ describe('a connection that signs in', () => {
     })
   })
 
-  test('is refused when the broker does not take the token', async () => {
+  test('is refused if the broker rejects the token', async () => {
     const { broker } = await startSecure(0)
     broker.on(keys.authenticate, ({ fields }) =>
       fields().int16(0).string(null).buffer(Buffer.from('{"status":"invalid_token"}')).int64(0),
@@ -388,14 +388,14 @@ describe('a connection that signs in', () => {
     expect(refused).toMatchObject({ type: 'SASL_AUTHENTICATION_FAILED', message: /invalid_token/ })
   })
 
-  test('whose token cannot be fetched now is an outage, not a refusal', async () => {
+  test('whose token cannot be fetched is an outage, not a refusal', async () => {
     const { broker } = await startSecure(0)
     const sasl: Sasl = { mechanism: 'oauthbearer', token: () => Promise.reject(new Unanswered('no token now')) }
     await expect(open([broker], { sasl }).brokers.refresh()).rejects.toThrow('no token now')
   })
 })
 
-test('a broker that wants TLS is told apart from one that is away', async () => {
+test('a broker that expects TLS is not reported as unavailable', async () => {
   const [broker] = await startCluster()
   broker.on(keys.apiVersions, ({ socket }) => {
     socket.write(Buffer.from([0x15, 3, 3, 0, 2, 2, 70]))

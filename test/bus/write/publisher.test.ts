@@ -29,7 +29,7 @@ async function setUp() {
 }
 
 describe('a publisher', () => {
-  it('has one request under way, and sends what has come meanwhile in the next one', async () => {
+  it('has one request in flight, and sends what came meanwhile in the next', async () => {
     const { brokers, publisher, keys, sequences } = await setUp()
     const gate = Promise.withResolvers<void>()
     brokers.next('Produce', () => gate.promise)
@@ -44,7 +44,7 @@ describe('a publisher', () => {
     expect(sequences()).toEqual([[[10, 0]], [[10, 1]], [[10, 3]]])
   })
 
-  it('tells a failure those alone whose records it was, and goes on as another producer', async () => {
+  it('reports a failure only to the owners of its records, and continues as a new producer', async () => {
     const { brokers, publisher, sequences } = await setUp()
     brokers.next('Produce', ([request]: [ProduceRequest]) =>
       produced(request, { 'statuses/1': codeOf('TOPIC_AUTHORIZATION_FAILED') }),
@@ -61,7 +61,7 @@ describe('a publisher', () => {
     expect(sequences().at(-1)).toEqual([[20, 0]])
   })
 
-  it('holds up nobody for a topic that is not there', async () => {
+  it('delays nobody for a missing topic', async () => {
     const { brokers, publisher } = await setUp()
     brokers.counts.set('missing', 0)
     const outcomes = await Promise.allSettled([
@@ -74,7 +74,7 @@ describe('a publisher', () => {
     ])
   })
 
-  it('tells everybody when it cannot become a producer, and tries anew with the next records', async () => {
+  it('fails all waiting records if it cannot become a producer, and tries again with the next', async () => {
     const { brokers, publisher } = await setUp()
     brokers.next('Produce', ([request]: [ProduceRequest]) =>
       produced(request, { 'statuses/0': codeOf('INVALID_RECORD') }),
@@ -85,7 +85,7 @@ describe('a publisher', () => {
     await publisher.publish([buildRecord('a')])
   })
 
-  it('waits for what is on its way when it is closed, and takes nothing more', async () => {
+  it('finishes its request when it is closed, and accepts nothing more', async () => {
     const { brokers, publisher } = await setUp()
     const gate = Promise.withResolvers<void>()
     brokers.next('Produce', () => gate.promise)

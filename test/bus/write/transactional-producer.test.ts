@@ -55,7 +55,7 @@ const endings = (brokers: FakeCluster) => brokers.of('EndTxn').map(({ fields }) 
 const steps = [['AddPartitionsToTxn', 'AddOffsetsToTxn'], ['TxnOffsetCommit', 'Produce'], ['EndTxn']]
 
 describe('a transaction', () => {
-  it('is asked for in steps, and each begins when the one before was answered', async () => {
+  it('is made in steps, each after the answer to the one before', async () => {
     const { brokers, producer, names } = await setUp()
     const open = new Map<string, PromiseWithResolvers<void>>()
     for (const api of steps.flat()) {
@@ -79,7 +79,7 @@ describe('a transaction', () => {
     await commit
   })
 
-  it('is repeated where the one before is still being ended', async () => {
+  it('is retried while the previous one is still ending', async () => {
     const { brokers, clock, producer } = await setUp()
     for (const api of steps.flat()) if (api !== 'Produce') brokers.next(api, refusal('CONCURRENT_TRANSACTIONS'))
     brokers.next('Produce', ([request]: [ProduceRequest]) =>
@@ -91,7 +91,7 @@ describe('a transaction', () => {
     for (const api of steps.flat()) expect(brokers.of(api)).toHaveLength(2)
   })
 
-  it('waits for all of a step also when one fails, and asks for nothing more', async () => {
+  it('waits for the whole step if a request fails, and sends no further ones', async () => {
     const { brokers, producer, names } = await setUp()
     const gate = Promise.withResolvers<void>()
     brokers.next('Produce', () => gate.promise)
@@ -107,7 +107,7 @@ describe('a transaction', () => {
     expect(names()).not.toContain('EndTxn')
   })
 
-  it('ends the use of its producer when anything failed, until that is initialised anew', async () => {
+  it('blocks its producer after any failure until that is initialised again', async () => {
     const { brokers, producer } = await setUp()
     brokers.next('EndTxn', new Unanswered('the connection was closed'))
     await expect(producer.commit(buildCommit())).rejects.toThrow('the connection was closed')
@@ -119,7 +119,7 @@ describe('a transaction', () => {
     await producer.commit(buildCommit())
   })
 
-  it('of an earlier life does not bring its producer back', async () => {
+  it('of an earlier producer does not unblock the producer', async () => {
     const { brokers, producer, sent } = await setUp()
     const gate = Promise.withResolvers<void>()
     brokers.next('EndTxn', () => gate.promise)
@@ -137,7 +137,7 @@ describe('a transaction', () => {
 describe('what a leader refuses', () => {
   const records = [buildRecord('a'), buildRecord('b', { partition: 1 })]
 
-  it('because it has moved is sent again, as it was, to the new one', async () => {
+  it('because it has moved is resent unchanged to the new leader', async () => {
     const { brokers, clock, producer, sent } = await setUp()
     brokers.next('Produce', ([request]: [ProduceRequest]) =>
       produced(request, { 'results/1': codeOf('NOT_LEADER_OR_FOLLOWER') }),
@@ -150,7 +150,7 @@ describe('what a leader refuses', () => {
     expect(sent()[1]!.batches).toEqual([sent()[0]!.batches[1]])
   })
 
-  it('by not answering is sent again, as it was, and counts as written when the leader had it already', async () => {
+  it('by not answering is resent unchanged, and counts as written if the leader already has it', async () => {
     const { brokers, clock, producer, sent } = await setUp()
     const duplicate = ([request]: [ProduceRequest]) =>
       produced(request, { 'results/0': codeOf('DUPLICATE_SEQUENCE_NUMBER') })
@@ -177,7 +177,7 @@ describe('what a leader refuses', () => {
     expect(names()).not.toContain('EndTxn')
   })
 
-  it('for good fails at once, though another one could still pass', async () => {
+  it('permanently fails at once, though other records could still pass', async () => {
     const { brokers, producer } = await setUp()
     brokers.next('Produce', ([request]: [ProduceRequest]) =>
       produced(request, {
@@ -191,7 +191,7 @@ describe('what a leader refuses', () => {
     expect(brokers.of('Produce')).toHaveLength(1)
   })
 
-  it('is not sent again when the progress was refused', async () => {
+  it('is not resent if the progress was refused', async () => {
     const { brokers, clock, producer } = await setUp()
     brokers.next('Produce', ([request]: [ProduceRequest]) =>
       produced(request, { 'results/0': codeOf('NOT_LEADER_OR_FOLLOWER') }),
@@ -203,7 +203,7 @@ describe('what a leader refuses', () => {
     expect(brokers.of('Produce')).toHaveLength(1)
   })
 
-  it('and leaves out of its answer is not taken for written', async () => {
+  it('and leaves out of its answer does not count as written', async () => {
     const { brokers, clock, producer, sent } = await setUp()
     brokers.next('Produce', ([request]: [ProduceRequest]) => produced(request).slice(1))
     const commit = producer.commit(buildCommit({ records }))
@@ -216,7 +216,7 @@ describe('what a leader refuses', () => {
 describe('many records', () => {
   const keysOf = ({ batches }: ProduceRequest) => batches.flatMap(one => looksOf(one).keys)
 
-  it('go in requests of 5,000 and 400 KB at most, and of each partition in their order', async () => {
+  it('go in requests of at most 5,000 records and 400 KB, in order for each partition', async () => {
     const { producer, sent } = await setUp()
     const records = Array.from({ length: 12_000 }, (_, i) => buildRecord(String(i), { partition: i % 3 }))
     await producer.commit(
@@ -238,7 +238,7 @@ describe('many records', () => {
     )
   })
 
-  it.each([2000, 20_000])('keep each batch below what its topic takes: %i bytes', async maxMessageBytes => {
+  it.each([2000, 20_000])("keep each batch below its topic's limit: %i bytes", async maxMessageBytes => {
     const { producer, sent } = await setUp({ maxMessageBytes })
     const records = Array.from({ length: 2000 }, (_, i) =>
       buildRecord(String(i), { headers: { trace: 'x'.repeat(400) }, partition: i % 2 }),
@@ -249,7 +249,7 @@ describe('many records', () => {
     for (const { bytes } of batches) expect(bytes.length).toBeLessThan(maxMessageBytes)
   })
 
-  it('of which one is too large for its topic leave that one alone in its batch', async () => {
+  it('of which one is too large for its topic put that one into its own batch', async () => {
     const { producer, sent } = await setUp({ maxMessageBytes: 5000 })
     const large = buildRecord('large', { value: Buffer.alloc(10_000) })
     expect(sizeInBatch(large)).toBeGreaterThan(5000)
@@ -272,7 +272,7 @@ describe('many records', () => {
 })
 
 describe('a producer', () => {
-  it('looks for the progress that it commits first, and commits it again, without its records, while it is missing', async () => {
+  it('checks its first committed progress, and commits it again, without records, while it is missing', async () => {
     const { brokers, producer, sent } = await setUp()
     brokers.next('TxnOffsetCommit', {}, {}) // and nothing is kept of it
     await producer.commit(buildCommit())
@@ -286,7 +286,7 @@ describe('a producer', () => {
     expect(brokers.of('OffsetFetch')).toHaveLength(4)
   })
 
-  it('waits for that progress while transactions are open that would change it', async () => {
+  it('waits for that progress while open transactions would change it', async () => {
     const { brokers, clock, producer } = await setUp()
     brokers.next('OffsetFetch', (fields: unknown[]) => brokers.offsets(fields, 'commands/0'))
     const commit = producer.commit(buildCommit())
@@ -295,13 +295,13 @@ describe('a producer', () => {
     expect(brokers.of('TxnOffsetCommit')).toHaveLength(1)
   })
 
-  it('fails when that progress is missing however often it is committed', async () => {
+  it('fails if that progress stays missing', async () => {
     const { brokers, producer } = await setUp()
     brokers.always('TxnOffsetCommit', {})
     await expect(producer.commit(buildCommit())).rejects.toThrow(/group group lost the offsets/)
   })
 
-  it('says what to do where nobody asks for the generation', async () => {
+  it('says what to do if brokers do not check the generation', async () => {
     const { brokers, producer } = await setUp()
     await expect(producer.proveFencing(commands)).rejects.toThrow(
       /group group .*\(KIP-447\).* use Apache Kafka 3\.0 or newer/,
@@ -309,20 +309,20 @@ describe('a producer', () => {
     expect(endings(brokers)).toEqual([false])
   })
 
-  it('proves it again when a member has ended its transaction, because it is no member yet', async () => {
+  it('checks the generation again after a member ended its transaction', async () => {
     const { brokers, producer } = await setUp()
     brokers.next('TxnOffsetCommit', refusal('INVALID_PRODUCER_EPOCH'), refusal('ILLEGAL_GENERATION'))
     await producer.proveFencing(commands)
     await producer.commit(buildCommit())
   })
 
-  it('takes nothing for a proof but a refusal of the generation', async () => {
+  it('accepts only a refused generation as proof', async () => {
     const { brokers, producer } = await setUp()
     brokers.next('TxnOffsetCommit', refusal('GROUP_AUTHORIZATION_FAILED'))
     await expect(producer.proveFencing(commands)).rejects.toMatchObject({ type: 'GROUP_AUTHORIZATION_FAILED' })
   })
 
-  it('aborts the transaction of another one, as soon as the coordinator has ended it', async () => {
+  it("aborts another producer's transaction once the coordinator has ended it", async () => {
     const { brokers, clock, producer } = await setUp()
     brokers.next('InitProducerId', refusal('CONCURRENT_TRANSACTIONS'), refusal('NOT_COORDINATOR'))
     const aborted = producer.abortTransactionOf('group-slot-7')
@@ -335,7 +335,7 @@ describe('a producer', () => {
     await producer.commit(buildCommit())
   })
 
-  it('tells whose transactions are open, as far as brokers say', async () => {
+  it('lists open transactions, as far as brokers tell', async () => {
     const { brokers, producer } = await setUp()
     brokers.nodeIds = [1, 2, 3]
     const listed = (...ids: string[]) => ({
