@@ -1,4 +1,4 @@
-# busgate, with any of its commands: `docker run busgate config print`; `run` unless another is named.
+# busgate with any of its commands: `docker run busgate config print`. Default: `run`.
 # The node of package.json, by the digest of its index; docker-compose.yml and helm/ run this image.
 FROM node:24.21.0-slim@sha256:0e0ff40c39bc087845bfb27465a0df4ea419520094bc35842ff83dd8cbe6f9b6 AS base
 
@@ -14,23 +14,23 @@ RUN npm ci --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./
 COPY src src
 COPY scripts/bundle.ts scripts/sbom.ts scripts/
-# What the image is made of is in it: dist/busgate.cdx.json.
+# The SBOM is in the image: dist/busgate.cdx.json.
 RUN npm run build && npm run sbom
 
 FROM base
-# A small young generation is a third less memory for the same work; two arenas of the C heap are some 15 MiB less.
+# A small young generation saves a third of the memory; two arenas of the C heap save some 15 MiB.
 ENV NODE_ENV=production NODE_OPTIONS=--max-semi-space-size=4 MALLOC_ARENA_MAX=2
 WORKDIR /app
 COPY package.json LICENSE ./
 COPY schemas schemas
 COPY --from=dependencies /app/node_modules node_modules
 COPY --from=build /app/dist dist
-# By number: Kubernetes cannot tell whether a name is root's. Nothing is written to disk.
+# A number, because Kubernetes cannot tell whether a name is root. Nothing is written to disk.
 USER 1000:1000
 EXPOSE 8080 9464
-# The check is of `run`: whether the process can go on, not whether the bus is there.
+# Checks `run`: whether the process can continue, not whether the bus is available.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=6 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.BUSGATE_TELEMETRY_PORT || 9464) + '/healthz').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-# One thread collects new objects: several spend more CPU on agreeing than they save.
+# One thread collects new objects: several cost more CPU than they save.
 ENTRYPOINT ["node", "--no-parallel-scavenge", "dist/cli/bin.js"]
 CMD ["run"]

@@ -47,7 +47,9 @@ export type NewCommand = {
     id: bigint | number
     /** Digits only, in international format such as 380501234567. */
     phone: bigint | number
+    /** The gateway's type; it decides the fields of `message`. */
     type: T
+    /** Content, with the field names of the Avro record; nullable fields are optional. */
     message: Optional<MessageOf<T>>
     /**
      * Whether it goes to the most urgent command topic instead of the last. Default: true for call/otp and telegram.
@@ -116,7 +118,9 @@ export interface ProducerOptions {
   kafka?: KafkajsClient
   /** Your kafkajs producer: connected, idempotent, with kafkajs 2's default partitioner. It stays connected. */
   producer?: KafkajsProducer
+  /** A bus that you opened with `openBus`; `close` leaves it open. */
   bus?: Bus
+  /** Schema registry. Default: the one in the settings. */
   registry?: SchemaRegistry
 }
 

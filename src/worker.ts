@@ -32,8 +32,9 @@ export interface WorkerOptions {
 
 /** A running worker: the roles in the settings, with their metrics and health. */
 export interface Worker {
+  /** Emits the worker's events. */
   telemetry: Telemetry
-  /** The ports in use; if a setting is 0, the free port that was taken. */
+  /** The ports in use; if a setting is 0, the free port that was taken. `callbacks` is null without that role. */
   ports: { callbacks: number | null; telemetry: number }
   /**
    * Returns whether this process works now, and the reasons if not. `started` is true once every role has reached the

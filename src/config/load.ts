@@ -13,6 +13,7 @@ import type { CheckedValues, SettingsTree } from './types.ts'
 export interface SettingsSources {
   /** Path of a YAML file. Default: the value of BUSGATE_CONFIG, if set. */
   file?: string
+  /** Environment variables, usually `process.env`. */
   env: Record<string, string | undefined>
   /** Settings in the form of the YAML file; they override file and environment. */
   overrides?: SettingsTree

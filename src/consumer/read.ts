@@ -33,11 +33,13 @@ export type Beginning = 'earliest' | 'latest' | Date
  * beginning.
  */
 export interface FromOffsets {
+  /** The next offset by partition. */
   offsets: Readonly<Record<number, number>>
 }
 
 /** Your own consumer group: its members share the partitions, and Kafka keeps its offsets. */
 export interface FromGroup {
+  /** Group id; not that of the workers (`kafka.groupId`). */
   group: string
   /** Where the group begins on a partition without a committed offset. Default: `earliest`. */
   startFrom?: Beginning
@@ -49,10 +51,12 @@ export interface ReaderOptions {
   logger?: Logger
   /** The bus to read from. Default: the one in the settings. Readers do not close it; end them before you close it. */
   bus?: Bus
+  /** Schema registry of the records. Default: the one in the settings. */
   registry?: SchemaRegistry
 }
 
 export interface ReadOptions extends ReaderOptions {
+  /** Where to begin. */
   from: Beginning | FromOffsets | FromGroup
   /** Ends after the records that were on the topic when the loop began. Default: waits for more. Not with a group. */
   untilEnd?: boolean

@@ -13,6 +13,7 @@ interface ErrorFacts {
 
 /** A failed operation. Contains no key, phone or message text. */
 export class GatewayError extends Error {
+  /** Why it failed. */
   readonly code: GatewayErrorCode
   /** Whether the same call may succeed later. Never true unless `definite` is. */
   readonly retryable: boolean
@@ -43,7 +44,9 @@ export interface Problem {
 
 /** An operation violates the interface; nothing was sent. Correct the field that the message names. */
 export class ValidationError extends GatewayError {
+  /** `index` of the first problem. */
   readonly index: number
+  /** `field` of the first problem. */
   readonly field: string
   /** All violations, not only the first. */
   readonly problems: readonly Problem[]

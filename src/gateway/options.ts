@@ -10,6 +10,7 @@ export type ApiKey = string | (() => string) | RevealableKey
 
 /** A request that is about to be written. */
 export interface RequestInfo {
+  /** Types of the operations, in the order of the envelope. */
   types: readonly OperationType[]
   /** 1, 2, … */
   attempt: number

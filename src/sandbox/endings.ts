@@ -68,7 +68,11 @@ export const endings: Readonly<Record<string, Ending>> = {
     success: false,
     error: 'Rejected by the operator',
   },
-  '96': { ...delivered, meaning: 'delivered, but no callback ever comes; the status operation tells', callbacks: 0 },
+  '96': {
+    ...delivered,
+    meaning: 'delivered, but no callback ever comes; only the operation `status` says so',
+    callbacks: 0,
+  },
   '97': { ...delivered, meaning: 'delivered, and the callback comes twice', callbacks: 2 },
   '98': {
     ...delivered,

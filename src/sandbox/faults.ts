@@ -73,7 +73,7 @@ export const faults = {
     answer: incoming => items(incoming, all => all.map(item => withId(item, id => `9${id}`))),
   },
   'foreign-json': {
-    meaning: 'HTTP 200 with JSON of somebody else',
+    meaning: "HTTP 200 with JSON that is not the gateway's",
     executes: false,
     answer: () => page(200, json, '{"status":"ok"}'),
   },

@@ -23,6 +23,7 @@ export interface Sandbox extends Controls {
   url: string
   /** URL of the asynchronous interface. */
   asyncUrl: string
+  /** Port of both URLs. */
   port: number
   /** Returns how often an account (default: `default`) executed the operation with this identifier. */
   executions(id: number | bigint, account?: string): number

@@ -18,7 +18,9 @@ interface Counts {
 export interface SandboxStats extends Counts {
   /** POSTs to the gateway's endpoints, whatever their outcome. */
   requests: number
+  /** Callbacks by their end. */
   callbacks: CallbackCounts
+  /** The same counts by account. */
   accounts: Record<string, Counts>
 }
 
@@ -49,11 +51,14 @@ function countsOf(account: SandboxAccount): Counts {
 export interface LogEntry {
   /** ISO 8601. */
   at: string
+  /** null if the key was refused. */
   account: string | null
+  /** Number of operations in the envelope. */
   operations: number
   /** Refused items; a refusal of the whole envelope is in `error`. */
   refused: number
   error: string | null
+  /** The fault that was caused in it. */
   fault: string | null
 }
 

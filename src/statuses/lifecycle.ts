@@ -20,6 +20,7 @@ type LifecycleStage = (typeof stages)[number]
 export interface Lifecycle {
   /** Whether the message has no callback address of its own; only then do unverified events count. */
   unhooked: boolean
+  /** The furthest stage that an event reported. */
   stage: LifecycleStage
   /** Status text of the gateway; null before the first event. */
   status: string | null
@@ -28,8 +29,9 @@ export interface Lifecycle {
    * event.
    */
   since: number | null
-  /** True once an event reports it, before or after the verdict. */
+  /** Whether an event reported that it was read, before or after the verdict. */
   read: boolean
+  /** Whether an event reported a reply; such a message counts as read. */
   replied: boolean
 }
 

@@ -57,7 +57,7 @@ export const scenarios = {
       await load.reached(0.2)
       for (const old of [...fleet.members]) {
         await fleet.fill(workers + 1)
-        say(`another worker is ready, ${old.name} is told to leave`)
+        say(`another worker is ready, ${old.name} stops`)
         await old.leave()
         say(`${old.name} has left`)
       }
@@ -80,13 +80,13 @@ export const scenarios = {
   },
 } satisfies Record<string, Scenario>
 
-/** The same of which there can be more or less: the option's value says how much. */
+/** Scenarios with a size: the option's value. */
 export const measured: Readonly<Record<string, (value: string) => Scenario>> = {
-  /** Kafka is away, for so many milliseconds. */
+  /** Kafka is unavailable for this many milliseconds. */
   outage: ms => once(outage(Number(ms)), { forbidden: ['everInDoubt', ...forbidden] }),
-  /** The processes reach no broker, for so many milliseconds. */
+  /** The processes reach no broker for this many milliseconds. */
   'cut-off': ms => once(cutOff(Number(ms))),
-  /** Each right of the processes is revoked and given back after so many milliseconds, and after the next, and so on. */
+  /** Each right of the processes is revoked for this many milliseconds, once for each value of the list. */
   rights: times => ({
     ...{ latencyMs: slow, forbidden },
     async play(scene, load) {
@@ -99,17 +99,17 @@ export const measured: Readonly<Record<string, (value: string) => Scenario>> = {
       return each.length
     },
   }),
-  /** The group's coordinator is killed between JoinGroup and SyncGroup, so often. Takes three brokers. */
+  /** The group's coordinator is killed between JoinGroup and SyncGroup, this many times. Needs three brokers. */
   coordinator: times => repeated(coordinatorKilled, Number(times)),
-  /** The coordinator of a transaction is killed while it ends it, so often. Takes three brokers. */
+  /** The coordinator of a transaction is killed while it ends it, this many times. Needs three brokers. */
   ending: times => repeated(endingKilled, Number(times)),
-  /** Answers of the group and of transactions are lost, late, or cut off with their connections, so often. */
+  /** Answers about the group and transactions are lost, late, or cut off with their connections, this many times. */
   answers: times => repeated(wireTrouble, Number(times)),
-  /** Partitions go to a process that leaves again, and back to owners that never heard of it, so often. */
+  /** Partitions go to a process that leaves again, and back to owners that did not notice, this many times. */
   'hand-back': times => repeated(handedBack, Number(times)),
   /**
-   * Machines are suspended, so often, while envelopes wait for a slot, until their partitions have other owners and what was
-   * in doubt is sent again; and the gateway executes requests late. Whoever trusts the wrong clock sends twice.
+   * Machines are suspended this many times while envelopes wait for a slot, until their partitions have other owners and doubts
+   * are sent again. The gateway executes requests late. A process that trusts the wrong clock sends twice.
    */
   suspends: times =>
     repeated(scene => standStill(scene, 18_000), Number(times), {
