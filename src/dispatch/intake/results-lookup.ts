@@ -203,7 +203,7 @@ export class ResultsLookup {
   ): Promise<void> {
     const { topics, resultDecoder, doubtDecoder, clock } = this.#options
     for (const record of records) {
-      if (answers.isFull) throw new Error('there are too many answers to read at once.')
+      if (answers.isFull) throw new Error('there are too many answers to read at once')
       if (from.topic === topics.deadLetters) {
         answers.noteDeadLetter(record)
         continue
@@ -241,7 +241,7 @@ export class ResultsLookup {
   }
 }
 
-const troubleOf = (error: Error) => new Error(`cannot read which commands were answered: ${error.message} ${advice}`)
+const troubleOf = (error: Error) => new Error(`cannot read which commands were answered: ${error.message}. ${advice}`)
 
 export interface LookupQueueOptions<T> {
   session: Session

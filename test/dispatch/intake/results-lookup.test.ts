@@ -267,7 +267,7 @@ describe('a look into the results', () => {
     result(answerTo(0), 2)
     take(recordAt(0), recordAt(1))
     await clock.pass(minute)
-    expect(lookup.reason).toMatch(/results\/2, offset 0: no schema 1 .*commands wait.*delivery\.checkResults=false/)
+    expect(lookup.reason).toMatch(/results\/2, offset 0: no schema 1\. .*commands wait.*delivery\.checkResults=false/)
     expect([...new Set(troubles)]).toEqual([lookup.reason])
     expect({ settled, fresh }).toEqual({ settled: [], fresh: [] })
     registry.isLagging = false
