@@ -45,8 +45,8 @@ labels:
 {{- end -}}
 
 {{/*
-The settings file of a role. The receiver and the page use nothing of the gateway's, and a rate of an account asks for its
-key; nor do they make addresses.
+The settings file of a role. The receiver uses nothing of the gateway's, and the page only the quiet hours of each account;
+a rate of an account asks for its key. Neither makes addresses.
 Workers leave reconciler.rate of the account's rate to the reconciler: all of it is theirs where there is none.
 */}}
 {{- define "busgate.settings" -}}
@@ -54,6 +54,15 @@ Workers leave reconciler.rate of the account's rate to the reconciler: all of it
 {{- if has .role (list "callbacks" "ui") -}}
 {{- $config = omit $config "gateway" "reconciler" -}}
 {{- with $config.callbacks }}{{ $config = merge (dict "callbacks" (omit . "publicUrl")) (omit $config "callbacks") }}{{ end -}}
+{{- end -}}
+{{- if eq .role "ui" -}}
+{{- $all := dig "gateway" "quietHours" "" .root.Values.config -}}
+{{- $quiet := dict -}}
+{{- $keys := .root.Values.secretKeys -}}
+{{- range $name := concat (ternary (list "default") list (ne $keys.gatewayApiKey "")) (keys $keys.accountApiKeys) -}}
+{{- with dig "gateway" "accounts" $name "quietHours" $all $.root.Values.config }}{{ $_ := set $quiet $name (dict "quietHours" .) }}{{ end -}}
+{{- end -}}
+{{- if $quiet }}{{ $config = merge (dict "gateway" (dict "accounts" $quiet)) $config }}{{ end -}}
 {{- end -}}
 {{- if not .root.Values.reconciler.enabled -}}{{- $config = omit $config "reconciler" -}}{{- end -}}
 {{- toYaml $config -}}

@@ -6,15 +6,13 @@ export interface AccountSettings {
   apiKey: Secret
   /** Operations a second over the whole fleet, without the reconciler's part; undefined for no limit. */
   rate: number | undefined
-  /** Empty if commands may be sent at any time. */
-  quietHours: readonly string[]
 }
 
 /** The resolved settings with defaults, one section per room. */
 export interface Settings extends ReturnType<typeof compile> {}
 
 export function compile(values: CheckedValues) {
-  const { apiKey: _apiKey, rate: _rate, quietHours: _quietHours, ...gateway } = section(values, 'gateway')
+  const { apiKey: _apiKey, rate: _rate, ...gateway } = section(values, 'gateway')
   const { default: _default, ...delivery } = section(values, 'delivery')
   const { expectMs: _expectMs, ...reconciler } = section(values, 'reconciler')
   return {
@@ -27,6 +25,7 @@ export function compile(values: CheckedValues) {
       errorTexts: gateway.errorTexts ?? {},
       tenantWeights: gateway.tenantWeights ?? {},
       accounts: accountsOf(values),
+      quietHours: quietHoursOf(values),
     },
     delivery: { ...delivery, notFoundErrors: delivery.notFoundErrors ?? [], types: policiesOf(values) },
     callbacks: section(values, 'callbacks'),
@@ -71,17 +70,25 @@ function accountsOf(values: CheckedValues): ReadonlyMap<string, AccountSettings>
   const keys = new Map(values['gateway.accounts.NAME.apiKey'])
   if (values['gateway.apiKey']) keys.set('default', values['gateway.apiKey'])
   const rates = values['gateway.accounts.NAME.rate']
-  const quiet = values['gateway.accounts.NAME.quietHours']
   const taken = values['reconciler.rate'] ?? 0
   const rateOf = (name: string) => rates.get(name) ?? values['gateway.rate']
   return new Map(
     [...keys].map(([name, apiKey]) => {
       const rate = rateOf(name)
-      const own = {
-        rate: rate === undefined ? undefined : rate - taken,
-        quietHours: quiet.get(name) ?? values['gateway.quietHours'] ?? [],
-      }
-      return [name, { apiKey, ...own }]
+      return [name, { apiKey, rate: rate === undefined ? undefined : rate - taken }]
+    }),
+  )
+}
+
+/** Quiet hours by account. A process without API keys shows those of `default` and of the accounts that have their own. */
+function quietHoursOf(values: CheckedValues): ReadonlyMap<string, readonly string[]> {
+  const own = values['gateway.accounts.NAME.quietHours']
+  const keys = [...accountsOf(values).keys()]
+  const names = keys.length > 0 ? keys : new Set(['default', ...own.keys()])
+  return new Map(
+    [...names].flatMap(name => {
+      const windows = own.get(name) ?? values['gateway.quietHours']
+      return windows ? [[name, windows] as const] : []
     }),
   )
 }

@@ -107,7 +107,8 @@ export const crossChecks: CrossCheck[] = [
   },
   {
     paths: ['gateway.accounts.NAME.quietHours', 'gateway.accounts.NAME.apiKey', 'gateway.apiKey'],
-    broken: values => [...values['gateway.accounts.NAME.quietHours'].keys()].some(name => !hasKey(values, name)),
+    broken: values =>
+      hasKeys(values) && [...values['gateway.accounts.NAME.quietHours'].keys()].some(name => !hasKey(values, name)),
     what: 'an account has quiet hours but no apiKey',
   },
   {
@@ -131,6 +132,11 @@ export const crossChecks: CrossCheck[] = [
 
 function ratesOf(values: CheckedValues): number[] {
   return [values['gateway.rate'] ?? [], ...values['gateway.accounts.NAME.rate'].values()].flat()
+}
+
+/** Whether the process may send; others only show quiet hours. */
+function hasKeys(values: CheckedValues): boolean {
+  return values['gateway.apiKey'] !== undefined || values['gateway.accounts.NAME.apiKey'].size > 0
 }
 
 function hasKey(values: CheckedValues, account: string): boolean {

@@ -5,7 +5,7 @@ export { SettingsError } from './errors.ts'
 export { type Explanation, settingsNamed } from './explain.ts'
 export { loadRunnableSettings, loadSettings, type SettingsSources } from './load.ts'
 export { nearestTo, variableOf } from './names.ts'
-export { type QuietWindow, readQuietWindow } from './quiet-hours.ts'
+export { longestQuietMinutes, type QuietWindow, readQuietWindow } from './quiet-hours.ts'
 export { requireBrokers, requireGateway, requireRunnable } from './runnable.ts'
 export { maskSettings, type TlsTexts, tlsOf, verifiedTls } from './secret.ts'
 export {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { quietHoursGrammar, readQuietWindow } from './quiet-hours.ts'
+import { longestQuietMinutes, quietHoursGrammar, readQuietWindow } from './quiet-hours.ts'
 
 /*
  * Types of settings' values. Each accepts the native form of a YAML file and the text of a variable. No message repeats
@@ -115,13 +115,20 @@ export const brokers = kind('addresses of the form host:port, or the word embedd
 })
 
 /** Keeps the text; `readQuietWindow` parses it. */
-export const quietWindow = kind(`quiet hours: ${quietHoursGrammar}`, message =>
+const quietWindow = kind(`quiet hours: ${quietHoursGrammar}`, message =>
   z.string(message).superRefine((value, { addIssue }) => {
     try {
       readQuietWindow(value)
     } catch (error) {
       addIssue((error as Error).message)
     }
+  }),
+)
+
+export const quietHours = kind(descriptionOf(list(quietWindow)), () =>
+  list(quietWindow).refine(windows => Number.isFinite(longestQuietMinutes(windows)), {
+    error: 'leaves no time to send: name the days',
+    when: ({ issues }) => issues.length === 0,
   }),
 )
 

@@ -25,9 +25,29 @@ export function readQuietWindow(text: string): QuietWindow {
   const from = 60 * Number(fromHour) + Number(fromMinute)
   const to = 60 * Number(toHour ?? hour24) + Number(toMinute ?? minute24)
   if (from === to) throw new Error('begins and ends at the same time: for whole days write the days and 00:00-24:00')
-  const days = daysOf(first, last ?? first)
-  if (to - from === 24 * 60 && days.length === 7) throw new Error('leaves no time to send: name the days')
-  return { days, from, to, zone }
+  return { days: daysOf(first, last ?? first), from, to, zone }
+}
+
+const dayMinutes = 24 * 60
+const weekMinutes = 7 * dayMinutes
+
+/** The longest time without a pause that windows of one zone are quiet, in minutes; Infinity if it never ends. */
+export function longestQuietMinutes(texts: readonly string[]): number {
+  const zones = Map.groupBy(texts.map(readQuietWindow), ({ zone }) => zone)
+  return Math.max(0, ...[...zones.values()].map(longestRun))
+}
+
+function longestRun(windows: readonly QuietWindow[]): number {
+  const quiet = new Uint8Array(weekMinutes)
+  for (const { days, from, to } of windows) {
+    const end = to <= from ? to + dayMinutes : to
+    for (const day of days)
+      for (let minute = from; minute < end; minute++) quiet[(day * dayMinutes + minute) % weekMinutes] = 1
+  }
+  const loud = quiet.indexOf(0)
+  if (loud < 0) return Number.POSITIVE_INFINITY
+  const week = [...quiet.subarray(loud), ...quiet.subarray(0, loud)].join('')
+  return Math.max(...week.split('0').map(run => run.length))
 }
 
 function daysOf(first: string | undefined, last: string | undefined): number[] {

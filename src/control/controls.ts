@@ -45,8 +45,8 @@ export class Controls {
   constructor(settings: Settings, clock: Clock) {
     this.#settings = settings
     this.#clock = clock
-    const { accounts } = settings.gateway
-    this.#quietHours = new Map([...accounts].map(([name, { quietHours }]) => [name, new QuietHours(quietHours)]))
+    const { quietHours } = settings.gateway
+    this.#quietHours = new Map([...quietHours].map(([account, windows]) => [account, new QuietHours(windows)]))
   }
 
   get hasPauses(): boolean {
@@ -126,10 +126,9 @@ export class Controls {
   /** Current quiet hours of each account; recomputed because the clock may have been set. */
   *#quietNow(now: number): Generator<Change> {
     for (const [name, quietHours] of this.#quietHours) {
-      const until = quietHours.until(now)
-      if (until !== null && this.#paused.quiet_hours.get(name)?.until === until) continue
+      const { from = now, to = null } = quietHours.during(now) ?? {}
       const quiet = { effect: 'paused', kind: 'quiet_hours', name, by: 'gateway.quietHours' } as const
-      yield { ...quiet, begins: until !== null, at: now, until, reason: quietHours.text }
+      yield { ...quiet, begins: to !== null, at: from, until: to, reason: quietHours.text }
     }
   }
 

@@ -17,16 +17,21 @@ export class QuietHours {
     this.#windows = texts.map(readQuietWindow)
   }
 
-  /** End of the quiet hours that apply at an instant; null if none do. Adjacent windows count as one. */
-  until(now: number): number | null {
-    let end = now
-    for (const limit = now + daysAhead * dayMs; end < limit; ) {
-      const around = this.#windows.flatMap(window => occurrences(window, end, 1))
-      const ends = around.filter(({ from, to }) => from <= end && end < to).map(({ to }) => to)
-      if (ends.length === 0) break
-      end = Math.max(...ends)
-    }
-    return end > now ? end : null
+  /** The quiet hours that apply at an instant; null if none do. Adjacent windows count as one. */
+  during(now: number): Occurrence | null {
+    const first = this.#near(now).find(({ from, to }) => from <= now && now < to)
+    return first ? this.#joined(first) : null
+  }
+
+  #joined({ from, to }: Occurrence): Occurrence {
+    const touching = [from, to].flatMap(end => this.#near(end)).filter(one => one.from <= to && from <= one.to)
+    const joined = { from: Math.min(...touching.map(one => one.from)), to: Math.max(...touching.map(one => one.to)) }
+    const isWhole = joined.from === from && joined.to === to
+    return isWhole || to - from > daysAhead * dayMs ? joined : this.#joined(joined)
+  }
+
+  #near(instant: number): Occurrence[] {
+    return this.#windows.flatMap(window => occurrences(window, instant, 1))
   }
 
   /** Next begin of quiet hours; Infinity if there is none. */

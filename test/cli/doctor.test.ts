@@ -100,6 +100,24 @@ describe('settings', () => {
     expect(of('gateway')).toEqual(['ok: default: its key is accepted; 7 UAH'])
     expect(of('cluster')).toEqual(['skipped: kafka.brokers is not set: there are no brokers to check'])
   })
+
+  test('quiet hours in which commands expire are a warning, by account', async () => {
+    const weekend = '21:00-09:00 Europe/Kyiv, Sat-Sun 00:00-24:00 Europe/Kyiv'
+    const env = {
+      ...enough,
+      BUSGATE_GATEWAY_QUIET_HOURS: weekend,
+      BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: key,
+      BUSGATE_GATEWAY_ACCOUNTS_SHOP_QUIET_HOURS: '21:00-09:00 Europe/Kyiv',
+    }
+    const warnings = async (maxAgeMs?: number) => {
+      const more = maxAgeMs && { BUSGATE_DELIVERY_MAX_AGE_MS: String(maxAgeMs) }
+      return (await diagnose({ ...env, ...more }, ['settings'])).of('settings').slice(1)
+    }
+    expect(await warnings()).toEqual([
+      'warning: account default has quiet hours of 60 h, and commands live for 24 h: those written when the quiet hours begin expire unsent',
+    ])
+    expect(await warnings(61 * 3_600_000)).toEqual([])
+  })
 })
 
 describe('safety', () => {

@@ -131,11 +131,17 @@ delivery: { types: { call/otp: AT_LEAST_ONCE, viber+sms: AT_MOST_ONCE }, notFoun
       BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'key-of-shop',
       BUSGATE_GATEWAY_ACCOUNTS_SHOP_QUIET_HOURS: '22:00-07:00 America/New_York',
     }
-    const { accounts } = loadSettings({ env }).gateway
-    expect([...accounts].map(([name, { quietHours }]) => [name, ...quietHours]).sort()).toEqual([
+    const quietHours = (vars: NodeJS.ProcessEnv) =>
+      [...loadSettings({ env: vars }).gateway.quietHours].map(([name, windows]) => [name, ...windows]).sort()
+    const expected = [
       ['default', '21:00-09:00 Europe/Kyiv', 'Sat-Sun 00:00-24:00 Europe/Kyiv'],
       ['shop', '22:00-07:00 America/New_York'],
-    ])
+    ]
+    expect(quietHours(env)).toEqual(expected)
+    // the page and the command line show them without an API key
+    const { BUSGATE_GATEWAY_API_KEY: _, BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: _key, ...keyless } = env
+    expect(quietHours(keyless)).toEqual(expected)
+    expect(quietHours({ BUSGATE_GATEWAY_API_KEY: 'k' })).toEqual([])
   })
 
   it.each([
@@ -147,6 +153,8 @@ delivery: { types: { call/otp: AT_LEAST_ONCE, viber+sms: AT_MOST_ONCE }, notFoun
     ['Sut 21:00-09:00 Europe/Kyiv', /has an unknown day: use Mon, Tue/],
     ['09:00-09:00 Europe/Kyiv', /begins and ends at the same time/],
     ['00:00-24:00 Europe/Kyiv', /leaves no time to send: name the days/],
+    ['09:00-21:00 Europe/Kyiv, 20:00-09:00 Europe/Kyiv', /leaves no time to send/],
+    ['Mon-Sat 00:00-24:00 Europe/Kyiv, Sat 12:00-24:00 Europe/Kyiv, Sun 00:00-24:00 Europe/Kyiv', /leaves no time/],
   ])('refuse quiet hours such as %s, and say what is wrong', (quietHours, expected) => {
     const [problem, ...others] = problemsOf({ env: { BUSGATE_GATEWAY_QUIET_HOURS: quietHours } })
     expect(problem).toMatch(/^gateway\.quietHours \| BUSGATE_GATEWAY_QUIET_HOURS \| /)

@@ -2,7 +2,9 @@ import { describe, expect, test } from 'vitest'
 import { QuietHours } from '../../src/control/quiet-hours.ts'
 
 const text = (ms: number | null) => (ms === null ? null : Number.isFinite(ms) ? new Date(ms).toISOString() : 'never')
-const untilOf = (windows: string[], at: string) => text(new QuietHours(windows).until(Date.parse(at)))
+const during = (windows: string[], at: string) => new QuietHours(windows).during(Date.parse(at))
+const untilOf = (windows: string[], at: string) => text(during(windows, at)?.to ?? null)
+const sinceOf = (windows: string[], at: string) => text(during(windows, at)?.from ?? null)
 const beginOf = (windows: string[], at: string) => text(new QuietHours(windows).begin(Date.parse(at)))
 
 const kyivNight = ['21:00-09:00 Europe/Kyiv']
@@ -87,6 +89,27 @@ describe('a change of clocks', () => {
     ],
   ])('%s', (_, windows, at, until) => {
     expect(untilOf(windows, at)).toBe(until)
+  })
+})
+
+describe('quiet hours hold since', () => {
+  test.each([
+    ['their begin', kyivNight, '2026-07-02T02:30:00Z', '2026-07-01T18:00:00.000Z'],
+    ['their first moment', kyivNight, '2026-07-01T18:00:00Z', '2026-07-01T18:00:00.000Z'],
+    [
+      'the begin of the first of windows that touch',
+      [...kyivNight, 'Sat-Sun 09:00-21:00 Europe/Kyiv'],
+      '2026-07-05T19:00:00Z',
+      '2026-07-03T18:00:00.000Z',
+    ],
+    [
+      'the begin of the first of windows that overlap',
+      ['Sat-Sun 00:00-24:00 Europe/Kyiv', ...kyivNight],
+      '2026-07-04T12:00:00Z',
+      '2026-07-03T18:00:00.000Z',
+    ],
+  ])('%s', (_, windows, at, since) => {
+    expect(sinceOf(windows, at)).toBe(since)
   })
 })
 

@@ -1,15 +1,24 @@
-import { loadSettings, type SettingPath, type Settings, SettingsError, variableOf } from '../../config/index.ts'
+import {
+  loadSettings,
+  longestQuietMinutes,
+  type SettingPath,
+  type Settings,
+  SettingsError,
+  variableOf,
+} from '../../config/index.ts'
 import { runnableSettings } from '../settings.ts'
 import { check, type Facts, type Finding, ok, warning } from './check.ts'
 
 export const settings = check({
   name: 'settings',
-  about: 'The settings, as `busgate config check` does: errors, and settings that `busgate run` needs.',
+  about:
+    'The settings, as `busgate config check` does: errors, and settings that `busgate run` needs. Quiet hours must be shorter than delivery.maxAgeMs.',
   needs: [],
   async look(_facts, sources) {
     try {
       const loaded = runnableSettings(sources)
-      return { findings: [ok(`valid, for the roles ${loaded.roles.join(', ')}`)], facts: { settings: loaded } }
+      const valid = ok(`valid, for the roles ${loaded.roles.join(', ')}`)
+      return { findings: [valid, ...longQuietHours(loaded)], facts: { settings: loaded } }
     } catch (error) {
       if (!(error instanceof SettingsError)) throw error
       return { findings: error.problems.map(finding), facts: usable() }
@@ -29,6 +38,19 @@ export const settings = check({
 function finding({ path, where, variable, what, example }: SettingsError['problems'][number]): Finding {
   const mend = example === undefined ? 'busgate config check' : `${variable ?? path}=${example}, for example`
   return { state: 'failed', what: `${path} (${where}): ${what}`, mend }
+}
+
+const hourMs = 3_600_000
+
+/** Quiet hours in which every command that is written at their begin expires. */
+function longQuietHours({ gateway, delivery }: Settings): Finding[] {
+  return [...gateway.quietHours].flatMap(([name, windows]) => {
+    const longestMs = longestQuietMinutes(windows) * 60_000
+    if (longestMs < delivery.maxAgeMs) return []
+    const [quiet, life] = [longestMs, delivery.maxAgeMs].map(ms => `${Number((ms / hourMs).toFixed(1))} h`)
+    const what = `account ${name} has quiet hours of ${quiet}, and commands live for ${life}: those written when the quiet hours begin expire unsent`
+    return [warning(what, `${variableOf('delivery.maxAgeMs')}=${longestMs + hourMs} or more, or shorter quiet hours`)]
+  })
 }
 
 /** Length of 32 random bytes in base64. */
