@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 
-/** An attacker is told this by its parent, as JSON in its first argument. */
+/** The attacker's first argument, as JSON from its parent. */
 export interface Attack {
   kind: keyof typeof attacks
   port: number
@@ -11,7 +11,7 @@ export interface Attack {
 }
 
 interface Sender {
-  /** Open at a time; each is opened anew when it has been closed for a second. */
+  /** Open connections; each is reopened a second after it was closed. */
   connections: number
   /** What each of them says first. */
   says: (attack: Attack) => string

@@ -21,7 +21,7 @@ export interface CallbacksOptions {
   partitions: number
 }
 
-/** The figures that one run of the receiver as a process of its own gave. */
+/** Figures of one run with the receiver in its own process. */
 export interface CallbackFigures {
   callbacksPerSecond: number
   /** Milliseconds from the instant a callback was due to its answer. */

@@ -181,7 +181,7 @@ async function aroundReceiver(place: Place): Promise<World> {
 interface Poison {
   /** Batches for one partition, one after the other; `encode` gives a command. */
   batches: (encode: (id: number) => Buffer) => Message[][]
-  /** What becomes of a batch, in the place of Zstd. */
+  /** Replaces Zstd for a batch. */
   pack?: (records: Buffer) => Buffer
   /** The answers of the registry meanwhile. */
   registry?: RequestListener

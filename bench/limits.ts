@@ -17,7 +17,7 @@ function chartOf(role: 'worker' | 'callbacks'): { memory: string; nodeOptions: s
   return { memory: resources.limits.memory, nodeOptions }
 }
 
-/** Linux only, and with the right to make one: a control group with so much memory, beyond which its process is killed. */
+/** A control group with this much memory, beyond which its process is killed. Linux only, with the right to create one. */
 function controlGroup(memory: string) {
   const limit = Number.parseInt(memory, 10) * 2 ** 20
   const path = `/sys/fs/cgroup/memory/busgate-${process.pid}-${Date.now()}`

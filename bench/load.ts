@@ -89,7 +89,7 @@ const rcs = {
   rcs_button: 'Show',
 }
 
-/** A call/otp is a POST of its own, so that among others it would be all that is measured. */
+/** Without call/otp: each is its own POST, which would dominate the measurement. */
 type MixedType = Exclude<SendType, 'call/otp'>
 
 const messages: { readonly [T in MixedType]: Extract<NewCommand, { type: T }>['message'] } = {

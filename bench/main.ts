@@ -102,7 +102,7 @@ function own(load: Scenario['load']): Scenario {
   })
 }
 
-/** Measures with brokers of its own, or with those that are named, until it has failed or is done. */
+/** Measures with the given brokers, or starts its own. */
 async function placed<T>(work: (place: Place) => Promise<T>): Promise<T> {
   const place = await findPlace()
   try {

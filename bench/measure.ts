@@ -27,7 +27,7 @@ export interface Figures {
   cpuMicrosSteady?: number
   /** Bytes allocated on V8's heap for each of these; absent where a program does not tell. */
   garbageSteady?: number
-  /** CPU time that the broker took a command, from the first POST to the last result. Absent where it runs elsewhere. */
+  /** The broker's CPU time per command, from the first POST to the last result. Absent if it runs elsewhere. */
   brokerMicros?: number
   /** Shares of one core, at a steady rate. */
   core?: number
@@ -51,7 +51,7 @@ export interface MeasureOptions {
   topics: TopicMaker
   scenario: Scenario
   program: Program
-  /** A gateway of the user's, which nobody can look into; null: one of the benchmark's own. */
+  /** The user's gateway, whose counts are unknown; null: the benchmark's own. */
   gatewayUrl: string | null
 }
 

@@ -7,7 +7,7 @@ import { GarbageCount, traceFlag } from './garbage.ts'
 /** The kernel's clock counts CPU time in these. */
 const tickMicros = 10_000
 
-/** Programs under measurement, each in a process of its own; their CPU time and memory are what the kernel says. */
+/** Programs under measurement, each in its own process; CPU time and memory come from the kernel. */
 export class Processes {
   readonly #children: ChildProcess[]
   readonly #garbage: GarbageCount[] = []

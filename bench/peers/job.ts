@@ -1,6 +1,6 @@
 import type { StartOptions } from '../program.ts'
 
-/** A program other than busgate is told this: it is the one argument of those that are written here. */
+/** The only argument of the programs in this folder. */
 export interface Job {
   brokers: readonly string[]
   registryUrl: string

@@ -239,7 +239,7 @@ const outcome = row(
   }),
 )
 
-/** The board is for whoever is woken: is it healthy, what is late, what became of the commands, what does it cost. */
+/** For whoever is on call: health, what is late, outcomes of commands, and cost. */
 export function overview(): Dashboard {
   return board({
     name: 'overview',

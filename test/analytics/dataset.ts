@@ -54,7 +54,7 @@ function told(id: bigint, minute: number, second: number, change: EventChange = 
   return { topic: 'statuses', value, ...how }
 }
 
-/** What whoever knows an account's own address can claim. */
+/** Claims that anyone who knows an account's address can make. */
 const claimed = { verified: false, commandType: null, country: null } as const
 const givenUp = { status: 'UNKNOWN', state: 'UNKNOWN', final: true, success: null, source: 'POLL' } as const
 
@@ -71,7 +71,7 @@ function resolved(id: bigint, minute: number, change: ResultChange, seconds: num
   return [doubt, again(doubt, end)]
 }
 
-/** As the topics might be after a bad day. What each message comes to, and why, stands in expected.csv. */
+/** The topics after a bad day. expected.csv says what became of each message, and why. */
 export const dataset: readonly DatasetRecord[] = [
   // Sent and delivered, in two countries and by several channels
   result(1n, 0),

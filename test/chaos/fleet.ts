@@ -33,7 +33,7 @@ const patienceMs = 60_000
 /** Processes of busgate that come and go. One that ends by itself is started again, as its supervisor would. */
 export class Fleet {
   readonly members = new Set<Member>()
-  /** Ends that nobody had asked for. */
+  /** Unexpected exits. */
   restarts = 0
   readonly #options: FleetOptions
   #count = 0

@@ -10,7 +10,7 @@ import { idOf, Load } from './load.ts'
 import type { Scenario, Scene } from './scene.ts'
 import { type RunOptions, type Stage, setStage } from './stage.ts'
 
-/** What a run comes to: tables to be shown, and the names of the promises that were broken. */
+/** The outcome of a run: tables to print, and the names of broken promises. */
 export interface Outcome {
   figures: object[]
   broken: string[]

@@ -25,7 +25,7 @@ export const wireTrouble: Fault = async scene => {
   restore()
 }
 
-/** The processes reach no broker for so long, while the brokers go on: their group forgets them. */
+/** The processes reach no broker for this long, while the brokers run: their group removes them. */
 export const cutOff =
   (ms: number): Fault =>
   async scene => {

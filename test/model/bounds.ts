@@ -5,7 +5,7 @@ export interface Bounds {
   offsets: number
   /** Rebalances in all. */
   rounds: number
-  /** Joins that nothing asked for. */
+  /** Unprovoked joins. */
   rejoins: number
   /** Answers to JoinGroup and SyncGroup that are lost. */
   lostJoins: number
@@ -19,9 +19,9 @@ export interface Bounds {
   releases: number
   /** Confirmed commits whose checkpoints the coordinator loses. */
   losses: number
-  /** Times that the coordinator forgets the group and counts generations anew. */
+  /** Times that the coordinator forgets the group and restarts its generations. */
   resets: number
-  /** Processes that are told to stop. */
+  /** Processes that stop. */
   leaves: number
 }
 

@@ -18,7 +18,7 @@ export const sessionActions = {
     process.held = phase !== is.MEMBER || leaving ? 1 : 0
     return true
   },
-  /** It is told the checkpoint. */
+  /** It gets the checkpoint. */
   readCheckpoint({ broker, offsets, processes }, process, rules) {
     if (process.session !== is.FENCED) return false
     if (rules.waitsForStable && processes.some(({ transaction }) => transaction === is.WRITTEN)) return false
@@ -77,7 +77,7 @@ export const sessionActions = {
     release(process, cell)
     return true
   },
-  /** It is told to stop: it finishes what is in flight. */
+  /** It stops: it finishes what is in flight. */
   stop(world, process) {
     if (process.phase !== is.MEMBER || process.leaving || !world.spend('leaves')) return false
     process.leaving = 1

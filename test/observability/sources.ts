@@ -44,7 +44,7 @@ export const runbooks = new Map(
     .map(file => [file.slice(0, -3), textOf(`docs/runbooks/${file}`)]),
 )
 
-/** What promtool is told to expect of the rules. */
+/** Expectations of the rules in promtool's tests. */
 export const expectations = readdirSync(new URL('rules/', import.meta.url)).flatMap(file =>
   (parse(readFileSync(new URL(`rules/${file}`, import.meta.url), 'utf8')) as RuleTest).tests.flatMap(
     test => test.promql_expr_test,

@@ -15,7 +15,7 @@ export interface Alert {
   annotations: Record<string, string>
 }
 
-/** What is asked of a Prometheus; each rejects with what it has against the question. */
+/** Queries to a Prometheus; each rejects with its error. */
 export interface Api {
   range(query: string, span: Span, step: number): Promise<Series[]>
   instant(query: string, time: number): Promise<Series[]>

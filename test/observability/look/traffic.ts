@@ -71,7 +71,7 @@ async function disturb({ settings, spoil, strangersUrl }: Run, number: number): 
   await Promise.all([fetch(`${publicUrl}/hooks`), ...addresses.map(url => fetch(url, hook))])
 }
 
-/** Has the key refused, as after a change that nobody told us of. */
+/** Makes the gateway refuse the key, as after an unannounced change. */
 async function refuseKey({ sandbox }: Run, seconds: number): Promise<void> {
   sandbox.setKeys({ default: 'another-key' })
   await setTimeout(seconds * 100)
