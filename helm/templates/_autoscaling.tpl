@@ -1,4 +1,4 @@
-{{/* Both ways of scaling take a role's scope. Each change of the consumer group stops it for seconds: change it seldom. */}}
+{{/* Both ways of scaling take a role's scope. Each rebalance pauses the group, so scale seldom. */}}
 {{- define "busgate.scalingBehavior" -}}
 scaleUp:
   stabilizationWindowSeconds: 60
@@ -44,7 +44,7 @@ minReplicas: {{ $least }}
 maxReplicas: {{ $most }}
 {{- end -}}
 
-{{/* For KEDA: the lag of each command topic. The topic that asks for the most pods wins. */}}
+{{/* For KEDA: the lag of each command topic. The topic that needs the most pods decides. */}}
 {{- define "busgate.scaledObject" -}}
 {{- $kafka := .root.Values.config.kafka -}}
 {{- $name := printf "%s-%s" (include "busgate.fullname" .root) .role -}}
@@ -106,14 +106,14 @@ spec:
 {{- end }}
 {{- end -}}
 
-{{/* Whether the brokers are spoken to over TLS; empty: no. */}}
+{{/* Whether connections to the brokers use TLS; empty: no. */}}
 {{- define "busgate.kafkaTls" -}}
 {{- with .Values -}}
 {{- if or (dig "kafka" "ssl" false .config) .kafkaTls.ca.secret .kafkaTls.client.secret }}true{{ end -}}
 {{- end -}}
 {{- end -}}
 
-{{/* What KEDA is told of the sign-in that is no secret, as YAML: its parameter, and the variable's name and value. */}}
+{{/* The parts of the sign-in for KEDA that are not secret, as YAML: its parameter, and the variable's name and value. */}}
 {{- define "busgate.kedaVariables" -}}
 {{- $sasl := dig "kafka" "sasl" dict .Values.config -}}
 {{- $settings := dict "username" "username" -}}
@@ -129,7 +129,7 @@ spec:
 {{- toYaml $variables -}}
 {{- end -}}
 
-{{/* What KEDA reads of Secrets and ConfigMaps, as YAML in the form of a TriggerAuthentication. */}}
+{{/* What KEDA reads from Secrets and ConfigMaps, as YAML in the form of a TriggerAuthentication. */}}
 {{- define "busgate.kedaCredentials" -}}
 {{- $values := .Values -}}
 {{- $sasl := dig "kafka" "sasl" dict $values.config -}}

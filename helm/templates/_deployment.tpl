@@ -1,4 +1,4 @@
-{{/* The Deployment of a role, whose scope it takes. */}}
+{{/* The Deployment of a role. Takes its scope. */}}
 {{- define "busgate.deployment" -}}
 {{- $root := .root -}}
 {{- $name := printf "%s-%s" (include "busgate.fullname" $root) .role -}}

@@ -10,7 +10,7 @@
 {{- .Values.serviceAccount.name | default (ternary (include "busgate.fullname" .) "default" .Values.serviceAccount.create) -}}
 {{- end -}}
 
-{{/* Those of every role. */}}
+{{/* Labels of every role. */}}
 {{- define "busgate.releaseLabels" -}}
 app.kubernetes.io/name: {{ .Chart.Name }}
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -26,7 +26,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end }}
 {{- end -}}
 
-{{/* A role's scope, which what follows takes, is (dict "root" $ "role" "worker" "values" .Values.worker). */}}
+{{/* The templates below take a role's scope: (dict "root" $ "role" "worker" "values" .Values.worker). */}}
 {{- define "busgate.selectorLabels" -}}
 {{ include "busgate.releaseLabels" .root }}
 app.kubernetes.io/component: {{ .role }}
@@ -37,7 +37,7 @@ app.kubernetes.io/component: {{ .role }}
 app.kubernetes.io/component: {{ .role }}
 {{- end -}}
 
-{{/* Of what belongs to a role: name and labels. */}}
+{{/* Name and labels of a role's objects. */}}
 {{- define "busgate.metadata" -}}
 name: {{ include "busgate.fullname" .root }}-{{ .role }}
 labels:
@@ -68,7 +68,7 @@ Workers leave reconciler.rate of the account's rate to the reconciler: all of it
 {{- toYaml $config -}}
 {{- end -}}
 
-{{/* What a role is given of the Secret, as YAML: each …File variable, and the key in the Secret. */}}
+{{/* What a role gets from the Secret, as YAML: each …File variable, and the key in the Secret. */}}
 {{- define "busgate.secretFiles" -}}
 {{- $keys := .root.Values.secretKeys -}}
 {{- $config := .root.Values.config -}}
@@ -78,7 +78,7 @@ Workers leave reconciler.rate of the account's rate to the reconciler: all of it
 {{- range $account, $key := $keys.accountApiKeys -}}
 {{- $_ := set $files (printf "BUSGATE_GATEWAY_ACCOUNTS_%s_API_KEY_FILE" (upper $account)) $key -}}
 {{- end -}}
-{{- if not $files }}{{ fail "secretKeys: give gatewayApiKey or accountApiKeys: there is no API key to send with" }}{{ end -}}
+{{- if not $files }}{{ fail "secretKeys: set gatewayApiKey or accountApiKeys: no account has an API key" }}{{ end -}}
 {{- end -}}
 {{- if and (ne .role "ui") (or (eq .role "callbacks") (dig "callbacks" "publicUrl" "" $config)) -}}
 {{- $_ := set $files "BUSGATE_CALLBACKS_SECRET_FILE" $keys.callbacksSecret -}}
@@ -92,7 +92,7 @@ Workers leave reconciler.rate of the account's rate to the reconciler: all of it
 {{- $_ := set $files "BUSGATE_REGISTRY_PASSWORD_FILE" $keys.registryPassword -}}
 {{- end -}}
 {{- with $keys.registryToken -}}
-{{- if dig "registry" "username" "" $config }}{{ fail "secretKeys.registryToken takes the place of config.registry.username: give one of them" }}{{ end -}}
+{{- if dig "registry" "username" "" $config }}{{ fail "secretKeys.registryToken and config.registry.username exclude each other: set only one" }}{{ end -}}
 {{- $_ := set $files "BUSGATE_REGISTRY_TOKEN_FILE" . -}}
 {{- end -}}
 {{- toYaml $files -}}
@@ -143,7 +143,7 @@ the variable that names it. The receiver and the page are given nothing of the g
 {{- end -}}
 {{- with .values.nodeOptions }}{{ $_ := set $env "NODE_OPTIONS" . }}{{ end -}}
 {{- range .root.Values.extraEnv -}}
-{{- if hasKey $env .name }}{{ fail (printf "extraEnv: %s is set by the chart: see values.yaml for what it is made from" .name) }}{{ end -}}
+{{- if hasKey $env .name }}{{ fail (printf "extraEnv: the chart sets %s: change the value that it comes from (see values.yaml)" .name) }}{{ end -}}
 {{- end -}}
 {{- toYaml $env -}}
 {{- end -}}
@@ -158,7 +158,7 @@ for the rest; 5 to spare. kafka.drainMs is at most gateway.timeoutMs unless it i
 {{- add (ceil (divf (max $drain $answer) 1000)) 25 -}}
 {{- end -}}
 
-{{/* Milliseconds that a rebalance waits for answers in flight, as busgate derives them. */}}
+{{/* Milliseconds that a rebalance waits for requests in flight, as busgate derives them. */}}
 {{- define "busgate.drainMs" -}}
 {{- $withinSession := div (mul 9 (dig "kafka" "sessionTimeoutMs" 10000 .Values.config)) 10 -}}
 {{- dig "kafka" "drainMs" (min $withinSession (dig "gateway" "timeoutMs" 30000 .Values.config)) .Values.config -}}
@@ -172,7 +172,7 @@ for the rest; 5 to spare. kafka.drainMs is at most gateway.timeoutMs unless it i
 {{- dict "items" $trimmed | toYaml -}}
 {{- end -}}
 
-{{/* A file as it is, but for the place of the runbooks. Takes (dict "root" $ "file" "alerts/busgate.rules.yaml"). */}}
+{{/* A file with the runbooks' address replaced. Takes (dict "root" $ "file" "alerts/busgate.rules.yaml"). */}}
 {{- define "busgate.file" -}}
 {{- .root.Files.Get .file | trim | replace "https://busgate.example/runbooks" .root.Values.runbooksUrl -}}
 {{- end -}}
@@ -182,11 +182,11 @@ The host of config.callbacks.publicUrl, for what leads requests from there to th
 */}}
 {{- define "busgate.publicHost" -}}
 {{- $values := .root.Values -}}
-{{- if not $values.callbacks.enabled }}{{ fail (printf "%s: there is nothing to lead to while callbacks.enabled is false" .for) }}{{ end -}}
+{{- if not $values.callbacks.enabled }}{{ fail (printf "%s: there is no receiver while callbacks.enabled is false" .for) }}{{ end -}}
 {{- $publicUrl := dig "callbacks" "publicUrl" "" $values.config -}}
-{{- if not $publicUrl }}{{ fail (printf "%s: set config.callbacks.publicUrl, whose host it answers for" .for) }}{{ end -}}
+{{- if not $publicUrl }}{{ fail (printf "%s: set config.callbacks.publicUrl, whose host it routes" .for) }}{{ end -}}
 {{- $url := urlParse $publicUrl -}}
-{{- if regexMatch "^[0-9.]+$|:" $url.hostname }}{{ fail (printf "%s: it answers for a name, and the host of config.callbacks.publicUrl is the address %s" .for $url.hostname) }}{{ end -}}
-{{- if trimAll "/" $url.path }}{{ fail (printf "%s: config.callbacks.publicUrl must have no path: paths are handed on as they are, and the receiver answers at /hooks/" .for) }}{{ end -}}
+{{- if regexMatch "^[0-9.]+$|:" $url.hostname }}{{ fail (printf "%s: it needs a host name, and config.callbacks.publicUrl has the address %s" .for $url.hostname) }}{{ end -}}
+{{- if trimAll "/" $url.path }}{{ fail (printf "%s: config.callbacks.publicUrl must have no path: paths are passed on unchanged, and the receiver serves /hooks/" .for) }}{{ end -}}
 {{- $url.hostname -}}
 {{- end -}}

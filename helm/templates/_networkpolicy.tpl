@@ -1,4 +1,4 @@
-{{/* Of a role, whose scope it takes. */}}
+{{/* The NetworkPolicy of a role. Takes its scope. */}}
 {{- define "busgate.networkPolicy" -}}
 {{- $config := .root.Values.config -}}
 {{- $policy := .root.Values.networkPolicy -}}

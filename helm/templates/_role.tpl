@@ -1,4 +1,4 @@
-{{/* What all roles have alike. Takes a role's scope. */}}
+{{/* What all roles share. Takes a role's scope. */}}
 {{- define "busgate.role" -}}
 {{ include "busgate.deployment" . }}
 ---

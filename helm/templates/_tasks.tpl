@@ -54,7 +54,7 @@ spec:
 {{- include "busgate.job" (merge (dict "task" "doctor" "hook" "pre-upgrade" "tasks" (list (dict "name" "doctor" "args" (list "doctor")))) .) -}}
 {{- end -}}
 
-{{/* Before an install or an upgrade, and before the doctor looks. */}}
+{{/* Before an install or upgrade, and before the doctor. */}}
 {{- define "busgate.setupJob" -}}
 {{- $topics := dict "name" "topics" "args" (list "topics" "create") -}}
 {{- $schemas := dict "name" "schemas" "args" (list "schemas" "register") -}}
