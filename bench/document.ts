@@ -24,6 +24,8 @@ function pageOf({ rows, callbacks, takeOvers, repeat }: Performance): string {
   const isDrained = ({ scenario: { load } }: Row) => 'commands' in load
   return `# Performance
 
+For operators and architects: see what a command costs in CPU, memory and time, and measure it yourself.
+
 \`npm run bench\` writes this page. Measured on ${new Date().toISOString().slice(0, 10)}, Node ${process.versions.node}, ${machine}: worker, one broker, registry,
 gateway (20 ms, envelopes of up to 100), producer and reader shared them.${repeat > 1 ? ` Each figure is from the cheapest of ${repeat} runs.` : ''} Four partitions,
 one process and the default settings, unless the name says otherwise.
