@@ -113,13 +113,8 @@ export function watchProgress(options: WatchdogOptions): () => void {
   const { telemetry, clock, stuck } = options
   const commits = new Map<string, number>()
   let steps = 0
-  const step = () => void steps++
-  const committed = (tp: { topic: string; partition: number }) => {
-    step()
-    commits.set(nameOf(tp), steps)
-  }
+  const committed = (tp: { topic: string; partition: number }) => void commits.set(nameOf(tp), ++steps)
   telemetry.on('cycle.committed', committed)
-  telemetry.on('envelope.finished', step)
 
   let since = new Map<unknown, number>()
   let cancel = clock.after(checkMs, check)
@@ -137,7 +132,6 @@ export function watchProgress(options: WatchdogOptions): () => void {
   return () => {
     cancel()
     telemetry.off('cycle.committed', committed)
-    telemetry.off('envelope.finished', step)
   }
 }
 
