@@ -1,15 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { MemoryBroker } from '../../src/bus/memory/broker.ts'
-import { MemoryBus } from '../../src/bus/memory/bus.ts'
 import { Audit, summaryText } from '../../src/cli/demo/audit.ts'
-import { systemClock } from '../../src/clock.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
 import type { SendResult } from '../../src/records/generated.ts'
 import { embeddedRegistry } from '../../src/records/registry.ts'
 import { schemas, subjectOf } from '../../src/records/schemas.ts'
 import type { Sandbox } from '../../src/sandbox/index.ts'
-import { Telemetry } from '../../src/telemetry/events.ts'
-import { publishAll, until } from '../support/bus.ts'
+import { openMemoryBus, publishAll, until } from '../support/bus.ts'
 import { buildResult } from '../support/results.ts'
 import { buildSettings } from '../support/settings.ts'
 import { buildStatusEvent } from '../support/status-events.ts'
@@ -23,13 +19,7 @@ const sent = [1n, 2n].map(id => buildResult({ id }))
 
 /** Tells what the demo says of two commands. */
 async function told(written: SendResult[], { accepted, failed, ...counts } = asPromised) {
-  const broker = new MemoryBroker()
-  broker.createTopics([results, statuses].map(topic => ({ topic, partitions: 1 })))
-  const bus = new MemoryBus({
-    ...{ broker, groupId: 'g', clock: systemClock, telemetry: new Telemetry() },
-    ...{ drainMs: 10, startFrom: 'earliest' },
-  })
-  onTestFinished(() => bus.close())
+  const { bus } = openMemoryBus([results, statuses])
   const registry = embeddedRegistry()
   const encodeResult = await createEncoder<SendResult>(subjectOf(results), schemas.result, registry)
   const encodeStatus = await createEncoder<object>(subjectOf(statuses), schemas.status, registry)

@@ -1,11 +1,9 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { MemoryBus } from '../../src/bus/memory/bus.ts'
+import { describe, expect, test } from 'vitest'
+import type { MemoryBus } from '../../src/bus/memory/bus.ts'
 import { letterLine } from '../../src/cli/commands/dlq.ts'
-import { systemClock } from '../../src/clock.ts'
 import { findLetter, newestLetters } from '../../src/inspect/dead-letters/letter.ts'
 import { planReplay, replay } from '../../src/inspect/dead-letters/replay.ts'
-import { Telemetry } from '../../src/telemetry/events.ts'
-import { buildRecord, publishAll, until } from '../support/bus.ts'
+import { buildRecord, openMemoryBus, publishAll, until } from '../support/bus.ts'
 import { buildRotten, RottenBroker } from '../support/rotten.ts'
 
 const topic = 'dead-letters'
@@ -21,11 +19,7 @@ const headersOf = (code: string, offset: string) => ({
 
 /** A letter for a batch of commands that could not be read, a batch of letters that cannot be, and an ordinary letter. */
 async function withDeadLetters() {
-  const broker = new RottenBroker()
-  const telemetry = new Telemetry()
-  const bus = new MemoryBus({ broker, groupId: 'g', clock: systemClock, telemetry, drainMs: 10, startFrom: 'earliest' })
-  onTestFinished(() => bus.close())
-  broker.createTopics([topic, 'commands'].map(name => ({ topic: name, partitions: 1 })))
+  const { bus } = openMemoryBus([topic, 'commands'], { broker: new RottenBroker() })
   await publishAll(bus, [
     {
       topic,

@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { examine } from '../../src/cli/commands/doctor.ts'
 import { check } from '../../src/cli/doctor/check.ts'
 import { startSandbox } from '../../src/sandbox/index.ts'
-import { busgate, startBusgate } from '../support/cli.ts'
+import { busgateHere, startBusgate } from '../support/cli.ts'
 import { diagnose } from '../support/doctor.ts'
 import { startFront } from '../support/front.ts'
 import { answerWith, scriptedServer } from '../support/scripted-server.ts'
@@ -29,8 +29,8 @@ async function sandbox(balance?: number) {
 }
 
 describe('busgate doctor', () => {
-  test('prints a line for each finding, its repair below, and exits 1 if a check failed', async () => {
-    const { code, stdout, stderr } = await busgate(['doctor'], { env: enough })
+  test('prints a line for each thing that it looked at, mends below, and exits 1 when something failed', async () => {
+    const { code, stdout, stderr } = await busgateHere(['doctor'], { env: enough })
     expect(code).toBe(1)
     expect(stdout).toMatch(/^ok {7}settings {2}valid, for the roles worker, callbacks$/m)
     expect(stdout).toMatch(/^failed {3}cluster {3}no broker can be used: .*ECONNREFUSED/m)
@@ -41,7 +41,7 @@ describe('busgate doctor', () => {
   })
 
   test('--json prints one JSON object a line', async () => {
-    const { stdout } = await busgate(['doctor', '--json'], { env: enough })
+    const { stdout } = await busgateHere(['doctor', '--json'], { env: enough })
     const lines = stdout
       .trimEnd()
       .split('\n')

@@ -9,7 +9,7 @@ import {
 } from '../../src/protocol/index.ts'
 import type { FaultName } from '../../src/sandbox/index.ts'
 import { postOne, sandboxFor } from '../sandbox/support.ts'
-import { busgate, type CliOptions, startBusgate } from '../support/cli.ts'
+import { busgateHere, type CliOptions, startBusgate } from '../support/cli.ts'
 import { startFront } from '../support/front.ts'
 import { buildOperation } from '../support/operations.ts'
 
@@ -17,24 +17,28 @@ const key = 'sandbox-key'
 const settings = (url: string) => ({ BUSGATE_GATEWAY_URL: url, BUSGATE_GATEWAY_API_KEY: key })
 
 const gateway = (url: string, args: string[], { input = '', env = {} }: Pick<CliOptions, 'input' | 'env'> = {}) =>
-  busgate(['gateway', ...args], { input, env: { ...settings(url), ...env } })
+  busgateHere(['gateway', ...args], { input, env: { ...settings(url), ...env } })
 
 const sms = (id: number | string, phone = 380501234567) =>
   `{"type":"sms","id":${id},"phone":${phone},"sms_message":"Hi","sms_signature":"Shop"}`
 
-test.each(operationTypes)('%s goes to the gateway as its JSON says, and its answer is printed', async type => {
-  const sandbox = await sandboxFor()
-  const front = await startFront(sandbox.url)
-  if (type === 'status') await postOne(sandbox, buildOperation('sms'))
-  const operation = buildOperation(type, type === 'voice' ? { dtmf: true } : {})
-  const { type: _, ...fields } = operation
-  const { code, stdout, stderr } = await gateway(front.url, [type, '--json', stringifyJson(fields)])
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-  expect(front.passed.map(({ body }) => parseJson(body))).toEqual([{ auth: key, data: [operation] }])
-  const { data, ...rest } = JSON.parse(stdout)
-  expect(rest).toEqual({ type, ok: true, ...('id' in operation && { id: operation.id }) })
-  expect(operations[type].payload.safeParse(data).success).toBe(true)
-})
+// What each type takes and answers, the client's tests show.
+test.each(['sms', 'voice', 'status', 'template/list'] as const)(
+  '%s goes to the gateway as its JSON says, and its answer is printed',
+  async type => {
+    const sandbox = await sandboxFor()
+    const front = await startFront(sandbox.url)
+    if (type === 'status') await postOne(sandbox, buildOperation('sms'))
+    const operation = buildOperation(type, type === 'voice' ? { dtmf: true } : {})
+    const { type: _, ...fields } = operation
+    const { code, stdout, stderr } = await gateway(front.url, [type, '--json', stringifyJson(fields)])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(front.passed.map(({ body }) => parseJson(body))).toEqual([{ auth: key, data: [operation] }])
+    const { data, ...rest } = JSON.parse(stdout)
+    expect(rest).toEqual({ type, ok: true, ...('id' in operation && { id: operation.id }) })
+    expect(operations[type].payload.safeParse(data).success).toBe(true)
+  },
+)
 
 describe('an answer in a readable form', () => {
   test('has a line for each field', async () => {
@@ -113,7 +117,7 @@ describe('wrong input exits 2, says what is wrong, and sends nothing', () => {
   })
 
   test('settings that lack the gateway', async () => {
-    const { code, stderr } = await busgate(['gateway', 'balance'])
+    const { code, stderr } = await busgateHere(['gateway', 'balance'])
     expect(code).toBe(2)
     expect(stderr).toContain('gateway.url (BUSGATE_GATEWAY_URL): is not set')
     expect(stderr).toContain('gateway.apiKey (BUSGATE_GATEWAY_API_KEY): is not set')
@@ -187,7 +191,7 @@ test('the key is never printed, not even when the gateway repeats it', async () 
 
 describe('--help', () => {
   test('lists every operation with the fields that it requires', async () => {
-    const { code, stdout } = await busgate(['gateway', '--help'])
+    const { code, stdout } = await busgateHere(['gateway', '--help'])
     expect(code).toBe(0)
     const rows = stdout.split('\n').map(line => line.trim().split(/ +/))
     for (const type of operationTypes) {
@@ -208,7 +212,7 @@ describe('--help', () => {
     ['pipeline', [/pipeline: Required\. The channels, .* a list/, /^ {2}voice: /m]],
     ['template/create', [/template: Required\. Text of the template\.$/m, /^ {2}name: /m]],
   ])('of %s lists its fields', async (type, expected) => {
-    const { code, stdout } = await busgate(['gateway', type, '--help'])
+    const { code, stdout } = await busgateHere(['gateway', type, '--help'])
     expect(code).toBe(0)
     for (const line of expected) expect(stdout).toMatch(line)
   })

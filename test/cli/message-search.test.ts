@@ -1,8 +1,5 @@
-import { expect, onTestFinished, test } from 'vitest'
-import { MemoryBroker } from '../../src/bus/memory/broker.ts'
-import { MemoryBus } from '../../src/bus/memory/bus.ts'
+import { expect, test } from 'vitest'
 import type { RecordHeaders } from '../../src/bus/port.ts'
-import { systemClock } from '../../src/clock.ts'
 import { type Change, writeChange } from '../../src/control/change.ts'
 import { MessageSearch } from '../../src/inspect/message/search.ts'
 import { tell } from '../../src/inspect/message/story.ts'
@@ -10,8 +7,7 @@ import { createEncoder } from '../../src/records/encoder.ts'
 import type { Doubt, SendCommand, SendResult } from '../../src/records/generated.ts'
 import { embeddedRegistry } from '../../src/records/registry.ts'
 import { schemas, subjectOf } from '../../src/records/schemas.ts'
-import { Telemetry } from '../../src/telemetry/events.ts'
-import { publishAll } from '../support/bus.ts'
+import { openMemoryBus, publishAll } from '../support/bus.ts'
 import { buildCommand } from '../support/commands.ts'
 import { buildDoubt } from '../support/doubts.ts'
 import { buildResult } from '../support/results.ts'
@@ -24,11 +20,11 @@ const all = [...topics.commands, topics.results, topics.statuses, topics.doubts,
 
 /** All topics with three partitions, and what writes there. */
 async function startTopics(left: readonly string[] = []) {
-  const broker = new MemoryBroker()
-  broker.createTopics(all.filter(topic => !left.includes(topic)).map(topic => ({ topic, partitions: 3 })))
-  const options = { broker, groupId: settings.kafka.groupId, clock: systemClock, telemetry: new Telemetry() }
-  const bus = new MemoryBus({ ...options, drainMs: 1000, startFrom: 'earliest' })
-  onTestFinished(() => bus.close())
+  const { groupId } = settings.kafka
+  const { broker, bus } = openMemoryBus(
+    all.filter(topic => !left.includes(topic)),
+    { groupId, partitions: 3 },
+  )
   const registry = embeddedRegistry()
   const encodeCommand = await createEncoder<SendCommand>(subjectOf(commandTopic), schemas.command, registry)
   const encodeResult = await createEncoder<SendResult>(subjectOf(topics.results), schemas.result, registry)

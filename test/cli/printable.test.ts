@@ -1,13 +1,12 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { BusRecord } from '../../src/bus/port.ts'
 import { printed, showDeadLetters, showResults, showStatuses } from '../../src/cli/commands/tail.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
 import type { SendResult, StatusEvent } from '../../src/records/generated.ts'
 import { registryOf } from '../../src/records/registry.ts'
 import { schemas, subjectOf } from '../../src/records/schemas.ts'
-import { busgate } from '../support/cli.ts'
+import { busgateHere } from '../support/cli.ts'
+import { startFront } from '../support/front.ts'
 import { buildResult } from '../support/results.ts'
 import { buildSettings } from '../support/settings.ts'
 import { buildStatusEvent } from '../support/status-events.ts'
@@ -42,18 +41,17 @@ test.each([
   expect(JSON.parse(json)[field]).toEqual(said)
 })
 
-test("a registry's answer is shown as text and JSON, with control characters escaped", async () => {
-  const server = createServer(({ url = '' }, response) => {
-    const answer = url.endsWith('/versions')
+test('what a registry says is shown, in lines and in JSON, and no terminal obeys it', async () => {
+  const front = await startFront()
+  front.answer = ({ path }) => {
+    const answer = path.endsWith('/versions')
       ? [1]
       : { compatibilityLevel: evil, version: 1, id: 1, is_compatible: false, messages: [evil] }
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
-  })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  const env = { BUSGATE_REGISTRY_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+    return { body: JSON.stringify(answer) }
+  }
+  const env = { BUSGATE_REGISTRY_URL: front.url }
   for (const flags of [[], ['--json']]) {
-    const { stdout, stderr } = await busgate(['schemas', 'check', ...flags], { env })
+    const { stdout, stderr } = await busgateHere(['schemas', 'check', ...flags], { env })
     expect(stdout + stderr).toContain('\\u001b[2J')
     expect((stdout + stderr).split('\n').filter(line => obeyed.test(line))).toEqual([])
   }

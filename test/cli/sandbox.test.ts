@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { busgate, startBusgate } from '../support/cli.ts'
+import { busgateHere, startBusgate } from '../support/cli.ts'
 
 const balance = (url: string, auth: string) =>
   fetch(`${url}/api/json.php`, {
@@ -20,7 +20,7 @@ test('sandbox prints its address, takes its options and runs until it is stopped
 test('a port in use is an error that says what to choose', async () => {
   const first = startBusgate(['sandbox'])
   const { port } = new URL(await first.line('http://'))
-  const { code, stderr } = await busgate(['sandbox', '--port', port])
+  const { code, stderr } = await busgateHere(['sandbox', '--port', port])
   expect(code).toBe(1)
   expect(stderr).toContain(`127.0.0.1:${port} (EADDRINUSE): choose another port (busgate sandbox --port)`)
 })

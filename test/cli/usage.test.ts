@@ -1,10 +1,16 @@
 import { describe, expect, test } from 'vitest'
 import { commands } from '../../src/cli/commands.ts'
 import { sendTypes } from '../../src/protocol/index.ts'
-import { busgate } from '../support/cli.ts'
+import { busgate, busgateHere } from '../support/cli.ts'
 
-describe('a wrong command line exits 2 and suggests the nearest', () => {
-  test.each([
+const receiving = {
+  BUSGATE_CALLBACKS_PUBLIC_URL: 'https://hooks.example',
+  BUSGATE_CALLBACKS_SECRET: 'k1:0123456789abcdef',
+}
+const embedded = { BUSGATE_KAFKA_BROKERS: 'embedded', BUSGATE_REGISTRY_URL: '' }
+
+describe('a command line that is written wrongly, or does not fit its settings, exits 2 and names the nearest', () => {
+  test.each<[args: string[], message: string, env?: object]>([
     [['withdraw', '--reason', 'x'], 'name one of --campaign NAME, --id ID, --correlation-id TEXT, --tenant NAME'],
     [['withdraw', '--campaign', 'a', '--tenant', 'b', '--reason', 'x'], 'name one of --campaign NAME'],
     [['withdraw', '--campaign', 'a'], '--reason TEXT is missing'],
@@ -33,6 +39,32 @@ describe('a wrong command line exits 2 and suggests the nearest', () => {
       `type: expected one of ${sendTypes.join(', ')}; use pipeline for whatsapp`,
     ],
     [['send', '--tenant', 'caf\ufffd'], '--tenant: expected UTF-8'],
+    [['message'], 'message needs an ID, or --correlation-id'],
+    [['message', 'abc'], 'ID: expected an id, a whole number from 1 to 9223372036854775807'],
+    [['message', '9223372036854775808'], 'expected an id'],
+    [['message', '1', '2'], 'message takes no "2"'],
+    [['message', '1', '--since', 'yesterday'], '--since: expected a duration such as 30m, 12h or 7d, or a date'],
+    [['tail', 'results', '--until-end'], '--until-end needs --since TIME or --from-beginning'],
+    [['tail', 'results', '--outcome', 'GONE'], '--outcome: expected one of SENT, REJECTED'],
+    [['ui', '--port', '70000'], '--port: expected a whole number from 0 to 65535'],
+    [['ui', '--bind', '0.0.0.0'], 'ui has no --bind'],
+    [['hooks', 'url', '--account', 'defualt'], 'the nearest is default', receiving],
+    [['hooks', 'url'], 'callbacks.publicUrl'],
+    ...[
+      'tail results',
+      'tail statuses',
+      'tail dead-letters',
+      'send',
+      'topics create',
+      'dlq list',
+      'dlq replay --all',
+    ].map((name): [string[], string, object] => [
+      name.split(' '),
+      'kafka.brokers (BUSGATE_KAFKA_BROKERS): is embedded',
+      embedded,
+    ]),
+    [['schemas', 'check'], 'registry.url (BUSGATE_REGISTRY_URL): is not set', embedded],
+    [['schemas', 'register'], 'registry.url (BUSGATE_REGISTRY_URL): is not set', embedded],
     [['send', '--id', '42'], 'send needs --phone, --type, --message as well'],
     [
       ['send', '--id', '42', '--phone', '380501234567', '--type', 'sms', '--message', 'Hello'],
@@ -46,25 +78,28 @@ describe('a wrong command line exits 2 and suggests the nearest', () => {
       ['send', '--id', '42', '--phone', '380501234567', '--type', 'sms', '--message', '{"sms_message":"Hi"'],
       '--message is not valid JSON: it ends too early\n',
     ],
-  ])('busgate %j', async (args, message) => {
+  ])('busgate %j', async (args, message, more = {}) => {
     const env = {
       BUSGATE_KAFKA_BROKERS: args[0] === 'demo' ? 'embedded' : '127.0.0.1:1',
       BUSGATE_REGISTRY_URL: 'http://127.0.0.1:1',
+      BUSGATE_GATEWAY_URL: 'http://127.0.0.1:1',
+      BUSGATE_GATEWAY_API_KEY: 'key',
+      ...more,
     }
-    const { code, stdout, stderr } = await busgate(args, { env })
+    const { code, stdout, stderr } = await busgateHere(args, { env })
     expect(stderr).toContain(message)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   })
 
   test('a missing command shows the list of them', async () => {
-    const { code, stderr } = await busgate([])
+    const { code, stderr } = await busgateHere([])
     expect(code).toBe(2)
     expect(stderr).toMatch(/^ {2}run +Runs the worker/m)
   })
 })
 
 test('--help goes to standard output and lists every command', async () => {
-  const { code, stdout, stderr } = await busgate(['--help'])
+  const { code, stdout, stderr } = await busgateHere(['--help'])
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   for (const [name, { summary }] of Object.entries(commands)) {
     if (summary !== null) expect(stdout).toContain(`\n  ${name} `)
@@ -72,7 +107,7 @@ test('--help goes to standard output and lists every command', async () => {
 })
 
 test('the help of a command explains its flags', async () => {
-  const { code, stdout } = await busgate(['demo', '--help'])
+  const { code, stdout } = await busgateHere(['demo', '--help'])
   expect(code).toBe(0)
   expect(stdout).toMatch(/^Usage: busgate demo \[FLAGS\]/)
   expect(stdout).toMatch(/--count N +How many commands/)

@@ -1,6 +1,9 @@
-import { vi } from 'vitest'
+import { onTestFinished, vi } from 'vitest'
+import { MemoryBroker } from '../../src/bus/memory/broker.ts'
+import { MemoryBus, type MemoryBusOptions } from '../../src/bus/memory/bus.ts'
 import type { Bus, BusRecord, OutgoingRecord, Session, SessionListener } from '../../src/bus/port.ts'
-import type { Telemetry } from '../../src/telemetry/events.ts'
+import { systemClock } from '../../src/clock.ts'
+import { Telemetry } from '../../src/telemetry/events.ts'
 
 /** One process as a test sees it: a bus of its own. */
 export interface Process {
@@ -95,6 +98,20 @@ export class TestListener implements SessionListener {
 }
 
 const keysOf = (list: { record: BusRecord }[]) => list.map(({ record }) => record.key?.toString() ?? '')
+
+/** A bus in memory with these topics, until the end of the test. */
+export function openMemoryBus(
+  topics: readonly string[],
+  options: Partial<MemoryBusOptions> & { broker?: MemoryBroker; partitions?: number } = {},
+) {
+  const { clock = systemClock, broker = new MemoryBroker(clock), partitions = 1 } = options
+  broker.createTopics(topics.map(topic => ({ topic, partitions })))
+  const { telemetry = new Telemetry() } = options
+  const own = { groupId: 'g', drainMs: 1000, startFrom: 'earliest' } as const
+  const bus = new MemoryBus({ ...own, ...options, broker, clock, telemetry })
+  onTestFinished(() => bus.close())
+  return { broker, bus, telemetry }
+}
 
 export function buildRecord(topic: string, key: string, overrides: Partial<OutgoingRecord> = {}): OutgoingRecord {
   return { topic, key: Buffer.from(key), value: Buffer.from(`value of ${key}`), ...overrides }

@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { onTestFinished, vi } from 'vitest'
+import { runLine } from '../../src/cli/run-line.ts'
 
 /** A command line that runs. */
 export interface RunningCli {
@@ -38,6 +40,29 @@ const compileCache = join(import.meta.dirname, '../../.cache/compiled')
 /** Runs a command line to its end. */
 export function busgate(args: string[], options?: CliOptions): Promise<CliResult> {
   return startBusgate(args, options).ended
+}
+
+/** Runs a command line without a process of its own, which is sooner done. No other may run at the same time. */
+export async function busgateHere(
+  args: string[],
+  { env = {}, input = '' }: Omit<CliOptions, 'entry'> = {},
+): Promise<CliResult> {
+  const written = { stdout: '', stderr: '' }
+  const spies = (['stdout', 'stderr'] as const).map(name =>
+    vi.spyOn(process[name], 'write').mockImplementation(text => {
+      written[name] += text
+      return true
+    }),
+  )
+  const given: Readable = Readable.from([Buffer.from(input)])
+  const stdin = vi.spyOn(process, 'stdin', 'get').mockReturnValue(given as typeof process.stdin)
+  for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value)
+  try {
+    return { code: await runLine(args), ...written }
+  } finally {
+    vi.unstubAllEnvs()
+    for (const spy of [...spies, stdin]) spy.mockRestore()
+  }
 }
 
 /** Starts a command line; it ends with its test at the latest. */
