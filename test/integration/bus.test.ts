@@ -72,13 +72,6 @@ describeOnKafka('on Kafka', ({ brokers }) => {
 
       async process(groupId) {
         const telemetry = new Telemetry()
-        if (process.env.BUS_DEBUG) {
-          for (const name of ['session.opened', 'session.lost', 'session.openFailed', 'bus.log'] as const) {
-            telemetry.on(name, (event: unknown) =>
-              console.log(new Date().toISOString().slice(14), groupId, name, event),
-            )
-          }
-        }
         const { bus, cut } = openWired({ brokers, groupId, telemetry })
         busses.add(bus)
         return { bus, telemetry, crash: async () => cut() }

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { Agent, request } from 'undici'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { tokensOf } from '../../src/callbacks/role.ts'
 import { loadSettings, type Settings } from '../../src/config/index.ts'
 import { createDecoder } from '../../src/records/decoder.ts'
@@ -9,9 +9,8 @@ import { embeddedRegistry, type SchemaRegistry } from '../../src/records/registr
 import { schemas } from '../../src/records/schemas.ts'
 import { createWorker } from '../../src/worker.ts'
 import { hookSubject } from '../support/callbacks.ts'
+import { describeWithJava, ownKafka } from '../support/integration.ts'
 import { createTopics, plainKafka } from '../support/kafka.ts'
-import { type LocalKafka, startKafka } from '../support/local-kafka/kafka.ts'
-import { javaAvailable } from '../support/local-kafka/maven.ts'
 
 /** CALLBACKS_OUTAGE_SECONDS=20 for the whole of it; then the figures are printed. */
 const { CALLBACKS_OUTAGE_SECONDS } = process.env
@@ -110,15 +109,8 @@ async function readStatuses(settings: Settings, registry: SchemaRegistry, messag
   return events
 }
 
-const java = await javaAvailable()
-if (!java.ok) console.warn(`\n*** THE TESTS OF CALLBACKS DURING AN OUTAGE ARE SKIPPED: ${java.reason} ***\n`)
-
-describe.skipIf(!java.ok)('callbacks while the broker is away', () => {
-  let kafka: LocalKafka
-  beforeAll(async () => {
-    kafka = await startKafka()
-  })
-  afterAll(() => kafka.stop())
+describeWithJava('callbacks while the broker is away', () => {
+  const kafka = ownKafka()
 
   async function startReceiver(name: string) {
     const settings = loadSettings({
@@ -147,16 +139,6 @@ describe.skipIf(!java.ok)('callbacks while the broker is away', () => {
     }
     return { settings, registry, addressOf, ready: worker.ready }
   }
-
-  test('a receiver is not ready while the broker is away, though it is sent nothing', async () => {
-    const { ready } = await startReceiver('idle')
-    expect(ready()).toMatchObject({ ready: true, started: true })
-    await kafka.stopNode()
-    await vi.waitFor(() => expect(ready()).toMatchObject({ ready: false, started: true }), 30_000)
-    expect(ready().reasons).toEqual([expect.stringContaining('callbacks cannot be published')])
-    await kafka.startNode()
-    await vi.waitFor(() => expect(ready()).toMatchObject({ ready: true }), 30_000)
-  })
 
   const outages = {
     stopped: async () => {

@@ -138,27 +138,6 @@ describeOnKafka('the command line on a real Kafka', brokers => {
     expect(code).toBe(1)
     expect(stderr).toContain('busgate topics create')
   })
-
-  test('run that its group refuses says why and exits 1', async () => {
-    const env = await environmentWithGateway(brokers)
-    await busgate(['topics', 'create'], { env })
-    const intruder = plainKafka(brokers.brokers).consumer({
-      groupId: env.BUSGATE_KAFKA_GROUP_ID,
-      partitionAssigners: [foreignProtocol],
-    })
-    onTestFinished(() => intruder.disconnect())
-    await intruder.connect()
-    await intruder.subscribe({ topic: env.BUSGATE_TOPICS_RESULTS })
-    const joined = new Promise(resolve => intruder.on(intruder.events.GROUP_JOIN, resolve))
-    await intruder.run({ eachMessage: async () => {} })
-    await joined
-    const refused = await busgate(['run'], { env })
-    expect(refused.code).toBe(1)
-    expect(jsonOf(refused).at(-1)).toMatchObject({
-      event: 'worker.failed',
-      msg: expect.stringContaining('Another program uses this group'),
-    })
-  })
 })
 
 describeOnKafka('dead letters on a real Kafka', brokers => {
@@ -277,11 +256,3 @@ async function recordsOf(env: Record<string, string>, topic: string): Promise<Bu
   await bus.close()
   return records
 }
-
-/** Brokers refuse a member whose protocols the others of its group do not speak. */
-const foreignProtocol = () => ({
-  name: 'foreign',
-  version: 0,
-  protocol: () => ({ name: 'foreign', metadata: Buffer.alloc(0) }),
-  assign: async () => [],
-})

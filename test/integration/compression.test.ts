@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import kafkajs from 'kafkajs'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import type { BusRecord } from '../../src/bus/port.ts'
 import { produce } from '../../src/bus/write/produce-api.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
@@ -12,19 +12,15 @@ import { busgate } from '../support/cli.ts'
 import { buildCommand, commandsFrom } from '../support/commands.ts'
 import { buildEnvironment } from '../support/environment.ts'
 import { hostileBatches } from '../support/hostile-batches.ts'
-import { describeOnKafka } from '../support/integration.ts'
+import { describeOnKafka, describeWithJava, hasJava } from '../support/integration.ts'
 import { createTopics, plainKafka } from '../support/kafka.ts'
 import { startKafka } from '../support/local-kafka/kafka.ts'
-import { javaAvailable } from '../support/local-kafka/maven.ts'
-import { codecsOf } from '../support/outside/codecs-of.ts'
-import { type Codec, codecs, startOutsideProducer } from '../support/outside/producer.ts'
-import { openBrokers } from '../support/wire.ts'
+import { codecs, startOutsideProducer } from '../support/outside/producer.ts'
+import { codecsOf, openBrokers } from '../support/wire.ts'
 import { openWired } from '../support/wires.ts'
 import { startWorld } from '../support/worker.ts'
 
 const MiB = 1024 * 1024
-const java = await javaAvailable()
-
 function openBus(brokers: string[], telemetry = new Telemetry()) {
   const { bus } = openWired({ brokers, groupId: 'compression-test', telemetry })
   onTestFinished(() => bus.close())
@@ -47,10 +43,8 @@ async function sendBomb(brokers: string[], topic: string): Promise<void> {
   await producer.disconnect()
 }
 
-const packed = codecs.filter((codec): codec is Exclude<Codec, 'none'> => codec !== 'none')
-
 describeOnKafka('on Kafka', brokers => {
-  test.runIf(java.ok)('commands of Java producers with every codec are sent, each once', async () => {
+  test.runIf(hasJava)('commands of Java producers with every codec are sent, each once', async () => {
     const world = await startWorld({ brokers })
     const topic = world.settings.topics.commands.at(-1)!
     const producer = await startOutsideProducer({ brokers: brokers.brokers, topic, codec: 'mixed' })
@@ -66,30 +60,6 @@ describeOnKafka('on Kafka', brokers => {
     expect(world.deadLetters()).toEqual([])
   })
 
-  test.for(packed)('doubts, callbacks and results on topics that the broker keeps as %s are read', async codec => {
-    const world = await startWorld({
-      brokers,
-      topicConfig: { 'compression.type': codec },
-      settings: { gateway: { timeoutMs: 300 }, delivery: { settleMs: 60_000 } },
-      sandbox: { callbackDelayMs: 1000 },
-    })
-    world.sandbox.faults.next('reset-after', 1)
-    await world.send(commandsFrom(1, 20))
-    await world.finished(20)
-    await until(() => expect(world.statuses()).toHaveLength(20))
-    await world.quiet()
-    const doubted = world.results().filter(({ outcome }) => outcome === 'IN_DOUBT')
-    expect(doubted.length).toBeGreaterThan(0)
-    for (const { id } of doubted) {
-      const [final] = world.results().filter(result => result.id === id && result.final)
-      expect(final).toMatchObject({ outcome: 'SENT', attempts: 1 })
-    }
-    expect(world.sandbox.stats()).toMatchObject({ executed: 20, billedTwice: 0 })
-    for (const topic of [world.settings.topics.doubts, world.settings.topics.statuses, world.settings.topics.results]) {
-      expect(await codecsOf(brokers.brokers[0]!, topic)).toContain(codecs.indexOf(codec))
-    }
-  })
-
   test.for(['none', 'gzip', 'zstd'] as const)(
     'kafka.compression %s is what results are written with',
     async compression => {
@@ -101,21 +71,6 @@ describeOnKafka('on Kafka', brokers => {
       expect(world.sandbox.stats()).toMatchObject({ executed: 200, billedTwice: 0 })
     },
   )
-
-  test('a batch of commands that cannot be unpacked is one dead letter with its place, and those behind it are sent', async () => {
-    const world = await startWorld({ brokers })
-    const topic = world.settings.topics.commands.at(-1)!
-    await world.send([buildCommand({ id: 1n })])
-    await sendBomb(brokers.brokers, topic)
-    await world.send([buildCommand({ id: 2n })])
-    await world.finished(2)
-    await until(() => expect(world.deadLetters()).toHaveLength(1))
-    const [letter] = world.deadLetters()
-    expect(letter!.value).toBeNull()
-    expect(String(letter!.headers['busgate.error.code'])).toBe('BATCH_TOO_LARGE')
-    expect(String(letter!.headers['busgate.error.offset'])).toBe('1')
-    expect(world.worker.ready().ready).toBe(true)
-  })
 
   test('hostile batches are gone past, and the commands behind them are sent', async () => {
     const world = await startWorld({ brokers })
@@ -159,7 +114,7 @@ describeOnKafka('on Kafka', brokers => {
   })
 })
 
-describe.skipIf(!java.ok)("a batch that rots on the broker's disk", () => {
+describeWithJava("a batch that rots on the broker's disk", () => {
   test('is passed by, and the rest is read', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'busgate-rot-'))
     onTestFinished(() => rm(dataDir, { recursive: true, force: true }))

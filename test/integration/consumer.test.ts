@@ -6,7 +6,7 @@ import { Telemetry } from '../../src/telemetry/events.ts'
 import { buildRecord, publishAll, until } from '../support/bus.ts'
 import { buildCommand } from '../support/commands.ts'
 import { describeOnKafka } from '../support/integration.ts'
-import { createTopics, plainKafka } from '../support/kafka.ts'
+import { createTopics, openAdmin } from '../support/kafka.ts'
 import { openWired } from '../support/wires.ts'
 import { startWorld } from '../support/worker.ts'
 
@@ -25,9 +25,7 @@ describeOnKafka('busgate/consumer on a real Kafka', ({ brokers, registryUrl }) =
     const wanted = Array.from({ length: 200 }, (_, i) => BigInt(i + 1))
     await world.send(wanted.map(id => buildCommand({ id })))
     await until(() => expect(ids.toSorted((a, b) => Number(a - b))).toEqual(wanted))
-    const admin = plainKafka(brokers).admin()
-    await admin.connect()
-    onTestFinished(() => admin.disconnect())
+    const admin = await openAdmin(brokers)
     const topic = world.settings.topics.results
     await until(async () => {
       const [progress] = await admin.fetchOffsets({ groupId: group, topics: [topic] })
@@ -38,20 +36,6 @@ describeOnKafka('busgate/consumer on a real Kafka', ({ brokers, registryUrl }) =
     await reading
     const { groups } = await admin.describeGroups([group])
     expect(groups[0]!.members).toEqual([])
-  })
-
-  test('a group that another program uses is refused, in a sentence that says what to do', async () => {
-    const world = await startWorld({ brokers: { brokers, registryUrl } })
-    const groupId = `consumer-test-${run}-taken`
-    const consumer = plainKafka(brokers).consumer({ groupId })
-    onTestFinished(() => consumer.disconnect())
-    await consumer.connect()
-    await consumer.subscribe({ topic: world.settings.topics.results })
-    const joined = new Promise(resolve => consumer.on('consumer.group_join', resolve))
-    await consumer.run({ eachMessage: async () => {} })
-    await joined
-    const results = readResults(world.settings, { from: { group: groupId } })
-    await expect(results.next()).rejects.toThrow('Another program uses this group')
   })
 
   test('nothing is lost when connections break, in a group and without one', async () => {

@@ -1,14 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import kafkajs, { type AclResourceTypes } from 'kafkajs'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { startSandbox } from '../../src/sandbox/index.ts'
 import { busgate } from '../support/cli.ts'
 import { diagnose } from '../support/doctor.ts'
 import { buildEnvironment, environmentOf as environmentOfWorld } from '../support/environment.ts'
-import { type Brokers, describeOnKafka } from '../support/integration.ts'
+import { type Brokers, describeOnKafka, describeWithJava, ownKafka } from '../support/integration.ts'
 import { createTopics, grant } from '../support/kafka.ts'
-import { type LocalKafka, startKafka } from '../support/local-kafka/kafka.ts'
-import { javaAvailable } from '../support/local-kafka/maven.ts'
 import { startWorld } from '../support/worker.ts'
 
 /** Variables of a test of its own, for all roles. */
@@ -137,18 +135,11 @@ describeOnKafka('busgate doctor on a real Kafka', brokers => {
   })
 })
 
-const java = await javaAvailable()
-
-describe.skipIf(!java.ok)('busgate doctor on a Kafka that asks who it is', () => {
+describeWithJava('busgate doctor on a Kafka that asks who it is', () => {
   const { AclOperationTypes, AclPermissionTypes, ResourcePatternTypes } = kafkajs
   const user = 'busgate'
   const password = 'pw-of-nobody'
-  let kafka: LocalKafka
-
-  beforeAll(async () => {
-    kafka = await startKafka({ users: { [user]: password } })
-  })
-  afterAll(() => kafka?.stop())
+  const kafka = ownKafka(() => ({ users: { [user]: password } }))
 
   const only = ['settings', 'cluster', 'topics', 'rights', 'limits']
 
@@ -216,21 +207,6 @@ describe.skipIf(!java.ok)('busgate doctor on a Kafka that asks who it is', () =>
     expect(mended.of('rights').filter(line => !line.startsWith('ok: '))).toEqual([])
     expect(mended.of('topics').at(-1)).toMatch(/^skipped: cleanup\.policy, .* this login cannot see them$/)
     expect(mended.of('limits')).toEqual([expect.stringMatching(/^skipped: the limits of broker 1 cannot be seen/)])
-  })
-
-  test.each([
-    ['READ of the commands', '.commands', 'Read', '.commands is missing'],
-    ['WRITE of the results', '.results', 'Write', '.results is missing'],
-    ['READ of the group', '', 'Read', 'READ of the group'],
-    ['WRITE of the transactional ids', '-', 'Write', 'WRITE of the transactional ids'],
-  ])('one right alone that is missing: %s', async (_, resource, operation, expected) => {
-    const env = await secured()
-    const missing = new RegExp(`--operation ${operation} .* ${env.BUSGATE_KAFKA_GROUP_ID}${resource}( |$)`)
-    const { mends } = await diagnose(env, only)
-    for (const command of mends('rights', 'failed')) if (!missing.test(command!)) await mend(command!)
-    const { of } = await diagnose(env, only)
-    const failed = of('rights').filter(line => line.startsWith('failed'))
-    expect(failed).toEqual([expect.stringContaining(expected)])
   })
 
   test('topics create names the right that is missing, and its command mends it', async () => {

@@ -1,13 +1,11 @@
 import kafkajs from 'kafkajs'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Sasl } from '../../src/bus/cluster/connecting.ts'
 import type { Membership } from '../../src/bus/port.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { TestListener, until } from '../support/bus.ts'
-import { describeOnKafka } from '../support/integration.ts'
-import { createTopics, grant, plainKafka } from '../support/kafka.ts'
-import { type LocalKafka, startKafka } from '../support/local-kafka/kafka.ts'
-import { javaAvailable } from '../support/local-kafka/maven.ts'
+import { describeOnKafka, describeWithJava, ownKafka } from '../support/integration.ts'
+import { createTopics, grant, openAdmin, plainKafka } from '../support/kafka.ts'
 import { openWired } from '../support/wires.ts'
 
 const { AclOperationTypes, AclPermissionTypes, ResourcePatternTypes } = kafkajs
@@ -23,9 +21,7 @@ describeOnKafka('a group on Kafka', ({ brokers }) => {
       brokers,
       topics.map(topic => ({ topic, partitions: 2 })),
     )
-    const admin = plainKafka(brokers).admin()
-    await admin.connect()
-    onTestFinished(() => admin.disconnect())
+    const admin = await openAdmin(brokers)
     const open = ({ instanceId }: { instanceId?: string } = {}) => {
       const telemetry = new Telemetry()
       const warnings: string[] = []
@@ -75,20 +71,6 @@ describeOnKafka('a group on Kafka', ({ brokers }) => {
         { owned: 2, total: 4 },
       ]),
     )
-  })
-
-  test('gives a newcomer nothing of a topic that it does not consume any more, and leaves that one with the others', async () => {
-    const { topics, process } = await buildGroup()
-    const [c1, c2] = topics
-    const a = await process(c1, c2)
-    const b = await process(c1)
-    await until(() =>
-      expect([owned(a.membership), owned(b.membership)]).toEqual([
-        ['c2', 'c2'],
-        ['c1', 'c1'],
-      ]),
-    )
-    expect(b.warnings).toEqual([])
   })
 
   test('lets no other program in that assigns as kafkajs does, nor joins one that it has', async () => {
@@ -162,14 +144,9 @@ describeOnKafka('a group on Kafka', ({ brokers }) => {
   })
 })
 
-describe.skipIf(!(await javaAvailable()).ok)('a group on a Kafka with rights', () => {
+describeWithJava('a group on a Kafka with rights', () => {
   const [user, password] = ['narrow', 'its-password']
-  let kafka: LocalKafka
-
-  beforeAll(async () => {
-    kafka = await startKafka({ users: { [user]: password } })
-  })
-  afterAll(() => kafka?.stop())
+  const kafka = ownKafka(() => ({ users: { [user]: password } }))
 
   test('goes on where its leader may not see a topic of another process, which says that nobody reads it', async () => {
     const groupId = 'rights'

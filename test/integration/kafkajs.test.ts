@@ -1,5 +1,5 @@
 import kafkajs from 'kafkajs'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { partitionOf } from '../../src/bus/murmur2.ts'
 import { openBus } from '../../src/bus/open.ts'
 import { loadSettings } from '../../src/config/index.ts'
@@ -11,22 +11,19 @@ import { embeddedRegistry } from '../../src/records/registry.ts'
 import { schemas, subjectOf } from '../../src/records/schemas.ts'
 import { until } from '../support/bus.ts'
 import { type Certificates, makeCertificates } from '../support/certificates.ts'
+import { describeWithJava, ownKafka } from '../support/integration.ts'
 import { createTopics } from '../support/kafka.ts'
-import { type LocalKafka, startKafka } from '../support/local-kafka/kafka.ts'
-import { javaAvailable } from '../support/local-kafka/maven.ts'
-import { codecsOf } from '../support/outside/codecs-of.ts'
 import { buildResult } from '../support/results.ts'
+import { codecsOf } from '../support/wire.ts'
 
 const [user, password] = ['shop', 'its-password']
 const sms = { sms_message: 'Your order is ready', sms_signature: 'Shop' }
 
-describe.skipIf(!(await javaAvailable()).ok)('on a Kafka with TLS and SASL', () => {
-  let kafka: LocalKafka
+describeWithJava('on a Kafka with TLS and SASL', () => {
   let certificates: Certificates
-
-  beforeAll(async () => {
+  const kafka = ownKafka(async () => {
     certificates = await makeCertificates()
-    kafka = await startKafka({
+    return {
       users: { [user]: password },
       properties: () => ({
         'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,OUTER:SASL_SSL,CONTROLLER:PLAINTEXT',
@@ -36,12 +33,9 @@ describe.skipIf(!(await javaAvailable()).ok)('on a Kafka with TLS and SASL', () 
         'ssl.truststore.type': 'PEM',
         'ssl.truststore.location': certificates.caFile,
       }),
-    })
-  }, 180_000)
-  afterAll(async () => {
-    await kafka?.stop()
-    await certificates?.remove()
+    }
   })
+  afterAll(() => certificates?.remove())
 
   test.each(['kafka', 'producer'] as const)(
     'a service sends through its own kafkajs %s and reads with it, over TLS and SASL',

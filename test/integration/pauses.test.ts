@@ -1,15 +1,10 @@
-import { expect, onTestFinished, test, vi } from 'vitest'
-import type { Events } from '../../src/telemetry/events.ts'
+import { expect, test } from 'vitest'
 import { until } from '../support/bus.ts'
 import { busgate } from '../support/cli.ts'
 import { commandsFrom } from '../support/commands.ts'
 import { environmentOf } from '../support/environment.ts'
 import { describeOnKafka } from '../support/integration.ts'
-import { createTopics, plainKafka } from '../support/kafka.ts'
 import { passed, startWorld, type World } from '../support/worker.ts'
-
-/** Waits for what is tried again once in a while only. */
-const patiently = (holds: () => unknown) => vi.waitFor(holds, { timeout: 50_000, interval: 100 })
 
 async function readyz({ worker }: World) {
   const response = await fetch(`http://127.0.0.1:${worker.ports.telemetry}/readyz`)
@@ -64,76 +59,6 @@ describeOnKafka('pause, resume and status', brokers => {
     expect(world.sandbox.stats()).toMatchObject({ executed: next - 1 + 10, billedTwice: 0 })
     const history = await busgate(['status', '--history'], { env })
     expect(history.stdout).toMatch(new RegExp(`^topic ${bulk} is paused by olena .*\\ntopic ${bulk} was resumed by `))
-  }, 120_000)
-
-  test('hold as the control topic tells, when it is deleted and made anew, and when it gets more partitions', async () => {
-    const world = await startWorld({ brokers })
-    const env = environmentOf(world)
-    const { control } = world.settings.topics
-    const [, bulk = ''] = world.settings.topics.commands
-    const paused = async () => (await readyz(world)).paused
-    await busgate(['pause', '--topic', bulk, '--by', 'olena'], { env })
-    await until(async () => expect(await paused()).toHaveLength(1))
-
-    const admin = plainKafka(brokers.brokers).admin()
-    await admin.connect()
-    onTestFinished(() => admin.disconnect())
-    await admin.deleteTopics({ topics: [control] })
-    await until(async () =>
-      expect((await busgate(['status'], { env })).stderr).toContain(`there is no topic ${control}`),
-    )
-    expect(await paused()).toHaveLength(1)
-    await createTopics(brokers.brokers, [{ topic: control, partitions: 1 }])
-    await patiently(async () => expect(await paused()).toEqual([]))
-    expect((await busgate(['status'], { env })).stdout).toMatch(/^Nothing is paused\.\n/)
-    await world.send(commandsFrom(1, 3))
-    await world.finished(3)
-
-    await admin.createPartitions({ topicPartitions: [{ topic: control, count: 16 }] })
-    const tenants = ['a', 'b', 'c', 'd']
-    for (const tenant of tenants) await busgate(['pause', '--tenant', tenant], { env })
-    await patiently(async () => expect(await paused()).toHaveLength(tenants.length))
-    await busgate(['resume', '--all'], { env })
-    await until(async () => expect(await paused()).toEqual([]))
-    expect((await busgate(['status'], { env })).stdout).toMatch(/^Nothing is paused\.\n/)
-  }, 120_000)
-
-  test('a log that an operator cuts under a pause is told of meanwhile; after it the partition goes on at once', async () => {
-    const world = await startWorld({ brokers })
-    const env = environmentOf(world)
-    const [, bulk = ''] = world.settings.topics.commands
-    const cuts: Events['log.cut'][] = []
-    world.worker.telemetry.on('log.cut', event => cuts.push(event))
-    await busgate(['pause', '--topic', bulk, '--by', 'olena'], { env })
-    await until(() => expect(world.worker.ready().paused).toHaveLength(1))
-    const count = 20_000
-    for (let i = 0; i < count; i += 2_000) await world.send(commandsFrom(i + 1, 2_000))
-    const waiting = async () => {
-      const lines = (await busgate(['status', '--json'], { env })).stdout.trim().split('\n')
-      return lines.map(line => JSON.parse(line)).find(({ topic }) => topic === bulk)
-    }
-    await patiently(async () => expect(await waiting()).toEqual({ topic: bulk, commands: count, deleted: 0 }))
-
-    const admin = plainKafka(brokers.brokers).admin()
-    await admin.connect()
-    onTestFinished(() => admin.disconnect())
-    const ends = await admin.fetchTopicOffsets(bulk)
-    await admin.deleteTopicRecords({
-      topic: bulk,
-      partitions: ends.map(({ partition, high }) => ({ partition, offset: high })),
-    })
-    await patiently(() => expect(cuts).toHaveLength(ends.filter(({ high }) => Number(high) > 0).length))
-    const unsent = cuts.reduce((sum, cut) => sum + cut.unsent, 0)
-    expect(cuts.map(({ perhapsSent }) => perhapsSent)).toEqual(cuts.map(() => 0))
-    const held = await waiting()
-    expect(held.deleted).toBeGreaterThan(0) // what was fetched beyond the window is not told to anybody
-    expect(held.deleted).toBeLessThanOrEqual(count - unsent)
-    expect(held.commands).toBe(held.deleted)
-    await busgate(['resume', '--topic', bulk], { env })
-    await world.send(commandsFrom(count + 1, 10))
-    await world.finished(count - unsent + 10)
-    expect(world.sandbox.stats()).toMatchObject({ executed: count - unsent + 10, billedTwice: 0 })
-    expect(cuts).toHaveLength(ends.length)
   }, 120_000)
 
   test('say what is wrong with a name, and change nothing', async () => {

@@ -121,21 +121,6 @@ describeOnKafka('the reconciler on Kafka', brokers => {
     expect(world.polls()).toBe(10)
   })
 
-  test('shares the work with another one, which goes on alone when the first has left', async () => {
-    const world = await startWorld(brokers)
-    const first = await world.startReconciler()
-    const second = await world.startReconciler()
-    await until(() => expect(first.ready().reasons).toEqual([]))
-    await world.sent(upTo(40))
-    await until(() => expect(sorted(world.polled())).toEqual(upTo(40)))
-    // each tells of what it found when its commit is confirmed, which a reader may have seen before
-    await until(() => expect([first, second].every(({ found }) => found.count > 0)).toBe(true))
-    await Promise.all([world.sent(upTo(40, 41)), first.stop()])
-    await world.sent(upTo(40, 81))
-    await until(() => expect(new Set(world.polled()).size).toBe(120))
-    expect(sorted(world.polled())).toEqual(upTo(120))
-  })
-
   test('goes on where another one was killed', async () => {
     const world = await startWorld(brokers)
     const killed = startBusgate(['run'], { env: world.env })
@@ -147,19 +132,6 @@ describeOnKafka('the reconciler on Kafka', brokers => {
     await world.sent(upTo(50, 101))
     await until(() => expect(new Set(world.polled()).size).toBe(150))
     expect(sorted(world.polled())).toEqual(upTo(150))
-  })
-
-  test('that starts after a while knows the verdicts that came meanwhile', async () => {
-    const world = await startWorld(brokers)
-    const first = await world.startReconciler()
-    await world.sent(upTo(10))
-    await until(() => expect(world.polled()).toHaveLength(10))
-    await first.stop()
-    await world.sent(upTo(40, 11))
-    await world.calledBack(upTo(35, 11))
-    await world.startReconciler()
-    await until(() => expect(sorted(world.polled())).toEqual([...upTo(10), ...upTo(5, 46)]))
-    expect(world.polls()).toBe(15)
   })
 
   test('does not start where its topics are of different numbers of partitions, and names them', async () => {

@@ -3,17 +3,13 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { pino } from 'pino'
-import { expect, onTestFinished, test } from 'vitest'
-import { createEncoder } from '../../src/records/encoder.ts'
-import type { StatusEvent } from '../../src/records/generated.ts'
-import { schemas, subjectOf } from '../../src/records/schemas.ts'
+import { expect, test } from 'vitest'
 import { until } from '../support/bus.ts'
 import { commandsFrom } from '../support/commands.ts'
 import { type Brokers, describeOnKafka } from '../support/integration.ts'
-import { plainKafka } from '../support/kafka.ts'
+import { openAdmin } from '../support/kafka.ts'
 import { javaCommand, kafkaVersion } from '../support/local-kafka/maven.ts'
 import { scrape } from '../support/metrics.ts'
-import { buildStatusEvent } from '../support/status-events.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
 const jars = join(import.meta.dirname, `../../.cache/kafka-${kafkaVersion}`)
@@ -48,9 +44,7 @@ describeOnKafka('a topic that is deleted and made anew on Kafka while a worker r
     await world.send(commandsFrom(1, 50))
     await world.finished(50)
     const topic = world.settings.topics.commands.at(-1)!
-    const admin = plainKafka(brokers.brokers).admin()
-    await admin.connect()
-    onTestFinished(() => admin.disconnect())
+    const admin = await openAdmin(brokers.brokers)
     await admin.deleteTopics({ topics: [topic] })
     await until(() => expect(world.worker.ready().ready).toBe(false))
     await until(async () => expect(await admin.createTopics({ topics: [{ topic, numPartitions: 1 }] })).toBe(true))
@@ -72,9 +66,7 @@ describeOnKafka('a topic of doubts that is deleted on Kafka while commands are i
     world.sandbox.faults.next('reset-before')
     await world.send(commandsFrom(1, 1))
     await until(() => expect(world.results()).toMatchObject([{ outcome: 'IN_DOUBT' }]))
-    const admin = plainKafka(brokers.brokers).admin()
-    await admin.connect()
-    onTestFinished(() => admin.disconnect())
+    const admin = await openAdmin(brokers.brokers)
     await until(async () => expect((await scrape(world.worker.ports.telemetry!)).get('busgate_doubts_open')).toBe(1))
     await admin.deleteTopics({ topics: [doubts] })
     const reason = `${doubts} was deleted with 1 command in doubt: create it again`
@@ -88,42 +80,6 @@ describeOnKafka('a topic of doubts that is deleted on Kafka while commands are i
     await world.send(commandsFrom(2, 1))
     await world.finished(1)
     expect(world.resultOf(2n)).toMatchObject({ outcome: 'SENT' })
-  })
-})
-
-describeOnKafka('a topic of statuses that is deleted on Kafka and made anew while commands are in doubt', brokers => {
-  test('is read from its start: a callback there stops the second request, though it stands where others stood', async () => {
-    const settings = {
-      kafka: { sessionTimeoutMs: 6000 },
-      gateway: { timeoutMs: 300 },
-      delivery: { settleMs: 6000, polls: 2, pollIntervalMs: 50 },
-    }
-    const world = await startWorld({ brokers, settings })
-    const { statuses: topic } = world.settings.topics
-    const encode = await createEncoder<StatusEvent>(subjectOf(topic), schemas.status, world.registry)
-    const publisher = await world.bus.publisher()
-    onTestFinished(() => publisher.close())
-    const callBack = (...ids: bigint[]) =>
-      publisher.publish(ids.map(id => ({ topic, key: Buffer.from(`${id}`), value: encode(buildStatusEvent({ id })) })))
-    world.sandbox.faults.next('reset-before', Number.POSITIVE_INFINITY) // status polls tell nothing, either
-    await world.send(commandsFrom(1, 1))
-    await until(() => expect(world.results()).toMatchObject([{ id: 1n, outcome: 'IN_DOUBT' }]))
-    await callBack(101n, 102n, 103n)
-    await until(async () => expect((await scrape(world.worker.ports.telemetry!)).get('busgate_doubts_open')).toBe(1))
-    const admin = plainKafka(brokers.brokers).admin()
-    await admin.connect()
-    onTestFinished(() => admin.disconnect())
-    await admin.deleteTopics({ topics: [topic] })
-    await until(async () => expect(await admin.listTopics()).not.toContain(topic))
-    await until(async () => {
-      await admin.createTopics({ topics: [{ topic, numPartitions: 1 }] }) // an answer that is lost has made it, too
-      expect(await admin.listTopics()).toContain(topic)
-    })
-    await until(() => callBack(1n, 104n, 105n, 106n, 107n, 108n))
-    world.sandbox.faults.clear()
-    await world.finished(1)
-    expect(world.results().filter(({ final }) => final)).toMatchObject([{ id: 1n, outcome: 'SENT', attempts: 1 }])
-    expect(world.sandbox.executions(1)).toBe(0)
   })
 })
 

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { alterUserScramCredentialsV0, Connection } from '@platformatic/kafka'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { Brokers } from '../../src/bus/cluster/brokers.ts'
 import { securityOf } from '../../src/bus/cluster/connecting.ts'
 import { Coordinator } from '../../src/bus/group/coordinator.ts'
@@ -22,9 +22,8 @@ import { createLogger } from '../../src/telemetry/logs.ts'
 import { readKeys, until } from '../support/bus.ts'
 import { type Certificates, makeCertificates } from '../support/certificates.ts'
 import { buildCommand } from '../support/commands.ts'
+import { describeWithJava, ownKafka } from '../support/integration.ts'
 import { createTopics, plainKafka } from '../support/kafka.ts'
-import { type LocalKafka, startKafka } from '../support/local-kafka/kafka.ts'
-import { javaAvailable } from '../support/local-kafka/maven.ts'
 import { startWorld } from '../support/worker.ts'
 
 const [user, password] = ['narrow', 'its-password']
@@ -67,18 +66,17 @@ async function setScramPassword(broker: string, name: string, secret: string): P
   await connection.close()
 }
 
-describe.skipIf(!(await javaAvailable()).ok)('on a Kafka with TLS and logins that end after two seconds', () => {
-  let kafka: LocalKafka
+describeWithJava('on a Kafka with TLS and logins that end after two seconds', () => {
   let certificates: Certificates
   let endpoint: Awaited<ReturnType<typeof startTokenEndpoint>>
   let names = 0
 
-  beforeAll(async () => {
+  const kafka = ownKafka(async () => {
     certificates = await makeCertificates()
     endpoint = await startTokenEndpoint()
     const outer = 'listener.name.outer'
     const module = 'org.apache.kafka.common.security'
-    kafka = await startKafka({
+    return {
       users: { [user]: password },
       properties: () => ({
         'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,OUTER:SASL_SSL,CONTROLLER:PLAINTEXT',
@@ -93,11 +91,10 @@ describe.skipIf(!(await javaAvailable()).ok)('on a Kafka with TLS and logins tha
         [`${outer}.scram-sha-512.sasl.jaas.config`]: `${module}.scram.ScramLoginModule required;`,
         [`${outer}.oauthbearer.sasl.jaas.config`]: `${module}.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker";`,
       }),
-    })
-    await setScramPassword(kafka.brokers[0]!, user, password)
-  }, 180_000)
+    }
+  })
+  beforeAll(() => setScramPassword(kafka.brokers[0]!, user, password))
   afterAll(async () => {
-    await kafka?.stop()
     endpoint?.close()
     await certificates?.remove()
   })

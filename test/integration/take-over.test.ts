@@ -1,14 +1,13 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { byTopic, txnOffsetCommit } from '../../src/bus/cluster/apis.ts'
 import { RetryBudget } from '../../src/bus/cluster/retry-budget.ts'
 import { initialiseProducer } from '../../src/bus/write/producer.ts'
-import { sleep, systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/clock.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
-import { buildRecord, publishAll, TestListener, until } from '../support/bus.ts'
-import { describeOnKafka } from '../support/integration.ts'
+import { TestListener, until } from '../support/bus.ts'
+import { describeOnKafka, describeWithJava } from '../support/integration.ts'
 import { createTopics, plainKafka } from '../support/kafka.ts'
 import { startKafka } from '../support/local-kafka/kafka.ts'
-import { javaAvailable } from '../support/local-kafka/maven.ts'
 import { noMember, openBrokers } from '../support/wire.ts'
 import { openWireTap, type WireTap } from '../support/wire-tap.ts'
 import { openWired } from '../support/wires.ts'
@@ -44,23 +43,6 @@ describeOnKafka('partitions of a process that died', ({ brokers }) => {
     }
     return { topic, join }
   }
-
-  test('are worked on again, all of them, and what it had begun is in doubt', async () => {
-    const { topic, join } = await buildGroup(32)
-    const dead = await join()
-    await until(() => expect(dead.listener.sessions.size).toBe(32))
-    await publishAll(dead.bus, [buildRecord(topic, 'key')])
-    await until(() => expect(dead.listener.freshKeys).toEqual(['key']))
-    const [{ session, record }] = dead.listener.fresh as [(typeof dead.listener.fresh)[number]]
-    expect(await session.intend([record.offset])).toBe(true)
-    const next = join()
-    await sleep(systemClock, 100) // it asks to be let in, and the other one would drain
-    dead.cut()
-    const { listener, membership } = await next
-    await until(() => expect(listener.sessions.size).toBe(32))
-    await until(() => expect(listener.doubtedKeys).toEqual(['key']))
-    await membership.leave(0)
-  })
 
   test('are opened with fifty requests at most, sixty-four of them', async () => {
     const taps = new Map(await Promise.all(brokers.map(async address => [address, await openTapTo(address)] as const)))
@@ -101,9 +83,7 @@ describeOnKafka('partitions of a process that died', ({ brokers }) => {
   })
 })
 
-const java = await javaAvailable()
-
-describe.skipIf(!java.ok)('a broker', () => {
+describeWithJava('a broker', () => {
   test("that lost the end of a dead process's transaction holds its partitions up for half a minute, not for ever", async () => {
     // without the check, an offset can be written outside of a transaction, which nothing ends
     const kafka = await startKafka({ properties: () => ({ 'transaction.partition.verification.enable': 'false' }) })

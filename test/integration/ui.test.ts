@@ -32,18 +32,6 @@ describeOnKafka('the page on a real Kafka', brokers => {
     page.signal('SIGINT')
     expect(await page.ended).toMatchObject({ code: 0, stdout: `${url}\n` })
   })
-
-  test('follows the topics while they grow, with lag and window', async () => {
-    const world = await startWorld({ brokers, partitions: 2 })
-    const page = startBusgate(['ui', '--port', '0'], { env: environmentOf(world) })
-    const url = await page.line('http://127.0.0.1:')
-    await nowThat(url, ({ partitions }) => partitions.length === 4)
-    await world.send([1n, 2n, 3n].map(id => buildCommand({ id })))
-    const now = await nowThat(url, ({ funnel }) => funnel[0]?.delivered === 3 && funnel[0].sent === 3)
-    expect(now.trouble).toBeNull()
-    expect(now.funnel).toMatchObject([{ type: 'sms', commands: 3 }])
-    await nowThat(url, ({ partitions }) => partitions.filter(({ lag }) => lag === 0).length === 4)
-  })
 })
 
 test('brokers that cannot be reached are told of on the page, and in the answer to a search', async () => {

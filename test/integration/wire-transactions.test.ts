@@ -1,17 +1,13 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { coordinatorKinds, findCoordinator } from '../../src/bus/cluster/apis.ts'
 import { committedOffsets } from '../../src/bus/cluster/committed-offsets.ts'
 import type { OutgoingRecord } from '../../src/bus/port.ts'
+import { describeWithJava, ownKafka } from '../support/integration.ts'
 import { createTopics, limitMessages, plainKafka } from '../support/kafka.ts'
-import { type LocalKafka, startKafka } from '../support/local-kafka/kafka.ts'
-import { javaAvailable } from '../support/local-kafka/maven.ts'
-import { codecsOf } from '../support/outside/codecs-of.ts'
 import { readKeysOutside } from '../support/outside/consumer.ts'
 import {
+  codecsOf,
   comeLate,
   joinAlone,
   leave,
@@ -22,46 +18,8 @@ import {
   readValues,
   stableOffset,
 } from '../support/wire.ts'
-import type { ChildPlan } from '../support/wire-child.ts'
 
-const java = await javaAvailable()
-const childFile = join(import.meta.dirname, '../support/wire-child.ts')
 let names = 0
-
-/** A process of its own, and the lines that it has said. */
-interface Child {
-  process: ChildProcess
-  lines: string[]
-}
-
-function startChild(plan: ChildPlan): Child {
-  const process_ = spawn(process.execPath, [childFile, JSON.stringify(plan)], { stdio: ['ignore', 'pipe', 'inherit'] })
-  onTestFinished(() => void process_.kill('SIGKILL'))
-  const child: Child = { process: process_, lines: [] }
-  let rest = ''
-  process_.stdout!.on('data', (chunk: Buffer) => {
-    const lines = (rest + chunk).split('\n')
-    rest = lines.pop()!
-    child.lines.push(...lines)
-  })
-  return child
-}
-
-/** Resolves when it has said the line so many times more. */
-async function hears(child: Child, line: string, times = 1): Promise<void> {
-  const count = () => child.lines.filter(one => one === line).length
-  const wanted = count() + times
-  await vi.waitFor(() => expect([count() >= wanted, child.process.exitCode]).toEqual([true, null]), {
-    timeout: 30_000,
-    interval: 1,
-  })
-}
-
-async function kill({ process }: Child): Promise<void> {
-  const closed = once(process, 'close')
-  process.kill('SIGKILL')
-  if (process.exitCode === null) await closed
-}
 
 /** Topics and a group that no other test uses. */
 async function setUp(seeds: string[], { partitions = 4, commands = 4 } = {}) {
@@ -84,15 +42,12 @@ async function setUp(seeds: string[], { partitions = 4, commands = 4 } = {}) {
   return { groupId, ...topics, partitions, buildRecord, progress, tp: { topic: topics.commands, partition: 0 } }
 }
 
-describe.skipIf(!java.ok).each(['4.3.0', '3.9.1'] as const)('transactions on Kafka %s', version => {
-  let kafka: LocalKafka
+describeWithJava.each(['4.3.0', '3.9.1'] as const)('transactions on Kafka %s', version => {
+  const kafka = ownKafka(() => ({ version }))
   let seeds: string[]
-
-  beforeAll(async () => {
-    kafka = await startKafka({ version })
+  beforeAll(() => {
     seeds = kafka.brokers
   })
-  afterAll(() => kafka?.stop())
 
   test('are read as they were written, whatever the records hold', async () => {
     const { groupId, results, progress, tp } = await setUp(seeds, { partitions: 1 })
@@ -199,10 +154,12 @@ describe.skipIf(!java.ok).each(['4.3.0', '3.9.1'] as const)('transactions on Kaf
 
   test('carry more progress than one request can', async () => {
     const commands = 260
-    const { groupId, progress } = await setUp(seeds, { commands })
+    const { groupId, results, partitions, buildRecord, progress } = await setUp(seeds, { commands })
     const producer = await openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-0` })
     const all = Array.from({ length: commands }, (_, i) => ({ ...progress(i + 1, i), metadata: 'x'.repeat(4096) }))
-    await producer.commit({ records: [], offsets: all, member: noMember })
+    const records = Array.from({ length: partitions }, (_, partition) => buildRecord('beside it', { partition }))
+    await producer.commit({ records, offsets: all, member: noMember })
+    expect((await readValues(seeds, results)).size).toBe(partitions)
     const brokers = openBrokers(seeds)
     expect(await stableOffset(brokers, groupId, all[0]!)).toBe(1)
     const found = await committedOffsets(brokers, groupId, all)
@@ -226,12 +183,16 @@ describe.skipIf(!java.ok).each(['4.3.0', '3.9.1'] as const)('transactions on Kaf
   })
 
   test('in which a process died are ended at once by whoever aborts them', async () => {
-    const { groupId, results, commands, partitions, tp, progress } = await setUp(seeds)
+    const { groupId, results, commands, tp, progress } = await setUp(seeds)
     const heir = await openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-1` })
     await heir.commit({ records: [], offsets: [progress(5, 1)], member: noMember })
-    const dead = startChild({ seeds, groupId, results, commands, partitions, stays: true })
-    await hears(dead, 'inside')
-    await kill(dead)
+    const dead = plainKafka(seeds).producer({ transactionalId: `${groupId}-slot-0`, maxInFlightRequests: 1 })
+    await dead.connect()
+    onTestFinished(() => dead.disconnect())
+    const transaction = await dead.transaction()
+    await transaction.send({ topic: results, messages: [{ value: 'never committed' }] })
+    const topics = [{ topic: commands, partitions: [{ partition: 0, offset: '7' }] }]
+    await transaction.sendOffsets({ consumerGroupId: groupId, topics })
     const brokers = openBrokers(seeds)
     expect(await heir.ongoing(`${groupId}-slot-`)).toEqual([`${groupId}-slot-0`])
     const [held, other] = await committedOffsets(brokers, groupId, [tp, { ...tp, partition: 1 }])
@@ -240,36 +201,6 @@ describe.skipIf(!java.ok).each(['4.3.0', '3.9.1'] as const)('transactions on Kaf
     expect(await stableOffset(brokers, groupId, tp)).toBeNull()
     expect(await heir.ongoing(`${groupId}-slot-`)).toEqual([])
     expect(await readValues(seeds, results)).toEqual(new Map())
-  })
-
-  test('are whole or not at all, wherever processes are killed or frozen', { timeout: 180_000 }, async () => {
-    const { groupId, results, commands, partitions, tp } = await setUp(seeds)
-    const plan = { seeds, groupId, results, commands, partitions }
-    for (let life = 0; life < 9; life++) {
-      const child = startChild(plan)
-      await hears(child, 'committed', 1 + Math.floor(Math.random() * 40))
-      await new Promise(resolve => setTimeout(resolve, Math.random() * 10)) // any instant of a cycle
-      if (life % 3 === 2) {
-        child.process.kill('SIGSTOP')
-        const heir = startChild(plan)
-        await hears(heir, 'committed', 10)
-        const woken = child.lines.length
-        child.process.kill('SIGCONT')
-        await once(child.process, 'close')
-        expect(child.process.exitCode).toBe(3)
-        const confirmed = child.lines.slice(woken).filter(line => line === 'committed')
-        expect(confirmed.length).toBeLessThan(2) // one that was on its way when it was frozen
-        await kill(heir)
-      }
-      await kill(child)
-    }
-    const last = await openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-0` })
-    await last.barrierWrite(tp, noMember)
-    const offset = await stableOffset(openBrokers(seeds), groupId, tp)
-    const values = await readValues(seeds, results)
-    const everyOne = Array.from({ length: offset! }, (_, i) => String(i))
-    for (let partition = 0; partition < partitions; partition++) expect(values.get(partition)).toEqual(everyOne)
-    expect(offset).toBeGreaterThan(100)
   })
 
   test('leave room for a publisher beside them, which loses nothing and writes nothing twice', async () => {
@@ -292,13 +223,8 @@ describe.skipIf(!java.ok).each(['4.3.0', '3.9.1'] as const)('transactions on Kaf
   })
 })
 
-describe.skipIf(!java.ok)('on three brokers', () => {
-  let kafka: LocalKafka
-
-  beforeAll(async () => {
-    kafka = await startKafka({ nodes: 3 })
-  })
-  afterAll(() => kafka?.stop())
+describeWithJava('on three brokers', () => {
+  const kafka = ownKafka(() => ({ nodes: 3 }))
 
   test('a leader that moves ends no producer', { timeout: 120_000 }, async () => {
     const seeds = kafka.brokers

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { metadata } from '../../src/bus/cluster/apis.ts'
 import { Brokers } from '../../src/bus/cluster/brokers.ts'
 import { Coordinator } from '../../src/bus/group/coordinator.ts'
@@ -8,11 +8,10 @@ import type { Reading } from '../../src/bus/read/reading.ts'
 import { systemClock } from '../../src/clock.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { until } from '../support/bus.ts'
+import { describeWithJava, ownKafka } from '../support/integration.ts'
 import { createTopics, plainKafka } from '../support/kafka.ts'
-import { type LocalKafka, startKafka } from '../support/local-kafka/kafka.ts'
-import { javaAvailable } from '../support/local-kafka/maven.ts'
+import type { LocalKafka } from '../support/local-kafka/kafka.ts'
 
-const java = await javaAvailable()
 const common = { clock: systemClock, telemetry: new Telemetry() }
 let names = 0
 
@@ -52,14 +51,9 @@ function read(brokers: Brokers, tp: Reading['tp'], rack?: string) {
   return keys
 }
 
-describe.skipIf(!java.ok)('three nodes in three racks', () => {
-  let kafka: LocalKafka
-
-  beforeAll(async () => {
-    const selector = { 'replica.selector.class': 'org.apache.kafka.common.replica.RackAwareReplicaSelector' }
-    kafka = await startKafka({ nodes: 3, properties: id => ({ ...selector, 'broker.rack': `rack-${id}` }) })
-  }, 240_000)
-  afterAll(() => kafka?.stop())
+describeWithJava('three nodes in three racks', () => {
+  const selector = { 'replica.selector.class': 'org.apache.kafka.common.replica.RackAwareReplicaSelector' }
+  const kafka = ownKafka(() => ({ nodes: 3, properties: id => ({ ...selector, 'broker.rack': `rack-${id}` }) }))
 
   test('a partition is read from the replica of the own rack, and from its leader when that is gone', async () => {
     const { tp, write } = await buildTopic(kafka)
@@ -140,13 +134,8 @@ function leaderOf(brokers: Brokers, topic: string) {
   return brokers.ask('any', metadata, [[topic], false]).then(({ topics }) => topics[0]!.partitions[0]!)
 }
 
-describe.skipIf(!java.ok)('Kafka 3.9.1', () => {
-  let kafka: LocalKafka
-
-  beforeAll(async () => {
-    kafka = await startKafka({ version: '3.9.1' })
-  }, 240_000)
-  afterAll(() => kafka?.stop())
+describeWithJava('Kafka 3.9.1', () => {
+  const kafka = ownKafka(() => ({ version: '3.9.1' }))
 
   test('is read, coordinates and tells offsets', async () => {
     const { tp, write } = await buildTopic(kafka)

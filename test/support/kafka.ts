@@ -1,5 +1,5 @@
-import kafkajs, { type AclEntry, Kafka, logLevel } from 'kafkajs'
-import { expect } from 'vitest'
+import kafkajs, { type AclEntry, type Admin, Kafka, logLevel } from 'kafkajs'
+import { expect, onTestFinished } from 'vitest'
 import { createMissingTopics, type NewTopic } from '../../src/cli/kafka/create-topics.ts'
 import { loadSettings } from '../../src/config/index.ts'
 import { until } from './bus.ts'
@@ -7,6 +7,14 @@ import { until } from './bus.ts'
 /** Plain kafkajs, to see from outside what is on the brokers. */
 export function plainKafka(brokers: string[]): Kafka {
   return new Kafka({ brokers, logLevel: logLevel.ERROR })
+}
+
+/** Kafkajs's admin client, until the end of the test. */
+export async function openAdmin(brokers: string[]): Promise<Admin> {
+  const admin = plainKafka(brokers).admin()
+  await admin.connect()
+  onTestFinished(() => admin.disconnect())
+  return admin
 }
 
 /** Creates topics with the cluster's own replication and waits until every partition has a leader. */

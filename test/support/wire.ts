@@ -15,6 +15,7 @@ import { ProtocolError } from '../../src/bus/cluster/errors.ts'
 import { RetryBudget } from '../../src/bus/cluster/retry-budget.ts'
 import { maxMessageBytes } from '../../src/bus/kafka-bus.ts'
 import type { TopicPartition } from '../../src/bus/port.ts'
+import { fetchRecords } from '../../src/bus/read/fetch-api.ts'
 import { RecordLimits } from '../../src/bus/record-limits.ts'
 import { initialiseProducer } from '../../src/bus/write/producer.ts'
 import { IdempotentPublisher } from '../../src/bus/write/publisher.ts'
@@ -154,4 +155,16 @@ export async function comeLate(
       return refusals
     },
   }
+}
+
+/** The codecs in the attributes of the first batches of partition 0. */
+export async function codecsOf(seed: string, topic: string): Promise<Set<number>> {
+  const tp = { topic, partition: 0 }
+  const size = { maxBytes: 10 ** 6, partitionBytes: 10 ** 6 }
+  const request = { waitMs: 0, rack: '', partitions: [{ tp, offset: 0 }], ...size }
+  const [fetched] = await openBrokers([seed]).ask({ leader: tp }, fetchRecords, [request])
+  const { bytes } = fetched!
+  const found = new Set<number>()
+  for (let at = 0; at < bytes.length; at += 12 + bytes.readInt32BE(at + 8)) found.add(bytes.readInt16BE(at + 21) & 7)
+  return found
 }
