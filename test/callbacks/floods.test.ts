@@ -1,16 +1,11 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Server } from 'node:http'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { callback, eventually, head, hookSubject, post, rawConnection, receiverBench } from '../support/callbacks.ts'
+import { eventually, head, hookSubject, post, rawConnection, receiverBench, whole } from '../support/callbacks.ts'
 import { ManualClock } from '../support/clock.ts'
 import { collectGarbage } from '../support/garbage.ts'
 
 type Bench = Awaited<ReturnType<typeof receiverBench>>
-
-const whole = (url: string, body: unknown = callback()) => {
-  const text = JSON.stringify(body)
-  return head(url, `Content-Length: ${text.length}`) + text
-}
 
 const codesOf = ({ heard }: { heard: string }) =>
   [...heard.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, code]) => Number(code))

@@ -1,14 +1,9 @@
 import { request } from 'node:http'
 import { describe, expect, test, vi } from 'vitest'
-import { callback, eventually, head, post, rawConnection, receiverBench } from '../support/callbacks.ts'
+import { callback, eventually, head, post, rawConnection, receiverBench, whole } from '../support/callbacks.ts'
 
 type Bench = Awaited<ReturnType<typeof receiverBench>>
 type Raw = ReturnType<typeof rawConnection>
-
-const whole = (url: string, ...headers: string[]) => {
-  const body = JSON.stringify(callback())
-  return head(url, `Content-Length: ${body.length}`, ...headers) + body
-}
 
 const patiently = (holds: () => unknown) => vi.waitFor(holds, { timeout: 10_000, interval: 20 })
 

@@ -10,6 +10,7 @@ import {
   receiverBench,
   recordingPublish,
   tokenBench,
+  whole,
 } from '../support/callbacks.ts'
 
 describe('the bus', () => {
@@ -137,8 +138,7 @@ describe('limits', () => {
   test('a connection that is idle for too long is closed', async () => {
     const bench = await receiverBench({ keepAliveMs: 50 })
     const raw = rawConnection(bench.receiver.port)
-    const body = JSON.stringify(callback())
-    raw.say(head(bench.url(), `Content-Length: ${body.length}`) + body)
+    raw.say(whole(bench.url()))
     await eventually(() => expect(raw.heard).toMatch(/^HTTP\/1\.1 200 .*Keep-Alive: timeout=/s))
     await vi.waitFor(() => expect(raw.closed).toBe(true), { timeout: 5000 })
   })

@@ -4,14 +4,11 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { MemoryBroker } from '../../src/bus/memory/broker.ts'
-import { MemoryBus } from '../../src/bus/memory/bus.ts'
 import { type BusRecord, BusUnavailable } from '../../src/bus/port.ts'
 import { tokensOf } from '../../src/callbacks/role.ts'
-import { systemClock } from '../../src/clock.ts'
-import { Telemetry } from '../../src/telemetry/events.ts'
 import { createLogger } from '../../src/telemetry/logs.ts'
 import { createWorker, type Worker } from '../../src/worker.ts'
+import { openMemoryBus } from '../support/bus.ts'
 import { callback, eventually, head, hookSubject, post, rawConnection } from '../support/callbacks.ts'
 import { busgate } from '../support/cli.ts'
 import { buildSettings } from '../support/settings.ts'
@@ -26,11 +23,7 @@ async function startReceiving(callbacks: object) {
     telemetry: { host: '127.0.0.1', port: 0 },
   })
   const { kafka, topics } = settings
-  const telemetry = new Telemetry()
-  const broker = new MemoryBroker()
-  broker.createTopics([topics.statuses, topics.deadLetters].map(topic => ({ topic, partitions: 1 })))
-  const bus = new MemoryBus({ ...kafka, broker, clock: systemClock, telemetry })
-  onTestFinished(() => bus.close())
+  const { bus, telemetry } = openMemoryBus([topics.statuses, topics.deadLetters], kafka)
   const published: BusRecord[] = []
   const deadLetters: BusRecord[] = []
   const reader = await bus.read([topics.statuses, topics.deadLetters], 'earliest', ({ topic }, records) => {
@@ -73,7 +66,8 @@ test('keys rotate while the receiver runs: after a change of the file, old and n
   const { origin, metric } = await start()
   const statusAt = async (path: string) => (await post(origin + path)).status
   const [old, fresh] = [addressOf('old'), addressOf('new')]
-  expect([await statusAt(old), await statusAt(fresh)]).toEqual([200, 503])
+  const early = await post(origin + fresh)
+  expect([await statusAt(old), early.status, early.headers.get('retry-after')]).toEqual([200, 503, '30'])
   expect(await metric('callback_rejections_total{reason="unknown_key"}')).toBe(1)
 
   file.rewrite('new:secret-of-new-for-tests\nold:secret-of-old-for-tests\n')
@@ -208,6 +202,9 @@ test('no part of an address, key or body gets into logs, metrics or answers', as
 
   const metrics = await (await at('/metrics')).text()
   expect(metrics).toContain('busgate_callbacks_total{type="other",state="DELIVERED",verified="true"} 1')
+  for (const [reason, count] of Object.entries({ forged: 3, other_id: 1, bad_json: 1, bad_body: 1 })) {
+    expect(metrics).toContain(`busgate_callback_rejections_total{reason="${reason}"} ${count}`)
+  }
   expect(logged.join('')).toContain('"event":"callback.refused"')
   await eventually(() => expect(logged.join('')).toContain('"event":"callbacks.refused","counts":{"not_published":1}'))
   const key = secret.slice(3)

@@ -1,10 +1,116 @@
 import { describe, expect, test } from 'vitest'
 import { partitionOf } from '../../src/bus/murmur2.ts'
 import type { Answer } from '../../src/gateway/connection.ts'
-import { commandsFrom } from '../support/commands.ts'
+import { buildCommand, buildCommandOf, commandsFrom } from '../support/commands.ts'
 import { numbersFrom, sorted, startSendingWorld } from '../support/sending.ts'
 
 const second = 1000
+
+const codes = (from: number, count: number) =>
+  numbersFrom(from, count).map(id => buildCommandOf('call/otp', { id: BigInt(id) }))
+
+describe('an envelope', () => {
+  test('holds the commands that wait, in their order, and never more than gateway.maxOperations', async () => {
+    const { put, pass, posts, sent } = await startSendingWorld({ gateway: { maxOperations: 7 } })
+    put('bulk', commandsFrom(1, 30))
+    await pass(second)
+    expect(posts.map(({ ids }) => ids.length)).toEqual([7, 7, 7, 7, 2])
+    expect(sent('default')).toEqual(numbersFrom(1, 30))
+  })
+
+  test.each([
+    ['letters', 'x'],
+    ['characters of several bytes', 'Замовлення готове 🎉'],
+  ])('is never longer than gateway.maxBytes, and no shorter than it has to be: %s', async (_, text) => {
+    const { put, pass, posts } = await startSendingWorld({ gateway: { maxBytes: 4096 } })
+    const sms = (id: number) => buildCommandOf('sms', { id: BigInt(id) }, { sms_message: text.repeat(id % 10) || text })
+    put('bulk', numbersFrom(1, 60).map(sms))
+    await pass(second)
+    expect(posts.flatMap(({ ids }) => ids)).toHaveLength(60)
+    const longest = Math.max(
+      ...posts.flatMap(({ operations }) => operations.map(one => Buffer.byteLength(JSON.stringify(one)))),
+    )
+    for (const { bytes } of posts) expect(bytes).toBeLessThanOrEqual(4096)
+    for (const { bytes } of posts.slice(0, -1)) expect(bytes + 1 + longest).toBeGreaterThan(4096)
+  })
+
+  test('holds a call/otp alone', async () => {
+    const { put, pass, posts } = await startSendingWorld()
+    put('bulk', [...commandsFrom(1, 3), ...codes(11, 3), ...commandsFrom(21, 3)])
+    await pass(second)
+    const envelopes = posts.map(({ ids }) => ids)
+    for (const id of [11, 12, 13]) expect(envelopes).toContainEqual([id])
+    expect(sorted(envelopes.flat())).toEqual([1, 2, 3, 11, 12, 13, 21, 22, 23])
+  })
+
+  test('never mixes accounts', async () => {
+    const { put, pass, posts } = await startSendingWorld()
+    put(
+      'bulk',
+      numbersFrom(1, 10).map(id => buildCommand({ id: BigInt(id), account: id % 2 ? 'other' : 'default' })),
+    )
+    await pass(second)
+    const envelopes = Object.fromEntries(posts.map(({ auth, ids }) => [auth, ids]))
+    expect(envelopes).toEqual({ default: [2, 4, 6, 8, 10], other: [1, 3, 5, 7, 9] })
+  })
+})
+
+describe('a command on its own', () => {
+  test('waits for gateway.lingerMs, and whoever comes meanwhile goes with it', async () => {
+    const { put, pass, posts } = await startSendingWorld({ gateway: { lingerMs: 1_000 } })
+    put('bulk', commandsFrom(1, 1))
+    await pass(500)
+    put('bulk', commandsFrom(2, 1))
+    await pass(second)
+    expect(posts.map(({ ids }) => ids)).toEqual([[1, 2]])
+  })
+
+  test.each([
+    ['the envelope is full', commandsFrom(1, 3), [1, 2, 3]],
+    ['it is a call/otp', codes(1, 1), [1]],
+  ])('does not wait when %s', async (_, commands, envelope) => {
+    const { put, pass, posts } = await startSendingWorld({ gateway: { lingerMs: 60_000, maxOperations: 3 } })
+    put('bulk', commands)
+    await pass(second)
+    expect(posts.map(({ ids }) => ids)).toEqual([envelope])
+  })
+})
+
+describe('when more waits than may be sent', () => {
+  test('everything urgent goes first', async () => {
+    const { put, pass, sent } = await startSendingWorld({ accounts: { default: 20 }, gateway: { maxOperations: 5 } })
+    put('bulk', commandsFrom(101, 10))
+    put('urgent', commandsFrom(1, 10))
+    await pass(5 * second)
+    expect(sorted(sent('default').slice(0, 10))).toEqual(numbersFrom(1, 10))
+    expect(sent('default')).toHaveLength(20)
+  })
+
+  test('every partition has its turn', async () => {
+    const { put, pass, sent } = await startSendingWorld({
+      partitions: 3,
+      gateway: { maxOperations: 1, concurrency: 1 },
+      takes: () => 40,
+    })
+    for (const partition of [0, 1, 2]) put('bulk', commandsFrom(10 * partition, 8), partition)
+    await pass(2 * second)
+    const partitions = sent('default').map(id => Math.floor(id / 10))
+    expect(new Set(partitions.slice(0, 6))).toEqual(new Set([0, 1, 2]))
+  })
+
+  test('no more than gateway.concurrency requests are in flight, the last of them for the urgent topic only', async () => {
+    const { put, pass, posts } = await startSendingWorld({
+      gateway: { maxOperations: 1, concurrency: 3 },
+      takes: () => 10 * second,
+    })
+    put('bulk', commandsFrom(1, 12))
+    await pass(second)
+    expect(posts).toHaveLength(2)
+    put('urgent', commandsFrom(101, 4))
+    await pass(second)
+    expect(posts.map(({ ids }) => ids)).toEqual([[1], [2], [101]])
+  })
+})
 
 test('single commands of many partitions leave in one envelope, one commit after they came', async () => {
   const { put, pass, posts, sent } = await startSendingWorld({ partitions: 16 })

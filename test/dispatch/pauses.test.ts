@@ -157,16 +157,6 @@ test('what two pauses stop goes on when both are over', async () => {
   expect(posts.flatMap(({ ids }) => ids)).toEqual(numbersFrom(1, 20))
 })
 
-test('urgent commands can be paused while bulk goes on', async () => {
-  const { put, pass, control, posts } = await startSendingWorld()
-  control(buildPause({ name: 'urgent' }))
-  await pass(100)
-  put('urgent', commandsFrom(1, 10))
-  put('bulk', commandsFrom(1_001, 10))
-  await pass(2_000)
-  expect(posts.flatMap(({ ids }) => ids)).toEqual(numbersFrom(1_001, 10))
-})
-
 test('commands that the gateway refuses alone, paused meanwhile, are still tried again', async () => {
   let isRefusing = true
   const refusal = { kind: 'response', status: 200, retryAfterMs: null, body: '{"success":false,"error":"?"}' } as const

@@ -121,19 +121,6 @@ describe('an envelope that is prepared and waits for a slot', () => {
     expect(posts).toHaveLength(2)
   })
 
-  test('goes back while the group re-joins, and is sent once afterwards', async () => {
-    const { put, pass, intents, joinIdle, sent } = await waiting()
-    put('bulk', commandsFrom(6, 5))
-    await pass(500)
-    expect(intents()).toBe(10)
-    joinIdle()
-    await pass(1_000)
-    expect(intents()).toBe(5)
-    await pass(120_000)
-    const bulk = sent('default').filter(id => id < urgentIds)
-    expect(new Set(bulk).size).toBe(bulk.length)
-  })
-
   test('goes back before what came later, those that were prepared after it included', async () => {
     const { put, pass, intents, joinIdle, sent } = await waiting()
     put('bulk', commandsFrom(6, 50))

@@ -113,14 +113,11 @@ test.each(['item', 'envelope'] as const)(
   },
 )
 
-/** The lines of the table Limits that are not among the examples of one operation. */
-describe('limit', () => {
-  test('data length, every request: at least 1', async () => {
-    const sandbox = await sandboxFor()
-    expect(await failureOf(clientFor(sandbox.url).send([]))).toMatchObject({
-      name: 'ValidationError',
-      message: 'operation 0: at least one operation is required',
-    })
-    expect(sandbox.stats().requests).toBe(0)
+test('an envelope without an operation is refused before it is sent', async () => {
+  const sandbox = await sandboxFor()
+  expect(await failureOf(clientFor(sandbox.url).send([]))).toMatchObject({
+    name: 'ValidationError',
+    message: 'operation 0: at least one operation is required',
   })
+  expect(sandbox.stats().requests).toBe(0)
 })

@@ -374,13 +374,6 @@ describe('connections', () => {
     expect(seen).toMatchObject({ connections: 3, mostOpen: 3 })
   })
 
-  test('are kept for the next request', async () => {
-    const { seen, url } = await scriptedServer(answerWith(ok))
-    const connection = connect(url, { connections: 1 })
-    for (const text of ['a', 'b', 'c']) await connection.post(text, go)
-    expect(seen).toMatchObject({ connections: 1, requests: { length: 3 } })
-  })
-
   test.each([
     ['that is idle for longer than keepAliveMs is closed', {}],
     ['is not kept for longer than that because the gateway would', { 'keep-alive': 'timeout=600' }],

@@ -1,10 +1,8 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { request } from 'undici'
 import { onTestFinished } from 'vitest'
 import { parseJson, type SendType, stringifyJson } from '../../src/protocol/index.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/index.ts'
+import { startFront } from '../support/front.ts'
 import { buildOperation } from '../support/operations.ts'
 
 /** A sandbox for one test. */
@@ -56,25 +54,16 @@ export interface Received {
 
 /** A real receiver of callbacks; `statuses` are answered in turn, then 200. */
 export async function callbackReceiver(statuses: number[] = []) {
-  const received: Received[] = []
+  const front = await startFront()
   const left = [...statuses]
-  const server = createServer((incoming, response) => {
-    let text = ''
-    incoming.on('data', chunk => {
-      text += chunk
-    })
-    incoming.on('end', () => {
-      received.push({ url: incoming.url ?? '', body: JSON.parse(text) })
-      response.writeHead(left.shift() ?? 200).end()
-    })
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, received }
+  front.answer = () => ({ status: left.shift() ?? 200, body: '' })
+  const { url, passed } = front
+  return {
+    url,
+    get received(): Received[] {
+      return passed.map(({ path, body }) => ({ url: path, body: JSON.parse(body) }))
+    },
+  }
 }
 
 /** What a receiver is called back about operations, once the sandbox has nothing more to say. */

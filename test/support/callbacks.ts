@@ -168,5 +168,11 @@ export function head(url: string, ...headers: string[]): string {
   return `${lines.join('\r\n')}\r\n\r\n`
 }
 
+/** A whole POST, for `rawConnection`. */
+export function whole(url: string, ...headers: string[]): string {
+  const body = JSON.stringify(callback())
+  return head(url, `Content-Length: ${body.length}`, ...headers) + body
+}
+
 /** A busy machine takes its time. */
 export const eventually = (holds: () => unknown) => vi.waitFor(holds, { interval: 5, timeout: 20_000 })

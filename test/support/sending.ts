@@ -33,6 +33,8 @@ export interface Post {
   auth: string
   operations: Operation[]
   ids: number[]
+  /** The length of its body. */
+  bytes: number
   /** Monotonic milliseconds of its first byte. */
   at: number
   /** Its key is denied. */
@@ -149,7 +151,8 @@ function createGateway({ answer = () => null, connected, takes = () => 0 }: Send
       const withheld = lastCheck()
       if (withheld !== null) return { kind: 'not_sent', cause: 'withheld', message: withheld }
       const ids = operations.map(({ id }) => id)
-      const post = { auth, operations, ids, at: clock.monotonic(), denied: denied.has(auth) }
+      const bytes = Buffer.byteLength(body)
+      const post = { auth, operations, ids, bytes, at: clock.monotonic(), denied: denied.has(auth) }
       posts.push(post)
       const ms = takes(post)
       if (ms > 0) await new Promise<void>(resolve => Number.isFinite(ms) && clock.after(ms, resolve))

@@ -38,8 +38,6 @@ export interface WorldOptions {
   /** max.message.bytes of the topics, by their names in the settings; default is the broker's. */
   maxMessageBytes?: Partial<Record<keyof Settings['topics'], number>>
   logger?: Logger
-  /** Settings of every topic, as Kafka names them. */
-  topicConfig?: Record<string, string>
   /** Instead of one of its own, where no real Kafka is used. */
   broker?: MemoryBroker
   /** Default 1. */
@@ -224,13 +222,10 @@ function worldSettings({ settings = {}, brokers }: WorldOptions, sandbox: Sandbo
   })
 }
 
-function topicsOf(
-  { topics }: Settings,
-  { partitions = 1, maxMessageBytes = {}, topicConfig = {} }: WorldOptions,
-): TopicSpec[] {
+function topicsOf({ topics }: Settings, { partitions = 1, maxMessageBytes = {} }: WorldOptions): TopicSpec[] {
   return Object.entries(topics).flatMap(([use, names]) => {
     const most = maxMessageBytes[use as keyof Settings['topics']]
-    const config = { ...topicConfig, ...(most !== undefined && { 'max.message.bytes': String(most) }) }
+    const config: Record<string, string> = most === undefined ? {} : { 'max.message.bytes': String(most) }
     const isSplit = use === 'commands' || use === 'doubts'
     return [names].flat().map(topic => ({ topic, partitions: isSplit ? partitions : 1, config }))
   })

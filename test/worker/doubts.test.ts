@@ -1,40 +1,121 @@
 import { describe, expect, test } from 'vitest'
 import { accountHookUrl } from '../../src/callbacks/hook-url.ts'
 import { tokensOf } from '../../src/callbacks/role.ts'
+import type { SendCommand, SendResult } from '../../src/records/generated.ts'
+import type { FaultName } from '../../src/sandbox/index.ts'
 import { until } from '../support/bus.ts'
 import { buildCommand, buildCommandOf, silentPhone } from '../support/commands.ts'
 import { finalOf, outcomesOf, startWorld, type WorldOptions } from '../support/worker.ts'
 
+type DoubtOptions = Omit<WorldOptions, 'settings'> & { delivery?: object; accounts?: object }
+
 /** Waits shortened; their order kept. */
 const times = { settleMs: 50, polls: 2, pollIntervalMs: 20 }
-const notFoundErrors = ['Message not found']
-const startDoubtingWorld = ({
-  delivery = {},
-  gateway = {},
-  ...options
-}: WorldOptions & { delivery?: object; gateway?: object } = {}) =>
-  startWorld({
-    ...options,
-    settings: { gateway: { timeoutMs: 250, ...gateway }, delivery: { ...times, ...delivery } },
-  })
+const startDoubtingWorld = ({ delivery = {}, accounts = {}, ...options }: DoubtOptions = {}) =>
+  startWorld({ ...options, settings: { gateway: { timeoutMs: 250, accounts }, delivery: { ...times, ...delivery } } })
 
-describe('a command whose answer was lost', () => {
-  test('is in doubt at once, and SENT when its status proves it', async () => {
-    const world = await startDoubtingWorld()
-    world.sandbox.faults.next('reset-after')
-    await world.send([buildCommand({ id: 1n, phone: silentPhone, correlationId: 'order-1' })])
+const sent = (attempts: number): Partial<SendResult> => ({ outcome: 'SENT', attempts })
+const unresolved = (attempts: number, errorCode = 'RESPONSE_LOST'): Partial<SendResult> => ({
+  outcome: 'UNRESOLVED',
+  attempts,
+  errorCode,
+})
+const saysNotFound = { delivery: { notFoundErrors: ['Message not found'] } }
+const never = { delivery: { settleMs: 60_000 } }
+const [atMostOnce, atLeastOnce] = [{ delivery: 'AT_MOST_ONCE' }, { delivery: 'AT_LEAST_ONCE' }] as const
+const silent = { phone: silentPhone, correlationId: 'order-1' }
+/** A command that the topic of doubts does not take. */
+const large = { extra: { note: JSON.stringify('x'.repeat(30_000)) } }
+const small = { maxMessageBytes: { doubts: 20_000 } }
+
+describe('a command whose answer was lost is in doubt at once, and', () => {
+  test.each<[what: string, FaultName[], SendCommand, end: Partial<SendResult>, executions: number, DoubtOptions?]>([
+    ['is SENT when its status proves it', ['reset-after'], buildCommand(silent), sent(1), 1],
+    ['is sent again when everything has been asked', ['reset-before'], buildCommand(), sent(2), 1],
+    ['is sent again when the gateway never had it', ['reset-before'], buildCommand(), sent(2), 1, saysNotFound],
+    [
+      'is not sent again under AT_MOST_ONCE',
+      ['reset-before'],
+      buildCommand(atMostOnce),
+      unresolved(1),
+      0,
+      saysNotFound,
+    ],
+    [
+      'is SENT when the second request is refused because the gateway has the id',
+      ['reset-after'],
+      buildCommandOf('call/otp', atLeastOnce),
+      sent(2),
+      1,
+      { sandbox: { duplicates: 'refuse' } },
+    ],
+    [
+      'is UNRESOLVED when the second request is refused: that says nothing about the first',
+      ['reset-before'],
+      buildCommand({ phone: 380501234592 }),
+      unresolved(2, 'INSUFFICIENT_FUNDS'),
+      0,
+    ],
+    ['as a voice code cannot be asked for', ['reset-after'], buildCommandOf('call/otp'), unresolved(1), 1, never],
+    ['as a look-up cannot be asked for', ['reset-after'], buildCommandOf('hlr'), unresolved(1), 1, never],
+    ['as a look-up may be sent again', ['reset-after'], buildCommandOf('hlr', atLeastOnce), sent(2), 2],
+    [
+      'is given up after delivery.attempts requests',
+      ['reset-before', 'reset-before'],
+      buildCommandOf('hlr', atLeastOnce),
+      unresolved(2, 'ATTEMPTS_EXHAUSTED'),
+      0,
+      { delivery: { attempts: 2 } },
+    ],
+    [
+      'too large to be kept, is SENT by its status',
+      ['reset-after'],
+      buildCommand({ ...silent, ...large }),
+      sent(1),
+      1,
+      small,
+    ],
+    [
+      'too large to be kept, is never sent again, whatever its policy',
+      ['reset-before'],
+      buildCommand({ ...atLeastOnce, ...large }),
+      unresolved(1),
+      0,
+      small,
+    ],
+    [
+      'too large to be kept and without a status, is UNRESOLVED with the reason',
+      ['reset-after'],
+      buildCommandOf('call/otp', { ...atLeastOnce, correlationId: 'order-1' }, { comment: 'x'.repeat(30_000) }),
+      {
+        ...unresolved(1),
+        type: 'call/otp',
+        account: 'default',
+        error: expect.stringMatching(/could not be sent again: a command of 30\d{3} bytes is too large/),
+      },
+      1,
+      small,
+    ],
+  ])('%s', async (_, faults, command, end, executions, options) => {
+    const world = await startDoubtingWorld(options)
+    for (const fault of faults) world.sandbox.faults.next(fault)
+    await world.send([command])
     await world.finished(1)
     await world.quiet()
-    expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now', 'SENT'])
-    const { commandTopic, commandOffset } = world.results()[0]!
-    expect(finalOf(world, 1n)).toMatchObject({ attempts: 1, correlationId: 'order-1', commandTopic, commandOffset })
-    expect(world.sandbox.executions(1)).toBe(1)
+    expect(outcomesOf(world, command.id)).toEqual(['IN_DOUBT for now', end.outcome])
+    const { correlationId } = command
+    expect(finalOf(world, command.id)).toMatchObject({ commandOffset: 0, correlationId, ...end })
+    expect(world.sandbox.executions(command.id)).toBe(executions)
+    expect(world.deadLetters()).toEqual([])
   })
 
-  test('is SENT as soon as its callback comes, and the gateway is not asked', async () => {
-    const world = await startDoubtingWorld({ delivery: { settleMs: 60_000 } })
+  test.each([
+    ['', buildCommandOf('viber', { id: 1n, ...atMostOnce }), {}],
+    [', too large to be kept', buildCommand({ id: 1n, ...large }), small],
+  ])('is SENT as soon as its callback comes, and the gateway is not asked%s', async (_, command, options) => {
+    const world = await startDoubtingWorld({ ...never, ...options })
     world.sandbox.faults.next('reset-after')
-    await world.send([buildCommandOf('viber', { id: 1n, delivery: 'AT_MOST_ONCE' })])
+    await world.send([command])
     await world.finished(1)
     await world.quiet()
     expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now', 'SENT'])
@@ -45,12 +126,12 @@ describe('a command whose answer was lost', () => {
   test('is not taken for sent because another account’s message has its id', async () => {
     const world = await startDoubtingWorld({
       sandbox: { keys: { default: 'sandbox-key', shop: 'shop-key' } },
-      gateway: { accounts: { shop: { apiKey: 'shop-key' } } },
+      accounts: { shop: { apiKey: 'shop-key' } },
     })
     await world.send([buildCommand({ id: 1n, account: 'shop' })])
     await until(() => expect(world.statuses()).toHaveLength(1))
     world.sandbox.faults.next('reset-before')
-    await world.send([buildCommand({ id: 1n, delivery: 'AT_MOST_ONCE' })])
+    await world.send([buildCommand({ id: 1n, ...atMostOnce })])
     await world.finished(2)
     expect(world.results().map(({ outcome }) => outcome)).toEqual(['SENT', 'IN_DOUBT', 'UNRESOLVED'])
   })
@@ -58,7 +139,7 @@ describe('a command whose answer was lost', () => {
   test('is not taken for sent because of a callback that only claims to be about it', async () => {
     const world = await startDoubtingWorld({ delivery: { settleMs: 500 } })
     world.sandbox.faults.next('reset-before')
-    await world.send([buildCommand({ id: 1n, delivery: 'AT_MOST_ONCE' })])
+    await world.send([buildCommand({ id: 1n, ...atMostOnce })])
     await until(() => expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now']))
     const address = accountHookUrl(world.receiver.url, tokensOf(world.settings)!, 'default')
     const body = JSON.stringify({ success: true, id: '1', status: 'DELIVERED' })
@@ -67,54 +148,6 @@ describe('a command whose answer was lost', () => {
     await world.finished(1)
     expect(world.statuses()).toMatchObject([{ id: 1n, verified: false, state: 'DELIVERED' }])
     expect(finalOf(world, 1n).outcome).toBe('UNRESOLVED')
-  })
-
-  test('is sent again under its id when the gateway says that it never had it', async () => {
-    const world = await startDoubtingWorld({ delivery: { notFoundErrors } })
-    world.sandbox.faults.next('reset-before')
-    await world.send([buildCommand({ id: 1n })])
-    await world.finished(1)
-    await world.quiet()
-    expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now', 'SENT'])
-    expect(finalOf(world, 1n)).toMatchObject({ attempts: 2 })
-    expect(finalOf(world, 1n).msgId).not.toBeNull()
-    expect(world.sandbox.executions(1)).toBe(1)
-  })
-
-  test('is sent again when everything that can be asked has been asked', async () => {
-    const world = await startDoubtingWorld()
-    world.sandbox.faults.next('reset-before')
-    await world.send([buildCommand({ id: 1n })])
-    await world.finished(1)
-    expect(finalOf(world, 1n)).toMatchObject({ outcome: 'SENT', attempts: 2 })
-  })
-
-  test('is never sent again under AT_MOST_ONCE: UNRESOLVED', async () => {
-    const world = await startDoubtingWorld({ delivery: { notFoundErrors } })
-    world.sandbox.faults.next('reset-before')
-    await world.send([buildCommand({ id: 1n, delivery: 'AT_MOST_ONCE' })])
-    await world.finished(1)
-    await world.quiet()
-    expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now', 'UNRESOLVED'])
-    expect(finalOf(world, 1n)).toMatchObject({ errorCode: 'RESPONSE_LOST', attempts: 1 })
-    expect(world.sandbox.executions(1)).toBe(0)
-  })
-
-  test('ends SENT when the second request is refused because the gateway has the id', async () => {
-    const world = await startDoubtingWorld({ sandbox: { duplicates: 'refuse' }, delivery: { polls: 1 } })
-    world.sandbox.faults.next('reset-after')
-    await world.send([buildCommandOf('call/otp', { id: 1n, delivery: 'AT_LEAST_ONCE' })])
-    await world.finished(1)
-    expect(finalOf(world, 1n)).toMatchObject({ outcome: 'SENT', attempts: 2 })
-    expect(world.sandbox.executions(1)).toBe(1)
-  })
-
-  test('ends UNRESOLVED, with the reason, when the second request is refused: that says nothing about the first', async () => {
-    const world = await startDoubtingWorld()
-    world.sandbox.faults.next('reset-before')
-    await world.send([buildCommand({ id: 1n, phone: 380501234592 })])
-    await world.finished(1)
-    expect(finalOf(world, 1n)).toMatchObject({ outcome: 'UNRESOLVED', errorCode: 'INSUFFICIENT_FUNDS', attempts: 2 })
   })
 
   test('waits with its polls while the key is not accepted', async () => {
@@ -127,48 +160,19 @@ describe('a command whose answer was lost', () => {
     expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now'])
     world.sandbox.setKeys(['sandbox-key'])
     await world.finished(1)
-    expect(finalOf(world, 1n)).toMatchObject({ outcome: 'SENT', attempts: 1 })
-  })
-})
-
-describe('a voice code or a look-up whose answer was lost', () => {
-  test('cannot be asked for: UNRESOLVED without waiting', async () => {
-    const world = await startDoubtingWorld({ delivery: { settleMs: 60_000 } })
-    world.sandbox.faults.next('reset-after', 2)
-    await world.send([buildCommandOf('call/otp', { id: 1n }), buildCommandOf('hlr', { id: 2n })])
-    await world.finished(2)
-    expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now', 'UNRESOLVED'])
-    expect(finalOf(world, 2n)).toMatchObject({ outcome: 'UNRESOLVED', errorCode: 'RESPONSE_LOST' })
+    expect(finalOf(world, 1n)).toMatchObject(sent(1))
   })
 
-  test('is asked again where its command allows it', async () => {
-    const world = await startDoubtingWorld()
+  test('stays so when its worker ends, until the next one finds out', async () => {
+    const world = await startDoubtingWorld({ delivery: { settleMs: 500 } })
     world.sandbox.faults.next('reset-after')
-    await world.send([buildCommandOf('hlr', { id: 1n, delivery: 'AT_LEAST_ONCE' })])
+    await world.send([buildCommand({ id: 1n, phone: silentPhone })])
+    await until(() => expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now']))
+    await world.worker.stop()
+    await world.startWorker()
     await world.finished(1)
-    expect(finalOf(world, 1n)).toMatchObject({ outcome: 'SENT', attempts: 2, hlr: { phone: 380501234567 } })
+    await world.quiet()
+    expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now', 'SENT'])
+    expect(world.sandbox.executions(1)).toBe(1)
   })
-})
-
-test('a command that is lost again and again is given up after delivery.attempts requests', async () => {
-  const world = await startDoubtingWorld({ delivery: { attempts: 2 } })
-  world.sandbox.faults.next('reset-before', 2)
-  await world.send([buildCommandOf('hlr', { id: 1n, delivery: 'AT_LEAST_ONCE' })])
-  await world.finished(1)
-  await world.quiet()
-  expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now', 'UNRESOLVED'])
-  expect(finalOf(world, 1n)).toMatchObject({ errorCode: 'ATTEMPTS_EXHAUSTED', attempts: 2 })
-})
-
-test('a doubt outlives the worker that had it', async () => {
-  const world = await startDoubtingWorld({ delivery: { settleMs: 500 } })
-  world.sandbox.faults.next('reset-after')
-  await world.send([buildCommand({ id: 1n, phone: silentPhone })])
-  await until(() => expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now']))
-  await world.worker.stop()
-  await world.startWorker()
-  await world.finished(1)
-  await world.quiet()
-  expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now', 'SENT'])
-  expect(world.sandbox.executions(1)).toBe(1)
 })

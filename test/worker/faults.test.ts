@@ -60,9 +60,7 @@ describe('when nobody can tell whether an envelope was executed', () => {
 
   test.each([
     ['the connection is reset before it was executed', 'reset-before', 'reset'],
-    ['the connection is reset after it was executed', 'reset-after', 'reset'],
     ['the body ends in the middle', 'truncated-json', 'foreign_body'],
-    ['the answer is JSON of somebody else', 'foreign-json', 'foreign_body'],
     ['a proxy answers 502 instead', 'http-502', 'http_status'],
     ['a proxy answers 502 after it was executed', 'http-502-executed', 'http_status'],
     ['the items name ids that nobody sent', 'foreign-ids', 'items_differ'],
@@ -165,7 +163,7 @@ describe('what was certainly not sent', () => {
     expect(world.sandbox.stats()).toMatchObject({ executed: 4, billedTwice: 0 })
   })
 
-  test.each([301, 308, 400, 403, 407, 421])(
+  test.each([308, 403])(
     'because something in front answers %i is sent after a pause and a probe, and the log names where a redirect leads',
     async status => {
       const front = await startFront()
@@ -237,6 +235,8 @@ describe('what was certainly not sent', () => {
     await world.send(messages(10))
     await until(() => expect(world.worker.ready().reasons).toEqual(['account default pauses: unreachable']))
     expect(world.results()).toEqual([])
+    const at = (path: string) => fetch(`http://127.0.0.1:${world.worker.ports.telemetry}${path}`)
+    expect([(await at('/healthz')).status, (await at('/readyz')).status]).toEqual([200, 503])
     const late = await startSandbox({ port: port!, callbackDelayMs: 0 })
     onTestFinished(() => late.close())
     await world.finished(10)

@@ -1,20 +1,23 @@
 import { describe, expect, test } from 'vitest'
 import type { Bus, BusRecord } from '../../src/bus/port.ts'
 import { createDecoders, readResults, waitForResult } from '../../src/consumer/index.ts'
-import type { SendType } from '../../src/protocol/index.ts'
+import { parseJson, type SendType } from '../../src/protocol/index.ts'
 import type { SendResult } from '../../src/records/generated.ts'
 import { until } from '../support/bus.ts'
 import { buildCommandOf } from '../support/commands.ts'
 import { startFront } from '../support/front.ts'
-import { startWorld, type World } from '../support/worker.ts'
+import { startWorld } from '../support/worker.ts'
 
-/** A world after one command that the gateway answered with this item. */
-async function worldAnswered(item: string, type: SendType = 'sms', delivery: object = {}): Promise<World> {
+/** A world after commands that the gateway answered with these items. */
+async function worldAnswered(items: readonly string[], types: readonly SendType[] = [], delivery: object = {}) {
   const gateway = await startFront()
-  gateway.answer = () => ({ body: `{"success":true,"data":[${item}]}` })
+  gateway.answer = ({ body }) => {
+    const { data } = parseJson(body) as { data: { id: number }[] }
+    return { body: `{"success":true,"data":[${data.map(({ id }) => items[id - 1]).join()}]}` }
+  }
   const world = await startWorld({ settings: { gateway: { url: gateway.url }, delivery } })
-  await world.send([buildCommandOf(type, { id: 1n })])
-  await world.finished(1)
+  await world.send(items.map((_, i) => buildCommandOf(types[i] ?? 'sms', { id: BigInt(i + 1) })))
+  await world.finished(items.length)
   expect(world.worker.ready().ready).toBe(true)
   return world
 }
@@ -53,9 +56,12 @@ describe('an item that says it was sent', () => {
     ['hlr', item('{"phone":380501234567,"network":{"origin":[],"ported":{"country":"Ukraine","prefix":1e300}}}'), {}],
   ]
 
-  test.each(strange)('is SENT, whatever else it holds: %s %s', async (type, answer, expected) => {
-    const world = await worldAnswered(answer, type)
-    expect(world.resultOf(1)).toMatchObject({ outcome: 'SENT', final: true, ...expected })
+  test('is SENT, whatever else it holds', async () => {
+    const [types, items] = [strange.map(([type]) => type), strange.map(([, answer]) => answer)]
+    const world = await worldAnswered(items, types)
+    for (const [i, [, answer, expected]] of strange.entries()) {
+      expect(world.resultOf(i + 1), answer).toMatchObject({ outcome: 'SENT', final: true, ...expected })
+    }
   })
 })
 
@@ -68,7 +74,7 @@ describe('the one-time password of a call/otp', () => {
     ['header', null, '0042', '0042'],
     ['none', null, undefined, null],
   ])('goes where delivery.codes says: %s', async (codes, inValue, inHeader, found) => {
-    const { settings, bus, registry } = await worldAnswered(item, 'call/otp', { codes })
+    const { settings, bus, registry } = await worldAnswered([item], ['call/otp'], { codes })
     const { decodeResult } = createDecoders(settings, { registry })
     const { value, headers } = await firstRecord(bus, settings.topics.results)
     expect(await decodeResult(value)).toMatchObject({ outcome: 'SENT', code: inValue, price: 1.25 })
@@ -82,23 +88,24 @@ describe('the one-time password of a call/otp', () => {
 
   test.each(['header', 'none'])('is in no part of the value with delivery.codes=%s', async codes => {
     for (const answer of [item, unreadable]) {
-      const { settings, bus } = await worldAnswered(answer, 'call/otp', { codes })
+      const { settings, bus } = await worldAnswered([answer], ['call/otp'], { codes })
       const { value } = await firstRecord(bus, settings.topics.results)
       expect(value!.toString('latin1')).not.toMatch(/0042|zero/)
     }
   })
 })
 
-describe('an item that says it was refused', () => {
-  test.each([
-    ['no text', '{"success":false}', /^.+$/],
-    ['a text that is none', '{"success":false,"error":{"code":7}}', /^.+$/],
-    ['half a character', '{"success":false,"error":"\\ud83d"}', /^.+$/],
-    ['a very long text', `{"success":false,"error":"${'no '.repeat(5000)}"}`, /^(no ){300}/],
-  ])('is REJECTED, be it with %s', async (_, answer, error) => {
-    const world = await worldAnswered(answer)
-    expect(world.resultOf(1)).toMatchObject({ outcome: 'REJECTED', errorCode: 'REJECTED' })
-    expect(world.resultOf(1).error).toMatch(error)
-    expect(world.resultOf(1).error!.length).toBeLessThanOrEqual(1024)
-  })
+test('an item that says it was refused is REJECTED, whatever its reason is', async () => {
+  const reasons: [item: string, error: RegExp][] = [
+    ['{"success":false}', /^.+$/],
+    ['{"success":false,"error":{"code":7}}', /^.+$/],
+    ['{"success":false,"error":"\\ud83d"}', /^.+$/], // half a character
+    [`{"success":false,"error":"${'no '.repeat(5000)}"}`, /^(no ){300}/],
+  ]
+  const world = await worldAnswered(reasons.map(([item]) => item))
+  for (const [i, [item, error]] of reasons.entries()) {
+    expect(world.resultOf(i + 1), item).toMatchObject({ outcome: 'REJECTED', errorCode: 'REJECTED' })
+    expect(world.resultOf(i + 1).error).toMatch(error)
+    expect(world.resultOf(i + 1).error!.length).toBeLessThanOrEqual(1024)
+  }
 })

@@ -43,14 +43,3 @@ test('with a wrong key nothing is lost: one command probes until the key in its 
   expect(sizes.slice(1, -1).every(size => size === 1)).toBe(true)
   expect(sizes.at(-1)).toBe(19)
 })
-
-test('a key that the gateway gave up works again when the gateway takes it again', async () => {
-  const world = await startWorld()
-  world.sandbox.setKeys(['another key'])
-  await world.send(commandsFrom(1, 5))
-  await until(() => expect(world.worker.ready().reasons).toEqual(['account default pauses: denied']))
-  world.sandbox.setKeys(['sandbox-key'])
-  await world.finished(5)
-  await world.quiet()
-  expect(world.results().every(({ outcome }) => outcome === 'SENT')).toBe(true)
-})

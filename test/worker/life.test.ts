@@ -1,14 +1,12 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { MemoryBroker } from '../../src/bus/memory/broker.ts'
-import { MemoryBus } from '../../src/bus/memory/bus.ts'
+import type { MemoryBus } from '../../src/bus/memory/bus.ts'
 import { BusUnavailable } from '../../src/bus/port.ts'
-import { systemClock } from '../../src/clock.ts'
 import type { Settings } from '../../src/config/index.ts'
 import { confluentRegistry, embeddedRegistry } from '../../src/records/registry.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { createWorker } from '../../src/worker.ts'
 import { startRegistry } from '../records/registry-server.ts'
-import { until } from '../support/bus.ts'
+import { openMemoryBus, until } from '../support/bus.ts'
 import { buildCommand, buildCommandOf, commandsFrom, silentPhone } from '../support/commands.ts'
 import { freePorts } from '../support/local-kafka/ports.ts'
 import { ownSeries, scrape } from '../support/metrics.ts'
@@ -26,10 +24,8 @@ const idsIn = (world: World) => new Set(world.results().map(({ id }) => id)).siz
 /** A bus of this process with the topics that a worker needs. */
 function buildBus(): MemoryBus {
   const { topics, kafka } = buildSettings()
-  const broker = new MemoryBroker()
   const names = [...topics.commands, topics.results, topics.statuses, topics.deadLetters, topics.doubts]
-  broker.createTopics(names.map(topic => ({ topic, partitions: 1 })))
-  return new MemoryBus({ ...kafka, broker, clock: systemClock, telemetry: new Telemetry() })
+  return openMemoryBus(names, kafka).bus
 }
 
 describe('a worker that is stopped', () => {
@@ -50,14 +46,6 @@ describe('a worker that is stopped', () => {
     expect(counts(world)).toEqual({ SENT: 60 })
     expect(idsIn(world)).toBe(60)
     expect(world.sandbox.stats()).toMatchObject({ executed: 60, billedTwice: 0 })
-  })
-
-  test('commits the results of what was in flight before it is done stopping', async () => {
-    const world = await startWorld({ sandbox: { latencyMs: 100 } })
-    await world.send(commandsFrom(1, 10))
-    await until(() => expect(world.sandbox.stats().requests).toBe(1))
-    await world.quiet()
-    expect(counts(world)).toEqual({ SENT: 10 })
   })
 
   test('waits for the gateway as long as its time-out allows, beyond the drain before a rebalance', async () => {
@@ -86,16 +74,6 @@ describe('a worker that is stopped', () => {
     await world.quiet()
     expect(counts(world)).toEqual({ SENT: 400 })
     expect(world.sandbox.stats()).toMatchObject({ executed: 400, billedTwice: 0 })
-  })
-
-  test('takes nothing any more, and its successor takes all of it', async () => {
-    const world = await startWorld()
-    await until(() => expect(world.worker.ready().ready).toBe(true))
-    await world.worker.stop()
-    await world.send(commandsFrom(1, 5))
-    await world.startWorker()
-    await world.finished(5)
-    expect(counts(world)).toEqual({ SENT: 5 })
   })
 
   test('stops once, however often it is told to', async () => {
@@ -234,24 +212,6 @@ describe('health', () => {
     await until(async () => expect((await at(port!, '/readyz')).status).toBe(200))
   })
 
-  test('a worker whose gateway cannot be reached is alive, but not ready, and says why', async () => {
-    const [port] = await freePorts(1)
-    const world = await startWorld({ settings: { gateway: { url: `http://127.0.0.1:${port}` } } })
-    await world.send(commandsFrom(1, 1))
-    const { telemetry } = world.worker.ports
-    await until(async () => expect((await at(telemetry, '/readyz')).status).toBe(503))
-    expect(await (await at(telemetry, '/readyz')).json()).toEqual({
-      ready: false,
-      started: true,
-      reasons: ['account default pauses: unreachable'],
-      paused: [],
-      warnings: [],
-      withdrawn: [],
-    })
-    expect((await at(telemetry, '/healthz')).status).toBe(200)
-    expect(await readiness(telemetry)).toEqual({ worker: 0, callbacks: 1 })
-  })
-
   test('the metrics tell which roles a process runs, and whether each does its work', async () => {
     const world = await startWorld({ settings: { roles: ['worker', 'callbacks', 'reconciler'] } })
     const samples = await scrape(world.worker.ports.telemetry)
@@ -265,10 +225,7 @@ describe('health', () => {
   test('a topic that is missing ends the start and is named', async () => {
     const settings = buildSettings({ telemetry: { host: '127.0.0.1', port: 0 } })
     const { topics, kafka } = settings
-    const broker = new MemoryBroker()
-    const present = [...topics.commands, topics.statuses, topics.deadLetters, topics.doubts]
-    broker.createTopics(present.map(topic => ({ topic, partitions: 1 })))
-    const bus = new MemoryBus({ ...kafka, broker, clock: systemClock, telemetry: new Telemetry() })
+    const { bus } = openMemoryBus([...topics.commands, topics.statuses, topics.deadLetters, topics.doubts], kafka)
     await expect(createWorker(settings, { bus, registry: embeddedRegistry() })).rejects.toThrow('busgate.results')
   })
 })
@@ -279,12 +236,12 @@ describe('the metrics of a worker', () => {
     const [urgent, bulk] = world.settings.topics.commands
     await world.send([
       ...commandsFrom(1, 5),
-      buildCommand({ id: 6n, phone: 380501234592 }),
+      buildCommand({ id: 6n, phone: 380501234592, tenant: 'shop' }),
       buildCommandOf('telegram', { id: 7n }, { message: 'no digits' }),
       buildCommand({ id: 8n, deadline: 1 }),
       buildCommand({ id: 1n }),
     ])
-    await world.send([buildCommandOf('call/otp', { id: 9n })], urgent)
+    await world.send([buildCommandOf('call/otp', { id: 9n, tenant: 'shop' })], urgent)
     await world.produceRaw(Buffer.from('no Avro'))
     await world.finished(10)
     world.sandbox.faults.next('reset-after')
@@ -310,6 +267,11 @@ describe('the metrics of a worker', () => {
       result('sms', 'EXPIRED', 'DEADLINE', 1),
       result('sms', 'DUPLICATE', 'DUPLICATE_ID', 1),
       result('sms', 'IN_DOUBT', 'RESPONSE_LOST', 2),
+      labelled('parts_total', { account: 'default', type: 'sms' }, 5),
+      labelled('price_total', { account: 'default', type: 'call/otp' }, 1.5),
+      labelled('tenant_parts_total', { tenant: 'other' }, 5),
+      labelled('tenant_results_total', { tenant: 'other', outcome: 'REJECTED' }, 1),
+      labelled('tenant_results_total', { tenant: 'other', outcome: 'SENT' }, 6),
       labelled('dead_letters_total', { stage: 'decode', code: 'NOT_CONFLUENT' }, 1),
       labelled('envelopes_total', { account: 'default', outcome: 'answered' }, 3),
       labelled('envelopes_total', { account: 'default', outcome: 'unknown' }, 1),

@@ -1,12 +1,8 @@
 import { pino } from 'pino'
 import { describe, expect, test } from 'vitest'
-import { createEncoder } from '../../src/records/encoder.ts'
-import type { SendResult } from '../../src/records/generated.ts'
-import { schemas, subjectOf } from '../../src/records/schemas.ts'
 import { until } from '../support/bus.ts'
 import { buildCommand, commandsFrom } from '../support/commands.ts'
 import { scrape } from '../support/metrics.ts'
-import { buildResult } from '../support/results.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
 /** Ids with the outcomes of their final results. */
@@ -104,27 +100,6 @@ describe('after somebody has reset the offset', () => {
     await world.quiet()
     expect(finalsOf(world)).toEqual(sentOnce(51))
     expect(world.sandbox.stats()).toMatchObject({ executed: 51, billedTwice: 0 })
-  })
-
-  test('commands of a topic that was made anew are sent, though others were answered at their offsets', async () => {
-    const world = await startWorld()
-    await world.worker.stop()
-    await world.send(commandsFrom(1, 10))
-    const { results, commands } = world.settings.topics
-    const encode = await createEncoder<SendResult>(subjectOf(results), schemas.result, world.registry)
-    const publisher = await world.bus.publisher()
-    await publisher.publish(
-      commandsFrom(1001, 10).map(({ id }, commandOffset) => ({
-        topic: results,
-        key: Buffer.from(String(id)),
-        value: encode(buildResult({ id, commandTopic: commands.at(-1)!, commandPartition: 0, commandOffset })),
-      })),
-    )
-    await world.resetOffset(0)
-    await world.startWorker()
-    await world.finished(20)
-    await world.quiet()
-    expect(world.sandbox.stats().executed).toBe(10)
   })
 
   test('what was in doubt and has its final result is neither asked for nor answered again', async () => {

@@ -6,9 +6,10 @@ import type { Doubt } from '../../src/records/generated.ts'
 import { schemas, subjectOf } from '../../src/records/schemas.ts'
 import { until } from '../support/bus.ts'
 import { hookSubject } from '../support/callbacks.ts'
-import { buildCommand, buildCommandOf, silentPhone } from '../support/commands.ts'
+import { buildCommand, commandsFrom, silentPhone } from '../support/commands.ts'
 import { buildDoubt } from '../support/doubts.ts'
 import { startFront } from '../support/front.ts'
+import { scrape } from '../support/metrics.ts'
 import { finalOf, outcomesOf, startWorld, type World, type WorldOptions } from '../support/worker.ts'
 
 const usual = 1_048_588
@@ -26,9 +27,6 @@ const startLimitedWorld = ({ settings = {}, maxMessageBytes = {}, ...options }: 
     settings: { delivery, gateway: { timeoutMs: 250 }, ...settings },
   })
 
-const neighbours = (from: number, to: number) =>
-  Array.from({ length: to - from + 1 }, (_, i) => buildCommand({ id: BigInt(from + i) }))
-
 /** All that was to be written was written, once. */
 async function expectAllThere(world: World, finals: number): Promise<void> {
   await world.finished(finals)
@@ -42,12 +40,15 @@ const messageOf = ({ headers }: BusRecord) => String(headers['busgate.error.mess
 describe('a record that cannot be read', () => {
   test('with more headers than a topic takes becomes a dead letter with its coordinates, and its neighbours go on', async () => {
     const world = await startLimitedWorld()
-    await world.send(neighbours(1, 3))
+    await world.send(commandsFrom(1, 3))
     await world.produceRaw(Buffer.from('no avro'), {
       key: Buffer.from('a key'),
       headers: { big: 'x'.repeat(1_200_000) },
     })
-    await world.send(neighbours(4, 10))
+    await world.send(commandsFrom(4, 7))
+    await world.finished(10)
+    const metrics = await scrape(world.worker.ports.telemetry)
+    expect(metrics.get('busgate_records_shortened_total')).toBe(1)
     await expectAllThere(world, 10)
     const [letter] = world.deadLetters() as [BusRecord]
     expect(letter).toMatchObject({ key: Buffer.from('a key'), value: null })
@@ -59,80 +60,23 @@ describe('a record that cannot be read', () => {
   test('stays whole where the topic takes it', async () => {
     const world = await startLimitedWorld({ maxMessageBytes: { deadLetters: 2_000_000 } })
     await world.produceRaw(Buffer.alloc(1_500_000, 'x'))
-    await world.send(neighbours(1, 1))
+    await world.send(commandsFrom(1, 1))
     await expectAllThere(world, 1)
     expect(world.deadLetters()[0]!.value).toHaveLength(1_500_000)
   })
 })
 
-describe('a command whose answer is lost and that is too large for the topic of doubts', () => {
-  const comment = 'x'.repeat(30_000)
-  const large = { extra: { note: JSON.stringify('x'.repeat(30_000)) } }
-  const maxMessageBytes = { doubts: 20_000 }
-
-  test('ends UNRESOLVED where nothing can be asked, with the reason', async () => {
-    const world = await startLimitedWorld({ maxMessageBytes })
-    world.sandbox.faults.next('reset-after')
-    await world.send([
-      buildCommandOf('call/otp', { id: 1n, correlationId: 'order-1', delivery: 'AT_LEAST_ONCE' }, { comment }),
-    ])
-    await until(() => expect(outcomesOf(world, 1n)).toContain('IN_DOUBT for now'))
-    await world.send(neighbours(2, 10))
-    await expectAllThere(world, 10)
-    expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now', 'UNRESOLVED'])
-    expect(finalOf(world, 1n)).toMatchObject({
-      type: 'call/otp',
-      account: 'default',
-      attempts: 1,
-      correlationId: 'order-1',
-      commandOffset: 0,
-      errorCode: 'RESPONSE_LOST',
-      error: expect.stringMatching(/could not be sent again: a command of 30\d{3} bytes is too large/),
-    })
-    expect(world.deadLetters()).toEqual([])
-  })
-
-  test('is SENT when its status proves it', async () => {
-    const world = await startLimitedWorld({ maxMessageBytes })
-    world.sandbox.faults.next('reset-after')
-    await world.send([buildCommand({ id: 1n, phone: silentPhone, correlationId: 'order-1', ...large })])
-    await expectAllThere(world, 1)
-    expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now', 'SENT'])
-    expect(finalOf(world, 1n)).toMatchObject({ attempts: 1, correlationId: 'order-1', commandOffset: 0 })
-  })
-
-  test('is SENT when its callback comes, and is not asked for', async () => {
-    const settings = { gateway: { timeoutMs: 250 }, delivery: { ...delivery, settleMs: 60_000 } }
-    const world = await startLimitedWorld({ maxMessageBytes, settings })
-    world.sandbox.faults.next('reset-after')
-    await world.send([buildCommand({ id: 1n, ...large })])
-    await expectAllThere(world, 1)
-    expect(finalOf(world, 1n)).toMatchObject({ outcome: 'SENT', msgId: world.statuses()[0]!.msgId })
-    expect(world.sandbox.stats().requests).toBe(1)
-  })
-
-  test('is never sent again, whatever its policy', async () => {
-    const world = await startLimitedWorld({ maxMessageBytes })
-    world.sandbox.faults.next('reset-before')
-    await world.send([buildCommand({ id: 1n, delivery: 'AT_LEAST_ONCE', ...large })])
-    await expectAllThere(world, 1)
-    expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now', 'UNRESOLVED'])
-    expect(finalOf(world, 1n)).toMatchObject({ attempts: 1, errorCode: 'RESPONSE_LOST' })
-    expect(world.sandbox.executions(1)).toBe(0)
-  })
-
-  test('is told of though its correlation alone is too large', async () => {
-    const world = await startLimitedWorld({ maxMessageBytes: { doubts: 20_000, results: 20_000 } })
-    world.sandbox.faults.next('reset-before')
-    await world.send([
-      buildCommand({ id: 1n, delivery: 'AT_MOST_ONCE', correlationId: 'x'.repeat(30_000), tenant: 'shop' }),
-    ])
-    await expectAllThere(world, 1)
-    expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now', 'UNRESOLVED'])
-    const [inDoubt] = world.results()
-    expect(inDoubt).toMatchObject({ correlationId: null, tenant: 'shop' })
-    expect(inDoubt!.error).toMatch(/connection broke .*too large for the topic, so left out or cut: correlationId/)
-  })
+test('a command in doubt whose correlation is too large for the topics is told of without it', async () => {
+  const world = await startLimitedWorld({ maxMessageBytes: { doubts: 20_000, results: 20_000 } })
+  world.sandbox.faults.next('reset-before')
+  await world.send([
+    buildCommand({ id: 1n, delivery: 'AT_MOST_ONCE', correlationId: 'x'.repeat(30_000), tenant: 'shop' }),
+  ])
+  await expectAllThere(world, 1)
+  expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now', 'UNRESOLVED'])
+  const [inDoubt] = world.results()
+  expect(inDoubt).toMatchObject({ correlationId: null, tenant: 'shop' })
+  expect(inDoubt!.error).toMatch(/connection broke .*too large for the topic, so left out or cut: correlationId/)
 })
 
 describe('a doubt that cannot be read', () => {
@@ -216,22 +160,22 @@ describe('an answer of the gateway that is too large for the results', () => {
     const gateway = await startFront()
     const world = await startLimitedWorld({ ...options, settings: { gateway: { url: gateway.url } } })
     gateway.target = world.sandbox.url
-    gateway.answer = async ({ path, headers, body }) => {
-      const answer = await fetch(world.sandbox.url + path, { method: 'POST', headers: contentType(headers), body })
+    const headers = { 'content-type': 'application/json' }
+    gateway.answer = async ({ path, body }) => {
+      const answer = await fetch(world.sandbox.url + path, { method: 'POST', headers, body })
       const read = (await answer.json()) as { data: { data: Record<string, unknown> }[] }
       for (const { data } of read.data) if (data.id !== 1) data[field] = 'x'.repeat(characters)
       return { body: JSON.stringify(read) }
     }
     return world
   }
-  const contentType = (headers: object) => ({ 'content-type': String(Reflect.get(headers, 'content-type')) })
 
   test.each([
     ['payload', 'note'],
     ['msgId', 'msg_id'],
   ] as const)('is told without its %s, and its neighbours go on', async (field, name) => {
     const world = await startTalkativeWorld(name, 30_000, { maxMessageBytes: { results: 20_000 } })
-    await world.send(neighbours(1, 10))
+    await world.send(commandsFrom(1, 10))
     await expectAllThere(world, 10)
     for (const { id, outcome, error, [field]: told } of world.results()) {
       expect(outcome).toBe('SENT')
@@ -243,7 +187,7 @@ describe('an answer of the gateway that is too large for the results', () => {
 
   test('is told whole where the topic takes it', async () => {
     const world = await startTalkativeWorld('note', 30_000)
-    await world.send(neighbours(2, 2))
+    await world.send(commandsFrom(2, 1))
     await expectAllThere(world, 1)
     expect(world.resultOf(2).payload).toContain('x'.repeat(30_000))
     expect(world.resultOf(2).error).toBeNull()
@@ -290,12 +234,4 @@ test('a callback of nobody that is too large for the dead letters is told of wit
   await until(() => expect(world.deadLetters()).toHaveLength(1))
   expect(world.deadLetters()[0]!.value).toBeNull()
   expect(messageOf(world.deadLetters()[0]!)).toMatch(/too large to be kept: its body of 3\d{4} bytes/)
-})
-
-test('what was shortened is counted', async () => {
-  const world = await startLimitedWorld({ maxMessageBytes: { deadLetters: 20_000 } })
-  await world.produceRaw(Buffer.alloc(30_000, 'x'))
-  await until(() => expect(world.deadLetters()).toHaveLength(1))
-  const metrics = await (await fetch(`http://127.0.0.1:${world.worker.ports.telemetry}/metrics`)).text()
-  expect(metrics).toMatch(/^busgate_records_shortened_total 1$/m)
 })

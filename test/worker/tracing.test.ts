@@ -5,6 +5,7 @@ import type { SendCommand } from '../../src/records/generated.ts'
 import { traceHeaders } from '../../src/telemetry/trace.ts'
 import { until } from '../support/bus.ts'
 import { buildCommand, buildCommandOf } from '../support/commands.ts'
+import { scrape } from '../support/metrics.ts'
 import { buildTrace } from '../support/traces.ts'
 import { startTracing } from '../support/tracing.ts'
 import { startWorld, type World } from '../support/worker.ts'
@@ -86,11 +87,15 @@ test('a trace survives doubt and sending again', async () => {
   expect(parentsOf(await carriedOn(world, statuses), 1)).toEqual([traceparentOf(1)])
 })
 
-test('a status goes without its trace where the hook address has no room for it, and keeps its correlation', async () => {
+test('a status goes without its trace where the hook address has no room for it, and without a correlation that is longer', async () => {
   const world = await startWorld()
   const correlationId = 'x'.repeat(85)
   await sendTraced(world, buildCommand({ id: 1n, correlationId }))
   await until(() => expect(world.statuses()).toMatchObject([{ correlationId }]))
+  await sendTraced(world, buildCommand({ id: 2n, correlationId: 'x'.repeat(150), tenant: 'acme' }))
+  await until(() => expect(world.statuses()[1]).toMatchObject({ correlationId: null, tenant: null, country: 'UA' }))
+  const metrics = await scrape(world.worker.ports.telemetry)
+  expect(metrics.get('busgate_hooks_without_correlation_total')).toBe(1)
   await world.quiet()
   expect(parentsOf(await carriedOn(world, world.settings.topics.statuses), 1)).toEqual([undefined])
 })

@@ -1,6 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { MemoryBroker } from '../../../src/bus/memory/broker.ts'
-import { MemoryBus } from '../../../src/bus/memory/bus.ts'
+import { describe, expect, test } from 'vitest'
 import type { Bus } from '../../../src/bus/port.ts'
 import { Evidence } from '../../../src/dispatch/doubts/evidence.ts'
 import { createDecoder } from '../../../src/records/decoder.ts'
@@ -9,6 +7,7 @@ import type { StatusEvent } from '../../../src/records/generated.ts'
 import { embeddedRegistry } from '../../../src/records/registry.ts'
 import { schemas, subjectOf } from '../../../src/records/schemas.ts'
 import { Telemetry } from '../../../src/telemetry/events.ts'
+import { openMemoryBus } from '../../support/bus.ts'
 import { ManualClock } from '../../support/clock.ts'
 import { buildStatusEvent } from '../../support/status-events.ts'
 
@@ -22,13 +21,7 @@ async function startSearch() {
   const topic = 'statuses'
   const hop = async () => {}
   let made = 0
-  const makeTopic = () => {
-    const broker = new MemoryBroker(clock)
-    broker.createTopics([{ topic, partitions: 1 }])
-    const bus = new MemoryBus({ broker, groupId: 'g', clock, telemetry, drainMs: 5000, startFrom: 'earliest', hop })
-    onTestFinished(() => bus.close())
-    return { broker, bus, id: `${++made}` }
-  }
+  const makeTopic = () => ({ ...openMemoryBus([topic], { clock, telemetry, hop }), id: `${++made}` })
   let current = makeTopic()
   const encode = await createEncoder<StatusEvent>(subjectOf(topic), schemas.status, registry)
   let readable = true
@@ -67,17 +60,6 @@ async function startSearch() {
 }
 
 describe('callbacks as evidence', () => {
-  test('are read as soon as they can be, when they could not be at first', async () => {
-    const { clock, seek, setReadable, found, calledBack } = await startSearch()
-    setReadable(false)
-    seek(1, clock.now())
-    calledBack(1)
-    await clock.pass(minute)
-    setReadable(true)
-    await clock.pass(minute)
-    expect(found).toEqual(['1'])
-  })
-
   test('are read from the oldest doubt on, when they could not be until a younger one came', async () => {
     const { clock, seek, setReadable, found, calledBack } = await startSearch()
     setReadable(false)
@@ -112,24 +94,6 @@ describe('callbacks as evidence', () => {
     expect(found).toEqual(['1'])
   })
 
-  test('are told to be missing only while something in doubt waits for them', async () => {
-    const { clock, evidence, seek, setReadable } = await startSearch()
-    setReadable(false)
-    const seeking = seek(1, clock.now())
-    expect(await seeking.catchUp(minute)).toBe(false)
-    expect(evidence.trouble).toBe('callbacks resolve no doubts now, and nothing in doubt is sent again: no leader')
-    setReadable(true)
-    expect(await seeking.catchUp(minute)).toBe(true)
-    expect(evidence.trouble).toBeNull()
-    setReadable(false)
-    const other = seek(2, clock.now() - 10 * minute)
-    expect(await other.catchUp(minute)).toBe(false)
-    expect(evidence.trouble).not.toBeNull()
-    seeking.end()
-    other.end()
-    expect(evidence.trouble).toBeNull()
-  })
-
   test('are to be heard anew by a machine that was suspended', async () => {
     const { clock, seek } = await startSearch()
     const seeking = seek(1, clock.now())
@@ -139,12 +103,14 @@ describe('callbacks as evidence', () => {
     expect(seeking.isCaughtUp).toBe(false)
   })
 
-  test('are not read any more when nothing is in doubt', async () => {
-    const { clock, seek, setReadable } = await startSearch()
+  test('are neither read nor told to be missing any more when nothing is in doubt', async () => {
+    const { clock, evidence, seek, setReadable } = await startSearch()
     setReadable(false)
     const seeking = seek(1, clock.now())
-    await clock.pass(minute)
+    expect(await seeking.catchUp(minute)).toBe(false)
+    expect(evidence.trouble).toBe('callbacks resolve no doubts now, and nothing in doubt is sent again: no leader')
     seeking.end()
+    expect(evidence.trouble).toBeNull()
     await clock.pass(minute)
     expect(clock.pending).toBe(0)
   })

@@ -32,19 +32,6 @@ async function closeWithDoubts() {
   return { clock, doubts, told, see }
 }
 
-test('how many commands in doubt went with a deleted topic is told, and why they are not resolved until it is there again', async () => {
-  const { clock, doubts, told, see } = await closeWithDoubts()
-  expect(doubts.reason).toBeNull()
-  see(null)
-  await clock.pass(2 * second)
-  expect(told).toEqual([12, 3])
-  expect(doubts.reason).toBe('doubts was deleted with 15 commands in doubt: create it again')
-  see(madeAnew)
-  await doubts.opened()
-  await clock.pass(60 * second)
-  expect([told, doubts.reason]).toEqual([[12, 3], null])
-})
-
 test('so is how many went with a topic that was made anew before anybody looked', async () => {
   const { clock, doubts, told, see } = await closeWithDoubts()
   see(madeAnew)

@@ -2,22 +2,6 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { RecentIds } from '../../../src/dispatch/intake/command-intake.ts'
 
-test('at least as many of the last ids are known as asked for, and not many more', () => {
-  const anyIds = fc.array(fc.bigInt(1n, 60n), { maxLength: 200, size: 'max' })
-  fc.assert(
-    fc.property(fc.integer({ min: 1, max: 20 }), anyIds, (size, ids) => {
-      const recent = new RecentIds(size)
-      const distinct: bigint[] = []
-      for (const [offset, id] of ids.entries()) {
-        const known = recent.add('a', id, offset)
-        if (distinct.slice(-size).includes(id)) expect(known).toBe(true)
-        if (!distinct.slice(-2 * size).includes(id)) expect(known).toBe(false)
-        if (!known) distinct.push(id)
-      }
-    }),
-  )
-})
-
 test('none is known when none is to be remembered', () => {
   const recent = new RecentIds(0)
   expect([recent.add('a', 1n, 0), recent.add('a', 1n, 1)]).toEqual([false, false])

@@ -1,5 +1,4 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { MemoryBus } from '../../../src/bus/memory/bus.ts'
 import type { Bus, BusRecord, From, OutgoingRecord, Session, TopicPartition } from '../../../src/bus/port.ts'
 import type { PriorAnswers } from '../../../src/dispatch/intake/prior-answers.ts'
 import { LookupQueue, ResultsLookup } from '../../../src/dispatch/intake/results-lookup.ts'
@@ -8,7 +7,8 @@ import { createDecoder } from '../../../src/records/decoder.ts'
 import { createEncoder } from '../../../src/records/encoder.ts'
 import type { Doubt, SendResult } from '../../../src/records/generated.ts'
 import { schemas, subjectOf } from '../../../src/records/schemas.ts'
-import { Telemetry } from '../../../src/telemetry/events.ts'
+import type { Telemetry } from '../../../src/telemetry/events.ts'
+import { openMemoryBus } from '../../support/bus.ts'
 import { ManualClock } from '../../support/clock.ts'
 import { buildDoubt } from '../../support/doubts.ts'
 import { laggingRegistry } from '../../support/lagging-registry.ts'
@@ -22,13 +22,10 @@ const subjectAt = (offset: number) => ({ id: BigInt(1000 + offset), account: 'de
 /** Builds what takes part in a look into the results: their topic, and sessions that lack a window. */
 async function startLook({ owned = 1 } = {}) {
   const clock = new ManualClock()
-  const broker = new RottenBroker(clock)
-  const telemetry = new Telemetry()
   const registry = laggingRegistry()
-  broker.createTopics(Object.values(topics).map(topic => ({ topic, partitions: 4 })))
-  const hop = async () => {}
-  const bus = new MemoryBus({ broker, groupId: 'g', clock, telemetry, drainMs: 5000, startFrom: 'earliest', hop })
-  onTestFinished(() => bus.close())
+  const { broker, bus, telemetry } = openMemoryBus(Object.values(topics), {
+    ...{ broker: new RottenBroker(clock), clock, partitions: 4, hop: async () => {} },
+  })
   const encodeResult = await createEncoder<SendResult>(subjectOf(topics.results), schemas.result, registry)
   const encodeDoubt = await createEncoder<Doubt>(subjectOf(topics.doubts), schemas.doubt, registry)
   const reads: From[] = []
