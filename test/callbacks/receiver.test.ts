@@ -99,7 +99,7 @@ describe('a callback of one message', () => {
 })
 
 describe("a callback to an account's address", () => {
-  test('is asked to come again when the dead letter could not be kept', async () => {
+  test('is answered 503 if the dead letter could not be written', async () => {
     const bench = await receiverBench({ publishMs: 30 })
     bench.bus.fail = new Error('not enough replicas')
     const response = await post(bench.accountUrl('shop'), { success: true })

@@ -29,7 +29,7 @@ async function sandbox(balance?: number) {
 }
 
 describe('busgate doctor', () => {
-  test('prints a line for each thing that it looked at, mends below, and exits 1 when something failed', async () => {
+  test('prints a line for each finding, its repair below, and exits 1 if a check failed', async () => {
     const { code, stdout, stderr } = await busgateHere(['doctor'], { env: enough })
     expect(code).toBe(1)
     expect(stdout).toMatch(/^ok {7}settings {2}valid, for the roles worker, callbacks$/m)

@@ -41,7 +41,7 @@ test.each([
   expect(JSON.parse(json)[field]).toEqual(said)
 })
 
-test('what a registry says is shown, in lines and in JSON, and no terminal obeys it', async () => {
+test("a registry's answer is shown as text and JSON, with control characters escaped", async () => {
   const front = await startFront()
   front.answer = ({ path }) => {
     const answer = path.endsWith('/versions')

@@ -64,7 +64,7 @@ describe('config print', () => {
     })
   })
 
-  test('--json is one JSON object on one line', async () => {
+  test('--json prints one JSON object on one line', async () => {
     const { stdout } = await busgateHere(['config', 'print', '--json'], { env: enough })
     expect(stdout.trimEnd()).not.toContain('\n')
     expect(JSON.parse(stdout)).toMatchObject({ topics: { results: 'busgate.results' } })
@@ -95,7 +95,7 @@ test.each([
   expect(stderr).toMatch(/ECONNREFUSED.*heck registry\.url \(BUSGATE_REGISTRY_URL\)/)
 })
 
-test('a variable that is no setting is named once', async () => {
+test('an unknown variable is reported once', async () => {
   const { stderr } = await busgateHere(['config', 'print'], { env: { BUSGATE_GATEWAY_TIMEOUT: '1' } })
   expect(stderr).toContain('  BUSGATE_GATEWAY_TIMEOUT: is not a setting; the nearest is BUSGATE_GATEWAY_TIMEOUT_MS.')
 })
@@ -110,7 +110,7 @@ test('brokers that cannot be reached are an error with exit code 1 that says wha
 })
 
 describe('hooks secret', () => {
-  test('prints a secret of 32 random bytes that callbacks.secret takes, another one each time', async () => {
+  test('prints a new valid secret of 32 random bytes each time', async () => {
     const one = await busgateHere(['hooks', 'secret'])
     const other = await busgateHere(['hooks', 'secret'])
     expect(one.code).toBe(0)
@@ -121,7 +121,7 @@ describe('hooks secret', () => {
     expect(callbacks.secret?.reveal()).toHaveLength(1)
   })
 
-  test('takes a kid of yours, and refuses one that no setting takes', async () => {
+  test('accepts a kid, and refuses an invalid one', async () => {
     expect((await busgateHere(['hooks', 'secret', '--kid', 'shop-2'])).stdout).toMatch(/^shop-2:/)
     const { code, stdout, stderr } = await busgateHere(['hooks', 'secret', '--kid', 'far-too-long'])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
@@ -166,7 +166,7 @@ describe('config explain', () => {
     expect((await pathsOf()).length).toBe(Object.keys(definitions).length)
   })
 
-  test('names the nearest of a setting that does not exist', async () => {
+  test('suggests the nearest name for an unknown setting', async () => {
     const { code, stdout, stderr } = await busgateHere(['config', 'explain', 'gatway.lingerms'])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain('there is no setting gatway.lingerms; the nearest is gateway.lingerMs')

@@ -6,7 +6,7 @@ describe('commands of an account whose key is denied', () => {
   test.each([
     [1, 8_000],
     [64, 8_000],
-  ])('leave room for those of another account behind them: %i partitions, %i commands', async (partitions, count) => {
+  ])('do not delay another account: %i partitions, %i commands', async (partitions, count) => {
     const { put, pass, denied, sent } = await startSendingWorld({ partitions })
     denied.add('other')
     put('bulk', commandsFrom(1, count, { account: 'other' }))
@@ -18,7 +18,7 @@ describe('commands of an account whose key is denied', () => {
   test.each([
     [1, 10],
     [64, 60],
-  ])('are all sent once it is no longer denied, each of them once: %i partitions', async (partitions, seconds) => {
+  ])('are all sent once when the key is accepted again: %i partitions', async (partitions, seconds) => {
     const { put, pass, denied, sent, results, gauge } = await startSendingWorld({ partitions })
     denied.add('other')
     put('bulk', commandsFrom(1, 5_000, { account: 'other' }))
@@ -33,7 +33,7 @@ describe('commands of an account whose key is denied', () => {
     expect(gauge('oldest_unsent_command_age_seconds', 'bulk')).toBe(0)
   })
 
-  test('are sent within five seconds of a change of the key, however long it was denied; the wrong one is not tried more often', async () => {
+  test('are sent within five seconds of a key change, however long the key was refused', async () => {
     const { clock, put, pass, denied, keys, sent, posts } = await startSendingWorld()
     denied.add('other').add('mistyped')
     put('bulk', commandsFrom(1, 10, { account: 'other' }))
@@ -50,7 +50,7 @@ describe('commands of an account whose key is denied', () => {
     expect(posts.at(-1)!.at - changedAt).toBeLessThan(5_000)
   })
 
-  test('end EXPIRED within ten seconds of their deadline or their greatest age, once they are on the shelf', async () => {
+  test('end EXPIRED within ten seconds of their deadline or maximum age, once they are shelved', async () => {
     const { clock, put, pass, denied, results } = await startSendingWorld({
       settings: { delivery: { maxAgeMs: 60_000 } },
     })
@@ -65,7 +65,7 @@ describe('commands of an account whose key is denied', () => {
     expect(results().filter(({ errorCode }) => errorCode === 'MAX_AGE').length).toBeGreaterThanOrEqual(3_000)
   })
 
-  test('are no duplicates of themselves when they are read again; their repetitions are', async () => {
+  test('are not duplicates of themselves when they are read again; real repeats are', async () => {
     const { put, pass, denied, sent, results } = await startSendingWorld()
     denied.add('other')
     put('bulk', commandsFrom(1, 4_500, { account: 'other' }))
@@ -80,8 +80,8 @@ describe('commands of an account whose key is denied', () => {
   })
 })
 
-describe('several accounts that may not send', () => {
-  test('leave room together, however many they are', async () => {
+describe('several paused accounts', () => {
+  test('do not delay others, however many they are', async () => {
     const names = Array.from({ length: 60 }, (_, i) => `account${i}`)
     const accounts = Object.fromEntries(['default', ...names].map(name => [name, undefined]))
     const { put, pass, denied, sent } = await startSendingWorld({ partitions: 64, accounts })
@@ -98,7 +98,7 @@ describe('several accounts that may not send', () => {
   })
 })
 
-test('an account with many commands lets another one on its partition have its turns', async () => {
+test('an account with many commands shares its partition with another one', async () => {
   const { put, pass, sent } = await startSendingWorld({ gateway: { maxOperations: 10 }, takes: () => 1_000 })
   put('bulk', commandsFrom(1, 3_000, { account: 'other' }))
   put('bulk', commandsFrom(10_001, 100, { account: 'default' }))

@@ -36,7 +36,7 @@ describe('a command in doubt', () => {
     expect(results()).toMatchObject([{ id: 1n, outcome: 'SENT' }])
   })
 
-  test('ends with a result that lets an unverified status count only where no settings could have given it a hook', async () => {
+  test('has a result whose hooked is false only if no settings could have given it a hook', async () => {
     const world = await startSendingWorld({ answer: () => lost })
     for (const id of [1, 2]) world.calledBack(id)
     world.doubted(1)
@@ -53,7 +53,7 @@ describe('a command in doubt', () => {
     ['right', 0],
     ['two minutes ahead', 2 * minute],
     ['counting microseconds', 1e15],
-  ])('whose worker died is SENT by a callback of that time, its producer’s clock being %s', async (_, ahead) => {
+  ])("whose worker died is SENT by a callback of that time, with its producer's clock %s", async (_, ahead) => {
     const world = await startDyingWorld({ producerAheadMs: ahead })
     world.send(1)
     await world.clock.pass(1000)
@@ -65,7 +65,7 @@ describe('a command in doubt', () => {
     expect(world.postsOf(1)).toBe(1)
   })
 
-  test('whose worker died has the statuses read from its request on, however long it had waited before', async () => {
+  test('whose worker died is proven by statuses from its request on, however long it waited before', async () => {
     let fetches = 0
     const world = await startDyingWorld({
       hop: async (step, way) => {
@@ -105,7 +105,7 @@ describe('a command in doubt', () => {
     ['8 seconds behind', -8_000],
     ['a day behind', -24 * 60 * minute],
     ['a day ahead', 24 * 60 * minute],
-  ])('is left alone for the whole settle time, the clock of whoever sent it being %s', async (_, ahead) => {
+  ])("is not polled during the settle time, with its sender's clock %s", async (_, ahead) => {
     const { clock, doubted, posts } = await startAskedWorld()
     doubted(1, { postedAt: clock.now() + ahead })
     await clock.pass(settleMs - 1000)
@@ -115,7 +115,7 @@ describe('a command in doubt', () => {
   })
 
   test.each([-60 * minute, 60 * minute])(
-    'is left alone for the whole settle time, though the clock of this machine is set by %d ms meanwhile',
+    "is not polled during the settle time, although the machine's clock is set by %d ms",
     async ms => {
       const { clock, doubted, posts } = await startAskedWorld()
       doubted(1, { postedAt: clock.now() })
@@ -128,7 +128,7 @@ describe('a command in doubt', () => {
     },
   )
 
-  test('is left alone anew by a worker that takes its partition over', async () => {
+  test('waits for the settle time again after a take-over', async () => {
     const world = await startAskedWorld()
     world.doubted(1, { postedAt: world.clock.now() })
     await world.clock.pass(settleMs / 2)
@@ -152,7 +152,7 @@ describe('a command in doubt', () => {
     expect(world.results()).toMatchObject([{ id: 1n, outcome }])
   })
 
-  test('waits when the registry does not have its schema for a while, and so does the callback that proves it', async () => {
+  test('waits while the registry lacks its schema, and so does the callback that proves it', async () => {
     const registry = laggingRegistry()
     const { clock, doubted, calledBack, results, deadLetters } = await startSendingWorld({ registry })
     registry.isLagging = true

@@ -56,7 +56,7 @@ describe('an envelope', () => {
 })
 
 describe('a command on its own', () => {
-  test('waits for gateway.lingerMs, and whoever comes meanwhile goes with it', async () => {
+  test('waits for gateway.lingerMs, and leaves with those that come meanwhile', async () => {
     const { put, pass, posts } = await startSendingWorld({ gateway: { lingerMs: 1_000 } })
     put('bulk', commandsFrom(1, 1))
     await pass(500)
@@ -76,7 +76,7 @@ describe('a command on its own', () => {
   })
 })
 
-describe('when more waits than may be sent', () => {
+describe('under a backlog', () => {
   test('everything urgent goes first', async () => {
     const { put, pass, sent } = await startSendingWorld({ accounts: { default: 20 }, gateway: { maxOperations: 5 } })
     put('bulk', commandsFrom(101, 10))
@@ -112,7 +112,7 @@ describe('when more waits than may be sent', () => {
   })
 })
 
-test('single commands of many partitions leave in one envelope, one commit after they came', async () => {
+test('single commands of many partitions leave in one envelope, after one commit', async () => {
   const { put, pass, posts, sent } = await startSendingWorld({ partitions: 16 })
   await pass(second) // all partitions are open
   for (let partition = 0; partition < 16; partition++) put('bulk', commandsFrom(1 + partition, 1), partition)
@@ -121,7 +121,7 @@ test('single commands of many partitions leave in one envelope, one commit after
   expect(posts).toHaveLength(1)
 })
 
-test('a command lingers no longer in all than it says, be it at its broker', async () => {
+test('a command lingers at most gateway.lingerMs, including its time at the broker', async () => {
   const { put, pass, posts, clock } = await startSendingWorld({ gateway: { lingerMs: 500 } })
   await pass(second)
   const begun = clock.monotonic()
@@ -132,7 +132,7 @@ test('a command lingers no longer in all than it says, be it at its broker', asy
   expect(lingered).toBeLessThan(250)
 })
 
-test('a command whose producer is ahead of time lingers as one that is appended now', async () => {
+test('a command from a clock that is ahead lingers as one appended now', async () => {
   const { put, pass, posts, clock } = await startSendingWorld({ gateway: { lingerMs: 500 } })
   await pass(second)
   const begun = clock.monotonic()
@@ -141,7 +141,7 @@ test('a command whose producer is ahead of time lingers as one that is appended 
   expect(posts[0]!.at - begun).toBeLessThan(550)
 })
 
-test('intents that are scarce come back without waiting for company', async () => {
+test('scarce intents are freed at once', async () => {
   const { put, pass, sent } = await startSendingWorld({
     settings: { delivery: { maxIntents: 20 } },
     gateway: { maxOperations: 10 },
@@ -152,7 +152,7 @@ test('intents that are scarce come back without waiting for company', async () =
   expect(sent('default').length).toBeGreaterThanOrEqual(500)
 })
 
-test('an urgent backlog on one partition shuts out no command of another one', async () => {
+test('an urgent backlog on one partition does not block other partitions', async () => {
   const { put, pass, posts } = await startSendingWorld({
     partitions: 4,
     gateway: { maxOperations: 10, concurrency: 2 },
@@ -168,7 +168,7 @@ test('an urgent backlog on one partition shuts out no command of another one', a
   expect(envelopes.indexOf(true)).toBeLessThanOrEqual(5) // two were on their way, and three prepared
 })
 
-test('an envelope that waits for its connection is not POSTed after its account has paused, and once when it may go', async () => {
+test('an envelope that waits for a connection is not POSTed while its account is paused, and once afterwards', async () => {
   const connected = Promise.withResolvers<void>()
   let denies = true
   const denied: Answer = {

@@ -20,7 +20,7 @@ async function overloaded(concurrency: number) {
 }
 
 describe('while the urgent topic has more to send than can be sent', () => {
-  test.each([1, 2, 8])('every eighth envelope is of the bulk that waits: concurrency %i', async concurrency => {
+  test.each([1, 2, 8])('every eighth envelope is a bulk one: concurrency %i', async concurrency => {
     const { put, overload, posts } = await overloaded(concurrency)
     await overload(5)
     put('bulk', commandsFrom(1, 2_000))
@@ -32,7 +32,7 @@ describe('while the urgent topic has more to send than can be sent', () => {
     expect(Math.abs(bulk.length - during.length / 8)).toBeLessThanOrEqual(1)
   })
 
-  test('the worker is not taken for stuck', async () => {
+  test('the worker does not count as stuck', async () => {
     const { put, overload, fatals, results } = await overloaded(2)
     put('bulk', commandsFrom(1, 20))
     await overload(6 * 60)
@@ -41,7 +41,7 @@ describe('while the urgent topic has more to send than can be sent', () => {
   })
 })
 
-test('bulk keeps its turns where small urgent envelopes use up nearly all of the rate', async () => {
+test('bulk keeps its turns although small urgent envelopes use nearly the whole rate', async () => {
   const { put, pass, sent } = await startSendingWorld({ accounts: { default: 200 } })
   put('bulk', commandsFrom(1, 500))
   for (let i = 0; i < 2_000; i++) {
@@ -51,7 +51,7 @@ test('bulk keeps its turns where small urgent envelopes use up nearly all of the
   expect(sent('default').filter(id => id < urgentIds).length).toBeGreaterThan(100)
 })
 
-test('an urgent command that comes alone waits for no bulk: a slot is kept for it', async () => {
+test('a single urgent command does not wait for bulk: a slot is reserved for it', async () => {
   const { put, pass, posts, clock } = await startSendingWorld({ gateway: { maxOperations: 10 }, takes: () => 5_000 })
   put('bulk', commandsFrom(1, 1_000))
   await pass(7_000)
@@ -61,7 +61,7 @@ test('an urgent command that comes alone waits for no bulk: a slot is kept for i
   expect(posts.find(({ ids }) => ids[0] === urgentIds)!.at - at).toBeLessThan(200)
 })
 
-test('an urgent command waits for no question about a doubt either', async () => {
+test('an urgent command does not wait for status polls', async () => {
   const { clock, send, doubted, posts, postsOf, settings } = await startSendingWorld({
     settings: { gateway: { concurrency: 2, timeoutMs: 1_000 }, delivery: { settleMs: 100 } },
     async answer(operations) {
@@ -80,27 +80,24 @@ test('an urgent command waits for no question about a doubt either', async () =>
   expect(posts.some(({ operations }) => operations[0]!.type === 'status')).toBe(true)
 })
 
-test.each([1, 2])(
-  'bulk waits for no more than one question about doubts in turn: concurrency %i',
-  async concurrency => {
-    const { clock, send, doubted, postsOf } = await startSendingWorld({
-      settings: {
-        gateway: { concurrency, timeoutMs: 1_000, maxOperations: 10 },
-        delivery: { settleMs: 100, polls: 5, pollIntervalMs: 100 },
-      },
-      async answer(operations) {
-        await new Promise<void>(resolve => clock.after(1_000, resolve))
-        if (operations[0]!.type !== 'status') return null
-        return itemsAnswer(...operations.map(({ id }) => ({ success: true, data: { id, status: 'UNKNOWN' } })))
-      },
-    })
-    for (let id = 1; id <= 200; id++) {
-      const account = id % 2 === 0 ? 'default' : 'other'
-      doubted(id, { account }, { account, delivery: 'AT_MOST_ONCE' })
-    }
-    await clock.pass(5_000)
-    send(1_000)
-    await clock.pass(2_000)
-    expect(postsOf(1_000)).toBe(1)
-  },
-)
+test.each([1, 2])('bulk waits for at most one status poll in turn: concurrency %i', async concurrency => {
+  const { clock, send, doubted, postsOf } = await startSendingWorld({
+    settings: {
+      gateway: { concurrency, timeoutMs: 1_000, maxOperations: 10 },
+      delivery: { settleMs: 100, polls: 5, pollIntervalMs: 100 },
+    },
+    async answer(operations) {
+      await new Promise<void>(resolve => clock.after(1_000, resolve))
+      if (operations[0]!.type !== 'status') return null
+      return itemsAnswer(...operations.map(({ id }) => ({ success: true, data: { id, status: 'UNKNOWN' } })))
+    },
+  })
+  for (let id = 1; id <= 200; id++) {
+    const account = id % 2 === 0 ? 'default' : 'other'
+    doubted(id, { account }, { account, delivery: 'AT_MOST_ONCE' })
+  }
+  await clock.pass(5_000)
+  send(1_000)
+  await clock.pass(2_000)
+  expect(postsOf(1_000)).toBe(1)
+})

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { buildCommand } from '../support/commands.ts'
 import { startSendingWorld } from '../support/sending.ts'
 
-test('while the lease is over no envelope is formed, and what waits leaves soon after it is back', async () => {
+test('without a lease no envelope is formed; waiting commands leave soon after it is back', async () => {
   const wire = { down: false, commits: 0 }
   const { put, pass, sent, fatals } = await startSendingWorld({
     hop: async (step, way) => {
@@ -23,7 +23,7 @@ test('while the lease is over no envelope is formed, and what waits leaves soon 
   expect(sent('default')).toEqual([1001])
 })
 
-test('the lease is looked at some times for each envelope, however many are prepared', async () => {
+test('the lease is checked a few times for each envelope, however many are prepared', async () => {
   const { clock, put, pass, sent } = await startSendingWorld({
     gateway: { concurrency: 64, maxOperations: 1, lingerMs: 0 },
     takes: () => 300,
@@ -41,7 +41,7 @@ test('the lease is looked at some times for each envelope, however many are prep
   expect(looks / commands.length).toBeLessThan(35)
 })
 
-describe('what is prepared when the machine is suspended', () => {
+describe('envelopes that are prepared when the machine is suspended', () => {
   const hour = 3_600_000
 
   /** One command is on its way and the next one is prepared; the group's answers are held up from then on. */
@@ -64,7 +64,7 @@ describe('what is prepared when the machine is suspended', () => {
   test.each([
     ['its clocks are right', 0],
     ['its wall clock is set back meanwhile', -12_000],
-  ])('is not sent before the group has answered again: %s', async (_, stepMs) => {
+  ])('are not sent before the group has answered again: %s', async (_, stepMs) => {
     const { clock, pass, sent, answerHeartbeats } = await prepare()
     clock.suspend(12_000)
     clock.step(stepMs)
@@ -75,21 +75,24 @@ describe('what is prepared when the machine is suspended', () => {
     expect(sent('default')).toEqual([1, 2])
   })
 
-  test('is not sent either where only the wall clock tells, set by the host of a virtual machine that stood still', async () => {
+  test('are not sent if only the wall clock shows the suspend, set by the host of a virtual machine', async () => {
     const { clock, pass, sent } = await prepare()
     clock.step(12_000)
     await pass(400, 10)
     expect(sent('default')).toEqual([1])
   })
 
-  test.each([-hour, 5_000])('is sent although the wall clock is set by %d ms: the lease still holds', async stepMs => {
-    const { clock, pass, sent } = await prepare()
-    clock.step(stepMs)
-    await pass(400, 10)
-    expect(sent('default')).toEqual([1, 2])
-  })
+  test.each([-hour, 5_000])(
+    'are sent although the wall clock is set by %d ms, because the lease is still valid',
+    async stepMs => {
+      const { clock, pass, sent } = await prepare()
+      clock.step(stepMs)
+      await pass(400, 10)
+      expect(sent('default')).toEqual([1, 2])
+    },
+  )
 
-  test('is sent while heartbeats go on, however often the wall clock is set', async () => {
+  test('are sent while heartbeats continue, however often the wall clock is set', async () => {
     const { clock, pass, sent, answerHeartbeats } = await prepare()
     answerHeartbeats()
     for (let i = 0; i < 20; i++) {

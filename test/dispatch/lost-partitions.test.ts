@@ -15,7 +15,7 @@ test('doubts of a partition that another process has taken over are no longer co
   expect(gauge('doubts_open')).toBeLessThan(40)
 })
 
-test('a registry that was away when its partition was lost does not make the worker unready for ever', async () => {
+test('a registry that was unavailable when a partition was lost does not keep the worker unready', async () => {
   const inner = embeddedRegistry()
   let isAway = false
   let fails = false

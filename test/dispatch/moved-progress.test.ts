@@ -21,7 +21,7 @@ async function startWithMovedProgress(by: number) {
 }
 
 describe('an offset that a tool has committed with the metadata of another one', () => {
-  test.each([-10, 10])('is not believed (moved by %d): nothing is sent, and the reason is told', async by => {
+  test.each([-10, 10])('is not trusted (moved by %d): nothing is sent, and the reason is logged', async by => {
     const { world, tp, refusals, another } = await startWithMovedProgress(by)
     for (const id of [101, 102]) world.send(id)
     await world.clock.pass(60_000)
@@ -32,7 +32,7 @@ describe('an offset that a tool has committed with the metadata of another one',
     expect([...ids, 101, 102].map(id => world.postsOf(id))).toEqual([...ids.map(() => 1), 0, 0])
   })
 
-  test('is reset without metadata: then the results tell what was sent', async () => {
+  test('that is reset without metadata makes the results decide what was sent', async () => {
     const { world, tp } = await startWithMovedProgress(-10)
     for (const id of [101, 102]) world.send(id)
     world.broker.resetOffset('busgate', tp, 20)

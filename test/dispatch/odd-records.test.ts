@@ -56,7 +56,7 @@ test('every record ends, whatever its timestamp, headers, key and value, when ea
 })
 
 describe('a command in doubt', () => {
-  test('comes out of it, whatever the names of its headers', async () => {
+  test('is resolved, whatever the names of its headers', async () => {
     const names = ['constructor', 'toString', '__proto__', 'hasOwnProperty']
     const headers: RecordHeaders = JSON.parse(`{${names.map(name => `"${name}":"v"`)}}`)
     const { append, encode, clock, results, postsOf } = await startSendingWorld({ settings: hasty, answer: losing })
@@ -66,7 +66,7 @@ describe('a command in doubt', () => {
     expect(results().at(-1)).toMatchObject({ outcome: 'UNRESOLVED', errorCode: 'ATTEMPTS_EXHAUSTED' })
   })
 
-  test('comes out of it at once, however many headers have one name', async () => {
+  test('is resolved at once, however many headers have one name', async () => {
     const { append, encode, clock, results } = await startSendingWorld({ settings: hasty, answer: losing })
     append({ key: null, value: encode({ id: 1n }), headers: { many: Array<string>(200_000).fill('') } })
     await clock.pass(10 * minute)
@@ -89,7 +89,7 @@ describe.each([
     expect(results()).toMatchObject([{ outcome: 'SENT' }])
   })
 
-  test('expires as long after it was read as others after they were written, where its account cannot send', async () => {
+  test('expires delivery.maxAgeMs after it was read, while its account cannot send', async () => {
     const { put, pass, denied, results } = await startSendingWorld({
       settings: { delivery: { maxAgeMs: 30 * minute } },
     })
@@ -104,7 +104,7 @@ describe.each([
     expect(new Set(results().map(({ errorCode }) => errorCode))).toEqual(new Set(['MAX_AGE']))
   })
 
-  test('is not sent again when it grew too old in doubt', async () => {
+  test('is not sent again if it expired in doubt', async () => {
     const settings = { ...hasty, delivery: { ...delivery, settleMs: 10 * minute, maxAgeMs: 5 * minute } }
     const { append, encode, clock, results, postsOf } = await startSendingWorld({ settings, answer: losing })
     append({ key: null, value: encode({ id: 1n }) }, timestamp)

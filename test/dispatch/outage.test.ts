@@ -37,7 +37,7 @@ function tallyOf(results: readonly { outcome: string }[]): Record<string, number
 }
 
 describe('a gateway that refuses every envelope for ten minutes, with a text that nobody knows', () => {
-  test('has no command REJECTED: they wait, one probes, and afterwards each is sent once', async () => {
+  test('has no command REJECTED: they wait, one probes, then each is sent once', async () => {
     const one = gateway()
     const world = await startSendingWorld({ answer: one.answer, partitions: 4 })
     one.down = true
@@ -74,7 +74,7 @@ describe('a gateway that refuses commands for ten minutes but answers questions,
     return { one, ...world }
   }
 
-  test.each([1, 5, 500])('has none REJECTED where %i wait', async count => {
+  test.each([1, 5, 500])('has none of %i waiting commands REJECTED', async count => {
     const { one, clock, send, results, sending } = await startOutage()
     for (const id of upTo(count)) send(id)
     await clock.pass(10 * minute)
@@ -85,7 +85,7 @@ describe('a gateway that refuses commands for ten minutes but answers questions,
     expect(tallyOf(results())).toEqual({ SENT: count })
   })
 
-  test('has none REJECTED where one comes after the other, and probes no more often for it', async () => {
+  test('has none REJECTED if they come one by one, and probes no more often', async () => {
     const { one, clock, send, results, posts } = await startOutage()
     for (const id of upTo(60)) {
       send(id)
@@ -134,11 +134,11 @@ describe('a gateway that refuses a share of its requests, whatever is in them, w
     return shares
   }
 
-  test('a fifth of them has hardly one command of a thousand REJECTED', async () => {
+  test('a fifth of them: hardly one command in a thousand is REJECTED', async () => {
     expect(Math.max(...(await blamed(0.2)))).toBeLessThan(0.001)
   })
 
-  test('half of them has few REJECTED, and next to none of those that come with others', async () => {
+  test('half of them: few commands are REJECTED, and hardly any of those that come with others', async () => {
     const [alone, inTens] = await blamed(0.5)
     expect(alone).toBeLessThan(0.03)
     expect(inTens).toBeLessThan(0.003)
@@ -146,7 +146,7 @@ describe('a gateway that refuses a share of its requests, whatever is in them, w
 })
 
 describe('a command that makes the gateway refuse its envelope', () => {
-  test('alone on its account waits until others tell, and holds none of them up', async () => {
+  test('alone in its account waits until others pass, and delays none of them', async () => {
     const world = await startSendingWorld({ answer: gateway({ bad: [1] }).answer })
     world.send(1)
     await world.clock.pass(10 * minute)
@@ -162,7 +162,7 @@ describe('a command that makes the gateway refuse its envelope', () => {
     expect(world.sending.reasons()).toEqual([])
   })
 
-  test('alone while its partition is held for a rebalance goes out again when the group has joined', async () => {
+  test('refused alone during a rebalance is sent again after it', async () => {
     const { promise: joining, resolve: answer } = Promise.withResolvers<void>()
     let refused = false
     const world = await startSendingWorld({
@@ -195,7 +195,7 @@ describe('a command that makes the gateway refuse its envelope', () => {
     expect(alone.at(-1)!.at - alone[0]!.at).toBeLessThan(10 * second)
   })
 
-  test('does not hold up the less urgent topics', async () => {
+  test('does not delay less urgent topics', async () => {
     const world = await startSendingWorld({ answer: gateway({ bad: [1] }).answer })
     world.send(1, {}, world.settings.topics.commands[0])
     for (const id of upTo(1000)) {
@@ -208,7 +208,7 @@ describe('a command that makes the gateway refuse its envelope', () => {
     expect(tallyOf(world.results())).toEqual({ SENT: 1000, REJECTED: 1 })
   })
 
-  test('is found among others, also when every tenth is one', async () => {
+  test('is found among others, even if every tenth is one', async () => {
     const bad = upTo(1000).filter(id => id % 10 === 0)
     const one = gateway({ bad })
     const world = await startSendingWorld({ answer: one.answer, partitions: 2 })
@@ -223,7 +223,7 @@ describe('a command that makes the gateway refuse its envelope', () => {
     expect(Math.max(...one.executed.values())).toBe(1)
   })
 
-  test('and was first to probe in an outage does not prolong it: the probes go round', async () => {
+  test('and was the first probe in an outage does not prolong it: probes take turns', async () => {
     const one = gateway({ bad: [1] })
     const world = await startSendingWorld({ answer: one.answer, partitions: 4 })
     one.down = true
@@ -235,7 +235,7 @@ describe('a command that makes the gateway refuse its envelope', () => {
     expect(tallyOf(world.results())).toMatchObject({ SENT: 5 })
   })
 
-  test('is UNRESOLVED when it was in doubt: that says nothing about the first request', async () => {
+  test('is UNRESOLVED if it was in doubt, because the refusal says nothing about the first request', async () => {
     const world = await startSendingWorld({ answer: gateway({ bad: [1] }).answer, settings: soonAsked })
     world.doubted(1, {}, { ...call, delivery: 'AT_LEAST_ONCE' })
     for (const id of upTo(20)) {
@@ -248,7 +248,7 @@ describe('a command that makes the gateway refuse its envelope', () => {
   })
 })
 
-test('a text that gateway.errorTexts knows refuses the commands themselves, though nothing passes', async () => {
+test('a text in gateway.errorTexts rejects the commands, although nothing passes', async () => {
   const one = gateway()
   const world = await startSendingWorld({
     answer: one.answer,
@@ -261,7 +261,7 @@ test('a text that gateway.errorTexts knows refuses the commands themselves, thou
   expect(world.results()[0]).toMatchObject({ errorCode: 'VALIDATION', error: down })
 })
 
-test('commands that were refused in an outage expire soon after their deadline, and their results tell why', async () => {
+test('commands that were refused in an outage expire soon after their deadline, with the reason in their results', async () => {
   const one = gateway()
   const world = await startSendingWorld({ answer: one.answer })
   one.down = true
@@ -273,7 +273,7 @@ test('commands that were refused in an outage expire soon after their deadline, 
   expect(world.gauge('window_used_ratio')).toBe(0)
 })
 
-test('a command that only waited in an outage says so too when it has expired, but not the texts of others', async () => {
+test('a command that only waited in an outage expires with that reason, without texts about others', async () => {
   const one = gateway()
   const world = await startSendingWorld({ answer: one.answer, settings: { gateway: { concurrency: 8 } } })
   one.down = true

@@ -27,7 +27,7 @@ describe.each(scopes)('a paused $kind', scope => {
     expect(sorted(posts.flatMap(({ ids }) => ids))).toEqual([...numbersFrom(1, 300), ...numbersFrom(1_001, 10)])
   })
 
-  test('that was paused before the worker started is paused from its first moment', async () => {
+  test('that was paused before the worker started is never sent', async () => {
     const before = [writeChange('control', buildPause(scope))]
     const { put, pass, posts, control } = await startSendingWorld({ control: before })
     put('bulk', commandsFrom(1, 30, stopped))
@@ -38,7 +38,7 @@ describe.each(scopes)('a paused $kind', scope => {
     expect(posts.flatMap(({ ids }) => ids)).toHaveLength(30)
   })
 
-  test('keeps back what is prepared already, and finishes what is at the gateway', async () => {
+  test('holds back prepared envelopes, and finishes requests in flight', async () => {
     const slots = { concurrency: 2, maxOperations: 10 }
     const { put, pass, control, posts, results } = await startSendingWorld({ gateway: slots, takes: () => 3_000 })
     put('bulk', commandsFrom(1, 200, stopped))
@@ -54,7 +54,7 @@ describe.each(scopes)('a paused $kind', scope => {
     expect(sorted(posts.flatMap(({ ids }) => ids))).toEqual(numbersFrom(1, 200))
   })
 
-  test('lets deadlines pass: their results come while it is paused', async () => {
+  test('lets deadlines pass: the results come during the pause', async () => {
     const { clock, put, pass, control, posts, results } = await startSendingWorld()
     control(buildPause(scope))
     await pass(100)
@@ -66,7 +66,7 @@ describe.each(scopes)('a paused $kind', scope => {
     expect(posts).toEqual([])
   })
 
-  test('lets deadlines pass behind thousands of commands that have none', async () => {
+  test('lets deadlines pass behind thousands of commands without one', async () => {
     const { clock, put, pass, control, posts, results } = await startSendingWorld()
     control(buildPause(scope))
     await pass(100)
@@ -79,7 +79,7 @@ describe.each(scopes)('a paused $kind', scope => {
     expect(sorted(posts.flatMap(({ ids }) => ids))).toEqual(numbersFrom(1, 6_000))
   })
 
-  test('goes on by itself when its time is over', async () => {
+  test('resumes by itself at its end', async () => {
     const { clock, put, pass, control, posts, gauge } = await startSendingWorld()
     control(buildPause({ ...scope, until: clock.now() + 60_000 }))
     await pass(100)
@@ -92,7 +92,7 @@ describe.each(scopes)('a paused $kind', scope => {
     expect(gauge('pauses', scope.kind)).toBe(0)
   })
 
-  test('is not taken for a worker that is stuck', async () => {
+  test('does not count as a stuck worker', async () => {
     const { put, pass, control, fatals } = await startSendingWorld()
     control(buildPause(scope))
     await pass(100)
@@ -105,7 +105,7 @@ describe.each(scopes)('a paused $kind', scope => {
 test.each([
   { kind: 'account', name: 'other' },
   { kind: 'tenant', name: 'acme' },
-] as const)('a paused $kind with thousands of commands keeps nobody else waiting', async scope => {
+] as const)('a paused $kind with thousands of commands delays nobody else', async scope => {
   const { put, pass, control, posts } = await startSendingWorld()
   control(buildPause(scope))
   await pass(100)
@@ -118,7 +118,7 @@ test.each([
   expect(sorted(posts.flatMap(({ ids }) => ids))).toEqual([...numbersFrom(1, 7_000), ...numbersFrom(10_001, 100)])
 })
 
-test('thousands of tenants paused at once and to one end hold up nobody else', async () => {
+test('thousands of tenants paused at once delay nobody else', async () => {
   const { clock, put, pass, control, posts } = await startSendingWorld()
   control(buildPause())
   await pass(100)
@@ -141,7 +141,7 @@ test('thousands of tenants paused at once and to one end hold up nobody else', a
   expect(sorted(posts.flatMap(({ ids }) => ids))).toEqual([...numbersFrom(1, 4_000), ...numbersFrom(10_001, 400)])
 })
 
-test('what two pauses stop goes on when both are over', async () => {
+test('what two pauses stop resumes when both have ended', async () => {
   const { put, pass, control, posts } = await startSendingWorld()
   const [topic, account, tenant] = scopes
   control(buildPause(topic), buildPause(account), buildPause(tenant))
@@ -179,7 +179,7 @@ test('commands that the gateway refuses alone, paused meanwhile, are still tried
 })
 
 describe('the control topic', () => {
-  test('that does not exist stops nothing, and is heard as soon as it does', async () => {
+  test('that does not exist stops nothing, and is read once it exists', async () => {
     const { broker, put, pass, control, posts } = await startSendingWorld({ missing: ['control'] })
     put('bulk', commandsFrom(1, 5))
     await pass(2_000)
@@ -198,7 +198,7 @@ describe('the control topic', () => {
     ['that is no JSON', { key: Buffer.from('topic/bulk'), value: Buffer.from('pause it!') }],
     ['that says nothing', { key: Buffer.from('topic/bulk'), value: Buffer.from('{"paused":"yes"}') }],
     ['without a key', { key: null, value: Buffer.from('{}') }],
-  ])('with a record %s is told and passed over', async (_, record) => {
+  ])('with a record %s logs and skips it', async (_, record) => {
     const { telemetry, broker, pass, control, put, posts } = await startSendingWorld()
     const told: unknown[] = []
     telemetry.on('control.unreadable', event => told.push({ ...event, error: event.error.message }))
@@ -211,7 +211,7 @@ describe('the control topic', () => {
     expect(posts).toEqual([])
   })
 
-  test('lets go on what its last record was deleted of', async () => {
+  test('resumes a scope whose last record was deleted', async () => {
     const { broker, put, pass, control, posts } = await startSendingWorld()
     control(buildPause())
     await pass(100)
@@ -223,7 +223,7 @@ describe('the control topic', () => {
 })
 
 describe('a log that is cut under a pause', () => {
-  test('is told of while the pause lasts, in one event; what is in memory is sent when it ends, and what comes then', async () => {
+  test('is reported during the pause, in one event; commands in memory and new ones are sent when it ends', async () => {
     const { put, pass, control, posts, broker, telemetry, gauge } = await startSendingWorld()
     const cuts: Events['log.cut'][] = []
     telemetry.on('log.cut', event => cuts.push(event))

@@ -44,7 +44,7 @@ describe('the slots', () => {
   })
 })
 
-test('a rate that is used up by what waits for a slot is not looked at all the time', async () => {
+test('a rate that is used up by waiting envelopes is not checked all the time', async () => {
   const { put, pass, posts, clock } = await startSendingWorld({
     accounts: { slow: undefined, rated: 5 },
     gateway: { maxOperations: 5, concurrency: 8 },
@@ -61,7 +61,7 @@ test('a rate that is used up by what waits for a slot is not looked at all the t
 })
 
 describe('what a kill can leave in doubt', () => {
-  test('is no more than delivery.maxIntents, however slow the commits are', async () => {
+  test('is at most delivery.maxIntents, however slow the commits are', async () => {
     const { put, pass, intents, gauge, posts } = await withCommitsOf(300, {
       gateway: { maxOperations: 5, concurrency: 8 },
       settings: { delivery: { maxIntents: 30 } },
@@ -109,7 +109,7 @@ describe('an envelope that is prepared and waits for a slot', () => {
     return sending
   }
 
-  test('is taken back when its partition is handed over: it is not in doubt, though the gateway is slow', async () => {
+  test('is taken back when its partition is given away, and is not in doubt although the gateway is slow', async () => {
     const { put, pass, sending, intents, posts } = await waiting()
     put('bulk', commandsFrom(6, 5))
     await pass(500)
@@ -121,7 +121,7 @@ describe('an envelope that is prepared and waits for a slot', () => {
     expect(posts).toHaveLength(2)
   })
 
-  test('goes back before what came later, those that were prepared after it included', async () => {
+  test('is requeued before everything that came later', async () => {
     const { put, pass, intents, joinIdle, sent } = await waiting()
     put('bulk', commandsFrom(6, 50))
     await pass(500)
@@ -131,7 +131,7 @@ describe('an envelope that is prepared and waits for a slot', () => {
     expect(sent('default').filter(id => id < urgentIds)).toEqual(numbersFrom(1, 55))
   })
 
-  test('is not sent while its account pauses, nor counts as in doubt then', async () => {
+  test('is neither sent nor in doubt while its account is paused', async () => {
     const { put, pass, denied, sent, intents, posts } = await waiting({
       takes: ({ ids }) => (ids.includes(1) || ids.includes(urgentIds) ? 5_000 : 10),
     })
@@ -151,7 +151,7 @@ describe('an envelope that is prepared and waits for a slot', () => {
     expect(sorted(sent('default').filter(id => id > 5 && id < urgentIds))).toEqual(numbersFrom(6, 50))
   })
 
-  test('goes without its commands whose deadline has passed meanwhile', async () => {
+  test('leaves without commands whose deadline has passed', async () => {
     const { put, pass, clock, sent, results, posts, telemetry } = await waiting()
     const outcomesOfEnvelopes: string[] = []
     telemetry.on('envelope.finished', ({ outcome }) => outcomesOfEnvelopes.push(outcome))
@@ -168,7 +168,7 @@ describe('an envelope that is prepared and waits for a slot', () => {
     expect(outcomes).toHaveLength(15)
   })
 
-  test('lets an urgent one go first that comes later', async () => {
+  test('lets a later urgent one go first', async () => {
     const { put, pass, sent } = await waiting()
     put('bulk', commandsFrom(6, 5))
     await pass(5_000)

@@ -7,7 +7,7 @@ import { numbersFrom, sorted, startSendingWorld } from '../support/sending.ts'
 const afternoon = '14:05-14:30 Europe/Kyiv'
 const minute = 60_000
 
-test('in quiet hours nothing is sent but the most urgent topic; what waited is sent when they are over', async () => {
+test('in quiet hours only the most urgent topic is sent; the others are sent when they end', async () => {
   const { put, pass, posts, gauge } = await startSendingWorld({ gateway: { quietHours: afternoon } })
   put('bulk', commandsFrom(1, 10))
   await pass(1_000)
@@ -23,7 +23,7 @@ test('in quiet hours nothing is sent but the most urgent topic; what waited is s
   expect(sorted(posts.flatMap(({ ids }) => ids))).toEqual([...numbersFrom(1, 20), ...numbersFrom(101, 5)])
 })
 
-test('no request begins in quiet hours: what is prepared by then is taken back', async () => {
+test('no request begins in quiet hours: prepared envelopes are taken back', async () => {
   const { clock, put, pass, posts } = await startSendingWorld({
     gateway: { quietHours: afternoon, concurrency: 2, maxOperations: 10 },
     takes: () => 7_000,
@@ -37,7 +37,7 @@ test('no request begins in quiet hours: what is prepared by then is taken back',
   expect(last).toBeLessThan(begin)
 })
 
-test('quiet hours begin on time by the clock on the wall, also where that was just set', async () => {
+test('quiet hours begin on time by the wall clock, even if that was just set', async () => {
   const { clock, put, pass, posts } = await startSendingWorld({ gateway: { quietHours: afternoon } })
   clock.step(6 * minute)
   put('bulk', commandsFrom(1, 10))
@@ -48,14 +48,14 @@ test('quiet hours begin on time by the clock on the wall, also where that was ju
   expect(posts.flatMap(({ ids }) => ids)).toHaveLength(10)
 })
 
-test('deadlines go on in quiet hours', async () => {
+test('deadlines continue in quiet hours', async () => {
   const { clock, put, pass, results } = await startSendingWorld({ gateway: { quietHours: '00:00-23:59 UTC' } })
   put('bulk', commandsFrom(1, 5, { deadline: clock.now() + 5_000 }))
   await pass(12_000)
   expect((await results()).map(({ errorCode }) => errorCode)).toEqual(Array.from({ length: 5 }, () => 'DEADLINE'))
 })
 
-test('an account keeps its own quiet hours in place of those of the gateway', async () => {
+test("an account's own quiet hours replace those of the gateway", async () => {
   const { put, pass, sent } = await startSendingWorld({
     gateway: { quietHours: '14:00-15:00 Europe/Kyiv' },
     quietHours: { other: '03:00-04:00 America/New_York' },

@@ -21,7 +21,7 @@ test.each([
   },
 )
 
-test('a topic that the group’s leader cannot see is told by the process that consumes it', async () => {
+test("a topic that the group's leader cannot see is reported by the process that consumes it", async () => {
   const world = await startSendingWorld({ settings: { topics: { commands: 'bulk' } } })
   world.broker.createTopics(both.map(topic => ({ topic, partitions: 1 })))
   const newcomer = await world.startAnother({ commands: both })

@@ -53,7 +53,7 @@ describe('a callback that comes before the second request begins stops it:', () 
     nothingLeft(world)
   })
 
-  test('while the intent is being committed, and its neighbours in the envelope go on', async () => {
+  test('while the intent is being committed; the others of the envelope are sent', async () => {
     const commit = barrier()
     let isProbed = () => false
     const { world, goOn } = await startWithTwoInOneEnvelope({
@@ -70,7 +70,7 @@ describe('a callback that comes before the second request begins stops it:', () 
     expectOnlyTheOtherPosted(world)
   })
 
-  test('while the envelope waits for a connection, and its neighbours go on', async () => {
+  test('while the envelope waits for a connection; the others are sent', async () => {
     const connection = barrier()
     const { world, goOn } = await startWithTwoInOneEnvelope({
       connected: operations => (operations.length === 2 && !isPoll(operations) ? connection.pass() : ready),
@@ -84,7 +84,7 @@ describe('a callback that comes before the second request begins stops it:', () 
     expectOnlyTheOtherPosted(world)
   })
 
-  test('while an older doubt has the statuses read from long before', async () => {
+  test('while an older doubt makes it read much older statuses', async () => {
     let isSlow = false
     const { world, allow } = await startWithAWaitingDoubt({
       others: 20_000,
@@ -99,7 +99,7 @@ describe('a callback that comes before the second request begins stops it:', () 
     expectNotPostedAgain(world)
   })
 
-  test('while the broker takes its time to hand it over', async () => {
+  test('while the broker delivers it slowly', async () => {
     let fetching = ready
     const { world, allow } = await startWithAWaitingDoubt({
       hop: step => (step.startsWith('fetch statuses') ? fetching : ready),
@@ -114,7 +114,7 @@ describe('a callback that comes before the second request begins stops it:', () 
     expectNotPostedAgain(world)
   })
 
-  test('while it could not be read for a moment', async () => {
+  test('while it was unreadable for a moment', async () => {
     let refusals = 0
     const world = await startDoubtingWorld({
       hop: async (step, way) => {
@@ -191,7 +191,7 @@ describe('a callback that came before stops the second request', () => {
   const byId = (world: Awaited<ReturnType<typeof startSendingWorld>>) =>
     world.results().sort((a, b) => Number(a.id - b.id))
 
-  test('though partitions were added to the statuses while the worker ran', async () => {
+  test('although partitions were added to the statuses while the worker ran', async () => {
     const world = await startDoubtingWorld()
     for (const id of ids) world.doubted(id)
     for (const id of ids.slice(0, 3)) world.calledBack(id)
@@ -202,7 +202,7 @@ describe('a callback that came before stops the second request', () => {
     expect(ids.map(id => world.postsOf(id))).toEqual(ids.map(() => 0))
   })
 
-  test('though the registry did not have its schema for a while', async () => {
+  test('although the registry lacked its schema for a while', async () => {
     const registry = laggingRegistry()
     const world = await startDoubtingWorld({ registry })
     for (const id of ids) world.doubted(id)
@@ -217,8 +217,8 @@ describe('a callback that came before stops the second request', () => {
   })
 })
 
-describe('while callbacks cannot be heard', () => {
-  test('for want of a right, nothing is sent again, and what must not be is not held up', async () => {
+describe('while callbacks cannot be read', () => {
+  test('for lack of a right, nothing is sent again, and AT_MOST_ONCE commands are not delayed', async () => {
     const troubles: Error[] = []
     const world = await startDoubtingWorld({
       hop: async (step, way) => {
@@ -241,7 +241,7 @@ describe('while callbacks cannot be heard', () => {
     nothingLeft(world)
   })
 
-  test('because the statuses’ broker is away, nothing is sent again, no slot is held, and deadlines are kept', async () => {
+  test('because the broker of the statuses is unavailable, nothing is sent again, no slot is used, and deadlines apply', async () => {
     let fetching = ready
     const world = await startDoubtingWorld({
       hop: step => (step.startsWith('fetch statuses') ? fetching : ready),
@@ -270,7 +270,7 @@ describe('while callbacks cannot be heard', () => {
   })
 })
 
-describe('a callback that comes while the second request is under way', () => {
+describe('a callback during the second request', () => {
   const lost: Answer = { kind: 'lost', cause: 'timeout', message: 'timeout' }
 
   test.each([

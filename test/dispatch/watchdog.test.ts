@@ -40,7 +40,7 @@ test('nothing sent or committed for five minutes, with commands in hand, ends th
   expect(errors[0]).toContain('commands/0')
 })
 
-test('records that are there and do not come are a standstill, once no producer can still hide them', async () => {
+test('existing records that do not arrive are a standstill, once no open transaction can hide them', async () => {
   const { clock, errors } = watch({ ...idle, lag: 7 })
   await clock.pass(20 * minute)
   expect(errors).toEqual([])
@@ -48,7 +48,7 @@ test('records that are there and do not come are a standstill, once no producer 
   expect(errors[0]).toContain('no records of commands/0 arrive')
 })
 
-test('records do not come while the bus is away, however long: that is no standstill', async () => {
+test('an unavailable bus is no standstill, however long', async () => {
   const { clock, errors, worker } = watch({ ...idle, lag: 7 })
   worker.isBusAway = true
   await clock.pass(60 * minute)
@@ -61,7 +61,7 @@ test('a doubt that waits is no standstill', async () => {
   expect(errors).toEqual([])
 })
 
-test('one commit after the other, and one request after the other, are progress', async () => {
+test('successive commits and requests count as progress', async () => {
   const { clock, errors, worker, commit } = watch({ ...working, committing: true })
   for (let i = 0; i < 60; i++) {
     worker.underWay = [{ what: 'an envelope of commands/0' }]
@@ -71,7 +71,7 @@ test('one commit after the other, and one request after the other, are progress'
   expect(errors).toEqual([])
 })
 
-test('a partition that is not open waits for the bus, however long that takes', async () => {
+test('a partition that is not open waits for the bus without limit', async () => {
   const { clock, errors } = watch({ ...working, open: false, committing: true })
   await clock.pass(60 * minute)
   expect(errors).toEqual([])

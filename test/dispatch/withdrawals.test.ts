@@ -32,7 +32,7 @@ const scopes = [
 const ofAll = { campaign: 'spring', tenant: 'acme', correlationId: 'order-17' }
 
 describe.each(scopes)('a withdrawn $kind', scope => {
-  test('ends what was not sent yet, what comes then, and nothing else', async () => {
+  test('ends unsent and later commands of it, and nothing else', async () => {
     const world = await startSendingWorld({ accounts: { default: 10 } })
     const { put, pass, control } = world
     put('bulk', commandsFrom(1, 100, ofAll))
@@ -50,7 +50,7 @@ describe.each(scopes)('a withdrawn $kind', scope => {
     expect(one).toMatchObject({ final: true, attempts: 0, error: expect.stringContaining('by olena: wrong price') })
   })
 
-  test('that was withdrawn before the worker started is withdrawn from its first moment', async () => {
+  test('that was withdrawn before the worker started is never sent', async () => {
     const world = await startSendingWorld({ control: [writeChange('control', buildWithdrawal(scope))] })
     world.put('bulk', commandsFrom(1, 30, ofAll))
     await world.pass(2_000)
@@ -80,7 +80,7 @@ test('a message that is at the gateway keeps its outcome', async () => {
   expect([...new Set((await endsOf(world)).values())]).toEqual(['SENT'])
 })
 
-test('what is prepared, behind requests that hold every slot, is taken back and ends', async () => {
+test('prepared commands behind busy slots are taken back and end', async () => {
   const slots = { concurrency: 2, maxOperations: 10 }
   const world = await startSendingWorld({ gateway: slots, takes: () => 20_000 })
   world.put('bulk', commandsFrom(1, 100, ofAll))
@@ -93,7 +93,7 @@ test('what is prepared, behind requests that hold every slot, is taken back and 
   expect(sentIds(world)).toEqual(before)
 })
 
-test('what waits behind a pause ends at once, though more waits than memory keeps', async () => {
+test('commands behind a pause end at once, although not all are in memory', async () => {
   const world = await startSendingWorld()
   world.control(buildPause({ kind: 'account', name: 'default' }))
   await world.pass(100)
@@ -105,7 +105,7 @@ test('what waits behind a pause ends at once, though more waits than memory keep
   expect(world.posts).toEqual([])
 })
 
-test('what is throttled, and so was not sent, ends before it is tried again', async () => {
+test('throttled commands end before they are retried', async () => {
   const throttled: Answer = { kind: 'response', status: 429, retryAfterMs: 10_000, body: '' }
   const world = await startSendingWorld({ answer: () => throttled })
   world.put('bulk', commandsFrom(1, 10, ofAll))
@@ -132,7 +132,7 @@ describe('a withdrawn command in doubt', () => {
     return world
   }
 
-  test('is not sent again when it turns out that it was not sent, and ends with who withdrew it', async () => {
+  test('is not sent again if it was not sent, and ends with who withdrew it', async () => {
     const { results, posts } = await startDoubtWorld(itemsAnswer(refusedItem(1, 'Message not found')))
     expect(results()).toMatchObject([
       { id: 1n, outcome: 'UNRESOLVED', errorCode: 'WITHDRAWN', error: 'it was withdrawn by olena: wrong price' },
@@ -147,7 +147,7 @@ describe('a withdrawn command in doubt', () => {
 })
 
 describe('the end of a withdrawal', () => {
-  test('holds for what is appended then: older commands are withdrawn when they are read later, newer ones are sent', async () => {
+  test('depends on when a command was appended: older ones are withdrawn whenever they are read, newer ones are sent', async () => {
     const world = await startSendingWorld()
     const { clock, put, pass, control } = world
     control(buildWithdrawal({ until: clock.now() + 10_000 }))
@@ -159,7 +159,7 @@ describe('the end of a withdrawal', () => {
     expect(sentIds(world)).toEqual(numbersFrom(11, 5))
   })
 
-  test('comes early when somebody ends it: what comes from then on is sent, what had ended stays so', async () => {
+  test('can come early: commands written from then on are sent, ended ones stay ended', async () => {
     const world = await startSendingWorld()
     const { put, pass, control, gauge } = world
     control(buildWithdrawal())

@@ -35,9 +35,7 @@ const once = new Set(['telegram', 'call/otp', 'hlr'])
 export function settingsOf(plan: Plan): Settings & { gateway: { url: string } } {
   const { sessionTimeoutMs, drainMs, maxOperations, concurrency, lingerMs, timeoutMs, rate } = plan
   const { settleMs, polls, pollIntervalMs, attempts, maxAgeMs, maxIntents } = plan
-  const accounts = new Map(
-    [...base.gateway.accounts].map(([name, { apiKey }]) => [name, { apiKey, rate }]),
-  )
+  const accounts = new Map([...base.gateway.accounts].map(([name, { apiKey }]) => [name, { apiKey, rate }]))
   const types = Object.fromEntries(sendTypes.map(type => [type, once.has(type) ? 'AT_MOST_ONCE' : plan.default]))
   return {
     ...base,

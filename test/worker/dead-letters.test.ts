@@ -127,7 +127,7 @@ describe('a record of a newer schema', () => {
     await server.stop()
   })
 
-  test('waits while the registry does not have its schema yet, and its neighbours go on', async () => {
+  test('waits while the registry lacks its schema, and others are sent', async () => {
     const registry = laggingRegistry()
     const world = await startWorld({ registry })
     await world.send([buildCommand({ id: 1n })])
@@ -146,7 +146,7 @@ describe('a record of a newer schema', () => {
     expect(world.deadLetters()).toEqual([])
   })
 
-  test('waits while the registry is away, and its neighbours go on', async () => {
+  test('waits while the registry is unavailable, and others are sent', async () => {
     const { server, world, newcomer } = await worldWithNewcomer()
     const unavailable = vi.fn()
     world.worker.telemetry.on('registry.unavailable', unavailable)
@@ -170,7 +170,7 @@ describe('a record of a newer schema', () => {
 describe('foreign records that name many schemas', () => {
   const count = 300
 
-  test('do not stop their neighbours while the registry is away, and are told of in one line and one reason', async () => {
+  test('do not delay others while the registry is unavailable, and are reported in one line', async () => {
     const server = await startRegistry()
     const world = await startWorld({ registry: confluentRegistry({ url: server.url }) })
     await world.send([buildCommand({ id: 1n })])
@@ -197,7 +197,7 @@ describe('foreign records that name many schemas', () => {
     await server.stop()
   })
 
-  test('and are missing there become dead letters that are told of together', async () => {
+  test('and are missing there become dead letters that are reported together', async () => {
     const server = await startRegistry()
     const world = await startWorld({ registry: confluentRegistry({ url: server.url }) })
     const told: number[] = []
@@ -210,7 +210,7 @@ describe('foreign records that name many schemas', () => {
   })
 })
 
-test('a schema that cannot be read is told of at /readyz, and is no reason against being ready', async () => {
+test('a schema that cannot be fetched is a warning at /readyz', async () => {
   const world = await startWorld()
   const id = await world.registry.idOf('any', { type: 'record', name: 'Top', fields: [{ name: 'self', type: 'Top' }] })
   await world.produceRaw(recordOf(id, [2]))
@@ -227,7 +227,7 @@ test('a schema that cannot be read is told of at /readyz, and is no reason again
 })
 
 describe('a command that can be read, and not be sent as it is,', () => {
-  test('is INVALID where a text is not UTF-8, and nothing is sent', async () => {
+  test('is INVALID if a text is not UTF-8', async () => {
     const world = await startWorld()
     const bytes = world.encode(buildCommand({ id: 7n }))
     bytes[bytes.indexOf('Your order')] = 0xcf

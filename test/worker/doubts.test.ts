@@ -123,7 +123,7 @@ describe('a command whose answer was lost is in doubt at once, and', () => {
     expect(world.sandbox.stats().requests).toBe(1)
   })
 
-  test('is not taken for sent because another account’s message has its id', async () => {
+  test("is not SENT because another account's message has its id", async () => {
     const world = await startDoubtingWorld({
       sandbox: { keys: { default: 'sandbox-key', shop: 'shop-key' } },
       accounts: { shop: { apiKey: 'shop-key' } },
@@ -136,7 +136,7 @@ describe('a command whose answer was lost is in doubt at once, and', () => {
     expect(world.results().map(({ outcome }) => outcome)).toEqual(['SENT', 'IN_DOUBT', 'UNRESOLVED'])
   })
 
-  test('is not taken for sent because of a callback that only claims to be about it', async () => {
+  test('is not SENT because of an unverified callback', async () => {
     const world = await startDoubtingWorld({ delivery: { settleMs: 500 } })
     world.sandbox.faults.next('reset-before')
     await world.send([buildCommand({ id: 1n, ...atMostOnce })])
@@ -150,7 +150,7 @@ describe('a command whose answer was lost is in doubt at once, and', () => {
     expect(finalOf(world, 1n).outcome).toBe('UNRESOLVED')
   })
 
-  test('waits with its polls while the key is not accepted', async () => {
+  test('is not polled while the key is refused', async () => {
     const world = await startDoubtingWorld()
     world.sandbox.faults.next('reset-after')
     await world.send([buildCommand({ id: 1n, phone: silentPhone })])

@@ -55,7 +55,7 @@ test('an answer of more than 4 KiB for each operation that an envelope may have 
   expect(outcomes(await worldAnswered(250_000, 1))).toEqual(['1 SENT'])
 })
 
-describe('when nobody can tell whether an envelope was executed', () => {
+describe("when an envelope's outcome is unknown", () => {
   const inDoubt = ['1 IN_DOUBT', '2 IN_DOUBT', '3 IN_DOUBT', '4 IN_DOUBT', '5 SENT']
 
   test.each([
@@ -103,11 +103,11 @@ describe('when nobody can tell whether an envelope was executed', () => {
     expect(outcomes(world)).toEqual(inDoubt)
   })
 
-  test('only the command is IN_DOUBT whose item is missing', async () => {
+  test('only the command without an item is IN_DOUBT', async () => {
     expect(outcomes(await worldWith('fewer-items'))).toEqual(['1 SENT', '2 SENT', '3 SENT', '4 IN_DOUBT', '5 SENT'])
   })
 
-  test('a refusal that names its id is definite all the same', async () => {
+  test('a refusal with its id is definite', async () => {
     const world = await startWorld()
     world.sandbox.faults.next('fewer-items')
     const [first, ...rest] = messages(3)
@@ -129,8 +129,8 @@ describe('when nobody can tell whether an envelope was executed', () => {
   })
 })
 
-describe('an answer that is strange, but definite:', () => {
-  test('items in another order time and again do not make the account pause', async () => {
+describe('an unusual, but definite answer:', () => {
+  test('items in another order do not pause the account, however often', async () => {
     const world = await startWorld({ settings: { gateway: { maxOperations: 2, concurrency: 1 } } })
     const paused = vi.fn()
     world.worker.telemetry.on('account.paused', paused)
@@ -145,7 +145,7 @@ describe('an answer that is strange, but definite:', () => {
   })
 })
 
-describe('what was certainly not sent', () => {
+describe('a command that was not sent', () => {
   test.each([
     ['a proxy answers 401', 'http-401', 'unreachable'],
     ['the key is refused', 'access-denied', 'denied'],
@@ -218,7 +218,7 @@ describe('what was certainly not sent', () => {
     expect(world.resultOf(1)).toMatchObject({ outcome: 'REJECTED', errorCode: 'REJECTED', error: 'HTTP 413' })
   })
 
-  test('because its item was throttled goes again alone, and the throttled attempt does not count', async () => {
+  test('because its item was throttled is retried alone, and the throttled attempt does not count', async () => {
     const world = await startWorld()
     const [first, second, third] = messages(3) as [SendCommand, SendCommand, SendCommand]
     await world.send([first, { ...second, phone: 380501234598 }, third])
@@ -229,7 +229,7 @@ describe('what was certainly not sent', () => {
     expect(world.sandbox.log().map(({ operations }) => operations)).toEqual([3, 1])
   })
 
-  test('because nothing listens there is sent once the gateway is there', async () => {
+  test('because nothing listens is sent once the gateway is available', async () => {
     const [port] = await freePorts(1)
     const world = await startWorld({ settings: { gateway: { url: `http://127.0.0.1:${port}` } } })
     await world.send(messages(10))
@@ -248,7 +248,7 @@ describe('what was certainly not sent', () => {
 })
 
 describe('an envelope that is refused as a whole', () => {
-  test('once, for a reason that passes, is sent in halves', async () => {
+  test('once, for a temporary reason, is sent in halves', async () => {
     const world = await startWorld()
     world.sandbox.faults.next('envelope-refused')
     await world.send(messages(5))

@@ -32,7 +32,7 @@ async function firstRecord(bus: Bus, topic: string): Promise<BusRecord> {
   return found[0]!
 }
 
-describe('an item that says it was sent', () => {
+describe('an item with success true', () => {
   const item = (data: string) => `{"success":true,"data":${data}}`
   const deep = `${'['.repeat(500)}${']'.repeat(500)}`
   const long = 'x'.repeat(20_000)

@@ -21,7 +21,7 @@ const readiness = async ({ worker }: World) => {
   return { status: response.status, ...((await response.json()) as { reasons: string[] }) }
 }
 
-test('with a wrong key nothing is lost: one command probes until the key in its file is right', async () => {
+test('with a wrong key nothing is lost: one command probes until the file has the right key', async () => {
   const gateway = await startFront()
   const apiKeyFile = await keyFile('mistyped')
   const world = await startWorld({ settings: { gateway: { url: gateway.url, apiKeyFile } } })

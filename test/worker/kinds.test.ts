@@ -140,7 +140,7 @@ describe('a command of each kind', () => {
 })
 
 describe('status events', () => {
-  test('a refusal after the gateway had accepted the message names its reason', async () => {
+  test('a rejection after acceptance has its reason', async () => {
     const world = await startWorld()
     await world.send([buildCommandOf('sms', { id: 42n, phone: 380501234595, ...marks })])
     await until(() => expect(world.statuses()).toHaveLength(1))
@@ -177,7 +177,7 @@ describe('status events', () => {
 describe('an id beyond 2^53', () => {
   const id = 9_007_199_254_740_993n
 
-  test('goes exactly through request, response, result, callback and status event', async () => {
+  test('stays exact in request, response, result, callback and status event', async () => {
     const gateway = await startFront()
     const world = await startWorld({ settings: { gateway: { url: gateway.url } } })
     gateway.target = world.sandbox.url

@@ -29,7 +29,7 @@ function buildBus(): MemoryBus {
 }
 
 describe('a worker that is stopped', () => {
-  test('finishes what is in flight, and the next one goes on with the rest: one result each, none in doubt', async () => {
+  test('finishes requests in flight, and the next one continues: one result each, none in doubt', async () => {
     const world = await startWorld({
       settings: { gateway: { maxOperations: 5, concurrency: 4 } },
       sandbox: { latencyMs: 100 },
@@ -48,7 +48,7 @@ describe('a worker that is stopped', () => {
     expect(world.sandbox.stats()).toMatchObject({ executed: 60, billedTwice: 0 })
   })
 
-  test('waits for the gateway as long as its time-out allows, beyond the drain before a rebalance', async () => {
+  test('waits for the gateway up to gateway.timeoutMs, longer than before a rebalance', async () => {
     const world = await startWorld({
       settings: { kafka: { drainMs: 20 }, gateway: { maxOperations: 5, concurrency: 1 } },
       sandbox: { latencyMs: 300 },
@@ -60,7 +60,7 @@ describe('a worker that is stopped', () => {
     expect(world.sandbox.stats()).toMatchObject({ requests: 1, executed: 5 })
   })
 
-  test('while another joins finishes what is in flight, begins nothing, and leaves nothing in doubt', async () => {
+  test('while another joins finishes requests in flight, begins none, and leaves no doubt', async () => {
     const world = await startWorld({
       partitions: 4,
       settings: { gateway: { maxOperations: 10 } },
@@ -76,7 +76,7 @@ describe('a worker that is stopped', () => {
     expect(world.sandbox.stats()).toMatchObject({ executed: 400, billedTwice: 0 })
   })
 
-  test('stops once, however often it is told to', async () => {
+  test('stops once, however often stop is called', async () => {
     const world = await startWorld({ sandbox: { latencyMs: 100 } })
     await world.send(commandsFrom(1, 10))
     await until(() => expect(world.sandbox.stats().requests).toBe(1))
@@ -97,7 +97,7 @@ describe('a start that is given up', () => {
     return { abort, failed }
   }
 
-  test('while it waits for the bus never joins, though the bus comes back', async () => {
+  test('while it waits for the bus never joins, although the bus becomes available', async () => {
     const bus = buildBus()
     const partitions = vi.spyOn(bus, 'partitions').mockRejectedValueOnce(new BusUnavailable('no broker answers'))
     const join = vi.spyOn(bus, 'join')
@@ -169,7 +169,7 @@ async function readiness(port: number): Promise<Record<string, number>> {
 describe('health', () => {
   const at = (port: number, path: string) => fetch(`http://127.0.0.1:${port}${path}`)
 
-  test('a worker that waits for the registry is alive, but not ready; then it is both', async () => {
+  test('a worker that waits for the registry is healthy, but not ready', async () => {
     const server = await startRegistry()
     onTestFinished(() => server.stop())
     const asked: (() => void)[] = []
@@ -196,7 +196,7 @@ describe('health', () => {
     expect(await readiness(port!)).toEqual({ worker: 1 })
   })
 
-  test('a worker that starts while the topic of pauses has no leader says that it waits for it', async () => {
+  test('a worker that starts while the control topic has no leader says what it waits for', async () => {
     const [port] = await freePorts(1)
     const settings = buildSettings({ telemetry: { host: '127.0.0.1', port }, gateway: { balanceIntervalMs: 0 } })
     const bus = buildBus()
@@ -222,7 +222,7 @@ describe('health', () => {
     )
   })
 
-  test('a topic that is missing ends the start and is named', async () => {
+  test('a missing topic fails the start and is named', async () => {
     const settings = buildSettings({ telemetry: { host: '127.0.0.1', port: 0 } })
     const { topics, kafka } = settings
     const { bus } = openMemoryBus([...topics.commands, topics.statuses, topics.deadLetters, topics.doubts], kafka)
@@ -231,7 +231,7 @@ describe('health', () => {
 })
 
 describe('the metrics of a worker', () => {
-  test('tell what became of everything', async () => {
+  test('show what became of every command', async () => {
     const world = await startWorld({ settings: { gateway: { balanceIntervalMs: 60_000, maxOperations: 4 } } })
     const [urgent, bulk] = world.settings.topics.commands
     await world.send([

@@ -80,7 +80,7 @@ async function callBack(url: string, id: number): Promise<void> {
 }
 
 describe('a running worker', () => {
-  test('keeps the number of its series, whatever 2,000 messages, their callbacks and the gateway hold', async () => {
+  test('keeps its number of series over 2,000 different messages and callbacks', async () => {
     const { front, hooks } = await startMoody()
     const world = await startWorld({
       settings: {

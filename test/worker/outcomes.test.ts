@@ -71,7 +71,7 @@ describe('what the gateway refuses', () => {
     expect(world.resultOf(1)).toMatchObject({ errorCode: 'OPERATOR_UNSUPPORTED', error: 'Not enough money' })
   })
 
-  test('as an id it knows already is DUPLICATE_ID', async () => {
+  test('as a known id is DUPLICATE_ID', async () => {
     const world = await startWorld({ sandbox: { duplicates: 'refuse' }, settings: { delivery: { dedupeWindow: 0 } } })
     await world.send([buildCommand({ id: 1n })])
     await world.finished(1)
@@ -134,7 +134,7 @@ describe('a command that breaks the interface', () => {
     return Array.from({ length: count }, () => slide)
   }
 
-  test('is INVALID, its result names the field, and it holds nobody up', async () => {
+  test('is INVALID, its result names the field, and it delays nobody', async () => {
     const commands = broken.map(([, , command], i) => (command.id > 0n ? { ...command, id: BigInt(100 + i) } : command))
     const world = await worldAfter([buildCommand({ id: 1n }), ...commands, buildCommand({ id: 2n })])
     expect(world.sandbox.stats()).toMatchObject({ operations: 2, executed: 2 })
@@ -156,7 +156,7 @@ describe('a command that breaks the interface', () => {
     }
   })
 
-  test('for want of any content goes nowhere, not even by the producer, unless gateway.allowEmpty is set', async () => {
+  test('without content is not sent, and refused by the producer, unless gateway.allowEmpty is set', async () => {
     const empty = { id: 5n, phone: 380501234567, type: 'viber+sms', message: {} } as const
     const strict = await startWorld()
     await expect(strict.producer.send([empty])).rejects.toThrow('command 5: viber_message or sms_message is required')
@@ -166,7 +166,7 @@ describe('a command that breaks the interface', () => {
     expect(world.sandbox.executions(5)).toBe(1)
   })
 
-  test('is told nothing of its content', async () => {
+  test('reveals nothing of its content', async () => {
     const world = await worldAfter([
       buildCommandOf('telegram', { id: 1n, phone: 3_805_012_345_671_234 }, { message: 'secret of a customer' }),
     ])
@@ -174,7 +174,7 @@ describe('a command that breaks the interface', () => {
     expect(world.resultOf(1).error).not.toMatch(/3805012345671234|secret of a customer/)
   })
 
-  test('of an account that nobody configured is INVALID and the known ones are named', async () => {
+  test('of an unknown account is INVALID, and the known ones are named', async () => {
     const world = await worldAfter([buildCommand({ id: 1n, account: 'nobody' }), buildCommand({ id: 2n })])
     expect(world.resultOf(1)).toMatchObject({
       outcome: 'INVALID',
@@ -248,7 +248,7 @@ describe('an id that comes twice', () => {
     expect(world.resultOf(2).outcome).toBe('SENT')
   })
 
-  test('is known again to the next worker', async () => {
+  test('is recognised by the next worker', async () => {
     const world = await startWorld()
     await world.send([buildCommand({ id: 1n })])
     await world.finished(1)
@@ -260,7 +260,7 @@ describe('an id that comes twice', () => {
     expect(world.sandbox.executions(1)).toBe(1)
   })
 
-  test('is sent for each of two accounts, whose ids have nothing to do with each other', async () => {
+  test('is sent for each of two accounts, because ids belong to accounts', async () => {
     const world = await worldAfter([buildCommand({ id: 1n }), buildCommand({ id: 1n, account: 'shop' })], {
       settings: { gateway: { accounts: { shop: { apiKey: 'shop-key' } } } },
       sandbox: { keys: { default: 'sandbox-key', shop: 'shop-key' } },

@@ -23,7 +23,7 @@ const eventsOf = (world: World, id: bigint) =>
     .map(({ source, state, final }) => `${source} ${state}${final ? '' : ' for now'}`)
 
 describe('a message', () => {
-  test('whose callback never comes has its verdict from the status that was asked for, once', async () => {
+  test('whose callback never comes gets its verdict from a poll, once', async () => {
     const world = await startReconcilingWorld()
     const marks = { correlationId: 'order-1', tenant: 'shop', campaign: 'spring' }
     await world.send([buildCommand({ id: 1n, phone: silentPhone, ...marks })])
@@ -46,7 +46,7 @@ describe('a message', () => {
     ])
   })
 
-  test('whose verdict a stranger tells at the address of its account is asked for all the same; one that had no hook is believed', async () => {
+  test('with an unverified verdict is still polled for; without its own hook the verdict is believed', async () => {
     const world = await startReconcilingWorld({ reconciler: { delayMs: 2000, expectMs: 2000 } })
     await world.send([
       buildCommand({ id: 1n, phone: silentPhone }),
@@ -69,7 +69,7 @@ describe('a message', () => {
     expect(lives.map(verdictOf)).toEqual(['DELIVERED', 'FAILED'])
   })
 
-  test('that was delivered has one verdict: the gateway is not asked', async () => {
+  test('that was delivered has one verdict, without polls', async () => {
     const world = await startReconcilingWorld({ reconciler: { delayMs: 3000, expectMs: 3000 } })
     await world.send([buildCommand({ id: 1n }), buildCommand({ id: 2n, phone: silentPhone })])
     await until(() => expect(eventsOf(world, 2n)).toEqual(['POLL DELIVERED']))

@@ -38,7 +38,7 @@ async function expectAllThere(world: World, finals: number): Promise<void> {
 const messageOf = ({ headers }: BusRecord) => String(headers['busgate.error.message'])
 
 describe('a record that cannot be read', () => {
-  test('with more headers than a topic takes becomes a dead letter with its coordinates, and its neighbours go on', async () => {
+  test('with too many headers for a topic becomes a dead letter with its coordinates, and others are sent', async () => {
     const world = await startLimitedWorld()
     await world.send(commandsFrom(1, 3))
     await world.produceRaw(Buffer.from('no avro'), {
@@ -57,7 +57,7 @@ describe('a record that cannot be read', () => {
     expect(String(letter.headers['busgate.error.offset'])).toBe('3')
   })
 
-  test('stays whole where the topic takes it', async () => {
+  test("stays complete if the topic's limit allows it", async () => {
     const world = await startLimitedWorld({ maxMessageBytes: { deadLetters: 2_000_000 } })
     await world.produceRaw(Buffer.alloc(1_500_000, 'x'))
     await world.send(commandsFrom(1, 1))
@@ -97,7 +97,7 @@ describe('a doubt that cannot be read', () => {
   }
   const unreadable = Buffer.from('a schema that is gone')
 
-  test('for its command is still asked for: SENT by its status, and the command becomes a dead letter', async () => {
+  test('because of its command is still polled for: SENT by its status, and the command becomes a dead letter', async () => {
     const world = await startLimitedWorld()
     await world.send([buildCommand({ id: 1n, phone: silentPhone })])
     await world.finished(1)
@@ -132,7 +132,7 @@ describe('a doubt that cannot be read', () => {
     expect(world.sandbox.stats().executed).toBe(0)
   })
 
-  test('at all ends UNRESOLVED under the id that its key names, and becomes a dead letter', async () => {
+  test('at all ends UNRESOLVED under the id in its key, and becomes a dead letter', async () => {
     const world = await startLimitedWorld()
     await world.produceRaw(unreadable, { topic: world.settings.topics.doubts, key: Buffer.from('7') })
     await expectAllThere(world, 1)
@@ -143,7 +143,7 @@ describe('a doubt that cannot be read', () => {
     expect(world.deadLetters()).toMatchObject([{ key: Buffer.from('7'), value: unreadable }])
   })
 
-  test('and whose key names no command becomes a dead letter, and the doubts behind it go on', async () => {
+  test('and whose key has no id becomes a dead letter, and later doubts continue', async () => {
     const world = await startLimitedWorld()
     await world.produceRaw(unreadable, { topic: world.settings.topics.doubts, key: Buffer.from('no id') })
     world.sandbox.faults.next('reset-before')
@@ -185,7 +185,7 @@ describe('an answer of the gateway that is too large for the results', () => {
     expect(world.sandbox.stats()).toMatchObject({ executed: 10, billedTwice: 0 })
   })
 
-  test('is told whole where the topic takes it', async () => {
+  test("is in the result completely if the topic's limit allows it", async () => {
     const world = await startTalkativeWorld('note', 30_000)
     await world.send(commandsFrom(2, 1))
     await expectAllThere(world, 1)
@@ -194,7 +194,7 @@ describe('an answer of the gateway that is too large for the results', () => {
   })
 })
 
-test('a callback with more replies than the topic takes is told without them, and those beside it whole', async () => {
+test('a callback with too many replies for the topic is published without them, others completely', async () => {
   const world = await startLimitedWorld({ maxMessageBytes: { statuses: 20_000 } })
   const tokens = tokensOf(world.settings)!
   const call = (id: number, fields: object) =>
@@ -225,7 +225,7 @@ test('a callback with more replies than the topic takes is told without them, an
   for (const event of told) expect(event).toMatchObject({ state: 'DELIVERED', correlationId: 'order-7' })
 })
 
-test('a callback of nobody that is too large for the dead letters is told of without its body', async () => {
+test('a foreign callback that is too large for the dead letters is kept without its body', async () => {
   const world = await startLimitedWorld({ maxMessageBytes: { deadLetters: 20_000 } })
   const address = `${world.receiver.url}/hooks/account/default/${tokensOf(world.settings)!.issueAccount('default')}`
   const body = JSON.stringify({ success: true, id: 'not ours', status: 'DELIVERED', reply: 'x'.repeat(30_000) })

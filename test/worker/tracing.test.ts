@@ -66,7 +66,7 @@ test('a trace goes with its command to the result and the status, whatever becom
   for (const id of [6, 7]) expect(parentsOf(statuses, id)).toEqual([undefined])
 })
 
-test('a trace survives doubt and sending again', async () => {
+test('a trace survives a doubt and a second request', async () => {
   const world = await startWorld({
     settings: {
       gateway: { timeoutMs: 300 },
@@ -100,7 +100,7 @@ test('a status goes without its trace where the hook address has no room for it,
   expect(parentsOf(await carriedOn(world, world.settings.topics.statuses), 1)).toEqual([undefined])
 })
 
-test('a status that the reconciler had to ask for carries the trace too', async () => {
+test('a status found by the reconciler carries the trace', async () => {
   const world = await startWorld({
     settings: {
       roles: ['worker', 'callbacks', 'reconciler'],

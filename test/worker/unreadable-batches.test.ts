@@ -15,7 +15,7 @@ async function write(world: World, topic: string): Promise<void> {
   await publisher.close()
 }
 
-test('a batch of commands that cannot be read becomes a dead letter with its coordinates, and its neighbours go on', async () => {
+test('an unreadable batch of commands becomes a dead letter with its coordinates, and others are sent', async () => {
   const world = await startWorld({ broker: new RottenBroker() })
   const commands = world.settings.topics.commands.at(-1)!
   await world.send([buildCommand({ id: 1n })])
@@ -39,7 +39,7 @@ test('a batch of commands that cannot be read becomes a dead letter with its coo
   ])
 })
 
-test('a batch of commands that cannot be read is buried once, also when it is read again at a restart', async () => {
+test('an unreadable batch of commands becomes one dead letter, even if it is read again after a restart', async () => {
   const world = await startWorld({ broker: new RottenBroker() })
   await world.send([buildCommand({ id: 1n })])
   await write(world, world.settings.topics.commands.at(-1)!)
@@ -54,7 +54,7 @@ test('a batch of commands that cannot be read is buried once, also when it is re
   expect(world.deadLetters()).toHaveLength(1)
 })
 
-test('a batch of doubts that cannot be read becomes a dead letter, and is counted', async () => {
+test('an unreadable batch of doubts becomes a dead letter, and is counted', async () => {
   const world = await startWorld({ broker: new RottenBroker() })
   const { doubts } = world.settings.topics
   await write(world, doubts)
@@ -67,7 +67,7 @@ test('a batch of doubts that cannot be read becomes a dead letter, and is counte
   await until(() => expect(headersOf(world)).toMatchObject([{ 'busgate.error.topic': doubts }]))
 })
 
-test('a batch of statuses that cannot be read keeps no doubt from being resolved by its callback', async () => {
+test('an unreadable batch of statuses does not prevent callbacks from resolving doubts', async () => {
   const settings = { gateway: { timeoutMs: 300 }, delivery: { settleMs: 60_000 } }
   const world = await startWorld({ broker: new RottenBroker(), settings, sandbox: { callbackDelayMs: 500 } })
   world.sandbox.faults.next('reset-after', 1)

@@ -72,7 +72,7 @@ describe('callbacks as evidence', () => {
     expect(found).toEqual(['1'])
   })
 
-  test('are heard before a doubt is decided, when they could not be read until then', async () => {
+  test('are read before a doubt is decided, if they were unreadable until then', async () => {
     const { clock, seek, setReadable, found, calledBack } = await startSearch()
     setReadable(false)
     const seeking = seek(1, clock.now())
@@ -83,7 +83,7 @@ describe('callbacks as evidence', () => {
     expect(found).toEqual(['1'])
   })
 
-  test('are read from the start of a topic that was deleted and made anew', async () => {
+  test('are read from the start of a recreated topic', async () => {
     const { clock, seek, calledBack, makeAnew, found } = await startSearch()
     const seeking = seek(1, clock.now())
     for (let id = 100; id < 110; id++) calledBack(id)
@@ -94,7 +94,7 @@ describe('callbacks as evidence', () => {
     expect(found).toEqual(['1'])
   })
 
-  test('are to be heard anew by a machine that was suspended', async () => {
+  test('must be read again after a suspend', async () => {
     const { clock, seek } = await startSearch()
     const seeking = seek(1, clock.now())
     expect(await seeking.catchUp(minute)).toBe(true)

@@ -32,7 +32,7 @@ async function closeWithDoubts() {
   return { clock, doubts, told, see }
 }
 
-test('so is how many went with a topic that was made anew before anybody looked', async () => {
+test('the number of doubts lost with a recreated topic is reported, too', async () => {
   const { clock, doubts, told, see } = await closeWithDoubts()
   see(madeAnew)
   await doubts.opened()
@@ -40,7 +40,7 @@ test('so is how many went with a topic that was made anew before anybody looked'
   expect([told, doubts.reason]).toEqual([[12, 3], null])
 })
 
-test('a deletion is told when brokers can be asked again, or when the last of them has heard of it', async () => {
+test('a deletion is reported once brokers are reachable and agree on it', async () => {
   const { clock, told, see } = await closeWithDoubts()
   await clock.pass(2 * second)
   see(new BusUnavailable('no broker answers'))
@@ -58,7 +58,7 @@ test('a partition that goes to another worker loses nothing', async () => {
   expect([told, doubts.reason, clock.pending]).toEqual([[], null, 0])
 })
 
-test('nothing is asked any more after a stop', async () => {
+test('no broker is asked after a stop', async () => {
   const { clock, doubts, told, see } = await closeWithDoubts()
   doubts.stop()
   see(null)

@@ -7,7 +7,7 @@ test('none is known when none is to be remembered', () => {
   expect([recent.add('a', 1n, 0), recent.add('a', 1n, 1)]).toEqual([false, false])
 })
 
-test('what is known is the same as in lists of all ids with where each stands, whatever comes', () => {
+test('the table knows the same ids as a complete list', () => {
   const step = fc.record({
     account: fc.constantFrom('a', 'b'),
     id: fc.oneof(

@@ -117,8 +117,8 @@ const answerTo = (commandOffset: number, commandPartition = 0): Partial<SendResu
   commandPartition,
 })
 
-describe('a look into the results', () => {
-  test('finds an answer on whichever partition it is, and tells it from that of another id or account', async () => {
+describe('a search of the results', () => {
+  test('finds a result on any partition, and distinguishes ids and accounts', async () => {
     const { clock, result, open, recordAt } = await startLook()
     const { take, settled, fresh } = open({ until: 4 })
     const records = [0, 1, 2, 3].map(recordAt)
@@ -143,7 +143,7 @@ describe('a look into the results', () => {
     expect(reads).toEqual([0])
   })
 
-  test('holds up nothing that came after the window was missed', async () => {
+  test('does not delay records that came later', async () => {
     const { setReadable, open, recordAt } = await startLook()
     setReadable(false)
     const { take, fresh } = open({ until: 2 })
@@ -151,7 +151,7 @@ describe('a look into the results', () => {
     expect(fresh).toEqual([2])
   })
 
-  test('counts an answer that says "in doubt", and a dead letter', async () => {
+  test('counts an IN_DOUBT result and a dead letter as an answer', async () => {
     const { clock, result, append, open, recordAt } = await startLook()
     const { take, session, settled, fresh } = open({ until: 9 })
     const [first, second, third] = [0, 1, 2].map(recordAt)
@@ -164,7 +164,7 @@ describe('a look into the results', () => {
     expect({ settled, fresh }).toEqual({ settled: [0, 1], fresh: [2] })
   })
 
-  test('of one doubt leads past what has a final result or a later doubt', async () => {
+  test('of a doubt skips records with a final result or a later doubt', async () => {
     const { clock, result, doubt, open, recordAt } = await startLook()
     const { take, ask, settled, fresh } = open({ topic: topics.doubts, until: 9 })
     const doubtOf = (offset: number, attempts: number) => buildDoubt({ offset, attempts, timestamp: 7, postedAt: 8 })
@@ -182,7 +182,7 @@ describe('a look into the results', () => {
     expect({ settled, fresh }).toEqual({ settled: [0, 2, 4, 6], fresh: [1, 3, 5, 7] })
   })
 
-  test('is one for all partitions that wait at the time, from a minute before the oldest record on', async () => {
+  test('serves all waiting partitions at once, from a minute before the oldest record on', async () => {
     const { clock, result, open, recordAt, reads } = await startLook({ owned: 64 })
     const oldest = recordAt(0)
     await clock.pass(10 * minute)
@@ -220,7 +220,7 @@ describe('a look into the results', () => {
     expect(session.uncheckedUntil).toBe(uncheckedUntil)
   })
 
-  test('in parts leaves what it has not covered', async () => {
+  test('in parts leaves what it did not cover', async () => {
     const { clock, result, open, recordAt } = await startLook({ owned: 1_000_000 })
     const { take, session } = open({ until: 5 })
     for (const offset of [0, 2, 4]) for (const id of [1n, 2n]) result({ ...answerTo(offset), id })
@@ -229,7 +229,7 @@ describe('a look into the results', () => {
     expect(session.uncheckedUntil).toBe(5)
   })
 
-  test('is repeated for the rest where more were answered than one look keeps', async () => {
+  test('is repeated for the rest if there are more answers than one search can hold', async () => {
     const { clock, result, open, recordAt, reads, troubles } = await startLook({ owned: 1_000_000 })
     const { take, settled, fresh } = open({ until: 5 })
     for (const offset of [0, 2, 4]) result(answerTo(offset))
@@ -241,7 +241,7 @@ describe('a look into the results', () => {
     expect(troubles).toEqual([])
   })
 
-  test('goes on when it can, and until then says what is missing and how to do without', async () => {
+  test('continues when it can, and until then says what is missing and how to skip it', async () => {
     const { clock, result, open, recordAt, setReadable, lookup, troubles } = await startLook()
     const { take, settled } = open({ until: 1 })
     setReadable(false)
@@ -283,7 +283,7 @@ describe('a look into the results', () => {
     expect({ settled, fresh }).toEqual({ settled: [], fresh: [] })
   })
 
-  test('passes over what is no result', async () => {
+  test('skips records that are no results', async () => {
     const { clock, append, result, open, recordAt } = await startLook()
     const { take, settled, fresh } = open({ until: 2 })
     append({ topic: topics.results, key: null, value: Buffer.from('of a stranger'), partition: 0 })
@@ -294,7 +294,7 @@ describe('a look into the results', () => {
     expect({ settled, fresh }).toEqual({ settled: [0], fresh: [1] })
   })
 
-  test('ends when nobody waits any more', async () => {
+  test('ends when nobody waits for it', async () => {
     const { clock, open, recordAt, setReadable, lookup } = await startLook()
     const { take, session } = open({ until: 1 })
     setReadable(false)

@@ -26,14 +26,14 @@ const countsOf = (pendings: readonly Pending[]) =>
   )
 
 describe('a single command of a tenant', () => {
-  test.each([1, 5, 99])('is in the next envelope, though %i others have thousands', others => {
+  test.each([1, 5, 99])('is in the next envelope, although %i others have thousands', others => {
     const tenants = tenantsOf(Object.fromEntries(Array.from({ length: others }, (_, i) => [`t${i}`, 1_000])))
     for (let i = 0; i < 7; i++) tenants.take(upTo(100), all)
     tenants.push(buildPending({ tenant: 'late', session: one }))
     expect(countsOf(tenants.take(upTo(100), all))).toMatchObject({ late: 1 })
   })
 
-  test('is the next but one where each goes alone', () => {
+  test('is the next but one if each is sent alone', () => {
     const tenants = tenantsOf({ busy: 1_000 })
     tenants.take(upTo(1), all)
     tenants.push(buildPending({ tenant: 'late', session: one }))
@@ -41,7 +41,7 @@ describe('a single command of a tenant', () => {
     expect(countsOf(taken)).toEqual({ busy: 1, late: 1 })
   })
 
-  test('waits for no more than one of 256 turns, however many tenants there are', () => {
+  test('waits for at most 256 turns, however many tenants there are', () => {
     const tenants = tenantsOf(Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`t${i}`, 2])))
     tenants.push(buildPending({ tenant: 't1', session: one }))
     const seen = Array.from({ length: 3 }, () => tenants.take(upTo(100), all)).flat()
@@ -66,11 +66,11 @@ describe('among tenants with backlogs', () => {
     expect(countsOf(taken).a! / taken.length).toBeCloseTo(3 / 4, 1)
   })
 
-  test('what one leaves the others have: an envelope is full', () => {
+  test('unused shares go to others: the envelope is full', () => {
     expect(countsOf(tenantsOf({ a: 3, b: 1_000, c: 10 }).take(upTo(100), all))).toEqual({ a: 3, b: 87, c: 10 })
   })
 
-  test('long commands of one take no more than every other envelope', () => {
+  test('long commands of one use at most every other envelope', () => {
     const tenants = new TenantQueues(new Map())
     for (let i = 0; i < 30; i++) tenants.push(buildPending({ tenant: 'long', bytes: 400, session: one }))
     const bounds = { operations: 100, bytes: 1_000 }
@@ -88,7 +88,7 @@ describe('among tenants with backlogs', () => {
   })
 })
 
-test('what comes back of tenants that were forgotten goes on, though 256 others wait and its partition was not open', () => {
+test('requeued commands of forgotten tenants are sent, although 256 others wait', () => {
   const tenants = new TenantQueues(new Map())
   const session = buildPartition()
   const push = (tenant: string) => tenants.push(buildPending({ tenant, session }))
@@ -117,7 +117,7 @@ test.each([
   expect(countsOf(tenants.take(upTo(1_000), all))).toEqual(left)
 })
 
-test('what was taken is not kept in memory', async () => {
+test('taken commands are not kept in memory', async () => {
   const tenants = new TenantQueues(new Map())
   const pushed = Array.from({ length: 50 }, (_, i) => {
     const pending = buildPending({ tenant: `t${i % 5}`, session: one })
@@ -131,7 +131,7 @@ test('what was taken is not kept in memory', async () => {
   expect(tenants.waiting).toBe(10)
 })
 
-test('whatever comes, goes, comes back or waits for its partition is taken once', () => {
+test('every command is taken once, whether it is requeued or waits for its partition', () => {
   const step = fc.oneof(
     fc.record({
       kind: fc.constant('push'),
@@ -186,7 +186,7 @@ test('whatever comes, goes, comes back or waits for its partition is taken once'
 })
 
 describe('a worker', () => {
-  test('sends what one tenant writes in the midst of another one’s backlog with one of the next envelopes', async () => {
+  test("sends one tenant's command within another's backlog in one of the next envelopes", async () => {
     const { put, pass, posts } = await startSendingWorld({
       partitions: 4,
       gateway: { maxOperations: 10, concurrency: 2 },
