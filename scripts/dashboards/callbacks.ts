@@ -100,7 +100,7 @@ const reconciling = row(
   lines({
     title: 'Overdue verdicts',
     description:
-      'By channel. No verdict came in the expected time, so the reconciler polls. The runbook names the usual causes.',
+      'By the command’s type. No verdict came in the expected time, so the reconciler polls. The runbook names the usual causes.',
     width: 6,
     unit: 'ops',
     queries: [[`sum by (type) (rate(busgate_callbacks_missing_total{${own}}[$__rate_interval])) > 0`, '{{type}}']],

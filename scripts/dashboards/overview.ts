@@ -180,8 +180,9 @@ const late = row(
     ),
   }),
   lines({
-    title: 'Paused by operators',
-    description: 'Accounts, topics and tenants; their commands wait. `busgate status` says who paused each, and why.',
+    title: 'Paused',
+    description:
+      'By operators (accounts, topics, tenants) or quiet hours (accounts); their commands wait. `busgate status` says who paused each, and why.',
     width: 6,
     unit: 'short',
     queries: [[`max by (kind) (busgate_pauses{${own}})`, '{{kind}}']],
