@@ -18,6 +18,7 @@ export interface Asked {
 export type Handler = (asked: Asked) => WireWriter | null | Promise<WireWriter | null>
 
 export const keys = {
+  produce: 0,
   fetch: 1,
   metadata: 3,
   offsetFetch: 9,
@@ -29,7 +30,7 @@ export const keys = {
   authenticate: 36,
 }
 /** The first flexible version of each. */
-const flexibleFrom: Record<number, number> = { 1: 12, 3: 9, 10: 3, 12: 4, 17: 99, 18: 3, 26: 3, 36: 2 }
+const flexibleFrom: Record<number, number> = { 0: 9, 1: 12, 3: 9, 10: 3, 12: 4, 17: 99, 18: 3, 26: 3, 36: 2 }
 
 /**
  * FakeBroker stands for one broker, byte by byte on a socket: only there connections break, sign in and agree on versions.
@@ -43,6 +44,8 @@ export class FakeBroker {
   readonly asked: [key: number, version: number][] = []
   /** What it says that it speaks. */
   readonly speaks = new Map<number, [min: number, max: number]>([
+    [keys.produce, [0, 11]],
+    [keys.fetch, [0, 12]],
     [keys.metadata, [0, 12]],
     [keys.offsetFetch, [0, 8]],
     [keys.coordinator, [0, 6]],

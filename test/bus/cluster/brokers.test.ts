@@ -3,6 +3,8 @@ import { endTxn, heartbeat, type Requested } from '../../../src/bus/cluster/apis
 import { Brokers } from '../../../src/bus/cluster/brokers.ts'
 import type { Sasl } from '../../../src/bus/cluster/connecting.ts'
 import { ProtocolError, Unanswered } from '../../../src/bus/cluster/errors.ts'
+import { fetchRecords } from '../../../src/bus/read/fetch-api.ts'
+import { produce } from '../../../src/bus/write/produce-api.ts'
 import { type Clock, systemClock } from '../../../src/clock.ts'
 import { Telemetry } from '../../../src/telemetry/events.ts'
 import { ManualClock } from '../../support/clock.ts'
@@ -172,26 +174,61 @@ describe('a request', () => {
     expect(await asked).toMatchObject({ errorCode: 0 })
   })
 
-  test('waits as long as a quota of the broker says, and has its own time after that', async () => {
+  const fetching = { waitMs: 0, maxBytes: 1, partitionBytes: 1, rack: '', partitions: [] }
+  const producing = { transactionalId: null, timeoutMs: 1, batches: [] }
+  const inTime = { line: 'group', limitMs: 500 } as const
+
+  test.each([
+    {
+      name: 'a Heartbeat',
+      key: keys.heartbeat,
+      ask: (brokers: Brokers) => brokers.ask(group, heartbeat, beat, inTime),
+      throttledBy: (ms: number) => answering(0, ms),
+    },
+    {
+      name: 'a Fetch',
+      key: keys.fetch,
+      ask: (brokers: Brokers) => brokers.ask(group, fetchRecords, [fetching], inTime),
+      throttledBy:
+        (ms: number): Handler =>
+        ({ fields }) =>
+          fields()
+            .int32(ms)
+            .int16(0)
+            .int32(0)
+            .array([], () => {}),
+    },
+    {
+      name: 'a Produce',
+      key: keys.produce,
+      ask: (brokers: Brokers) => brokers.ask(group, produce, [producing], inTime),
+      throttledBy:
+        (ms: number): Handler =>
+        ({ fields }) =>
+          fields()
+            .array([], () => {})
+            .int32(ms),
+    },
+  ])('waits as long as the broker throttles it after $name, and has its own time after that', async exchange => {
+    const { key, ask, throttledBy } = exchange
     const clock = new ManualClock()
     const [broker] = await startCluster()
     const { brokers, warnings } = open([broker], { clock })
-    const ask = () => brokers.ask(group, heartbeat, beat, { line: 'group', limitMs: 500 })
-    broker.on(keys.heartbeat, answering(0, 900))
-    await ask()
+    broker.on(key, throttledBy(900))
+    await ask(brokers)
     const { promise: isUnmuted, resolve: unmute } = Promise.withResolvers<void>()
-    broker.on(keys.heartbeat, async asked => {
+    broker.on(key, async asked => {
       await isUnmuted
-      return answering()(asked)
+      return throttledBy(0)(asked)
     })
-    const muted = ask()
-    await expect.poll(() => broker.count(keys.heartbeat)).toBe(2)
+    const muted = ask(brokers)
+    await expect.poll(() => broker.count(key)).toBe(2)
     await clock.pass(899)
     unmute()
-    expect(await muted).toMatchObject({ errorCode: 0 })
-    broker.on(keys.heartbeat, never)
-    const lost = expect(ask()).rejects.toThrow(/no answer to Heartbeat within/)
-    await expect.poll(() => broker.count(keys.heartbeat)).toBe(3)
+    await muted
+    broker.on(key, never)
+    const lost = expect(ask(brokers)).rejects.toThrow(/no answer to \w+ within/)
+    await expect.poll(() => broker.count(key)).toBe(3)
     expect(warnings).toEqual([])
     await clock.pass(501)
     await lost
