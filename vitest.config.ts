@@ -10,6 +10,9 @@ const isolate = false
 /** Whole workers and command lines, on the embedded bus. */
 const endToEnd = ['worker', 'cli', 'ui', 'package'].map(room => `test/${room}/**/*.test.ts`)
 
+/** Ends a test that hangs: on two busy cores the longest take more than a minute. */
+const testTimeout = 300_000
+
 export default defineConfig({
   test: {
     projects: [
@@ -18,7 +21,7 @@ export default defineConfig({
           name: 'unit',
           maxWorkers,
           isolate,
-          testTimeout: 300_000, // ends a test that hangs: on two busy cores the longest take more than a minute
+          testTimeout,
           hookTimeout: 60_000,
           expect: { poll: { timeout: 20_000 } },
           include: ['test/**/*.test.ts'],
@@ -26,9 +29,9 @@ export default defineConfig({
         },
       },
       {
-        test: { name: 'end-to-end', maxWorkers, isolate, include: endToEnd, testTimeout: 60_000, hookTimeout: 60_000 },
+        test: { name: 'end-to-end', maxWorkers, isolate, include: endToEnd, testTimeout, hookTimeout: 60_000 },
       },
-      { test: { name: 'simulation', maxWorkers, include: ['test/simulation/**/*.test.ts'], testTimeout: 300_000 } },
+      { test: { name: 'simulation', maxWorkers, include: ['test/simulation/**/*.test.ts'], testTimeout } },
       {
         test: {
           name: 'integration',

@@ -67,7 +67,7 @@ client.sms({ id: 1, phone: 380501234567, sms_signature: 'Shop' })
 export const command: Partial<NewCommand> = { type: 'fax' }
 `
 
-describe('the packed package', { timeout: 30_000 }, () => {
+describe('the packed package', () => {
   test('has nothing that publint or attw object to', async () => {
     expect(await project.run('publint', project.tarball, '--strict')).toContain('All good')
     const report = await project.run('attw', project.tarball, '--profile', 'esm-only', '--format', 'json')

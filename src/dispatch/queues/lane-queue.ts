@@ -32,11 +32,6 @@ export class LaneQueue {
     return Object.values(this.#tenants)
   }
 
-  /** Number of commands that may be packed now. */
-  get length(): number {
-    return sum(this.#all.map(({ length }) => length)) + this.#halves.flat().length
-  }
-
   /** Number of commands, including those that back off or whose partition is not open. */
   get waiting(): number {
     return sum(this.#all.map(({ waiting }) => waiting)) + this.#halves.flat().length + this.#later.length
