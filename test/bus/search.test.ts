@@ -17,7 +17,7 @@ async function search(log: readonly Written[], key: string, mostBytes = Number.P
     const rest = log.filter(({ last }) => last >= offset).map(({ bytes }) => bytes)
     const whole = Buffer.concat(rest)
     const bytes = whole.subarray(0, Math.max(rest[0]?.length ?? 0, Math.min(mostBytes, partitionBytes)))
-    return [fetched(tp, { highWatermark: end, bytes })]
+    return { partitions: [fetched(tp, { highWatermark: end, bytes })] }
   }
   const logs: Parameters<typeof searchLog>[0]['logs'] = {
     locate: async () => log[0]!.last - (log[0]!.last % 10),

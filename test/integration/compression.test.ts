@@ -85,7 +85,9 @@ describeOnKafka('on Kafka', brokers => {
     for (const name of names) {
       const batches = [{ topic, partition: 0, bytes: hostileBatches[name]() }]
       const request = { transactionalId: null, timeoutMs: 10_000, batches }
-      expect(await wire.ask({ leader: batches[0]! }, produce, [request])).toMatchObject([{ errorCode: 0 }])
+      expect(await wire.ask({ leader: batches[0]! }, produce, [request])).toMatchObject({
+        partitions: [{ errorCode: 0 }],
+      })
     }
     await world.send([buildCommand({ id: 1n })])
     await world.finished(1)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { instantOf } from '../../src/protocol/instant.ts'
+import { instantOf } from '../../src/protocol/tolerant.ts'
 
 const noon = Date.UTC(2026, 2, 14, 12)
 

@@ -110,9 +110,9 @@ export class FakeCluster implements Pick<Brokers, 'ask' | 'leader' | 'partitions
     for (const said of scripted.length > 0 ? scripted : [this.#always.get(name)]) {
       const answer = await (typeof said === 'function' ? said(fields, target) : said)
       if (answer instanceof Error) throw answer
-      if (answer !== undefined) return answer as A
+      if (answer !== undefined) return whole(answer) as A
     }
-    return (await this.#usual(name, fields, target)) as A
+    return whole(await this.#usual(name, fields, target)) as A
   }
 
   /** The answer to OffsetFetch, where a transaction is open that is to change the progress of one partition. */
@@ -264,6 +264,9 @@ export function fetched(tp: TopicPartition, some: Partial<FetchedPartition> = {}
   const nothing = { errorCode: 0, abortedTransactions: [], preferredReplica: -1, bytes: Buffer.alloc(0) }
   return { ...tp, ...nothing, highWatermark, stableOffset: highWatermark, ...some }
 }
+
+/** Answers to Fetch and Produce are written as the list of their partitions. */
+const whole = (answer: unknown) => (Array.isArray(answer) ? { partitions: answer } : answer)
 
 /** An answer to a produce request, with these codes of partitions. */
 export function produced({ batches }: ProduceRequest, codes: Record<string, number> = {}): Produced[] {

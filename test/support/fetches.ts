@@ -9,8 +9,7 @@ export const ample = { waitMs: 0, bytesPerPartition: 4096, roomPerPartition: 16 
 /** A broker that answers every fetch with this, of partition 0 where no other one is named. */
 export const answering =
   (...partitions: Partial<FetchedPartition>[]): Fetch =>
-  async () =>
-    partitions.map(one => fetched({ topic: 'topic', partition: 0 }, one))
+  async () => ({ partitions: partitions.map(one => fetched({ topic: 'topic', partition: 0 }, one)) })
 
 /** Reads one partition's answer, from an offset on. */
 export const read = (answered: Partial<FetchedPartition>, offset = 0) => readFrom(answering(answered), offset)
@@ -35,7 +34,8 @@ export async function readAll(log: FakeLog, offset: number, end: number, limits 
   const records: BusRecord[] = []
   const broker: Fetch = async ({ partitions: [first], partitionBytes }) => {
     onFetch()
-    return [fetched(first!.tp, { highWatermark: log.high, bytes: log.bytes(first!.offset, partitionBytes) })]
+    const bytes = log.bytes(first!.offset, partitionBytes)
+    return { partitions: [fetched(first!.tp, { highWatermark: log.high, bytes })] }
   }
   for (let next = offset; next < end; ) {
     const found = await readFrom(broker, next, limits)

@@ -162,8 +162,8 @@ export async function codecsOf(seed: string, topic: string): Promise<Set<number>
   const tp = { topic, partition: 0 }
   const size = { maxBytes: 10 ** 6, partitionBytes: 10 ** 6 }
   const request = { waitMs: 0, rack: '', partitions: [{ tp, offset: 0 }], ...size }
-  const [fetched] = await openBrokers([seed]).ask({ leader: tp }, fetchRecords, [request])
-  const { bytes } = fetched!
+  const { partitions } = await openBrokers([seed]).ask({ leader: tp }, fetchRecords, [request])
+  const { bytes } = partitions[0]!
   const found = new Set<number>()
   for (let at = 0; at < bytes.length; at += 12 + bytes.readInt32BE(at + 8)) found.add(bytes.readInt16BE(at + 21) & 7)
   return found

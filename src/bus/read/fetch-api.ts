@@ -19,6 +19,11 @@ export interface AbortedTransaction {
   firstOffset: number
 }
 
+export interface FetchAnswer {
+  throttleTimeMs: number
+  partitions: FetchedPartition[]
+}
+
 export interface FetchedPartition {
   topic: string
   partition: number
@@ -40,9 +45,7 @@ const fetchKey = 1
 const version = 12
 
 /** Fetches committed records. The library's Fetch decodes them at a third of the speed, and does not verify checksums. */
-export const fetchRecords = apiOf(
-  createAPI<[FetchRequest], FetchedPartition[]>(fetchKey, version, writeFetch, parseFetch),
-)
+export const fetchRecords = apiOf(createAPI<[FetchRequest], FetchAnswer>(fetchKey, version, writeFetch, parseFetch))
 
 function writeFetch({ waitMs, maxBytes, partitionBytes, rack, partitions }: FetchRequest): Writer {
   const wanted = partitions.map(({ tp: { topic, partition }, offset }) => ({ topic, partition, offset }))
@@ -73,7 +76,7 @@ function parseFetch(_correlation: number, _key: number, _version: number, { buff
 }
 
 /** @throws ProtocolError for the answer's top-level error code */
-export function readFetch(answer: Buffer): FetchedPartition[] {
+export function readFetch(answer: Buffer): FetchAnswer {
   const from = Reader.from(answer) // contiguous, so that records share its memory
   const throttleTimeMs = from.readInt32()
   const errorCode = from.readInt16()
@@ -83,7 +86,7 @@ export function readFetch(answer: Buffer): FetchedPartition[] {
     const topic = from.readString()
     return from.readArray(() => readPartition(from, topic))
   })
-  return Object.assign(topics.flat(), { throttleTimeMs })
+  return { throttleTimeMs, partitions: topics.flat() }
 }
 
 function readPartition(from: Reader, topic: string): FetchedPartition {

@@ -95,7 +95,7 @@ export class Source<R extends PlacedReading> {
   async fetch(limits: FetchLimits): Promise<Map<Place<R>, Fetched>> {
     const partitions = new PartitionMap<FetchedPartition>()
     const request = { ...termsOf(limits), partitions: this.#places }
-    for (const found of await this.#ask(request)) partitions.set(found, found)
+    for (const found of (await this.#ask(request)).partitions) partitions.set(found, found)
     const answers = this.#places.flatMap(position => {
       const found = partitions.get(position.tp)
       return found ? { position, found } : []

@@ -3,7 +3,7 @@ import { type BatchRecords, headerBytes, type Mark, type WantedRecords } from '.
 import { unreadableRecord } from '../batches/unreadable.ts'
 import { protocolError } from '../cluster/errors.ts'
 import type { BusRecord, TopicPartition } from '../port.ts'
-import type { AbortedTransaction, FetchedPartition, FetchRequest } from './fetch-api.ts'
+import type { AbortedTransaction, FetchAnswer, FetchedPartition, FetchRequest } from './fetch-api.ts'
 
 /** Where to continue reading. */
 export interface Position {
@@ -14,7 +14,7 @@ export interface Position {
 }
 
 /** Sends the request to the broker from which the positions are read. */
-export type Fetch = (request: FetchRequest) => Promise<FetchedPartition[]>
+export type Fetch = (request: FetchRequest) => Promise<Pick<FetchAnswer, 'partitions'>>
 
 export interface FetchLimits {
   /** Longest time that the broker may wait for a first record. */
@@ -70,7 +70,7 @@ export async function fetchCommitted<P extends Position>(
   positions: readonly P[],
   limits: FetchLimits,
 ): Promise<Map<P, Fetched>> {
-  const partitions = await fetch({ ...termsOf(limits), partitions: positions })
+  const { partitions } = await fetch({ ...termsOf(limits), partitions: positions })
   const answers = positions.flatMap(position => {
     const found = partitions.find(({ topic, partition }) => isAt(position, topic, partition))
     return found ? { position, found } : []
@@ -205,7 +205,7 @@ async function askOne(
   expected: readonly number[] = [],
 ): Promise<FetchedPartition> {
   const request = { ...termsOf({ waitMs: 0, bytesPerPartition: bytes }), partitions: [position] }
-  const [found] = await fetch(request)
+  const [found] = (await fetch(request)).partitions
   if (!found) throw new Error("the broker's answer left out the requested partition")
   if (found.errorCode && !expected.includes(found.errorCode)) throw protocolError(found.errorCode)
   return found

@@ -15,6 +15,11 @@ export interface EncodedBatch extends TopicPartition {
   bytes: Buffer
 }
 
+export interface ProduceAnswer {
+  throttleTimeMs: number
+  partitions: Produced[]
+}
+
 export interface Produced extends TopicPartition {
   errorCode: number
   errorMessage: string | null
@@ -28,8 +33,11 @@ const versions = [9, 10, 11]
 /** Sends encoded batches. The library's Produce takes three times as long to encode records. */
 export const produce = apiOf(
   ...versions.map(version =>
-    createAPI<[ProduceRequest], Produced[]>(produceKey, version, writeProduce, (_correlation, _key, _version, from) =>
-      readProduced(from),
+    createAPI<[ProduceRequest], ProduceAnswer>(
+      produceKey,
+      version,
+      writeProduce,
+      (_correlation, _key, _version, from) => readProduced(from),
     ),
   ),
 )
@@ -50,7 +58,7 @@ function writeProduce({ transactionalId, timeoutMs, batches }: ProduceRequest): 
     .appendTaggedFields()
 }
 
-function readProduced(from: Reader): Produced[] {
+function readProduced(from: Reader): ProduceAnswer {
   const topics = from.readArray(() => {
     const topic = from.readString()
     return from.readArray(() => {
@@ -63,5 +71,5 @@ function readProduced(from: Reader): Produced[] {
       return { ...produced, errorMessage: from.readNullableString() }
     })
   })
-  return Object.assign(topics.flat(), { throttleTimeMs: from.readInt32() })
+  return { partitions: topics.flat(), throttleTimeMs: from.readInt32() }
 }

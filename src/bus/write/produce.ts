@@ -79,9 +79,9 @@ async function send<B extends EncodedBatch>(
   try {
     const request = { transactionalId, timeoutMs: replicationMs, batches }
     const limitMs = retries.within(answerMs)
-    const answer = await brokers.ask({ node: leader }, produce, [request], { line: 'commit', limitMs })
+    const { partitions } = await brokers.ask({ node: leader }, produce, [request], { line: 'commit', limitMs })
     return batches.flatMap(batch => {
-      const error = errorOf(batch, answer)
+      const error = errorOf(batch, partitions)
       return error ? [{ batch, error }] : []
     })
   } catch (error) {
