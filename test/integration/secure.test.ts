@@ -187,7 +187,9 @@ describeWithJava('on a Kafka with TLS and logins that end after two seconds', ()
         expect(member.hasLease).toBe(true)
       }
       expect([keys, given]).toEqual([sent, ['0']])
-      expect([member.trouble, warnings]).toEqual([null, []])
+      await until(() => expect(member.trouble).toBeNull())
+      const isSlow = /no answer to \w+ within/ // on a busy machine
+      expect(warnings.filter(warning => !isSlow.test(warning))).toEqual([])
     },
   )
 

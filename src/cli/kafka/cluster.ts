@@ -61,7 +61,7 @@ export type Config = ReadonlyMap<string, string>
 const topicConfigs = ['cleanup.policy', 'min.insync.replicas', 'retention.ms', 'retention.bytes', 'max.message.bytes']
 const errors = { unknownTopic: 3, topicDenied: 29 }
 const transactionTimeoutMs = 10_000
-const limitMs = 4_000
+const limitMs = 10_000
 /** Retry interval while a coordinator is loading, or its topic is being created. */
 const retryMs = 200
 
