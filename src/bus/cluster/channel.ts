@@ -79,16 +79,13 @@ export class Channel {
     if (version === null) throw protocolError(unsupportedVersion, `${this.#where} does not understand ${api.name}`)
     this.#inFlight++
     try {
-      const answer = await this.#inTime(this.#send(version, request), limitMs, api.name)
+      const answer = await this.#inTime(this.#send(version, request), limitMs, api.name).catch(error => {
+        const partial = api.isPartial ? partialAnswer(error) : undefined
+        if (partial === undefined) throw translated(error, this.#where)
+        return partial as A
+      })
       this.#noteThrottling(answer)
       return answer
-    } catch (error) {
-      const answer = api.isPartial ? partialAnswer(error) : undefined
-      if (answer !== undefined) {
-        this.#noteThrottling(answer)
-        return answer as A
-      }
-      throw translated(error, this.#where)
     } finally {
       this.#inFlight--
       if (this.#ended && this.#inFlight === 0) this.#dispose()
