@@ -6,6 +6,7 @@ import { openBus } from '../../src/bus/open.ts'
 import type { Bus, BusRecord, OutgoingRecord } from '../../src/bus/port.ts'
 import { accountHookUrl } from '../../src/callbacks/hook-url.ts'
 import { tokensOf } from '../../src/callbacks/role.ts'
+import { planTopics } from '../../src/cli/doctor/topics.ts'
 import { createMissingTopics } from '../../src/cli/kafka/create-topics.ts'
 import { systemClock } from '../../src/clock.ts'
 import { loadSettings, type Settings } from '../../src/config/index.ts'
@@ -222,12 +223,17 @@ function worldSettings({ settings = {}, brokers }: WorldOptions, sandbox: Sandbo
   })
 }
 
-function topicsOf({ topics }: Settings, { partitions = 1, maxMessageBytes = {} }: WorldOptions): TopicSpec[] {
-  return Object.entries(topics).flatMap(([use, names]) => {
-    const most = maxMessageBytes[use as keyof Settings['topics']]
-    const config: Record<string, string> = most === undefined ? {} : { 'max.message.bytes': String(most) }
+/** The topics as `busgate topics create` makes them on one broker, but for the options. */
+function topicsOf(settings: Settings, { partitions = 1, maxMessageBytes = {} }: WorldOptions): TopicSpec[] {
+  const planned = planTopics(settings, { existing: new Map(), nodes: 1 })
+  return planned.map(({ topic, use, config }) => {
+    const most = maxMessageBytes[use]
     const isSplit = use === 'commands' || use === 'doubts'
-    return [names].flat().map(topic => ({ topic, partitions: isSplit ? partitions : 1, config }))
+    return {
+      topic,
+      partitions: isSplit ? partitions : 1,
+      config: { ...config, ...(most !== undefined && { 'max.message.bytes': String(most) }) },
+    }
   })
 }
 

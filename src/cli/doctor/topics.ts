@@ -7,7 +7,7 @@ import { check, type Finding, failed, ok, skipped, warning } from './check.ts'
 export const topics = check({
   name: 'topics',
   about:
-    'Every topic exists and has leaders, enough replicas and min.insync.replicas, and its cleanup.policy: compact for pauses, delete for all others. Commands and doubts have equal partition counts, and so have results, statuses and overdue messages; pauses have one partition.',
+    'Every topic exists and has leaders, enough replicas and min.insync.replicas, and its cleanup.policy: compact for pauses, delete for all others. The broker sets the timestamps of commands. Commands and doubts have equal partition counts, and so have results, statuses and overdue messages; pauses have one partition.',
   needs: ['settings', 'cluster'],
   async look({ settings, cluster }) {
     const existing = await cluster.topics(topicsIn(settings.topics).map(({ topic }) => topic))
@@ -208,6 +208,14 @@ const rules: Rule[] = [
     return { grave: true, what, mend: setting(planned, 'cleanup.policy') }
   },
 
+  function timestamps(planned, topic) {
+    const wanted = planned.config['message.timestamp.type']
+    const type = topic.config?.get('message.timestamp.type') ?? wanted
+    if (wanted === undefined || type === wanted) return null
+    const what = `message.timestamp.type is ${type}: a command that its producer dates before the retention is deleted unread`
+    return { grave: false, what, mend: setting(planned, 'message.timestamp.type') }
+  },
+
   function inSync(planned, topic) {
     const least = Number(topic.config?.get('min.insync.replicas') ?? planned.config['min.insync.replicas'])
     const mend = setting(planned, 'min.insync.replicas')
@@ -256,7 +264,7 @@ export interface PlannedTopic {
   replication: number
   /** Topic settings by Kafka's names. */
   config: Record<'cleanup.policy' | 'min.insync.replicas', string> &
-    Partial<Record<'retention.ms' | 'min.compaction.lag.ms', string>>
+    Partial<Record<'retention.ms' | 'min.compaction.lag.ms' | 'message.timestamp.type', string>>
 }
 
 export interface ClusterState {
@@ -315,5 +323,6 @@ function keeping(use: TopicUse, { delivery }: Settings) {
   const { kept } = topology[use]
   if (kept === 'last of a key') return { 'cleanup.policy': 'compact', 'min.compaction.lag.ms': String(pausesMs) }
   const ms = kept === 'until seen' ? deadLettersMs : Math.max(weekMs, 2 * delivery.maxAgeMs)
-  return { 'cleanup.policy': 'delete', 'retention.ms': String(ms) }
+  const dated = use === 'commands' && { 'message.timestamp.type': 'LogAppendTime' } // producers' clocks can be wrong
+  return { 'cleanup.policy': 'delete', 'retention.ms': String(ms), ...dated }
 }

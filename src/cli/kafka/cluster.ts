@@ -58,7 +58,10 @@ export interface Topic {
 /** Values by Kafka's names, such as `retention.ms`. */
 export type Config = ReadonlyMap<string, string>
 
-const topicConfigs = ['cleanup.policy', 'min.insync.replicas', 'retention.ms', 'retention.bytes', 'max.message.bytes']
+const topicConfigs = [
+  ...['cleanup.policy', 'min.insync.replicas', 'retention.ms', 'retention.bytes', 'max.message.bytes'],
+  'message.timestamp.type',
+]
 const errors = { unknownTopic: 3, topicDenied: 29 }
 const transactionTimeoutMs = 10_000
 const limitMs = 10_000
