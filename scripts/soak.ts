@@ -46,7 +46,7 @@ const steps: readonly Step[] = [
   },
   chaos('moves', 'three workers are replaced in turn', '--restart-workers --commands 40000'),
   chaos('scale', 'one worker, three, and one again', '--scale --commands 40000'),
-  chaos('matrix', 'every kind of trouble on both versions of Kafka', '--matrix --commands 1000000'),
+  chaos('matrix', 'every kind of trouble on both versions of Kafka', '--matrix --commands 300000'),
   { name: 'analytics', what: 'every engine of examples/analytics makes the expected table', run: ['analytics'] },
   { name: 'hostile', what: 'attackers beside honest senders', run: ['bench', '--', 'hostile'] },
 ]
