@@ -2,7 +2,8 @@ import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { buildBatch, varint } from './batches.ts'
 
 /*
- * Batches of at most a MiB that a broker takes, and that cost whoever unpacks them without care seconds of CPU or GiB.
+ * Batches of at most a MiB that a broker takes, and that cost whoever unpacks them without care seconds of CPU or GiB. Their
+ * time is now: a broker deletes what is older than its topic's retention, perhaps before anybody has read it.
  */
 
 const MiB = 1024 * 1024
@@ -13,7 +14,7 @@ const many = (count: number, unit: Buffer) => Buffer.alloc(count * unit.length, 
 
 /** A batch of one record. @param change what is made of its bytes */
 const batchOf = (codec: number, change: (record: Buffer) => Buffer, value: string | Buffer = 'x') =>
-  buildBatch([{ offset: 0, key: null, value }], { codec, packed: change })
+  buildBatch([{ offset: 0, key: null, value }], { codec, packed: change, firstTimestamp: Date.now() })
 
 const lz4Head = Buffer.from([0x04, 0x22, 0x4d, 0x18, 0x40, 0x70, 0])
 const lz4End = Buffer.alloc(4)
@@ -48,7 +49,13 @@ function smallestRecords(count: number): Buffer {
 }
 
 const batchOfSmallest = (count: number) =>
-  buildBatch([0], { last: count - 1, count, codec: 4, packed: () => zstdCompressSync(smallestRecords(count)) })
+  buildBatch([0], {
+    last: count - 1,
+    count,
+    codec: 4,
+    packed: () => zstdCompressSync(smallestRecords(count)),
+    firstTimestamp: Date.now(),
+  })
 
 export const hostileBatches = {
   'zstd, 113,000 empty frames': () =>
