@@ -38,6 +38,22 @@ describe('the window', () => {
     await commit()
     expect(process.listener.freshKeys).toEqual(['0', String(3 * windowSize + 1)])
   })
+
+  test('commits no offset inside of an unreadable batch, which the next owner would settle again', async () => {
+    const log = buildLog(1)
+    const [first, last] = [1, windowSize]
+    const unreadable = { code: 'BATCH_CORRUPT', message: 'its checksum is wrong', lastOffset: last } as const
+    log.records.push({ offset: first, timestamp: 0, key: null, value: null, headers: {}, unreadable })
+    log.appendGap(last)
+    const { session, deliver, commit } = await buildOwner(log).open()
+    deliver()
+    session.settle(first, result(first))
+    await commit()
+    expect(log.committed?.offset).toBe(0)
+    session.settle(0, result(0))
+    await commit()
+    expect(log.committed?.offset).toBe(last + 1)
+  })
 })
 
 describe('back-pressure', () => {

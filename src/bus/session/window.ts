@@ -21,6 +21,8 @@ export class Window {
   /** The first offset that has not been taken in. */
   horizon: number
   #top: number
+  /** A gap reaches from the horizon up to here, if this is beyond it. */
+  #gapEnd = 0
   readonly #states: OffsetRing
 
   constructor(base: number) {
@@ -52,19 +54,11 @@ export class Window {
   }
 
   /**
-   * Takes in everything below `offset` as gaps: transaction markers, aborted or compacted records. Stops when the window is
-   * full; `horizon` shows how far it got.
+   * Takes in everything below `offset` as gaps: transaction markers, aborted or compacted records, the rest of an unreadable
+   * batch. What the window has no room for is taken in as its base moves, so that no checkpoint ends inside of such a batch.
    */
   skipTo(offset: number): void {
-    while (this.horizon < offset) {
-      if (this.horizon === this.base && this.length === 0) {
-        this.base = this.horizon = offset
-        return // a gap can span millions of offsets
-      }
-      if (!this.fits(this.horizon)) this.advance()
-      if (!this.fits(this.horizon)) return
-      this.set(this.horizon++, DONE)
-    }
+    this.#gapEnd = Math.max(this.#gapEnd, offset)
     this.advance()
   }
 
@@ -73,8 +67,20 @@ export class Window {
     for (; this.#top > end && this.#top > this.base; this.#top--) this.#states.set(this.#top - 1, NEW)
   }
 
-  /** Moves the base past all offsets that are done. */
+  /** Moves the base past all offsets that are done, and takes in more of a gap. */
   advance(): void {
+    for (;;) {
+      this.#pass()
+      if (this.horizon >= this.#gapEnd || !this.fits(this.horizon)) return
+      if (this.horizon === this.base && this.length === 0) {
+        this.base = this.horizon = this.#gapEnd // a gap can span millions of offsets
+        return
+      }
+      while (this.horizon < this.#gapEnd && this.fits(this.horizon)) this.set(this.horizon++, DONE)
+    }
+  }
+
+  #pass(): void {
     while (this.base < this.horizon && this.#states.get(this.base) === DONE) {
       this.#states.set(this.base, NEW)
       this.base++
