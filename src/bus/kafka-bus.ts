@@ -181,7 +181,7 @@ export class KafkaBus implements Bus {
     this.#logs.close()
     await Promise.all([...this.#leaving, ...this.#groupReaders.map(reader => reader.close())])
     this.#reader.close()
-    await this.#fetcher.close()
+    this.#fetcher.close()
     await this.#brokers.close()
   }
 }

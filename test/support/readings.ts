@@ -28,13 +28,14 @@ export function buildReadings({ rack }: { rack?: string } = {}) {
 
   function read(partition: number, offset = 0, take?: Reading['take']) {
     const offsets: number[] = []
+    /** The ends of the log that it was told, without repetitions. */
     const ends: number[] = []
     const gone: Error[] = []
     const reading: Reading = {
       ...{ tp: tpOf(partition), offset, life: 0, paused: false },
       take(fetched, from) {
         offsets.push(...fetched.records.map(({ offset }) => offset))
-        ends.push(fetched.highWatermark)
+        if (ends.at(-1) !== fetched.highWatermark) ends.push(fetched.highWatermark)
         return take?.(fetched, from)
       },
       cut({ low }) {

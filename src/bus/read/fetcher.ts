@@ -67,8 +67,6 @@ export class Fetcher {
   #stirredAt = Number.NEGATIVE_INFINITY
   /** Until then, all fetches go to leaders because a replica failed. */
   #leadersUntil = Number.NEGATIVE_INFINITY
-  /** Work that must end before the connections are closed. */
-  readonly #running = new Set<Promise<unknown>>()
   readonly #backOff: ReadBackOff
   readonly openTransactions: OpenTransactions
   #scheduled = false
@@ -114,17 +112,10 @@ export class Fetcher {
     return trouble !== null && this.#options.clock.monotonic() - trouble.since >= lastingMs
   }
 
-  async close(): Promise<void> {
+  close(): void {
     this.#backOff.close()
     this.#cancelWake?.()
     this.#readings.clear()
-    await Promise.allSettled(this.#running)
-  }
-
-  #run(work: Promise<unknown>): void {
-    const ended = () => void this.#running.delete(work)
-    this.#running.add(work)
-    work.then(ended, ended)
   }
 
   /** Fetches after this tick, so that handlers that finish at once take part in the next fetch. */
@@ -157,19 +148,19 @@ export class Fetcher {
     for (const source of this.#sources.values()) {
       if (!source.isWanted || source.isAsked) continue
       if (source.restsUntil > now && !source.isHurried) this.#wakeAt(source.restsUntil)
-      else this.#run(this.#fetch(source))
+      else void this.#fetch(source)
     }
   }
 
   #lookForLeaders(now: number): void {
     if (this.#looksAt <= now) {
       this.#looksAt = now + lookMs
-      this.#run(this.openTransactions.check())
+      void this.openTransactions.check()
       for (const state of this.#readings.values()) {
         if (state.source && state.from!.until < now) this.#leaderless.add(state)
       }
     }
-    for (const state of this.#leaderless) if (!state.isSought) this.#run(this.#findLeader(state))
+    for (const state of this.#leaderless) if (!state.isSought) void this.#findLeader(state)
     this.#leaderless.clear()
   }
 
@@ -224,10 +215,10 @@ export class Fetcher {
           isMoreThere ||= hasMore(answer)
           this.openTransactions.heard(place.tp, answer)
           for (const state of source.askedAt(place)) this.#take(state, place.offset, answer)
-        } else this.#run(this.#recover(source.askedAt(place).filter(isStillThere), answer.error))
+        } else void this.#recover(source.askedAt(place).filter(isStillThere), answer.error)
       }
     } catch (error) {
-      this.#run(this.#recover(source.asked.filter(isStillThere), error))
+      void this.#recover(source.asked.filter(isStillThere), error)
     }
     source.isAsked = false
     const answeredAt = this.#options.clock.monotonic()
@@ -292,12 +283,7 @@ export class Fetcher {
     }
     state.failures = 0
     state.trouble = null
-    state.told.clear()
-    const { next, highWatermark, preferredReplica } = answer
-    const { toldEnd } = state
-    const isTold = toldEnd?.life === reading.life && toldEnd.highWatermark === highWatermark
-    if (isTold && next === offset && preferredReplica < 0) return
-    state.toldEnd = { life: reading.life, highWatermark }
+    const { next, preferredReplica } = answer
     if (preferredReplica >= 0) state.from = { node: preferredReplica, until: this.#replicaUntil, isReplica: true }
     reading.offset = next
     state.isBehind = hasMore(answer)
@@ -353,12 +339,12 @@ export class Fetcher {
       state.phase = 'resting'
       state.from = null
       state.failures++
-      state.trouble = { text: textOf(error), since: state.trouble?.since ?? clock.monotonic() }
+      state.trouble = { since: clock.monotonic(), told: '', ...state.trouble, text: textOf(error) }
       this.#place(state)
     }
     if (errorTypeOf(error) === unknownPartition) for (const { reading } of states) reading.gone?.(error as Error)
     const lasting = isTransient(error, 'leader') ? states.filter(state => this.#lasts(state)) : states
-    this.#tell(lasting, error)
+    this.#tell(lasting, textOf(error))
     await this.#backOff.backOff(Math.max(...states.map(({ failures }) => failures)))
     for (const state of states) {
       state.phase = 'ready'
@@ -375,12 +361,11 @@ export class Fetcher {
     return reading.offset !== offset || !isStillThere
   }
 
-  /** Logs a persistent error once per partition. */
-  #tell(states: readonly ReadingState[], error: unknown): void {
-    const text = textOf(error)
-    const untold = states.filter(({ told }) => !told.has(text))
+  /** Logs a repeated error once per partition. */
+  #tell(states: readonly ReadingState[], text: string): void {
+    const untold = states.filter(({ trouble }) => trouble!.told !== text)
     if (untold.length === 0) return
-    for (const { told } of untold) told.add(text)
+    for (const { trouble } of untold) trouble!.told = text
     this.#backOff.report(untold.map(({ reading: { tp } }) => `${tp.topic}/${tp.partition}`).join(', '), text)
   }
 }

@@ -27,8 +27,6 @@ export interface ReadingState extends PlacedReading {
   phase: 'ready' | 'busy' | 'resting'
   /** Id of the topic that is read; undefined while unknown. */
   topicId: string | undefined
-  /** The last reported high watermark, and the reading's life at that time; null if none was reported. */
-  toldEnd: { life: number; highWatermark: number } | null
   /** Node to read from, and until when, in monotonic milliseconds; null if the leader must be looked up. */
   from: { node: number; until: number; isReplica: boolean } | null
   /** Whether the broker had more records at its last answer. */
@@ -39,10 +37,11 @@ export interface ReadingState extends PlacedReading {
   /** Time of the last records, in monotonic milliseconds. */
   busySince: number
   failures: number
-  /** The last error, and the time of the first of the current series of errors, in monotonic milliseconds. */
-  trouble: { text: string; since: number } | null
-  /** Errors of the current series that are already logged. */
-  told: Set<string>
+  /**
+   * The last error, the time of the first of the current series of errors, in monotonic milliseconds, and the error of the
+   * series that was logged last.
+   */
+  trouble: { text: string; since: number; told: string } | null
 }
 
 export function newState(reading: Reading): ReadingState {
@@ -52,7 +51,6 @@ export function newState(reading: Reading): ReadingState {
     topicId: undefined,
     askedOf: null,
     life: null,
-    toldEnd: null,
     from: null,
     isBehind: false,
     source: null,
@@ -60,7 +58,6 @@ export function newState(reading: Reading): ReadingState {
     busySince: Number.NEGATIVE_INFINITY,
     failures: 0,
     trouble: null,
-    told: new Set(),
     mark: noMark(),
   }
 }
