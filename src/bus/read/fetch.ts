@@ -2,6 +2,7 @@ import { type DecodedBatches, decodeBatches, skipStuck, startOf, unreadable } fr
 import { type BatchRecords, headerBytes, type Mark, type WantedRecords } from '../batches/record-batch.ts'
 import { unreadableRecord } from '../batches/unreadable.ts'
 import { protocolError } from '../cluster/errors.ts'
+import { PartitionMap } from '../partitions.ts'
 import type { BusRecord, TopicPartition } from '../port.ts'
 import type { AbortedTransaction, FetchAnswer, FetchedPartition, FetchRequest } from './fetch-api.ts'
 
@@ -55,39 +56,23 @@ const closestLook = 64 * 1024 * 1024
 /** CORRUPT_MESSAGE: the broker finds no batch on its disk. */
 const corruptMessage = 2
 
-/** A position and the broker's answer for it. */
-interface AnsweredPosition<P extends Position> {
-  position: P
-  found: FetchedPartition
-}
-
 /**
  * The committed records from each position on, and where to continue. No partition may appear twice. Partitions are missing
  * when others fill the answer or the memory.
+ * @param fetch also requests a single partition, to examine a damaged batch
  */
 export async function fetchCommitted<P extends Position>(
   fetch: Fetch,
   positions: readonly P[],
-  limits: FetchLimits,
+  { roomPerPartition, ...terms }: FetchLimits,
 ): Promise<Map<P, Fetched>> {
-  const { partitions } = await fetch({ ...termsOf(limits), partitions: positions })
-  const answers = positions.flatMap(position => {
-    const found = partitions.find(({ topic, partition }) => isAt(position, topic, partition))
-    return found ? { position, found } : []
-  })
-  return committedIn(answers, fetch, limits)
-}
-
-/** @param fetch requests a single partition, to examine a damaged batch */
-export async function committedIn<P extends Position>(
-  answers: readonly AnsweredPosition<P>[],
-  fetch: Fetch,
-  { roomPerPartition }: FetchLimits,
-): Promise<Map<P, Fetched>> {
+  const answers = new PartitionMap<FetchedPartition>()
+  for (const one of (await fetch({ ...termsOf(terms), partitions: positions })).partitions) answers.set(one, one)
   const fetched = new Map<P, Fetched>()
   let room = roomAtOnce
-  for (const { position, found } of answers) {
-    if (room <= 0) break
+  for (const position of positions) {
+    const found = answers.get(position.tp)
+    if (!found || room <= 0) continue
     const wanted = { from: position.offset, room: Math.min(room, roomPerPartition), mark: position.mark }
     const before = wanted.room
     fetched.set(position, await read(found, wanted, () => lookCloser(fetch, position, before).catch(failed)))
@@ -109,10 +94,8 @@ async function read(
 
 const failed = (error: unknown): Fetched => ({ ok: false, error })
 
-const isAt = ({ tp }: Position, topic: string, partition: number) => tp.partition === partition && tp.topic === topic
-
 /** The fetch parameters for these limits. */
-export function termsOf({ waitMs, bytesPerPartition, rack = '' }: Omit<FetchLimits, 'roomPerPartition'>) {
+function termsOf({ waitMs, bytesPerPartition, rack = '' }: Omit<FetchLimits, 'roomPerPartition'>) {
   return { waitMs, maxBytes: Math.max(maxBytes, bytesPerPartition), partitionBytes: bytesPerPartition, rack }
 }
 

@@ -2,14 +2,14 @@ import type { Clock } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { Brokers } from '../cluster/brokers.ts'
 import { isTransient } from '../cluster/errors.ts'
+import { PartitionMap } from '../partitions.ts'
 import { longestPaceMs } from '../session/driver.ts'
-import type { FetchedRecords } from './fetch.ts'
+import { type FetchedRecords, fetchCommitted } from './fetch.ts'
 import { fetchRecords } from './fetch-api.ts'
-import { Source } from './fetch-source.ts'
 import { logEnds } from './offsets.ts'
 import { OpenTransactions } from './open-transactions.ts'
 import { errorTypeOf, lastingMs, ReadBackOff, textOf, unknownPartition } from './read-back-off.ts'
-import { newState, type Reading, type ReadingState } from './reading.ts'
+import { type Place, type Reading, ReadingState } from './reading.ts'
 
 export interface FetcherOptions {
   brokers: Brokers
@@ -46,10 +46,16 @@ const roomAtMost = 4 * 1024 * 1024
 const roomAtLeast = 128 * 1024
 /** Longest age of a known leader: a former leader may go on answering as a replica. */
 const leaderAgeMs = 5_000
-/** Interval of checks for leaders of that age. */
-const lookMs = 1_000
 /** How long a nearer replica is used, and how long replicas are avoided after a failure. */
 const replicaAgeMs = 60_000
+
+/** A broker that is fetched from. */
+interface Source {
+  /** Whether a fetch is in flight. */
+  isAsked: boolean
+  /** Time of the last answer, in monotonic milliseconds. */
+  answeredAt: number
+}
 
 /**
  * Fetches for any number of readings. All readings of one broker share its next fetch. Each broker has one fetch in flight: a
@@ -57,22 +63,19 @@ const replicaAgeMs = 60_000
  */
 export class Fetcher {
   readonly #options: FetcherOptions
+  /** Those that got records last come last, because a broker fills its answer in the order of the request. */
   readonly #readings = new Map<Reading, ReadingState>()
-  readonly #sources = new Map<number, Source<ReadingState>>()
-  /** Readings whose leader must be looked up. */
-  readonly #leaderless = new Set<ReadingState>()
-  /** Time of the next check of leaders, in monotonic milliseconds. */
-  #looksAt = Number.NEGATIVE_INFINITY
+  readonly #sources = new Map<number, Source>()
   /** Time of the last records or new reading, in monotonic milliseconds. */
   #stirredAt = Number.NEGATIVE_INFINITY
   /** Until then, all fetches go to leaders because a replica failed. */
   #leadersUntil = Number.NEGATIVE_INFINITY
+  /** Earliest start of the next fetch without a backlog, in monotonic milliseconds; the same for all brokers. */
+  #restsUntil = Number.NEGATIVE_INFINITY
   readonly #backOff: ReadBackOff
   readonly openTransactions: OpenTransactions
   #scheduled = false
-  #cancelWake: (() => void) | null = null
-  /** Time of the next wake-up, in monotonic milliseconds. */
-  #wakesAt = Number.POSITIVE_INFINITY
+  #cancelWake = () => {}
 
   constructor(options: FetcherOptions) {
     this.#options = options
@@ -83,23 +86,17 @@ export class Fetcher {
   /** Begins to read. Call it again after a change of the reading's offset, life or pause. */
   read(reading: Reading): void {
     if (this.#backOff.closed) return
-    let state = this.#readings.get(reading)
-    if (!state) {
+    if (!this.#readings.has(reading)) {
       if (reading.paused) return
-      state = newState(reading)
-      this.#readings.set(reading, state)
+      this.#readings.set(reading, new ReadingState(reading))
       this.#stirredAt = this.#options.clock.monotonic()
     }
     if (reading.paused) this.openTransactions.forget(reading.tp)
-    this.#place(state)
+    this.#schedule()
   }
 
   forget(reading: Reading): void {
-    const state = this.#readings.get(reading)
-    if (!state) return
-    this.#readings.delete(reading)
-    this.openTransactions.forget(reading.tp)
-    this.#place(state)
+    if (this.#readings.delete(reading)) this.openTransactions.forget(reading.tp)
   }
 
   /** Why the reading has failed for some seconds; null if it succeeds or is paused. */
@@ -114,8 +111,13 @@ export class Fetcher {
 
   close(): void {
     this.#backOff.close()
-    this.#cancelWake?.()
+    this.#cancelWake()
     this.#readings.clear()
+  }
+
+  /** Whether the reading has not been forgotten since. */
+  #has(state: ReadingState): boolean {
+    return this.#readings.get(state.reading) === state
   }
 
   /** Fetches after this tick, so that handlers that finish at once take part in the next fetch. */
@@ -128,51 +130,29 @@ export class Fetcher {
     })
   }
 
-  /** Includes the reading in the fetches for which it is ready, and excludes it from all others. */
-  #place(state: ReadingState): void {
-    const { reading, phase, from } = state
-    const isWanted = this.#readings.get(reading) === state && phase === 'ready' && !reading.paused
-    const source = isWanted && from ? this.#sourceOf(from.node) : null
-    if (state.source !== source) state.source?.leave(state)
-    source?.want(state)
-    state.source = source
-    if (source && state.isBehind) source.isHurried = true
-    if (!isWanted) return
-    if (!from || from.until < this.#options.clock.monotonic()) this.#leaderless.add(state)
-    this.#schedule()
-  }
-
   #fetchAll(): void {
     const now = this.#options.clock.monotonic()
-    this.#lookForLeaders(now)
-    for (const source of this.#sources.values()) {
-      if (!source.isWanted || source.isAsked) continue
-      if (source.restsUntil > now && !source.isHurried) this.#wakeAt(source.restsUntil)
-      else void this.#fetch(source)
+    this.openTransactions.check()
+    const ready = new Map<number, ReadingState[]>()
+    for (const state of this.#readings.values()) {
+      const { reading, phase, from } = state
+      if (phase !== 'ready' || reading.paused) continue
+      if (!state.isSought && (!from || from.until < now)) void this.#findLeader(state)
+      if (!from) continue
+      const states = ready.get(from.node) ?? []
+      ready.set(from.node, states)
+      states.push(state)
+    }
+    for (const [node, states] of ready) {
+      if (this.#sources.get(node)?.isAsked) continue
+      if (now >= this.#restsUntil || states.some(({ isBehind }) => isBehind)) void this.#fetch(node, states)
+      else this.#wakeIn(this.#restsUntil - now)
     }
   }
 
-  #lookForLeaders(now: number): void {
-    if (this.#looksAt <= now) {
-      this.#looksAt = now + lookMs
-      void this.openTransactions.check()
-      for (const state of this.#readings.values()) {
-        if (state.source && state.from!.until < now) this.#leaderless.add(state)
-      }
-    }
-    for (const state of this.#leaderless) if (!state.isSought) void this.#findLeader(state)
-    this.#leaderless.clear()
-  }
-
-  #wakeAt(instant: number): void {
-    if (instant >= this.#wakesAt) return
-    const { clock } = this.#options
-    this.#cancelWake?.()
-    this.#wakesAt = instant
-    this.#cancelWake = clock.after(Math.ceil(instant - clock.monotonic()), () => {
-      this.#wakesAt = Number.POSITIVE_INFINITY
-      this.#schedule()
-    })
+  #wakeIn(ms: number): void {
+    this.#cancelWake()
+    this.#cancelWake = this.#options.clock.after(Math.ceil(ms), () => this.#schedule())
   }
 
   async #findLeader(state: ReadingState): Promise<void> {
@@ -182,7 +162,7 @@ export class Fetcher {
       const node = await brokers.leader(state.reading.tp)
       this.#compareTopic(state)
       state.from = { node, until: clock.monotonic() + leaderAgeMs, isReplica: false }
-      this.#place(state)
+      this.#schedule()
     } catch (error) {
       await this.#recover([state], error)
     } finally {
@@ -199,60 +179,80 @@ export class Fetcher {
       state.reading.gone?.(new Error(`${topic} was deleted and made anew`))
   }
 
-  async #fetch(source: Source<ReadingState>): Promise<void> {
-    const beganAt = this.#options.clock.monotonic()
+  async #fetch(node: number, states: readonly ReadingState[]): Promise<void> {
+    const { brokers, clock } = this.#options
+    const source = this.#sources.get(node) ?? { isAsked: true, answeredAt: 0 }
+    this.#sources.set(node, source)
     source.isAsked = true
-    source.isHurried = false
-    const mustOthersWait = source.begin()
-    const isStillThere = (state: ReadingState) => state.source === source
+    const beganAt = clock.monotonic()
+    const { places, mustOthersWait } = this.#placesOf(states)
     let found = 0
-    let isMoreThere = false
     try {
-      const answers = await source.fetch({ ...this.#limits(), waitMs: mustOthersWait ? shortWaitMs : this.#waitMs() })
+      const answers = await fetchCommitted(
+        request => brokers.ask({ node }, fetchRecords, [request], { line: 'fetch' }),
+        places,
+        { ...this.#limits(), waitMs: mustOthersWait ? shortWaitMs : this.#waitMs() },
+      )
       for (const [place, answer] of answers) {
         if (answer.ok) {
           found += answer.records.length
-          isMoreThere ||= hasMore(answer)
           this.openTransactions.heard(place.tp, answer)
-          for (const state of source.askedAt(place)) this.#take(state, place.offset, answer)
-        } else void this.#recover(source.askedAt(place).filter(isStillThere), answer.error)
+          for (const state of place.asked) this.#take(state, place, answer)
+          if (answer.records.length > 0) this.#putLast(place)
+        } else void this.#recover(readersAt(place, node), answer.error)
       }
     } catch (error) {
-      void this.#recover(source.asked.filter(isStillThere), error)
+      void this.#recover(
+        places.flatMap(place => readersAt(place, node)),
+        error,
+      )
     }
     source.isAsked = false
-    const answeredAt = this.#options.clock.monotonic()
-    if (found > 0) this.#stirredAt = answeredAt
-    if (found > 0 && !isMoreThere) {
-      const collectMs = ((answeredAt - source.answeredAt) * worthFetching) / found
-      const longestMs = this.#isBehind ? busyPaceMs : longestPaceMs
-      source.restsUntil = this.#together(source, beganAt + Math.min(longestMs, collectMs))
-    }
-    source.answeredAt = answeredAt
+    this.#rest(source, found, beganAt)
     this.#schedule()
   }
 
-  get #isBehind(): boolean {
-    return [...this.#readings.values()].some(({ isBehind }) => isBehind)
-  }
-
   /**
-   * Aligns the pauses of sources, so that their records are processed together: a source resumes a little earlier if another
-   * one does.
+   * Readings of one partition share a place if they are at the same offset; the others wait for the fetch after it.
    */
-  #together(source: Source<ReadingState>, restsUntil: number): number {
-    const sooner = Math.max(restsUntil - longestPaceMs / 2, this.#options.clock.monotonic())
-    const others = [...this.#sources.values()].filter(other => other !== source && other.restsUntil > sooner)
-    return Math.min(restsUntil, ...others.map(other => other.restsUntil))
+  #placesOf(states: readonly ReadingState[]): { places: Place[]; mustOthersWait: boolean } {
+    const places = new PartitionMap<Place>()
+    const contested = new Set<Place>()
+    for (const state of states) {
+      const { tp, offset, life } = state.reading
+      const place = places.get(tp) ?? { tp, offset, mark: state.mark, asked: [] }
+      places.set(tp, place)
+      if (place.offset !== offset) {
+        contested.add(place)
+        continue
+      }
+      place.asked.push(state)
+      state.place = place
+      state.life = life
+    }
+    for (const place of contested) this.#putLast(place)
+    return { places: [...places], mustOthersWait: contested.size > 0 }
   }
 
-  #sourceOf(node: number): Source<ReadingState> {
-    const { brokers } = this.#options
-    const source =
-      this.#sources.get(node) ??
-      new Source<ReadingState>(request => brokers.ask({ node }, fetchRecords, [request], { line: 'fetch' }))
-    this.#sources.set(node, source)
-    return source
+  #putLast({ asked }: Place): void {
+    for (const state of asked) {
+      if (!this.#has(state)) continue
+      this.#readings.delete(state.reading)
+      this.#readings.set(state.reading, state)
+    }
+  }
+
+  /** All brokers rest until the same moment, so that their records are processed together. */
+  #rest(source: Source, found: number, beganAt: number): void {
+    const now = this.#options.clock.monotonic()
+    if (found > 0) {
+      const isBehind = [...this.#readings.values()].some(state => state.isBehind)
+      const collectMs = ((now - source.answeredAt) * worthFetching) / found
+      const restsUntil = beganAt + Math.min(isBehind ? busyPaceMs : longestPaceMs, collectMs)
+      this.#restsUntil = this.#restsUntil > now ? Math.min(this.#restsUntil, restsUntil) : restsUntil
+      this.#stirredAt = now
+    }
+    source.answeredAt = now
   }
 
   /** A broker may send a client with a rack to a replica instead of answering. */
@@ -274,22 +274,18 @@ export class Fetcher {
     return now - this.#stirredAt > idleAfterMs ? idleWaitMs : longWaitMs
   }
 
-  #take(state: ReadingState, offset: number, answer: FetchedRecords): void {
+  #take(state: ReadingState, place: Place, answer: FetchedRecords): void {
     const { reading } = state
-    if (this.#readings.get(reading) !== state || state.phase !== 'ready') return
-    if (reading.offset !== offset || reading.life !== state.life) {
-      this.#place(state) // it was moved meanwhile
-      return
-    }
+    const isWanted = this.#has(state) && state.phase === 'ready' && state.place === place
+    if (!isWanted || reading.offset !== place.offset || reading.life !== state.life) return // it was moved meanwhile
     state.failures = 0
     state.trouble = null
-    const { next, preferredReplica } = answer
+    const { next, preferredReplica, stableOffset } = answer
     if (preferredReplica >= 0) state.from = { node: preferredReplica, until: this.#replicaUntil, isReplica: true }
     reading.offset = next
-    state.isBehind = hasMore(answer)
-    const taken = reading.take(answer, offset)
+    state.isBehind = next < stableOffset // records after the last stable offset are not readable yet
+    const taken = reading.take(answer, place.offset)
     if (taken && answer.records.length > 0) this.#untilTaken(state, taken)
-    this.#place(state)
   }
 
   #untilTaken(state: ReadingState, taken: Promise<void>): void {
@@ -297,68 +293,44 @@ export class Fetcher {
     state.busySince = this.#options.clock.monotonic()
     void taken.then(() => {
       state.phase = 'ready'
-      this.#place(state)
+      this.#schedule()
     })
   }
 
   /** Retries at the leader after a replica's failure; backs off after a leader's. */
-  async #recover(troubled: readonly ReadingState[], error: unknown): Promise<void> {
-    const still = troubled.filter(state => this.#readings.get(state.reading) === state && state.phase === 'ready')
-    const ofReplicas = still.filter(({ from }) => from?.isReplica)
-    const ofLeaders = still.filter(({ from }) => !from?.isReplica)
-    if (ofReplicas.length > 0) this.#leadersUntil = this.#replicaUntil
-    for (const state of ofReplicas) {
-      state.from = null
-      this.#place(state)
-    }
+  async #recover(asked: readonly ReadingState[], error: unknown): Promise<void> {
+    const states = asked.filter(state => this.#has(state) && state.phase === 'ready')
+    const ofLeaders = states.filter(({ from }) => !from?.isReplica)
+    if (ofLeaders.length < states.length) this.#leadersUntil = this.#replicaUntil
+    for (const state of states) state.from = null
+    for (const state of ofLeaders) state.phase = 'resting'
+    this.#schedule()
     const isCut = errorTypeOf(error) === 'OFFSET_OUT_OF_RANGE'
-    const unmoved = isCut ? await this.#moveIntoLog(ofLeaders) : ofLeaders
-    if (unmoved.length > 0) await this.#rest(unmoved, error)
+    const moved = await Promise.all(ofLeaders.map(({ reading }) => isCut && this.#relocate(reading).catch(() => false)))
+    const unmoved = ofLeaders.filter((_, i) => !moved[i])
+    if (unmoved.length > 0) await this.#backOffWith(unmoved, error)
+    for (const state of ofLeaders) state.phase = 'ready'
+    this.#schedule()
   }
 
-  /**
-   * Moves readings whose log was truncated to the log's new beginning, without a back-off. @returns those that were not moved
-   */
-  async #moveIntoLog(states: readonly ReadingState[]): Promise<ReadingState[]> {
-    for (const state of states) {
-      state.phase = 'resting'
-      this.#place(state)
-    }
-    const moved = await Promise.all(states.map(({ reading }) => this.#relocate(reading).catch(() => false)))
-    for (const [i, state] of states.entries()) {
-      state.phase = 'ready'
-      if (moved[i]) this.#place(state)
-    }
-    return states.filter((_, i) => !moved[i])
-  }
-
-  /** Retries the readings after a back-off. */
-  async #rest(states: readonly ReadingState[], error: unknown): Promise<void> {
-    const { clock } = this.#options
-    for (const state of states) {
-      state.phase = 'resting'
-      state.from = null
-      state.failures++
-      state.trouble = { since: clock.monotonic(), told: '', ...state.trouble, text: textOf(error) }
-      this.#place(state)
-    }
-    if (errorTypeOf(error) === unknownPartition) for (const { reading } of states) reading.gone?.(error as Error)
-    const lasting = isTransient(error, 'leader') ? states.filter(state => this.#lasts(state)) : states
-    this.#tell(lasting, textOf(error))
-    await this.#backOff.backOff(Math.max(...states.map(({ failures }) => failures)))
-    for (const state of states) {
-      state.phase = 'ready'
-      this.#place(state)
-    }
-  }
-
-  /** @returns whether the reading has another offset now */
+  /** Moves a reading whose log was truncated to the log's new beginning. @returns whether it has another offset now */
   async #relocate(reading: Reading): Promise<boolean> {
     const { offset } = reading
     const ends = await logEnds(this.#options.brokers, reading.tp)
     const isStillThere = this.#readings.has(reading) && reading.offset === offset
     if (isStillThere && (offset < ends.low || offset > ends.high)) reading.cut(ends)
     return reading.offset !== offset || !isStillThere
+  }
+
+  async #backOffWith(states: readonly ReadingState[], error: unknown): Promise<void> {
+    const { clock } = this.#options
+    for (const state of states) {
+      state.failures++
+      state.trouble = { since: clock.monotonic(), told: '', ...state.trouble, text: textOf(error) }
+    }
+    if (errorTypeOf(error) === unknownPartition) for (const { reading } of states) reading.gone?.(error as Error)
+    this.#tell(isTransient(error, 'leader') ? states.filter(state => this.#lasts(state)) : states, textOf(error))
+    await this.#backOff.backOff(Math.max(...states.map(({ failures }) => failures)))
   }
 
   /** Logs a repeated error once per partition. */
@@ -370,5 +342,6 @@ export class Fetcher {
   }
 }
 
-/** Records after the last stable offset are not readable yet. */
-const hasMore = ({ next, stableOffset }: FetchedRecords) => next < stableOffset
+/** The readings of a fetch that have not been fetched elsewhere since. */
+const readersAt = (place: Place, node: number) =>
+  place.asked.filter(state => state.place === place && (!state.from || state.from.node === node))

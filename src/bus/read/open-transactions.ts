@@ -69,13 +69,12 @@ export class OpenTransactions {
   }
 
   /** Reports partitions that have been blocked for long. */
-  async check(): Promise<void> {
+  check(): void {
     const before = this.#options.clock.monotonic() - patienceMs
-    await Promise.all([...this.#blocked].map(blocked => blocked.since <= before && this.#tell(blocked)))
+    for (const blocked of this.#blocked) if (!blocked.isTold && blocked.since <= before) void this.#tell(blocked)
   }
 
   async #tell(blocked: Blocked): Promise<void> {
-    if (blocked.isTold) return
     blocked.isTold = true
     const { tp, offset } = blocked
     const event = { ...tp, offset, ...(await this.#holderOf(tp)) }

@@ -1,8 +1,7 @@
 import { noMark } from '../batches/record-batch.ts'
 import type { TopicPartition } from '../port.ts'
 import type { LogEnds } from '../session/driver.ts'
-import type { FetchedRecords } from './fetch.ts'
-import type { PlacedReading, Source } from './fetch-source.ts'
+import type { FetchedRecords, Position } from './fetch.ts'
 
 /** A position in one partition from which records are read. */
 export interface Reading {
@@ -22,42 +21,38 @@ export interface Reading {
   gone?(error: Error): void
 }
 
-/** busy: its records are being handled. resting: it failed and waits for its retry. */
-export interface ReadingState extends PlacedReading {
-  phase: 'ready' | 'busy' | 'resting'
+/** A partition and offset in a fetch, with the readings that share it. */
+export interface Place extends Position {
+  readonly asked: ReadingState[]
+}
+
+/** How the fetcher reads for a reading. */
+export class ReadingState {
+  readonly reading: Reading
+  /** busy: its records are being handled. resting: it failed and waits for its retry. */
+  phase: 'ready' | 'busy' | 'resting' = 'ready'
   /** Id of the topic that is read; undefined while unknown. */
   topicId: string | undefined
   /** Node to read from, and until when, in monotonic milliseconds; null if the leader must be looked up. */
-  from: { node: number; until: number; isReplica: boolean } | null
+  from: { node: number; until: number; isReplica: boolean } | null = null
+  isSought = false
+  /** Its place in its last fetch. Answers to earlier fetches are stale. */
+  place: Place | null = null
+  /** The reading's life at that fetch. */
+  life = 0
+  mark = noMark()
   /** Whether the broker had more records at its last answer. */
-  isBehind: boolean
-  /** The source whose next fetch includes it. */
-  source: Source<ReadingState> | null
-  isSought: boolean
+  isBehind = false
   /** Time of the last records, in monotonic milliseconds. */
-  busySince: number
-  failures: number
+  busySince = Number.NEGATIVE_INFINITY
+  failures = 0
   /**
    * The last error, the time of the first of the current series of errors, in monotonic milliseconds, and the error of the
    * series that was logged last.
    */
-  trouble: { text: string; since: number; told: string } | null
-}
+  trouble: { text: string; since: number; told: string } | null = null
 
-export function newState(reading: Reading): ReadingState {
-  return {
-    reading,
-    phase: 'ready',
-    topicId: undefined,
-    askedOf: null,
-    life: null,
-    from: null,
-    isBehind: false,
-    source: null,
-    isSought: false,
-    busySince: Number.NEGATIVE_INFINITY,
-    failures: 0,
-    trouble: null,
-    mark: noMark(),
+  constructor(reading: Reading) {
+    this.reading = reading
   }
 }
