@@ -18,10 +18,9 @@ export interface Piece {
 
 /**
  * Shares the ticks of the event loop among all partitions that deliver records, so that a large fetch does not delay answers
- * of the gateway and the brokers. Fetches that exceed a tick's budget are served one after the other.
+ * of the gateway and the brokers.
  */
 export class TickBudget {
-  #left = perTurn
   readonly #waiting: (() => void)[] = []
 
   /**
@@ -30,20 +29,15 @@ export class TickBudget {
    * @returns undefined if all was delivered at once
    */
   give({ records, next }: FetchedRecords, from: number, give: (piece: Piece) => boolean): Promise<void> | undefined {
-    const isForNow = this.#waiting.length === 0 && records.length <= this.#left
-    if (isForNow || records.length <= few) {
-      this.#left -= records.length
-      give({ records, from, next })
-      return undefined
-    }
-    return this.#giveInTurns({ records, from, next }, give)
+    if (records.length > few) return this.#giveInTurns({ records, from, next }, give)
+    give({ records, from, next })
+    return undefined
   }
 
   async #giveInTurns({ records, from, next }: Piece, give: (piece: Piece) => boolean): Promise<void> {
     for (let begin = 0, at = from; begin < records.length; ) {
       await this.#turn()
-      const piece = records.slice(begin, begin + this.#left)
-      this.#left -= piece.length
+      const piece = records.slice(begin, begin + perTurn)
       begin += piece.length
       const end = begin < records.length ? piece.at(-1)!.offset + 1 : next
       if (!give({ records: piece, from: at, next: end })) return
@@ -58,7 +52,6 @@ export class TickBudget {
   }
 
   #next(): void {
-    this.#left = perTurn
     const resolve = this.#waiting.shift()
     if (this.#waiting.length > 0) setImmediate(() => this.#next())
     resolve?.()
