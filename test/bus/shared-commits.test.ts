@@ -50,10 +50,6 @@ describe('a process that commits all its partitions together', () => {
     const { sessionOf, commit, acquire, clock, listener, drivers } = await openTogether()
     sessionOf(0).settle(0, [])
     await commit('failed')
-    await clock.pass(1)
-    await acquire([0, 1, 2])
-    sessionOf(0).settle(0, [])
-    await commit('failed')
     const { length } = drivers[0]!
     await clock.pass(150)
     expect(drivers[0]).toHaveLength(length)

@@ -29,8 +29,6 @@ export interface OwnershipOptions extends FirstStartOptions {
 
 /** Back-off in milliseconds before a lost session, or one that failed to open, is opened again. */
 const reopenAfterLoss = 200
-/** A failed shared commit ends all sessions. They are reopened at once, unless the previous failure was as recent as this. */
-const lastFailureMs = 1_000
 const reopenAfterFailure = 500
 const finishCheckMs = 50
 /** How often the logs of partitions with unfinished records are checked for truncation. */
@@ -52,8 +50,6 @@ export class Ownership implements GroupEvents, Membership {
   readonly #firstStart: FirstStart
   #group!: GroupDriver
   #cycle: CommitCycle | null = null
-  /** Monotonic milliseconds of the last failed shared commit. */
-  #failedAt = Number.NEGATIVE_INFINITY
   #joining = false
   #leaving = false
   #cancelLook = () => {}
@@ -278,12 +274,8 @@ export class Ownership implements GroupEvents, Membership {
   }
 
   #allLost(error: Error): void {
-    const { clock } = this.#options
-    const first = clock.monotonic() - this.#failedAt > lastFailureMs
-    this.#failedAt = clock.monotonic()
     this.#cycle = null
     for (const { session } of this.#owned) session?.end('commit', error)
-    if (first) for (const owned of this.#owned) if (!owned.session) this.#reopen(owned, 0)
   }
 
   #lost(owned: OwnedPartition, stage: SessionStage, error: Error): void {
