@@ -50,9 +50,8 @@ const maxBytes = 4 * 1024 * 1024
  * Brokers bound only compressed sizes.
  */
 const roomAtOnce = 64 * 1024 * 1024
-/** Bytes to request for one batch at first, and at most. A larger batch is still answered whole, because it comes first. */
-const closeLook = 2 * 1024 * 1024
-const closestLook = 64 * 1024 * 1024
+/** Bytes to request for a damaged batch and those that follow it. A larger batch is still answered whole, because it comes first. */
+const closeLook = 16 * 1024 * 1024
 /** CORRUPT_MESSAGE: the broker finds no batch on its disk. */
 const corruptMessage = 2
 
@@ -134,16 +133,13 @@ async function readUntilDamage(
 }
 
 /**
- * Requests this partition alone, so that the broker answers its first batch whole, with ever more bytes: the batches that
- * follow a damaged one show where it ends. If none follows, it is the last batch of its segment.
+ * Requests this partition alone, so that the broker answers its first batch whole: the batches that follow a damaged one show
+ * where it ends. If none follows, it is the last batch of its segment.
  */
 async function lookCloser(fetch: Fetch, position: Position, room: number): Promise<Fetched> {
-  for (let bytes = closeLook; ; bytes = Math.min(4 * bytes, closestLook)) {
-    const found = await askOne(fetch, position, bytes)
-    const { fetched, damage } = await readUntilDamage(found, { from: position.offset, room }, true)
-    if (fetched) return fetched
-    if (found.bytes.length < bytes || bytes === closestLook) return passBy(fetch, position, found, damage, room)
-  }
+  const found = await askOne(fetch, position, closeLook)
+  const { fetched, damage } = await readUntilDamage(found, { from: position.offset, room }, true)
+  return fetched ?? passBy(fetch, position, found, damage, room)
 }
 
 /**
