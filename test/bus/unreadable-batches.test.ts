@@ -226,7 +226,7 @@ describe('a batch that is made to be expensive', () => {
       const log = answering({ bytes, highWatermark: 1_000_000 })
       const { longestMs, outcome } = await longestStretch(() => readFrom(log, 0, { ...ample, roomPerPartition: MiB }))
       expect(outcome.next).toBeGreaterThan(0)
-      expect(longestMs).toBeLessThan(100)
+      expect(longestMs).toBeLessThan(500)
     },
     30_000,
   )

@@ -1,8 +1,6 @@
 import * as zlib from 'node:zlib'
 import { unpackLz4 } from './lz4.ts'
-import { OutputBuffer } from './output-buffer.ts'
 import { unpackSnappy } from './snappy.ts'
-import { runNow, runYielding, type Steps, stretchBytes } from './steps.ts'
 import { tooLarge, UnreadableBatch, unknownCodec } from './unreadable.ts'
 
 /** Codecs that busgate writes with. */
@@ -18,8 +16,11 @@ export const leastCompressed = 1024
  */
 export const largestBatch = 64 * 1024 * 1024
 
+/** Bytes of synchronous work after which the event loop goes on. */
+export const stretchBytes = 1024 * 1024
+
 /**
- * Most bytes that are decompressed synchronously. Handing a batch to a thread costs ten times the decompression of a small
+ * Most bytes that are decompressed synchronously by zlib. Handing a batch to a thread costs ten times the decompression of a small
  * batch.
  */
 const small = { packed: 64 * 1024, unpacked: stretchBytes }
@@ -35,15 +36,14 @@ export const codecNumbers = { none: 0, gzip: 1, snappy: 2, lz4: 3, zstd: 4 } as 
 /** Decompresses one codec to at most `most` bytes, in time proportional to the compressed and decompressed bytes. */
 interface Unpacker {
   unpack(bytes: Buffer, most: number): Buffer
-  /** Decompresses without blocking the event loop. */
   unpackAside(bytes: Buffer, most: number): Promise<Buffer>
 }
 
 const unpackers: readonly (Unpacker | undefined)[] = [
-  { unpack: bytes => bytes, unpackAside: async bytes => bytes },
+  ownUnpacker(bytes => bytes),
   zlibUnpacker('gzip', zlib.gunzipSync, zlib.createGunzip),
-  steppedUnpacker(unpackSnappy),
-  steppedUnpacker(unpackLz4),
+  ownUnpacker(unpackSnappy),
+  ownUnpacker(unpackLz4),
   zlibUnpacker('zstd', zlib.zstdDecompressSync, zlib.createZstdDecompress),
 ]
 
@@ -69,18 +69,15 @@ export function unpackSmall(codec: number, bytes: Buffer): Buffer | null {
 }
 
 /**
- * Decompresses a batch of any size without blocking the event loop.
+ * Decompresses a batch of any size.
  * @throws UnreadableBatch when the codec is unknown, or the bytes are corrupt or decompress to more than `most`
  */
 export async function unpackAside(codec: number, bytes: Buffer, most = largestBatch): Promise<Buffer> {
   return unpackerOf(codec).unpackAside(bytes, most)
 }
 
-function steppedUnpacker(unpack: (bytes: Buffer, most: number) => Steps<Buffer>): Unpacker {
-  return {
-    unpack: (bytes, most) => runNow(unpack(bytes, most)),
-    unpackAside: async (bytes, most) => runYielding(unpack(bytes, most)),
-  }
+function ownUnpacker(unpack: Unpacker['unpack']): Unpacker {
+  return { unpack, unpackAside: async (bytes, most) => unpack(bytes, most) }
 }
 
 interface Unpacked {
@@ -136,20 +133,9 @@ function zlibUnpacker(
         }
         rest = rest.subarray(stream.bytesWritten)
       }
-      return parts.length === 1 ? parts[0]! : runYielding(joined(parts, most - left))
+      return parts.length === 1 ? parts[0]! : Buffer.concat(parts)
     },
   }
-}
-
-function* joined(parts: readonly Buffer[], length: number): Steps<Buffer> {
-  const output = new OutputBuffer(length, length)
-  for (const part of parts) {
-    for (let at = 0; at < part.length; at += stretchBytes) {
-      output.append(part, at, Math.min(stretchBytes, part.length - at))
-      yield
-    }
-  }
-  return output.bytes
 }
 
 function tooManyFrames(name: string): UnreadableBatch {

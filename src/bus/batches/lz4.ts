@@ -1,5 +1,4 @@
 import { OutputBuffer } from './output-buffer.ts'
-import { packedWeight, type Steps, stretchBytes } from './steps.ts'
 import { tooLarge, UnreadableBatch } from './unreadable.ts'
 
 const frameMark = 0x184d2204
@@ -14,11 +13,11 @@ const leastRepeat = 4
 const longestExpansion = 255
 
 /**
- * Decompresses an LZ4 frame with independent or linked blocks; yields after each stretch of work. Ignores the frame's
- * checksums: the batch has its own, and old producers wrote a wrong one into the frame header.
+ * Decompresses an LZ4 frame with independent or linked blocks. Ignores the frame's checksums: the batch has its own, and
+ * old producers wrote a wrong one into the frame header.
  * @throws UnreadableBatch when it is no LZ4 frame, or decompresses to more than `most` bytes
  */
-export function* unpackLz4(frame: Buffer, most: number): Steps<Buffer> {
+export function unpackLz4(frame: Buffer, most: number): Buffer {
   if (frame.length < 7 || frame.readUInt32LE(0) !== frameMark) throw corrupt('it does not begin with a frame')
   const flag = frame[4]!
   if ((flag & flags.version) !== version1) throw corrupt('its frame has an unknown version')
@@ -34,7 +33,7 @@ export function* unpackLz4(frame: Buffer, most: number): Steps<Buffer> {
   }
   const output = new OutputBuffer(expected, most)
   at += 1 // header checksum
-  for (let yieldsAt = stretchBytes; ; ) {
+  for (;;) {
     if (at + 4 > frame.length) throw corrupt('its frame has no end')
     const word = frame.readUInt32LE(at)
     if (word === 0) return output.bytes
@@ -45,9 +44,6 @@ export function* unpackLz4(frame: Buffer, most: number): Steps<Buffer> {
     if (word >= storedBlock) output.append(frame, begin, length)
     else unpackBlock(frame, begin, end, output)
     at = end + (flag & flags.blockChecksum ? 4 : 0)
-    if (packedWeight * at + output.length < yieldsAt) continue
-    yield
-    yieldsAt = packedWeight * at + output.length + stretchBytes
   }
 }
 

@@ -1,9 +1,9 @@
+import { setImmediate } from 'node:timers/promises'
 import pLimit from 'p-limit'
 import type { BusRecord } from '../port.ts'
-import { unpackAside, unpackSmall } from './codecs.ts'
+import { stretchBytes, unpackAside, unpackSmall } from './codecs.ts'
 import { crc32c } from './crc32c.ts'
 import { RecordReader } from './record-reader.ts'
-import { isYieldDue, runNow, runYielding, type Steps, stretchBytes, yieldToEventLoop } from './steps.ts'
 import { UnreadableBatch } from './unreadable.ts'
 
 /*
@@ -129,9 +129,12 @@ export function isIntact(bytes: Buffer): boolean {
 /** A large batch takes up to 64 MiB. */
 const oneLargeAtATime = pLimit(1)
 
+/** Decompressed bytes since the event loop went on. */
+let workedOn = 0
+
 /**
  * Decodes the wanted records as far as there is room, and marks where it stopped. Validates the other records too, so that a
- * batch is readable or not regardless of where reading begins. Does not block the event loop.
+ * batch is readable or not regardless of where reading begins. Between batches, the event loop goes on.
  * @throws UnreadableBatch
  */
 export async function decodeBatch(bytes: Buffer, wanted: WantedRecords): Promise<RecordBatch> {
@@ -140,14 +143,22 @@ export async function decodeBatch(bytes: Buffer, wanted: WantedRecords): Promise
   const { codec, packed } = packedRecords(bytes)
   const small = unpackSmall(codec, packed)
   if (small === null) {
-    return oneLargeAtATime(async () => runYielding(decodeRecords(bytes, await unpackAside(codec, packed), wanted)))
+    return oneLargeAtATime(async () => {
+      const unpacked = await unpackAside(codec, packed)
+      await setImmediate()
+      return decodeRecords(bytes, unpacked, wanted)
+    })
   }
-  if (isYieldDue(small.length)) await yieldToEventLoop()
-  return runNow(decodeRecords(bytes, small, wanted))
+  workedOn += small.length
+  if (workedOn >= stretchBytes) {
+    workedOn = 0
+    await setImmediate()
+  }
+  return decodeRecords(bytes, small, wanted)
 }
 
 /** @param bytes the batch @param unpacked its decompressed records */
-function* decodeRecords(bytes: Buffer, unpacked: Buffer, wanted: WantedRecords): Steps<RecordBatch> {
+function decodeRecords(bytes: Buffer, unpacked: Buffer, wanted: WantedRecords): RecordBatch {
   const reader = new RecordReader(unpacked)
   const { hasAppendTime, timestamp, ...context } = contextOf(bytes)
   const { firstOffset } = prefixOf(bytes)
@@ -164,14 +175,9 @@ function* decodeRecords(bytes: Buffer, unpacked: Buffer, wanted: WantedRecords):
     reader.at = mark.at
     left = mark.left
   }
-  let yieldsAt = reader.at + stretchBytes
   for (; left > 0; left--) {
     const begin = reader.at
     reader.next()
-    if (begin >= yieldsAt) {
-      yield
-      yieldsAt = begin + stretchBytes
-    }
     const offset = firstOffset + reader.offsetDelta
     if (offset < next || offset > lastOffset) throw new UnreadableBatch('BATCH_CORRUPT', 'its offsets are out of order')
     next = offset + 1

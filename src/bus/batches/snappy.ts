@@ -1,5 +1,4 @@
 import { OutputBuffer } from './output-buffer.ts'
-import { packedWeight, type Steps, stretchBytes } from './steps.ts'
 import { tooLarge, UnreadableBatch } from './unreadable.ts'
 
 /** Java's producers (snappy-java by xerial) write this mark, two 4-byte versions, and then blocks of 32 KiB. */
@@ -11,29 +10,25 @@ const framedExpansion = 4
 const longestExpansion = 22
 
 /**
- * Decompresses Snappy in both framings that producers use: raw (a single block) and xerial's; yields after each stretch of
- * work.
+ * Decompresses Snappy in both framings that producers use: raw (a single block) and xerial's.
  * @throws UnreadableBatch when it is neither, or decompresses to more than `most` bytes
  */
-export function* unpackSnappy(bytes: Buffer, most: number): Steps<Buffer> {
+export function unpackSnappy(bytes: Buffer, most: number): Buffer {
   const isFramed = isXerial(bytes, 0)
   const expected = isFramed ? framedExpansion * bytes.length : lengthOf(bytes, 0, most).value
   const output = new OutputBuffer(Math.min(expected, longestExpansion * bytes.length), most)
   if (!isFramed) {
-    yield* unpackBlock(bytes, 0, bytes.length, output, most)
+    unpackBlock(bytes, 0, bytes.length, output, most)
     return output.bytes
   }
-  for (let at = 0, yieldsAt = stretchBytes; at < bytes.length; ) {
+  for (let at = 0; at < bytes.length; ) {
     if (isXerial(bytes, at)) at += xerialHeader // several streams may be concatenated
     if (at >= bytes.length) break
     if (at + 4 > bytes.length) throw corrupt('a block has no length')
     const begin = at + 4
     at = begin + bytes.readUInt32BE(at)
     if (at > bytes.length) throw corrupt('a block is cut off')
-    yield* unpackBlock(bytes, begin, at, output, most)
-    if (packedWeight * at + output.length < yieldsAt) continue
-    yield
-    yieldsAt = packedWeight * at + output.length + stretchBytes
+    unpackBlock(bytes, begin, at, output, most)
   }
   return output.bytes
 }
@@ -56,15 +51,10 @@ function lengthOf(bytes: Buffer, at: number, most: number): { value: number; beg
 }
 
 /** https://github.com/google/snappy/blob/main/format_description.txt */
-function* unpackBlock(block: Buffer, from: number, end: number, output: OutputBuffer, most: number): Steps<void> {
+function unpackBlock(block: Buffer, from: number, end: number, output: OutputBuffer, most: number): void {
   const start = output.length
   const { value: stated, begin } = lengthOf(block, from, most)
-  let yieldsAt = start + stretchBytes
   for (let at = begin; at < end; ) {
-    if (output.length >= yieldsAt) {
-      yield
-      yieldsAt = output.length + stretchBytes
-    }
     const tag = block[at++]!
     const kind = tag & 3
     if (kind === 0) {
