@@ -1,5 +1,6 @@
 import type { Brokers } from '../cluster/brokers.ts'
 import { partitionOf } from '../murmur2.ts'
+import { PartitionMap } from '../partitions.ts'
 import type { OutgoingRecord, TopicPartition } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
 import { sizeInBatch } from '../record-size.ts'
@@ -34,15 +35,15 @@ export class Chunker {
     let chunk = new Chunk()
     for (const record of records) {
       const { topic } = record
-      const partition = record.partition ?? this.#choose(record, counts.get(topic)!)
+      const tp = { topic, partition: record.partition ?? this.#choose(record, counts.get(topic)!) }
       const size = sizeInBatch(record)
-      if (!chunk.takes(topic, partition, size, this.#limits.room(topic))) {
+      if (!chunk.takes(tp, size, this.#limits.room(topic))) {
         chunks.push(chunk.parts)
         chunk = new Chunk()
       }
-      chunk.add(record, partition, size)
+      chunk.add(record, tp, size)
     }
-    if (chunk.parts.length > 0) chunks.push(chunk.parts)
+    if (records.length > 0) chunks.push(chunk.parts)
     return chunks
   }
 
@@ -70,35 +71,27 @@ interface SizedPart extends BatchPart {
 }
 
 class Chunk {
-  readonly parts: SizedPart[] = []
-  /** By topic, then by partition; spares a key string per record. */
-  readonly #places = new Map<string, SizedPart[]>()
+  readonly #parts = new PartitionMap<SizedPart>()
   #records = 0
   #bytes = 0
 
-  takes(topic: string, partition: number, size: number, room: number): boolean {
+  get parts(): SizedPart[] {
+    return [...this.#parts]
+  }
+
+  takes(tp: TopicPartition, size: number, room: number): boolean {
     if (this.#records === 0) return true
-    const used = this.#places.get(topic)?.[partition]?.size ?? 0
+    const used = this.#parts.get(tp)?.size ?? 0
     const isRoomInBatch = used === 0 || used + size <= room
     return this.#records < chunkRecords && this.#bytes + size <= chunkBytes && isRoomInBatch
   }
 
-  add(record: OutgoingRecord, partition: number, size: number): void {
-    const part = this.#partOf(record.topic, partition)
+  add(record: OutgoingRecord, tp: TopicPartition, size: number): void {
+    const part = this.#parts.get(tp) ?? { ...tp, records: [], size: 0 }
+    this.#parts.set(tp, part)
     part.records.push(record)
     part.size += size
     this.#records++
     this.#bytes += size
-  }
-
-  #partOf(topic: string, partition: number): SizedPart {
-    const places = this.#places.get(topic) ?? []
-    const known = places[partition]
-    if (known) return known
-    const part = { topic, partition, records: [], size: 0 }
-    places[partition] = part
-    this.#places.set(topic, places)
-    this.parts.push(part)
-    return part
   }
 }
