@@ -170,7 +170,7 @@ export class RealSessions {
     process.driver.acquiring.resolve({ committed: process.told, low: 0, high: end })
     await settled()
     const session = process.session!
-    process.foundSeq ??= session.foundSeq
+    process.foundSeq ??= session.taken?.foundSeq ?? null
     const { position } = session
     const rest = records.filter(({ offset }) => offset >= position)
     const batch = { topic: this.#log.topic, partition: 0, fetchedOffset: position, records: rest }

@@ -35,7 +35,7 @@ export class OwnedPartition {
   }
 
   opened(session: PartitionSession): void {
-    this.foundSeq ??= session.foundSeq
+    this.foundSeq ??= session.taken!.foundSeq
     this.logEnd.begun(session.highWatermark)
     this.#told.clear()
   }
@@ -49,7 +49,7 @@ export class OwnedPartition {
 
   committed(session: PartitionSession, checkpoint: Committed): void {
     this.confirmed = checkpoint
-    this.confirmedOn = session.topicId
+    this.confirmedOn = session.taken?.topicId
     if (this.session === session) this.logEnd.told() // otherwise the commit belongs to the session that found the truncation
   }
 

@@ -245,7 +245,8 @@ export class Ownership implements GroupEvents, Membership {
       if (!session.alive) return
       owned.opened(session)
       const took = (clock.monotonic() - started) / 1000
-      const { position: offset, doubtsTakenOver: inDoubt, stale, foreignOffset } = session
+      const { position: offset, doubtsTakenOver: inDoubt } = session
+      const { stale, foreignOffset } = session.taken!
       telemetry.emit('session.opened', { ...owned.tp, offset, inDoubt, stale, took })
       if (foreignOffset !== null) telemetry.emit('session.foreignOffset', { ...owned.tp, offset: foreignOffset })
     } catch (error) {

@@ -7,7 +7,7 @@ import type { Batch, Committed, LogEnds, Part } from './driver.ts'
 import { GroupCommit } from './group-commit.ts'
 import { Intake } from './intake.ts'
 import { type Gone, hasLoss, loseOffsets } from './lost-offsets.ts'
-import { findCheckpoint, type TakeOverOptions, takeCheckpoint } from './take-over.ts'
+import { type TakenOver, type TakeOverOptions, takeOver } from './take-over.ts'
 import { DONE, IN_DOUBT, INTENT, NEW, type Window, windowSize } from './window.ts'
 
 export interface SessionOptions extends TakeOverOptions {
@@ -31,14 +31,8 @@ export class PartitionSession implements Session {
   readonly topic: string
   readonly partition: number
   alive = true
-  /** Whether the broker returned an older checkpoint than it had confirmed. */
-  stale = false
-  /** The committed offset, if busgate did not write it; else null. */
-  foreignOffset: number | null = null
-  /** Sequence number of the checkpoint at the take-over; null before it. */
-  foundSeq: number | null = null
-  /** Id of the topic at the take-over; undefined if unknown. */
-  topicId: string | undefined
+  /** What the take-over found; null before it. */
+  taken: TakenOver | null = null
   /** Number of intents taken over from another process. */
   doubtsTakenOver = 0
   readonly #options: SessionOptions
@@ -110,15 +104,11 @@ export class PartitionSession implements Session {
   /** Takes the partition over: reads the checkpoint and starts delivery. */
   async start(): Promise<void> {
     const { driver, ledger, listener, lookBack, backlog } = this.#options
-    const found = await findCheckpoint(this.#options)
-    const { own, low, high } = found
-    this.topicId = found.topicId
-    this.foundSeq = found.foundSeq
-    this.stale = found.stale
-    this.foreignOffset = found.newest.tag === '' ? found.committed : null
-    if (!this.alive) return
-    const { checkpoint, isNew } = takeCheckpoint(found, this.#options)
+    const taken = await takeOver(this.#options, () => this.alive)
+    if (!taken) return
+    const { checkpoint, isNew, own, low, high } = taken
     const { window, intentsSince } = checkpoint
+    this.taken = taken
     this.#window = window
     this.#seq = checkpoint.seq
     this.#committedBase = window.base

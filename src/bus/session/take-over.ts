@@ -40,73 +40,43 @@ export interface KnownCheckpoints {
   confirmedOn?: string | undefined
 }
 
-export interface FoundCheckpoint {
-  newest: Checkpoint
+export interface TakenOver {
+  /** The newest checkpoint, reduced to what the log still holds. */
+  checkpoint: Checkpoint
+  /** Whether it differs from the committed one. */
+  isNew: boolean
+  /** Whether this process wrote it. */
   own: boolean
-  /** The log's first offset, and the offset after its last. */
-  low: number
-  high: number
-  /** End of the offsets that the log still holds unchanged. */
-  stays: number
-  /** Where to begin if the log ends before the checkpoint. */
-  startAnew: number | null
-  /** Sequence number in the broker's answer. */
-  foundSeq: number
   /** Whether the broker returned an older checkpoint than it had confirmed. */
   stale: boolean
-  /** Committed offset in the broker's answer; null if there is none. */
-  committed: number | null
-  /** See Acquired. */
-  topicId?: string | undefined
-  lacksCommit: boolean
+  /** Sequence number in the broker's answer. */
+  foundSeq: number
+  /** The committed offset, if busgate did not write it; else null. */
+  foreignOffset: number | null
+  low: number
+  high: number
+  topicId: string | undefined
 }
 
-/** Fences the previous owner and finds the newest checkpoint. */
-export async function findCheckpoint(options: TakeOverOptions): Promise<FoundCheckpoint> {
-  const { driver, startAt, shortTo, clock, lookBackMs, tag } = options
+/**
+ * Fences the previous owner, and adopts the newest checkpoint unless the session has ended meanwhile.
+ * @throws Error when offsets are lost and the session must not continue
+ */
+export async function takeOver(options: TakeOverOptions, isAlive: () => boolean): Promise<TakenOver | null> {
+  const { driver, ledger, startAt, shortTo, clock, lookBackMs, tag, known, dataLost } = options
   const acquired = await driver.acquire()
   const { low, high, topicId, lacksCommit = false } = acquired
   const committed = progressOn(acquired, options)
   const told = unpackCheckpoint(committed?.offset ?? startAt(low), committed?.metadata, high)
   const newest = newestOf(told, committed !== null, options)
   const { window } = newest
-  const stays = shortTo(window.base + window.length, high)
-  const startAnew = window.base > stays ? await driver.offsetAt(Math.max(0, clock.now() - lookBackMs)) : null
-  return {
-    newest,
-    own: newest.tag === tag,
-    low,
-    high,
-    stays,
-    startAnew,
-    foundSeq: told.seq,
-    stale: committed !== null && newest !== told,
-    committed: committed?.offset ?? null,
-    topicId,
-    lacksCommit,
-  }
-}
-
-/** The committed offset, unless this process committed it for a deleted topic of the same name: offsets outlast their topic. */
-function progressOn({ committed, topicId }: Acquired, { known, tag }: TakeOverOptions): Committed | null {
-  const isOfAnother = known.confirmedOn !== undefined && topicId !== undefined && known.confirmedOn !== topicId
-  if (!committed || !isOfAnother) return committed
-  return unpackCheckpoint(committed.offset, committed.metadata).tag === tag ? null : committed
-}
-
-/**
- * Adopts the checkpoint.
- * @returns the checkpoint reduced to what the log still holds, and whether it differs from the committed one
- * @throws Error when offsets are lost and the session must not continue
- */
-export function takeCheckpoint(
-  { newest, own, low, high, stays, startAnew, committed, lacksCommit }: FoundCheckpoint,
-  { ledger, dataLost, known }: TakeOverOptions,
-): { checkpoint: Checkpoint; isNew: boolean } {
-  const { window } = newest
   const end = window.base + window.length
+  const stays = shortTo(end, high)
+  const startAnew = window.base > stays ? await driver.offsetAt(Math.max(0, clock.now() - lookBackMs)) : null
+  if (!isAlive()) return null
+  const own = newest.tag === tag
   const takenBack = own && takeBack(newest, ledger)
-  if (!own) takeOver(newest, ledger, known.confirmed)
+  if (!own) doubtIntents(newest, ledger, known.confirmed)
   let checkpoint = newest
   if (stays < end) {
     dataLost({ ...loseOffsets(newest, ledger, { from: stays, to: end }), isEnd: true })
@@ -121,7 +91,19 @@ export function takeCheckpoint(
   const lost = loseOffsets(checkpoint, ledger, { to: low })
   if (hasLoss(lost)) dataLost(lost)
   checkpoint.window.skipTo(low)
-  return { checkpoint, isNew: takenBack || stays < end || lacksCommit || committed !== checkpoint.window.base }
+  return {
+    ...{ checkpoint, own, low, high, topicId, foundSeq: told.seq },
+    isNew: takenBack || stays < end || lacksCommit || committed?.offset !== checkpoint.window.base,
+    stale: committed !== null && newest !== told,
+    foreignOffset: newest.tag === '' ? (committed?.offset ?? null) : null,
+  }
+}
+
+/** The committed offset, unless this process committed it for a deleted topic of the same name: offsets outlast their topic. */
+function progressOn({ committed, topicId }: Acquired, { known, tag }: TakeOverOptions): Committed | null {
+  const isOfAnother = known.confirmedOn !== undefined && topicId !== undefined && known.confirmedOn !== topicId
+  if (!committed || !isOfAnother) return committed
+  return unpackCheckpoint(committed.offset, committed.metadata).tag === tag ? null : committed
 }
 
 /**
@@ -146,7 +128,7 @@ function newestOf(
  * Intents of another process were perhaps sent. The ledger of an earlier ownership is void, since another process has owned
  * the partition. If the checkpoint names no process, there was none: the records were lost together with the checkpoint.
  */
-function takeOver({ window, tag }: Checkpoint, ledger: Ledger, confirmed: Committed | null): void {
+function doubtIntents({ window, tag }: Checkpoint, ledger: Ledger, confirmed: Committed | null): void {
   if (tag) ledger.clear()
   else orphanAll(ledger, confirmed)
   for (let offset = window.base; offset < window.base + window.length; offset++) {
