@@ -1,4 +1,5 @@
 import type { TopicPartition } from '../port.ts'
+import { RequestBatcher } from '../request-batcher.ts'
 import { type Api, coordinatorKinds, findCoordinator, metadata } from './apis.ts'
 import type { Channel } from './channel.ts'
 import { Channels, type ChannelsOptions, type Line } from './channels.ts'
@@ -30,8 +31,7 @@ export class Brokers {
   #lookedAt = Number.NEGATIVE_INFINITY
   /** Whether a leader or broker has changed since the last metadata. */
   #stale = false
-  #looking: Promise<void> | null = null
-  #lookingNext: Promise<void> | null = null
+  readonly #looks = new RequestBatcher<undefined, undefined>(asked => this.#update().then(() => [...asked]))
 
   constructor(options: ChannelsOptions) {
     this.#clock = options.clock
@@ -99,14 +99,7 @@ export class Brokers {
   /** Refreshes metadata, now including these topics. */
   refresh(topics: readonly string[] = []): Promise<void> {
     for (const topic of topics) this.#topics.add(topic)
-    if (!this.#looking) return this.#update()
-    this.#lookingNext ??= this.#looking
-      .catch(() => {})
-      .then(() => {
-        this.#lookingNext = null
-        return this.#update()
-      })
-    return this.#lookingNext
+    return this.#looks.get(undefined)
   }
 
   nodes(): readonly number[] {
@@ -196,22 +189,15 @@ export class Brokers {
     if (this.#stale || isOld || topics.some(topic => !this.#view.knows(topic))) await this.refresh(topics)
   }
 
-  #update(): Promise<void> {
+  async #update(): Promise<void> {
     this.#stale = false
-    const looking = this.#channels.askAround(metadata, [[...this.#topics], false], lookLimitMs).then(
-      answer => {
-        this.#lookedAt = this.#clock.monotonic()
-        this.#looking = null
-        this.#view.take(answer)
-        this.#channels.know(this.#view.addresses)
-      },
-      error => {
-        this.#stale = true
-        this.#looking = null
-        throw error
-      },
-    )
-    this.#looking = looking
-    return looking
+    try {
+      this.#view.take(await this.#channels.askAround(metadata, [[...this.#topics], false], lookLimitMs))
+    } catch (error) {
+      this.#stale = true
+      throw error
+    }
+    this.#lookedAt = this.#clock.monotonic()
+    this.#channels.know(this.#view.addresses)
   }
 }

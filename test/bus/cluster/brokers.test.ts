@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { endTxn, heartbeat, type Requested } from '../../../src/bus/cluster/apis.ts'
 import { Brokers } from '../../../src/bus/cluster/brokers.ts'
@@ -362,7 +363,9 @@ describe('a leader', () => {
     const [broker] = await startCluster()
     const { brokers } = open([broker])
     await brokers.refresh(['commands'])
-    await Promise.all([brokers.refresh(), brokers.refresh(), brokers.refresh()])
+    const inFlight = brokers.refresh()
+    await setImmediate()
+    await Promise.all([inFlight, brokers.refresh(), brokers.refresh()])
     expect(broker.count(keys.metadata)).toBe(3)
   })
 })
