@@ -66,12 +66,22 @@ test('the end of a log is unknown until its broker tells it; a throttling broker
 })
 
 test('a fetch that left records behind is repeated at once', async () => {
-  const { cluster, read, pass, clock } = buildReadings()
+  const { cluster, clock, read, pass } = buildReadings()
   cluster.setLog(tp, logOf(10, { inBatch: 1 }))
+  cluster.always('Fetch', () => sleep(clock, 1)) // and then it answers
   const { offsets } = read(0)
-  for (let i = 0; i < 10; i++) await pass(0)
+  await pass(20, 1)
   expect(offsets).toHaveLength(10)
-  expect(clock.monotonic()).toBe(0)
+})
+
+test('a reader that is released during a fetch is not fetched for again', async () => {
+  const { cluster, fetcher, read, pass, fetches } = buildReadings()
+  const { reading, offsets } = read(0)
+  await pass(0)
+  fetcher.forget(reading)
+  cluster.append(tp)
+  await pass(1_000)
+  expect([offsets, fetches().length]).toEqual([[], 1])
 })
 
 test('reading a log that was cut continues at its new beginning at once, however often that happens', async () => {
@@ -250,17 +260,15 @@ describe('the next fetch begins', () => {
     expect(last!.at - before!.at).toBe(15)
   })
 
-  test('twice a second if nothing came for five seconds', async () => {
-    const { cluster, clock, read, pass, fetches } = buildReadings()
+  test('twice a second if nothing came for five seconds, else as soon as a broker has waited 200 ms', async () => {
+    const { cluster, read, pass, fetches } = buildReadings()
     read(0)
-    cluster.always('Fetch', async ([{ waitMs }]: [FetchRequest]) => {
-      await sleep(clock, waitMs)
-      return [fetched(tp, { highWatermark: 0 })]
-    })
     await pass(7_000, 100)
-    const times = fetches().map(({ at }) => at)
-    expect(times[2]! - times[1]!).toBe(200)
-    expect(times.at(-1)! - times.at(-2)!).toBe(500)
+    expect(fetches().at(1)!.waitMs).toBe(200)
+    expect(fetches().at(-1)!.waitMs).toBe(500)
+    cluster.append(tp)
+    await pass(1_000, 100)
+    expect(fetches().at(-1)!.waitMs).toBe(200)
   })
 
   test('as often for a backlog beside a partition with few records', async () => {

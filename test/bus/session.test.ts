@@ -27,6 +27,18 @@ describe('a session opened again in the same process', () => {
   })
 })
 
+test.each([
+  ['not if it was found at the take-over: the brokers lost later ones', 5, 3],
+  ['if it is later', 6, 2],
+])("another process's checkpoint counts instead of this process's own: %s", async (_, seq, position) => {
+  const log = buildLog(9)
+  log.committed = { offset: 2, metadata: `1;another process;${seq};` }
+  const known = { foundSeq: 5, confirmed: { offset: 3, metadata: '1;this process;8;' } }
+  const { session } = await buildOwner(log, { known }).open()
+  expect(session.position).toBe(position)
+  expect(session.taken!.stale).toBe(position === 3)
+})
+
 describe('a window that moves by reading alone', () => {
   /** Nothing is to be committed any more, and nothing is waited for. */
   const isAtRest = ({ clock }: ReturnType<typeof buildOwner>, { driver }: OpenSession) =>

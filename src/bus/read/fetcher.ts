@@ -197,15 +197,12 @@ export class Fetcher {
         if (answer.ok) {
           found += answer.records.length
           this.openTransactions.heard(place.tp, answer)
-          for (const state of place.asked) this.#take(state, place, answer)
+          for (const state of stillAt(place)) this.#take(state, place, answer)
           if (answer.records.length > 0) this.#putLast(place)
-        } else void this.#recover(readersAt(place, node), answer.error)
+        } else void this.#recover(stillAt(place), answer.error)
       }
     } catch (error) {
-      void this.#recover(
-        places.flatMap(place => readersAt(place, node)),
-        error,
-      )
+      void this.#recover(places.flatMap(stillAt), error)
     }
     source.isAsked = false
     this.#rest(source, found, beganAt)
@@ -276,7 +273,7 @@ export class Fetcher {
 
   #take(state: ReadingState, place: Place, answer: FetchedRecords): void {
     const { reading } = state
-    const isWanted = this.#has(state) && state.phase === 'ready' && state.place === place
+    const isWanted = this.#has(state) && state.phase === 'ready'
     if (!isWanted || reading.offset !== place.offset || reading.life !== state.life) return // it was moved meanwhile
     state.failures = 0
     state.trouble = null
@@ -343,5 +340,4 @@ export class Fetcher {
 }
 
 /** The readings of a fetch that have not been fetched elsewhere since. */
-const readersAt = (place: Place, node: number) =>
-  place.asked.filter(state => state.place === place && (!state.from || state.from.node === node))
+const stillAt = (place: Place) => place.asked.filter(state => state.place === place)
