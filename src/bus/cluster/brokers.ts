@@ -108,7 +108,12 @@ export class Brokers {
 
   /** Whether the target supports one of the versions. */
   async understands(target: Target, api: { key: number; versions: readonly { version: number }[] }): Promise<boolean> {
-    return (await this.#channelTo(target, 'common')).versionOf(api) !== null
+    try {
+      return (await this.#channelTo(target, 'common')).versionOf(api) !== null
+    } catch (error) {
+      this.#learn(target, error)
+      throw error
+    }
   }
 
   async close(): Promise<void> {
