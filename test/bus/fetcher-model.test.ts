@@ -82,7 +82,6 @@ class World {
   seek(reader: Reader, offset: number): void {
     const { reading, done } = reader
     for (const resolve of done.splice(0)) resolve()
-    reading.life++
     reading.offset = Math.min(offset, this.endOf(reading.tp.partition))
     reader.next = reading.offset
     this.#world.fetcher.read(reading)

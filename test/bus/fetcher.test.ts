@@ -84,6 +84,28 @@ test('a reader that is released during a fetch is not fetched for again', async 
   expect([offsets, fetches().length]).toEqual([[], 1])
 })
 
+test('a reader whose leader is looked up in vain during a fetch gets nothing before its records are handled', async () => {
+  const { cluster, clock, read, pass } = buildReadings()
+  const { offsets } = read(0, 0, () => new Promise(() => {}))
+  await pass(4_000)
+  const held = Promise.withResolvers<void>()
+  cluster.always('Fetch', () => held.promise)
+  const { leader } = cluster
+  cluster.leader = async () => {
+    if (clock.monotonic() < 5_200) throw refusal('LEADER_NOT_AVAILABLE')
+    return leader.call(cluster, tp)
+  }
+  await pass(1_100)
+  read(1)
+  await pass(50)
+  cluster.append(tp)
+  held.resolve()
+  await pass(500)
+  cluster.append(tp)
+  await pass(5_000)
+  expect(offsets).toEqual([0])
+})
+
 test('reading a log that was cut continues at its new beginning at once, however often that happens', async () => {
   const { cluster, read, pass, clock, warnings, fetches } = buildReadings()
   const log = cluster.log(tp)
@@ -169,14 +191,13 @@ describe('a late answer of a former leader', () => {
     })
     await pass(300)
     cluster.lead(tp, 2)
-    reader.reading.life++
     world.fetcher.read(reader.reading)
     await pass(7_000)
     expect(fetches(2).at(-1)!.partitions).toContain(0)
     return { ...world, ...reader, held }
   }
 
-  test('gives a restarted reader neither records nor the end of the log', async () => {
+  test('gives a reader neither records nor the end of the log', async () => {
     const { cluster, held, offsets, ends, pass } = await buildMoved()
     cluster.append(tp)
     cluster.lead(tp, 1)

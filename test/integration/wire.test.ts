@@ -40,7 +40,6 @@ function read(brokers: Brokers, tp: Reading['tp'], rack?: string) {
   const reading: Reading = {
     tp,
     offset: 0,
-    life: 0,
     paused: false,
     take: ({ records }) => void keys.push(...records.map(({ key }) => String(key))),
     cut: ({ low }) => {

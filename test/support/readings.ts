@@ -32,7 +32,7 @@ export function buildReadings({ rack }: { rack?: string } = {}) {
     const ends: number[] = []
     const gone: Error[] = []
     const reading: Reading = {
-      ...{ tp: tpOf(partition), offset, life: 0, paused: false },
+      ...{ tp: tpOf(partition), offset, paused: false },
       take(fetched, from) {
         offsets.push(...fetched.records.map(({ offset }) => offset))
         if (ends.at(-1) !== fetched.highWatermark) ends.push(fetched.highWatermark)

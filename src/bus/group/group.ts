@@ -128,7 +128,6 @@ class Readings {
     const { fetcher } = this.#options
     const reading = this.#readings.get(tp) ?? this.#create(tp)
     this.#readings.set(tp, reading)
-    reading.life++
     return {
       seek(offset: number) {
         reading.offset = offset
@@ -163,13 +162,11 @@ class Readings {
     const reading: Reading = {
       tp,
       offset: 0,
-      life: 0,
       paused: true,
       take: (fetched, from) => {
         const { next: end, highWatermark } = fetched
-        const { life } = reading
         return this.#ticks.give(fetched, from, ({ records, from: fetchedOffset, next: nextOffset }) => {
-          if (reading.life !== life || reading.offset !== end) return false // it was moved meanwhile
+          if (reading.offset !== end) return false // it was moved meanwhile
           ownership.batch({ ...tp, fetchedOffset, records, nextOffset, highWatermark })
           return true
         })

@@ -186,7 +186,6 @@ export class MemoryBus implements Bus {
         () => ownership.cut({ ...tp, low: broker.start(tp), high: broker.end(tp) }),
       )
     cursors.set(key, cursor)
-    cursor.renew()
     return {
       acquire: () => shared.acquire(tp),
       offsetAt: timestamp => this.#atBroker(`look up ${key}`, () => broker.offsetAt(tp, timestamp)),

@@ -21,8 +21,6 @@ export class LogCursor {
   readonly #options: CursorOptions
   readonly #unwatch: () => void
   #position = 0
-  /** Fetches that began in an earlier life are dropped. */
-  #life = 0
   #paused = true
   #closed = false
   #running = false
@@ -30,11 +28,6 @@ export class LogCursor {
   constructor(options: CursorOptions) {
     this.#options = options
     this.#unwatch = options.broker.watch(() => this.#wake())
-  }
-
-  /** Begins a new life for a new session: fetches for the previous session are dropped, even at the same offset. */
-  renew(): void {
-    this.#life++
   }
 
   seek(offset: number): void {
@@ -69,8 +62,8 @@ export class LogCursor {
     const { broker, tp, hop, mostRecords, deliver, outOfRange } = this.#options
     this.#running = true
     while (this.#hasMore) {
-      const [from, life] = [this.#position, this.#life]
-      const isMoved = () => from !== this.#position || life !== this.#life
+      const from = this.#position
+      const isMoved = () => from !== this.#position
       await hop('there')
       if (!this.#hasMore || isMoved()) continue
       if (from < broker.start(tp) || from > broker.end(tp)) {

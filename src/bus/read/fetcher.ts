@@ -83,7 +83,7 @@ export class Fetcher {
     this.openTransactions = new OpenTransactions(options)
   }
 
-  /** Begins to read. Call it again after a change of the reading's offset, life or pause. */
+  /** Begins to read. Call it again after a change of the reading's offset or pause. */
   read(reading: Reading): void {
     if (this.#backOff.closed) return
     if (!this.#readings.has(reading)) {
@@ -216,7 +216,7 @@ export class Fetcher {
     const places = new PartitionMap<Place>()
     const contested = new Set<Place>()
     for (const state of states) {
-      const { tp, offset, life } = state.reading
+      const { tp, offset } = state.reading
       const place = places.get(tp) ?? { tp, offset, mark: state.mark, asked: [] }
       places.set(tp, place)
       if (place.offset !== offset) {
@@ -225,7 +225,6 @@ export class Fetcher {
       }
       place.asked.push(state)
       state.place = place
-      state.life = life
     }
     for (const place of contested) this.#putLast(place)
     return { places: [...places], mustOthersWait: contested.size > 0 }
@@ -274,7 +273,7 @@ export class Fetcher {
   #take(state: ReadingState, place: Place, answer: FetchedRecords): void {
     const { reading } = state
     const isWanted = this.#has(state) && state.phase === 'ready'
-    if (!isWanted || reading.offset !== place.offset || reading.life !== state.life) return // it was moved meanwhile
+    if (!isWanted || reading.offset !== place.offset) return // it was moved meanwhile
     state.failures = 0
     state.trouble = null
     const { next, preferredReplica, stableOffset } = answer

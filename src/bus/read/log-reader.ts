@@ -25,7 +25,6 @@ export class LogReader {
     const reading: Reading = {
       tp,
       offset: start,
-      life: 0,
       paused: false,
       take: ({ records, next }) => delivery.take(records, next),
       cut({ low, high }) {

@@ -7,8 +7,6 @@ import type { FetchedRecords, Position } from './fetch.ts'
 export interface Reading {
   readonly tp: TopicPartition
   offset: number
-  /** Fetches that began in an earlier life are dropped, even at the same offset. */
-  life: number
   paused: boolean
   /**
    * Handles fetched records; this reading is not fetched again while the promise is pending.
@@ -38,8 +36,6 @@ export class ReadingState {
   isSought = false
   /** Its place in its last fetch. Answers to earlier fetches are stale. */
   place: Place | null = null
-  /** The reading's life at that fetch. */
-  life = 0
   mark = noMark()
   /** Whether the broker had more records at its last answer. */
   isBehind = false
