@@ -84,26 +84,55 @@ test('a reader that is released during a fetch is not fetched for again', async 
   expect([offsets, fetches().length]).toEqual([[], 1])
 })
 
-test('a reader whose leader is looked up in vain during a fetch gets nothing before its records are handled', async () => {
-  const { cluster, clock, read, pass } = buildReadings()
-  const { offsets } = read(0, 0, () => new Promise(() => {}))
-  await pass(4_000)
-  const held = Promise.withResolvers<void>()
-  cluster.always('Fetch', () => held.promise)
-  const { leader } = cluster
-  cluster.leader = async () => {
-    if (clock.monotonic() < 5_200) throw refusal('LEADER_NOT_AVAILABLE')
-    return leader.call(cluster, tp)
+describe('a look-up of the leader that fails during a fetch', () => {
+  /** The reader's only record is being handled for ever. */
+  async function buildLookedUp() {
+    const world = buildReadings()
+    const { cluster, clock, read, pass } = world
+    const reader = read(0, 0, () => new Promise(() => {}))
+    await pass(4_000)
+    const [answer, lookUp] = [Promise.withResolvers<void>(), Promise.withResolvers<number>()]
+    let lookUps = 0
+    const { leader } = cluster
+    cluster.always('Fetch', () => answer.promise)
+    cluster.leader = wanted => {
+      if (clock.monotonic() > 5_500 || wanted.partition !== 0) return leader.call(cluster, wanted)
+      lookUps++
+      return lookUp.promise
+    }
+    await pass(1_100)
+    for (const partition of [1, 2]) {
+      read(partition)
+      await pass(50)
+    }
+    cluster.append(tp)
+    expect(lookUps).toBe(1)
+    const fail = () => lookUp.reject(refusal('LEADER_NOT_AVAILABLE'))
+    return { ...world, ...reader, fail, end: answer.resolve }
   }
-  await pass(1_100)
+
+  test.each(['before its answer', 'after its answer'])('%s gives the reader nothing too soon', async when => {
+    const { cluster, offsets, pass, fail, end } = await buildLookedUp()
+    for (const step of when.startsWith('before') ? [fail, end] : [end, fail]) {
+      step()
+      await pass(1)
+    }
+    await pass(500)
+    cluster.append(tp)
+    await pass(5_000)
+    expect(offsets).toEqual([0])
+  })
+})
+
+test('a reader goes on soon after its records were handled; for one that takes long, brokers are not asked more often', async () => {
+  const { cluster, clock, read, pass, fetches } = buildReadings()
+  cluster.setLog(tp, logOf(3, { inBatch: 1 }))
+  const { offsets } = read(0, 0, (_, from) => sleep(clock, from < 2 ? 20 : 10_000))
   read(1)
-  await pass(50)
-  cluster.append(tp)
-  held.resolve()
-  await pass(500)
-  cluster.append(tp)
-  await pass(5_000)
-  expect(offsets).toEqual([0])
+  await pass(100, 1)
+  expect(offsets).toEqual([0, 1, 2])
+  await pass(1_000)
+  expect(fetches().at(-1)!.waitMs).toBe(200)
 })
 
 test('reading a log that was cut continues at its new beginning at once, however often that happens', async () => {
@@ -121,6 +150,17 @@ test('reading a log that was cut continues at its new beginning at once, however
   for (let i = 0; i < 40; i++) await pass(0)
   expect(fetches().length).toBeGreaterThan(40)
   expect([clock.monotonic(), warnings]).toEqual([0, []])
+})
+
+test('a log that is said not to hold an offset, but holds it, is read on there', async () => {
+  const { cluster, read, pass } = buildReadings()
+  cluster.append(tp, 5)
+  const { offsets } = read(0)
+  await pass(300)
+  cluster.next('Fetch', [fetched(tp, { errorCode: codeOf('OFFSET_OUT_OF_RANGE') })])
+  cluster.append(tp)
+  await pass(3_000)
+  expect(offsets).toEqual([0, 1, 2, 3, 4, 5])
 })
 
 test('readers notice a recreated topic, though it has their offset', async () => {
@@ -305,6 +345,22 @@ describe('the next fetch begins', () => {
     }
     expect(await takenBeside(0.2)).toBeGreaterThan((await takenBeside(0)) / 2)
   })
+})
+
+test('the more readers there are, the less memory each fetch takes', async () => {
+  async function takenBeside(others: number): Promise<number> {
+    const { cluster, read, pass } = buildReadings()
+    let taken = 0
+    cluster.setLog(tp, logOf(1_000, { value: 'v'.repeat(8_000) }))
+    for (let partition = 1; partition <= others; partition++) read(partition)
+    read(0, 0, ({ records }) => {
+      taken = records.length
+      return new Promise(() => {})
+    })
+    await pass(1_000)
+    return taken
+  }
+  expect(await takenBeside(0)).toBeGreaterThan(4 * (await takenBeside(31)))
 })
 
 test('partitions whose batches do not fit into memory together are read in turn', async () => {

@@ -87,7 +87,6 @@ export class Fetcher {
   read(reading: Reading): void {
     if (this.#backOff.closed) return
     if (!this.#readings.has(reading)) {
-      if (reading.paused) return
       this.#readings.set(reading, new ReadingState(reading))
       this.#stirredAt = this.#options.clock.monotonic()
     }
@@ -274,7 +273,6 @@ export class Fetcher {
     const { reading } = state
     const isWanted = this.#has(state) && state.phase === 'ready'
     if (!isWanted || reading.offset !== place.offset) return // it was moved meanwhile
-    state.failures = 0
     state.trouble = null
     const { next, preferredReplica, stableOffset } = answer
     if (preferredReplica >= 0) state.from = { node: preferredReplica, until: this.#replicaUntil, isReplica: true }
@@ -295,7 +293,7 @@ export class Fetcher {
 
   /** Retries at the leader after a replica's failure; backs off after a leader's. */
   async #recover(asked: readonly ReadingState[], error: unknown): Promise<void> {
-    const states = asked.filter(state => this.#has(state) && state.phase === 'ready')
+    const states = asked.filter(({ phase }) => phase === 'ready')
     const ofLeaders = states.filter(({ from }) => !from?.isReplica)
     if (ofLeaders.length < states.length) this.#leadersUntil = this.#replicaUntil
     for (const state of states) state.from = null
@@ -313,20 +311,19 @@ export class Fetcher {
   async #relocate(reading: Reading): Promise<boolean> {
     const { offset } = reading
     const ends = await logEnds(this.#options.brokers, reading.tp)
-    const isStillThere = this.#readings.has(reading) && reading.offset === offset
-    if (isStillThere && (offset < ends.low || offset > ends.high)) reading.cut(ends)
-    return reading.offset !== offset || !isStillThere
+    if (offset < ends.low || offset > ends.high) reading.cut(ends)
+    return reading.offset !== offset
   }
 
   async #backOffWith(states: readonly ReadingState[], error: unknown): Promise<void> {
     const { clock } = this.#options
     for (const state of states) {
-      state.failures++
-      state.trouble = { since: clock.monotonic(), told: '', ...state.trouble, text: textOf(error) }
+      const { since = clock.monotonic(), told = '', failures = 0 } = state.trouble ?? {}
+      state.trouble = { since, told, failures: failures + 1, text: textOf(error) }
     }
     if (errorTypeOf(error) === unknownPartition) for (const { reading } of states) reading.gone?.(error as Error)
     this.#tell(isTransient(error, 'leader') ? states.filter(state => this.#lasts(state)) : states, textOf(error))
-    await this.#backOff.backOff(Math.max(...states.map(({ failures }) => failures)))
+    await this.#backOff.backOff(Math.max(...states.map(({ trouble }) => trouble!.failures)))
   }
 
   /** Logs a repeated error once per partition. */

@@ -41,12 +41,11 @@ export class ReadingState {
   isBehind = false
   /** Time of the last records, in monotonic milliseconds. */
   busySince = Number.NEGATIVE_INFINITY
-  failures = 0
   /**
-   * The last error, the time of the first of the current series of errors, in monotonic milliseconds, and the error of the
-   * series that was logged last.
+   * The current series of errors: the last one, their number, the time of the first, in monotonic milliseconds, and the one
+   * that was logged last.
    */
-  trouble: { text: string; since: number; told: string } | null = null
+  trouble: { text: string; failures: number; since: number; told: string } | null = null
 
   constructor(reading: Reading) {
     this.reading = reading
