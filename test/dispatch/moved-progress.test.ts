@@ -14,7 +14,8 @@ async function startWithMovedProgress(by: number) {
   const { offset, metadata } = broker.committed('busgate', tp)!
   const tool = { id: 'mirror', epoch: broker.fence('mirror') }
   const offsets = [{ ...tp, offset: offset + by, metadata }]
-  broker.commit(tool, { groupId: 'busgate', records: [], offsets }, clock.now())
+  broker.write(tool, { groupId: 'busgate', records: [], offsets }, clock.now())
+  broker.endTransaction(tool)
   const refusals = new Set<string>()
   world.telemetry.on('session.openFailed', ({ error }) => refusals.add(error.message))
   return { world, tp, refusals, another: await world.startAnother({}) }

@@ -111,12 +111,6 @@ export class MemoryBroker {
     this.#open.set(producer.id, { ...transaction, now, cancelTimeout })
   }
 
-  /** Writes and ends a transaction in one step. */
-  commit(producer: ProducerEpoch, transaction: Transaction, now: number): void {
-    this.write(producer, transaction, now)
-    this.endTransaction(producer)
-  }
-
   /**
    * Commits the open transaction: its records, a marker on each partition with records, and the group's offsets. @returns the
    * transaction

@@ -1,6 +1,3 @@
-import type { Clock } from '../../clock.ts'
-import type { Telemetry } from '../../telemetry/events.ts'
-import type { Brokers } from '../cluster/brokers.ts'
 import { isTransient } from '../cluster/errors.ts'
 import { PartitionMap } from '../partitions.ts'
 import { longestPaceMs } from '../session/driver.ts'
@@ -8,13 +5,10 @@ import { type FetchedRecords, fetchCommitted } from './fetch.ts'
 import { fetchRecords } from './fetch-api.ts'
 import { logEnds } from './offsets.ts'
 import { OpenTransactions } from './open-transactions.ts'
-import { errorTypeOf, lastingMs, ReadBackOff, textOf, unknownPartition } from './read-back-off.ts'
+import { errorTypeOf, lastingMs, ReadBackOff, type ReadOptions, textOf, unknownPartition } from './read-back-off.ts'
 import { type Place, type Reading, ReadingState } from './reading.ts'
 
-export interface FetcherOptions {
-  brokers: Brokers
-  clock: Clock
-  telemetry: Telemetry
+export interface FetcherOptions extends ReadOptions {
   /** This client's rack, to read from nearer replicas; undefined reads from leaders. */
   rack?: string | undefined
 }

@@ -1,18 +1,10 @@
-import type { Clock } from '../../clock.ts'
-import type { Events, Telemetry } from '../../telemetry/events.ts'
+import type { Events } from '../../telemetry/events.ts'
 import { openTransactionText } from '../../telemetry/log-lines.ts'
 import { describeProducers, indexesByTopic, listTransactions } from '../cluster/apis.ts'
-import type { Brokers } from '../cluster/brokers.ts'
 import { PartitionMap } from '../partitions.ts'
 import type { BlockedPartition, TopicPartition } from '../port.ts'
 import type { FetchedRecords } from './fetch.ts'
-import { textOf } from './read-back-off.ts'
-
-export interface OpenTransactionsOptions {
-  brokers: Brokers
-  clock: Clock
-  telemetry: Telemetry
-}
+import { type ReadOptions, textOf } from './read-back-off.ts'
 
 interface Blocked {
   tp: TopicPartition
@@ -32,10 +24,10 @@ const patienceMs = 30_000
 
 /** Tracks partitions that a producer's open transaction blocks for readers of committed records. */
 export class OpenTransactions {
-  readonly #options: OpenTransactionsOptions
+  readonly #options: ReadOptions
   readonly #blocked = new PartitionMap<Blocked>()
 
-  constructor(options: OpenTransactionsOptions) {
+  constructor(options: ReadOptions) {
     this.#options = options
   }
 

@@ -1,6 +1,3 @@
-import type { Clock } from '../../clock.ts'
-import type { Telemetry } from '../../telemetry/events.ts'
-import type { Brokers } from '../cluster/brokers.ts'
 import { committedOffsets, type GroupProgress } from '../cluster/committed-offsets.ts'
 import { isTransient } from '../cluster/errors.ts'
 import type { From, TopicPartition } from '../port.ts'
@@ -9,13 +6,7 @@ import type { LogEnds } from '../session/driver.ts'
 import { fetchCommitted } from './fetch.ts'
 import { fetchRecords } from './fetch-api.ts'
 import { endOf, firstOffset, logEndsAt, offsetAt, stableEndOf } from './offsets.ts'
-import { errorTypeOf, lastingMs, ReadBackOff, textOf, unknownPartition } from './read-back-off.ts'
-
-export interface PartitionOffsetsOptions {
-  brokers: Brokers
-  clock: Clock
-  telemetry: Telemetry
-}
+import { errorTypeOf, lastingMs, ReadBackOff, type ReadOptions, textOf, unknownPartition } from './read-back-off.ts'
 
 /** A new topic does not reach all brokers at once. */
 const startAttempts = 6
@@ -30,12 +21,12 @@ const closedText = 'the bus is closed'
 
 /** Looks up the ends of partitions' logs and the committed offsets of groups. */
 export class PartitionOffsets {
-  readonly #options: PartitionOffsetsOptions
+  readonly #options: ReadOptions
   readonly #backOff: ReadBackOff
   /** Batches requests per broker, so that a broker that does not answer delays no others. */
   readonly #endsAt = new Map<number, RequestBatcher<TopicPartition, LogEnds | Error>>()
 
-  constructor(options: PartitionOffsetsOptions) {
+  constructor(options: ReadOptions) {
     this.#options = options
     this.#backOff = new ReadBackOff(options)
   }

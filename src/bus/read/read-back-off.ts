@@ -13,19 +13,20 @@ export const textOf = (error: unknown): string => (error instanceof Error ? erro
 const firstBackOffMs = 50
 export const longestBackOffMs = 2000
 
-export interface ReadBackOffOptions {
-  brokers: Pick<Brokers, 'refresh'>
+/** What everything that reads needs. */
+export interface ReadOptions {
+  brokers: Brokers
   clock: Clock
   telemetry: Telemetry
 }
 
 /** Back-off and log lines of failed reads; closing ends all pauses at once. */
 export class ReadBackOff {
-  readonly #options: ReadBackOffOptions
+  readonly #options: ReadOptions
   readonly #closing = Promise.withResolvers<void>()
   #closed = false
 
-  constructor(options: ReadBackOffOptions) {
+  constructor(options: ReadOptions) {
     this.#options = options
   }
 
