@@ -7,11 +7,10 @@ import type { Brokers } from '../support/integration.ts'
 import { createTopics } from '../support/kafka.ts'
 import { type Answers, blocksOf, differences, expected, type Row, tableOf } from './answers.ts'
 import { startConnect } from './connect.ts'
-import { dataset } from './dataset.ts'
 import { startFlink } from './flink.ts'
 import { eventually } from './jars.ts'
 import { startPostgres } from './postgres.ts'
-import { writeDataset } from './topics.ts'
+import { committed, writeDataset } from './topics.ts'
 
 const sources = { results: 'flink.results', statuses: 'flink.statuses' }
 const target = 'flink.messages'
@@ -65,8 +64,8 @@ async function throughConnect(folder: string, brokers: Brokers): Promise<Answers
         if (failure) throw new Error(failure)
         const [copied] = tableOf(await query('-c', counts))
         return (
-          copied!.results === String(committedResults) &&
-          copied!.statuses === String(statuses) &&
+          copied!.results === String(committed.results) &&
+          copied!.statuses === String(committed.statuses) &&
           differences(await table()).length === 0
         )
       })
@@ -78,9 +77,6 @@ async function throughConnect(folder: string, brokers: Brokers): Promise<Answers
     await postgres.stop()
   }
 }
-
-const committedResults = dataset.filter(record => record.topic === 'results' && !record.aborted).length
-const statuses = dataset.filter(record => record.topic === 'statuses').length
 
 /** The text of an example with the addresses and the topics of this run. */
 function at({ brokers, registryUrl }: Brokers, text: string): string {

@@ -12,6 +12,12 @@ export interface AnalyticsTopics {
   statuses: string
 }
 
+/** How many committed records each topic of the dataset has. */
+export const committed = {
+  results: dataset.filter(record => record.topic === 'results' && !record.aborted).length,
+  statuses: dataset.filter(record => record.topic === 'statuses').length,
+}
+
 /** Creates the topics and writes the dataset to them, through the schemas of before and of now. */
 export async function writeDataset({ brokers, registryUrl }: Brokers, topics: AnalyticsTopics): Promise<void> {
   await createTopics(
