@@ -16,8 +16,8 @@ annotations:
 
 {{/* No label of a role: a task's pod belongs neither to its Service nor to its PodDisruptionBudget. */}}
 {{- define "busgate.taskLabels" -}}
-{{ include "busgate.commonLabels" .root }}
-app.kubernetes.io/component: {{ .role }}-task
+{{- $component := dict "app.kubernetes.io/component" (printf "%s-task" .role) -}}
+{{- merge (include "busgate.commonLabels" .root | fromYaml) $component .root.Values.podLabels | toYaml -}}
 {{- end -}}
 
 {{/* `helm test`. */}}
