@@ -3,6 +3,7 @@ import type { RecordHeaders } from '../../src/bus/port.ts'
 import { type Change, writeChange } from '../../src/control/change.ts'
 import { MessageSearch } from '../../src/inspect/message/search.ts'
 import { tell } from '../../src/inspect/message/story.ts'
+import { stringifyJson } from '../../src/protocol/index.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
 import type { Doubt, SendCommand, SendResult } from '../../src/records/generated.ts'
 import { embeddedRegistry } from '../../src/records/registry.ts'
@@ -40,7 +41,8 @@ async function startTopics(left: readonly string[] = []) {
     encodeCommand,
     command: (command: SendCommand, key: string, partition: number) =>
       write(commandTopic, key, encodeCommand(command), { partition }),
-    result: (result: SendResult) => write(topics.results, String(result.id), encodeResult(result)),
+    result: (result: SendResult, headers: RecordHeaders = {}) =>
+      write(topics.results, String(result.id), encodeResult(result), { headers }),
     change: (change: Change) => publishAll(bus, [writeChange(topics.control, change)]),
     doubt: (doubt: Doubt, id: bigint) => write(topics.doubts, String(id), encodeDoubt(doubt)),
     search: (since = 0) => new MessageSearch({ bus, registry, settings, since, ending: new AbortController().signal }),
@@ -67,6 +69,14 @@ test("a command is found at its result's coordinates, whatever its key, but not 
       `The command at ${commandTopic}/2@0 is gone (another record is there: the topic was recreated or mirrored).`,
     ],
   })
+})
+
+test('a one-time password is found in the header of its result, and told only if asked', async () => {
+  const world = await startTopics()
+  await world.result(buildResult({ id: 7n, type: 'call/otp' }), { 'busgate.code': Buffer.from('0815') })
+  const found = await world.search().byId(7n)
+  expect(stringifyJson(tell(found, 7n, { show: true }))).toContain('code 0815')
+  expect(stringifyJson(tell(found, 7n, {}))).not.toContain('0815')
 })
 
 test('a command without a result is found among unfinished records, by a short or long id', async () => {

@@ -12,6 +12,7 @@ import { createDecoder, type Decoder, decodeAll } from '../../records/decoder.ts
 import { originOf } from '../../records/doubt.ts'
 import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../records/generated.ts'
 import type { SchemaRegistry } from '../../records/registry.ts'
+import { withCodeOf } from '../../records/result.ts'
 import { schemas } from '../../records/schemas.ts'
 import { headerText, letterOf, placeText, type RecordPosition } from '../dead-letters/letter.ts'
 import {
@@ -177,7 +178,11 @@ export class MessageSearch {
   async #note(tp: TopicPartition, records: readonly BusRecord[]): Promise<void> {
     const { results, statuses, doubts, deadLetters } = this.#options.settings.topics
     const { result, status, doubt } = this.#decoders
-    if (tp.topic === results) await this.#decode(result, tp, records, one => this.#findings.results.push(one))
+    if (tp.topic === results) {
+      await this.#decode(result, tp, records, one => {
+        this.#findings.results.push({ ...one, value: withCodeOf(one.value, one.headers) })
+      })
+    }
     if (tp.topic === statuses) await this.#decode(status, tp, records, one => this.#findings.statuses.push(one))
     if (tp.topic === doubts) await this.#decode(doubt, tp, records, one => this.#findings.doubts.push(one))
     if (tp.topic !== deadLetters) return
