@@ -20,8 +20,9 @@ const troubles: readonly (readonly [at: number, what: Trouble])[] = [
   [0.08, fault('reset-after', 3)],
   [0.12, fault('http-502', 2)],
   [0.16, fault('stall', 3)],
-  [0.2, fault('http-429', 8)], // one alone changes no rate
+  [0.2, fault('http-429', 8)],
   [0.24, fault('envelope-refused', 2)],
+  [0.26, fault('http-429', 8)], // requests that are refused at once change no rate: here others are, soon after
   [0.28, fault('reset-before', 3)],
   [0.34, refuseKey],
   [0.46, (run, seconds) => run.pauseBulk(seconds * 60)],
