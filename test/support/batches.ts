@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { crc32, gzipSync, zstdCompressSync } from 'node:zlib'
 import { lz4Compress, snappyCompress } from '@platformatic/wasm-utils'
-import { unpackSmall } from '../../src/bus/batches/codecs.ts'
+import { unpack } from '../../src/bus/batches/codecs.ts'
 import { RecordReader } from '../../src/bus/batches/record-reader.ts'
 import type { EncodedBatch } from '../../src/bus/write/produce-api.ts'
 
@@ -155,7 +155,7 @@ export function buildOldMessage(format: 0 | 1, offset: number, value: Buffer): B
 
 /** Tells what a batch on its way to a broker says of itself. */
 export function looksOf({ topic, partition, bytes }: EncodedBatch) {
-  const reader = new RecordReader(unpackSmall(bytes.readInt16BE(21) & 7, bytes.subarray(61))!)
+  const reader = new RecordReader(unpack(bytes.readInt16BE(21) & 7, bytes.subarray(61)))
   const records = Array.from({ length: bytes.readInt32BE(57) }, (_, offset) => {
     reader.next()
     return reader.record(offset, 0)

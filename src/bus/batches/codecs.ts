@@ -16,68 +16,30 @@ export const leastCompressed = 1024
  */
 export const largestBatch = 64 * 1024 * 1024
 
-/** Bytes of synchronous work after which the event loop goes on. */
-export const stretchBytes = 1024 * 1024
-
-/**
- * Most bytes that are decompressed synchronously by zlib. Handing a batch to a thread costs ten times the decompression of a small
- * batch.
- */
-const small = { packed: 64 * 1024, unpacked: stretchBytes }
-
 /** Clients write one frame per batch. A frame costs up to a millisecond even if it is tiny. */
 const mostFrames = 16
-
-/** First guess of the expansion; the output buffer then seldom needs to be copied. */
-const usualExpansion = 16
 
 export const codecNumbers = { none: 0, gzip: 1, snappy: 2, lz4: 3, zstd: 4 } as const
 
 /** Decompresses one codec to at most `most` bytes, in time proportional to the compressed and decompressed bytes. */
-interface Unpacker {
-  unpack(bytes: Buffer, most: number): Buffer
-  unpackAside(bytes: Buffer, most: number): Promise<Buffer>
-}
+type Unpack = (bytes: Buffer, most: number) => Buffer
 
-const unpackers: readonly (Unpacker | undefined)[] = [
-  ownUnpacker(bytes => bytes),
-  zlibUnpacker('gzip', zlib.gunzipSync, zlib.createGunzip),
-  ownUnpacker(unpackSnappy),
-  ownUnpacker(unpackLz4),
-  zlibUnpacker('zstd', zlib.zstdDecompressSync, zlib.createZstdDecompress),
+const unpackers: readonly (Unpack | undefined)[] = [
+  bytes => bytes,
+  framesUnpacker('gzip', zlib.gunzipSync),
+  unpackSnappy,
+  unpackLz4,
+  framesUnpacker('zstd', zlib.zstdDecompressSync),
 ]
 
-function unpackerOf(codec: number): Unpacker {
-  const unpacker = unpackers[codec]
-  if (!unpacker) throw unknownCodec(codec)
-  return unpacker
-}
-
 /**
- * Decompresses a small batch synchronously.
- * @returns null if it is too large for that
- * @throws UnreadableBatch when the codec is unknown or the bytes are corrupt
- */
-export function unpackSmall(codec: number, bytes: Buffer): Buffer | null {
-  if (bytes.length > (codec === codecNumbers.none ? small.unpacked : small.packed)) return null
-  try {
-    return unpackerOf(codec).unpack(bytes, small.unpacked)
-  } catch (error) {
-    if (error instanceof UnreadableBatch && error.code === 'BATCH_TOO_LARGE') return null
-    throw error
-  }
-}
-
-/**
- * Decompresses a batch of any size.
+ * Decompresses a batch. Handing it to a thread would cost ten times the decompression of a small one.
  * @throws UnreadableBatch when the codec is unknown, or the bytes are corrupt or decompress to more than `most`
  */
-export async function unpackAside(codec: number, bytes: Buffer, most = largestBatch): Promise<Buffer> {
-  return unpackerOf(codec).unpackAside(bytes, most)
-}
-
-function ownUnpacker(unpack: Unpacker['unpack']): Unpacker {
-  return { unpack, unpackAside: async (bytes, most) => unpack(bytes, most) }
+export function unpack(codec: number, bytes: Buffer, most = largestBatch): Buffer {
+  const unpacker = unpackers[codec]
+  if (!unpacker) throw unknownCodec(codec)
+  return unpacker(bytes, most)
 }
 
 interface Unpacked {
@@ -90,56 +52,29 @@ interface Unpacked {
  * Wraps a zlib codec. Node decompresses all members of a gzip, but only the first frame of a zstd, and ignores the bytes
  * after it.
  */
-function zlibUnpacker(
+function framesUnpacker(
   name: string,
-  unpackSync: (bytes: Buffer, options: zlib.ZlibOptions & zlib.ZstdOptions) => Buffer,
-  createStream: (options: { chunkSize: number }) => zlib.Gunzip | zlib.ZstdDecompress,
-): Unpacker {
-  return {
-    unpack(bytes, most) {
-      const frames: Buffer[] = []
-      let left = most
-      for (let rest = bytes; rest.length > 0 || frames.length === 0; ) {
-        if (frames.length === mostFrames) throw tooManyFrames(name)
-        const options = { maxOutputLength: Math.max(1, left), info: true } // Node's types lack `info`
-        try {
-          const { buffer, engine } = unpackSync(rest, options) as unknown as Unpacked
-          frames.push(buffer)
-          left -= buffer.length
-          rest = rest.subarray(engine.bytesWritten)
-        } catch (error) {
-          throw explained(name, most, error)
-        }
+  unpackFrame: (bytes: Buffer, options: zlib.ZlibOptions & zlib.ZstdOptions) => Buffer,
+): Unpack {
+  return (bytes, most) => {
+    const frames: Buffer[] = []
+    let left = most
+    for (let rest = bytes; rest.length > 0 || frames.length === 0; ) {
+      if (frames.length === mostFrames) {
+        throw new UnreadableBatch('BATCH_CORRUPT', `its ${name} has more than ${mostFrames} frames`)
       }
-      return frames.length === 1 ? frames[0]! : Buffer.concat(frames)
-    },
-    async unpackAside(bytes, most) {
-      const parts: Buffer[] = []
-      const chunkSize = Math.min(Math.max(usualExpansion * bytes.length, stretchBytes), usualExpansion * stretchBytes)
-      let left = most
-      let frames = 0
-      for (let rest = bytes; rest.length > 0 || frames === 0; frames++) {
-        if (frames === mostFrames) throw tooManyFrames(name)
-        const stream = createStream({ chunkSize })
-        stream.end(rest)
-        try {
-          for await (const part of stream) {
-            parts.push(part)
-            left -= part.length
-            if (left < 0) throw tooLarge(most)
-          }
-        } catch (error) {
-          throw explained(name, most, error)
-        }
-        rest = rest.subarray(stream.bytesWritten)
+      const options = { maxOutputLength: Math.max(1, left), info: true } // Node's types lack `info`
+      try {
+        const { buffer, engine } = unpackFrame(rest, options) as unknown as Unpacked
+        frames.push(buffer)
+        left -= buffer.length
+        rest = rest.subarray(engine.bytesWritten)
+      } catch (error) {
+        throw explained(name, most, error)
       }
-      return parts.length === 1 ? parts[0]! : Buffer.concat(parts)
-    },
+    }
+    return frames.length === 1 ? frames[0]! : Buffer.concat(frames)
   }
-}
-
-function tooManyFrames(name: string): UnreadableBatch {
-  return new UnreadableBatch('BATCH_CORRUPT', `its ${name} has more than ${mostFrames} frames`)
 }
 
 function explained(name: string, most: number, error: unknown): UnreadableBatch {

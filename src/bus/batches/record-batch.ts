@@ -1,7 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
-import pLimit from 'p-limit'
 import type { BusRecord } from '../port.ts'
-import { stretchBytes, unpackAside, unpackSmall } from './codecs.ts'
+import { unpack } from './codecs.ts'
 import { crc32c } from './crc32c.ts'
 import { RecordReader } from './record-reader.ts'
 import { UnreadableBatch } from './unreadable.ts'
@@ -126,10 +125,9 @@ export function isIntact(bytes: Buffer): boolean {
   return bytes.length >= at.records && crc32c(bytes.subarray(at.attributes)) === bytes.readUInt32BE(at.crc)
 }
 
-/** A large batch takes up to 64 MiB. */
-const oneLargeAtATime = pLimit(1)
-
-/** Decompressed bytes since the event loop went on. */
+/** Bytes of work after which the event loop goes on. */
+const stretchBytes = 1024 * 1024
+/** Decompressed bytes since it went on last. */
 let workedOn = 0
 
 /**
@@ -141,20 +139,13 @@ export async function decodeBatch(bytes: Buffer, wanted: WantedRecords): Promise
   if (bytes.length < at.records) throw new UnreadableBatch('BATCH_CORRUPT', 'it is shorter than its header')
   if (!isIntact(bytes)) throw new UnreadableBatch('BATCH_CORRUPT', 'its checksum is wrong')
   const { codec, packed } = packedRecords(bytes)
-  const small = unpackSmall(codec, packed)
-  if (small === null) {
-    return oneLargeAtATime(async () => {
-      const unpacked = await unpackAside(codec, packed)
-      await setImmediate()
-      return decodeRecords(bytes, unpacked, wanted)
-    })
-  }
-  workedOn += small.length
+  const unpacked = unpack(codec, packed)
+  workedOn += unpacked.length
   if (workedOn >= stretchBytes) {
     workedOn = 0
     await setImmediate()
   }
-  return decodeRecords(bytes, small, wanted)
+  return decodeRecords(bytes, unpacked, wanted)
 }
 
 /** @param bytes the batch @param unpacked its decompressed records */
