@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { noMark } from '../../src/bus/batches/record-batch.ts'
 import { fetchCommitted } from '../../src/bus/read/fetch.ts'
 import { buildBatch, buildCrowdedRecord, packingNames } from '../support/batches.ts'
 import {
@@ -189,7 +188,7 @@ describe('batches that unpack to more than fits into memory', () => {
     const log = answering({ bytes, highWatermark: count + 1 })
     const offsets: number[] = []
     const limits = { ...ample, roomPerPartition: 4 * MiB }
-    const position = { tp: { topic: 'topic', partition: 0 }, offset: 0, mark: noMark() }
+    const position = { tp: { topic: 'topic', partition: 0 }, offset: 0 }
     for (let next = 0; next <= count; ) {
       position.offset = next
       const fetched = (await fetchCommitted(log, [position], limits)).get(position)

@@ -71,19 +71,7 @@ export interface WantedRecords {
   from: number
   /** Bytes of memory left. The first record always fits, and the last one may exceed it. */
   room: number
-  mark?: Mark | undefined
 }
-
-/** How far a reader has decoded a batch that is too large to decode at once, so that the next call continues there. */
-export interface Mark {
-  header: Buffer
-  /** The next record: its offset, its position among the decompressed bytes, and the number of records left. */
-  offset: number
-  at: number
-  left: number
-}
-
-export const noMark = (): Mark => ({ header: Buffer.alloc(0), offset: -1, at: 0, left: 0 })
 
 /**
  * Memory of a record besides its bytes, including its decoded form. The smallest records compress to less than a byte each.
@@ -131,7 +119,7 @@ const stretchBytes = 1024 * 1024
 let workedOn = 0
 
 /**
- * Decodes the wanted records as far as there is room, and marks where it stopped. Validates the other records too, so that a
+ * Decodes the wanted records as far as there is room. Validates the other records too, so that a
  * batch is readable or not regardless of where reading begins. Between batches, the event loop goes on.
  * @throws UnreadableBatch
  */
@@ -154,37 +142,22 @@ function decodeRecords(bytes: Buffer, unpacked: Buffer, wanted: WantedRecords): 
   const { hasAppendTime, timestamp, ...context } = contextOf(bytes)
   const { firstOffset } = prefixOf(bytes)
   const lastOffset = lastOffsetOf(bytes)
-  const header = bytes.subarray(0, at.records)
-  const { mark } = wanted
-  const isMarked = mark !== undefined && mark.offset === wanted.from && mark.header.equals(header)
   const records: BusRecord[] = []
   let cutAt: number | null = null
-  let cut = { at: 0, left: 0 }
   let next = firstOffset
-  let left = bytes.readInt32BE(at.recordCount)
-  if (isMarked) {
-    reader.at = mark.at
-    left = mark.left
-  }
-  for (; left > 0; left--) {
-    const begin = reader.at
+  for (let left = bytes.readInt32BE(at.recordCount); left > 0; left--) {
     reader.next()
     const offset = firstOffset + reader.offsetDelta
     if (offset < next || offset > lastOffset) throw new UnreadableBatch('BATCH_CORRUPT', 'its offsets are out of order')
     next = offset + 1
     if (offset < wanted.from || cutAt !== null || !takeRoom(wanted, reader.length)) {
-      if (offset >= wanted.from && cutAt === null) {
-        cutAt = offset
-        cut = { at: begin, left }
-        if (isMarked) break // the rest was validated when the mark was set
-      }
+      if (offset >= wanted.from) cutAt ??= offset
       reader.pass()
       continue
     }
     records.push(reader.record(offset, hasAppendTime ? timestamp : timestamp + reader.timestampDelta))
     wanted.room -= reader.headers * headerMemory
   }
-  if (cutAt === null || !isMarked) reader.finish()
-  if (cutAt !== null && mark) Object.assign(mark, { ...cut, header: Buffer.from(header), offset: cutAt })
+  reader.finish()
   return { ...context, lastOffset, records, cutAt }
 }

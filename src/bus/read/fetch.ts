@@ -1,5 +1,5 @@
 import { type DecodedBatches, decodeBatches, skipStuck, startOf, unreadable } from '../batches/batches.ts'
-import { type BatchRecords, headerBytes, type Mark, type WantedRecords } from '../batches/record-batch.ts'
+import { type BatchRecords, headerBytes, type WantedRecords } from '../batches/record-batch.ts'
 import { unreadableRecord } from '../batches/unreadable.ts'
 import { protocolError } from '../cluster/errors.ts'
 import { PartitionMap } from '../partitions.ts'
@@ -10,8 +10,6 @@ import type { AbortedTransaction, FetchAnswer, FetchedPartition, FetchRequest } 
 export interface Position {
   tp: TopicPartition
   offset: number
-  /** Progress inside of a large batch; kept from fetch to fetch. */
-  mark?: Mark
 }
 
 /** Sends the request to the broker from which the positions are read. */
@@ -72,7 +70,7 @@ export async function fetchCommitted<P extends Position>(
   for (const position of positions) {
     const found = answers.get(position.tp)
     if (!found || room <= 0) continue
-    const wanted = { from: position.offset, room: Math.min(room, roomPerPartition), mark: position.mark }
+    const wanted = { from: position.offset, room: Math.min(room, roomPerPartition) }
     const before = wanted.room
     fetched.set(position, await read(found, wanted, () => lookCloser(fetch, position, before).catch(failed)))
     room -= before - wanted.room

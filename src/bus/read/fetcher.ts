@@ -210,7 +210,7 @@ export class Fetcher {
     const contested = new Set<Place>()
     for (const state of states) {
       const { tp, offset } = state.reading
-      const place = places.get(tp) ?? { tp, offset, mark: state.mark, asked: [] }
+      const place = places.get(tp) ?? { tp, offset, asked: [] }
       places.set(tp, place)
       if (place.offset !== offset) {
         contested.add(place)

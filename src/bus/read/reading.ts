@@ -1,4 +1,3 @@
-import { noMark } from '../batches/record-batch.ts'
 import type { TopicPartition } from '../port.ts'
 import type { LogEnds } from '../session/driver.ts'
 import type { FetchedRecords, Position } from './fetch.ts'
@@ -36,7 +35,6 @@ export class ReadingState {
   isSought = false
   /** Its place in its last fetch. Answers to earlier fetches are stale. */
   place: Place | null = null
-  mark = noMark()
   /** Whether the broker had more records at its last answer. */
   isBehind = false
   /** Time of the last records, in monotonic milliseconds. */

@@ -1,4 +1,3 @@
-import { noMark } from '../batches/record-batch.ts'
 import type { BusRecord, Query, Searched, TopicPartition } from '../port.ts'
 import { noTime } from '../record-time.ts'
 import { holds } from '../scan.ts'
@@ -29,7 +28,7 @@ export async function searchLog(
   const records: BusRecord[] = []
   let unreadable = 0
   let since: number | null = null
-  const position = { tp, offset: begin, mark: noMark() }
+  const position = { tp, offset: begin }
   const readOn = async (): Promise<FetchedRecords> => {
     const limits = { waitMs: 0, bytesPerPartition, roomPerPartition }
     const fetched = (await fetchCommitted(fetch, [position], limits)).get(position)
