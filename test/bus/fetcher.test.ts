@@ -427,6 +427,16 @@ describe('an open transaction', () => {
     expect([offsets, fetcher.openTransactions.lasting, ended]).toEqual([[0, 1, 2], [], [tp]])
   })
 
+  test.each(['is released', 'is paused'])('ends for a reader that %s', async how => {
+    const { fetcher, reading, ended, pass } = buildBlocked()
+    await pass(32_000, 500)
+    expect(fetcher.openTransactions.lasting).toHaveLength(1)
+    reading.paused = true
+    if (how === 'is released') fetcher.forget(reading)
+    else fetcher.read(reading)
+    expect([fetcher.openTransactions.lasting, ended]).toEqual([[], [tp]])
+  })
+
   test("is reported without its owner's name if this client may not see it", async () => {
     const { fetcher, events, pass } = buildBlocked()
     await pass(32_000, 500)
