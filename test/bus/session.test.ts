@@ -39,6 +39,22 @@ test.each([
   expect(session.taken!.stale).toBe(position === 3)
 })
 
+test('intents that were committed, but never POSTed, are taken back at once: no later owner doubts them', async () => {
+  const log = buildLog(2)
+  const process = buildOwner(log)
+  const first = await process.open()
+  first.deliver()
+  const intended = first.session.intend([0, 1])
+  await first.commit('lost answer')
+  expect(await intended).toBe(false)
+  const second = await process.open()
+  await second.commit()
+  const other = buildOwner(log, { tag: 'another process' })
+  const { deliver } = await other.open()
+  deliver()
+  expect([other.listener.doubtedKeys, other.listener.freshKeys]).toEqual([[], ['0', '1']])
+})
+
 describe('a window that moves by reading alone', () => {
   /** Nothing is to be committed any more, and nothing is waited for. */
   const isAtRest = ({ clock }: ReturnType<typeof buildOwner>, { driver }: OpenSession) =>

@@ -66,7 +66,7 @@ export async function takeOver(options: TakeOverOptions, isAlive: () => boolean)
   const { driver, ledger, startAt, shortTo, clock, lookBackMs, tag, known, dataLost } = options
   const acquired = await driver.acquire()
   const { low, high, topicId, lacksCommit = false } = acquired
-  const committed = progressOn(acquired, options)
+  const committed = progressOn(acquired, known)
   const told = unpackCheckpoint(committed?.offset ?? startAt(low), committed?.metadata, high)
   const newest = newestOf(told, committed !== null, options)
   const { window } = newest
@@ -84,7 +84,7 @@ export async function takeOver(options: TakeOverOptions, isAlive: () => boolean)
     checkpoint = {
       ...newest,
       window: startAnew === null ? window : new Window(startAnew),
-      uncheckedUntil: Math.max(startAnew === null ? newest.uncheckedUntil : high, end),
+      uncheckedUntil: Math.max(newest.uncheckedUntil, end),
     }
   }
   if (lacksCommit) checkpoint = { ...checkpoint, uncheckedUntil: Math.max(checkpoint.uncheckedUntil, high) }
@@ -99,11 +99,9 @@ export async function takeOver(options: TakeOverOptions, isAlive: () => boolean)
   }
 }
 
-/** The committed offset, unless this process committed it for a deleted topic of the same name: offsets outlast their topic. */
-function progressOn({ committed, topicId }: Acquired, { known, tag }: TakeOverOptions): Committed | null {
-  const isOfAnother = known.confirmedOn !== undefined && topicId !== undefined && known.confirmedOn !== topicId
-  if (!committed || !isOfAnother) return committed
-  return unpackCheckpoint(committed.offset, committed.metadata).tag === tag ? null : committed
+/** The committed offset, unless it was committed for a deleted topic of the same name: offsets outlast their topic. */
+function progressOn({ committed, topicId }: Acquired, { confirmedOn }: KnownCheckpoints): Committed | null {
+  return confirmedOn !== undefined && topicId !== undefined && confirmedOn !== topicId ? null : committed
 }
 
 /**
@@ -139,7 +137,6 @@ function doubtIntents({ window, tag }: Checkpoint, ledger: Ledger, confirmed: Co
 /** Outcomes of POSTs remain to be published, except for those in a commit that was confirmed after its session had ended. */
 function orphanAll(ledger: Ledger, confirmed: Committed | null): void {
   const before = confirmed && unpackCheckpoint(confirmed.offset, confirmed.metadata)
-  if (before) ledger.landed(before.seq)
   for (const offset of ledger.numbers()) {
     if (offset < 0) continue
     if (before?.window.get(offset) === DONE) ledger.remove(offset)
