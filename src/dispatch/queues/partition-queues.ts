@@ -15,18 +15,20 @@ export class PartitionQueues {
   readonly #queues = new Map<Session, Fifo>()
   /** Partitions with commands, the next one first. One that is not open loses its turn until it resumes. */
   #turns = new Map<Session, Fifo>()
-  #length = 0
+
+  /** Whether no commands may be taken. */
+  get isEmpty(): boolean {
+    return this.#turns.size === 0
+  }
 
   /** Number of commands that may be taken. */
   get length(): number {
-    return this.#length
+    return lengthOf(this.#turns)
   }
 
   /** Number of commands, including those of partitions that are not open. */
   get waiting(): number {
-    let sum = 0
-    for (const { length } of this.#queues.values()) sum += length
-    return sum
+    return lengthOf(this.#queues)
   }
 
   /** The next command of each partition that has a turn. */
@@ -47,7 +49,6 @@ export class PartitionQueues {
     const queue = this.#queueOf(pending.session)
     queue.push(pending)
     if (queue.length === 1) this.#turns.set(pending.session, queue)
-    if (this.#turns.has(pending.session)) this.#length++
   }
 
   /** Requeues commands at the front; their partitions are next. */
@@ -56,10 +57,9 @@ export class PartitionQueues {
     const returned = new Map<Session, Fifo>()
     for (const [session, own] of bySession(pendings)) {
       const queue = this.#queueOf(session)
-      this.#leaveTurn(session)
+      this.#turns.delete(session)
       queue.unshift(own)
       returned.set(session, queue)
-      this.#length += queue.length
     }
     for (const [session, queue] of this.#turns) returned.set(session, queue)
     this.#turns = returned
@@ -80,7 +80,7 @@ export class PartitionQueues {
       if (!turn) break
       const [session, queue] = turn
       if (!session.open) {
-        this.#leaveTurn(session)
+        this.#turns.delete(session)
         continue
       }
       left = this.#takeFrom(queue, most, left, taken, accept)
@@ -104,7 +104,6 @@ export class PartitionQueues {
     for (let next = queue.first; next && taken.length < operations; next = queue.first) {
       if (taken.length > 0 && 1 + next.command.bytes > left) break
       queue.shift()
-      this.#length--
       if (!accept(next)) continue
       taken.push(next)
       left -= 1 + next.command.bytes
@@ -117,7 +116,6 @@ export class PartitionQueues {
     const queue = this.#queues.get(session)
     if (!queue) return []
     const cut = queue.cut(kept)
-    if (this.#turns.has(session)) this.#length -= cut.length
     if (queue.length === 0) this.#turns.delete(session)
     return cut
   }
@@ -126,7 +124,6 @@ export class PartitionQueues {
   takeOut(goes: (pending: Pending) => boolean): Pending[] {
     return [...this.#queues].flatMap(([session, queue]) => {
       const out = queue.takeOut(goes)
-      if (this.#turns.has(session)) this.#length -= out.length
       if (queue.length === 0) this.#turns.delete(session)
       return out
     })
@@ -135,22 +132,13 @@ export class PartitionQueues {
   /** Resumes a partition. */
   resume(session: Session): void {
     const queue = this.#queues.get(session)
-    if (!queue || queue.length === 0 || this.#turns.has(session)) return
-    this.#turns.set(session, queue)
-    this.#length += queue.length
+    if (queue && queue.length > 0 && !this.#turns.has(session)) this.#turns.set(session, queue)
   }
 
   /** Drops the commands of a partition. */
   remove(session: Session): void {
-    this.#leaveTurn(session)
-    this.#queues.delete(session)
-  }
-
-  #leaveTurn(session: Session): void {
-    const queue = this.#turns.get(session)
-    if (!queue) return
     this.#turns.delete(session)
-    this.#length -= queue.length
+    this.#queues.delete(session)
   }
 
   #queueOf(session: Session): Fifo {
@@ -158,6 +146,12 @@ export class PartitionQueues {
     this.#queues.set(session, queue)
     return queue
   }
+}
+
+function lengthOf(queues: ReadonlyMap<Session, Fifo>): number {
+  let sum = 0
+  for (const { length } of queues.values()) sum += length
+  return sum
 }
 
 function bySession(pendings: readonly Pending[]): Map<Session, Pending[]> {
@@ -170,22 +164,17 @@ function bySession(pendings: readonly Pending[]): Map<Session, Pending[]> {
   return groups
 }
 
-/** Most removed items at the head before the array is compacted. */
-const fewGone = 32
-
 /** A FIFO queue that also takes commands back at the front. */
-export class Fifo {
-  /** Items before the head are undefined, to free their memory: there are many queues. */
-  #items: (Pending | undefined)[] = []
-  #head = 0
+class Fifo {
+  #items: Pending[] = []
   bytes = 0
 
   get length(): number {
-    return this.#items.length - this.#head
+    return this.#items.length
   }
 
   get first(): Pending | undefined {
-    return this.#items[this.#head]
+    return this.#items[0]
   }
 
   push(pending: Pending): void {
@@ -194,48 +183,34 @@ export class Fifo {
   }
 
   shift(): void {
-    this.bytes -= this.first!.heldBytes
-    this.#items[this.#head++] = undefined
-    if (this.#head > fewGone && this.#head * 2 > this.#items.length) {
-      this.#items = this.#items.slice(this.#head)
-      this.#head = 0
-    }
+    this.bytes -= this.#items.shift()!.heldBytes
   }
 
   /** Removes the youngest commands beyond the bounds; keeps one command of any size. */
   cut({ records, bytes }: Backlog): Pending[] {
-    const items = this.#waiting
     let [kept, sum] = [0, 0]
-    for (const { heldBytes } of items) {
+    for (const { heldBytes } of this.#items) {
       sum += heldBytes
       if (kept >= records || (kept > 0 && sum > bytes)) break
       kept++
     }
-    const cut = items.slice(kept)
-    this.#items = items.slice(0, kept)
-    this.#head = 0
+    const cut = this.#items.splice(kept)
     this.bytes -= bytesOf(cut)
     return cut
   }
 
   /** Removes all commands that match. */
   takeOut(goes: (pending: Pending) => boolean): Pending[] {
-    const { out = [], kept = [] } = Object.groupBy(this.#waiting, pending => (goes(pending) ? 'out' : 'kept'))
+    const { out = [], kept = [] } = Object.groupBy(this.#items, pending => (goes(pending) ? 'out' : 'kept'))
     if (out.length === 0) return out
     this.#items = kept
-    this.#head = 0
     this.bytes = bytesOf(kept)
     return out
   }
 
   unshift(pendings: readonly Pending[]): void {
-    this.#items = [...pendings, ...this.#waiting]
-    this.#head = 0
+    this.#items = [...pendings, ...this.#items]
     this.bytes += bytesOf(pendings)
-  }
-
-  get #waiting(): Pending[] {
-    return this.#items.slice(this.#head) as Pending[]
   }
 }
 

@@ -116,7 +116,7 @@ export class TenantQueues {
       const most = this.#turns.size === 1 ? operations : Math.min(operations, before + tenant.credit)
       room = tenant.queues.fill(taken, most, room, accept)
       tenant.credit -= taken.length - before
-      if (tenant.queues.length === 0) this.#leave(tenant)
+      if (tenant.queues.isEmpty) this.#leave(tenant)
       else if (taken.length < most) {
         if (taken.length > before) this.#goBehind(tenant) // its next command does not fit, so the envelope was its turn
         break
@@ -139,7 +139,7 @@ export class TenantQueues {
       const cut = tenant.queues.cut(session, { records: Math.floor(records / sharing), bytes: bytes / sharing })
       records -= queue.length
       bytes -= queue.bytes
-      if (tenant.queues.length === 0) this.#leave(tenant)
+      if (tenant.queues.isEmpty) this.#leave(tenant)
       return cut
     })
   }
@@ -148,7 +148,7 @@ export class TenantQueues {
   takeOut(goes: (pending: Pending) => boolean): Pending[] {
     return [...this.#tenants.values()].flatMap(tenant => {
       const out = tenant.queues.takeOut(goes)
-      if (tenant.queues.length === 0) this.#leave(tenant)
+      if (tenant.queues.isEmpty) this.#leave(tenant)
       return out
     })
   }
@@ -165,12 +165,12 @@ export class TenantQueues {
   remove(session: Session): void {
     for (const tenant of this.#tenants.values()) {
       tenant.queues.remove(session)
-      if (tenant.queues.length === 0) this.#leave(tenant)
+      if (tenant.queues.isEmpty) this.#leave(tenant)
     }
   }
 
   #enter(tenant: Tenant): void {
-    if (tenant.queues.length === 0 || this.#turns.has(tenant)) return
+    if (tenant.queues.isEmpty || this.#turns.has(tenant)) return
     this.#turns.add(tenant)
     this.#weight += tenant.weight
   }
