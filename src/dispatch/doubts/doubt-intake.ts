@@ -11,7 +11,6 @@ import type { Origin, ResultDetails } from '../../records/result.ts'
 import { traceOf } from '../../telemetry/trace.ts'
 import type { IntakeOptions } from '../intake/command-intake.ts'
 import { DeadLetterWriter, decodeRecord } from '../intake/dead-letter-writer.ts'
-import type { PriorAnswers } from '../intake/prior-answers.ts'
 import { LookupQueue } from '../intake/results-lookup.ts'
 import { SchemaWait } from '../intake/schema-wait.ts'
 import { nobodyCouldTell, ResultCounts } from '../outbox.ts'
@@ -36,7 +35,7 @@ export class DoubtIntake {
   readonly #session: Session
   readonly #lookups: LookupQueue<Arrival>
   readonly #waitForDoubt: SchemaWait<Arrival>
-  readonly #waitForCommand: SchemaWait<Arrival & { doubt: Doubt }>
+  readonly #waitForCommand: SchemaWait<Arrival>
 
   constructor(session: Session, options: DoubtIntakeOptions) {
     this.#session = session
@@ -47,7 +46,7 @@ export class DoubtIntake {
     }
     this.#lookups = new LookupQueue({ ...options, session, again })
     this.#waitForDoubt = new SchemaWait({ ...options, decoder: doubtDecoder, session, again })
-    this.#waitForCommand = new SchemaWait<Arrival & { doubt: Doubt }>({ ...options, session, again })
+    this.#waitForCommand = new SchemaWait({ ...options, session, again })
   }
 
   take(records: readonly BusRecord[], doubted: boolean): void {
@@ -55,19 +54,21 @@ export class DoubtIntake {
   }
 
   #read(arrival: Arrival): void {
-    const doubt = decodeRecord(this.#options.doubtDecoder, arrival.record)
+    const { record } = arrival
+    const doubt = decodeRecord(this.#options.doubtDecoder, record)
     if (!doubt.ok) {
       if ('pending' in doubt) this.#waitForDoubt.add(doubt.pending, arrival)
-      else if (!this.#intercepts(arrival)) this.#giveUp(arrival.record, null, doubt.error)
+      else if (!this.#intercepts(arrival, null)) this.#giveUp(record, null, doubt.error)
       return
     }
+    if (this.#intercepts(arrival, doubt.value)) return
     if (doubt.value.omitted !== null) {
-      this.#resolveWithoutCommand(arrival, doubt.value, doubt.value.omitted)
+      this.#resolveWithoutCommand(record, doubt.value, doubt.value.omitted)
       return
     }
     const command = this.#options.decoder.decode(doubt.value.value)
     if (command.ok) this.#admit(arrival, doubt.value, command)
-    else if ('pending' in command) this.#waitForCommand.add(command.pending, { ...arrival, doubt: doubt.value })
+    else if ('pending' in command) this.#waitForCommand.add(command.pending, arrival)
     else this.#omitCommand(arrival, doubt.value, command.error)
   }
 
@@ -77,7 +78,6 @@ export class DoubtIntake {
       this.#omitCommand(arrival, doubt, { code: 'INVALID', message: reading.error })
       return
     }
-    if (this.#intercepts(arrival, answers => answers.isResolved(doubt, reading))) return
     const pending = this.#pending(arrival.record, doubt, reading)
     if (arrival.doubted) this.#doubtAgain(pending)
     else this.#resolve(pending, doubt)
@@ -108,17 +108,13 @@ export class DoubtIntake {
   }
 
   /** Resolves a doubt without its command: id and account suffice to find out whether it was sent. */
-  #resolveWithoutCommand(arrival: Arrival, doubt: Doubt, why: string): void {
-    const { record } = arrival
+  #resolveWithoutCommand(record: BusRecord, doubt: Doubt, why: string): void {
     const id = idOf(record)
-    if (id !== null && this.#intercepts(arrival, answers => answers.isResolved(doubt, { id, account: doubt.account })))
-      return
-    const { type } = doubt
+    const { type, account } = doubt
     if (id === null || !isSendType(type)) {
       this.#giveUp(record, doubt, { code: 'OMITTED', message: why })
       return
     }
-    const { account } = doubt
     const subject = { id, idText: String(id), type, account, ...marksOf(doubt), hooked: hookedUnlessKnown(type) }
     const sentNoMore = { delivery: 'AT_MOST_ONCE', deadline: null, lifetime: null, json: '', bytes: 0 } as const
     const command: Command = { ...subject, ...sentNoMore, trace: traceOf(originOf(doubt).record.headers) }
@@ -130,8 +126,6 @@ export class DoubtIntake {
     const { record, doubted } = arrival
     const { doubts, clock } = this.#options
     const id = idOf(record)
-    if (id !== null && this.#intercepts(arrival, answers => answers.isResolved(doubt, { id, account: doubt.account })))
-      return
     if (id === null) {
       this.#giveUp(record, doubt, error)
       return
@@ -172,8 +166,13 @@ export class DoubtIntake {
    * Whether the record waits or is settled. One that an earlier owner may have sent again is in doubt, whatever the results
    * say.
    */
-  #intercepts(arrival: Arrival, isResolved?: (answers: PriorAnswers) => boolean): boolean {
-    return !arrival.doubted && this.#lookups.intercepts(arrival, isResolved)
+  #intercepts(arrival: Arrival, doubt: Doubt | null): boolean {
+    if (arrival.doubted) return false
+    const id = idOf(arrival.record)
+    return this.#lookups.intercepts(
+      arrival,
+      answers => doubt !== null && id !== null && answers.isResolved(doubt, { id, account: doubt.account }),
+    )
   }
 
   #doubtAgain(pending: Pending): void {

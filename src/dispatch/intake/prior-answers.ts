@@ -36,7 +36,7 @@ const mostAttempts = 100
  */
 export class PriorAnswers {
   readonly #covered = new Map<string, Coverage>()
-  #coversDoubts = false
+  coversDoubts = false
   readonly #known = new IdTable()
   readonly #mostKept: number
 
@@ -52,10 +52,6 @@ export class PriorAnswers {
     return this.#known.size
   }
 
-  get coversDoubts(): boolean {
-    return this.#coversDoubts
-  }
-
   /** Collects answers to the commands in this range of offsets. */
   cover(tp: TopicPartition, from: number, until: number): void {
     this.#covered.set(keyOf(tp), { from, until, answeredUntil: 0 })
@@ -63,7 +59,7 @@ export class PriorAnswers {
 
   /** Collects answers to all doubts, and dead letters of this partition of the doubts. */
   coverDoubts(tp: TopicPartition): void {
-    this.#coversDoubts = true
+    this.coversDoubts = true
     this.cover(tp, 0, Infinity)
   }
 
