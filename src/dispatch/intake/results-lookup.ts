@@ -47,10 +47,8 @@ export class ResultsLookup {
   readonly #found = new Map<Session, { answers: PriorAnswers; range: Range }>()
   #requests: LookupRequest[] = []
   #reading = false
-  /** Why the last attempt to read the topics failed. */
-  #refusal: Error | null = null
-  /** Why the last attempt missed records that may hold an answer. */
-  #gap: Error | null = null
+  /** Why the last attempt to read the topics failed, or missed records that may hold an answer. */
+  #trouble: Error | null = null
   #endPause = () => {}
   #stopped = false
 
@@ -68,8 +66,7 @@ export class ResultsLookup {
   /** Why commands wait now, or null. */
   get reason(): string | null {
     if (!this.#reading) return null
-    const trouble = this.#gap ?? this.#refusal
-    return trouble?.message ?? `reading ${this.#options.topics.results} to find which commands were answered`
+    return this.#trouble?.message ?? `reading ${this.#options.topics.results} to find which commands were answered`
   }
 
   /** Answers that cover the record; undefined if it must be requested. */
@@ -139,8 +136,7 @@ export class ResultsLookup {
    * @returns null if no session waits any more
    */
   async #lookUp(requests: readonly LookupRequest[], wanted: () => boolean): Promise<PriorAnswers | null> {
-    this.#refusal = null
-    this.#gap = null
+    this.#trouble = null
     let inParts = false
     while (wanted()) {
       const answers = this.#answersFor(requests, inParts)
@@ -148,9 +144,9 @@ export class ResultsLookup {
       if (!trouble) return wanted() ? answers : null
       if (answers.isFull) {
         inParts = true
-        this.#gap = null
         continue
       }
+      this.#trouble = trouble
       this.#options.telemetry.emit('answered.unavailable', { error: trouble })
       await this.#pause()
     }
@@ -167,15 +163,12 @@ export class ResultsLookup {
     const reading = bus.read(names, this.#since(requests), (from, records) =>
       this.#note(answers, from, records, wanted).catch(lacks),
     )
-    const reader = await reading.catch(error => {
-      this.#refusal = troubleOf(error)
-      return null
-    })
-    if (!reader) return this.#refusal
-    this.#refusal = null
-    this.#gap = await Promise.race([reader.caughtUp('behind open transactions').then(() => null), gap]).catch(troubleOf)
+    const reader = await reading.catch(troubleOf)
+    if (reader instanceof Error) return reader
+    const ending = reader.caughtUp('behind open transactions').then(() => null)
+    const trouble = await Promise.race([ending, gap]).catch(troubleOf)
     await reader.close()
-    return this.#gap
+    return trouble
   }
 
   /**
@@ -269,7 +262,7 @@ export class LookupQueue<T extends { record: BusRecord }> {
    * @param isAnswered whether the results have an answer; a dead letter also counts as one
    * @returns whether there is nothing to do now: the item waits and is handed over again, or was answered before and is settled
    */
-  intercepts(item: T, isAnswered: (answers: PriorAnswers) => boolean = () => false): boolean {
+  intercepts(item: T, isAnswered: (answers: PriorAnswers) => boolean): boolean {
     const { session, lookup } = this.#options
     const { offset } = item.record
     if (!lookup || offset >= session.uncheckedUntil) return false
