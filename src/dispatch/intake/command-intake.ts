@@ -90,7 +90,11 @@ export class CommandIntake {
     this.#session = session
     this.#options = options
     this.#recent = new RecentIds(options.dedupeWindow)
-    const again = (waiting: readonly Waiting[]) => this.#takeAgain(waiting, this.#begin())
+    const again = (waiting: readonly Waiting[]) => {
+      const step = this.#begin()
+      for (const { record, delivered } of waiting) this.#read(record, delivered, step)
+      this.#end(step)
+    }
     this.#wait = new SchemaWait({ ...options, session, again })
     this.#lookups = new LookupQueue({ ...options, session, again })
   }
@@ -103,11 +107,6 @@ export class CommandIntake {
       if (kind === 'new' || kind === 'doubted') this.#noteAge(record, step.now)
       this.#read(record, delivered, step)
     }
-    this.#end(step)
-  }
-
-  #takeAgain(waiting: readonly Waiting[], step: Step): void {
-    for (const { record, delivered } of waiting) this.#read(record, delivered, step)
     this.#end(step)
   }
 
