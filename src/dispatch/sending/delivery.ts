@@ -212,14 +212,12 @@ export class Delivery {
     return true
   }
 
+  /** Settles commands that a callback has proved to be sent; releases and requeues the others. */
   #release(pendings: readonly Pending[], how: Requeue, counts: ResultCounts): void {
-    for (const { session, offset, proof } of pendings) if (!proof) session.release(offset)
-    this.#putBack(pendings, how, counts)
-  }
-
-  /** Settles commands that a callback has proved to be sent, and requeues the others. */
-  #putBack(pendings: readonly Pending[], how: Requeue, counts: ResultCounts): void {
-    for (const pending of pendings) if (pending.proof) this.#options.outbox.settle(pending, pending.proof, counts)
+    for (const pending of pendings) {
+      if (pending.proof) this.#options.outbox.settle(pending, pending.proof, counts)
+      else pending.session.release(pending.offset)
+    }
     const others = pendings.filter(({ proof }) => !proof)
     if (others.length > 0) this.#options.putBack(others, how)
   }
