@@ -119,8 +119,7 @@ export class Dispatcher {
   /** Resumes after a rebalance that kept the partition. */
   resume(session: Session): void {
     this.#lanes.resume(session)
-    // deferred until all sessions of this tick have resumed, so that one envelope may hold commands of all
-    queueMicrotask(() => this.pump())
+    this.#pumpSoon()
   }
 
   /**

@@ -62,9 +62,6 @@ function partsOf(pendings: readonly Pending[]): Map<Session, number[]> {
   return parts
 }
 
-/** Most partitions that `what` names. */
-const mostNamed = 5
-
 /** An envelope under way, from its formation to its committed results. */
 export class InFlight {
   readonly envelope: Envelope
@@ -80,9 +77,7 @@ export class InFlight {
   }
 
   get what(): string {
-    const names = this.#sessions.map(({ topic, partition }) => `${topic}/${partition}`)
-    const others = names.length - mostNamed
-    return `an envelope of ${names.slice(0, mostNamed).join(', ')}${others > 0 ? ` and ${others} more` : ''}`
+    return `an envelope of ${this.#sessions.map(({ topic, partition }) => `${topic}/${partition}`).join(', ')}`
   }
 
   /** False during a rebalance, when held sessions keep their envelopes. */
