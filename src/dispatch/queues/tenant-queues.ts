@@ -23,10 +23,6 @@ export class TenantQueues {
   readonly #tenants = new Map<string, Tenant>()
   /** Tenants with commands that may be taken, the next one first. */
   readonly #turns = new Set<Tenant>()
-  /** Total weight of the tenants that have turns. */
-  #weight = 0
-  /** Cache of the last tenant, since usually there is only one. */
-  #last: { name: string; tenant: Tenant } | null = null
 
   /** @param weights by tenant; others have 1 */
   constructor(weights: ReadonlyMap<string, number>) {
@@ -94,7 +90,6 @@ export class TenantQueues {
     this.#turns.clear()
     for (const [tenant, own] of returned) {
       tenant.queues.putBack(own)
-      if (!turns.includes(tenant)) this.#weight += tenant.weight
       this.#turns.add(tenant)
     }
     for (const tenant of turns) this.#turns.add(tenant)
@@ -106,7 +101,9 @@ export class TenantQueues {
    */
   take({ operations, bytes }: EnvelopeBounds, accept: (pending: Pending) => boolean): Pending[] {
     const taken: Pending[] = []
-    const unit = Math.max(1, Math.floor(operations / this.#weight))
+    let weights = 0
+    for (const { weight } of this.#turns) weights += weight
+    const unit = Math.max(1, Math.floor(operations / weights))
     let room = bytes + 1 // the first one has no comma before it
     while (taken.length < operations) {
       const [tenant] = this.#turns
@@ -170,9 +167,7 @@ export class TenantQueues {
   }
 
   #enter(tenant: Tenant): void {
-    if (tenant.queues.isEmpty || this.#turns.has(tenant)) return
-    this.#turns.add(tenant)
-    this.#weight += tenant.weight
+    if (!tenant.queues.isEmpty) this.#turns.add(tenant)
   }
 
   #goBehind(tenant: Tenant): void {
@@ -182,17 +177,12 @@ export class TenantQueues {
   }
 
   #leave(tenant: Tenant): void {
-    if (!this.#turns.delete(tenant)) return
-    this.#weight -= tenant.weight
-    tenant.credit = 0
+    if (this.#turns.delete(tenant)) tenant.credit = 0
   }
 
   #of({ command: { tenant: name } }: Pending): Tenant {
     const own = name ?? nobody
-    if (this.#last?.name === own) return this.#last.tenant
-    const tenant = this.#tenants.get(own) ?? this.#create(own)
-    this.#last = { name: own, tenant }
-    return tenant
+    return this.#tenants.get(own) ?? this.#create(own)
   }
 
   /** Creates a tenant's queues, or uses the shared ones if there are too many tenants. */
@@ -210,7 +200,6 @@ export class TenantQueues {
   /** Removes idle tenants. Must not run during `putBack`, which leaves tenants idle for a moment. */
   #forgetIdle(): void {
     if (this.#tenants.size === this.#turns.size) return
-    this.#last = null
     for (const [name, tenant] of this.#tenants) if (tenant.queues.waiting === 0) this.#tenants.delete(name)
   }
 }
