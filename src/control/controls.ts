@@ -36,7 +36,6 @@ export class Controls {
     correlation_id: new Map(),
     tenant: new Map(),
   }
-  #withdrawals = 0
   readonly #listeners = new Set<(change: Change) => void>()
   #cancelTimer = () => {}
   /** Time of the next begin or end, milliseconds since 1970. */
@@ -76,8 +75,8 @@ export class Controls {
 
   /** The withdrawal that applies to a command appended at `since`, milliseconds since 1970; null if it may be sent. */
   withdrawing(command: Sendable, since: number): Withdrawal | null {
-    if (this.#withdrawals === 0) return null
     const { message, campaign, correlation_id, tenant } = this.#withdrawn
+    if (message.size + campaign.size + correlation_id.size + tenant.size === 0) return null
     const own = [
       message.size > 0 ? message.get(`${command.account}/${command.idText}`) : undefined,
       command.campaign === null ? undefined : campaign.get(command.campaign),
@@ -99,7 +98,6 @@ export class Controls {
     if (isInForce ? known && isSame(known, change) : !known) return
     if (isInForce) this.#changesOf(change).set(change.name, change)
     else this.#changesOf(change).delete(change.name)
-    this.#withdrawals = Object.values(this.#withdrawn).reduce((sum, { size }) => sum + size, 0)
     if (isInForce) this.#lookAt(end)
     for (const listener of this.#listeners) listener(isInForce ? change : { ...change, begins: false })
   }
