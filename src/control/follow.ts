@@ -128,22 +128,17 @@ export class FollowedControls {
       for (const change of this.#changesOf(records, partition)) take(change, partition)
     })
     const unread = `pauses and withdrawals on ${topic} could not be read within ${readMs / 1000} s`
-    const reading = opening.then(async begun => {
-      await begun.caughtUp()
-      return { begun }
-    })
-    const outcome = await limited(
-      clock,
-      readMs,
-      reading.catch((error: Error) => ({ error })),
-      unread,
-    ).catch(() => ({ error: new BusUnavailable(unread) }))
-    if ('begun' in outcome) return outcome.begun
-    opening.then(
-      begun => begun.close(),
-      () => {},
-    )
-    throw outcome.error
+    const reading = opening.then(begun => begun.caughtUp())
+    try {
+      await limited(clock, readMs, reading, unread)
+      return await opening
+    } catch (error) {
+      opening.then(
+        begun => begun.close(),
+        () => {},
+      )
+      throw (error as Error).message === unread ? new BusUnavailable(unread) : error
+    }
   }
 
   *#changesOf(records: readonly BusRecord[], partition: number): Generator<Change> {
