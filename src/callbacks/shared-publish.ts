@@ -1,4 +1,4 @@
-import { type Clock, sleep, systemClock } from '../clock.ts'
+import { type Clock, limited, sleep, systemClock } from '../clock.ts'
 
 interface Waiting<T> {
   item: T
@@ -50,15 +50,14 @@ export function sharePublish<T>(
       if (early > 0) await sleep(clock, early)
       begun = clock.monotonic()
       const batch = waiting.splice(0, batchLength(waiting))
+      const work = publish(batch.map(({ item }) => item))
       try {
-        const work = publish(batch.map(({ item }) => item))
-        if (await inTime(work, timeoutMs, clock)) {
-          for (const { done } of batch) done()
-          settled(null)
-        } else giveUp(work, batch)
+        await limited(clock, timeoutMs, work, late)
+        for (const { done } of batch) done()
+        settled(null)
       } catch (error) {
-        settled(error as Error)
-        for (const { failed } of batch) failed(error as Error)
+        if ((error as Error).message === late) giveUp(work, batch)
+        else fail(batch, error as Error)
       }
     }
     running = null
@@ -70,12 +69,16 @@ export function sharePublish<T>(
       stuck = false
     }
     work.then(ended, ended)
-    settled(tooLate())
-    for (const { failed } of [...batch, ...waiting.splice(0)]) failed(tooLate())
+    fail([...batch, ...waiting.splice(0)], tooLate())
   }
 
-  const tooLate = () =>
-    Object.assign(new Error(`the bus has not confirmed a publish within ${timeoutMs} ms`), { code: 'PUBLISH_TIMEOUT' })
+  function fail(items: Waiting<T>[], error: Error): void {
+    settled(error)
+    for (const { failed } of items) failed(error)
+  }
+
+  const late = `the bus has not confirmed a publish within ${timeoutMs} ms`
+  const tooLate = () => Object.assign(new Error(late), { code: 'PUBLISH_TIMEOUT' })
 
   return {
     add(item, bytes) {
@@ -96,17 +99,4 @@ function batchLength(waiting: readonly { bytes: number }[]): number {
     return bytes > mostBytes && index > 0
   })
   return first === -1 ? waiting.length : first
-}
-
-/** @returns false if the work does not settle in time @throws the error of the work */
-async function inTime(work: Promise<void>, timeoutMs: number, clock: Clock): Promise<boolean> {
-  let cancel = () => {}
-  const late = new Promise<false>(resolve => {
-    cancel = clock.after(timeoutMs, () => resolve(false))
-  })
-  try {
-    return await Promise.race([work.then(() => true), late])
-  } finally {
-    cancel()
-  }
 }
