@@ -78,7 +78,6 @@ function messageTokens(
   keyring: Keyring,
   { tokenLifeMs, now = Date.now, random = randomFillSync }: HookTokenOptions,
 ): Pick<HookTokens, 'issue' | 'open'> {
-  const scratch = Buffer.allocUnsafeSlow(1024)
   return {
     issue(subject) {
       const time = now()
@@ -86,8 +85,7 @@ function messageTokens(
       const dayKey = keyring.issuing(day)
       const { header } = dayKey
       const start = header.length + nonceBytes
-      const room = start + subjectRoom(subject) + tagBytes
-      const bytes = room <= scratch.length ? scratch : Buffer.allocUnsafe(room)
+      const bytes = Buffer.allocUnsafe(start + subjectRoom(subject) + tagBytes)
       const end = packSubject(bytes, start, subject, time - day * dayMs)
       bytes.set(header)
       seal(dayKey, random, bytes, start, end)
@@ -186,7 +184,7 @@ export interface HookKey {
 }
 
 /** The key of one day, and the clear-text header of everything it seals. */
-export interface DayKey {
+interface DayKey {
   /** A KeyObject initialises a cipher five times faster than raw bytes. */
   key: KeyObject
   /** Version, length of kid, kid, day; authenticated together with the ciphertext. */
@@ -195,26 +193,19 @@ export interface DayKey {
 
 export const tokenVersion = 1
 
-const mostDays = 1000
-const mostKeysADay = 16
-
-interface CachedKey extends HookKey, DayKey {}
+const mostKeys = 1000
 
 /** Derives and caches the key of a secret and a day (days since 1970). */
-export function createDayKeys(): (from: HookKey, day: number) => DayKey {
-  const cache = new Map<number, CachedKey[]>()
-
-  return (from, day) => {
-    const ofDay = cache.get(day)
-    const known = ofDay?.find(cached => cached.kid === from.kid && cached.secret === from.secret)
-    if (known !== undefined) return known
-    const derived = { ...from, key: derive(from.secret, day), header: headerOf(from.kid, day) }
-    if (ofDay !== undefined && ofDay.length < mostKeysADay) ofDay.push(derived)
-    else {
-      if (cache.size >= mostDays) cache.clear()
-      cache.set(day, [derived])
-    }
-    return derived
+function createDayKeys(): (from: HookKey, day: number) => DayKey {
+  const cache = new Map<string, DayKey>()
+  return ({ kid, secret }, day) => {
+    const name = `${day}:${kid}:${secret}`
+    const known = cache.get(name)
+    if (known) return known
+    if (cache.size >= mostKeys) cache.clear()
+    const dayKey = { key: derive(secret, day), header: headerOf(kid, day) }
+    cache.set(name, dayKey)
+    return dayKey
   }
 }
 
