@@ -55,8 +55,11 @@ const noFollower = Promise.resolve(null)
 
 interface MessageSearch {
   wanted: SoughtMessage
-  parts: Map<number, EvidenceSearch>
+  parts: Map<number, SearchPart>
 }
+
+/** Like EvidenceSearch, for one partition and without a limit. */
+type SearchPart = Omit<EvidenceSearch, 'catchUp'> & { catchUp(): Promise<boolean> }
 
 /**
  * Callbacks as evidence: a verified status event proves that its message was sent. Statuses are read only while there are
@@ -120,20 +123,19 @@ export class Evidence {
   }
 
   async #catchUp(search: MessageSearch, limitMs: number): Promise<boolean> {
-    const { clock } = this.#options
-    const until = clock.monotonic() + limitMs
-    this.#unseen = await limited(clock, limitMs, this.count()).then(
-      () => null,
-      (error: Error) => error.message,
-    )
-    const left = Math.max(0, until - clock.monotonic())
-    const isCaughtUp = this.#unseen === null && (await this.#partsCatchUp(search, left))
+    const reading = this.#partsCatchUp(search)
+    const isCaughtUp = await limited(this.#options.clock, limitMs, reading).catch(() => false)
     if (this.#searching.has(search)) this.#isBehind = !isCaughtUp
     return isCaughtUp
   }
 
-  async #partsCatchUp({ parts }: MessageSearch, limitMs: number): Promise<boolean> {
-    const caughtUp = await Promise.all([...parts.values()].map(part => part.catchUp(limitMs)))
+  async #partsCatchUp({ parts }: MessageSearch): Promise<boolean> {
+    this.#unseen = await this.count().then(
+      () => null,
+      (error: Error) => error.message,
+    )
+    if (this.#unseen !== null) return false
+    const caughtUp = await Promise.all([...parts.values()].map(part => part.catchUp()))
     return caughtUp.every(Boolean)
   }
 
@@ -212,7 +214,7 @@ class PartitionSearch {
     this.#options = options
   }
 
-  add(wanted: SoughtMessage): EvidenceSearch {
+  add(wanted: SoughtMessage): SearchPart {
     const since = wanted.since - skewMs
     const isCovered = this.#reading !== null && this.#reading.readTo <= since
     const request: PartitionRequest = { ...wanted, since, isCovered, sinceCaughtUp: null, unread: new Map() }
@@ -222,7 +224,7 @@ class PartitionSearch {
     else if (!isCovered) this.#beginIn(lookBackMs)
     const search = this
     return {
-      catchUp: limitMs => this.#catchUpWithin(request, limitMs),
+      catchUp: () => this.#catchUp(request),
       get isCaughtUp() {
         return search.#isCaughtUp(request)
       },
@@ -233,16 +235,6 @@ class PartitionSearch {
   #isCaughtUp({ isCovered, sinceCaughtUp, unread }: PartitionRequest): boolean {
     const isReading = isCovered && this.#reading?.hasCaughtUp === true
     return isReading && unread.size === 0 && sinceCaughtUp !== null && sinceCaughtUp() < freshMs
-  }
-
-  #catchUpWithin(request: PartitionRequest, limitMs: number): Promise<boolean> {
-    return new Promise(resolve => {
-      const cancel = this.#options.clock.after(limitMs, () => resolve(false))
-      void this.#catchUp(request).then(isCaughtUp => {
-        cancel()
-        resolve(isCaughtUp)
-      })
-    })
   }
 
   async #catchUp(request: PartitionRequest): Promise<boolean> {
