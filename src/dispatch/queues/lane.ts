@@ -16,8 +16,10 @@ export type Requeue = 'first' | 'later' | 'half' | 'halved'
 export class Lane {
   readonly #weights: ReadonlyMap<string, number>
   readonly #controls: Controls
-  readonly #queues = new Map<string, LaneQueue>()
-  readonly #paused = new Map<string, LaneQueue>()
+  /** Queues by account name, the next one first. */
+  readonly queues = new Map<string, LaneQueue>()
+  /** Queues of paused commands, by the key of the pause. */
+  readonly paused = new Map<string, LaneQueue>()
 
   /** @param weights by tenant; others have 1 */
   constructor(weights: ReadonlyMap<string, number>, controls: Controls) {
@@ -25,18 +27,8 @@ export class Lane {
     this.#controls = controls
   }
 
-  /** Queues by account name, the next one first. */
-  get queues(): Iterable<[string, LaneQueue]> {
-    return this.#queues
-  }
-
-  /** Queues of paused commands, by the key of the pause. */
-  get paused(): Iterable<[string, LaneQueue]> {
-    return this.#paused
-  }
-
   get all(): [string, LaneQueue][] {
-    return [...this.#queues, ...this.#paused]
+    return [...this.queues, ...this.paused]
   }
 
   /** The name of a command's queue: its account, or the key of the pause that stops it. */
@@ -45,7 +37,7 @@ export class Lane {
   }
 
   of(name: string): LaneQueue | undefined {
-    return this.#queues.get(name) ?? this.#paused.get(name)
+    return this.queues.get(name) ?? this.paused.get(name)
   }
 
   push(pending: Pending): void {
@@ -71,14 +63,14 @@ export class Lane {
       this.putBack(first, 'first')
       this.putBack(later, 'later')
     }
-    for (const [name, queue] of this.#paused) if (queue.waiting === 0) this.#paused.delete(name)
+    for (const [name, queue] of this.paused) if (queue.waiting === 0) this.paused.delete(name)
   }
 
   /** Moves an account to the end of the turns. */
   turn(account: string): void {
-    const queue = this.#queues.get(account)!
-    this.#queues.delete(account)
-    this.#queues.set(account, queue)
+    const queue = this.queues.get(account)!
+    this.queues.delete(account)
+    this.queues.set(account, queue)
   }
 
   resume(session: Session): void {
@@ -91,7 +83,7 @@ export class Lane {
 
   #queueOf(pending: Pending): LaneQueue {
     const name = this.nameOf(pending)
-    const queues = name === pending.command.account ? this.#queues : this.#paused
+    const queues = name === pending.command.account ? this.queues : this.paused
     const queue = queues.get(name) ?? new LaneQueue(this.#weights)
     queues.set(name, queue)
     return queue
