@@ -23,11 +23,8 @@ export interface DispatcherOptions extends Omit<DeliveryOptions, 'putBack'> {
   maxIntents: number
 }
 
-/**
- * How often queued commands are checked for expiry, and the delay of the next check after prepared envelopes were taken back.
- */
+/** How often queued commands are checked for expiry. */
 const sweepMs = 5_000
-const takenBackMs = 500
 
 /**
  * Decides what is sent when. Commands wait in lanes, by account. Each event forms and prepares as many envelopes as accounts,
@@ -251,18 +248,17 @@ export class Dispatcher {
   #sweep(): number {
     const now = this.#options.clock.monotonic()
     if (now < this.#sweptAt + sweepMs) return this.#sweptAt + sweepMs - now
-    this.#sweptAt = this.#takeBackExpired() ? now - sweepMs + takenBackMs : now
+    this.#sweptAt = now
+    this.#takeBackExpired()
     const isLeft = this.#expiryCheck.settleExpired(accept => this.#lanes.sweep(accept))
     return isLeft || this.#slots.hasEnvelopes ? sweepMs : Number.POSITIVE_INFINITY
   }
 
-  /**
-   * Takes back prepared envelopes with expired commands, since slow answers may hold all slots. @returns whether there was any
-   */
-  #takeBackExpired(): boolean {
+  /** Takes back prepared envelopes with expired commands, since slow answers may hold all slots. */
+  #takeBackExpired(): void {
     const now = this.#options.clock.now()
     const isOver = (pending: Pending) => !pending.proof && expiry(pending, now, this.#options) !== null
-    return this.#takeBack(({ envelope }) => !envelope.pendings.some(isOver))
+    this.#takeBack(({ envelope }) => !envelope.pendings.some(isOver))
   }
 
   /**
@@ -280,15 +276,12 @@ export class Dispatcher {
     })
   }
 
-  /**
-   * Takes back prepared envelopes except those to keep. Default: those that may not be sent now. @returns whether there was any
-   */
-  #takeBack(isToStay?: (flight: InFlight) => boolean): boolean {
-    if (!this.#slots.hasEnvelopes) return false
+  /** Takes back prepared envelopes except those to keep. Default: those that may not be sent now. */
+  #takeBack(isToStay?: (flight: InFlight) => boolean): void {
+    if (!this.#slots.hasEnvelopes) return
     const withdrawn = this.#slots.withdraw(isToStay ?? this.#mayGo())
     // in reverse: the last to return is the first to go again
     for (const flight of withdrawn.reverse()) void this.#return(flight)
-    return withdrawn.length > 0
   }
 
   /** A check of what may have changed since an envelope was formed: pauses, its partitions, the group's lease. */
