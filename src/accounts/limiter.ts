@@ -28,7 +28,6 @@ export class RateLimiter {
   /** Most operations a second of this process, whatever its share. */
   readonly #ceiling: (now: number) => number
   #grants: Grant[] = []
-  #used = 0
   #share = 0
   #shareRisesAt = 0
   #nextShare = 0
@@ -57,8 +56,9 @@ export class RateLimiter {
 
   available(now: number): number {
     this.#settleShare(now)
-    this.#expire(now)
-    return Math.max(0, this.#perWindow(now) - this.#used)
+    this.#grants = this.#grants.filter(grant => this.#endOf(grant, now) > now)
+    const used = this.#grants.reduce((sum, { operations }) => sum + operations, 0)
+    return Math.max(0, this.#perWindow(now) - used)
   }
 
   /**
@@ -91,7 +91,6 @@ export class RateLimiter {
   grant(operations: number): Grant {
     const grant = { operations, sentAt: null, answeredAt: null }
     this.#grants.push(grant)
-    this.#used += operations
     return grant
   }
 
@@ -105,10 +104,7 @@ export class RateLimiter {
 
   /** The grant's operations were not sent. */
   giveBack(grant: Grant): void {
-    const index = this.#grants.indexOf(grant)
-    if (index < 0) return
-    this.#grants.splice(index, 1)
-    this.#used -= grant.operations
+    this.#grants = this.#grants.filter(one => one !== grant)
   }
 
   /** Unused fraction of the rate, 0 to 1. */
@@ -144,12 +140,5 @@ export class RateLimiter {
     if (sentAt === null) return Number.POSITIVE_INFINITY
     const late = (answeredAt ?? now) - sentAt - this.#usual
     return sentAt + Math.min(secondMs, Math.max(0, late)) + this.#windowMs(now)
-  }
-
-  #expire(now: number): void {
-    const kept = this.#grants.filter(grant => this.#endOf(grant, now) > now)
-    if (kept.length === this.#grants.length) return
-    this.#grants = kept
-    this.#used = kept.reduce((sum, { operations }) => sum + operations, 0)
   }
 }
