@@ -8,11 +8,6 @@ import type { CallbackRefusal } from '../telemetry/labels.ts'
 /** The JSON body of a callback: an object with `success`. */
 export type Callback = Readonly<Record<string, unknown>>
 
-/** Checks the headers: `too_large`, or null to continue. Ignores Content-Type, because senders label JSON in many ways. */
-export function unfitHeaders(headers: IncomingMessage['headers'], maxBytes: number): CallbackRefusal | null {
-  return Number(headers['content-length'] ?? 0) > maxBytes ? 'too_large' : null
-}
-
 /** Reads a body of at most `maxBytes`. `reserve` counts its memory and returns false when too much is in flight. */
 export function readBody(
   request: IncomingMessage,

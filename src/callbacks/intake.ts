@@ -9,7 +9,7 @@ import { type ErrorPlace, placeOf } from '../telemetry/error.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { CallbackRefusal } from '../telemetry/labels.ts'
 import { callbackSpan, type TraceContext } from '../telemetry/trace.ts'
-import { discardBody, parseCallback, readBody, unfitHeaders } from './body.ts'
+import { discardBody, parseCallback, readBody } from './body.ts'
 import { statusEvent } from './event.ts'
 import { type CallbackOrigin, callbackOriginOf } from './hook-url.ts'
 import { refusals } from './refusals.ts'
@@ -48,8 +48,8 @@ export function createIntake(
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<IntakeOutcome> {
-    const unfit = unfitHeaders(request.headers, limits.bodyBytes)
-    if (unfit !== null) return unfit
+    // ignores Content-Type, because senders label JSON in many ways
+    if (Number(request.headers['content-length'] ?? 0) > limits.bodyBytes) return 'too_large'
     if (request.headers.expect !== undefined) response.writeContinue()
     const bytes = await readBody(request, limits.bodyBytes, memory.reserveFor(request, response))
     return typeof bytes === 'string' ? bytes : traced(origin, bytes)
