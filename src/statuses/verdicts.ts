@@ -49,8 +49,9 @@ export class Verdicts {
   /** Timestamp of the status beyond the window at which reading waits. */
   #heldAt: number | null = null
   /** Called when the window moves, and on close. */
-  #moved: (() => void)[] = []
-  readonly #held = new Set<() => void>()
+  #moved = () => {}
+  /** Called when reading waits for the window, and on close. */
+  #held = () => {}
   #closed = false
 
   constructor(options: VerdictsOptions) {
@@ -72,17 +73,18 @@ export class Verdicts {
   }
 
   /**
-   * Moves the window to this time. Resolves when every verdict until `delayMs` after it is known. Times must not decrease;
-   * otherwise a message may seem to have no verdict.
+   * Moves the window to this time. Resolves when every verdict until `delayMs` after it is known. Call it again only then, with
+   * a time that does not decrease; otherwise a message may seem to have no verdict.
    */
   async moveTo(timestamp: number): Promise<void> {
     if (timestamp > this.#at) {
       this.#at = timestamp
       this.#forgetBefore(timestamp - aheadMs)
-      for (const resume of this.#moved.splice(0)) resume()
+      this.#moved()
     }
     for (;;) {
-      const follower = await this.#reading(timestamp)
+      this.#follower ??= this.#follow(timestamp - aheadMs)
+      const follower = await this.#follower
       if (this.#closed) return
       if (follower) return this.#readToTheEnd(follower)
     }
@@ -92,20 +94,15 @@ export class Verdicts {
   async #readToTheEnd(follower: Follower): Promise<void> {
     if (this.#heldAt !== null && this.#heldAt > this.#horizon()) return
     const { promise: held, resolve } = Promise.withResolvers<void>()
-    this.#held.add(resolve)
+    this.#held = resolve
     await Promise.race([follower.caughtUp(), held])
-    this.#held.delete(resolve)
   }
 
   close(): void {
     this.#closed = true
-    for (const resume of [...this.#moved.splice(0), ...this.#held]) resume()
+    this.#moved()
+    this.#held()
     void this.#follower?.then(follower => follower?.close())
-  }
-
-  #reading(timestamp: number): Promise<Follower | null> {
-    this.#follower ??= this.#follow(timestamp - aheadMs)
-    return this.#follower
   }
 
   async #follow(from: number): Promise<Follower | null> {
@@ -141,8 +138,10 @@ export class Verdicts {
 
   async #waitAt(timestamp: number): Promise<void> {
     this.#heldAt = timestamp
-    for (const resolve of this.#held) resolve()
-    await new Promise<void>(resolve => this.#moved.push(resolve))
+    this.#held()
+    await new Promise<void>(resolve => {
+      this.#moved = resolve
+    })
     this.#heldAt = null
   }
 
