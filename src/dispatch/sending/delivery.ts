@@ -10,10 +10,16 @@ import { conclude, type Outbox, ResultCounts } from '../outbox.ts'
 import { type ExpiryRules, expiry, hasPaused, isOvertaken, noteRefusal, type Pending } from '../pending.ts'
 import type { Requeue } from '../queues/lane.ts'
 
-/** Commands of one account and one lane that share a request. */
+/** Commands of one account and one lane that share a request, until their results are committed. */
 export interface Envelope {
+  /** Its partitions. */
+  readonly what: string
+  /** Of its lane; 0 for the most urgent topic. */
+  urgency: number
   account: Account
   pendings: Pending[]
+  /** Number of commands, including those that have expired since. */
+  size: number
   /** The commands' offsets by session. */
   parts: ReadonlyMap<Session, readonly number[]>
   permit: Permit

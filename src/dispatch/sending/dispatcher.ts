@@ -5,7 +5,7 @@ import { expiry, hasPaused, type Pending } from '../pending.ts'
 import type { Requeue } from '../queues/lane.ts'
 import { Lanes } from '../queues/lanes.ts'
 import { Delivery, type DeliveryOptions, type Envelope } from './delivery.ts'
-import { InFlight, Packer } from './packer.ts'
+import { couldEnd, formEnvelope, isOpen, type PackerOptions } from './packer.ts'
 import { mostPassedOver, PipelineDepth, Slots, UrgencyTurns } from './slots.ts'
 
 export interface DispatcherOptions extends Omit<DeliveryOptions, 'putBack'> {
@@ -23,8 +23,8 @@ export interface DispatcherOptions extends Omit<DeliveryOptions, 'putBack'> {
   maxIntents: number
 }
 
-/** How often queued commands are checked for expiry. */
-const sweepMs = 5_000
+/** How often queued commands are checked for expiry: a prepared one may be taken back first, and settled the next time. */
+const sweepMs = 4_000
 
 /**
  * Decides what is sent when. Commands wait in lanes, by account. Each event forms and prepares as many envelopes as accounts,
@@ -36,7 +36,7 @@ export class Dispatcher {
   readonly #delivery: Delivery
   readonly #slots: Slots
   readonly #depth: PipelineDepth
-  readonly #inFlight = new Set<InFlight>()
+  readonly #inFlight = new Set<Envelope>()
   /** Status polls in flight. */
   readonly #polls = new Set<{ what: string }>()
   /** Number of envelopes whose intents are being committed, by urgency. */
@@ -47,7 +47,7 @@ export class Dispatcher {
   /** Order in which lanes form envelopes, and hence share the rate. */
   readonly #turns: UrgencyTurns
   readonly #expiryCheck: ExpiryCheck
-  readonly #packer: Packer
+  readonly #packing: PackerOptions
   #cancelTimer: (() => void) | null = null
   /** Monotonic milliseconds. */
   #sweptAt = Number.NEGATIVE_INFINITY
@@ -66,7 +66,7 @@ export class Dispatcher {
     this.#turns = new UrgencyTurns(options.topics.length)
     this.#delivery = new Delivery({ ...options, putBack: (pendings, how) => this.#putBack(pendings, how) })
     this.#expiryCheck = new ExpiryCheck(options)
-    this.#packer = new Packer({ ...options, expiryCheck: this.#expiryCheck })
+    this.#packing = { ...options, expiryCheck: this.#expiryCheck }
     options.controls.onChange(() => this.#controlsChanged())
   }
 
@@ -95,7 +95,7 @@ export class Dispatcher {
 
   /** Requests under way that could end now. Envelopes that wait for a slot are not listed: those that hold the slots are. */
   *underWay(): Iterable<{ what: string }> {
-    for (const one of this.#inFlight) if (one.couldEnd && !this.#slots.isWaiting(one)) yield one
+    for (const one of this.#inFlight) if (couldEnd(one) && !this.#slots.isWaiting(one)) yield one
     yield* this.#polls
   }
 
@@ -184,14 +184,14 @@ export class Dispatcher {
       if (!this.#mayForm(urgency)) continue
       const lane = this.#lanes.at(urgency)
       for (const [name, queue] of lane.queues) {
-        const envelope = this.#packer.form(this.#options.accounts.get(name)!, queue)
+        const envelope = formEnvelope(this.#packing, this.#options.accounts.get(name)!, queue, urgency)
         if (typeof envelope === 'number') {
           wait = Math.min(wait, envelope)
           continue
         }
         lane.turn(name)
         this.#turns.left(urgency)
-        void this.#process(new InFlight(envelope, urgency))
+        void this.#process(envelope)
         return 0
       }
     }
@@ -219,21 +219,21 @@ export class Dispatcher {
   }
 
   /** Commits an envelope's intents, sends it when it gets a slot, and awaits the commit of its results. */
-  async #process(flight: InFlight): Promise<void> {
+  async #process(envelope: Envelope): Promise<void> {
     const { clock, maxIntents } = this.#options
-    const { envelope, urgency } = flight
+    const { urgency, size } = envelope
     const formedAt = clock.monotonic()
-    this.#inFlight.add(flight)
-    this.#intents += flight.size
+    this.#inFlight.add(envelope)
+    this.#intents += size
     this.#preparing[urgency]!++
     const isPrepared = await this.#delivery.intend(envelope)
     this.#preparing[urgency]!--
     if (!isPrepared) {
-      void this.#return(flight)
+      void this.#return(envelope)
       return
     }
     this.#depth.prepared(clock.monotonic() - formedAt)
-    const sent = this.#slots.envelope(flight, () => this.#send(envelope))
+    const sent = this.#slots.envelope(envelope, () => this.#send(envelope))
     if (this.#stopped) this.#takeBack()
     else this.pump()
     const counts = await sent
@@ -241,7 +241,7 @@ export class Dispatcher {
     this.pump()
     const areIntentsScarce = 2 * this.#intents >= maxIntents
     await this.#delivery.committed(envelope, counts, areIntentsScarce)
-    this.#end(flight)
+    this.#end(envelope)
   }
 
   /** Settles expired commands. @returns milliseconds until the next sweep */
@@ -258,7 +258,7 @@ export class Dispatcher {
   #takeBackExpired(): void {
     const now = this.#options.clock.now()
     const isOver = (pending: Pending) => !pending.proof && expiry(pending, now, this.#options) !== null
-    this.#takeBack(({ envelope }) => !envelope.pendings.some(isOver))
+    this.#takeBack(({ pendings }) => !pendings.some(isOver))
   }
 
   /**
@@ -277,26 +277,26 @@ export class Dispatcher {
   }
 
   /** Takes back prepared envelopes except those to keep. Default: those that may not be sent now. */
-  #takeBack(isToStay?: (flight: InFlight) => boolean): void {
+  #takeBack(isToStay?: (envelope: Envelope) => boolean): void {
     if (!this.#slots.hasEnvelopes) return
     const withdrawn = this.#slots.withdraw(isToStay ?? this.#mayGo())
     // in reverse: the last to return is the first to go again
-    for (const flight of withdrawn.reverse()) void this.#return(flight)
+    for (const envelope of withdrawn.reverse()) void this.#return(envelope)
   }
 
   /** A check of what may have changed since an envelope was formed: pauses, its partitions, the group's lease. */
-  #mayGo(): (flight: InFlight) => boolean {
+  #mayGo(): (envelope: Envelope) => boolean {
     const { hasLease, controls } = this.#options
     if (this.#stopped || !hasLease()) return () => false
-    return flight => {
-      const { account, permit, pendings } = flight.envelope
-      return account.admits(permit) && flight.isOpen && !hasPaused(pendings, controls)
+    return envelope => {
+      const { account, permit, pendings } = envelope
+      return account.admits(permit) && isOpen(envelope) && !hasPaused(pendings, controls)
     }
   }
 
-  async #return(flight: InFlight): Promise<void> {
-    await this.#delivery.takeBack(flight.envelope)
-    this.#end(flight)
+  async #return(envelope: Envelope): Promise<void> {
+    await this.#delivery.takeBack(envelope)
+    this.#end(envelope)
   }
 
   /** Sends an envelope that has a slot, without commands that have expired meanwhile. */
@@ -312,9 +312,9 @@ export class Dispatcher {
     return counts
   }
 
-  #end(flight: InFlight): void {
-    this.#inFlight.delete(flight)
-    this.#intents -= flight.size
+  #end(envelope: Envelope): void {
+    this.#inFlight.delete(envelope)
+    this.#intents -= envelope.size
     this.pump()
   }
 

@@ -19,37 +19,44 @@ export interface PackerOptions {
 /** Poll interval, since a regained lease is not announced. */
 const leaseRetryMs = 100
 
-/** Forms envelopes. */
-export class Packer {
-  readonly #options: PackerOptions
-
-  constructor(options: PackerOptions) {
-    this.#options = options
+/** Packs an envelope if the account and its rate allow it. @returns the envelope, or milliseconds to wait */
+export function formEnvelope(
+  options: PackerOptions,
+  account: Account,
+  queue: LaneQueue,
+  urgency: number,
+): Envelope | number {
+  const { clock, lingerMs, maxOperations, hasLease } = options
+  const isProbe = account.gate.state !== 'closed'
+  const due = queue.due(clock.monotonic(), lingerMs, maxOperations)
+  if (!Number.isFinite(due)) return due
+  const wait = Math.max(due, account.wait(Math.min(maxOperations, queue.next(isProbe)?.length ?? 1)))
+  if (wait > 0) return wait
+  if (!hasLease()) return leaseRetryMs // its intents would only be taken back again
+  const unsent = queue.next(isProbe)?.kind === 'halves' ? 'half' : 'first'
+  const pendings = pack(options, account, queue, isProbe)
+  const size = pendings.length
+  if (size === 0) return 1
+  for (const pending of pendings) pending.packed = true
+  const parts = partsOf(pendings)
+  const permit = account.permit(size, isSuspect(pendings[0]!) ? 'suspect' : 'commands')
+  return {
+    get what() {
+      return `an envelope of ${Array.from(parts.keys(), ({ topic, partition }) => `${topic}/${partition}`).join(', ')}`
+    },
+    ...{ urgency, account, pendings, size, parts, permit, unsent },
   }
+}
 
-  /** Packs an envelope if the account and its rate allow it. @returns the envelope, or milliseconds to wait */
-  form(account: Account, queue: LaneQueue): Envelope | number {
-    const { clock, lingerMs, maxOperations, hasLease } = this.#options
-    const isProbe = account.gate.state !== 'closed'
-    const due = queue.due(clock.monotonic(), lingerMs, maxOperations)
-    if (!Number.isFinite(due)) return due
-    const wait = Math.max(due, account.wait(Math.min(maxOperations, queue.next(isProbe)?.length ?? 1)))
-    if (wait > 0) return wait
-    if (!hasLease()) return leaseRetryMs // its intents would only be taken back again
-    const unsent = queue.next(isProbe)?.kind === 'halves' ? 'half' : 'first'
-    const pendings = this.#pack(account, queue, isProbe)
-    if (pendings.length === 0) return 1
-    const carries = isSuspect(pendings[0]!) ? 'suspect' : 'commands'
-    for (const pending of pendings) pending.packed = true
-    return { account, pendings, parts: partsOf(pendings), permit: account.permit(pendings.length, carries), unsent }
-  }
-
-  #pack(account: Account, queue: LaneQueue, isProbe: boolean): Pending[] {
-    const { expiryCheck, maxOperations, maxBytes } = this.#options
-    const bytes = maxBytes - envelopeOverhead(account.apiKey())
-    const operations = Math.min(maxOperations, account.room())
-    return expiryCheck.settleExpired(accept => queue.pack({ operations, bytes }, accept, isProbe))
-  }
+function pack(
+  { expiryCheck, maxOperations, maxBytes }: PackerOptions,
+  account: Account,
+  queue: LaneQueue,
+  isProbe: boolean,
+): Pending[] {
+  const bytes = maxBytes - envelopeOverhead(account.apiKey())
+  const operations = Math.min(maxOperations, account.room())
+  return expiryCheck.settleExpired(accept => queue.pack({ operations, bytes }, accept, isProbe))
 }
 
 function partsOf(pendings: readonly Pending[]): Map<Session, number[]> {
@@ -62,36 +69,9 @@ function partsOf(pendings: readonly Pending[]): Map<Session, number[]> {
   return parts
 }
 
-/** An envelope under way, from its formation to its committed results. */
-export class InFlight {
-  readonly envelope: Envelope
-  /** 0 for the most urgent topic. */
-  readonly urgency: number
-  /** Number of commands, including those that have expired since. */
-  readonly size: number
+/** Whether an envelope can end now. During a rebalance, held sessions keep theirs. */
+export const couldEnd = ({ parts }: Envelope): boolean =>
+  Array.from(parts.keys()).every(({ open, alive }) => open || !alive)
 
-  constructor(envelope: Envelope, urgency: number) {
-    this.envelope = envelope
-    this.urgency = urgency
-    this.size = envelope.pendings.length
-  }
-
-  get what(): string {
-    return `an envelope of ${this.#sessions.map(({ topic, partition }) => `${topic}/${partition}`).join(', ')}`
-  }
-
-  /** False during a rebalance, when held sessions keep their envelopes. */
-  get couldEnd(): boolean {
-    return this.#sessions.every(({ open, alive }) => open || !alive)
-  }
-
-  /** Whether all of its partitions may send. */
-  get isOpen(): boolean {
-    for (const { open } of this.envelope.parts.keys()) if (!open) return false
-    return true
-  }
-
-  get #sessions(): Session[] {
-    return [...this.envelope.parts.keys()]
-  }
-}
+/** Whether all partitions of an envelope may send. */
+export const isOpen = ({ parts }: Envelope): boolean => Array.from(parts.keys()).every(({ open }) => open)

@@ -1,9 +1,9 @@
 import pLimit, { type LimitFunction } from 'p-limit'
-import type { InFlight } from './packer.ts'
+import type { Envelope } from './delivery.ts'
 
 interface Waiting {
   /** null for a status poll. */
-  flight: InFlight | null
+  envelope: Envelope | null
   start: (limit: LimitFunction) => void
   giveUp: () => void
 }
@@ -46,16 +46,16 @@ export class Slots {
 
   /** Whether any envelope waits for a slot. */
   get hasEnvelopes(): boolean {
-    return this.#waiting.some(waiting => waiting.some(({ flight }) => flight))
+    return this.#waiting.some(waiting => waiting.some(({ envelope }) => envelope))
   }
 
-  isWaiting(flight: InFlight): boolean {
-    return this.#waiting[flight.urgency]!.some(one => one.flight === flight)
+  isWaiting(envelope: Envelope): boolean {
+    return this.#waiting[envelope.urgency]!.some(one => one.envelope === envelope)
   }
 
   /** Sends a prepared envelope in its turn. @returns the outcome; null if it was withdrawn before */
-  envelope<T>(flight: InFlight, send: () => Promise<T>): Promise<T | null> {
-    return this.#wait(flight.urgency, flight, send)
+  envelope<T>(envelope: Envelope, send: () => Promise<T>): Promise<T | null> {
+    return this.#wait(envelope.urgency, envelope, send)
   }
 
   /** Sends a status poll in its turn. */
@@ -64,14 +64,14 @@ export class Slots {
   }
 
   /** Removes waiting envelopes that must not be sent. */
-  withdraw(mayStay: (flight: InFlight) => boolean): InFlight[] {
-    const withdrawn: InFlight[] = []
+  withdraw(mayStay: (envelope: Envelope) => boolean): Envelope[] {
+    const withdrawn: Envelope[] = []
     for (const [urgency, waiting] of this.#waiting.entries()) {
-      const gone = waiting.filter(({ flight }) => flight && !mayStay(flight))
+      const gone = waiting.filter(({ envelope }) => envelope && !mayStay(envelope))
       if (gone.length === 0) continue
       this.#waiting[urgency] = waiting.filter(one => !gone.includes(one))
-      for (const { flight, giveUp } of gone) {
-        withdrawn.push(flight!)
+      for (const { envelope, giveUp } of gone) {
+        withdrawn.push(envelope!)
         giveUp()
       }
     }
@@ -89,10 +89,10 @@ export class Slots {
     }
   }
 
-  #wait<T>(urgency: number, flight: InFlight | null, send: () => Promise<T>): Promise<T | null> {
+  #wait<T>(urgency: number, envelope: Envelope | null, send: () => Promise<T>): Promise<T | null> {
     return new Promise(resolve => {
       const start = (limit: LimitFunction) => resolve(limit(send))
-      this.#waiting[urgency]!.push({ flight, start, giveUp: () => resolve(null) })
+      this.#waiting[urgency]!.push({ envelope, start, giveUp: () => resolve(null) })
     })
   }
 
