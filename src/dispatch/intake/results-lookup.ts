@@ -1,6 +1,6 @@
 import type { Bus, BusRecord, Session, TopicPartition } from '../../bus/port.ts'
 import { noTime } from '../../bus/record-time.ts'
-import type { Clock } from '../../clock.ts'
+import { type Clock, sleep } from '../../clock.ts'
 import { type DecodeError, type Decoder, decodePatiently, isReadableLater } from '../../records/decoder.ts'
 import type { Doubt, SendResult } from '../../records/generated.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
@@ -49,7 +49,6 @@ export class ResultsLookup {
   #reading = false
   /** Why the last attempt to read the topics failed, or missed records that may hold an answer. */
   #trouble: Error | null = null
-  #endPause = () => {}
   #stopped = false
 
   readonly #letGo = () => {
@@ -84,7 +83,6 @@ export class ResultsLookup {
   stop(): void {
     this.#stopped = true
     this.#options.telemetry.off('cycle.committed', this.#letGo)
-    this.#endPause()
   }
 
   async #readWhileAsked(): Promise<void> {
@@ -148,7 +146,7 @@ export class ResultsLookup {
       }
       this.#trouble = trouble
       this.#options.telemetry.emit('answered.unavailable', { error: trouble })
-      await this.#pause()
+      await sleep(this.#options.clock, retryMs)
     }
     return null
   }
@@ -220,17 +218,6 @@ export class ResultsLookup {
     if (value && topic === topics.results) {
       telemetry.emit('result.unreadable', { topic, partition, offset, error: null })
     }
-  }
-
-  #pause(): Promise<void> {
-    return new Promise(resolve => {
-      const cancel = this.#options.clock.after(retryMs, resolve)
-      this.#endPause = () => {
-        cancel()
-        resolve()
-      }
-      if (this.#stopped) this.#endPause()
-    })
   }
 }
 
