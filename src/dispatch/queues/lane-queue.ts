@@ -103,8 +103,8 @@ export class LaneQueue {
    */
   cut(session: Session, kept: Backlog): Pending[] {
     const { alone, batched } = this.#tenants
-    const first = batched.firstOn(session) ?? alone.firstOn(session)
-    if (!first || first.doubted) return []
+    const [any] = [...batched.firsts, ...alone.firsts]
+    if (!any || any.doubted) return [] // doubts have a lane of their own
     const cut = alone.cut(session, kept)
     const records = Math.max(0, kept.records - alone.on(session).records)
     return [...cut, ...batched.cut(session, { ...kept, records })].sort((a, b) => a.offset - b.offset)

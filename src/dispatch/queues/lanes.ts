@@ -41,12 +41,13 @@ export class Lanes {
 
   /** Resumes a partition. */
   resume(session: Session): void {
-    if (this.#deferred.has(session)) this.#laneOf(session).resume(session)
+    this.#laneOf(session).resume(session)
   }
 
   /** Drops the session's commands; the next owner of the partition reads them again. */
   remove(session: Session): void {
-    if (this.#deferred.delete(session)) this.#laneOf(session).remove(session)
+    this.#deferred.delete(session)
+    this.#laneOf(session).remove(session)
   }
 
   /** Called when the log lost the records before this offset. */
@@ -129,17 +130,14 @@ export class Lanes {
 
   /** Append time of the topic's oldest unsent command that is not paused, milliseconds since 1970; null if there is none. */
   oldestTimestamp(topic: string): number | null {
-    const lane = this.#lanes[this.#options.topics.indexOf(topic)]
-    const queues = [...(lane?.queues ?? [])].map(([, queue]) => queue)
+    const queues = [...this.#laneOf({ topic }).queues.values()]
     const deferred = [...this.#deferred].flatMap(([session, one]) => (session.topic === topic ? one : []))
     const times = [...queues, ...deferred].map(({ oldestTimestamp }) => oldestTimestamp ?? Number.POSITIVE_INFINITY)
     const least = Math.min(...times)
     return Number.isFinite(least) ? least : null
   }
 
-  #laneOf({ topic }: Session): Lane {
-    const lane = this.#lanes[this.#options.topics.indexOf(topic)]
-    if (!lane) throw new Error(`${topic} is not a command topic`)
-    return lane
+  #laneOf({ topic }: Pick<Session, 'topic'>): Lane {
+    return this.#lanes[this.#options.topics.indexOf(topic)]!
   }
 }

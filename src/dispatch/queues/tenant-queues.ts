@@ -68,15 +68,6 @@ export class TenantQueues {
     return sum
   }
 
-  /** Any command of the partition. */
-  firstOn(session: Session): Pending | undefined {
-    for (const { queues } of this.#tenants.values()) {
-      const first = queues.on(session)?.first
-      if (first) return first
-    }
-    return undefined
-  }
-
   push(pending: Pending): void {
     const tenant = this.#of(pending)
     tenant.queues.push(pending)
