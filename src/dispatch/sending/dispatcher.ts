@@ -87,7 +87,7 @@ export class Dispatcher {
       this.#polls.add(poll)
       return request()
     }
-    await this.#slots.poll(run).finally(() => {
+    await this.#slots.send(null, run).finally(() => {
       this.#polls.delete(poll)
       this.pump()
     })
@@ -233,7 +233,7 @@ export class Dispatcher {
       return
     }
     this.#depth.prepared(clock.monotonic() - formedAt)
-    const sent = this.#slots.envelope(envelope, () => this.#send(envelope))
+    const sent = this.#slots.send(envelope, () => this.#send(envelope))
     if (this.#stopped) this.#takeBack()
     else this.pump()
     const counts = await sent

@@ -53,14 +53,13 @@ export class Slots {
     return this.#waiting[envelope.urgency]!.some(one => one.envelope === envelope)
   }
 
-  /** Sends a prepared envelope in its turn. @returns the outcome; null if it was withdrawn before */
-  envelope<T>(envelope: Envelope, send: () => Promise<T>): Promise<T | null> {
-    return this.#wait(envelope.urgency, envelope, send)
-  }
-
-  /** Sends a status poll in its turn. */
-  async poll(send: () => Promise<void>): Promise<void> {
-    await this.#wait(this.#waiting.length - 1, null, send)
+  /** Sends a prepared envelope, or a status poll (null), in its turn. @returns the outcome; null if it was withdrawn before */
+  send<T>(envelope: Envelope | null, send: () => Promise<T>): Promise<T | null> {
+    const waiting = envelope ? this.#waiting[envelope.urgency]! : this.#waiting.at(-1)!
+    return new Promise(resolve => {
+      const start = (limit: LimitFunction) => resolve(limit(send))
+      waiting.push({ envelope, start, giveUp: () => resolve(null) })
+    })
   }
 
   /** Removes waiting envelopes that must not be sent. */
@@ -87,13 +86,6 @@ export class Slots {
       const limit = this.#limitsFor(urgency).find(one => freeOf(one) > 0)!
       this.#waiting[urgency]!.shift()!.start(limit)
     }
-  }
-
-  #wait<T>(urgency: number, envelope: Envelope | null, send: () => Promise<T>): Promise<T | null> {
-    return new Promise(resolve => {
-      const start = (limit: LimitFunction) => resolve(limit(send))
-      this.#waiting[urgency]!.push({ envelope, start, giveUp: () => resolve(null) })
-    })
   }
 
   #limitsFor(urgency: number): LimitFunction[] {
