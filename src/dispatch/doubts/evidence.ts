@@ -112,14 +112,10 @@ export class Evidence {
   #searchPartitions({ wanted, parts }: MessageSearch): void {
     for (const count of this.#counts) {
       const partition = partitionOf(wanted.id, count)
-      if (!parts.has(partition)) parts.set(partition, this.#search(partition).add(wanted))
+      const search = this.#partitionSearches.get(partition) ?? new PartitionSearch(partition, this.#options)
+      this.#partitionSearches.set(partition, search)
+      if (!parts.has(partition)) parts.set(partition, search.add(wanted))
     }
-  }
-
-  #search(partition: number): PartitionSearch {
-    const search = this.#partitionSearches.get(partition) ?? new PartitionSearch(partition, this.#options)
-    this.#partitionSearches.set(partition, search)
-    return search
   }
 
   async #catchUp(search: MessageSearch, limitMs: number): Promise<boolean> {
