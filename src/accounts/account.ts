@@ -176,7 +176,7 @@ export class Account {
       this.#deniedKey = permit.apiKey
       this.#pause(permit, 'denied', classified.error)
     } else if (classified.outcome === 'unknown') {
-      const retryInMs = this.gate.undecided(permit.probe, this.#clock.monotonic())
+      const retryInMs = this.gate.failed('undecided', permit.probe, this.#clock.monotonic())
       if (retryInMs !== null) this.#announcePause('undecided', retryInMs, classified.error)
     } else if (classified.reason === 'withheld') {
       this.withdraw(permit)
@@ -198,7 +198,7 @@ export class Account {
     if (carries !== 'questions') this.#telemetry.emit('gateway.retry', { reason: 'refused', count: operations })
     if (!probe && carries !== 'commands') return
     const now = this.#clock.monotonic()
-    const retryInMs = this.gate.refused(probe, now)
+    const retryInMs = this.gate.failed('refused', probe, now)
     if (retryInMs === null) return
     this.refusedAt = now
     this.#announcePause('refused', retryInMs, refusedForNoKnownReason)

@@ -7,9 +7,8 @@ export interface Admission {
   operations: number
 }
 
-const undecidedInARow = 3
-/** Consecutive envelopes refused with an unknown text after which the account pauses. */
-const refusedInARow = 3
+/** Consecutive envelopes without an outcome, or refused with an unknown text, after which the account pauses. */
+const mostInARow = 3
 const firstPauseMs = 500
 const longestPauseMs = 30_000
 
@@ -23,8 +22,7 @@ export class AccountGate {
   #reason: PauseReason = 'unreachable'
   #until = 0
   #pauses = 0
-  #undecided = 0
-  #refused = 0
+  #inARow = { undecided: 0, refused: 0 }
 
   /** @param random 0 to 1; jitter for pauses */
   constructor(random: () => number) {
@@ -67,8 +65,7 @@ export class AccountGate {
 
   /** The gateway answered. @returns whether this ended a pause */
   passed(probe: boolean): boolean {
-    this.#undecided = 0
-    this.#refused = 0
+    this.#inARow = { undecided: 0, refused: 0 }
     if (probe) this.#state = 'closed'
     if (this.#state === 'closed') this.#pauses = 0
     return probe
@@ -76,22 +73,16 @@ export class AccountGate {
 
   /** The gateway answered a question; this does not end a pause for refused command envelopes. @returns as `passed` */
   pollAnswered(probe: boolean): boolean {
-    this.#undecided = 0
+    this.#inARow.undecided = 0
     if (this.reason !== 'refused') return probe && this.passed(probe)
     this.withdraw(probe)
     return false
   }
 
-  /** The outcome is unknown. @returns milliseconds of the pause that this causes, or null */
-  undecided(probe: boolean, now: number): number | null {
-    this.#undecided++
-    return probe || this.#undecided >= undecidedInARow ? this.pause('undecided', probe, now) : null
-  }
-
-  /** The envelope was refused for an unknown reason. @returns milliseconds of the pause that this causes, or null */
-  refused(probe: boolean, now: number): number | null {
-    this.#refused++
-    return probe || this.#refused >= refusedInARow ? this.pause('refused', probe, now) : null
+  /** The outcome is unknown, or nothing was sent for an unknown reason. @returns milliseconds of the pause that this causes, or null */
+  failed(how: 'undecided' | 'refused', probe: boolean, now: number): number | null {
+    this.#inARow[how]++
+    return probe || this.#inARow[how] >= mostInARow ? this.pause(how, probe, now) : null
   }
 
   /** @returns milliseconds of the pause, or null if the account is paused already */

@@ -62,7 +62,7 @@ describe('a gate', () => {
     expect([gate.reason, gate.admission(0).wait]).toEqual(['denied', until])
     gate.permit()
     expect(gate.pause('unreachable', false, until)).toBe(null)
-    expect([gate.passed(false), gate.undecided(false, until), gate.state]).toEqual([false, null, 'probing'])
+    expect([gate.passed(false), gate.failed('undecided', false, until), gate.state]).toEqual([false, null, 'probing'])
   })
 })
 
@@ -100,14 +100,18 @@ describe('pauses', () => {
 describe('envelopes with an unknown outcome', () => {
   test('pause the account after three in a row', () => {
     const gate = fullGate()
-    expect([gate.undecided(false, 0), gate.undecided(false, 0), gate.undecided(false, 0)]).toEqual([null, null, 500])
+    expect([
+      gate.failed('undecided', false, 0),
+      gate.failed('undecided', false, 0),
+      gate.failed('undecided', false, 0),
+    ]).toEqual([null, null, 500])
     expect(gate.reason).toBe('undecided')
   })
 
   test('are counted from zero after every answer', () => {
     const gate = fullGate()
     for (let i = 0; i < 5; i++) {
-      expect([gate.undecided(false, 0), gate.undecided(false, 0)]).toEqual([null, null])
+      expect([gate.failed('undecided', false, 0), gate.failed('undecided', false, 0)]).toEqual([null, null])
       gate.passed(false)
     }
     expect(gate.state).toBe('closed')
@@ -115,7 +119,7 @@ describe('envelopes with an unknown outcome', () => {
 
   test('prolong the pause if one of them is the probe', () => {
     const { gate, until } = pausedGate('unreachable')
-    expect(gate.undecided(gate.permit(), until)).toBe(1_000)
+    expect(gate.failed('undecided', gate.permit(), until)).toBe(1_000)
     expect(gate.reason).toBe('undecided')
   })
 })
