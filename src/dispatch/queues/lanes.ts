@@ -1,10 +1,8 @@
-import type { Account } from '../../accounts/account.ts'
 import type { Session } from '../../bus/port.ts'
 import type { Controls } from '../../control/controls.ts'
 import type { Pending } from '../pending.ts'
 import { DeferredCommands, type DeferredCommandsOptions } from './deferred-commands.ts'
 import { Lane, type Requeue } from './lane.ts'
-import type { LaneQueue } from './lane-queue.ts'
 
 export interface LanesOptions extends DeferredCommandsOptions {
   /** Command topics and the doubts topic, the most urgent first. */
@@ -28,11 +26,6 @@ export class Lanes {
 
   at(urgency: number): Lane {
     return this.#lanes[urgency]!
-  }
-
-  /** Queues of an account in memory. */
-  of({ name }: Account): LaneQueue[] {
-    return this.#lanes.flatMap(lane => lane.of(name) ?? [])
   }
 
   add(session: Session): void {
@@ -103,29 +96,24 @@ export class Lanes {
    * pause, behind which deadlines pass. Pauses without commands have no queue, since there may be many.
    */
   get #held(): Set<string> {
-    const { accounts } = this.#options
-    const held = new Set<string>()
-    for (const lane of this.#lanes) for (const [key] of lane.paused) held.add(key)
-    if (accounts.size > 1) for (const account of accounts.values()) if (!account.mayGo) held.add(account.name)
-    return held
+    return new Set([...this.#pauses, ...(this.#options.accounts.size > 1 ? this.#blocked : [])])
+  }
+
+  get #pauses(): string[] {
+    return this.#lanes.flatMap(({ paused }) => [...paused.keys()])
+  }
+
+  /** Names of the accounts that may not send now. */
+  get #blocked(): string[] {
+    return [...this.#options.accounts.values()].flatMap(({ name, mayGo }) => (mayGo ? [] : name))
   }
 
   /** Whether commands wait that are paused, or whose account may not send now. */
   get heldBack(): boolean {
-    const isPaused = this.#lanes.some(lane => [...lane.paused].some(([, queue]) => queue.waiting > 0))
-    return isPaused || this.#isAccountHeldBack
-  }
-
-  get #isAccountHeldBack(): boolean {
-    return [...this.#options.accounts.values()].some(account => {
-      const queues = this.of(account)
-      const isAnyWaiting = queues.some(({ waiting }) => waiting > 0) || this.#hasDeferred(account)
-      return isAnyWaiting && !account.mayGo
-    })
-  }
-
-  #hasDeferred({ name }: Account): boolean {
-    return [...this.#deferred.values()].some(deferred => deferred.has(name))
+    const deferred = [...this.#deferred.values()]
+    return [...this.#pauses, ...this.#blocked].some(
+      name => this.#lanes.some(lane => lane.of(name)?.waiting) || deferred.some(one => one.has(name)),
+    )
   }
 
   /** Append time of the topic's oldest unsent command that is not paused, milliseconds since 1970; null if there is none. */
