@@ -112,7 +112,7 @@ function shareOf({ shares }: TallyGroup, tenant: string | null): { count: number
   return share
 }
 
-export interface ExpiryCheckOptions extends ExpiryRules {
+export interface SettleExpiredOptions extends ExpiryRules {
   accounts: ReadonlyMap<string, Account>
   outbox: Outbox
   clock: Clock
@@ -120,31 +120,23 @@ export interface ExpiryCheckOptions extends ExpiryRules {
 }
 
 /** Settles expired commands and skips finished ones while commands are taken from a queue. */
-export class ExpiryCheck {
-  readonly #options: ExpiryCheckOptions
-
-  constructor(options: ExpiryCheckOptions) {
-    this.#options = options
-  }
-
-  settleExpired<T>(take: (accept: (pending: Pending) => boolean) => T): T {
-    const { accounts, clock, outbox, telemetry } = this.#options
-    const countsOf = new Map<Session, ResultCounts>()
-    const now = clock.now()
-    const taken = take(pending => {
-      if (pending.over) return false
-      const expired = expiry(pending, now, this.#options)
-      if (!expired) return true
-      const counts = countsOf.get(pending.session) ?? new ResultCounts()
-      countsOf.set(pending.session, counts)
-      const wasRefused = accounts.get(pending.command.account)!.refusedAt >= pending.readyAt
-      const waitedFor = wasRefused ? refusedForNoKnownReason : undefined
-      outbox.settle(pending, concludeExpired(pending, expired, waitedFor), counts)
-      return false
-    })
-    for (const [session, counts] of countsOf) void session.committed().then(() => counts.announce(telemetry))
-    return taken
-  }
+export function settleExpired<T>(options: SettleExpiredOptions, take: (accept: (pending: Pending) => boolean) => T): T {
+  const { accounts, clock, outbox, telemetry } = options
+  const countsOf = new Map<Session, ResultCounts>()
+  const now = clock.now()
+  const taken = take(pending => {
+    if (pending.over) return false
+    const expired = expiry(pending, now, options)
+    if (!expired) return true
+    const counts = countsOf.get(pending.session) ?? new ResultCounts()
+    countsOf.set(pending.session, counts)
+    const wasRefused = accounts.get(pending.command.account)!.refusedAt >= pending.readyAt
+    const waitedFor = wasRefused ? refusedForNoKnownReason : undefined
+    outbox.settle(pending, concludeExpired(pending, expired, waitedFor), counts)
+    return false
+  })
+  for (const [session, counts] of countsOf) void session.committed().then(() => counts.announce(telemetry))
+  return taken
 }
 
 /**

@@ -1,11 +1,11 @@
 import type { Account } from '../../accounts/account.ts'
 import type { Session } from '../../bus/port.ts'
-import { ExpiryCheck, type ResultCounts } from '../outbox.ts'
+import { type ResultCounts, settleExpired } from '../outbox.ts'
 import { expiry, hasPaused, type Pending } from '../pending.ts'
 import type { Requeue } from '../queues/lane.ts'
 import { Lanes } from '../queues/lanes.ts'
 import { Delivery, type DeliveryOptions, type Envelope } from './delivery.ts'
-import { couldEnd, formEnvelope, isOpen, type PackerOptions } from './packer.ts'
+import { couldEnd, formEnvelope, isOpen } from './packer.ts'
 import { mostPassedOver, PipelineDepth, Slots, UrgencyTurns } from './slots.ts'
 
 export interface DispatcherOptions extends Omit<DeliveryOptions, 'putBack'> {
@@ -46,15 +46,12 @@ export class Dispatcher {
   readonly #lanes: Lanes
   /** Order in which lanes form envelopes, and hence share the rate. */
   readonly #turns: UrgencyTurns
-  readonly #expiryCheck: ExpiryCheck
-  readonly #packing: PackerOptions
   #cancelTimer: (() => void) | null = null
   /** Monotonic milliseconds. */
   #sweptAt = Number.NEGATIVE_INFINITY
   #pumping = false
-  #pumpsSoon = false
-  /** Whether a change of pauses or withdrawals is about to be applied. */
-  #isSorting = false
+  /** Pumps once per tick, so that commands from several partitions of a fetch share envelopes. */
+  readonly #pumpSoon = oncePerTick(() => this.pump())
   #stopped = false
 
   constructor(options: DispatcherOptions) {
@@ -65,9 +62,7 @@ export class Dispatcher {
     this.#lanes = new Lanes(options)
     this.#turns = new UrgencyTurns(options.topics.length)
     this.#delivery = new Delivery({ ...options, putBack: (pendings, how) => this.#putBack(pendings, how) })
-    this.#expiryCheck = new ExpiryCheck(options)
-    this.#packing = { ...options, expiryCheck: this.#expiryCheck }
-    options.controls.onChange(() => this.#controlsChanged())
+    options.controls.onChange(oncePerTick(() => this.#sortAnew()))
   }
 
   get inFlight(): number {
@@ -144,16 +139,6 @@ export class Dispatcher {
     this.#pumpSoon()
   }
 
-  /** Pumps once per tick, so that commands from several partitions of a fetch share envelopes. */
-  #pumpSoon(): void {
-    if (this.#pumpsSoon) return
-    this.#pumpsSoon = true
-    queueMicrotask(() => {
-      this.#pumpsSoon = false
-      this.pump()
-    })
-  }
-
   /** Forms and sends as many envelopes as possible, and sets a timer for the next. */
   pump(): void {
     if (this.#pumping) return
@@ -184,7 +169,7 @@ export class Dispatcher {
       if (!this.#mayForm(urgency)) continue
       const lane = this.#lanes.at(urgency)
       for (const [name, queue] of lane.queues) {
-        const envelope = formEnvelope(this.#packing, this.#options.accounts.get(name)!, queue, urgency)
+        const envelope = formEnvelope(this.#options, this.#options.accounts.get(name)!, queue, urgency)
         if (typeof envelope === 'number') {
           wait = Math.min(wait, envelope)
           continue
@@ -250,7 +235,7 @@ export class Dispatcher {
     if (now < this.#sweptAt + sweepMs) return this.#sweptAt + sweepMs - now
     this.#sweptAt = now
     this.#takeBackExpired()
-    const isLeft = this.#expiryCheck.settleExpired(accept => this.#lanes.sweep(accept))
+    const isLeft = settleExpired(this.#options, accept => this.#lanes.sweep(accept))
     return isLeft || this.#slots.hasEnvelopes ? sweepMs : Number.POSITIVE_INFINITY
   }
 
@@ -261,19 +246,11 @@ export class Dispatcher {
     this.#takeBack(({ pendings }) => !pendings.some(isOver))
   }
 
-  /**
-   * Applies changed pauses and withdrawals to all queues and prepared envelopes. Each time the whole queue is searched, so
-   * changes of one tick are applied together.
-   */
-  #controlsChanged(): void {
-    if (this.#isSorting) return
-    this.#isSorting = true
-    queueMicrotask(() => {
-      this.#isSorting = false
-      this.#lanes.sortAnew()
-      this.#sweptAt = Number.NEGATIVE_INFINITY
-      this.pump()
-    })
+  /** Applies changed pauses and withdrawals to all queues and prepared envelopes. Each time the whole queue is searched. */
+  #sortAnew(): void {
+    this.#lanes.sortAnew()
+    this.#sweptAt = Number.NEGATIVE_INFINITY
+    this.pump()
   }
 
   /** Takes back prepared envelopes except those to keep. Default: those that may not be sent now. */
@@ -303,7 +280,7 @@ export class Dispatcher {
   async #send(envelope: Envelope): Promise<ResultCounts> {
     const { clock } = this.#options
     const { pendings } = envelope
-    envelope.pendings = this.#expiryCheck.settleExpired(accept =>
+    envelope.pendings = settleExpired(this.#options, accept =>
       pendings.filter(pending => pending.proof || accept(pending)),
     )
     const startedAt = clock.monotonic()
@@ -321,5 +298,19 @@ export class Dispatcher {
   #putBack(pendings: readonly Pending[], how: Requeue): void {
     for (const pending of pendings) pending.packed = false
     this.#lanes.putBack(pendings, how)
+  }
+}
+
+/** Runs the action at the end of the tick, once for all calls of the tick. */
+function oncePerTick(action: () => void): () => void {
+  let isDue = false
+  return () => {
+    if (!isDue) {
+      queueMicrotask(() => {
+        isDue = false
+        action()
+      })
+    }
+    isDue = true
   }
 }

@@ -1,19 +1,16 @@
 import type { Account } from '../../accounts/account.ts'
 import type { Session } from '../../bus/port.ts'
-import type { Clock } from '../../clock.ts'
 import { envelopeOverhead } from '../../gateway/connection.ts'
-import type { ExpiryCheck } from '../outbox.ts'
+import { type SettleExpiredOptions, settleExpired } from '../outbox.ts'
 import { isSuspect, type Pending } from '../pending.ts'
 import type { LaneQueue } from '../queues/lane-queue.ts'
 import type { Envelope } from './delivery.ts'
 
-export interface PackerOptions {
-  expiryCheck: ExpiryCheck
+export interface PackerOptions extends SettleExpiredOptions {
   maxOperations: number
   maxBytes: number
   lingerMs: number
   hasLease: () => boolean
-  clock: Clock
 }
 
 /** Poll interval, since a regained lease is not announced. */
@@ -48,15 +45,10 @@ export function formEnvelope(
   }
 }
 
-function pack(
-  { expiryCheck, maxOperations, maxBytes }: PackerOptions,
-  account: Account,
-  queue: LaneQueue,
-  isProbe: boolean,
-): Pending[] {
-  const bytes = maxBytes - envelopeOverhead(account.apiKey())
-  const operations = Math.min(maxOperations, account.room())
-  return expiryCheck.settleExpired(accept => queue.pack({ operations, bytes }, accept, isProbe))
+function pack(options: PackerOptions, account: Account, queue: LaneQueue, isProbe: boolean): Pending[] {
+  const bytes = options.maxBytes - envelopeOverhead(account.apiKey())
+  const operations = Math.min(options.maxOperations, account.room())
+  return settleExpired(options, accept => queue.pack({ operations, bytes }, accept, isProbe))
 }
 
 function partsOf(pendings: readonly Pending[]): Map<Session, number[]> {
