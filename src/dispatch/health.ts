@@ -201,23 +201,10 @@ function mustNotBeCompacted(compacted: readonly string[], topics: Settings['topi
   return `${compacted.join(', ')} must not be compacted, ${why}: set cleanup.policy=delete`
 }
 
-export interface CompactionWatchOptions {
-  bus: Bus
-  topics: Settings['topics']
-  clock: Clock
-  telemetry: Telemetry
-}
-
-/** Checks periodically whether a topic has been set to be compacted. */
-export interface CompactionWatch {
-  /** Names the compacted topics, and what to do. */
-  warnings(): string[]
-  stop(): void
-}
-
 const compactionCheckMs = 30_000
 
-export function watchCompaction({ bus, topics, clock, telemetry }: CompactionWatchOptions): CompactionWatch {
+/** Checks periodically whether a topic has been set to be compacted. `warnings` name such topics, and what to do. */
+export function watchCompaction(bus: Bus, topics: Settings['topics'], clock: Clock, telemetry: Telemetry) {
   let compacted: readonly string[] = []
   let isStopped = false
   let cancel = clock.after(compactionCheckMs, () => void check())

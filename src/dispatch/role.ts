@@ -23,7 +23,7 @@ import { commandSessions } from './command-sessions.ts'
 import { Evidence } from './doubts/evidence.ts'
 import { LostDoubts } from './doubts/lost-doubts.ts'
 import { Resolver } from './doubts/resolver.ts'
-import { type CompactionWatch, checkTopics, readGauges, reasonsOf, watchCompaction, watchProgress } from './health.ts'
+import { checkTopics, readGauges, reasonsOf, watchCompaction, watchProgress } from './health.ts'
 import { ResultsLookup } from './intake/results-lookup.ts'
 import { RegistryOutage } from './intake/schema-wait.ts'
 import { Outbox } from './outbox.ts'
@@ -100,7 +100,7 @@ class CommandSending implements Sending {
   #membership: Membership | null = null
   #stopWatching = () => {}
   #stopAsking = () => {}
-  #compaction: CompactionWatch | null = null
+  #compaction: ReturnType<typeof watchCompaction> | null = null
 
   /** @param partitions number of partitions of commands and doubts together */
   constructor(options: SendingOptions, parts: Parts, partitions: number) {
@@ -153,13 +153,13 @@ class CommandSending implements Sending {
 
   /** Joins the group and begins to send. */
   async join(): Promise<void> {
-    const { settings } = this.#options
+    const { settings, bus, clock, telemetry } = this.#options
     const { connection, accounts } = this.#common
     this.#membership = await join(this.#options, this.#listener())
     this.#shareChanged()
     this.#dispatcher.pump()
     this.#stopWatching = this.#watch()
-    this.#compaction = watchCompaction({ ...this.#options, topics: settings.topics })
+    this.#compaction = watchCompaction(bus, settings.topics, clock, telemetry)
     this.#stopAsking = askBalances(connection, accounts, settings.gateway.balanceIntervalMs, this.#options)
   }
 
