@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts'
+import type { Settings } from '../config/index.ts'
 import type { Classified, ItemAnswer } from '../gateway/classify.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { PauseReason, RetryReason } from '../telemetry/labels.ts'
@@ -222,6 +223,19 @@ export class Account {
   #announcePause(reason: PauseReason, retryInMs: number, error: string): void {
     this.#telemetry.emit('account.paused', { account: this.name, reason, retryInMs, error })
   }
+}
+
+/** The configured accounts by name. @param rate replaces their own rates */
+export function accountsOf(
+  { gateway }: Settings,
+  options: Pick<AccountOptions, 'clock' | 'random' | 'telemetry'>,
+  rate?: number,
+): Map<string, Account> {
+  const accounts = [...gateway.accounts].map(
+    ([name, { apiKey, rate: own }]) =>
+      new Account({ ...options, name, apiKey: () => apiKey.reveal(), rate: rate ?? own }),
+  )
+  return new Map(accounts.map(account => [account.name, account]))
 }
 
 /** Divides each account's rate among the processes in proportion to the partitions that each owns. */

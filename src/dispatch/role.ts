@@ -1,4 +1,4 @@
-import { Account, shareRates } from '../accounts/account.ts'
+import { type Account, accountsOf, shareRates } from '../accounts/account.ts'
 import { readBalance } from '../accounts/balance.ts'
 import { StatusPoller } from '../accounts/poller.ts'
 import type { Bus, Membership, SessionListener } from '../bus/port.ts'
@@ -264,7 +264,7 @@ type Parts = Awaited<ReturnType<typeof partsOf>>
 /** Options that the parts share. */
 function commonOf(options: SendingOptions, { connection, outbox, followed: { controls } }: Parts) {
   const { settings, clock, telemetry } = options
-  const accounts = accountsOf(options)
+  const accounts = accountsOf(settings, options)
   return { ...settings.gateway, ...settings.delivery, connection, accounts, outbox, controls, clock, telemetry }
 }
 
@@ -319,15 +319,6 @@ function connect({
     connections: concurrency + spareConnections,
     maxResponseBytes: Math.max(leastAnswerBytes, answerBytesPerOperation * maxOperations),
   })
-}
-
-function accountsOf({ settings, clock, random, telemetry }: SendingOptions): Map<string, Account> {
-  return new Map(
-    [...settings.gateway.accounts].map(([name, { apiKey, rate }]) => [
-      name,
-      new Account({ name, apiKey: () => apiKey.reveal(), rate, clock, random, telemetry }),
-    ]),
-  )
 }
 
 /** Command topics and the doubts topic, the most urgent first. */

@@ -1,4 +1,4 @@
-import { Account, shareRates } from '../accounts/account.ts'
+import { accountsOf, shareRates } from '../accounts/account.ts'
 import { StatusPoller } from '../accounts/poller.ts'
 import { notOpen, partitionsOf } from '../bus/partitions.ts'
 import type { Bus, Membership, Session, SessionListener } from '../bus/port.ts'
@@ -54,7 +54,7 @@ export async function startReconciling(options: ReconcilingOptions): Promise<Rec
     hasLease: () => membership?.hasLease() ?? false,
     inSlot: request => request(),
   })
-  const accounts = accountsOf(options)
+  const accounts = accountsOf(settings, options, settings.reconciler.rate ?? usualRate)
   const walkOf = await walksOf(options, { poller, accounts })
   const walks = new Map<Session, ResultsWalk>()
   const shareChanged = () => {
@@ -97,17 +97,6 @@ export async function startReconciling(options: ReconcilingOptions): Promise<Rec
 function connectionTo({ url, ssl, timeoutMs, keepAliveMs, accounts }: ReconcilingOptions['settings']['gateway']) {
   const connections = accounts.size
   return connectGateway({ url, ca: ssl.ca, timeoutMs, keepAliveMs, connections, maxResponseBytes: undefined })
-}
-
-function accountsOf({ settings, clock, random, telemetry }: ReconcilingOptions): Map<string, Account> {
-  const { gateway, reconciler } = settings
-  const rate = reconciler.rate ?? usualRate
-  return new Map(
-    [...gateway.accounts].map(([name, { apiKey }]) => [
-      name,
-      new Account({ name, apiKey: () => apiKey.reveal(), rate, clock, random, telemetry }),
-    ]),
-  )
 }
 
 /** Makes the factory of results walks, one per session. */
