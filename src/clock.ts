@@ -40,15 +40,15 @@ export function sleep(clock: Clock, ms: number): Promise<void> {
   })
 }
 
-/** Waits for work to end. @throws Error with this message after `ms`; the work itself continues */
+/** Waits for work to end. @throws the error of `late` after `ms`; the work itself continues */
 export function limited<T>(
   clock: Clock,
   ms: number,
   work: Promise<T>,
-  message = `no answer within ${ms / 1000} s`,
+  late: () => Error = () => new Error(`no answer within ${ms / 1000} s`),
 ): Promise<T> {
   return new Promise((resolve, reject) => {
-    const cancel = clock.after(ms, () => reject(new Error(message)))
+    const cancel = clock.after(ms, () => reject(late()))
     work.then(resolve, reject).finally(cancel)
   })
 }

@@ -51,25 +51,26 @@ export function sharePublish<T>(
       begun = clock.monotonic()
       const batch = waiting.splice(0, batchLength(waiting))
       const work = publish(batch.map(({ item }) => item))
+      const late = tooLate()
       try {
-        await limited(clock, timeoutMs, work, late)
+        await limited(clock, timeoutMs, work, () => late)
         for (const { done } of batch) done()
         settled(null)
       } catch (error) {
-        if ((error as Error).message === late) giveUp(work, batch)
+        if (error === late) giveUp(work, [...batch, ...waiting.splice(0)], late)
         else fail(batch, error as Error)
       }
     }
     running = null
   }
 
-  function giveUp(work: Promise<void>, batch: Waiting<T>[]): void {
+  function giveUp(work: Promise<void>, items: Waiting<T>[], late: Error): void {
     stuck = true
     const ended = () => {
       stuck = false
     }
     work.then(ended, ended)
-    fail([...batch, ...waiting.splice(0)], tooLate())
+    fail(items, late)
   }
 
   function fail(items: Waiting<T>[], error: Error): void {
@@ -77,8 +78,8 @@ export function sharePublish<T>(
     for (const { failed } of items) failed(error)
   }
 
-  const late = `the bus has not confirmed a publish within ${timeoutMs} ms`
-  const tooLate = () => Object.assign(new Error(late), { code: 'PUBLISH_TIMEOUT' })
+  const tooLate = () =>
+    Object.assign(new Error(`the bus has not confirmed a publish within ${timeoutMs} ms`), { code: 'PUBLISH_TIMEOUT' })
 
   return {
     add(item, bytes) {

@@ -130,14 +130,14 @@ export class FollowedControls {
     const unread = `pauses and withdrawals on ${topic} could not be read within ${readMs / 1000} s`
     const reading = opening.then(begun => begun.caughtUp())
     try {
-      await limited(clock, readMs, reading, unread)
+      await limited(clock, readMs, reading, () => new BusUnavailable(unread))
       return await opening
     } catch (error) {
       opening.then(
         begun => begun.close(),
         () => {},
       )
-      throw (error as Error).message === unread ? new BusUnavailable(unread) : error
+      throw error
     }
   }
 
