@@ -28,14 +28,8 @@ const skewMs = 300_000
 /**
  * Finds the dead letters that can be replayed. Earlier replays are recognised on their original partition, as long as they are
  * still in the log. A record that failed again can be replayed from its newest dead letter.
- * @param ending aborts the search
  */
-export async function planReplay(
-  bus: Bus,
-  topic: string,
-  filters: LetterFilters,
-  ending?: AbortSignal,
-): Promise<ReplayPlan> {
+export async function planReplay(bus: Bus, topic: string, filters: LetterFilters): Promise<ReplayPlan> {
   const refused: ReplayPlan['refused'] = []
   const selected: Candidate[] = []
   const newest = new Map<string, Letter>()
@@ -55,14 +49,14 @@ export async function planReplay(
       if (isSelected) selected.push({ letter, content, same })
     }
   }
-  await scanTopic(bus, topic, note, ending)
+  await scanTopic(bus, topic, note)
   const last = selected.filter(({ letter, same }) => {
     const other = newest.get(same)!
     if (other !== letter) refused.push({ letter, why: `it failed again, as ${shortPlace(other.place)}` })
     return other === letter
   })
   const possible = await withOrigin(bus, last, refused)
-  const replayed = await findReplayed(bus, possible, ending)
+  const replayed = await findReplayed(bus, possible)
   const ready = possible.filter(candidate => {
     const again = replayed.has(nameOfReplay(candidate.letter.place, candidate.content))
     if (again) refused.push({ letter: candidate.letter, why: 'it was replayed before' })
@@ -112,11 +106,7 @@ async function withOrigin(
 }
 
 /** Searches the original partitions since the oldest letter. @returns names of the replays found */
-async function findReplayed(
-  bus: Bus,
-  candidates: readonly Candidate[],
-  ending: AbortSignal | undefined,
-): Promise<Set<string>> {
+async function findReplayed(bus: Bus, candidates: readonly Candidate[]): Promise<Set<string>> {
   const replayed = new Set<string>()
   const groups = Map.groupBy(candidates, ({ letter }) => `${letter.origin!.topic}/${letter.origin!.partition}`)
   for (const group of groups.values()) {
@@ -127,7 +117,7 @@ async function findReplayed(
         if (from !== null) replayed.add(nameOfReplay(from, contentHash(key, value)))
       }
     }
-    await scanPartition(bus, group[0]!.letter.origin!, since, note, ending)
+    await scanPartition(bus, group[0]!.letter.origin!, since, note)
   }
   return replayed
 }
