@@ -13,7 +13,6 @@ import { buildStatusEvent } from '../support/status-events.ts'
 const seen = <T>(topic: string, value: T, time = 0, offset = time): Sighting<T> => ({
   place: { topic, partition: 0, offset },
   time,
-  headers: {},
   value,
 })
 

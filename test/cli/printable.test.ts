@@ -28,13 +28,14 @@ async function encoded(topic: string, schema: object, value: object): Promise<Bu
 const result: SendResult = buildResult({ outcome: 'REJECTED', errorCode: 'REJECTED', error: evil, msgId: evil })
 const event: StatusEvent = buildStatusEvent({ status: evil, type: evil, error: evil, extra: JSON.stringify({ evil }) })
 const deadHeaders = { 'busgate.error.stage': evil, 'busgate.error.code': evil, 'busgate.error.message': evil }
+const deadLetter = recordOf(Buffer.from(evil), deadHeaders)
 
 test.each([
   ['results', showResults(settings), () => encoded('results', schemas.result, result), 'error', evil],
   ['statuses', showStatuses(settings), () => encoded('statuses', schemas.status, event), 'status', evil],
-  ['dead letters', showDeadLetters, async () => recordOf(Buffer.from(evil), deadHeaders), 'headers', deadHeaders],
+  ['dead letters', showDeadLetters(settings), async () => deadLetter, 'headers', deadHeaders],
 ] as const)('tail shows %s of hostile content, and no terminal obeys them', async (_, show, record, field, said) => {
-  const [shown] = await show([await record()], { topic: 'a-topic', partition: 0 })
+  const shown = await show(await record(), { topic: 'a-topic', partition: 0 })
   const [line, json] = [printed(shown!), printed(shown!, true)]
   expect(line).toContain('\\u001b[2Jbell\\u0007\\u009b31m\\u202egnp\\u2028\\nbusgate')
   expect([line, json].filter(text => obeyed.test(text))).toEqual([])

@@ -71,8 +71,8 @@ function matchesRecord(value: SendResult | StatusEvent, filters: RecordFilters):
   )
 }
 
-/** Formats records of one topic, as an object and as a line each. */
-type Show = (records: readonly BusRecord[], from: TopicPartition) => Promise<Shown[]>
+/** Formats a record as an object and as a line; null if a filter leaves it out, or it cannot be read. */
+type Show = (record: BusRecord, from: TopicPartition) => Promise<Shown | null>
 
 interface Shown {
   json: object
@@ -103,38 +103,30 @@ function showDecoded<T extends SendResult | StatusEvent>(
   cellsOf: (value: T) => unknown[],
 ): Show {
   const decoder = createDecoder<T>(schema, registryOf(settings))
-  return async all => {
-    const records = all.filter(record => mayMatch(record, filters))
-    const decoded = await decodeAll(decoder, records)
-    return decoded.flatMap((one, i) => {
-      if (one.ok)
-        return matchesRecord(one.value, filters) ? [{ json: one.value, line: lineOf(cellsOf(one.value)) }] : []
-      const why = 'error' in one ? one.error.message : 'Its schema is not known.'
-      process.stderr.write(`The record at offset ${records[i]!.offset} cannot be read. ${printable(why)}\n`)
-      return []
-    })
+  return async record => {
+    if (!mayMatch(record, filters)) return null
+    const [decoded] = await decodeAll(decoder, [record])
+    const one = decoded!
+    if (one.ok) return matchesRecord(one.value, filters) ? { json: one.value, line: lineOf(cellsOf(one.value)) } : null
+    const why = 'error' in one ? one.error.message : 'Its schema is not known.'
+    process.stderr.write(`The record at offset ${record.offset} cannot be read. ${printable(why)}\n`)
+    return null
   }
 }
 
 /** Shows dead letters, their undecodable bytes in base64. */
-export async function showDeadLetters(
-  records: readonly BusRecord[],
-  from: TopicPartition,
-  filters: LetterFilters = {},
-): Promise<Shown[]> {
-  return records.flatMap(record => {
+export function showDeadLetters(_settings: Settings, filters: LetterFilters = {}): Show {
+  return async (record, from) => {
     const { timestamp, key, value } = record
     const letter = letterOf(from, record)
-    if (!matchesLetter(letter, filters)) return []
+    if (!matchesLetter(letter, filters)) return null
     const { stage, code, origin, message } = letter
     const headers = Object.fromEntries(Object.entries(record.headers).map(([name, header]) => [name, String(header)]))
-    return [
-      {
-        json: { timestamp, key: key?.toString() ?? null, headers, value: value?.toString('base64') ?? null },
-        line: lineOf([instant(timestamp), stage, code, origin && placeText(origin), message]),
-      },
-    ]
-  })
+    return {
+      json: { timestamp, key: key?.toString() ?? null, headers, value: value?.toString('base64') ?? null },
+      line: lineOf([instant(timestamp), stage, code, origin && placeText(origin), message]),
+    }
+  }
 }
 
 const instant = (ms: number) => new Date(ms).toISOString()
@@ -154,7 +146,7 @@ const flags = {
 
 export const tailResults = tail('results', ({ topics }) => topics.results, resultFilters, showResults)
 export const tailStatuses = tail('status events', ({ topics }) => topics.statuses, statusFilters, showStatuses)
-export const tailDeadLetters = tail('dead letters', ({ topics }) => topics.deadLetters, letterFilters, showLetters)
+export const tailDeadLetters = tail('dead letters', ({ topics }) => topics.deadLetters, letterFilters, showDeadLetters)
 
 function tail(
   what: string,
@@ -194,7 +186,7 @@ function tail(
         const taking = topicRecords({ ...reading, from: () => from, untilEnd })
         let left = limit ?? Number.POSITIVE_INFINITY
         for await (const taken of taking) {
-          const [shown] = isReadable(taken) ? await show([taken.record], taken.from) : []
+          const shown = isReadable(taken) && (await show(taken.record, taken.from))
           if (!shown) continue
           await printLine(printed(shown, json))
           if (--left === 0) break
@@ -211,8 +203,4 @@ function tail(
 function isReadable({ from: { topic, partition }, record: { unreadable } }: Taken): boolean {
   if (unreadable) process.stderr.write(`${topic}/${partition}: ${printable(unreadable.message)}\n`)
   return !unreadable
-}
-
-function showLetters(_settings: Settings, filters: Parameters<typeof showDeadLetters>[2]): Show {
-  return (records, from) => showDeadLetters(records, from, filters)
 }

@@ -1,4 +1,4 @@
-import type { BusRecord, RecordHeaders } from '../../bus/port.ts'
+import type { BusRecord } from '../../bus/port.ts'
 import type { Change } from '../../control/change.ts'
 import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../records/generated.ts'
 import { type Lifecycle, lifecycleAfter, newLifecycle, newUnhookedLifecycle } from '../../statuses/lifecycle.ts'
@@ -8,7 +8,6 @@ export interface Sighting<T> {
   place: RecordPosition
   /** Timestamp of the record, milliseconds since 1970; -1 if unknown. */
   time: number
-  headers: RecordHeaders
   value: T
 }
 
@@ -32,8 +31,7 @@ export const isUnsent = ({ progress }: FoundCommand): boolean => progress === 'u
 /** A searched part of a log. */
 export interface SearchedLog {
   topic: string
-  /** null for all partitions. */
-  partition: number | null
+  partition: number
   records: number
   /** Timestamp of the oldest searched record, milliseconds since 1970; null if there is none. */
   since: number | null
@@ -63,7 +61,7 @@ export const noFindings = (): Findings => ({
 
 export function sightingOf<T>(place: Omit<RecordPosition, 'offset'>, record: BusRecord, value: T): Sighting<T> {
   const { topic, partition } = place
-  return { place: { topic, partition, offset: record.offset }, time: record.timestamp, headers: record.headers, value }
+  return { place: { topic, partition, offset: record.offset }, time: record.timestamp, value }
 }
 
 type Message = { id: bigint; account: string }

@@ -179,8 +179,8 @@ export class MessageSearch {
     const { results, statuses, doubts, deadLetters } = this.#options.settings.topics
     const { result, status, doubt } = this.#decoders
     if (tp.topic === results) {
-      await this.#decode(result, tp, records, one => {
-        this.#findings.results.push({ ...one, value: withCodeOf(one.value, one.headers) })
+      await this.#decode(result, tp, records, (one, { headers }) => {
+        this.#findings.results.push({ ...one, value: withCodeOf(one.value, headers) })
       })
     }
     if (tp.topic === statuses) await this.#decode(status, tp, records, one => this.#findings.statuses.push(one))

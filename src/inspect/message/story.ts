@@ -189,7 +189,7 @@ export function storyLines({ id, events, conclusions, searched, gaps }: Story): 
 }
 
 const byPlace = (a: SearchedLog, b: SearchedLog) =>
-  a.topic.localeCompare(b.topic) || (a.partition ?? 0) - (b.partition ?? 0) || a.records - b.records
+  a.topic.localeCompare(b.topic) || a.partition - b.partition || a.records - b.records
 
 function withoutAccount(findings: Findings, id: bigint): string {
   if (findings.letters.length > 0) return conclusionOf(findings, id, '')

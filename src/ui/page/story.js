@@ -1,7 +1,7 @@
 import { html, nothing } from '/lit-html.js'
 import { dateTime, linkTo, span, visible, withTimes } from './format.js'
 
-/** @typedef {{ kind: string, time: string, place: string | null, text: string, detail: Record<string, unknown> | null }} StoryEvent */
+/** @typedef {{ kind: string, time: string, place: string, text: string, detail: Record<string, unknown> | null }} StoryEvent */
 /** @typedef {{ kind: 'conclusion', id: number | string, account: string, text: string }} Conclusion */
 /** @typedef {{ id: number | string, found: boolean, lines: { kind: string }[], searched: string[] }} Story */
 /** @typedef {{ id: number | string, account: string, type: string, tenant: string | null, correlationId: string | null, time: number }} FoundCommand */
@@ -67,7 +67,7 @@ function eventView({ kind, time, place, text, detail }, before) {
           <span class="when"><time datetime=${time} title=${time}>${Number.isNaN(at) ? time : dateTime(at)}</time>
             ${Number.isNaN(gap) ? nothing : html`<span class="muted">+${span(gap)}</span>`}</span>
           <span class="what"><b>${kind}</b> ${isVerdict ? html`<span class="state good">verdict</span> ` : nothing}<span class="told">${withTimes(text.replace(/ ← the verdict$/, ''))}</span>
-            ${place ? html`<span class="place">${visible(place)}</span>` : nothing}</span>
+            <span class="place">${visible(place)}</span></span>
         </summary>
         <pre>${visibleLines(JSON.stringify(detail, null, 2))}</pre>
       </details>
