@@ -1,12 +1,5 @@
 import { hookForCommands, tokensOf } from '../callbacks/role.ts'
-import {
-  loadRunnableSettings,
-  loadSettings,
-  type Settings,
-  SettingsError,
-  type SettingsSources,
-  variableOf,
-} from '../config/index.ts'
+import { lackOf, loadRunnableSettings, loadSettings, type Settings, type SettingsSources } from '../config/index.ts'
 import { Telemetry } from '../telemetry/events.ts'
 import { type Flag, textFlag, UsageError } from './framework/command.ts'
 import { nearest } from './framework/parse.ts'
@@ -27,14 +20,7 @@ export function settingsWithBrokers(file: string | undefined): Settings {
   const { brokers } = settings.kafka
   if (Array.isArray(brokers)) return settings
   const embedded = 'is embedded: that bus exists only inside its own process. Name brokers'
-  throw new SettingsError([
-    {
-      path: 'kafka.brokers',
-      where: variableOf('kafka.brokers'),
-      what: brokers === 'embedded' ? embedded : 'is not set',
-      example: 'broker-1:9092,broker-2:9092',
-    },
-  ])
+  throw lackOf('kafka.brokers', brokers && embedded)
 }
 
 /** Path of the setting with an account's API key. */

@@ -29,7 +29,12 @@ export function requireRunnable(settings: Settings): asserts settings is Setting
 
 /** Requires the settings for reading from the bus. @throws SettingsError if they are missing */
 export function requireBrokers(settings: Settings): asserts settings is Settings & WithBrokers {
-  if (settings.kafka.brokers === undefined) throw new SettingsError([missing('kafka.brokers', [])])
+  if (settings.kafka.brokers === undefined) throw lackOf('kafka.brokers')
+}
+
+/** The error of a command that needs a setting. @param what is wrong with it. Default: it is not set. */
+export function lackOf(path: SettingPath, what?: string): SettingsError {
+  return new SettingsError([{ ...missing(path, []), ...(what !== undefined && { what }) }])
 }
 
 /** Requires the settings for requests to the gateway. @throws SettingsError that names everything missing */

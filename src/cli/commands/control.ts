@@ -1,15 +1,14 @@
 import { hostname, userInfo } from 'node:os'
-import { openBus } from '../../bus/open.ts'
 import type { Bus, OutgoingRecord } from '../../bus/port.ts'
 import type { Settings } from '../../config/index.ts'
 import { changeText, keyOf, nameOf, type Scope, type Withdrawn, writeChange } from '../../control/change.ts'
 import { type ControlTopic, readControl } from '../../control/read.ts'
 import { recordsOf, usualWithdrawalMs, withdrawnBy } from '../../control/withdraw.ts'
-import { Telemetry } from '../../telemetry/events.ts'
 import { pausableKinds } from '../../telemetry/labels.ts'
 import { command, idFlag, textFlag, toggle, UsageError, untilFlag } from '../framework/command.ts'
 import { printable } from '../framework/terminal.ts'
-import { configFlag, requireAccount, settingsWithBrokers } from '../settings.ts'
+import { onBus } from '../on-bus.ts'
+import { configFlag, requireAccount } from '../settings.ts'
 
 export interface Control extends ControlTopic {
   settings: Settings
@@ -18,22 +17,15 @@ export interface Control extends ControlTopic {
 }
 
 /** Reads the control topic and runs `work` with it. @returns the exit code */
-export async function onControl(
-  config: string | undefined,
-  work: (control: Control) => Promise<number>,
-): Promise<number> {
-  const settings = settingsWithBrokers(config)
-  const bus = openBus(settings, new Telemetry())
-  const write = async (records: OutgoingRecord[]) => {
-    const publisher = await bus.publisher()
-    await publisher.publish(records)
-    await publisher.close()
-  }
-  try {
-    return await work({ settings, bus, ...(await readControl(bus, settings)), write })
-  } finally {
-    await bus.close()
-  }
+export function onControl(config: string | undefined, work: (control: Control) => Promise<number>): Promise<number> {
+  return onBus(config, async (bus, settings, ending) => {
+    const write = async (records: OutgoingRecord[]) => {
+      const publisher = await bus.publisher()
+      await publisher.publish(records)
+      await publisher.close()
+    }
+    return work({ settings, bus, ...(await readControl(bus, settings, ending)), write })
+  })
 }
 
 export const byFlag = textFlag('NAME', 'Your name, shown with the change. Default: the user name on this machine.')

@@ -1,5 +1,3 @@
-import { openBus } from '../../bus/open.ts'
-import type { Bus } from '../../bus/port.ts'
 import type { Settings } from '../../config/index.ts'
 import {
   contentOf,
@@ -16,11 +14,11 @@ import {
 import { planReplay, replay } from '../../inspect/dead-letters/replay.ts'
 import { stringifyJson } from '../../protocol/index.ts'
 import { originalHeaders, originalKey } from '../../records/dead-letter.ts'
-import { Telemetry } from '../../telemetry/events.ts'
 import { count } from '../../words.ts'
 import { choiceFlag, command, type Flag, textFlag, toggle, UsageError, whole } from '../framework/command.ts'
-import { printable, printableLines, untilSignal } from '../framework/terminal.ts'
-import { configFlag, settingsWithBrokers } from '../settings.ts'
+import { printable, printableLines } from '../framework/terminal.ts'
+import { onBus } from '../on-bus.ts'
+import { configFlag } from '../settings.ts'
 
 /** Flags for `LetterFilters`, by the same names. */
 export const filterFlags = {
@@ -89,7 +87,7 @@ export const dlqList = command({
     config: configFlag,
   },
   run: ({ limit = defaultLimit, json: asJson, config, ...filters }) =>
-    onDeadLetters(config, async (bus, { topics }) => {
+    onBus(config, async (bus, { topics }) => {
       const { newest, matching } = await newestLetters(bus, topics.deadLetters, filters, limit)
       for (const letter of newest) print(asJson ? printable(stringifyJson(jsonOf(letter))) : letterLine(letter))
       const left = matching - newest.length
@@ -113,7 +111,7 @@ export const dlqShow = command({
   async run({ at = [], reveal = false, json: asJson, config }) {
     const [place, ...others] = at
     if (place === undefined || others.length > 0) throw new UsageError('dlq show needs --at with one partition@offset')
-    return onDeadLetters(config, async (bus, settings) => {
+    return onBus(config, async (bus, settings) => {
       const letter = await findLetter(bus, settings.topics.deadLetters, place)
       const full = await fullJsonOf(letter, reveal, settings)
       print(asJson ? printable(stringifyJson(full)) : indented(full))
@@ -146,7 +144,7 @@ export const dlqReplay = command({
     if (all === at.length > 0) throw new UsageError('dlq replay needs either --at or --all')
     const tell = (state: string, letter: Letter, why?: string) =>
       print(asJson ? printable(stringifyJson({ state, why, ...jsonOf(letter) })) : replayLineOf(state, letter, why))
-    return onDeadLetters(config, async (bus, { topics }) => {
+    return onBus(config, async (bus, { topics }) => {
       const { ready, refused } = await planReplay(bus, topics.deadLetters, filters)
       for (const { letter, why } of refused) tell('refused', letter, why)
       if (!yes) {
@@ -162,21 +160,6 @@ export const dlqReplay = command({
     })
   },
 })
-
-/** @returns the exit code; 130 if interrupted */
-async function onDeadLetters(
-  config: string | undefined,
-  work: (bus: Bus, settings: Settings) => Promise<number>,
-): Promise<number> {
-  const settings = settingsWithBrokers(config)
-  const bus = openBus(settings, new Telemetry())
-  const interrupted = untilSignal().then(() => 130)
-  try {
-    return await Promise.race([work(bus, settings), interrupted])
-  } finally {
-    await bus.close()
-  }
-}
 
 function print(line: string): void {
   process.stdout.write(`${line}\n`)

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { accountHookUrl } from '../../callbacks/hook-url.ts'
 import { tokensOf } from '../../callbacks/role.ts'
-import { SettingsError, variableOf } from '../../config/index.ts'
+import { lackOf } from '../../config/index.ts'
 import { command, type Flag, textFlag, UsageError } from '../framework/command.ts'
 import { configFlag, requireAccount, settingsFrom } from '../settings.ts'
 
@@ -17,14 +17,7 @@ export const hooksUrl = command({
     const tokens = tokensOf(settings)
     const { publicUrl } = settings.callbacks
     if (!publicUrl || !tokens) {
-      throw new SettingsError([
-        {
-          path: 'callbacks.publicUrl',
-          where: variableOf('callbacks.publicUrl'),
-          what: 'is not set; hook addresses need it and callbacks.secret',
-          example: 'https://hooks.example',
-        },
-      ])
+      throw lackOf('callbacks.publicUrl', 'is not set; hook addresses need it and callbacks.secret')
     }
     requireAccount(account, settings)
     if (!/^[a-z0-9]+$/.test(account)) throw new UsageError('--account: expected lower-case letters and digits')

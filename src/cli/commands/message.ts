@@ -1,4 +1,3 @@
-import { openBus } from '../../bus/open.ts'
 import type { Bus } from '../../bus/port.ts'
 import type { Settings } from '../../config/index.ts'
 import { MessageSearch } from '../../inspect/message/search.ts'
@@ -14,10 +13,10 @@ import {
 } from '../../inspect/message/story.ts'
 import { stringifyJson } from '../../protocol/index.ts'
 import { registryOf } from '../../records/registry.ts'
-import { Telemetry } from '../../telemetry/events.ts'
 import { command, idFlag, sinceFlag, textFlag, toggle, UsageError } from '../framework/command.ts'
-import { printable, printLine, untilSignal } from '../framework/terminal.ts'
-import { configFlag, settingsWithBrokers } from '../settings.ts'
+import { printable, printLine } from '../framework/terminal.ts'
+import { onBus } from '../on-bus.ts'
+import { configFlag } from '../settings.ts'
 
 interface Options {
   id?: bigint
@@ -50,21 +49,8 @@ export const message = command({
     json: toggle('Prints one JSON object per line.'),
     config: configFlag,
   },
-  async run({ config, ...options }) {
-    const settings = settingsWithBrokers(config)
-    const ending = new AbortController()
-    const interrupted = untilSignal().then(() => {
-      ending.abort()
-      return 130
-    })
-    const bus = openBus(settings, new Telemetry())
-    try {
-      const lookedUp = lookUp(bus, settings, options, ending.signal).then(found => (found ? 0 : 1))
-      return await Promise.race([lookedUp, interrupted])
-    } finally {
-      await bus.close()
-    }
-  },
+  run: ({ config, ...options }) =>
+    onBus(config, async (bus, settings, ending) => ((await lookUp(bus, settings, options, ending)) ? 0 : 1)),
 })
 
 async function lookUp(bus: Bus, settings: Settings, options: Options, ending: AbortSignal): Promise<boolean> {

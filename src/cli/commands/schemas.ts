@@ -1,4 +1,4 @@
-import { type Settings, SettingsError, variableOf } from '../../config/index.ts'
+import { lackOf } from '../../config/index.ts'
 import { registryOf, type SchemaRegistry } from '../../records/registry.ts'
 import {
   inspect,
@@ -61,7 +61,7 @@ async function forEachSubject(
   handle: (state: SubjectState, admin: RegistryAdmin, registry: SchemaRegistry) => Promise<Row>,
 ): Promise<number> {
   const settings = settingsFrom(config)
-  requireRegistry(settings)
+  if (settings.registry.url === undefined) throw lackOf('registry.url')
   const [admin, registry] = [registryAdmin(settings), registryOf(settings)]
   let code = 0
   for (const planned of plannedSubjects(settings)) {
@@ -70,14 +70,6 @@ async function forEachSubject(
     process.stdout.write(json ? `${printable(JSON.stringify(row))}\n` : printableLines(textOf(row)))
   }
   return code
-}
-
-function requireRegistry({ registry }: Settings): void {
-  if (registry.url !== undefined) return
-  const variable = variableOf('registry.url')
-  throw new SettingsError([
-    { path: 'registry.url', where: variable, what: 'is not set', example: 'http://registry:8081' },
-  ])
 }
 
 function rowOf({ subject, version, actualLevel }: SubjectState, state: Row['state'], differs: string[]): Row {
