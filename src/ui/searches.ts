@@ -1,14 +1,7 @@
 import pLimit from 'p-limit'
-import { allPartitions } from '../bus/partitions.ts'
-import type { RecordsHandler, TopicPartition } from '../bus/port.ts'
-import { scanPartition } from '../bus/scan.ts'
-import { noFindings, type SearchedLog } from '../inspect/message/findings.ts'
-import { logOf, MessageSearch, type MessageSearchOptions } from '../inspect/message/search.ts'
+import { MessageSearch, type RecentCommand } from '../inspect/message/search.ts'
 import { mostIds, searchedText, storyLines, tell, weekMs } from '../inspect/message/story.ts'
-import { typeOfMessage } from '../records/command.ts'
-import { createDecoder, decodeAll } from '../records/decoder.ts'
-import type { SendCommand } from '../records/generated.ts'
-import { schemas } from '../records/schemas.ts'
+import { idIn } from '../protocol/ids.ts'
 import type { BoardOptions } from './board.ts'
 
 const searchKinds = ['id', 'correlation', 'phone'] as const
@@ -57,14 +50,12 @@ export function searchRequestOf(asked: URLSearchParams, show: boolean): SearchRe
   }
   if (by === undefined) return refuse(`by: expected one of ${searchKinds.join(', ')}`)
   if (text === '' || text.length > longest) refuse('text: expected a search text')
-  if (by === 'id' && !isId(text)) refuse('text: expected an id, a whole number from 1 to 9223372036854775807')
+  if (by === 'id' && idIn(text) === null) refuse('text: expected an id, a whole number from 1 to 9223372036854775807')
   if (by === 'phone' && !show) refuse('phones are hidden: busgate ui --show allows searches by phone')
   if (by === 'phone' && !/^\d{4,15}$/.test(text)) refuse('text: expected the last 4 to 15 digits of a phone')
   if (!(back > 0 && back <= mostMs)) refuse('back: expected a duration in milliseconds')
   return { by, text, since: Math.max(0, Date.now() - back), ...(account !== null && { account }) }
 }
-
-const isId = (text: string) => /^\d{1,19}$/.test(text) && BigInt(text) >= 1n && BigInt(text) < 2n ** 63n
 
 const mostListed = 50
 
@@ -88,12 +79,12 @@ export class Searches {
   async #find({ by, text, account, since }: SearchRequest, ending: AbortSignal): Promise<SearchAnswer> {
     const { show, bus, registry, settings } = this.#options
     const options = { bus, registry, settings, since, ending }
-    if (by === 'phone') {
-      const found = await recentCommands(options, command => String(command.phone).endsWith(text), mostListed)
-      const { newest, matching } = found
-      return { stories: [], commands: newest, more: matching > newest.length, searched: searchedText(found) }
-    }
     const wide = new MessageSearch(options)
+    if (by === 'phone') {
+      const found = await wide.toPhone(text, mostListed)
+      ending.throwIfAborted()
+      return { stories: [], ...found, searched: searchedText(wide.findings) }
+    }
     const { ids, more } = by === 'id' ? { ids: [BigInt(text)], more: false } : await wide.idsOf(text, mostIds)
     const stories: SearchAnswer['stories'] = []
     for (const id of ids) {
@@ -106,65 +97,4 @@ export class Searches {
     const searched = by === 'id' ? [] : searchedText(wide.findings)
     return { stories, commands: [], more, searched }
   }
-}
-
-interface RecentCommand {
-  id: bigint
-  account: string
-  type: string
-  tenant: string | null
-  correlationId: string | null
-  /** Timestamp of its record, milliseconds since 1970. */
-  time: number
-}
-
-interface RecentCommands {
-  /** The newest come first. */
-  newest: RecentCommand[]
-  matching: number
-  searched: SearchedLog[]
-  gaps: string[]
-}
-
-/** Finds the newest matching commands. Decodes every command since `since`, because the topics have no index. */
-async function recentCommands(
-  { bus, registry, settings, since, ending }: MessageSearchOptions,
-  isOne: (command: SendCommand) => boolean,
-  most: number,
-): Promise<RecentCommands> {
-  const decoder = createDecoder<SendCommand>(schemas.command, registry)
-  const { searched, gaps } = noFindings()
-  let newest: RecentCommand[] = []
-  let matching = 0
-  const keepNewest = () => {
-    newest = newest.toSorted((a, b) => b.time - a.time).slice(0, most)
-  }
-
-  const note: RecordsHandler = async (_, records) => {
-    for (const [i, one] of (await decodeAll(decoder, records)).entries()) {
-      if (!one.ok || !isOne(one.value)) continue
-      const { id, account, tenant, correlationId } = one.value
-      newest.push({ id, account, type: typeOfMessage(one.value), tenant, correlationId, time: records[i]!.timestamp })
-      matching++
-    }
-    if (newest.length > 2 * most) keepNewest()
-  }
-  const scan = async (tp: TopicPartition) => {
-    searched.push(logOf(await scanPartition(bus, tp, since, note, ending)))
-  }
-
-  const { commands } = settings.topics
-  const counts = await bus.partitions(commands)
-  for (const topic of commands) if (!counts.has(topic)) gaps.push(`There is no topic ${topic}.`)
-  const places = [...counts].flatMap(([topic, count]) => allPartitions(topic, count))
-  await Promise.all(
-    places.map(tp =>
-      scan(tp).catch(error => {
-        if (!ending.aborted) gaps.push(`${tp.topic}/${tp.partition} could not be searched: ${(error as Error).message}`)
-      }),
-    ),
-  )
-  ending.throwIfAborted()
-  keepNewest()
-  return { newest, matching, searched, gaps }
 }

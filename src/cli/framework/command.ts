@@ -1,5 +1,6 @@
-/** An invalid command line: exit code 2. The message says what is wrong and what would be right. */
+import { idIn } from '../../protocol/ids.ts'
 
+/** An invalid command line: exit code 2. The message says what is wrong and what would be right. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
@@ -44,8 +45,8 @@ export function textFlag(value: string, help: string): Flag<string> {
 /** A command id, 1 to 2^63-1. */
 export function idFlag(help: string): Flag<bigint> {
   const read = (given: string) => {
-    const id = /^\d{1,19}$/.test(given) ? BigInt(given) : 0n
-    if (id >= 1n && id < 2n ** 63n) return id
+    const id = idIn(given)
+    if (id !== null) return id
     throw new UsageError('expected an id, a whole number from 1 to 9223372036854775807')
   }
   return { value: 'ID', help, read }

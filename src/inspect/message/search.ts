@@ -37,7 +37,18 @@ export interface MessageSearchOptions {
 type Tps = readonly TopicPartition[]
 type Take = (tp: TopicPartition, records: readonly BusRecord[]) => Promise<void>
 
-/** Searches all topics for one message, or for the messages of a correlationId. */
+/** A command without its content. */
+export interface RecentCommand {
+  id: bigint
+  account: string
+  type: string
+  tenant: string | null
+  correlationId: string | null
+  /** Timestamp of its record, milliseconds since 1970. */
+  time: number
+}
+
+/** Searches all topics for one message or for the messages of a correlationId, or the commands for those of a phone. */
 export class MessageSearch {
   readonly #options: MessageSearchOptions
   readonly #decoders: {
@@ -74,9 +85,10 @@ export class MessageSearch {
    */
   async byId(id: bigint): Promise<Findings> {
     const { results, statuses, doubts, deadLetters } = this.#options.settings.topics
-    await this.#begin()
-    const key = Buffer.from(String(id))
     const keyed = [results, statuses, doubts, deadLetters]
+    await this.#begin(keyed)
+    await this.#readProgress()
+    const key = Buffer.from(String(id))
     const ofKey = keyed.flatMap(topic =>
       this.#tps(topic).filter(tp => tp.partition === partitionOf(key, this.#count(topic))),
     )
@@ -104,7 +116,8 @@ export class MessageSearch {
    */
   async idsOf(correlationId: string, mostIds: number): Promise<{ ids: bigint[]; more: boolean }> {
     const { topics } = this.#options.settings
-    await this.#begin()
+    await this.#begin([topics.results, topics.statuses])
+    await this.#readProgress()
     const needles = [{ bytes: Buffer.from(correlationId) }]
     const ids = new Set<bigint>()
     const taking =
@@ -124,13 +137,35 @@ export class MessageSearch {
     return { ids: [...ids].slice(0, mostIds), more: ids.size > mostIds }
   }
 
-  async #begin(): Promise<void> {
+  /** The newest commands to a phone. Decodes every command since `since`, because the topics have no index. */
+  async toPhone(lastDigits: string, most: number): Promise<{ commands: RecentCommand[]; more: boolean }> {
+    await this.#begin([])
+    let commands: RecentCommand[] = []
+    let matching = 0
+    const keepNewest = () => {
+      commands = commands.toSorted((a, b) => b.time - a.time).slice(0, most)
+    }
+    const note: Take = async (_, records) => {
+      for (const [i, one] of (await decodeAll(this.#decoders.command, records)).entries()) {
+        if (!one.ok || !String(one.value.phone).endsWith(lastDigits)) continue
+        const { id, account, tenant, correlationId } = one.value
+        const { timestamp: time } = records[i]!
+        commands.push({ id, account, type: typeOfMessage(one.value), tenant, correlationId, time })
+        matching++
+      }
+      if (commands.length > 2 * most) keepNewest()
+    }
+    await this.#searchAll(this.#commandTps, () => this.#options.since, null, note)
+    keepNewest()
+    return { commands, more: matching > commands.length }
+  }
+
+  /** @param others topics to search beside those of commands */
+  async #begin(others: readonly string[]): Promise<void> {
     const { bus, settings } = this.#options
-    const { commands, results, statuses, doubts, deadLetters } = settings.topics
-    const topics = [...commands, results, statuses, doubts, deadLetters]
+    const topics = [...settings.topics.commands, ...others]
     this.#counts = await bus.partitions(topics)
     for (const topic of topics) if (!this.#counts.has(topic)) this.#findings.gaps.push(`There is no topic ${topic}.`)
-    await this.#readProgress(this.#commandTps)
   }
 
   get #commandTps(): TopicPartition[] {
@@ -156,17 +191,22 @@ export class MessageSearch {
     )
   }
 
-  /** An error of one partition leaves a gap; the others are searched. */
+  /** An error of one partition leaves a gap; the others are searched. @param needles null: every record is taken */
   async #searchAll(
     tps: Tps,
     from: (tp: TopicPartition) => From,
-    needles: readonly Needle[],
+    needles: readonly Needle[] | null,
     take: Take,
   ): Promise<void> {
     const { bus, ending } = this.#options
     const search = async (tp: TopicPartition) => {
       try {
-        const query = { from: from(tp), needles, ending, take: (records: readonly BusRecord[]) => take(tp, records) }
+        const query = {
+          ...(needles && { needles }),
+          from: from(tp),
+          ending,
+          take: (records: readonly BusRecord[]) => take(tp, records),
+        }
         this.#findings.searched.push(logOf(await bus.search(tp, query)))
       } catch (error) {
         this.#findings.gaps.push(`${tp.topic}/${tp.partition} could not be searched: ${(error as Error).message}`)
@@ -223,8 +263,9 @@ export class MessageSearch {
     await this.#searchAll(begun, () => since, needles, take)
   }
 
-  async #readProgress(tps: Tps): Promise<void> {
+  async #readProgress(): Promise<void> {
     const { bus, settings } = this.#options
+    const tps = this.#commandTps
     try {
       const known = await bus.progress(settings.kafka.groupId, tps)
       for (const [i, tp] of tps.entries()) {
@@ -313,7 +354,7 @@ export class MessageSearch {
 const nameOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
 const same = (one: TopicPartition, other: TopicPartition) => nameOf(one) === nameOf(other)
 
-export function logOf({ topic, partition, from, until, start, since, unreadable }: Searched): SearchedLog {
+function logOf({ topic, partition, from, until, start, since, unreadable }: Searched): SearchedLog {
   return { topic, partition, records: until - from, since, olderAreGone: from === start && start > 0, unreadable }
 }
 
