@@ -1,4 +1,4 @@
-import { createMeter, type Meter } from './meter.ts'
+import { Meter } from './meter.ts'
 import type { SandboxKeys } from './settings.ts'
 
 /** The gateway's state of one account, shared by all its keys. */
@@ -17,57 +17,50 @@ export interface SandboxAccount {
   viberTemplates: Templates
 }
 
-export interface Accounts {
-  byKey(key: string): SandboxAccount | undefined
-  byName(name: string): SandboxAccount | undefined
-  list(): SandboxAccount[]
-  setKeys(keys: SandboxKeys): void
-}
+/** All accounts of the gateway. */
+export class Accounts {
+  readonly #balance: number
+  readonly #accounts = new Map<string, SandboxAccount>()
+  #byKey = new Map<string, SandboxAccount>()
 
-export function createAccounts(keys: SandboxKeys, balance: number): Accounts {
-  const accounts = new Map<string, SandboxAccount>()
-  let byKey = new Map<string, SandboxAccount>()
-
-  function open(name: string): SandboxAccount {
-    const account = accounts.get(name) ?? createAccount(name, balance)
-    accounts.set(name, account)
-    return account
+  constructor(keys: SandboxKeys, balance: number) {
+    this.#balance = balance
+    this.setKeys(keys)
   }
 
-  function setKeys(next: SandboxKeys): void {
-    byKey = new Map()
-    for (const [name, value] of Object.entries(named(next))) {
-      const account = open(name)
-      for (const key of typeof value === 'string' ? [value] : value) byKey.set(key, account)
+  byKey(key: string): SandboxAccount | undefined {
+    return this.#byKey.get(key)
+  }
+
+  byName(name: string): SandboxAccount | undefined {
+    return this.#accounts.get(name)
+  }
+
+  list(): SandboxAccount[] {
+    return [...this.#accounts.values()]
+  }
+
+  setKeys(keys: SandboxKeys): void {
+    this.#byKey = new Map()
+    for (const [name, value] of Object.entries(Array.isArray(keys) ? { default: keys } : keys)) {
+      const account = this.#accounts.get(name) ?? createAccount(name, this.#balance)
+      this.#accounts.set(name, account)
+      for (const key of [value].flat()) this.#byKey.set(key, account)
     }
   }
-
-  setKeys(keys)
-  return {
-    byKey: key => byKey.get(key),
-    byName: name => accounts.get(name),
-    list: () => [...accounts.values()],
-    setKeys,
-  }
-}
-
-function named(keys: SandboxKeys): Readonly<Record<string, string | readonly string[]>> {
-  return Array.isArray(keys)
-    ? { default: keys as readonly string[] }
-    : (keys as Record<string, string | readonly string[]>)
 }
 
 function createAccount(name: string, balance: number): SandboxAccount {
   return {
     name,
     operations: 0,
-    received: createMeter(),
-    admitted: createMeter(),
+    received: new Meter(),
+    admitted: new Meter(),
     balance,
-    executions: createExecutions(),
+    executions: new Executions(),
     refusedOnce: new Set(),
-    smsTemplates: createTemplates(),
-    viberTemplates: createTemplates(),
+    smsTemplates: new Templates(),
+    viberTemplates: new Templates(),
   }
 }
 
@@ -83,28 +76,29 @@ export interface ExecutedMessage {
 }
 
 /** Number of executions (billed) and latest message per identifier. */
-export interface Executions {
-  add(id: Id | undefined, message: ExecutedMessage): void
-  executionsOf(id: Id): number
-  messageOf(id: Id): ExecutedMessage | undefined
-  counts(): { executed: number; ids: number; billedTwice: number }
-}
+class Executions {
+  readonly #byId = new Map<Id, { times: number; message: ExecutedMessage }>()
+  #executed = 0
+  #billedTwice = 0
 
-export function createExecutions(): Executions {
-  const byId = new Map<Id, { times: number; message: ExecutedMessage }>()
-  let executed = 0
-  let billedTwice = 0
-  return {
-    add(id, message) {
-      executed++
-      if (id === undefined) return
-      const times = (byId.get(id)?.times ?? 0) + 1
-      if (times === 2) billedTwice++
-      byId.set(id, { times, message })
-    },
-    executionsOf: id => byId.get(id)?.times ?? 0,
-    messageOf: id => byId.get(id)?.message,
-    counts: () => ({ executed, ids: byId.size, billedTwice }),
+  add(id: Id | undefined, message: ExecutedMessage): void {
+    this.#executed++
+    if (id === undefined) return
+    const times = this.executionsOf(id) + 1
+    if (times === 2) this.#billedTwice++
+    this.#byId.set(id, { times, message })
+  }
+
+  executionsOf(id: Id): number {
+    return this.#byId.get(id)?.times ?? 0
+  }
+
+  messageOf(id: Id): ExecutedMessage | undefined {
+    return this.#byId.get(id)?.message
+  }
+
+  counts() {
+    return { executed: this.#executed, ids: this.#byId.size, billedTwice: this.#billedTwice }
   }
 }
 
@@ -118,28 +112,26 @@ export interface Template {
 }
 
 /** One account's templates of one kind, in memory. */
-export interface Templates {
-  add(text: string, label: string, now: number): Template
-  /** Deletes templates that match all given criteria; none without criteria. @returns the number deleted */
-  remove(criteria: { id?: number; text?: string }): number
-  list(): Template[]
-}
+class Templates {
+  #all: Template[] = []
+  #lastId = 0
 
-export function createTemplates(): Templates {
-  const templates = new Map<number, Template>()
-  let nextId = 1
-  return {
-    add(text, label, now) {
-      const template = { id: nextId++, text, label, created: new Date(now).toISOString().replace('Z', '+00:00') }
-      templates.set(template.id, template)
-      return template
-    },
-    remove({ id, text }) {
-      if (id === undefined && text === undefined) return 0
-      const doomed = [...templates.values()].filter(t => (id ?? t.id) === t.id && (text ?? t.text) === t.text)
-      for (const template of doomed) templates.delete(template.id)
-      return doomed.length
-    },
-    list: () => [...templates.values()],
+  add(text: string, label: string, now: number): Template {
+    const created = new Date(now).toISOString().replace('Z', '+00:00')
+    const template = { id: ++this.#lastId, text, label, created }
+    this.#all.push(template)
+    return template
+  }
+
+  /** Deletes templates that match all given criteria; none without criteria. @returns the number deleted */
+  remove({ id, text }: { id?: number; text?: string }): number {
+    if (id === undefined && text === undefined) return 0
+    const before = this.#all.length
+    this.#all = this.#all.filter(one => (id ?? one.id) !== one.id || (text ?? one.text) !== one.text)
+    return before - this.#all.length
+  }
+
+  list(): readonly Template[] {
+    return this.#all
   }
 }

@@ -15,29 +15,16 @@ export interface CallbackCounts {
   pending: number
 }
 
-export interface Callbacks {
-  counts: Readonly<CallbackCounts>
-  /**
-   * POSTs `body()` to the address after a delay, and retries until the answer is 200. `body` is called before the first
-   * attempt.
-   */
-  schedule(url: string, body: () => string, delayMs: number): void
-  /** Sends a callback at once; resolves when the first attempt has ended. */
-  sendNow(url: string, body: () => string): Promise<void>
-  /** Resolves when no callback is pending. */
-  drained(): Promise<void>
-  /** Drops pending callbacks. */
-  stop(): Promise<void>
-}
+export type Callbacks = ReturnType<typeof createCallbacks>
 
 interface Options {
   callbackRetry: { tries: number; firstDelayMs: number }
   callbackConcurrency: number
 }
 
-export function createCallbacks(options: Options, timers: Timers): Callbacks {
+export function createCallbacks(options: Options, timers: Timers) {
   const agent = new Agent({ connections: options.callbackConcurrency })
-  const counts = { sent: 0, accepted: 0, failed: 0, pending: 0 }
+  const counts: CallbackCounts = { sent: 0, accepted: 0, failed: 0, pending: 0 }
   let waiting: (() => void)[] = []
 
   async function attempt(url: string, body: string, number: number): Promise<void> {
@@ -57,18 +44,25 @@ export function createCallbacks(options: Options, timers: Timers): Callbacks {
 
   return {
     counts,
-    schedule(url, body, delayMs) {
+    /**
+     * POSTs `body()` to the address after a delay, and retries until the answer is 200. `body` is called before the first
+     * attempt.
+     */
+    schedule(url: string, body: () => string, delayMs: number): void {
       counts.pending++
       timers.after(delayMs, () => void attempt(url, body(), 1))
     },
-    sendNow(url, body) {
+    /** Sends a callback at once; resolves when the first attempt has ended. */
+    sendNow(url: string, body: () => string): Promise<void> {
       counts.pending++
       return attempt(url, body(), 1)
     },
-    async drained() {
+    /** Resolves when no callback is pending. */
+    async drained(): Promise<void> {
       if (counts.pending > 0) await new Promise<void>(resolve => waiting.push(resolve))
     },
-    stop: () => agent.destroy(),
+    /** Drops pending callbacks. */
+    stop: (): Promise<void> => agent.destroy(),
   }
 }
 

@@ -3,19 +3,15 @@ import type { Clock } from '../clock.ts'
 /** Source of the sandbox's time: `now` in milliseconds since 1970, and `after` for timers. */
 export type SandboxClock = Pick<Clock, 'now' | 'after'>
 
-/** The timers of one sandbox. After `stop`, none fires or starts. */
-export interface Timers {
-  now(): number
-  after(ms: number, run: () => void): void
-  stop(): void
-}
+export type Timers = ReturnType<typeof createTimers>
 
-export function createTimers(clock: SandboxClock): Timers {
+/** The timers of one sandbox. After `stop`, none fires or starts. */
+export function createTimers(clock: SandboxClock) {
   const pending = new Set<() => void>()
   let stopped = false
   return {
     now: () => clock.now(),
-    after(ms, run) {
+    after(ms: number, run: () => void): void {
       if (stopped) return
       const cancel = clock.after(ms, () => {
         pending.delete(cancel)

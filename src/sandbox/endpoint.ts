@@ -8,25 +8,16 @@ import { executeEnvelope, readEnvelope } from './envelope.ts'
 import { type FaultName, faults, type Incoming } from './faults.ts'
 import type { Exchange, Gateway } from './gateway.ts'
 import { sendAnswer, whenRead } from './http.ts'
-import type { LogEntry, RequestLog } from './stats.ts'
-
-export interface Endpoint {
-  /** `{base_url}/api/json.php`. */
-  handle(request: IncomingMessage, response: ServerResponse): void
-  /** The asynchronous interface. */
-  handleAsync(request: IncomingMessage, response: ServerResponse): void
-  /** Number of requests to both addresses. */
-  requests(): number
-}
+import type { LogEntry } from './stats.ts'
 
 /** Handles requests: reads and executes them, waits for the latency, and answers. */
 export function createEndpoint(
   gateway: Gateway,
   accounts: Accounts,
   timers: Timers,
-  log: RequestLog,
+  log: (entry: LogEntry) => void,
   takeFault: () => FaultName | undefined,
-): Endpoint {
+) {
   let requests = 0
 
   function process(
@@ -52,7 +43,7 @@ export function createEndpoint(
     requests++
     const fault = takeFault()
     const entry = entryOf(gateway.now(), fault)
-    log.add(entry)
+    log(entry)
     const visit: EndpointVisit = { holds: [], ...(requestId !== undefined && { requestId }) }
     const incoming: Incoming = {
       process: refusal => noted(process(request, text, visit, entry, refusal), entry),
@@ -68,9 +59,13 @@ export function createEndpoint(
   }
 
   return {
-    handle: (request, response) => whenRead(request, text => answer(request, response, text)),
-    handleAsync: (request, response) =>
+    /** `{base_url}/api/json.php`. */
+    handle: (request: IncomingMessage, response: ServerResponse) =>
+      whenRead(request, text => answer(request, response, text)),
+    /** The asynchronous interface. */
+    handleAsync: (request: IncomingMessage, response: ServerResponse) =>
       whenRead(request, text => answer(request, response, text, gateway.nextRequestId())),
+    /** Number of requests to both addresses. */
     requests: () => requests,
   }
 }

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import { listen } from '../listen.ts'
-import { createAccounts } from './accounts.ts'
+import { Accounts } from './accounts.ts'
 import { createCallbacks } from './callbacks.ts'
 import { chance } from './chance.ts'
 import { createTimers } from './clock.ts'
@@ -9,7 +9,7 @@ import { createEndpoint } from './endpoint.ts'
 import { createFaultQueue } from './faults.ts'
 import type { Gateway } from './gateway.ts'
 import { type SandboxKeys, type SandboxOptions, settingsOf } from './settings.ts'
-import { createLog, statsOf } from './stats.ts'
+import { type LogEntry, statsOf } from './stats.ts'
 
 const endpointPath = '/api/json.php'
 const asyncPath = '/v1/json'
@@ -43,9 +43,13 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const settings = settingsOf(options)
   const timers = createTimers(settings.clock)
   const callbacks = createCallbacks(settings, timers)
-  const accounts = createAccounts(settings.keys, settings.balance)
+  const accounts = new Accounts(settings.keys, settings.balance)
   const faults = createFaultQueue()
-  const log = createLog(logSize)
+  const entries: LogEntry[] = []
+  const log = (entry: LogEntry) => {
+    entries.push(entry)
+    if (entries.length > logSize) entries.shift()
+  }
   let msgId = 1e9 * (1 + Math.floor(chance('msg_id', 'first') * 1e6))
   let asyncRequests = 0
   const gateway: Gateway = {
@@ -58,7 +62,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const endpoint = createEndpoint(gateway, accounts, timers, log, faults.take)
   const controls: Controls = {
     stats: () => statsOf(endpoint.requests(), callbacks.counts, accounts.list()),
-    log: log.list,
+    log: () => [...entries],
     faults,
   }
 
@@ -87,7 +91,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     asyncUrl: url + asyncPath,
     port,
     executions: (id, account = 'default') => accounts.byName(account)?.executions.executionsOf(asParsed(id)) ?? 0,
-    setKeys: accounts.setKeys,
+    setKeys: keys => accounts.setKeys(keys),
     setAccountCallbackUrl(url) {
       settings.accountCallbackUrl = url
     },

@@ -43,7 +43,7 @@ function countsOf(account: SandboxAccount): Counts {
   return {
     operations: account.operations,
     ...account.executions.counts(),
-    maxOperationsInAnySecond: account.received.max(),
+    maxOperationsInAnySecond: account.received.max,
   }
 }
 
@@ -60,23 +60,4 @@ export interface LogEntry {
   error: string | null
   /** The fault that was caused in it. */
   fault: string | null
-}
-
-export interface RequestLog {
-  add(entry: LogEntry): void
-  /** Oldest first. */
-  list(): LogEntry[]
-}
-
-/** Keeps the last `size` entries. */
-export function createLog(size: number): RequestLog {
-  const entries: LogEntry[] = []
-  let next = 0
-  return {
-    add(entry) {
-      entries[next] = entry
-      next = (next + 1) % size
-    },
-    list: () => [...entries.slice(next), ...entries.slice(0, next)],
-  }
 }

@@ -59,6 +59,21 @@ test('both callbacks of a phone that ends in 97 are equal, including the time of
   expect(receiver.received[0]!.body.updated).toBe(new Date(clock.now() - 2000).toISOString())
 })
 
+test.for([
+  [{ drop: 1 }, 0, 0],
+  [{ late: 1, lateMs: 5000 }, 0, 1],
+  [{ repeat: 1 }, 2, 2],
+] as const)('with callbackTrouble %o, %i callbacks come in time, and %i in all', async ([trouble, inTime, inAll]) => {
+  const receiver = await callbackReceiver()
+  const clock = new ManualClock()
+  const sandbox = await sandboxFor({ clock, callbackTrouble: trouble })
+  await postOne(sandbox, operation('sms', { hook: receiver.url }))
+  await clock.pass(4999)
+  expect(sandbox.stats().callbacks.sent).toBe(inTime)
+  await clock.pass(1)
+  expect(sandbox.stats().callbacks.sent).toBe(inAll)
+})
+
 test('a Viber message to a phone that ends in 88 is answered, in the callback and in its status', async () => {
   const { received } = await calledBack(hook => [operation('viber', { phone: 380670000088, hook })])
   const replies = [
