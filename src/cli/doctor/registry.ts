@@ -59,19 +59,9 @@ export function unregistered({ version, latest, actualLevel, level, levelIsEnoug
 }
 
 /** The administrative part of Confluent's API: subjects, their versions and compatibility levels. */
-export interface RegistryAdmin {
-  /** Default compatibility level. */
-  levelOfAll(): Promise<string>
-  /** null if the subject has the default level. */
-  levelOf(subject: string): Promise<string | null>
-  setLevel(subject: string, level: string): Promise<void>
-  /** Empty if there is no such subject. */
-  versionsOf(subject: string): Promise<SchemaVersion[]>
-  /** The version that equals the schema; null if it is not registered. */
-  versionOf(subject: string, schema: object): Promise<number | null>
-}
+export type RegistryAdmin = ReturnType<typeof registryAdmin>
 
-export interface SchemaVersion {
+interface SchemaVersion {
   version: number
   id: number
 }
@@ -81,7 +71,7 @@ const limitMs = 4000
 const mostConnections = 16
 
 /** Opens the registry for administration. Every method throws an Error that says what to check. */
-export function registryAdmin(settings: Settings): RegistryAdmin {
+export function registryAdmin(settings: Settings) {
   const { url } = settings.registry
   const login = registryLogin(settings)
   const http = registryHttp({ url: url!, connections: mostConnections, ...login })
@@ -105,24 +95,28 @@ export function registryAdmin(settings: Settings): RegistryAdmin {
 
   const of = encodeURIComponent
   return {
-    async levelOfAll() {
+    /** Default compatibility level. */
+    async levelOfAll(): Promise<string> {
       return (await ask<LevelAnswer>('/config'))?.compatibilityLevel ?? 'NONE'
     },
-    async levelOf(subject) {
+    /** null if the subject has the default level. */
+    async levelOf(subject: string): Promise<string | null> {
       return (await ask<LevelAnswer>(`/config/${of(subject)}`))?.compatibilityLevel ?? null
     },
-    async setLevel(subject, compatibility) {
+    async setLevel(subject: string, compatibility: string): Promise<void> {
       const set = await ask(`/config/${of(subject)}`, { method: 'PUT', json: { compatibility } })
       if (set === null) throw new Error(`the registry has no subject ${subject}`)
     },
-    async versionsOf(subject) {
+    /** Empty if there is no such subject. */
+    async versionsOf(subject: string): Promise<SchemaVersion[]> {
       const versions = (await ask<number[]>(`/subjects/${of(subject)}/versions`)) ?? []
       const found = await Promise.all(
         versions.map(version => ask<SchemaVersion>(`/subjects/${of(subject)}/versions/${version}`)),
       )
       return found.flatMap(one => (one ? [{ version: one.version, id: one.id }] : []))
     },
-    async versionOf(subject, schema) {
+    /** The version that equals the schema; null if it is not registered. */
+    async versionOf(subject: string, schema: object): Promise<number | null> {
       const body = { method: 'POST' as const, json: { schema: JSON.stringify(schema) } }
       return (await ask<SchemaVersion>(`/subjects/${of(subject)}`, body))?.version ?? null
     },

@@ -11,7 +11,7 @@ import {
 } from '../../bus/cluster/apis.ts'
 import { Brokers, type Target } from '../../bus/cluster/brokers.ts'
 import type { ClusterMetadata, TopicMetadata } from '../../bus/cluster/cluster-view.ts'
-import { type Address, securityOf } from '../../bus/cluster/connecting.ts'
+import { securityOf } from '../../bus/cluster/connecting.ts'
 import { isTransient, ProtocolError } from '../../bus/cluster/errors.ts'
 import { decodeSubscription } from '../../bus/group/assignment-codec.ts'
 import { systemClock } from '../../clock.ts'
@@ -19,25 +19,7 @@ import type { Settings } from '../../config/index.ts'
 import { Telemetry } from '../../telemetry/events.ts'
 
 /** Administrative requests to the brokers. Each has a time-out of some seconds. */
-export interface Cluster {
-  nodes: readonly (Address & { id: number })[]
-  /** Names of the requests that a node, at its advertised address, supports in no version that busgate uses. */
-  unspoken(id: number, apis: readonly Spoken[]): Promise<string[]>
-  /** All requested topics, whether they exist or not. */
-  topics(names: readonly string[]): Promise<Map<string, Topic>>
-  /** Settings of a node; null if this account may not see them. */
-  nodeConfig(id: number, names: readonly string[]): Promise<Config | null>
-  /** @throws ProtocolError when this account may not see the group */
-  groupRights(groupId: string): Promise<Set<Right>>
-  /** Names of the groups whose workers run now and send from one of the topics, as far as this account may see them. */
-  sendingGroups(topics: readonly string[]): Promise<string[]>
-  /**
-   * Begins and aborts a transaction of the group's offsets; writes nothing that a reader could see.
-   * @throws ProtocolError that names the missing right
-   */
-  tryTransaction(transactionalId: string, groupId: string): Promise<void>
-  close(): Promise<void>
-}
+export type Cluster = ReturnType<typeof clusterOf>
 
 /** A request with the versions that busgate supports. */
 export type Spoken = Pick<Api<never[], unknown>, 'name' | 'key'> & { versions: readonly { version: number }[] }
@@ -85,7 +67,7 @@ function describe(brokers: Brokers, topics: readonly string[]): Promise<ClusterM
   return brokers.ask('any', metadata, [[...topics], false, true], { limitMs })
 }
 
-function clusterOf(brokers: Brokers, { brokers: nodes }: ClusterMetadata): Cluster {
+function clusterOf(brokers: Brokers, { brokers: nodes }: ClusterMetadata) {
   const ask = <Q extends unknown[], A>(target: Target, api: Api<Q, A>, request: Q) =>
     brokers.ask(target, api, request, { limitMs })
 
@@ -133,25 +115,34 @@ function clusterOf(brokers: Brokers, { brokers: nodes }: ClusterMetadata): Clust
 
   return {
     nodes: nodes.map(({ nodeId, host, port }) => ({ id: nodeId, host, port })),
-    async unspoken(id, apis) {
+    /** Names of the requests that a node, at its advertised address, supports in no version that busgate uses. */
+    async unspoken(id: number, apis: readonly Spoken[]): Promise<string[]> {
       const understood = await Promise.all(apis.map(api => brokers.understands({ node: id }, api)))
       return apis.filter((_, i) => !understood[i]).map(({ name }) => name)
     },
-    async topics(names) {
+    /** All requested topics, whether they exist or not. */
+    async topics(names: readonly string[]): Promise<Map<string, Topic>> {
       const { topics } = await describe(brokers, names)
       return new Map(await Promise.all(topics.map(async one => [one.name!, await topicOf(one)] as const)))
     },
-    nodeConfig: (id, keys) => configOf({ node: id }, 'broker', String(id), keys),
-    groupRights: groupId =>
+    /** Settings of a node; null if this account may not see them. */
+    nodeConfig: (id: number, keys: readonly string[]) => configOf({ node: id }, 'broker', String(id), keys),
+    /** @throws ProtocolError when this account may not see the group */
+    groupRights: (groupId: string) =>
       whenLoaded(async () => {
         const { groups } = await ask({ group: groupId }, describeGroups, [[groupId], true])
         return rightsIn(groups[0]!.authorizedOperations)
       }),
-    async sendingGroups(topics) {
+    /** Names of the groups whose workers run now and send from one of the topics, as far as this account may see them. */
+    async sendingGroups(topics: readonly string[]): Promise<string[]> {
       const found = await Promise.all(nodes.map(({ nodeId }) => sendingGroupsAt(nodeId, topics)))
       return found.flat()
     },
-    tryTransaction: (id, groupId) => whenLoaded(() => tryTransaction(id, groupId)),
+    /**
+     * Begins and aborts a transaction of the group's offsets; writes nothing that a reader could see.
+     * @throws ProtocolError that names the missing right
+     */
+    tryTransaction: (id: string, groupId: string) => whenLoaded(() => tryTransaction(id, groupId)),
     close: () => brokers.close(),
   }
 }
