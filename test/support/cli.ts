@@ -6,15 +6,7 @@ import { onTestFinished, vi } from 'vitest'
 import { runLine } from '../../src/cli/run-line.ts'
 
 /** A command line that runs. */
-export interface RunningCli {
-  /** What it has written so far. */
-  stdout(): string
-  stderr(): string
-  signal(name: NodeJS.Signals): void
-  /** Resolves when standard output has this text, with the line that holds it. */
-  line(text: string): Promise<string>
-  ended: Promise<CliResult>
-}
+export type RunningCli = ReturnType<typeof startBusgate>
 
 export interface CliResult {
   code: number | null
@@ -66,7 +58,7 @@ export async function busgateHere(
 }
 
 /** Starts a command line; it ends with its test at the latest. */
-export function startBusgate(args: string[], { env = {}, input = '', entry = 'main' }: CliOptions = {}): RunningCli {
+export function startBusgate(args: string[], { env = {}, input = '', entry = 'main' }: CliOptions = {}) {
   const own = Object.entries(process.env).filter(([name]) => !name.startsWith('BUSGATE_'))
   const child = spawn(process.execPath, [entries[entry], ...args], {
     env: { ...Object.fromEntries(own), NO_COLOR: '1', NODE_COMPILE_CACHE: compileCache, ...env },
@@ -74,16 +66,18 @@ export function startBusgate(args: string[], { env = {}, input = '', entry = 'ma
   const stdout = textOf(child.stdout)
   const stderr = textOf(child.stderr)
   child.stdin.end(input)
-  const ended = endOf(child).then(code => ({ code, stdout: stdout(), stderr: stderr() }))
+  const ended: Promise<CliResult> = endOf(child).then(code => ({ code, stdout: stdout(), stderr: stderr() }))
   onTestFinished(async () => {
     child.kill('SIGKILL')
     await ended
   })
   return {
+    /** What it has written so far. */
     stdout,
     stderr,
-    signal: name => child.kill(name),
-    line: text => vi.waitFor(() => lineWith(text, stdout(), stderr()), { timeout: 30_000, interval: 20 }),
+    signal: (name: NodeJS.Signals) => child.kill(name),
+    /** Resolves when standard output has this text, with the line that holds it. */
+    line: (text: string) => vi.waitFor(() => lineWith(text, stdout(), stderr()), { timeout: 30_000, interval: 20 }),
     ended,
   }
 }

@@ -24,17 +24,10 @@ const sources = [
 ]
 
 /** A project of somebody else, in which the packed package is installed. */
-export interface Project {
-  folder: string
-  tarball: string
-  write(file: string, text: string): Promise<void>
-  /** Runs a program there: `node`, `npx`, or one of busgate's own development dependencies. @throws Error with its output */
-  run(program: string, ...args: string[]): Promise<string>
-  remove(): Promise<void>
-}
+export type Project = Awaited<ReturnType<typeof projectWithPackage>>
 
 /** Packs the package as for publication, and installs it into an empty project, without the network. */
-export async function projectWithPackage(): Promise<Project> {
+export async function projectWithPackage() {
   const home = await mkdtemp(join(tmpdir(), 'busgate-package-'))
   const folder = join(home, 'project')
   await mkdir(folder)
@@ -45,8 +38,9 @@ export async function projectWithPackage(): Promise<Project> {
   return {
     folder,
     tarball,
-    write: (file, text) => writeFile(join(folder, file), text),
-    run: (program, ...args) => runProgram(folder, program, args),
+    write: (file: string, text: string) => writeFile(join(folder, file), text),
+    /** Runs a program there: `node`, `npx`, or one of busgate's own development dependencies. @throws Error with its output */
+    run: (program: string, ...args: string[]) => runProgram(folder, program, args),
     remove: () => rm(home, { recursive: true }),
   }
 }

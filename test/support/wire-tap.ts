@@ -41,17 +41,7 @@ export type Fate = 'swallow' | 'cut' | undefined
 export type Rule = (passage: Passage) => Fate | Promise<Fate>
 
 /** A proxy before one broker that sees Kafka's requests and answers. */
-export interface WireTap {
-  port: number
-  address: string
-  /** Tells the broker's own address. */
-  leadTo(address: string): void
-  /** How many there were so far. */
-  connections(): number
-  /** Adds a rule; the first one that decides counts. @returns what takes the rule away */
-  addRule(rule: Rule): () => void
-  close(): void
-}
+export type WireTap = Awaited<ReturnType<typeof openWireTap>>
 
 const retryMs = 100
 
@@ -59,7 +49,7 @@ const retryMs = 100
  * Opens a tap on a free port of 127.0.0.1. It refuses connections as long as its broker does, so that a client cannot
  * tell the one from the other.
  */
-export async function openWireTap(): Promise<WireTap> {
+export async function openWireTap() {
   const rules = new Set<Rule>()
   const sockets = new Set<Socket>()
   let target = { host: '127.0.0.1', port: 0 }
@@ -108,12 +98,15 @@ export async function openWireTap(): Promise<WireTap> {
   return {
     port,
     address: `127.0.0.1:${port}`,
-    leadTo(address) {
+    /** Tells the broker's own address. */
+    leadTo(address: string): void {
       const { hostname, port } = new URL(`tcp://${address}`)
       target = { host: hostname, port: Number(port) }
     },
+    /** How many there were so far. */
     connections: () => connections,
-    addRule(rule) {
+    /** Adds a rule; the first one that decides counts. @returns what takes the rule away */
+    addRule(rule: Rule): () => void {
       rules.add(rule)
       return () => void rules.delete(rule)
     },

@@ -7,16 +7,7 @@ import { committedOffsets } from '../../../src/bus/cluster/committed-offsets.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { Telemetry } from '../../../src/telemetry/events.ts'
 
-/** A process of another program that ends with this one. Its output goes to a file. */
-export interface Child {
-  ended: Promise<ProcessExit>
-  /** 0: it could not be run. */
-  pid: number
-  running(): boolean
-  signal(name: 'SIGTERM' | 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): void
-  /** The last lines that the child has written. */
-  tail(): string
-}
+export type Child = ReturnType<typeof startChild>
 
 export interface ProcessExit {
   ok: boolean
@@ -47,7 +38,8 @@ export function endWithThisProcess(child: ChildProcess, scratch = ''): void {
   child.once('exit', () => guard.kill('SIGKILL'))
 }
 
-export function startChild(command: string, args: string[], options: ChildOptions): Child {
+/** Starts another program in a process that ends with this one. Its output goes to a file. */
+export function startChild(command: string, args: string[], options: ChildOptions) {
   const { cwd, env = process.env, logFile } = options
   const log = openSync(logFile, 'a')
   // Detached, so that Ctrl-C reaches this process alone and it can still use the child while it shuts down.
@@ -64,9 +56,11 @@ export function startChild(command: string, args: string[], options: ChildOption
   const running = () => child.pid !== undefined && child.exitCode === null && child.signalCode === null
   return {
     ended,
+    /** 0: it could not be run. */
     pid: child.pid ?? 0,
     running,
-    signal: name => void (running() && child.kill(name)),
+    signal: (name: 'SIGTERM' | 'SIGKILL' | 'SIGSTOP' | 'SIGCONT') => void (running() && child.kill(name)),
+    /** The last lines that the child has written. */
     tail: () => readFileSync(logFile, 'utf8').trimEnd().split('\n').slice(-25).join('\n'),
   }
 }

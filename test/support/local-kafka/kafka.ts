@@ -26,41 +26,14 @@ export interface LocalKafkaOptions {
 }
 
 /** A running Apache Kafka. Its nodes have the ids 1, 2, 3; what takes an id means node 1 when it is left out. */
-export interface LocalKafka {
-  /** The address of every node, node 1 first. */
-  brokers: string[]
-  /**
-   * The second address of every node: users sign in there, proxies lead there. Empty without users and proxies.
-   * Whoever comes to `brokers` instead may do everything and meets no proxy.
-   */
-  outerBrokers: string[]
-  /** Keeps a folder for each node, with its configuration, data and log; without `dataDir` until the stop. */
-  folder: string
-  /**
-   * Kills a node as a crash does: SIGKILL. A single node's return takes 11 s, until Kafka has given up its former session. Kafka 4.3.0
-   * may then have skipped the marker of a transaction that was committed just before ("likely deleted already" in
-   * node.log), so that readers of committed records wait for ever: use three nodes to test exactly-once.
-   */
-  killNode(id?: number): Promise<void>
-  /** Stops a node as a planned shutdown does: SIGTERM. */
-  stopNode(id?: number): Promise<void>
-  /** Starts a node that was killed or stopped, over its data; resolves when it has joined again, maybe behind. */
-  startNode(id?: number): Promise<void>
-  /** Halts a node as a hang does: SIGSTOP. Connections stay open and nothing answers. */
-  freezeNode(id?: number): void
-  thawNode(id?: number): void
-  /** The node's process. @throws Error when it does not run */
-  pidOf(id?: number): number
-  /** Ends every node and removes temporary data. */
-  stop(): Promise<void>
-}
+export type LocalKafka = Awaited<ReturnType<typeof startKafka>>
 
 /**
  * Starts Apache Kafka from Maven Central on 127.0.0.1, with its internal topics made.
  * It ends with this process, whatever ends that.
  * @throws Error with the end of the node's log when it does not start
  */
-export async function startKafka(options: LocalKafkaOptions = {}): Promise<LocalKafka> {
+export async function startKafka(options: LocalKafkaOptions = {}) {
   const { version = kafkaVersion, nodes: count = 1, users = {}, proxies = [], log = () => {} } = options
   await requireJava()
   const cluster = await addresses(count, { outer: Object.keys(users).length + proxies.length > 0, ...options })
@@ -103,15 +76,31 @@ export async function startKafka(options: LocalKafkaOptions = {}): Promise<Local
   }
   log(`Kafka answers at ${brokers.join(', ')}`)
   return {
+    /** The address of every node, node 1 first. */
     brokers,
+    /**
+     * The second address of every node: users sign in there, proxies lead there. Empty without users and proxies.
+     * Whoever comes to `brokers` instead may do everything and meets no proxy.
+     */
     outerBrokers,
+    /** Keeps a folder for each node, with its configuration, data and log; without `dataDir` until the stop. */
     folder,
-    killNode: id => nodeOf(id).kill(),
-    stopNode: id => nodeOf(id).stop(),
-    startNode: id => nodeOf(id).start(),
-    freezeNode: id => nodeOf(id).freeze(),
-    thawNode: id => nodeOf(id).thaw(),
-    pidOf: id => nodeOf(id).pid(),
+    /**
+     * Kills a node as a crash does: SIGKILL. A single node's return takes 11 s, until Kafka has given up its former session.
+     * Kafka 4.3.0 may then have skipped the marker of a transaction that was committed just before ("likely deleted already"
+     * in node.log), so that readers of committed records wait for ever: use three nodes to test exactly-once.
+     */
+    killNode: (id?: number) => nodeOf(id).kill(),
+    /** Stops a node as a planned shutdown does: SIGTERM. */
+    stopNode: (id?: number) => nodeOf(id).stop(),
+    /** Starts a node that was killed or stopped, over its data; resolves when it has joined again, maybe behind. */
+    startNode: (id?: number) => nodeOf(id).start(),
+    /** Halts a node as a hang does: SIGSTOP. Connections stay open and nothing answers. */
+    freezeNode: (id?: number) => nodeOf(id).freeze(),
+    thawNode: (id?: number) => nodeOf(id).thaw(),
+    /** The node's process. @throws Error when it does not run */
+    pidOf: (id?: number) => nodeOf(id).pid(),
+    /** Ends every node and removes temporary data. */
     stop,
   }
 }

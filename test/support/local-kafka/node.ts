@@ -82,19 +82,6 @@ function accessControl(users: Users): Record<string, string> {
   }
 }
 
-/** One node of the cluster: a JVM that comes and goes over the same data, at the same address. */
-export interface LocalNode {
-  /** Resolves when the node answers and has joined the cluster. */
-  start(): Promise<void>
-  /** An orderly shutdown; after 10 s a kill. */
-  stop(): Promise<void>
-  kill(): Promise<void>
-  freeze(): void
-  thaw(): void
-  /** @throws Error when it does not run */
-  pid(): number
-}
-
 export interface NodeOptions {
   node: NodeListeners
   cluster: NodeListeners[]
@@ -111,16 +98,8 @@ export interface NodeOptions {
 // Any cluster id does: 16 bytes in base64url.
 const clusterId = 'YnVzZ2F0ZS1idXNnYXRlMQ'
 
-export function localNode({
-  node,
-  cluster,
-  folder,
-  classPath,
-  scratch,
-  users,
-  jvm,
-  ...options
-}: NodeOptions): LocalNode {
+/** One node of the cluster: a JVM that comes and goes over the same data, at the same address. */
+export function localNode({ node, cluster, folder, classPath, scratch, users, jvm, ...options }: NodeOptions) {
   const dataDir = join(folder, 'data')
   const config = join(folder, 'server.properties')
   const name = `Kafka's node ${node.id}`
@@ -144,7 +123,8 @@ export function localNode({
   }
 
   return {
-    async start() {
+    /** Resolves when the node answers and has joined the cluster. */
+    async start(): Promise<void> {
       if (child?.running()) return
       await mkdir(folder, { recursive: true })
       const properties = Object.entries({ ...serverProperties(node, cluster, dataDir, users), ...options.properties })
@@ -154,14 +134,16 @@ export function localNode({
       const joined = async () => (await nodesSeenFrom(`${node.host}:${node.port}`)).includes(node.id)
       await untilReady(name, joined, child)
     },
-    async stop() {
+    /** An orderly shutdown; after 10 s a kill. */
+    async stop(): Promise<void> {
       await Promise.race([end('SIGTERM'), setTimeout(10_000, undefined, { ref: false })])
       await end('SIGKILL')
     },
     kill: () => end('SIGKILL'),
     freeze: () => child?.signal('SIGSTOP'),
     thaw: () => child?.signal('SIGCONT'),
-    pid() {
+    /** @throws Error when it does not run */
+    pid(): number {
       if (!child?.running()) throw new Error(`${name} does not run`)
       return child.pid
     },

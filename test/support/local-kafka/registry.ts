@@ -5,12 +5,6 @@ import { startChild, untilReady } from './child.ts'
 import { javaCommand, jvmFlags, registryJar, registryVersion, requireJava } from './maven.ts'
 import { freePorts } from './ports.ts'
 
-export interface LocalRegistry {
-  /** The base address of the Confluent-compatible API. */
-  url: string
-  stop(): Promise<void>
-}
-
 /** Where Apicurio Registry 2 answers as Confluent's registry does. */
 export const confluentApi = '/apis/ccompat/v7'
 
@@ -20,7 +14,7 @@ export const confluentApi = '/apis/ccompat/v7'
  * @param log gets a line about each longer step
  * @throws Error with the end of the registry's log when it does not start
  */
-export async function startRegistry({ log = (_line: string) => {} } = {}): Promise<LocalRegistry> {
+export async function startRegistry({ log = (_line: string) => {} } = {}) {
   await requireJava()
   const [port] = await freePorts(1)
   const jar = await registryJar(log)
@@ -47,5 +41,6 @@ export async function startRegistry({ log = (_line: string) => {} } = {}): Promi
     throw error
   }
   log(`the schema registry answers at ${url}`)
+  /** `url` is the base address of the Confluent-compatible API. */
   return { url, stop }
 }

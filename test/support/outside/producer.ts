@@ -19,12 +19,6 @@ export interface OutsideRecord {
   value: Buffer | null
 }
 
-export interface OutsideProducer {
-  /** Resolves when all in-sync replicas hold every record. @throws Error with the first refusal, by Kafka's own words */
-  send(records: readonly OutsideRecord[]): Promise<void>
-  close(): Promise<void>
-}
-
 type Answered = PromiseWithResolvers<void>
 
 const source = join(import.meta.dirname, 'OutsideProducer.java')
@@ -33,11 +27,7 @@ const source = join(import.meta.dirname, 'OutsideProducer.java')
  * Starts Kafka's own Java client as a producer: acks=all, idempotent, and
  * compressed as no producer in this language can. It waits a quarter of an hour for a cluster that is away.
  */
-export async function startOutsideProducer({
-  brokers,
-  topic,
-  codec,
-}: OutsideProducerOptions): Promise<OutsideProducer> {
+export async function startOutsideProducer({ brokers, topic, codec }: OutsideProducerOptions) {
   const classPath = await kafkaClassPath(() => {})
   const codecList = codec === 'mixed' ? codecs.join() : codec
   const args = [...jvmFlags, '-cp', classPath, source, brokers.join(), topic, codecList]
@@ -65,7 +55,8 @@ export async function startOutsideProducer({
   })
 
   return {
-    async send(records) {
+    /** Resolves when all in-sync replicas hold every record. @throws Error with the first refusal, by Kafka's own words */
+    async send(records: readonly OutsideRecord[]): Promise<void> {
       if (ended) throw new Error(`The outside producer has ended. ${complaints}`)
       const answers = records.map(() => {
         const answered = Promise.withResolvers<void>()
@@ -75,7 +66,7 @@ export async function startOutsideProducer({
       child.stdin.write(records.map(({ key, value }) => `${field(key)}\t${field(value)}\n`).join(''))
       await Promise.all(answers)
     },
-    async close() {
+    async close(): Promise<void> {
       child.stdin.end()
       await closed
     },
