@@ -6,11 +6,12 @@ import { openBus } from '../../src/bus/open.ts'
 import type { Bus, BusRecord, OutgoingRecord } from '../../src/bus/port.ts'
 import { accountHookUrl } from '../../src/callbacks/hook-url.ts'
 import { tokensOf } from '../../src/callbacks/role.ts'
+import { topicsNamed } from '../../src/cli/demo/stage.ts'
 import { planTopics } from '../../src/cli/doctor/topics.ts'
 import { createMissingTopics } from '../../src/cli/kafka/create-topics.ts'
 import { systemClock } from '../../src/clock.ts'
 import { loadSettings, type Settings } from '../../src/config/index.ts'
-import { type CommandProducer, createProducer } from '../../src/producer.ts'
+import { createProducer } from '../../src/producer.ts'
 import { createDecoder } from '../../src/records/decoder.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
 import type { SendCommand, SendResult, StatusEvent } from '../../src/records/generated.ts'
@@ -46,37 +47,7 @@ export interface WorldOptions {
 }
 
 /** A gateway, a bus, a receiver that the gateway reaches, a worker between them, and all that comes out of it. */
-export interface World {
-  settings: Settings
-  sandbox: Sandbox
-  worker: Worker
-  producer: CommandProducer
-  bus: Bus
-  registry: SchemaRegistry
-  /** It stands in front of the worker's receiver: callbacks.publicUrl. */
-  receiver: Front
-  /** One more worker in the same group, as in a process of its own. */
-  startWorker(openItsBus?: (telemetry: Telemetry) => Bus): Promise<Worker>
-  /** A bus for one more worker, without Kafka. */
-  openMemoryBus(telemetry: Telemetry, options?: Pick<MemoryBusOptions, 'hop' | 'fetchRecords'>): MemoryBus
-  /** What `kafka-consumer-groups --reset-offsets` does to partition 0, while no worker runs. Default: of `send`'s topic. */
-  resetOffset(offset: number, topic?: string): Promise<void>
-  /** The group's progress there, without Kafka; -1 where there is none. */
-  committedOffset(): number
-  /** Writes commands as any upstream service could, unchecked. The topic is the last, least urgent one unless named. */
-  send(commands: readonly SendCommand[], topic?: string): Promise<void>
-  produceRaw(value: Buffer | null, record?: Partial<OutgoingRecord>): Promise<void>
-  encode(command: SendCommand): Buffer
-  /** What was read so far; resolved with `finished` or `quiet` there is more to be sure of. */
-  results(): SendResult[]
-  resultOf(id: bigint | number): SendResult
-  statuses(): StatusEvent[]
-  deadLetters(): BusRecord[]
-  /** Waits for that many final results. */
-  finished(count: number): Promise<SendResult[]>
-  /** Stops every worker and reads the topics to their ends: what is there now is all there ever will be. */
-  quiet(): Promise<void>
-}
+export type World = Awaited<ReturnType<typeof startWorld>>
 
 /** What was told of a command, in order. */
 export const outcomesOf = (world: World, id: bigint): string[] =>
@@ -102,7 +73,7 @@ vi.setConfig({ testTimeout: 2 * patienceMs })
 let worlds = 0
 
 /** Everything is closed when the test ends. */
-export async function startWorld(options: WorldOptions = {}): Promise<World> {
+export async function startWorld(options: WorldOptions = {}) {
   const sandbox = await startSandbox({ callbackDelayMs: 0, ...options.sandbox })
   onTestFinished(() => sandbox.close())
   const receiver = await startFront()
@@ -117,7 +88,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const registry = options.registry ?? (options.brokers ? registryOf(settings) : embeddedRegistry())
   const { broker = new MemoryBroker() } = options
   const { groupId, drainMs, startFrom } = settings.kafka
-  const openMemoryBus: World['openMemoryBus'] = (telemetry, more = {}) =>
+  const openMemoryBus = (telemetry: Telemetry, more: Pick<MemoryBusOptions, 'hop' | 'fetchRecords'> = {}) =>
     closing(new MemoryBus({ broker, groupId, clock: systemClock, telemetry, drainMs, startFrom, ...more }))
   const openOwnBus = (telemetry: Telemetry) =>
     options.brokers ? closing(openBus(settings, telemetry)) : openMemoryBus(telemetry)
@@ -151,36 +122,45 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   onTestFinished(() => producer.close())
   onTestFinished(() => publisher.close())
 
-  const world: World = {
+  return {
     settings,
     sandbox,
     worker,
     producer,
     bus,
     registry,
+    /** It stands in front of the worker's receiver: callbacks.publicUrl. */
     receiver,
+    /** One more worker in the same group, as in a process of its own. */
     startWorker,
+    /** A bus for one more worker, without Kafka. */
     openMemoryBus,
-    resetOffset: (offset, topic = bulk) =>
+    /** What `kafka-consumer-groups --reset-offsets` does to partition 0, while no worker runs. Default: of `send`'s topic. */
+    resetOffset: (offset: number, topic = bulk): Promise<void> =>
       options.brokers
         ? resetOnKafka(options.brokers, { groupId, topic, offset })
         : Promise.resolve(broker.resetOffset(groupId, { topic, partition: 0 }, offset)),
+    /** The group's progress there, without Kafka; -1 where there is none. */
     committedOffset: () => broker.committed(groupId, { topic: bulk, partition: 0 })?.offset ?? -1,
     encode,
-    send: (commands, topic = bulk) =>
+    /** Writes commands as any upstream service could, unchecked. The topic is the last, least urgent one unless named. */
+    send: (commands: readonly SendCommand[], topic = bulk) =>
       publisher.publish(
         commands.map(command => ({ topic, key: Buffer.from(String(command.id)), value: encode(command) })),
       ),
-    produceRaw: (value, record = {}) => publisher.publish([{ topic: bulk, key: null, value, ...record }]),
+    produceRaw: (value: Buffer | null, record: Partial<OutgoingRecord> = {}) =>
+      publisher.publish([{ topic: bulk, key: null, value, ...record }]),
+    /** What was read so far; resolved with `finished` or `quiet` there is more to be sure of. */
     results: () => output.results,
-    resultOf(id) {
+    resultOf(id: bigint | number): SendResult {
       const ofId = output.results.filter(result => result.id === BigInt(id))
       if (ofId.length !== 1) throw new Error(`${ofId.length} results of ${id}, 1 expected`)
       return ofId[0]!
     },
     statuses: () => output.statuses,
     deadLetters: () => output.deadLetters,
-    finished: count =>
+    /** Waits for that many final results. */
+    finished: (count: number) =>
       vi.waitFor(
         () => {
           const final = output.results.filter(result => result.final)
@@ -189,12 +169,12 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
         },
         { timeout: patienceMs, interval: 5 },
       ),
-    async quiet() {
+    /** Stops every worker and reads the topics to their ends: what is there now is all there ever will be. */
+    async quiet(): Promise<void> {
       await Promise.all(workers.map(worker => worker.stop()))
       await output.toTheEnd(records => publisher.publish(records))
     },
   }
-  return world
 }
 
 function worldSettings({ settings = {}, brokers }: WorldOptions, sandbox: Sandbox, receiver: Front): Settings {
@@ -202,15 +182,7 @@ function worldSettings({ settings = {}, brokers }: WorldOptions, sandbox: Sandbo
   const base = {
     kafka: { brokers: brokers?.brokers ?? 'embedded', groupId: name },
     ...(brokers && { registry: { url: brokers.registryUrl } }),
-    topics: {
-      commands: [`${name}-urgent`, `${name}-commands`],
-      results: `${name}-results`,
-      statuses: `${name}-statuses`,
-      deadLetters: `${name}-dead-letters`,
-      doubts: `${name}-doubts`,
-      control: `${name}-control`,
-      overdue: `${name}-overdue`,
-    },
+    topics: { ...topicsNamed(name) },
     gateway: { url: sandbox.url, balanceIntervalMs: 0, lingerMs: 5 },
     callbacks: { host: '127.0.0.1', port: 0, publicUrl: receiver.url, secret: 'k1:a-secret-of-the-tests' },
     telemetry: { host: '127.0.0.1', port: 0 },

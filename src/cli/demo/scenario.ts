@@ -20,7 +20,7 @@ const viber = {
 const voice = { gender: 'female', language: 'uk-UA', name: 'Olena' }
 
 /** The demo's message of each type. */
-const messages: { [T in SendType]: Message<T> } = {
+export const messages: { [T in SendType]: Message<T> } = {
   sms: { ...sms, sms_lifetime: 7200 },
   viber: {
     ...viber,

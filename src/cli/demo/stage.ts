@@ -5,16 +5,15 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
 import { openBus } from '../../bus/open.ts'
-import type { Bus } from '../../bus/port.ts'
 import { accountHookUrl } from '../../callbacks/hook-url.ts'
 import { tokensOf } from '../../callbacks/role.ts'
 import { loadSettings, type Settings, topicsIn } from '../../config/index.ts'
-import { type CommandProducer, createProducer } from '../../producer.ts'
-import { registryOf, type SchemaRegistry } from '../../records/registry.ts'
-import { type Sandbox, startSandbox } from '../../sandbox/index.ts'
+import { createProducer } from '../../producer.ts'
+import { registryOf } from '../../records/registry.ts'
+import { startSandbox } from '../../sandbox/index.ts'
 import { Telemetry } from '../../telemetry/events.ts'
 import { createLogger } from '../../telemetry/logs.ts'
-import { createWorker, type Worker } from '../../worker.ts'
+import { createWorker } from '../../worker.ts'
 import { createMissingTopics } from '../kafka/create-topics.ts'
 import { Audit } from './audit.ts'
 
@@ -41,15 +40,7 @@ async function writeSettings(gatewayUrl: string, file: string): Promise<Settings
   const name = `busgate-demo-${Date.now().toString(36)}`
   const real = {
     kafka: { groupId: name, startFrom: 'earliest', sessionTimeoutMs: shortSessionMs },
-    topics: {
-      commands: [`${name}.commands.otp`, `${name}.commands`],
-      results: `${name}.results`,
-      statuses: `${name}.statuses`,
-      deadLetters: `${name}.dead-letters`,
-      doubts: `${name}.doubts`,
-      overdue: `${name}.overdue`,
-      control: `${name}.control`,
-    },
+    topics: topicsNamed(name),
   }
   const isReal = brokersAreNamed()
   const tree = {
@@ -66,6 +57,19 @@ async function writeSettings(gatewayUrl: string, file: string): Promise<Settings
   }
   writeFileSync(file, stringify(tree), { mode: 0o600 })
   return loadSettings({ file, env: isReal ? connectionOf(process.env) : {} })
+}
+
+/** Names of all topics, with a prefix of their own. */
+export function topicsNamed(prefix: string): Settings['topics'] {
+  return {
+    commands: [`${prefix}.commands.otp`, `${prefix}.commands`],
+    results: `${prefix}.results`,
+    statuses: `${prefix}.statuses`,
+    deadLetters: `${prefix}.dead-letters`,
+    doubts: `${prefix}.doubts`,
+    overdue: `${prefix}.overdue`,
+    control: `${prefix}.control`,
+  }
 }
 
 async function freePort(): Promise<number> {
@@ -86,23 +90,13 @@ export interface StageOptions {
   cleanups: (() => Promise<unknown>)[]
 }
 
-export interface RunningDemo {
-  settings: Settings
-  settingsFile: string
-  logFile: string
-  bus: Bus
-  registry: SchemaRegistry
-  sandbox: Sandbox
-  audit: Audit
-  producer: CommandProducer
-  worker: Worker
-}
+export type RunningDemo = Awaited<ReturnType<typeof setStage>>
 
 const partitions = 4
 const gatewayLatencyMs = 20
 
 /** Starts all parts, the worker last. @throws Error that names the part that could not start */
-export async function setStage({ count, folder, say, cleanups }: StageOptions): Promise<RunningDemo> {
+export async function setStage({ count, folder, say, cleanups }: StageOptions) {
   const sandbox = await startSandbox({ latencyMs: gatewayLatencyMs })
   cleanups.push(() => sandbox.close())
   say('Gateway: a simulator; it sends nothing to anyone.')
