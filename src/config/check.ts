@@ -6,15 +6,12 @@ import { hasPlaceholder, variableOf } from './names.ts'
 import { Secret, secretFromFile } from './secret.ts'
 import type { CheckedValues } from './types.ts'
 
-interface Checked {
-  values: CheckedValues
-  problems: SettingProblem[]
-  /** Settings with an invalid value, which `values` lacks. */
-  failed: Set<SettingPath>
-}
-
-/** Validates each setting on its own. @param given at most one value for each path and each `…File` twin */
-export function checkSettings(given: readonly GivenValue[]): Checked {
+/**
+ * Validates each setting on its own.
+ * @param given at most one value for each path and each `…File` twin
+ * @returns `failed`: the settings with an invalid value, which `values` lacks
+ */
+export function checkSettings(given: readonly GivenValue[]) {
   const values: Partial<Record<SettingPath, unknown>> = {}
   const problems: SettingProblem[] = []
   for (const setting of Object.keys(definitions) as SettingPath[]) {

@@ -13,13 +13,6 @@ export interface UiOptions extends BoardOptions {
   host?: string
 }
 
-export interface Ui {
-  url: string
-  /** Resolves when new records of the topics are being counted. */
-  begun(): Promise<void>
-  close(): Promise<void>
-}
-
 const types: Record<string, string> = {
   '.html': 'text/html; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
@@ -35,7 +28,7 @@ const files = pageFiles()
  * Serves the page. Answers only requests for names of this machine, wherever they come from.
  * @throws Error when the port cannot be opened
  */
-export async function startUi({ host = '127.0.0.1', ...options }: UiOptions): Promise<Ui> {
+export async function startUi({ host = '127.0.0.1', ...options }: UiOptions) {
   const server = createServer({ headersTimeout: 5_000, requestTimeout: 10_000 })
   const port = await listen(server, { host, port: options.port, what: 'the page', mend: 'choose another --port' })
   const board = new Board(options)
@@ -76,8 +69,9 @@ export async function startUi({ host = '127.0.0.1', ...options }: UiOptions): Pr
 
   return {
     url: `http://127.0.0.1:${port}/`,
+    /** Resolves when new records of the topics are being counted. */
     begun: () => board.begun(),
-    async close() {
+    async close(): Promise<void> {
       server.closeAllConnections()
       await Promise.all([new Promise(resolve => server.close(resolve)), board.close()])
     },

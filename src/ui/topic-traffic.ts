@@ -7,18 +7,10 @@ import type { SchemaRegistry } from '../records/registry.ts'
 import { schemas } from '../records/schemas.ts'
 import { FollowedTopic, fromNow } from './followed-topic.ts'
 
-export interface TopicTraffic {
-  commands: FollowedTopic[]
-  others: FollowedTopic[]
-}
+export type TopicTraffic = ReturnType<typeof followTraffic>
 
 /** Counts new records of the topics of commands, results and statuses. */
-export function followTraffic(
-  bus: Bus,
-  registry: SchemaRegistry,
-  { topics }: Settings,
-  traffic: Traffic,
-): TopicTraffic {
+export function followTraffic(bus: Bus, registry: SchemaRegistry, { topics }: Settings, traffic: Traffic) {
   const decoders = {
     command: createDecoder<SendCommand>(schemas.command, registry),
     result: createDecoder<SendResult>(schemas.result, registry),

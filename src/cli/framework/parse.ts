@@ -1,16 +1,11 @@
 import { parseArgs } from 'node:util'
 import { editDistance } from '../../config/names.ts'
-import { type CliCommand, type CommandList, type Flags, toggle, UsageError } from './command.ts'
-
-interface Parsed {
-  help: boolean
-  values: Record<string, unknown>
-}
+import { type CommandList, type Flags, toggle, UsageError } from './command.ts'
 
 const help = toggle('Shows this help.')
 
 /** Parses the arguments after a command's name. @throws UsageError */
-export function parseFlags(commandName: string, own: Flags, args: string[]): Parsed {
+export function parseFlags(commandName: string, own: Flags, args: string[]) {
   const flags: Flags = { ...own, help }
   const options = Object.fromEntries(
     Object.entries(flags).map(([name, { value }]) => [
@@ -79,15 +74,12 @@ export function nearest(name: string, known: readonly string[]): string {
   return known.reduce((best, other) => (editDistance(name, other) < editDistance(name, best) ? other : best))
 }
 
-interface Found {
-  name: string
-  load: () => Promise<CliCommand>
-  /** Arguments after the command's name. */
-  rest: string[]
-}
-
-/** Finds the command of a command line. @throws UsageError that suggests the nearest one */
-export function findCommand(commands: CommandList, args: string[]): Found {
+/**
+ * Finds the command of a command line.
+ * @returns `rest`: the arguments after its name
+ * @throws UsageError that suggests the nearest one
+ */
+export function findCommand(commands: CommandList, args: string[]) {
   const [first = '', second = '-'] = args
   const words = second.startsWith('-') ? [first] : [first, second]
   const names = Object.keys(commands)

@@ -128,15 +128,6 @@ export async function findLetter(bus: LetterSource, topic: string, place: string
   return found
 }
 
-/** The content of a dead letter, ready to be printed as JSON. */
-export interface LetterContent {
-  bytes: number
-  /** null: it cannot be decoded, or there is no value. */
-  decoded: unknown
-  /** Why it cannot be decoded. */
-  error: string | null
-}
-
 /** Fields without personal data. All others are shown only on request. */
 const harmless = new Set([
   ...['id', 'type', 'account', 'deadline', 'delivery', 'correlationId', 'tenant', 'campaign'],
@@ -145,8 +136,11 @@ const harmless = new Set([
 ])
 const hidden = '***'
 
-/** Decodes anew: the schema may have been registered since. */
-export async function contentOf(letter: FullLetter, settings: Settings): Promise<LetterContent> {
+/**
+ * The content of a dead letter, ready to be printed as JSON. Decodes anew: the schema may have been registered since.
+ * @returns `error`: why it cannot be decoded; null if it can
+ */
+export async function contentOf(letter: FullLetter, settings: Settings) {
   const { value } = letter.record
   if (value === null) return { bytes: 0, decoded: null, error: 'it has no value' }
   const bytes = value.length

@@ -154,22 +154,13 @@ export interface WantedMessage {
   show?: boolean
 }
 
-/** The messages with one id: their events and conclusions. */
-export interface Story {
-  id: bigint
-  /** Whether anything was found. */
-  found: boolean
-  /** Accounts with a message of this id. */
-  accounts: string[]
-  /** In chronological order. */
-  events: Event[]
-  /** One per account; a single one with account '' if no account is known. */
-  conclusions: { account: string; text: string }[]
-  searched: SearchedLog[]
-  gaps: string[]
-}
+export type Story = ReturnType<typeof tell>
 
-export function tell(all: Findings, id: bigint, wanted: WantedMessage): Story {
+/**
+ * The messages with one id: their events in chronological order, and a conclusion per account; a single one with account '' if no
+ * account is known.
+ */
+export function tell(all: Findings, id: bigint, wanted: WantedMessage) {
   const findings = only(all, wanted)
   const accounts = accountsOf(findings)
   const events = storyOf(findings, wanted.show ?? false)
