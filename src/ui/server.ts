@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { listen } from '../listen.ts'
+import { withoutBigints } from '../protocol/json.ts'
 import { Board, type BoardOptions } from './board.ts'
 import { InvalidSearch, Searches, searchRequestOf } from './searches.ts'
 
@@ -97,13 +98,10 @@ function fail(response: ServerResponse, error: Error): void {
   sendJson(response, status, { error: error.message })
 }
 
-/** Sends JSON for a browser: integers beyond 2^53 as strings. */
 function sendJson(response: ServerResponse, status: number, body: object): void {
-  const readable = (_key: string, one: unknown) =>
-    typeof one === 'bigint' ? (Number.isSafeInteger(Number(one)) ? Number(one) : String(one)) : one
   response
     .writeHead(status, { ...safetyHeaders, 'content-type': 'application/json' })
-    .end(JSON.stringify(body, readable))
+    .end(JSON.stringify(body, withoutBigints))
 }
 
 interface PageFile {

@@ -122,8 +122,6 @@ const timeOf = ({ doubt }: RetainedDoubt) => doubt?.postedAt ?? 0
 
 /** Codes of records that no new schema or setting makes readable. */
 const neverRead: ReadonlySet<string> = new Set([...unreadableCodes, 'NOT_CONFLUENT'])
-/** Most causes that are listed. Dead letters of further causes count only in the total. */
-const mostCauses = 200
 
 /** Dead letters by cause. Reads their topic from the beginning and follows it. */
 export class DeadLetterCauses {
@@ -148,7 +146,6 @@ export class DeadLetterCauses {
     const topic = origin?.topic ?? null
     const name = JSON.stringify([stage, code, topic])
     const known = this.#causes.get(name)
-    if (!known && this.#causes.size >= mostCauses) return
     const replay = topic === null || neverRead.has(code) ? null : replayCommand({ stage, code, topic })
     const cause = known ?? { stage, code, topic, count: 0, newest: -1, at: '', message: '', replay }
     cause.count++

@@ -6,9 +6,8 @@ export interface Passed {
   path: string
   headers: IncomingHttpHeaders
   body: string
-  /** Monotonic milliseconds: when it was read, and when it was answered. */
+  /** Monotonic milliseconds when it was read. */
   at: number
-  answeredAt: number
 }
 
 export interface OwnAnswer {
@@ -35,9 +34,6 @@ export async function startFront(target = ''): Promise<Front> {
   const server = createServer({ keepAliveTimeout: 60_000 }, async (incoming, response) => {
     const passed = await read(incoming)
     front.passed.push(passed)
-    response.on('finish', () => {
-      passed.answeredAt = performance.now()
-    })
     const own = await front.answer(passed)
     if (own) {
       const { status = 200, headers = { 'content-type': 'application/json' }, body } = own
@@ -66,6 +62,5 @@ async function read(incoming: IncomingMessage): Promise<Passed> {
     headers,
     body: Buffer.concat(await incoming.toArray()).toString(),
     at: performance.now(),
-    answeredAt: Infinity,
   }
 }

@@ -13,6 +13,7 @@ import {
 } from '../../inspect/dead-letters/letter.ts'
 import { planReplay, replay } from '../../inspect/dead-letters/replay.ts'
 import { stringifyJson } from '../../protocol/index.ts'
+import { withoutBigints } from '../../protocol/json.ts'
 import { originalHeaders, originalKey } from '../../records/dead-letter.ts'
 import { count } from '../../words.ts'
 import { choiceFlag, command, type Flag, textFlag, toggle, UsageError, whole } from '../framework/command.ts'
@@ -67,9 +68,7 @@ async function fullJsonOf(letter: FullLetter, reveal: boolean, settings: Setting
 
 /** Indented JSON; ids beyond 2^53 are in quotes. */
 function indented(value: object): string {
-  const readable = (_key: string, one: unknown) =>
-    typeof one === 'bigint' ? (Number.isSafeInteger(Number(one)) ? Number(one) : String(one)) : one
-  return printableLines(JSON.stringify(value, readable, 2))
+  return printableLines(JSON.stringify(value, withoutBigints, 2))
 }
 
 const defaultLimit = 50

@@ -54,8 +54,8 @@ function notice(title, controls) {
 /** @param {Now} now @param {History} history @param {number} width */
 function traffic({ lanes, at }, history, width) {
   const kinds = ['first', 'second', 'third', 'fourth']
-  const lines = lanes.map(({ topic }, i) => ({ name: topic, label: topic, kind: kinds[i % kinds.length] ?? '' }))
-  lines.push({ name: 'results', label: 'results', kind: 'results' })
+  const lines = lanes.map(({ topic }, i) => ({ name: topic, kind: kinds[i % kinds.length] ?? '' }))
+  lines.push({ name: 'results', kind: 'results' })
   return html`<div id="chart">${chart({ history, lines, at, width })}</div>`
 }
 
@@ -221,7 +221,7 @@ function deadLetters({ deadLetters: { known, complete, total, causes } }) {
     ${complete ? nothing : html`<p class="note">Older ones are still being read.</p>`}`
 }
 
-/** @typedef {{ name: string, label: string, kind: string }} Line */
+/** @typedef {{ name: string, kind: string }} Line */
 /** @typedef {(number | null)[]} Points */
 /** @typedef {(value: number) => number} Scale */
 
@@ -239,7 +239,7 @@ function chart({ history, lines, at, width }) {
   const inner = { width: width - margin.left - margin.right, height: height - margin.top - margin.bottom }
   const x = (/** @type {number} */ i) => margin.left + (i / (length - 1)) * inner.width
   const y = (/** @type {number} */ value) => margin.top + (1 - value / top) * inner.height
-  const label = shown.map(({ label, values }) => `${label} ${spoken(values)}`).join(', ')
+  const label = shown.map(({ name, values }) => `${name} ${spoken(values)}`).join(', ')
   return html`
     <svg class="chart" viewBox="0 0 ${width} ${height}" width=${width} height=${height} role="img"
       aria-label="Current rates per second: ${label}">
@@ -260,7 +260,7 @@ function chart({ history, lines, at, width }) {
       )}
     </svg>
     <p class="legend">
-      ${shown.map(({ kind, label, values }) => html`<span class="key ${kind}"><i></i>${label} <b>${perSecond(values.at(-1) ?? null)}</b></span>`)}
+      ${shown.map(({ kind, name, values }) => html`<span class="key ${kind}"><i></i>${name} <b>${perSecond(values.at(-1) ?? null)}</b></span>`)}
       <span class="muted">per second, mean of 10 s</span>
     </p>`
 }
