@@ -185,7 +185,7 @@ describeWithJava('busgate doctor on a Kafka that asks who it is', () => {
     const name = env.BUSGATE_KAFKA_GROUP_ID
     const { of, mends, all } = await diagnose(env, only)
     expect(of('rights')).toEqual([
-      `failed: READ of ${name}.otp is missing`,
+      `failed: READ of ${name}.commands.otp is missing`,
       `failed: READ of ${name}.commands is missing`,
       `failed: READ of ${name}.doubts is missing`,
       `failed: WRITE of ${name}.doubts is missing`,

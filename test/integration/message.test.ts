@@ -41,9 +41,9 @@ describeOnKafka('what became of a message', brokers => {
     expect(told.stderr).toContain(`${world.settings.topics.results}/0: `)
     expect(told.code).toBe(0)
     expect(told.stdout).toMatch(
-      / command +\S+-commands\/\d@0 +sms for \*\*\*, account default, tenant shop, correlation order-17\n/,
+      / command +\S+\.commands\/\d@0 +sms for \*\*\*, account default, tenant shop, correlation order-17\n/,
     )
-    expect(told.stdout).toMatch(/ result +\S+ +SENT as \S+, 1 part, 1 attempt, posted \S+, of \S+-commands\/\d@0\n/)
+    expect(told.stdout).toMatch(/ result +\S+ +SENT as \S+, 1 part, 1 attempt, posted \S+, of \S+\.commands\/\d@0\n/)
     expect(told.stdout).toMatch(/ status +\S+ +DELIVERED: DELIVERED, final, callback, verified.* ← the verdict\n/)
     expect(told.stdout).toMatch(/\nSent: the gateway accepted it \S+ as \S+\. Delivered: DELIVERED \S+\.\n$/)
 
@@ -70,7 +70,7 @@ describeOnKafka('what became of a message', brokers => {
     const nothing = await busgate(['message', '9007199254740993'], { env })
     expect(nothing.code).toBe(1)
     expect(nothing.stdout).toContain('No trace of 9007199254740993')
-    expect(nothing.stderr).toMatch(/-commands \(3 partitions\): \d records/)
+    expect(nothing.stderr).toMatch(/\.commands \(3 partitions\): \d records/)
   }, 120_000)
 
   test('message finds a command that waits, whatever its producer took for key and partition, and one that died', async () => {
