@@ -3,29 +3,20 @@ import { descriptionOf } from './kinds.ts'
 import { matchPath, pathOfVariable, settingsBelow, variableOf } from './names.ts'
 
 /** The documentation of a setting. */
-export interface Explanation {
-  path: string
-  variable: string
-  /** The setting and the variable for a file instead of the value; null unless it is a secret. */
-  file: { path: string; variable: string } | null
-  /** Describes valid values. */
-  type: string
-  /** The default as a user would write it; null if there is none. */
-  default: string | null
-  example: string
-  secret: boolean
-  doc: string
-}
+export type Explanation = ReturnType<typeof explain>
 
 const all = Object.keys(definitions) as SettingPath[]
 
-export function explain(path: SettingPath): Explanation {
+export function explain(path: SettingPath) {
   const { type, default: fallback, example, doc, secret }: Setting = definitions[path]
   return {
     path,
     variable: variableOf(path),
+    /** The setting and the variable for a file instead of the value; null unless it is a secret. */
     file: secret ? { path: `${path}File`, variable: variableOf(`${path}File`) } : null,
+    /** Describes valid values. */
     type: descriptionOf(type),
+    /** The default as a user would write it; null if there is none. */
     default: fallback === undefined ? null : String(fallback),
     example,
     secret,

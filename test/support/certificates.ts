@@ -6,19 +6,13 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 
-export interface Certificates {
-  /** Files of PEM: who vouches, and the key and certificate of a broker at 127.0.0.1 in one. */
-  caFile: string
-  brokerFile: string
-  ca: string
-  /** A client's certificate. */
-  cert: string
-  key: string
-  remove(): Promise<void>
-}
+export type Certificates = Awaited<ReturnType<typeof makeCertificates>>
 
-/** An authority of one's own, and what it vouches for. */
-export async function makeCertificates(): Promise<Certificates> {
+/**
+ * An authority of one's own, and what it vouches for.
+ * @returns files of PEM (who vouches, and the key and certificate of a broker at 127.0.0.1 in one), and a client's certificate
+ */
+export async function makeCertificates() {
   const folder = await mkdtemp(join(tmpdir(), 'busgate-certificates-'))
   const at = (name: string) => join(folder, name)
   const openssl = (...args: string[]) => run('openssl', args, { cwd: folder })

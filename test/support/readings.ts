@@ -6,16 +6,6 @@ import { Telemetry } from '../../src/telemetry/events.ts'
 import { settled } from './clock.ts'
 import { FakeCluster } from './fake-cluster.ts'
 
-/** A fetch that was asked for, with the offset of its first partition. */
-export interface AskedFetch {
-  node: number
-  rack: string
-  partitions: number[]
-  offset: number
-  at: number
-  waitMs: number
-}
-
 /** Reads partitions of one topic from a cluster that does as the test says. */
 export function buildReadings({ rack }: { rack?: string } = {}) {
   const cluster = new FakeCluster()
@@ -55,8 +45,8 @@ export function buildReadings({ rack }: { rack?: string } = {}) {
     }
   }
 
-  /** The fetches that a node was asked for, or all of them. */
-  function fetches(node?: number): AskedFetch[] {
+  /** The fetches that a node was asked for, or all of them, each with the offset of its first partition. */
+  function fetches(node?: number) {
     const all = cluster.of('Fetch').map(({ target, fields, at }) => {
       const [{ rack, waitMs, partitions }] = fields as [FetchRequest]
       const { node } = target as { node: number }

@@ -4,16 +4,6 @@ import { KafkaBus } from '../../src/bus/kafka-bus.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { Telemetry } from '../../src/telemetry/events.ts'
 
-export interface Wired {
-  bus: KafkaBus
-  /** How many connections are open. */
-  connections(): number
-  /** Every connection breaks, and may be opened again. */
-  breakAll(error?: Error): void
-  /** Every connection breaks, now and from now on. */
-  cut(): void
-}
-
 /** The adapter of Kafka, and its wires in the hands of the test. */
 export function openWired({
   brokers,
@@ -30,9 +20,10 @@ export function openWired({
   instanceId?: string | undefined
   /** Leads connections to a broker elsewhere. */
   through?: ((address: string) => string) | undefined
-}): Wired {
+}) {
   const wires = new Set<net.Socket>()
   let cut = false
+  /** Every connection breaks, and may be opened again. */
   const breakAll = (error?: Error) => {
     for (const wire of wires) wire.destroy(error)
   }
@@ -65,8 +56,10 @@ export function openWired({
   })
   return {
     bus,
+    /** How many connections are open. */
     connections: () => wires.size,
     breakAll,
+    /** Every connection breaks, now and from now on. */
     cut() {
       cut = true
       breakAll()
