@@ -5,7 +5,7 @@ import { changeText, keyOf, nameOf, type Scope, type Withdrawn, writeChange } fr
 import { type ControlTopic, readControl } from '../../control/read.ts'
 import { recordsOf, usualWithdrawalMs, withdrawnBy } from '../../control/withdraw.ts'
 import { pausableKinds } from '../../telemetry/labels.ts'
-import { command, idFlag, textFlag, toggle, UsageError, untilFlag } from '../framework/command.ts'
+import { command, type FlagValues, idFlag, textFlag, toggle, UsageError, untilFlag } from '../framework/command.ts'
 import { printable } from '../framework/terminal.ts'
 import { onBus } from '../on-bus.ts'
 import { configFlag, requireAccount } from '../settings.ts'
@@ -120,6 +120,14 @@ function requireKnown({ kind, name }: PausedByHand, settings: Settings): void {
   }
 }
 
+const withdrawalFlags = {
+  campaign: textFlag('NAME', 'All messages of a campaign.'),
+  id: idFlag('One message of --account.'),
+  account: textFlag('NAME', 'The account of --id. Default: default.'),
+  'correlation-id': textFlag('TEXT', 'All messages that carry this correlationId.'),
+  tenant: textFlag('NAME', 'All messages of a tenant.'),
+}
+
 export const withdraw = command({
   about: [
     'Takes back messages that were not sent yet, within two seconds on all workers: each of their commands ends',
@@ -128,11 +136,7 @@ export const withdraw = command({
     'busgate status --results counts how many were sent and how many were not.',
   ].join('\n'),
   flags: {
-    campaign: textFlag('NAME', 'All messages of a campaign.'),
-    id: idFlag('One message of --account.'),
-    account: textFlag('NAME', 'The account of --id. Default: default.'),
-    'correlation-id': textFlag('TEXT', 'All messages that carry this correlationId.'),
-    tenant: textFlag('NAME', 'All messages of a tenant.'),
+    ...withdrawalFlags,
     until: untilFlag('End of the withdrawal: a duration (30m, 12h, 7d) or a date. Default: 24h.'),
     reason: textFlag('TEXT', 'Why; every result says it, so use no phone and no text of a message.'),
     end: toggle('Ends the withdrawal: commands written from now on are sent. Results that exist stay.'),
@@ -164,15 +168,7 @@ export const withdraw = command({
   },
 })
 
-interface Names {
-  campaign?: string
-  id?: bigint
-  account?: string
-  'correlation-id'?: string
-  tenant?: string
-}
-
-function withdrawalOf({ 'correlation-id': correlationId, ...names }: Names): Withdrawn {
+function withdrawalOf({ 'correlation-id': correlationId, ...names }: FlagValues<typeof withdrawalFlags>): Withdrawn {
   if (names.id === undefined && names.account !== undefined)
     throw new UsageError('--account goes with --id: pause stops an account')
   const scope = withdrawnBy({ ...names, correlationId })

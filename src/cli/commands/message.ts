@@ -13,20 +13,26 @@ import {
 } from '../../inspect/message/story.ts'
 import { stringifyJson } from '../../protocol/index.ts'
 import { registryOf } from '../../records/registry.ts'
-import { command, idFlag, sinceFlag, textFlag, toggle, UsageError } from '../framework/command.ts'
+import { command, type FlagValues, idFlag, sinceFlag, textFlag, toggle, UsageError } from '../framework/command.ts'
 import { printable, printLine } from '../framework/terminal.ts'
 import { onBus } from '../on-bus.ts'
 import { configFlag } from '../settings.ts'
 
-interface Options {
-  id?: bigint
-  'correlation-id'?: string
-  tenant?: string
-  account?: string
-  since?: number
-  show?: true
-  json?: true
+const flags = {
+  id: { ...idFlag('The id of the command.'), bare: true as const },
+  'correlation-id': textFlag(
+    'TEXT',
+    'Instead of the id: all messages with this correlationId. Searches all partitions.',
+  ),
+  tenant: textFlag('NAME', 'Only messages of this tenant.'),
+  account: textFlag('NAME', 'Only messages of this account: ids are unique within one.'),
+  since: sinceFlag('How far back to search: a duration (12h, 7d) or a date. Default: 7d.'),
+  show: toggle('Shows texts, phones, codes and replies.'),
+  json: toggle('Prints one JSON object per line.'),
+  config: configFlag,
 }
+
+type Options = FlagValues<typeof flags>
 
 export const message = command({
   about: [
@@ -36,19 +42,7 @@ export const message = command({
     '',
     'Exits 0 if something was found, else 1.',
   ].join('\n'),
-  flags: {
-    id: { ...idFlag('The id of the command.'), bare: true as const },
-    'correlation-id': textFlag(
-      'TEXT',
-      'Instead of the id: all messages with this correlationId. Searches all partitions.',
-    ),
-    tenant: textFlag('NAME', 'Only messages of this tenant.'),
-    account: textFlag('NAME', 'Only messages of this account: ids are unique within one.'),
-    since: sinceFlag('How far back to search: a duration (12h, 7d) or a date. Default: 7d.'),
-    show: toggle('Shows texts, phones, codes and replies.'),
-    json: toggle('Prints one JSON object per line.'),
-    config: configFlag,
-  },
+  flags,
   run: ({ config, ...options }) =>
     onBus(config, async (bus, settings, ending) => ((await lookUp(bus, settings, options, ending)) ? 0 : 1)),
 })

@@ -15,6 +15,7 @@ import {
   choiceFlag,
   command,
   type Flags,
+  type FlagValues,
   given,
   idFlag,
   sinceFlag,
@@ -47,16 +48,7 @@ const statusFilters = {
   ...common,
 }
 
-interface RecordFilters {
-  id?: bigint
-  account?: string
-  tenant?: string
-  campaign?: string
-  type?: string
-  outcome?: string
-  'error-code'?: string
-  state?: string
-}
+type RecordFilters = FlagValues<typeof statusFilters & Omit<typeof resultFilters, 'type'>>
 
 /** The key of results and status events is their id: records of other ids need not be decoded. */
 function mayMatch({ key }: BusRecord, { id }: RecordFilters): boolean {
