@@ -229,7 +229,7 @@ describe('a story', () => {
     const evidence: Findings = { ...noFindings(), searched: [log], gaps: ['There is no topic doubts.'] }
     expect(searchedText(evidence)).toEqual([
       'Searched:',
-      '  results/2: 10 records, since 1970-01-01T00:00:00.000Z; older ones are deleted (retention); 1 batch cannot be read',
+      '  results/2: 10 offsets, since 1970-01-01T00:00:00.000Z; older ones are deleted (retention); 1 batch cannot be read',
       '  There is no topic doubts.',
     ])
   })

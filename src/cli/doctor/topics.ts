@@ -110,6 +110,7 @@ export const limits = check({
 
 function retention({ topic: name, use, config: wanted }: PlannedTopic, topic: Topic, settings: Settings): Finding[] {
   if (topic.config === null) return []
+  if (topic.config.get('cleanup.policy') === 'compact') return [ok(`${name} keeps the last record of each key`)]
   const { maxAgeMs } = settings.delivery
   const ms = Number(topic.config.get('retention.ms'))
   const bytes = Number(topic.config.get('retention.bytes'))

@@ -58,7 +58,7 @@ export function searchedText({ searched, gaps }: Pick<Findings, 'searched' | 'ga
     const partitions = new Set(logs.map(({ partition }) => partition))
     const records = logs.reduce((sum, log) => sum + log.records, 0)
     const where = partitions.size === 1 ? `${topic}/${[...partitions][0]}` : `${topic} (${partitions.size} partitions)`
-    return `${where}: ${count(records, 'record')}${sinceText(logs)}`
+    return `${where}: ${count(records, 'offset')}${sinceText(logs)}`
   })
   return ['Searched:', ...topics.map(line => `  ${line}`), ...gaps.map(gap => `  ${gap}`)]
 }
