@@ -10,6 +10,8 @@ try {
 } catch (error) {
   if (error.code !== 'ERR_UNKNOWN_FILE_EXTENSION') throw error
   const { node } = process.versions
-  console.error(`busgate needs Node.js 22.19 or newer, and this is ${node}: install a newer one.`)
+  console.error(
+    `busgate needs Node.js 22.19 or newer, and this is ${node}: install a newer one (on Linux: npm install node@24, then npx busgate).`,
+  )
   process.exitCode = 1
 }

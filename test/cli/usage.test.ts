@@ -128,6 +128,7 @@ test.each([
   expect(await busgate(['--version'], { entry: 'bin', env })).toEqual({
     code: 1,
     stdout: '',
-    stderr: 'busgate needs Node.js 22.19 or newer, and this is 20.11.0: install a newer one.\n',
+    stderr:
+      'busgate needs Node.js 22.19 or newer, and this is 20.11.0: install a newer one (on Linux: npm install node@24, then npx busgate).\n',
   })
 })
