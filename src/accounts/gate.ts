@@ -79,7 +79,10 @@ export class AccountGate {
     return false
   }
 
-  /** The outcome is unknown, or nothing was sent for an unknown reason. @returns milliseconds of the pause that this causes, or null */
+  /**
+   * The outcome is unknown, or the envelope was refused for an unknown reason.
+   * @returns milliseconds of the pause that this causes, or null
+   */
   failed(how: 'undecided' | 'refused', probe: boolean, now: number): number | null {
     this.#inARow[how]++
     return probe || this.#inARow[how] >= mostInARow ? this.pause(how, probe, now) : null

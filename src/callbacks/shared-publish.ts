@@ -51,31 +51,26 @@ export function sharePublish<T>(
       begun = clock.monotonic()
       const batch = waiting.splice(0, batchLength(waiting))
       const work = publish(batch.map(({ item }) => item))
-      const late = tooLate()
       try {
-        await limited(clock, timeoutMs, work, () => late)
+        await limited(clock, timeoutMs, work, () => giveUp(work))
         for (const { done } of batch) done()
         settled(null)
       } catch (error) {
-        if (error === late) giveUp(work, [...batch, ...waiting.splice(0)], late)
-        else fail(batch, error as Error)
+        const failing = stuck ? [...batch, ...waiting.splice(0)] : batch
+        settled(error as Error)
+        for (const { failed } of failing) failed(error as Error)
       }
     }
     running = null
   }
 
-  function giveUp(work: Promise<void>, items: Waiting<T>[], late: Error): void {
+  function giveUp(work: Promise<void>): Error {
     stuck = true
     const ended = () => {
       stuck = false
     }
     work.then(ended, ended)
-    fail(items, late)
-  }
-
-  function fail(items: Waiting<T>[], error: Error): void {
-    settled(error)
-    for (const { failed } of items) failed(error)
+    return tooLate()
   }
 
   const tooLate = () =>

@@ -113,14 +113,14 @@ export function isIntact(bytes: Buffer): boolean {
   return bytes.length >= at.records && crc32c(bytes.subarray(at.attributes)) === bytes.readUInt32BE(at.crc)
 }
 
-/** Bytes of work after which the event loop goes on. */
+/** Bytes of work between two yields to the event loop. */
 const stretchBytes = 1024 * 1024
-/** Decompressed bytes since it went on last. */
+/** Decompressed bytes since the last yield. */
 let workedOn = 0
 
 /**
- * Decodes the wanted records as far as there is room. Validates the other records too, so that a
- * batch is readable or not regardless of where reading begins. Between batches, the event loop goes on.
+ * Decodes the wanted records as far as there is room. Validates the other records too, so that a batch is readable or not
+ * regardless of where reading begins. Yields to the event loop between batches.
  * @throws UnreadableBatch
  */
 export async function decodeBatch(bytes: Buffer, wanted: WantedRecords): Promise<RecordBatch> {

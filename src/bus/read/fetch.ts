@@ -48,7 +48,7 @@ const maxBytes = 4 * 1024 * 1024
  * Brokers bound only compressed sizes.
  */
 const roomAtOnce = 64 * 1024 * 1024
-/** Bytes to request for a damaged batch and those that follow it. A larger batch is still answered whole, because it comes first. */
+/** Bytes to request for a damaged batch and those behind it. A larger one is still answered whole, because it comes first. */
 const closeLook = 16 * 1024 * 1024
 /** CORRUPT_MESSAGE: the broker finds no batch on its disk. */
 const corruptMessage = 2

@@ -305,12 +305,11 @@ export class Dispatcher {
 function oncePerTick(action: () => void): () => void {
   let isDue = false
   return () => {
-    if (!isDue) {
-      queueMicrotask(() => {
-        isDue = false
-        action()
-      })
-    }
+    if (isDue) return
     isDue = true
+    queueMicrotask(() => {
+      isDue = false
+      action()
+    })
   }
 }
