@@ -70,7 +70,7 @@ describeOnKafka('what became of a message', brokers => {
     const nothing = await busgate(['message', '9007199254740993'], { env })
     expect(nothing.code).toBe(1)
     expect(nothing.stdout).toContain('No trace of 9007199254740993')
-    expect(nothing.stderr).toMatch(/\.commands \(3 partitions\): \d records/)
+    expect(nothing.stderr).toMatch(/\.commands \(3 partitions\): \d offsets/)
   }, 120_000)
 
   test('message finds a command that waits, whatever its producer took for key and partition, and one that died', async () => {
