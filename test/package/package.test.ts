@@ -87,13 +87,12 @@ describe('the packed package', () => {
     expect(['typescript', 'vitest', 'testcontainers'].filter(name => listed.has(name))).toEqual([])
   })
 
-  test('brings the documents and examples that its README leads to', async () => {
+  test('brings the documents, examples and chart that its README leads to', async () => {
     const brought = join(project.folder, 'node_modules/busgate')
     const readme = await readFile(join(brought, 'README.md'), 'utf8')
     const links = [...readme.matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(([, path]) => path!)
     expect(links.length).toBeGreaterThan(20)
-    const onlyInACheckout = ['docker-compose.yml', 'helm', 'helm/README.md']
-    expect(links.filter(path => !existsSync(join(brought, path)) && !onlyInACheckout.includes(path))).toEqual([])
+    expect(links.filter(path => !existsSync(join(brought, path)))).toEqual([])
   })
 
   test('brings the sources that its source maps point to, inside of them', async () => {

@@ -15,6 +15,7 @@ const sources = [
   'SECURITY.md',
   'docs',
   'examples',
+  'helm',
   'schemas',
   'scripts/bundle.ts',
   'scripts/sbom.ts',
