@@ -89,8 +89,11 @@ export function createStatusWriter(topic: string, encode: (event: StatusEvent) =
 
 const eventIdLength = 22
 
-/** Hash of the gateway's report and its source. The time of receipt and the command's fields do not change it. */
+/**
+ * Hash of the gateway's report and its source. The time of receipt and the command's fields do not change it, nor do fields
+ * that a later version adds, while they are null.
+ */
 function eventIdOf({ receivedAt: _, id, ...event }: NewStatusEvent): string {
-  const told = JSON.stringify({ id: String(id), ...event, ...unknownCommandFacts })
+  const told = JSON.stringify({ id: String(id), ...event, ...unknownCommandFacts }, (_, value) => value ?? undefined)
   return hash('sha256', told, 'base64url').slice(0, eventIdLength) // 132 bits
 }

@@ -8,6 +8,7 @@ import { createEncoder } from '../../src/records/encoder.ts'
 import type { StatusEvent } from '../../src/records/generated.ts'
 import { embeddedRegistry } from '../../src/records/registry.ts'
 import { schemas } from '../../src/records/schemas.ts'
+import { createStatusWriter } from '../../src/records/status.ts'
 import { callback, hookSubject, noonMs } from '../support/callbacks.ts'
 
 const ofMessage: CallbackOrigin = { kind: 'message', subject: { ...hookSubject(), issuedAt: noonMs - 1000 } }
@@ -203,6 +204,15 @@ describe('a callback of one message', () => {
       }),
     )
   })
+})
+
+test('a status event keeps its eventId when a later version adds a field, as long as that is null', () => {
+  const idOf = (added: object) => {
+    const write = createStatusWriter('statuses', ({ eventId }) => Buffer.from(eventId!))
+    return String(write({ ...event(callback()), ...added }, null).value)
+  }
+  expect(idOf({ operator: null })).toBe(idOf({}))
+  expect(idOf({ operator: 'one' })).not.toBe(idOf({}))
 })
 
 describe("a callback to an account's address", () => {

@@ -75,14 +75,9 @@ const places: [place: string, words: readonly string[], known: readonly string[]
     firstCells('docs/callbacks.md'),
   ],
   [
-    'docs/assumptions.md, HTTP statuses in front of the gateway',
-    [...httpStatuses.perhapsPassedOn, ...Object.keys(queueCodes)].map(String),
-    named(read('docs/assumptions.md')),
-  ],
-  [
-    'docs/delivery.md, HTTP statuses',
-    [httpStatuses.tooLarge, httpStatuses.tooMany].map(String),
-    named(read('docs/delivery.md')),
+    'docs/assumptions.md and docs/delivery.md, HTTP statuses',
+    [...Object.values(httpStatuses).flat(), ...Object.keys(queueCodes)].map(String),
+    named(read('docs/assumptions.md') + read('docs/delivery.md')),
   ],
 ]
 
