@@ -14,16 +14,6 @@ export interface OriginPoolOptions {
 
 export type Authorities = string | { reveal(): string }
 
-/** A pool of connections to one origin. */
-export interface OriginPool {
-  /**
-   * Returns the dispatcher for the next request. A new `ca` gets a new dispatcher; the old one closes after its last answer.
-   */
-  dispatcher(): Dispatcher
-  /** Closes at once; requests in flight fail. */
-  close(): Promise<void>
-}
-
 /** Time-out for connecting to the server, and for a proxy's answer to CONNECT. */
 const connectTimeoutMs = 5_000
 /** The strictest servers close idle connections after 1 s; a request that meets the close is in doubt. */
@@ -33,11 +23,10 @@ const defaultKeepAliveMs = 500
 const alwaysVerified = { rejectUnauthorized: true }
 
 /**
- * Connects directly, or for an https origin through HTTPS_PROXY unless NO_PROXY applies.
+ * A pool of connections to one origin: direct, or for an https origin through HTTPS_PROXY unless NO_PROXY applies.
  * @throws Error when HTTPS_PROXY is invalid
  */
-export function openPool({ origin, connections, keepAliveMs = defaultKeepAliveMs, ca }: OriginPoolOptions): OriginPool {
-  const open = new Set<Dispatcher>()
+export function openPool({ origin, connections, keepAliveMs = defaultKeepAliveMs, ca }: OriginPoolOptions) {
   const authorities = () => (typeof ca === 'object' ? ca.reveal() : ca)
   let trusted = authorities()
   let current = opened()
@@ -54,7 +43,7 @@ export function openPool({ origin, connections, keepAliveMs = defaultKeepAliveMs
       keepAliveMaxTimeout: keepAliveMs,
     }
     const connect = { timeout: connectTimeoutMs, ...tls }
-    const pool = isProxied(origin)
+    return isProxied(origin)
       ? new EnvHttpProxyAgent({
           ...limits,
           connect,
@@ -65,23 +54,20 @@ export function openPool({ origin, connections, keepAliveMs = defaultKeepAliveMs
           clientFactory: (proxy, options) => new Pool(proxy, { ...options, headersTimeout: connectTimeoutMs }),
         })
       : new Pool(origin, { ...limits, connect: tolerant(buildConnector({ ...connect, allowH2: false })) })
-    open.add(pool)
-    return pool
   }
 
   return {
-    dispatcher() {
+    /** The dispatcher for the next request. A new `ca` gets a new one; the old one closes after its last answer. */
+    dispatcher(): Dispatcher {
       const now = authorities()
       if (now === trusted) return current
-      const before = current
+      void current.close()
       trusted = now
       current = opened()
-      void before.close().then(() => open.delete(before))
       return current
     },
-    async close() {
-      await Promise.all([...open].map(one => one.destroy()))
-    },
+    /** Closes at once; requests in flight fail. */
+    close: () => current.destroy(),
   }
 }
 
