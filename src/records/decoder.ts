@@ -56,160 +56,127 @@ export type Decoded<T> =
   | { ok: false; pending: number }
   | { ok: false; error: DecodeError }
 
-export interface Decoder<T> {
-  /** Decodes a value; null is a tombstone. */
-  decode(value: Buffer | null): Decoded<T>
-  /**
-   * Loads the writer's schema. Also resolves when the schema is missing or unusable; `decode` then returns the error. A patient
-   * decoder retries a missing schema for some seconds.
-   * @throws RegistryUnavailable when the registry cannot be reached; retry
-   */
-  prepare(schemaId: number): Promise<void>
-  /** Error messages of the schemas that cannot be read. */
-  refusals(): string[]
-}
-
 export interface DecoderOptions {
   clock?: Clock
   /** Whether to retry a schema that the registry does not have. Default false. */
   patient?: boolean
 }
 
+export type Decoder<T> = ReturnType<typeof createDecoder<T>>
+
 /** Decodes records of any compatible writer's schema into the reader's schema. */
 export function createDecoder<T>(
   readerSchema: object,
   registry: SchemaRegistry,
   { clock = systemClock, patient = false }: DecoderOptions = {},
-): Decoder<T> {
-  return new ConfluentDecoder<T>(readerSchema, new RetryingRegistry(registry, clock, patient), clock)
-}
+) {
+  const reader = avroTypeOf(readerSchema)
+  const longest = readerSchema === schemas.command ? longestCommand : Number.POSITIVE_INFINITY
+  const schemaOf = patient ? patientReader(registry, clock) : (id: number) => registry.schemaOf(id)
+  const readings = new Map<number, RecordReading>()
+  const refused = new Map<number, { error: DecodeError; until: number }>()
+  const asked = new Map<number, Promise<void>>()
 
-class ConfluentDecoder<T> implements Decoder<T> {
-  readonly #readerSchema: object
-  readonly #reader: Type
-  readonly #longest: number
-  readonly #registry: RetryingRegistry
-  readonly #clock: Clock
-  readonly #readings = new Map<number, RecordReading>()
-  readonly #refused = new Map<number, { error: DecodeError; until: number }>()
-  readonly #asked = new Map<number, Promise<void>>()
-
-  constructor(readerSchema: object, registry: RetryingRegistry, clock: Clock) {
-    this.#readerSchema = readerSchema
-    this.#reader = avroTypeOf(readerSchema)
-    this.#longest = readerSchema === schemas.command ? longestCommand : Number.POSITIVE_INFINITY
-    this.#registry = registry
-    this.#clock = clock
-  }
-
-  decode(value: Buffer | null): Decoded<T> {
-    if (value === null) return failed('NO_VALUE', 'The record has no value: a command topic takes no tombstones.')
-    if (value.length > this.#longest) {
-      const text = `The value has ${value.length} bytes, a command at most ${this.#longest}: keep other data out of the command topics.`
-      return failed('VALUE_TOO_LARGE', text)
-    }
-    if (value.length < headerBytes || value[0] !== 0) {
-      return failed(
-        'NOT_CONFLUENT',
-        'The value does not begin with a zero byte and a schema id: write it with the serializer of a schema registry.',
-      )
-    }
-    const schemaId = value.readUInt32BE(1)
-    if (schemaId === 0) {
-      return failed(
-        'NOT_CONFLUENT',
-        `The schema's id has 8 bytes, or is 0: with Apicurio's serializer set ${apicurioSettings}.`,
-      )
-    }
-    const reading = this.#readings.get(schemaId)
-    return reading === undefined ? this.#withoutSchema(schemaId) : decodeBody(this.#reader, reading, value, schemaId)
-  }
-
-  #withoutSchema(schemaId: number): Decoded<T> {
-    const refusal = this.#refused.get(schemaId)
-    if (refusal && this.#clock.monotonic() < refusal.until) return { ok: false, error: refusal.error }
-    return { ok: false, pending: schemaId }
-  }
-
-  prepare(schemaId: number): Promise<void> {
-    if (this.#readings.has(schemaId)) return Promise.resolve()
-    const asking = this.#asked.get(schemaId) ?? this.#learn(schemaId).finally(() => this.#asked.delete(schemaId))
-    this.#asked.set(schemaId, asking)
-    return asking
-  }
-
-  async #learn(schemaId: number): Promise<void> {
+  async function learn(schemaId: number): Promise<void> {
     try {
-      this.#readings.set(schemaId, readingOf(this.#readerSchema, await this.#registry.schemaOf(schemaId), schemaId))
-      this.#refused.delete(schemaId)
-      this.#registry.found(schemaId)
+      readings.set(schemaId, readingOf(readerSchema, await schemaOf(schemaId), schemaId))
+      refused.delete(schemaId)
     } catch (error) {
-      if (error instanceof SchemaNotFound) this.#refuse(schemaId, 'SCHEMA_NOT_FOUND', error.message)
-      else if (error instanceof SchemaUnreadable) this.#refuse(schemaId, 'SCHEMA_INCOMPATIBLE', error.message)
+      if (error instanceof SchemaNotFound) refuse(schemaId, 'SCHEMA_NOT_FOUND', error.message)
+      else if (error instanceof SchemaUnreadable) refuse(schemaId, 'SCHEMA_INCOMPATIBLE', error.message)
       else throw error
     }
   }
 
-  #refuse(schemaId: number, code: DecodeCode, message: string): void {
-    if (this.#refused.size >= mostRefused) this.#refused.clear()
-    this.#refused.set(schemaId, { error: { code, message }, until: this.#clock.monotonic() + refusedMs })
+  function refuse(schemaId: number, code: DecodeCode, message: string): void {
+    if (refused.size >= mostRefused) refused.clear()
+    refused.set(schemaId, { error: { code, message }, until: clock.monotonic() + refusedMs })
   }
 
-  refusals(): string[] {
-    const now = this.#clock.monotonic()
-    const unreadable = [...this.#refused.values()].filter(
-      ({ error, until }) => error.code === 'SCHEMA_INCOMPATIBLE' && now < until,
-    )
-    if (unreadable.length <= 1) return unreadable.map(({ error }) => error.message)
-    return [`${unreadable.length} schemas cannot be read, one of them: ${unreadable[0]!.error.message}`]
+  return {
+    /** Decodes a value; null is a tombstone. */
+    decode(value: Buffer | null): Decoded<T> {
+      if (value === null) return failed('NO_VALUE', 'The record has no value: a command topic takes no tombstones.')
+      if (value.length > longest) {
+        const text = `The value has ${value.length} bytes, a command at most ${longest}: keep other data out of the command topics.`
+        return failed('VALUE_TOO_LARGE', text)
+      }
+      if (value.length < headerBytes || value[0] !== 0) {
+        return failed(
+          'NOT_CONFLUENT',
+          'The value does not begin with a zero byte and a schema id: write it with the serializer of a schema registry.',
+        )
+      }
+      const schemaId = value.readUInt32BE(1)
+      if (schemaId === 0) {
+        return failed(
+          'NOT_CONFLUENT',
+          `The schema's id has 8 bytes, or is 0: with Apicurio's serializer set ${apicurioSettings}.`,
+        )
+      }
+      const reading = readings.get(schemaId)
+      if (reading !== undefined) return decodeBody(reader, reading, value, schemaId)
+      const refusal = refused.get(schemaId)
+      if (refusal && clock.monotonic() < refusal.until) return { ok: false, error: refusal.error }
+      return { ok: false, pending: schemaId }
+    },
+    /**
+     * Loads the writer's schema. Also resolves when the schema is missing or unusable; `decode` then returns the error. A
+     * patient decoder retries a missing schema for some seconds.
+     * @throws RegistryUnavailable when the registry cannot be reached; retry
+     */
+    prepare(schemaId: number): Promise<void> {
+      if (readings.has(schemaId)) return Promise.resolve()
+      const asking = asked.get(schemaId) ?? learn(schemaId).finally(() => asked.delete(schemaId))
+      asked.set(schemaId, asking)
+      return asking
+    },
+    /** Error messages of the schemas that cannot be read. */
+    refusals(): string[] {
+      const now = clock.monotonic()
+      const unreadable = [...refused.values()].filter(
+        ({ error, until }) => error.code === 'SCHEMA_INCOMPATIBLE' && now < until,
+      )
+      if (unreadable.length <= 1) return unreadable.map(({ error }) => error.message)
+      return [`${unreadable.length} schemas cannot be read, one of them: ${unreadable[0]!.error.message}`]
+    },
   }
 }
 
-/** Retries missing schemas, for some seconds and only a few at a time. */
-class RetryingRegistry {
-  readonly #registry: SchemaRegistry
-  readonly #clock: Clock
-  readonly #patient: boolean
+/**
+ * Reads schemas, and retries missing ones for some seconds and only a few at a time.
+ * @returns a function that throws SchemaNotFound when the retries end, or when too many schemas are missing
+ */
+function patientReader(registry: SchemaRegistry, clock: Clock): (schemaId: number) => Promise<object> {
   /** Missing schemas that are being retried, or were within the last minute. */
-  readonly #awaitedUntil = new Map<number, number>()
-  #impatientUntil = Number.NEGATIVE_INFINITY
+  const awaitedUntil = new Map<number, number>()
+  let impatientUntil = Number.NEGATIVE_INFINITY
 
-  constructor(registry: SchemaRegistry, clock: Clock, patient: boolean) {
-    this.#registry = registry
-    this.#clock = clock
-    this.#patient = patient
-  }
-
-  found(schemaId: number): void {
-    this.#awaitedUntil.delete(schemaId)
-  }
-
-  /** @throws SchemaNotFound when the retries end, or when too many schemas are missing */
-  async schemaOf(schemaId: number): Promise<object> {
-    const until = this.#clock.monotonic() + patienceMs
-    for (let pause = firstPauseMs; ; pause *= 2) {
-      try {
-        return await this.#registry.schemaOf(schemaId)
-      } catch (error) {
-        if (!(error instanceof SchemaNotFound) || !this.#isAwaited(schemaId)) throw error
-        const left = until - this.#clock.monotonic()
-        if (left <= 0) throw error
-        await sleep(this.#clock, Math.min(pause, left))
-      }
-    }
-  }
-
-  #isAwaited(schemaId: number): boolean {
-    const now = this.#clock.monotonic()
-    if (!this.#patient || now < this.#impatientUntil) return false
-    for (const [id, until] of this.#awaitedUntil) if (until <= now) this.#awaitedUntil.delete(id)
-    if (this.#awaitedUntil.size < mostAwaited || this.#awaitedUntil.has(schemaId)) {
-      this.#awaitedUntil.set(schemaId, now + refusedMs)
+  function isAwaited(schemaId: number): boolean {
+    const now = clock.monotonic()
+    if (now < impatientUntil) return false
+    for (const [id, until] of awaitedUntil) if (until <= now) awaitedUntil.delete(id)
+    if (awaitedUntil.size < mostAwaited || awaitedUntil.has(schemaId)) {
+      awaitedUntil.set(schemaId, now + refusedMs)
       return true
     }
-    this.#impatientUntil = now + refusedMs
-    this.#awaitedUntil.clear()
+    impatientUntil = now + refusedMs
+    awaitedUntil.clear()
     return false
+  }
+
+  return async schemaId => {
+    const until = clock.monotonic() + patienceMs
+    for (let pause = firstPauseMs; ; pause *= 2) {
+      try {
+        return await registry.schemaOf(schemaId)
+      } catch (error) {
+        if (!(error instanceof SchemaNotFound) || !isAwaited(schemaId)) throw error
+        const left = until - clock.monotonic()
+        if (left <= 0) throw error
+        await sleep(clock, Math.min(pause, left))
+      }
+    }
   }
 }
 
