@@ -5,30 +5,21 @@ import { SchemaUnreadable } from './schema-parts.ts'
 /** Confluent Cloud limits schemas to 1 MB. */
 const longestAnswer = 2 << 20
 
-export interface RegistryAnswer<T> {
+interface RegistryAnswer<T> {
   status: number
-  /** null if the body is not JSON. */
-  body: (T & RegistryComplaint) | null
+  /** null if the body is not JSON. An error has `error_code` and `message`. */
+  body: (T & { error_code?: unknown; message?: unknown }) | null
 }
 
-/** Error answer of a registry. */
-interface RegistryComplaint {
-  error_code?: unknown
-  message?: unknown
-}
-
-export interface RegistryRequest {
+interface RegistryRequest {
   method?: 'GET' | 'POST' | 'PUT'
   json?: object
   signal: AbortSignal
 }
 
-/** Sends a request to the registry. Does not follow redirects. */
-export type AskRegistry = <T>(path: string, asked: RegistryRequest) => Promise<RegistryAnswer<T>>
-
 /**
- * Connections to a registry; each reads `login.tls` when it opens.
- * @returns a function that throws SchemaUnreadable when the answer is too long, Error when there is none
+ * Connections to a registry; each reads `login.tls` when it opens. Redirects are not followed.
+ * @returns a function that sends a request; it throws SchemaUnreadable when the answer is too long, Error when there is none
  */
 export function registryHttp({ url, connections, ...login }: RegistryLogin & { url: string; connections: number }) {
   const dispatcher = new Agent({
@@ -43,7 +34,7 @@ export function registryHttp({ url, connections, ...login }: RegistryLogin & { u
   })
   const base = url.replace(/\/+$/, '')
 
-  const ask: AskRegistry = async (path, { method = 'GET', json, signal }) => {
+  return async <T>(path: string, { method = 'GET', json, signal }: RegistryRequest): Promise<RegistryAnswer<T>> => {
     const { statusCode, body } = await request(`${base}${path}`, {
       method,
       headers: { accept: mediaTypes, ...(json && { 'content-type': contentType }), ...loginHeaders(login) },
@@ -58,7 +49,6 @@ export function registryHttp({ url, connections, ...login }: RegistryLogin & { u
       throw new SchemaUnreadable(`the registry's answer is longer than ${longestAnswer} bytes`)
     }
   }
-  return ask
 }
 
 const contentType = 'application/vnd.schemaregistry.v1+json'

@@ -1,13 +1,7 @@
 import pLimit from 'p-limit'
 import { type Settings, tlsOf } from '../config/index.ts'
 import { type RegisteringError, registeringClient } from './registering.ts'
-import {
-  loginSettings,
-  type RegistryAnswer,
-  type RegistryLogin,
-  type RegistryRequest,
-  registryHttp,
-} from './registry-http.ts'
+import { loginSettings, type RegistryLogin, registryHttp } from './registry-http.ts'
 import { SchemaUnreadable, type StoredSchema, selfContained } from './schema-parts.ts'
 
 export { SchemaUnreadable } from './schema-parts.ts'
@@ -60,111 +54,82 @@ const mostRequests = 16
  * Connects to a schema registry that has Confluent's API.
  * @throws Error when the URL is invalid or contains credentials
  */
-export const confluentRegistry = (options: ConfluentRegistryOptions): SchemaRegistry => new ConfluentRegistry(options)
-
-class ConfluentRegistry implements SchemaRegistry {
-  readonly #host: string
-  readonly #login: RegistryLogin
-  readonly #timeoutMs: number
-  readonly #http: ReturnType<typeof registryHttp>
-  readonly #register: ReturnType<typeof registeringClient>
-  readonly #slots = pLimit(mostRequests)
-  /** Number of failed requests, and the last error. */
-  #outages: { count: number; last: RegistryUnavailable | null } = { count: 0, last: null }
-
-  constructor({ url, timeoutMs = 5000, ...login }: ConfluentRegistryOptions) {
-    const address = new URL(url)
-    if (address.username !== '') {
-      throw new Error('registry.url holds credentials: move them to registry.username and registry.password')
-    }
-    this.#host = address.host
-    this.#login = login
-    this.#timeoutMs = timeoutMs
-    this.#http = registryHttp({ url, connections: mostRequests, ...login })
-    this.#register = registeringClient({ url, timeoutMs, ...login })
+export function confluentRegistry({ url, timeoutMs = 5000, ...login }: ConfluentRegistryOptions): SchemaRegistry {
+  const { host, username } = new URL(url)
+  if (username !== '') {
+    throw new Error('registry.url holds credentials: move them to registry.username and registry.password')
   }
+  const name = `The schema registry at ${host}`
+  const http = registryHttp({ url, connections: mostRequests, ...login })
+  const register = registeringClient({ url, timeoutMs, ...login })
+  const slots = pLimit(mostRequests)
+  let outage: RegistryUnavailable | null = null
 
-  /** Requests that queue while the registry becomes unavailable fail at once with its error. */
-  schemaOf(id: number): Promise<object> {
-    const { count } = this.#outages
-    return this.#slots(async () => {
-      const { count: now, last } = this.#outages
-      if (now !== count && last) throw last
-      try {
-        return await this.#read(id)
-      } catch (error) {
-        if (error instanceof RegistryUnavailable) this.#outages = { count: this.#outages.count + 1, last: error }
-        throw error
+  const unavailable = (why: string) =>
+    new RegistryUnavailable(`${why.includes(host) ? 'The schema registry' : name} ${why}`)
+
+  async function read(id: number): Promise<object> {
+    const signal = AbortSignal.timeout(timeoutMs)
+    const stored = async (path: string): Promise<StoredSchema> => {
+      const { status, body } = await http<StoredSchema>(path, { signal }).catch(error => {
+        throw error instanceof SchemaUnreadable ? error : unavailable(complaint(error, timeoutMs))
+      })
+      if (status === 200 && typeof body?.schema === 'string') return body
+      if (status !== 404 || !notFoundCodes.includes(body?.error_code)) {
+        const text = typeof body?.message === 'string' ? body.message : `status ${status}`
+        throw unavailable(complaintOf(status, text, login))
       }
-    })
-  }
-
-  async idOf(subject: string, schema: object): Promise<number> {
-    for (let asked = 1; ; asked++) {
-      try {
-        const id = await this.#register(subject, schema)
-        if (id === undefined) throw new Error('the answer has no id')
-        return id
-      } catch (error) {
-        const { status, message } = error as RegisteringError
-        if (status !== 409 && status !== 422) throw this.#notRegistered(error as RegisteringError)
-        if (asked === 1) continue // Apicurio refuses one of two clients that register a new subject at the same time
-        throw new SchemaRefused(
-          `${this.#name} refuses the schema of subject ${subject} (${status}): ${message}. Another program ` +
-            'or a newer busgate has registered an incompatible schema: use another topic, or upgrade busgate.',
-        )
-      }
-    }
-  }
-
-  async #read(id: number): Promise<object> {
-    const signal = AbortSignal.timeout(this.#timeoutMs)
-    try {
-      return await selfContained(await this.#stored(`/schemas/ids/${id}`, signal), ({ subject, version }) =>
-        this.#stored(`/subjects/${encodeURIComponent(subject)}/versions/${encodeURIComponent(version)}`, signal),
-      )
-    } catch (error) {
-      if (error instanceof SchemaUnreadable)
-        throw new SchemaUnreadable(`Schema ${id} cannot be read: ${error.message}.`)
-      if (!(error instanceof RegistryRefusal)) throw error
-      if (!error.saysNotFound) throw this.#unavailable(complaintOf(error.status, error.text, this.#login))
       throw new SchemaNotFound(
-        `${this.#name} has no schema ${id}: check that ${urlSetting} is complete and leads to the registry of the producer`,
+        `${name} has no schema ${id}: check that ${urlSetting} is complete and leads to the registry of the producer`,
       )
     }
-  }
-
-  async #stored(path: string, signal: AbortSignal): Promise<StoredSchema> {
-    const answer = await this.#ask<StoredSchema>(path, { signal })
-    if (typeof answer.schema !== 'string') throw this.#unavailable('sent an answer without a schema.')
-    return answer
-  }
-
-  async #ask<T>(path: string, asked: RegistryRequest): Promise<T> {
-    let answer: RegistryAnswer<T>
     try {
-      answer = await this.#http<T>(path, asked)
+      return await selfContained(await stored(`/schemas/ids/${id}`), ({ subject, version }) =>
+        stored(`/subjects/${encodeURIComponent(subject)}/versions/${encodeURIComponent(version)}`),
+      )
     } catch (error) {
-      if (error instanceof SchemaUnreadable) throw error
-      throw this.#unavailable(complaint(error as Error, this.#timeoutMs))
+      if (!(error instanceof SchemaUnreadable)) throw error
+      throw new SchemaUnreadable(`Schema ${id} cannot be read: ${error.message}.`)
     }
-    const { status, body } = answer
-    if (status === 200 && body !== null) return body
-    throw new RegistryRefusal(status, body)
   }
 
-  #notRegistered(error: RegisteringError): RegistryUnavailable {
+  function notRegistered(error: RegisteringError): RegistryUnavailable {
     const { status, message } = error
     const isAnswer = status !== undefined && status !== unanswered
-    return this.#unavailable(isAnswer ? complaintOf(status, message, this.#login) : complaint(error, this.#timeoutMs))
+    return unavailable(isAnswer ? complaintOf(status, message, login) : complaint(error, timeoutMs))
   }
 
-  #unavailable(why: string): RegistryUnavailable {
-    return new RegistryUnavailable(`${why.includes(this.#host) ? 'The schema registry' : this.#name} ${why}`)
-  }
-
-  get #name(): string {
-    return `The schema registry at ${this.#host}`
+  return {
+    /** Requests that queue while the registry becomes unavailable fail at once with its error. */
+    schemaOf(id) {
+      const before = outage
+      return slots(async () => {
+        if (outage && outage !== before) throw outage
+        try {
+          return await read(id)
+        } catch (error) {
+          if (error instanceof RegistryUnavailable) outage = error
+          throw error
+        }
+      })
+    },
+    async idOf(subject, schema) {
+      for (let asked = 1; ; asked++) {
+        try {
+          const id = await register(subject, schema)
+          if (id === undefined) throw new Error('the answer has no id')
+          return id
+        } catch (error) {
+          const { status, message } = error as RegisteringError
+          if (status !== 409 && status !== 422) throw notRegistered(error as RegisteringError)
+          if (asked === 1) continue // Apicurio refuses one of two clients that register a new subject at the same time
+          throw new SchemaRefused(
+            `${name} refuses the schema of subject ${subject} (${status}): ${message}. Another program ` +
+              'or a newer busgate has registered an incompatible schema: use another topic, or upgrade busgate.',
+          )
+        }
+      }
+    },
   }
 }
 
@@ -184,28 +149,10 @@ export function embeddedRegistry(): SchemaRegistry {
   }
 }
 
-/** An error answer of the registry. */
-class RegistryRefusal extends Error {
-  readonly status: number
-  readonly text: string
-  readonly #code: unknown
-
-  constructor(status: number, body: RegistryAnswer<unknown>['body']) {
-    super(`status ${status}`)
-    this.status = status
-    this.text = typeof body?.message === 'string' ? body.message : `status ${status}`
-    this.#code = body?.error_code
-  }
-
-  /**
-   * Whether the registry itself reports that the schema does not exist, as Confluent, Apicurio, Karapace and Redpanda do. Any
-   * other 404 means a wrong path or a proxy.
-   */
-  get saysNotFound(): boolean {
-    return this.status === 404 && notFoundCodes.includes(this.#code)
-  }
-}
-
+/**
+ * Codes by which the registry itself says that a schema does not exist: Confluent, Apicurio, Karapace and Redpanda. Any other
+ * 404 means a wrong path or a proxy.
+ */
 const notFoundCodes: unknown[] = [40401, 40402, 40403]
 
 const urlSetting = 'registry.url (BUSGATE_REGISTRY_URL)'
