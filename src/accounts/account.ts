@@ -3,7 +3,7 @@ import type { Settings } from '../config/index.ts'
 import type { Classified, ItemAnswer } from '../gateway/classify.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { PauseReason, RetryReason } from '../telemetry/labels.ts'
-import { AccountGate, type Admission } from './gate.ts'
+import { AccountGate } from './gate.ts'
 import { LearntRate } from './learnt-rate.ts'
 import { type Grant, RateLimiter } from './limiter.ts'
 
@@ -46,8 +46,6 @@ export interface Permit {
  * rate.
  */
 const recipientsPart = 1 / 10
-/** While a key is denied, its file is checked for a new one at this interval. */
-const keyLookMs = 2_000
 
 /** One account of the gateway: decides when the next request may be sent, and learns from the answers. */
 export class Account {
@@ -63,8 +61,6 @@ export class Account {
   readonly #learnt = new LearntRate()
   readonly #clock: Clock
   readonly #telemetry: Telemetry
-  /** The key that the gateway denied last. */
-  #deniedKey: string | null = null
   /** Since when a request has waited for the rate, in monotonic milliseconds. */
   #waitsSince: number | null = null
 
@@ -92,7 +88,7 @@ export class Account {
    */
   wait(wanted = 1): number {
     const now = this.#clock.monotonic()
-    const admission = this.#admission(now)
+    const admission = this.gate.admission(now)
     const wait = this.limiter?.wait(now, Math.min(wanted, admission.operations)) ?? 0
     if (wait > 0) this.#waitsSince ??= now
     return Math.max(admission.wait, wait)
@@ -101,12 +97,12 @@ export class Account {
   /** Whether a request may be sent now. Unlike `wait`, starts no measurement of the waiting time. */
   get mayGo(): boolean {
     const now = this.#clock.monotonic()
-    return this.#admission(now).wait === 0 && this.limiter?.available(now) !== 0
+    return this.gate.admission(now).wait === 0 && this.limiter?.available(now) !== 0
   }
 
   room(): number {
     const now = this.#clock.monotonic()
-    return Math.min(this.#admission(now).operations, this.limiter?.available(now) ?? Number.POSITIVE_INFINITY)
+    return Math.min(this.gate.admission(now).operations, this.limiter?.available(now) ?? Number.POSITIVE_INFINITY)
   }
 
   /**
@@ -121,14 +117,6 @@ export class Account {
     }
     const grant = this.limiter?.grant(operations) ?? null
     return { operations, probe: this.gate.permit(), grant, carries, apiKey: this.apiKey(), begunAt: null }
-  }
-
-  /** Asks the gate. A key that differs from the denied one is tried at once. */
-  #admission(now: number): Admission {
-    if (this.gate.state !== 'paused' || this.gate.reason !== 'denied') return this.gate.admission(now)
-    if (this.apiKey() !== this.#deniedKey) this.gate.endPause(now)
-    const { wait, operations } = this.gate.admission(now)
-    return { wait: Math.min(wait, keyLookMs), operations }
   }
 
   /** Whether a permitted request may still be sent: the account has not paused since. */
@@ -174,7 +162,6 @@ export class Account {
     else if (classified.outcome === 'answered' || classified.outcome === 'refused' || isDecided(classified)) {
       this.#passed(permit, classified)
     } else if (classified.outcome === 'denied') {
-      this.#deniedKey = permit.apiKey
       this.#pause(permit, 'denied', classified.error)
     } else if (classified.outcome === 'unknown') {
       const retryInMs = this.gate.failed('undecided', permit.probe, this.#clock.monotonic())

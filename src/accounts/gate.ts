@@ -1,6 +1,6 @@
 import type { PauseReason } from '../telemetry/labels.ts'
 
-export interface Admission {
+interface Admission {
   /** Milliseconds until the next envelope may be formed; Infinity while a probe is in flight. */
   wait: number
   /** Most operations of the envelope; one for a probe. */
@@ -44,11 +44,6 @@ export class AccountGate {
       wait: Math.max(0, this.#until - now),
       operations: this.#reason === 'throttled' ? Number.POSITIVE_INFINITY : 1,
     }
-  }
-
-  /** Ends the pause now, so that the probe may go. */
-  endPause(now: number): void {
-    this.#until = now
   }
 
   /** Call it before sending an envelope. @returns whether the envelope is the probe */

@@ -33,21 +33,15 @@ describe('commands of an account whose key is denied', () => {
     expect(gauge('oldest_unsent_command_age_seconds', 'bulk')).toBe(0)
   })
 
-  test('are sent within five seconds of a key change, however long the key was refused', async () => {
-    const { clock, put, pass, denied, keys, sent, posts } = await startSendingWorld()
-    denied.add('other').add('mistyped')
+  test('are sent by the next probe after a key change, however long the key was refused', async () => {
+    const { put, pass, denied, keys, sent, posts } = await startSendingWorld()
+    denied.add('other')
     put('bulk', commandsFrom(1, 10, { account: 'other' }))
     await pass(120_000)
-    const tries = posts.length
-    expect(tries).toBeLessThan(15)
-    keys.set('other', 'mistyped')
-    await pass(5_000)
-    expect(posts.slice(tries).map(({ auth }) => auth)).toEqual(['mistyped'])
+    expect(posts.length).toBeLessThan(15)
     keys.set('other', 'right')
-    const changedAt = clock.monotonic()
-    await pass(5_000)
+    await pass(30_000)
     expect(sent('right')).toEqual(numbersFrom(1, 10))
-    expect(posts.at(-1)!.at - changedAt).toBeLessThan(5_000)
   })
 
   test('end EXPIRED within ten seconds of their deadline or maximum age, once they are shelved', async () => {
