@@ -19,13 +19,13 @@ export interface BalanceOptions {
 export async function readBalance({ connection, account, clock, telemetry }: BalanceOptions): Promise<boolean> {
   const { gate, limiter, name } = account
   if (gate.state !== 'closed' || limiter?.available(clock.monotonic()) === 0) return false
-  const grant = limiter?.grant(1)
-  const answer = await connection.post(envelopeBody(account.apiKey(), ['{"type":"balance"}']), () => {
-    if (grant) grant.sentAt = clock.monotonic()
+  const permit = account.permit(1, 'questions')
+  const answer = await connection.post(envelopeBody(permit.apiKey, ['{"type":"balance"}']), () => {
+    account.begun(permit)
     return null
   })
-  if (grant?.sentAt === null) limiter?.giveBack(grant)
-  else if (grant) limiter?.answered(grant, clock.monotonic())
+  account.answered(permit)
+  account.withdraw(permit)
   const classified = classify([null], answer)
   const item = classified.outcome === 'answered' ? classified.items[0] : undefined
   if (item?.kind !== 'sent') return true
