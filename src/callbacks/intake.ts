@@ -70,7 +70,7 @@ export function createIntake(
     if (!reading.ok && reading.reason === 'other_id') return 'other_id'
     const record = reading.ok ? statusRecord(reading.event, traceFrom(origin)) : deadLetter(bytes, reading.error)
     try {
-      await shared.add(record, record.value?.length ?? 0)
+      await shared.add(record)
     } catch (error) {
       return { refusal: 'not_published', error: placeOf(error as Error) }
     }
