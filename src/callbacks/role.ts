@@ -67,7 +67,7 @@ export async function startReceiving({
   await partitionsOf(bus, written)
   const publisher = await bus.publisher()
   await publisher.connect()
-  const watch = new WriteWatch(bus, written, systemClock)
+  const watch = watchWrites(bus, written, systemClock)
   const receiver = await startReceiver({
     port: callbacks.port,
     host: callbacks.host,
@@ -85,7 +85,10 @@ export async function startReceiving({
   })
   return {
     port: receiver.port,
-    reasons: () => (watch.trouble === null ? [] : [`callbacks cannot be published: ${watch.trouble}`]),
+    reasons: () => {
+      const trouble = watch.trouble()
+      return trouble === null ? [] : [`callbacks cannot be published: ${trouble}`]
+    },
     async close() {
       watch.close()
       await receiver.close()
@@ -100,47 +103,41 @@ const lookMs = 2_000
 const failureMs = 10_000
 
 /** Watches whether the receiver's topics are writable: by the outcome of each publish, and by their metadata. */
-class WriteWatch {
-  /** Why the topics are not writable; null if they are. */
-  trouble: string | null = null
-  readonly #bus: Pick<Bus, 'lookAt'>
-  readonly #topics: readonly string[]
-  readonly #clock: Clock
-  #failedAt = Number.NEGATIVE_INFINITY
-  #isClosed = false
-  #cancel = () => {}
+function watchWrites(bus: Pick<Bus, 'lookAt'>, topics: readonly string[], clock: Clock) {
+  let trouble: string | null = null
+  let failedAt = Number.NEGATIVE_INFINITY
+  let isClosed = false
+  let cancel = () => {}
 
-  constructor(bus: Pick<Bus, 'lookAt'>, topics: readonly string[], clock: Clock) {
-    this.#bus = bus
-    this.#topics = topics
-    this.#clock = clock
-    this.#lookLater()
-  }
-
-  readonly published = (error: Error | null): void => {
-    this.trouble = error && safeText(error.message)
-    this.#failedAt = error ? this.#clock.monotonic() : Number.NEGATIVE_INFINITY
-  }
-
-  close(): void {
-    this.#isClosed = true
-    this.#cancel()
-  }
-
-  #lookLater(): void {
-    if (!this.#isClosed) this.#cancel = this.#clock.after(lookMs, () => void this.#look().then(() => this.#lookLater()))
-  }
-
-  async #look(): Promise<void> {
+  async function look(): Promise<void> {
     try {
-      for (const topic of this.#topics) {
-        const look = await this.#bus.lookAt(topic)
+      for (const topic of topics) {
+        const look = await bus.lookAt(topic)
         if (look === null) throw new Error(`${topic} does not exist: create it with busgate topics create`)
         if (look.leaderless.length > 0) throw new Error(`${topic} has partitions without a leader: start their brokers`)
       }
-      if (this.#clock.monotonic() - this.#failedAt >= failureMs) this.trouble = null
+      if (clock.monotonic() - failedAt >= failureMs) trouble = null
     } catch (error) {
-      this.trouble = safeText((error as Error).message)
+      trouble = safeText((error as Error).message)
     }
+    lookLater()
+  }
+
+  function lookLater(): void {
+    if (!isClosed) cancel = clock.after(lookMs, () => void look())
+  }
+
+  lookLater()
+  return {
+    /** Why the topics are not writable; null if they are. */
+    trouble: () => trouble,
+    published(error: Error | null): void {
+      trouble = error && safeText(error.message)
+      failedAt = error ? clock.monotonic() : Number.NEGATIVE_INFINITY
+    },
+    close(): void {
+      isClosed = true
+      cancel()
+    },
   }
 }
