@@ -9,29 +9,15 @@ import {
 import { dayMs, type OpenedSubject, packSubject, subjectRoom, type TokenSubject, unpackSubject } from './subject.ts'
 
 /** Why a token does not open. `unknown_key`: this process may not have the key yet. */
-export type TokenFault = 'malformed' | 'unknown_key' | 'forged' | 'expired'
+type TokenFault = 'malformed' | 'unknown_key' | 'forged' | 'expired'
 
 type Opened<T> = ({ ok: true } & T) | { ok: false; reason: TokenFault }
-
-/**
- * The secret last part of hook addresses: version (1 byte), length of kid (1), kid, day (2), nonce (12), ciphertext, tag
- * (16), in base64url without padding. AES-256-GCM with one key per day, which bounds the number of random nonces per key.
- * Account-level tokens have the day 0 and no content, and never expire: a person has entered them at the gateway.
- */
-export interface HookTokens {
-  /** @throws Error when there is no key */
-  issue(subject: TokenSubject): string
-  open(token: string): Opened<{ subject: OpenedSubject }>
-  issueAccount(account: string): string
-  openAccount(account: string, token: string): Opened<object>
-}
 
 export interface HookTokenOptions {
   /** Read for each use, so that keys rotate without a restart. The first key issues, all keys open. */
   keys: () => readonly HookKey[]
   tokenLifeMs: number
   now?: () => number
-  random?: (bytes: Buffer) => unknown
 }
 
 const algorithm = 'aes-256-gcm'
@@ -47,84 +33,68 @@ interface Parts {
   bytes: Buffer
 }
 
-export function createHookTokens(options: HookTokenOptions): HookTokens {
-  const keyring = createKeyring(options.keys)
-  return { ...messageTokens(keyring, options), ...accountTokens(keyring, options) }
-}
+export type HookTokens = ReturnType<typeof createHookTokens>
 
-interface Keyring {
-  /** @throws Error when there is no key */
-  issuing(day: number): DayKey
-  /** The key that a token names; null if this process does not have it. */
-  opening(parts: Parts): DayKey | null
-}
-
-function createKeyring(keys: HookTokenOptions['keys']): Keyring {
+/**
+ * The secret last part of hook addresses: version (1 byte), length of kid (1), kid, day (2), nonce (12), ciphertext, tag
+ * (16), in base64url without padding. AES-256-GCM with one key per day, which bounds the number of random nonces per key.
+ * Account-level tokens have the day 0 and no content, and never expire: a person has entered them at the gateway.
+ */
+export function createHookTokens({ keys, tokenLifeMs, now = Date.now }: HookTokenOptions) {
   const dayKey = createDayKeys()
-  return {
-    issuing(day) {
-      const first = keys()[0]
-      if (first === undefined) throw new Error('callbacks.secret holds no key: hook addresses cannot be made')
-      return dayKey(first, day)
-    },
-    opening({ kid, day }) {
-      const named = keys().find(key => key.kid === kid)
-      return named === undefined ? null : dayKey(named, day)
-    },
-  }
-}
 
-function messageTokens(
-  keyring: Keyring,
-  { tokenLifeMs, now = Date.now, random = randomFillSync }: HookTokenOptions,
-): Pick<HookTokens, 'issue' | 'open'> {
+  /** @throws Error when there is no key */
+  function issuing(day: number): DayKey {
+    const first = keys()[0]
+    if (first === undefined) throw new Error('callbacks.secret holds no key: hook addresses cannot be made')
+    return dayKey(first, day)
+  }
+
+  /** The key that a token names; null if this process does not have it. */
+  function opening({ kid, day }: Parts): DayKey | null {
+    const named = keys().find(key => key.kid === kid)
+    return named === undefined ? null : dayKey(named, day)
+  }
+
   return {
-    issue(subject) {
+    /** @throws Error when there is no key */
+    issue(subject: TokenSubject): string {
       const time = now()
       const day = Math.floor(time / dayMs)
-      const dayKey = keyring.issuing(day)
-      const { header } = dayKey
+      const { key, header } = issuing(day)
       const start = header.length + nonceBytes
       const bytes = Buffer.allocUnsafe(start + subjectRoom(subject) + tagBytes)
       const end = packSubject(bytes, start, subject, time - day * dayMs)
       bytes.set(header)
-      seal(dayKey, random, bytes, start, end)
+      seal(key, header, bytes, start, end)
       return bytes.toString('base64url', 0, end + tagBytes)
     },
-    open(token) {
+    open(token: string): Opened<{ subject: OpenedSubject }> {
       const parts = split(token)
       if (parts === null) return { ok: false, reason: 'malformed' }
       // Checked before a key is derived, so that a stranger cannot make us derive keys for arbitrary days.
       const today = Math.floor(now() / dayMs)
       if (parts.day > today + 1) return { ok: false, reason: 'forged' }
       if ((parts.day + 1) * dayMs + tokenLifeMs < now()) return { ok: false, reason: 'expired' }
-      const key = keyring.opening(parts)
+      const key = opening(parts)
       if (key === null) return { ok: false, reason: 'unknown_key' }
       const plain = unseal(parts, key, key.header)
       const subject = plain === null ? null : unpackSubject(plain, parts.day)
       if (subject === null) return { ok: false, reason: 'forged' }
       return subject.issuedAt + tokenLifeMs < now() ? { ok: false, reason: 'expired' } : { ok: true, subject }
     },
-  }
-}
-
-function accountTokens(
-  keyring: Keyring,
-  { random = randomFillSync }: HookTokenOptions,
-): Pick<HookTokens, 'issueAccount' | 'openAccount'> {
-  return {
-    issueAccount(account) {
-      const { key, header } = keyring.issuing(accountDay)
-      const nonce = Buffer.alloc(nonceBytes)
-      random(nonce)
-      const cipher = createCipheriv(algorithm, key, nonce, gcmOptions).setAAD(accountData(header, account))
-      cipher.final()
-      return Buffer.concat([header, nonce, cipher.getAuthTag()]).toString('base64url')
+    issueAccount(account: string): string {
+      const { key, header } = issuing(accountDay)
+      const start = header.length + nonceBytes
+      const bytes = Buffer.allocUnsafe(start + tagBytes)
+      bytes.set(header)
+      seal(key, accountData(header, account), bytes, start, start)
+      return bytes.toString('base64url')
     },
-    openAccount(account, token) {
+    openAccount(account: string, token: string): Opened<object> {
       const parts = split(token)
       if (parts === null || parts.day !== accountDay) return { ok: false, reason: 'malformed' }
-      const key = keyring.opening(parts)
+      const key = opening(parts)
       if (key === null) return { ok: false, reason: 'unknown_key' }
       const plain = unseal(parts, key, accountData(key.header, account))
       return plain?.length === 0 ? { ok: true } : { ok: false, reason: 'forged' }
@@ -147,16 +117,9 @@ function split(token: string): Parts | null {
 }
 
 /** Encrypts `bytes` from `start` to `end` in place; writes a new nonce before and the tag after them. */
-function seal(
-  { key, header }: DayKey,
-  random: (bytes: Buffer) => unknown,
-  bytes: Buffer,
-  start: number,
-  end: number,
-): void {
-  const nonce = bytes.subarray(start - nonceBytes, start)
-  random(nonce)
-  const cipher = createCipheriv(algorithm, key, nonce, gcmOptions).setAAD(header)
+function seal(key: KeyObject, clear: Buffer, bytes: Buffer, start: number, end: number): void {
+  const nonce = randomFillSync(bytes.subarray(start - nonceBytes, start))
+  const cipher = createCipheriv(algorithm, key, nonce, gcmOptions).setAAD(clear)
   bytes.set(cipher.update(bytes.subarray(start, end)), start)
   cipher.final()
   bytes.set(cipher.getAuthTag(), end)
@@ -193,8 +156,6 @@ interface DayKey {
 
 export const tokenVersion = 1
 
-const mostKeys = 1000
-
 /** Derives and caches the key of a secret and a day (days since 1970). */
 function createDayKeys(): (from: HookKey, day: number) => DayKey {
   const cache = new Map<string, DayKey>()
@@ -202,7 +163,6 @@ function createDayKeys(): (from: HookKey, day: number) => DayKey {
     const name = `${day}:${kid}:${secret}`
     const known = cache.get(name)
     if (known) return known
-    if (cache.size >= mostKeys) cache.clear()
     const dayKey = { key: derive(secret, day), header: headerOf(kid, day) }
     cache.set(name, dayKey)
     return dayKey
