@@ -35,39 +35,17 @@ export const withoutBigints = (_key: string, value: unknown): unknown =>
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Parses JSON. @throws Error with the complaint and the position only: JSON.parse quotes the text, which may be a message */
+/** Parses JSON. @throws Error with the complaint and the place only: JSON.parse quotes the text, which may be a message */
 export function parseQuietly(text: string, complaint: string): unknown {
   try {
     return parseJson(text)
-  } catch {
-    const flaw = flawIn(text)
-    throw new Error(flaw > text.length ? `${complaint}: it ends too early` : `${complaint}: look at character ${flaw}`)
-  }
-}
-
-/**
- * The first character, counted from 1, at which the text is no longer a prefix of JSON. JSON.parse does not always report it.
- */
-function flawIn(text: string): number {
-  let [fine, wrong] = [0, text.length + 1]
-  while (wrong - fine > 1) {
-    const length = (fine + wrong) >> 1
-    if (mayBecomeJson(text.slice(0, length))) fine = length
-    else wrong = length
-  }
-  return wrong
-}
-
-/** Whether the text is a prefix of JSON. */
-function mayBecomeJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
   } catch (error) {
-    const { message } = error as Error
-    return message === 'Unexpected end of JSON input' || message.includes(` at position ${text.length} `)
+    throw new Error(`${complaint}: ${(error as Error).message.replace(quotation, '')}`)
   }
 }
+
+/** The text that V8 quotes behind its complaint. */
+const quotation = /, (?:\.\.\.)?".*$/s
 
 /** Path to the first text for which `isWrong` holds, or to the object with such a key; null if there is none. */
 export function pathToText(value: unknown, isWrong: (text: string) => boolean): string[] | null {

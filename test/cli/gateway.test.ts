@@ -96,9 +96,19 @@ describe('wrong input exits 2, says what is wrong, and sends nothing', () => {
       'phone must be a number: digits only, international format such as 380501234567',
     ],
     ['a limit', ['telegram', '{"id":1,"phone":380501234567,"message":"123"}'], '', 'must be text of 4 to 8 digits'],
-    ['JSON that is none', ['viber', '{secret'], '', 'JSON: expected JSON: look at character 2\n'],
+    [
+      'JSON that is none',
+      ['viber', '{secret'],
+      '',
+      "JSON: expected JSON: Expected property name or '}' in JSON at position 1",
+    ],
     ['an unknown account', ['balance', '--account', 'defualt'], '', 'the nearest is default'],
-    ['input that is no JSON', ['sms'], '{"secret', 'standard input is not valid JSON: it ends too early'],
+    [
+      'input that is no JSON',
+      ['sms'],
+      '{"secret',
+      'standard input is not valid JSON: Unterminated string in JSON at position 8',
+    ],
     ['input that is no object', ['sms'], '[5]', 'expected a JSON object'],
     ['input with a wrong field', ['hlr'], '{"id":2}', 'phone is required'],
     [
