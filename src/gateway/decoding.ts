@@ -1,14 +1,13 @@
-import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync, zstdDecompressSync } from 'node:zlib'
+import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib'
 
-export type DecodedBody = { text: string } | { trouble: 'too_large' | 'unreadable' }
+type DecodedBody = { text: string } | { trouble: 'too_large' | 'unreadable' }
 
 type Unpack = (bytes: Buffer, options: { maxOutputLength: number }) => Buffer
 
 /** Some servers compress regardless of Accept-Encoding. */
 const unpackers: Readonly<Record<string, Unpack>> = {
   gzip: gunzipSync,
-  'x-gzip': gunzipSync,
-  deflate: inflate,
+  deflate: inflateSync,
   br: brotliDecompressSync,
   zstd: zstdDecompressSync,
 }
@@ -18,23 +17,13 @@ const unpackers: Readonly<Record<string, Unpack>> = {
  * @param limit most bytes after decompression
  */
 export function decodeBody(body: Buffer, encoding: string, contentType: string, limit: number): DecodedBody {
-  // listed in the order in which they were applied
-  const codings = encoding.toLowerCase().split(',').reverse()
+  const unpack = unpackers[encoding.toLowerCase()]
   try {
-    const bytes = codings.reduce((packed, coding) => {
-      const unpack = unpackers[coding.trim()]
-      return unpack && packed.length > 0 ? unpack(packed, { maxOutputLength: limit }) : packed
-    }, body)
+    const bytes = unpack && body.length > 0 ? unpack(body, { maxOutputLength: limit }) : body
     return { text: decoderOf(contentType).decode(bytes) }
   } catch (error) {
     return { trouble: (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE' ? 'too_large' : 'unreadable' }
   }
-}
-
-/** Inflates with or without a zlib wrapper; some servers omit it. */
-function inflate(bytes: Buffer, options: { maxOutputLength: number }): Buffer {
-  const isWrapped = (bytes[0]! & 0x0f) === 8 && bytes.length > 1 && bytes.readUInt16BE(0) % 31 === 0
-  return isWrapped ? inflateSync(bytes, options) : inflateRawSync(bytes, options)
 }
 
 /** UTF-8 unless Content-Type names another known charset. */
