@@ -6,81 +6,53 @@ const parsedAtOnce = 4096
 const endOfHead = Buffer.from('\r\n\r\n')
 
 /**
- * Guards the connections of an HTTP server. Each carries one request at a time; a connection that pipelines is closed. At the
- * limit, the connection that has gone longest without completing a request is closed, so that slow senders cannot keep others
- * out. Connections that have carried a callback are closed last.
+ * Guards the connections of an HTTP server that does not listen yet. Each carries one request at a time; a connection that
+ * pipelines is closed. At the limit, the connection that has gone longest without completing a request is closed, so that slow
+ * senders cannot keep others out. Connections that have carried a callback are closed last.
+ * @param most connections at a time
+ * @param onTooMany called for each connection closed because of the limit
+ * @returns a function to call for each request; false if it was pipelined, and its connection is closed
  */
-export class Connections {
-  readonly #most: number
-  readonly #onTooMany: () => void
-  readonly #all = new Set<Socket>()
+export function guardConnections(server: Server, most: number, onTooMany: () => void) {
+  const all = new Set<Socket>()
   /** Connections without a complete request, oldest first. */
-  readonly #waiting = new Set<Socket>()
-  readonly #waitingAgain = new Set<Socket>()
-  readonly #requests = new WeakMap<object, IncomingMessage>()
+  const waiting = new Set<Socket>()
+  const waitingAgain = new Set<Socket>()
+  const requests = new WeakMap<object, IncomingMessage>()
 
-  /**
-   * @param server must not listen yet
-   * @param most connections at a time
-   * @param onTooMany called for each connection closed because of the limit
-   */
-  constructor(server: Server, most: number, onTooMany: () => void) {
-    this.#most = most
-    this.#onTooMany = onTooMany
-    server.prependListener('connection', (socket: Socket) => this.#enter(socket))
-    server.on('connection', (socket: Socket) => this.#parseInPieces(socket))
-  }
-
-  /** Call it for each request. @returns false if the request was pipelined; its connection is closed then */
-  begin(request: IncomingMessage, response: ServerResponse): boolean {
-    const { socket } = request
-    if (this.#requests.has(socket)) {
-      socket.destroy()
-      return false
-    }
-    this.#requests.set(socket, request)
-    request.on('end', () => this.#forget(socket))
-    response.on('close', () => {
-      this.#requests.delete(socket)
-      this.#forget(socket)
-      if (!socket.destroyed) this.#waitingAgain.add(socket)
-    })
-    return true
-  }
-
-  #enter(socket: Socket): void {
-    if (this.#all.size >= this.#most) {
-      const longest = firstOf(this.#waiting) ?? firstOf(this.#waitingAgain) ?? socket
-      this.#leave(longest)
+  function enter(socket: Socket): void {
+    if (all.size >= most) {
+      const longest = firstOf(waiting) ?? firstOf(waitingAgain) ?? socket
+      leave(longest)
       longest.destroy()
-      this.#onTooMany()
+      onTooMany()
       if (longest === socket) return
     }
-    this.#all.add(socket)
-    this.#waiting.add(socket)
-    socket.on('close', () => this.#leave(socket))
+    all.add(socket)
+    waiting.add(socket)
+    socket.on('close', () => leave(socket))
   }
 
-  #leave(socket: Socket): void {
-    this.#all.delete(socket)
-    this.#forget(socket)
+  function leave(socket: Socket): void {
+    all.delete(socket)
+    forget(socket)
   }
 
-  #forget(socket: Socket): void {
-    this.#waiting.delete(socket)
-    this.#waitingAgain.delete(socket)
+  function forget(socket: Socket): void {
+    waiting.delete(socket)
+    waitingAgain.delete(socket)
   }
 
   /**
    * Passes Node's parser one request head at a time; it would otherwise parse everything that one read brings, which may be
    * thousands of requests.
    */
-  #parseInPieces(socket: Socket): void {
+  function parseInPieces(socket: Socket): void {
     const [parse] = socket.listeners('data')
     if (parse === undefined) return
     socket.on('data', (piece: Buffer) => {
       for (let at = 0; at < piece.length && !socket.destroyed; ) {
-        const request = this.#requests.get(socket)
+        const request = requests.get(socket)
         // The server pauses a connection that does not read its answers, and would fail if it got more.
         if (request?.complete || socket.isPaused()) {
           socket.destroy()
@@ -92,6 +64,24 @@ export class Connections {
       }
     })
     socket.removeListener('data', parse as (piece: Buffer) => void)
+  }
+
+  server.prependListener('connection', enter)
+  server.on('connection', parseInPieces)
+  return (request: IncomingMessage, response: ServerResponse): boolean => {
+    const { socket } = request
+    if (requests.has(socket)) {
+      socket.destroy()
+      return false
+    }
+    requests.set(socket, request)
+    request.on('end', () => forget(socket))
+    response.on('close', () => {
+      requests.delete(socket)
+      forget(socket)
+      if (!socket.destroyed) waitingAgain.add(socket)
+    })
+    return true
   }
 }
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { OutgoingRecord } from '../bus/port.ts'
-import { definitions, type Settings } from '../config/index.ts'
+import type { Settings } from '../config/index.ts'
 import { isOperationType } from '../protocol/registry.ts'
 import { callbackStateOf } from '../protocol/states.ts'
 import type { DeadLetterReason } from '../records/dead-letter.ts'
@@ -38,10 +38,10 @@ export type Intake = (request: IncomingMessage, response: ServerResponse, closin
 /** Creates the request handler. It answers 200 only after `shared` has published the record. */
 export function createIntake(
   { tokens, statusRecord, deadLetter, telemetry, now = Date.now }: IntakeOptions,
-  limits: ReceiverLimits,
+  limits: SettableLimits,
   shared: SharedPublish<OutgoingRecord>,
 ): Intake {
-  const memory = new BodyMemory(limits)
+  const reserveFor = bodyMemory(limits)
 
   async function receive(
     origin: CallbackOrigin,
@@ -51,7 +51,7 @@ export function createIntake(
     // ignores Content-Type, because senders label JSON in many ways
     if (Number(request.headers['content-length'] ?? 0) > limits.bodyBytes) return 'too_large'
     if (request.headers.expect !== undefined) response.writeContinue()
-    const bytes = await readBody(request, limits.bodyBytes, memory.reserveFor(request, response))
+    const bytes = await readBody(request, limits.bodyBytes, reserveFor(request, response))
     return typeof bytes === 'string' ? bytes : traced(origin, bytes)
   }
 
@@ -98,43 +98,38 @@ export function createIntake(
   }
 }
 
-/** Counts the bytes of bodies that are not answered yet. */
-class BodyMemory {
-  readonly #most: number
-  #inFlight = 0
+/**
+ * Counts the bytes of bodies that are not answered yet.
+ * @returns a function that reserves memory until the response is done: if there is no room, it aborts the oldest incomplete
+ *   requests, and returns false if there is still none
+ */
+function bodyMemory({ inFlightBytes }: SettableLimits) {
+  let inFlight = 0
   /** Requests with incomplete bodies, oldest first, each with a function that aborts it. */
-  readonly #unfinished = new Map<IncomingMessage, () => void>()
+  const unfinished = new Map<IncomingMessage, () => void>()
 
-  constructor({ inFlightBytes }: ReceiverLimits) {
-    this.#most = inFlightBytes
-  }
-
-  /**
-   * Reserves memory until the response is done. If there is no room, aborts the oldest incomplete requests. The returned
-   * function returns false if there is still none.
-   */
-  reserveFor(request: IncomingMessage, response: ServerResponse): (bytes: number) => boolean {
+  return (request: IncomingMessage, response: ServerResponse) => {
     let held = 0
     const release = () => {
-      this.#inFlight -= held
+      inFlight -= held
       held = 0
-      this.#unfinished.delete(request)
+      unfinished.delete(request)
     }
     const giveUp = () => {
       request.destroy()
       release()
     }
-    request.on('end', () => this.#unfinished.delete(request))
+    request.on('end', () => unfinished.delete(request))
     response.on('close', release)
-    return bytes => {
-      for (const [other, giveUpOther] of this.#unfinished) {
-        if (this.#inFlight + bytes <= this.#most) break
+    return (bytes: number): boolean => {
+      for (const [other, giveUpOther] of unfinished) {
+        if (inFlight + bytes <= inFlightBytes) break
         if (other !== request) giveUpOther()
       }
-      if (this.#inFlight + bytes > this.#most) return false
-      this.#inFlight += bytes
+      if (inFlight + bytes > inFlightBytes) return false
+      inFlight += bytes
       held += bytes
-      this.#unfinished.set(request, giveUp)
+      unfinished.set(request, giveUp)
       return true
     }
   }
@@ -169,31 +164,17 @@ const traceFrom = (origin: CallbackOrigin): TraceContext | null =>
   origin.kind === 'message' ? origin.subject.trace : null
 
 /** The limits that settings define. */
-type SettableLimits = Pick<Settings['callbacks'], 'connections' | 'inFlightBytes' | 'bodyBytes' | 'keepAliveMs'>
-
-export interface ReceiverLimits extends SettableLimits {
-  /** Time-outs for a request's headers, and for the whole request. */
-  headersMs: number
-  requestMs: number
-  /** Time-out of a publish, after which its callbacks are answered 503. */
-  publishMs: number
-  /** Least time between the starts of two publishes. */
-  publishEveryMs: number
-  /** Longest time that `close` waits for requests in flight. */
-  drainMs: number
-}
-
-const unlessSet = (name: keyof SettableLimits): number => Number(definitions[`callbacks.${name}`].default)
+export type SettableLimits = Pick<Settings['callbacks'], 'connections' | 'inFlightBytes' | 'bodyBytes' | 'keepAliveMs'>
 
 /** A callback may wait for the publish in flight and then for its own: at most 10 s, the usual time-out of senders. */
-export const receiverLimits: ReceiverLimits = {
-  connections: unlessSet('connections'),
-  inFlightBytes: unlessSet('inFlightBytes'),
-  bodyBytes: unlessSet('bodyBytes'),
-  keepAliveMs: unlessSet('keepAliveMs'),
+export const fixedLimits = {
+  /** Time-outs for a request's headers, and for the whole request. */
   headersMs: 5_000,
   requestMs: 10_000,
+  /** Time-out of a publish, after which its callbacks are answered 503. */
   publishMs: 5_000,
+  /** Least time between the starts of two publishes. */
   publishEveryMs: 5,
+  /** Longest time that `close` waits for requests in flight. */
   drainMs: 10_000,
 }

@@ -3,8 +3,8 @@ import type { OutgoingRecord } from '../bus/port.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import { listen } from '../listen.ts'
 import { placeOf } from '../telemetry/error.ts'
-import { Connections } from './connections.ts'
-import { createIntake, type IntakeOptions, type ReceiverLimits, receiverLimits } from './intake.ts'
+import { guardConnections } from './connections.ts'
+import { createIntake, fixedLimits, type IntakeOptions, type SettableLimits } from './intake.ts'
 import { reportRefusals } from './refusals.ts'
 import { sharePublish } from './shared-publish.ts'
 
@@ -18,7 +18,7 @@ export interface ReceiverOptions extends IntakeOptions {
   published?: (error: Error | null) => void
   /** Answer of /healthz for load balancers; a closing receiver is never healthy. Default: always. */
   healthy?: () => boolean
-  limits?: Partial<ReceiverLimits>
+  limits: SettableLimits & Partial<typeof fixedLimits>
   clock?: Clock
 }
 
@@ -39,7 +39,7 @@ const backlog = 4096
  */
 export async function startReceiver(options: ReceiverOptions): Promise<Receiver> {
   const { telemetry, healthy = () => true, clock = systemClock } = options
-  const limits = { ...receiverLimits, ...options.limits }
+  const limits = { ...fixedLimits, ...options.limits }
   const { publishMs: timeoutMs, publishEveryMs: everyMs } = limits
   const shared = sharePublish(options.publish, { timeoutMs, everyMs, settled: options.published })
   const take = createIntake(options, limits, shared)
@@ -53,12 +53,12 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
     connectionsCheckingInterval: Math.ceil(limits.headersMs / 10),
     requireHostHeader: false, // otherwise Node answers such requests itself, bypassing the guard
   })
-  const connections = new Connections(server, limits.connections, () =>
+  const admit = guardConnections(server, limits.connections, () =>
     telemetry.emit('callback.refused', { reason: 'overloaded' }),
   )
 
   function begin(request: IncomingMessage, response: ServerResponse): void {
-    if (!connections.begin(request, response)) return
+    if (!admit(request, response)) return
     if (isHealthCheck(request)) answerHealth(response, healthy() && !draining)
     else void take(request, response, () => draining)
   }

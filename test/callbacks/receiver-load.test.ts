@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import { startReceiver } from '../../src/callbacks/receiver.ts'
+import { loadSettings } from '../../src/config/index.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import {
   callback,
@@ -161,6 +162,7 @@ test('a port that is taken is an error at start', async () => {
     deadLetter: () => record,
     publish,
     telemetry: new Telemetry(),
+    limits: loadSettings({ env: {} }).callbacks,
   }
   await expect(startReceiver(options)).rejects.toThrow(
     `cannot serve callbacks on 127.0.0.1:${receiver.port} (EADDRINUSE): set callbacks.host and callbacks.port`,

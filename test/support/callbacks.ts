@@ -1,10 +1,10 @@
 import { connect } from 'node:net'
 import { onTestFinished, vi } from 'vitest'
 import type { OutgoingRecord } from '../../src/bus/port.ts'
-import type { ReceiverLimits } from '../../src/callbacks/intake.ts'
 import { type ReceiverOptions, startReceiver } from '../../src/callbacks/receiver.ts'
 import type { TokenSubject } from '../../src/callbacks/subject.ts'
 import { createHookTokens, type HookKey, type HookTokens } from '../../src/callbacks/token.ts'
+import { loadSettings } from '../../src/config/index.ts'
 import { createDecoder } from '../../src/records/decoder.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
 import type { StatusEvent } from '../../src/records/generated.ts'
@@ -79,7 +79,7 @@ async function statusCodec() {
 
 /** A receiver on a free port, closed at the end of the test. */
 export async function receiverBench(
-  limits: Partial<ReceiverLimits> = {},
+  limits: Partial<ReceiverOptions['limits']> = {},
   options: Pick<ReceiverOptions, 'healthy' | 'clock'> = {},
 ) {
   const bench = tokenBench()
@@ -113,7 +113,7 @@ export async function receiverBench(
     deadLetter: (body, error) => ({ topic: 'dead-letters', key: null, value: body, headers: { ...error } }),
     publish: bus.publish,
     telemetry,
-    limits,
+    limits: { ...loadSettings({ env: {} }).callbacks, ...limits },
     ...options,
     now: () => bench.now,
   })
