@@ -4,7 +4,7 @@ import type { CallbackRefusal } from '../telemetry/labels.ts'
 import type { OpenedSubject, TokenSubject } from './subject.ts'
 import type { HookTokens } from './token.ts'
 
-export interface HookUrlOptions {
+interface HookUrlOptions {
   /** `callbacks.publicUrl`: the address the gateway can reach. */
   publicUrl: string
   /** `callbacks.urlMaxLength`, in characters. */
@@ -31,7 +31,7 @@ const largeSubject = { id: 2n ** 63n - 1n, type: longestType, ...unmarked, count
  */
 export function hookUrl(options: HookUrlOptions): (subject: TokenSubject) => string | null {
   const { urlMaxLength, tokens, onCorrelationDropped } = options
-  const base = `${withoutSlash(options.publicUrl)}/hooks/`
+  const base = `${options.publicUrl}/hooks/`
   const lengths = options.accounts.map(account => base.length + tokens.issue({ ...largeSubject, account }).length)
   const needed = Math.max(0, ...lengths)
   if (needed > urlMaxLength) throw tooLong(needed, urlMaxLength)
@@ -60,11 +60,7 @@ function tooLong(needed: number, urlMaxLength: number): SettingsError {
 
 /** The account-level address, to be entered in the account's settings at the gateway. */
 export function accountHookUrl(publicUrl: string, tokens: HookTokens, account: string): string {
-  return `${withoutSlash(publicUrl)}/hooks/account/${account}/${tokens.issueAccount(account)}`
-}
-
-function withoutSlash(url: string): string {
-  return url.endsWith('/') ? url.slice(0, -1) : url
+  return `${publicUrl}/hooks/account/${account}/${tokens.issueAccount(account)}`
 }
 
 /** The address that was called: of one message, or of an account. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { accountHookUrl, hookUrl } from '../../src/callbacks/hook-url.ts'
+import { hookUrl } from '../../src/callbacks/hook-url.ts'
 import { hookSubject, tokenBench } from '../support/callbacks.ts'
 
 const publicUrl = 'https://hooks.example.com'
@@ -57,12 +57,4 @@ test('a public address without room for a token is refused at start, naming the 
 
 test('an account name without room for a token is refused at start', () => {
   expect(() => urlBench({ accounts: ['default', 'x'.repeat(120)] })).toThrow("with the longest account's name")
-})
-
-test('a slash at the end of the public address makes no difference', () => {
-  const { url, tokens } = urlBench({ publicUrl: `${publicUrl}/` })
-  expect(url(hookSubject())).toMatch(/^https:\/\/hooks\.example\.com\/hooks\/[\w-]+$/)
-  expect(accountHookUrl(`${publicUrl}/`, tokens, 'shop')).toMatch(
-    /^https:\/\/hooks\.example\.com\/hooks\/account\/shop\/[\w-]+$/,
-  )
 })

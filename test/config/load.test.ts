@@ -53,6 +53,16 @@ describe('settings', () => {
     expect([gateway.concurrency, gateway.lingerMs, gateway.maxOperations]).toEqual([16, 5, 25])
   })
 
+  it('have no slash at the end of an address', () => {
+    const { callbacks } = loadSettings({
+      env: {
+        BUSGATE_CALLBACKS_PUBLIC_URL: 'https://a.example/b/',
+        BUSGATE_CALLBACKS_SECRET: 'k1:at-least-16-characters',
+      },
+    })
+    expect(callbacks.publicUrl).toBe('https://a.example/b')
+  })
+
   it('come from the file that --config names, else BUSGATE_CONFIG', () => {
     const env = { BUSGATE_CONFIG: yaml('roles: reconciler') }
     expect(loadSettings({ env }).roles).toEqual(['reconciler'])
