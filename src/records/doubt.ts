@@ -8,19 +8,11 @@ import type { Origin } from './result.ts'
 import { isLong, withShorter } from './shorten.ts'
 
 /** A command whose POST may have been executed, with the history of its earlier POSTs. */
-export interface DoubtSubject extends Origin {
+interface DoubtSubject extends Origin {
   command: Pick<Command, 'id' | 'account' | 'type' | 'correlationId' | 'tenant' | 'campaign'>
   attempts: number
   doubted: boolean
   postedSince?: number
-}
-
-/** Writes doubts as records of the doubts topic, keyed by command id. */
-export interface DoubtWriter {
-  /** Writes the unchanged command record with the history of its POSTs. */
-  write(subject: DoubtSubject, postedAt: number, cause: DoubtCause): OutgoingRecord
-  /** Writes a doubt without its command, which cannot be read. */
-  writeWithoutCommand(doubt: Doubt, id: bigint, why: string): OutgoingRecord
 }
 
 /** A version that fits any topic. Without its command, it cannot be sent again. */
@@ -32,13 +24,18 @@ const shorterDoubt = (doubt: Doubt): Doubt => ({
   campaign: isLong(doubt.campaign) ? null : doubt.campaign,
 })
 
-export function createDoubtWriter(topic: string, encode: (doubt: Doubt) => Buffer): DoubtWriter {
+export type DoubtWriter = ReturnType<typeof createDoubtWriter>
+
+/** Writes doubts as records of the doubts topic, keyed by command id. */
+export function createDoubtWriter(topic: string, encode: (doubt: Doubt) => Buffer) {
   const bare = (id: bigint, doubt: Doubt) => ({ topic, key: String(id), value: encode(doubt) })
   const recordOf = (id: bigint, doubt: Doubt): OutgoingRecord =>
     withShorter(bare(id, doubt), () => bare(id, shorterDoubt(doubt)))
 
   return {
-    write({ command, topic, partition, record, attempts, doubted, postedSince }, postedAt, cause) {
+    /** Writes the unchanged command record with the history of its POSTs. */
+    write(subject: DoubtSubject, postedAt: number, cause: DoubtCause): OutgoingRecord {
+      const { command, topic, partition, record, attempts, doubted, postedSince } = subject
       const { offset, timestamp, key, value, headers } = record
       const { account, type, correlationId, tenant, campaign } = command
       return recordOf(command.id, {
@@ -61,7 +58,8 @@ export function createDoubtWriter(topic: string, encode: (doubt: Doubt) => Buffe
         omitted: null,
       })
     },
-    writeWithoutCommand: (doubt, id, why) => recordOf(id, withoutCommand(doubt, why)),
+    /** Writes a doubt without its command, which cannot be read. */
+    writeWithoutCommand: (doubt: Doubt, id: bigint, why: string) => recordOf(id, withoutCommand(doubt, why)),
   }
 }
 

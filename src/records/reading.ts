@@ -3,7 +3,7 @@ import { pathToText } from '../protocol/json.ts'
 import { avroTypeOf, lenientTypeOf, refuseOtherUnits } from './avro.ts'
 import { isComplex, mapParts, namesOf, oneLevelDeeper, SchemaUnreadable } from './schema-parts.ts'
 import { schemas } from './schemas.ts'
-import { type ByteShape, expandedSize, shapeOf, Walk } from './walk.ts'
+import { expandedSize, shapeOf, Walk } from './walk.ts'
 
 /** Limits of a writer's schema. Compiling a schema of this size takes some 50 ms; the published ones have a tenth of it. */
 const mostNamedTypes = 250
@@ -14,25 +14,18 @@ const mostExpanded = 10_000
 /** Cut, since avsc's messages may contain the whole schema. */
 const longestReason = 300
 
-/** How to read the records of one writer's schema. */
-export interface RecordReading {
-  /** Encoded structure of the writer's type. */
-  shape: ByteShape
-  /** The reader's type, or a lenient version of it. */
-  type: Type
-  /** null if the writer's type equals the reader's. */
-  resolver: Resolver | null
-  /** Most values in one record. */
-  mostValues: number
-}
-
 /** Commands come from any producer. These values take some 20 ms to read and validate. */
 const mostOfCommand = 1 << 14
 /** busgate writes all other records. A doubt has four values for each header of its command. */
 const mostOfOthers = 1 << 20
 
-/** @throws SchemaUnreadable when the schema is incompatible or exceeds a limit */
-export function readingOf(readerSchema: object, writerSchema: object, schemaId: number): RecordReading {
+export type RecordReading = ReturnType<typeof readingOf>
+
+/**
+ * How to read the records of one writer's schema.
+ * @throws SchemaUnreadable when the schema is incompatible or exceeds a limit
+ */
+export function readingOf(readerSchema: object, writerSchema: object, schemaId: number) {
   const reader = avroTypeOf(readerSchema)
   try {
     const canonical = canonicalFormOf(writerSchema) as object
@@ -83,14 +76,15 @@ const namesAndTypes = (fields: unknown) =>
     : fields
 
 /**
- * Avro resolves values as well as schemas: a union may have branches that the reader does not know, as long as no record uses
- * them. A writer's record of another name is incompatible.
+ * The reader's type or a lenient version of it, with its resolver; null if the writer's type equals the reader's. Avro resolves
+ * values as well as schemas: a union may have branches that the reader does not know, as long as no record uses them. A
+ * writer's record of another name is incompatible.
  */
 function resolvingOf(
   readerSchema: object,
   writerSchema: object,
   writer: Type,
-): Pick<RecordReading, 'type' | 'resolver'> {
+): { type: Type; resolver: Resolver | null } {
   const reader = avroTypeOf(readerSchema)
   if (reader.equals(writer)) return { type: reader, resolver: null }
   try {
@@ -125,19 +119,12 @@ function recordsIn(schema: unknown, outer = ''): string[] {
 
 const unqualified = (name: string) => name.slice(name.lastIndexOf('.') + 1)
 
-/** A decoded record. */
-export interface ReadRecord {
-  value: unknown
-  /** Names a string that is not UTF-8, or a map key that would be lost; null if there is none. */
-  flaw: string | null
-  end: number
-}
-
 /**
- * Reads the record that begins at `start`.
+ * Reads the record that begins at `start`. `flaw` names a string that is not UTF-8, or a map key that would be lost; null if
+ * there is none.
  * @throws Truncated; SchemaUnreadable when it uses a branch that the reader does not know; Error
  */
-export function readRecord(reader: Type, reading: RecordReading, bytes: Buffer, start: number): ReadRecord {
+export function readRecord(reader: Type, reading: RecordReading, bytes: Buffer, start: number) {
   const { shape, type, resolver, mostValues } = reading
   const { position: end, isUtf8, hasProtoKey } = new Walk(shape, bytes, start, mostValues)
   const { value } = type.decode(bytes, start, resolver ?? undefined)
