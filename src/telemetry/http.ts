@@ -2,38 +2,24 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { Registry } from 'prom-client'
 import { listen } from '../listen.ts'
 
-export interface TelemetryServerOptions {
+interface TelemetryServerOptions {
   host: string
   /** 0 for any free port. */
   port: number
   metrics: Registry
-  /**
-   * Whether this process works now, and whether it has started; `reasons` say why not. Pauses, withdrawals and warnings are no
-   * reasons.
-   */
-  ready: () => {
-    ready: boolean
-    started: boolean
-    reasons: string[]
-    paused?: string[]
-    withdrawn?: string[]
-    warnings?: string[]
-  }
-  /** Whether this process can continue; if not, restart it. */
-  healthy: () => { healthy: boolean; reasons: string[] }
+  /** Whether this process works now; the whole answer is shown. */
+  ready: () => { ready: boolean }
+  /** Whether this process can continue; if not, restart it. The whole answer is shown. */
+  healthy: () => { healthy: boolean }
 }
 
-export interface TelemetryServer {
-  port: number
-  /** Resolves when requests in flight are answered and the port is closed. */
-  close(): Promise<void>
-}
+export type TelemetryServer = Awaited<ReturnType<typeof startTelemetryServer>>
 
 /** Longest wait of `close` for requests in flight. */
 const hurryMs = 1000
 
 /** Serves GET /metrics, /healthz and /readyz. @throws Error when the port cannot be opened */
-export async function startTelemetryServer(options: TelemetryServerOptions): Promise<TelemetryServer> {
+export async function startTelemetryServer(options: TelemetryServerOptions) {
   const limits = { headersTimeout: 5_000, requestTimeout: 10_000, connectionsCheckingInterval: 1_000 }
   const server = createServer(limits, (request, response) => {
     answer(options, request, response).catch(() => {
@@ -45,8 +31,9 @@ export async function startTelemetryServer(options: TelemetryServerOptions): Pro
   server.on('error', () => {}) // a failed accept, for lack of file descriptors, must not end the process
   return {
     port,
+    /** Resolves when requests in flight are answered and the port is closed. */
     close: () =>
-      new Promise((resolve, reject) => {
+      new Promise<void>((resolve, reject) => {
         // answers are immediate, so only a request that is still being sent can be open by then
         const hurry = setTimeout(() => server.closeAllConnections(), hurryMs)
         server.close(error => {
