@@ -1,4 +1,5 @@
 import type { Level } from 'pino'
+import { count as numberOf } from '../words.ts'
 import { type ErrorPlace, safeText, summaryOf } from './error.ts'
 import type { Events, RecordPlace } from './events.ts'
 
@@ -41,11 +42,11 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
   'envelope.finished': {
     level: 'debug',
     msg: ({ account, outcome, operations, seconds }) =>
-      `${counts(operations, 'operation')} of account ${account}: ${outcome} after ${rounded('seconds', seconds)} s`,
+      `${numberOf(operations, 'operation')} of account ${account}: ${outcome} after ${rounded('seconds', seconds)} s`,
   },
   'gateway.retry': {
     level: 'debug',
-    msg: ({ reason, count }) => `${counts(count, 'operation')} to be retried: ${reason}`,
+    msg: ({ reason, count }) => `${numberOf(count, 'operation')} to be retried: ${reason}`,
   },
   'rate.waited': {
     level: 'debug',
@@ -62,7 +63,7 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
   'session.opened': {
     level: 'info',
     msg: ({ inDoubt, ...place }) =>
-      `owns ${at(place)}${inDoubt > 0 ? `, with ${counts(inDoubt, 'command')} that another owner may have sent` : ''}`,
+      `owns ${at(place)}${inDoubt > 0 ? `, with ${numberOf(inDoubt, 'command')} that another owner may have sent` : ''}`,
   },
   'session.lost': {
     level: 'warn',
@@ -87,7 +88,7 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
     level: 'error',
     msg: ({ topic, partition, unsent, unsentOffsets, perhapsSent, isEnd }) =>
       `the log of ${topic}/${partition} lost its ${isEnd ? 'end' : 'beginning'}: ` +
-      `${counts(unsent, 'offset')} not sent${unsent > 0 ? ` (${unsentOffsets})` : ''}, ${perhapsSent} perhaps sent`,
+      `${numberOf(unsent, 'offset')} not sent${unsent > 0 ? ` (${unsentOffsets})` : ''}, ${perhapsSent} perhaps sent`,
     action:
       'Find out why (retention, deleted records, an unclean election). Let the producer resend only the commands at `unsentOffsets`: those that were perhaps sent could reach people twice.',
   },
@@ -114,14 +115,14 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
   'doubt.opened': {
     level: 'warn',
     msg: ({ cause, count }) =>
-      `${counts(count, 'command')} in doubt (${cause}): perhaps sent; busgate resolves this by itself`,
+      `${numberOf(count, 'command')} in doubt (${cause}): perhaps sent; busgate resolves this by itself`,
     action: 'Nothing for a few; many: [BusgateDoubtsGrowing](runbooks/BusgateDoubtsGrowing.md).',
   },
   'doubt.resolved': { level: 'debug', msg: ({ outcome }) => `a doubt ended ${outcome}` },
   'doubts.lost': {
     level: 'error',
     msg: ({ topic, partition, count }) =>
-      `${counts(count, 'command')} in doubt were lost when ${topic}/${partition} was deleted: no final result follows`,
+      `${numberOf(count, 'command')} in doubt were lost when ${topic}/${partition} was deleted: no final result follows`,
     action:
       'Create the topic again. Find ids in the results that are IN_DOUBT without a final result, and ask the gateway about them before anyone resends them.',
   },
@@ -148,11 +149,11 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
   'answered.read': {
     level: 'info',
     msg: ({ sessions, known, took }) =>
-      `read the results for ${counts(sessions, 'partition')} in ${rounded('took', took)} s: found ${counts(known, 'answer')}`,
+      `read the results for ${numberOf(sessions, 'partition')} in ${rounded('took', took)} s: found ${numberOf(known, 'answer')}`,
   },
   'answered.found': {
     level: 'debug',
-    msg: ({ topic, count }) => `skipped ${counts(count, 'record')} of ${topic}: answered before`,
+    msg: ({ topic, count }) => `skipped ${numberOf(count, 'record')} of ${topic}: answered before`,
   },
   'evidence.unavailable': {
     level: 'warn',
@@ -175,7 +176,7 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
     level: ({ stage }) => (stage === 'callback' ? 'debug' : 'warn'), // of callbacks, an outsider decides
     msg: ({ stage, code, count, first }) =>
       stage === 'callback' || first === null
-        ? `${counts(count, 'callback')} kept as dead letter: ${code}`
+        ? `${numberOf(count, 'callback')} kept as dead letter: ${code}`
         : count === 1
           ? `${at(first)} became a dead letter: ${code}`
           : `${count} records became dead letters, the first ${at(first)}: ${code}`,
@@ -222,7 +223,7 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
   'delivery.latency': null,
   'callback.missing': {
     level: 'debug',
-    msg: ({ type, count }) => `${counts(count, 'verdict')} of ${type} missing after the expected time`,
+    msg: ({ type, count }) => `${numberOf(count, 'verdict')} of ${type} missing after the expected time`,
   },
   'verdict.found': {
     level: 'debug',
@@ -230,7 +231,7 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
   },
   'verdicts.forgotten': {
     level: 'warn',
-    msg: ({ count }) => `the reconciler forgot ${counts(count, 'id')}: its memory is full`,
+    msg: ({ count }) => `the reconciler forgot ${numberOf(count, 'id')}: its memory is full`,
     action: 'Add processes of the role reconciler, or memory to them.',
   },
   'pause.begun': {
@@ -287,8 +288,6 @@ export function rounded(field: string, value: number): number {
 const untilText = (until: number | null): string => (until === null ? '' : ` until ${new Date(until).toISOString()}`)
 
 const at = ({ topic, partition, offset }: RecordPlace): string => `${topic}/${partition}@${offset}`
-
-const counts = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
 
 const textOf = (error: Error): string => summaryOf(error).message
 
