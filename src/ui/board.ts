@@ -1,10 +1,10 @@
 import type { Bus } from '../bus/port.ts'
-import { unpackCheckpoint } from '../bus/session/checkpoint.ts'
 import { windowSize } from '../bus/session/window.ts'
 import type { Settings } from '../config/index.ts'
 import { type Change, nameOf, whyOf } from '../control/change.ts'
 import { readControl } from '../control/read.ts'
 import { remedyOf } from '../inspect/message/conclusion.ts'
+import { readProgress } from '../inspect/progress.ts'
 import type { Outcome } from '../protocol/index.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
 import type { FollowedTopic } from './followed-topic.ts'
@@ -13,24 +13,15 @@ import { followTraffic, stepMs, steps, type TopicTraffic, Traffic, windowMs } fr
 import { DeadLetterCauses, OpenDoubtList } from './troubles.ts'
 
 /** Lag and window of each partition, from the group's committed offsets and the ends of the topics. */
-async function groupProgress(bus: Bus, groupId: string, topics: readonly FollowedTopic[]): Promise<PartitionNow[]> {
+async function groupProgress(bus: Bus, settings: Settings, topics: readonly FollowedTopic[]): Promise<PartitionNow[]> {
   const ends = topics.flatMap(({ topic, positions }) => positions.map((end, partition) => ({ topic, partition, end })))
   if (ends.length === 0) return []
-  const progress = await bus.progress(groupId, ends)
+  const progress = await readProgress(bus, settings, ends)
   return ends.map(({ topic, partition, end }, i) => {
-    const committed = progress[i]
-    if (!committed) return { topic, partition, lag: null, window: 0 }
-    const lag = Math.max(0, end - committed.offset)
-    return { topic, partition, lag, window: windowUsed(committed) }
+    const window = progress[i]?.window
+    if (!window) return { topic, partition, lag: null, window: 0 }
+    return { topic, partition, lag: Math.max(0, end - window.base), window: window.length / windowSize }
   })
-}
-
-function windowUsed({ offset, metadata }: { offset: number; metadata: string | null }): number {
-  try {
-    return unpackCheckpoint(offset, metadata).window.length / windowSize
-  } catch {
-    return 0 // written by another program; busgate doctor reports it
-  }
 }
 
 export interface BoardOptions {
@@ -150,7 +141,7 @@ export class Board {
   async #readProgress(): Promise<void> {
     const { bus, settings } = this.#options
     await this.#doubts.refresh()
-    this.#partitions = await groupProgress(bus, settings.kafka.groupId, this.#topics.commands)
+    this.#partitions = await groupProgress(bus, settings, this.#topics.commands)
   }
 
   /** Whether all traffic is being counted. */

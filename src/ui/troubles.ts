@@ -1,8 +1,8 @@
 import { type Bus, type BusRecord, type From, type TopicPartition, unreadableCodes } from '../bus/port.ts'
-import { type Checkpoint, unpackCheckpoint } from '../bus/session/checkpoint.ts'
-import { DONE, INTENT } from '../bus/session/window.ts'
+import { INTENT } from '../bus/session/window.ts'
 import type { Settings } from '../config/index.ts'
 import { letterOf, shortPlace } from '../inspect/dead-letters/letter.ts'
+import { beginningOf, isDone, type Progress, readOwnProgress } from '../inspect/progress.ts'
 import { createDecoder, decodeAll } from '../records/decoder.ts'
 import type { Doubt } from '../records/generated.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
@@ -30,7 +30,7 @@ export class OpenDoubtList {
   readonly topic: FollowedTopic
   #retained: RetainedDoubt[] = []
   #left = 0
-  #checkpoints = new Map<number, Checkpoint | null>()
+  #progress: readonly Progress[] = []
 
   constructor(bus: Bus, registry: SchemaRegistry, settings: Settings) {
     this.#bus = bus
@@ -51,8 +51,8 @@ export class OpenDoubtList {
   async refresh(): Promise<void> {
     const tps = this.topic.positions.map((_, partition) => ({ topic: this.topic.topic, partition }))
     if (tps.length === 0) return
-    await this.#ask(tps)
-    this.#retained = this.#retained.filter(one => this.#stateOf(one) !== DONE)
+    this.#progress = await readOwnProgress(this.#bus, this.#settings, tps)
+    this.#retained = this.#retained.filter(({ partition, offset }) => !isDone(this.#progress[partition], offset))
     if (this.#retained.length === 0) this.#left = 0
   }
 
@@ -66,19 +66,8 @@ export class OpenDoubtList {
   }
 
   async #begin(tps: readonly TopicPartition[]): Promise<From[]> {
-    await this.#ask(tps)
-    return tps.map(({ partition }) => {
-      const base = this.#checkpoints.get(partition)?.window.base
-      return base === undefined ? 'earliest' : { offset: base }
-    })
-  }
-
-  async #ask(tps: readonly TopicPartition[]): Promise<void> {
-    const progress = await this.#bus.progress(this.#settings.kafka.groupId, tps)
-    for (const [i, { partition }] of tps.entries()) {
-      const committed = progress[i] ?? null
-      this.#checkpoints.set(partition, committed && unpackCheckpoint(committed.offset, committed.metadata))
-    }
+    this.#progress = await readOwnProgress(this.#bus, this.#settings, tps)
+    return tps.map(({ partition }) => beginningOf(this.#progress[partition]))
   }
 
   #keep(tp: TopicPartition, records: readonly BusRecord[], doubtOf: (i: number) => Doubt | null): void {
@@ -87,10 +76,6 @@ export class OpenDoubtList {
         this.#retained.push({ ...tp, offset, id: String(key ?? ''), doubt: doubtOf(i) })
       else this.#left++
     }
-  }
-
-  #stateOf({ partition, offset }: RetainedDoubt) {
-    return this.#checkpoints.get(partition)?.window.get(offset)
   }
 
   #shown(one: RetainedDoubt, at: number): OpenDoubt {
@@ -109,9 +94,9 @@ export class OpenDoubtList {
   /** Assumes that the workers have the same settings as this process. */
   #waitsFor(one: RetainedDoubt, at: number): string {
     const { gateway, delivery } = this.#settings
-    const isBegun = this.#checkpoints.get(one.partition)
-    if (!isBegun && at - timeOf(one) > beginMs) return 'a worker: no worker owns its partition'
-    if (this.#stateOf(one) === INTENT) return 'the answer to another request, which is in flight'
+    const progress = this.#progress[one.partition]
+    if (!progress && at - timeOf(one) > beginMs) return 'a worker: no worker owns its partition'
+    if (progress?.window.get(one.offset) === INTENT) return 'the answer to another request, which is in flight'
     const settled = timeOf(one) + gateway.timeoutMs + delivery.settleMs
     if (at < settled) return `its callback; the gateway is polled in ${Math.ceil((settled - at) / 1000)} s`
     return `the answer to a status poll, or a callback; then its policy decides`

@@ -52,6 +52,7 @@ describeOnKafka('pause, resume and status', brokers => {
     expect(pause).toMatchObject({ kind: 'topic', name: bulk, paused: true, by: 'olena', reason: 'a stock-taking' })
     const waiting = next - 1 - before
     expect(backlogs).toContainEqual({ topic: bulk, commands: waiting, deleted: 0 })
+    expect(backlogs).toContainEqual({ topic: world.settings.topics.doubts, inDoubt: 0 })
 
     expect((await busgate(['resume', '--topic', bulk], { env })).code).toBe(0)
     await world.finished(next - 1 + 10)

@@ -1,10 +1,9 @@
 import { allPartitions, partitionsOf } from '../../bus/partitions.ts'
 import type { Bus, BusRecord } from '../../bus/port.ts'
-import { unpackCheckpoint } from '../../bus/session/checkpoint.ts'
-import type { Committed } from '../../bus/session/driver.ts'
-import { DONE, windowSize } from '../../bus/session/window.ts'
+import { windowSize } from '../../bus/session/window.ts'
 import type { Settings } from '../../config/index.ts'
 import { type Change, changeText, nameOf, type Withdrawal } from '../../control/change.ts'
+import { countOpenDoubts, isDone, type Progress, readOwnProgress } from '../../inspect/progress.ts'
 import { stringifyJson } from '../../protocol/index.ts'
 import { createDecoder, decodeAll } from '../../records/decoder.ts'
 import type { SendResult } from '../../records/generated.ts'
@@ -18,7 +17,8 @@ import { onControl } from './control.ts'
 
 export const status = command({
   about: [
-    'Shows what is paused and withdrawn, by whom and why, and how many commands of each topic are unfinished.',
+    'Shows what is paused and withdrawn, by whom and why, how many commands of each topic are unfinished, and how many',
+    'messages are in doubt: perhaps sent, and without a final result.',
     'With --history it shows earlier changes too, as far back as the control topic goes.',
   ].join('\n'),
   flags: {
@@ -40,6 +40,9 @@ export const status = command({
       for (const backlog of await backlogOf(bus, settings)) {
         await printLine(json ? stringifyJson(backlog) : backlogText(backlog))
       }
+      const { doubts: topic } = settings.topics
+      const inDoubt = await countOpenDoubts(bus, settings, AbortSignal.timeout(longestMs))
+      await printLine(json ? stringifyJson({ topic, inDoubt }) : `${topic}: ${count(inDoubt, 'message')} in doubt`)
       return 0
     }),
 })
@@ -65,22 +68,21 @@ interface UnfinishedOffsets {
   deleted: number
 }
 
-/** @throws Error when the committed metadata is not busgate's */
-function unfinishedOf(committed: Committed | null, { low, high }: { low: number; high: number }): UnfinishedOffsets {
-  if (!committed) return { offsets: high - low, deleted: 0 }
-  const { window } = unpackCheckpoint(committed.offset, committed.metadata)
+function unfinishedOf(progress: Progress | undefined, { low, high }: { low: number; high: number }): UnfinishedOffsets {
+  if (!progress) return { offsets: high - low, deleted: 0 }
+  const { window } = progress
   const known = Math.min(Math.max(window.base + window.length, low), window.base + windowSize)
   let offsets = Math.max(0, high - Math.max(low, known))
   let deleted = 0
   for (let offset = window.base; offset < known; offset++) {
-    if (window.get(offset) === DONE) continue
+    if (isDone(progress, offset)) continue
     offsets++
     if (offset < low) deleted++
   }
   return { offsets, deleted }
 }
 
-export interface UnfinishedCommands {
+interface UnfinishedCommands {
   topic: string
   /** Queued or in flight. */
   commands: number
@@ -88,28 +90,29 @@ export interface UnfinishedCommands {
   deleted: number
 }
 
-/** Unfinished commands of each topic, by the group's progress. */
-export async function backlogOf(bus: Bus, { kafka, topics }: Settings): Promise<UnfinishedCommands[]> {
-  const counts = await partitionsOf(bus, topics.commands)
+/** Unfinished commands of each topic. @throws Error when the group's metadata is not busgate's */
+async function backlogOf(bus: Bus, settings: Settings): Promise<UnfinishedCommands[]> {
+  const { commands } = settings.topics
+  const counts = await partitionsOf(bus, commands)
   const ending = AbortSignal.timeout(10_000)
   const backlog = async (topic: string) => {
     const tps = allPartitions(topic, counts.get(topic)!)
-    const progress = await bus.progress(kafka.groupId, tps)
+    const progress = await readOwnProgress(bus, settings, tps)
     const ends = await Promise.all(tps.map(tp => bus.search(tp, { from: 'latest', needles: [], ending })))
-    const unfinished = ends.map(({ until, start }, i) => unfinishedOf(progress[i] ?? null, { low: start, high: until }))
+    const unfinished = ends.map(({ until, start }, i) => unfinishedOf(progress[i], { low: start, high: until }))
     const sum = (of: 'offsets' | 'deleted') => unfinished.reduce((total, one) => total + one[of], 0)
     return { topic, commands: sum('offsets'), deleted: sum('deleted') }
   }
-  return Promise.all(topics.commands.map(backlog))
+  return Promise.all(commands.map(backlog))
 }
 
-export function backlogText({ topic, commands, deleted }: UnfinishedCommands): string {
+function backlogText({ topic, commands, deleted }: UnfinishedCommands): string {
   const gone = `, ${deleted} of them deleted from the log: only a worker that has them in memory can still send them`
   return `${topic}: ${count(commands, 'command')} unfinished${deleted > 0 ? gone : ''}`
 }
 
 /** Final results of a withdrawal's messages. For a single message, use `busgate message`. */
-export interface CountedResults {
+interface CountedResults {
   withdrawn: string
   /** Start of the counted results, ISO 8601. Older results were written before any command that could be withdrawn. */
   since: string
@@ -127,11 +130,7 @@ function isOf({ kind, name }: Withdrawal, { campaign, tenant, correlationId }: S
 }
 
 /** Counts the results of withdrawn messages. */
-export async function countResults(
-  bus: Bus,
-  settings: Settings,
-  inForce: readonly Change[],
-): Promise<CountedResults[]> {
+async function countResults(bus: Bus, settings: Settings, inForce: readonly Change[]): Promise<CountedResults[]> {
   const withdrawals = inForce.filter((one): one is Withdrawal => one.effect === 'withdrawn' && one.kind !== 'message')
   if (withdrawals.length === 0) return []
   const { results } = settings.topics
@@ -175,7 +174,7 @@ function add(counted: CountedResults, { outcome, errorCode }: SendResult): void 
   }
 }
 
-export function resultsText({ withdrawn, since, sent, notSent, unresolved, codes }: CountedResults): string {
+function resultsText({ withdrawn, since, sent, notSent, unresolved, codes }: CountedResults): string {
   const why = Object.entries(codes).map(([code, count]) => `${count} ${code}`)
   const reasons = why.length > 0 ? ` (${why.join(', ')})` : ''
   return `${withdrawn}, results since ${since}: ${sent} sent, ${notSent} not sent${reasons}, ${unresolved} unresolved`

@@ -1,7 +1,6 @@
 import { partitionOf } from '../../bus/murmur2.ts'
 import { allPartitions } from '../../bus/partitions.ts'
 import type { Bus, BusRecord, From, Needle, Searched, TopicPartition } from '../../bus/port.ts'
-import { unpackCheckpoint } from '../../bus/session/checkpoint.ts'
 import { DONE, INTENT, NEW } from '../../bus/session/window.ts'
 import type { Settings } from '../../config/index.ts'
 import { readControl } from '../../control/read.ts'
@@ -15,6 +14,7 @@ import type { SchemaRegistry } from '../../records/registry.ts'
 import { withCodeOf } from '../../records/result.ts'
 import { schemas } from '../../records/schemas.ts'
 import { headerText, letterOf, placeText, type RecordPosition } from '../dead-letters/letter.ts'
+import { type Progress, readProgress } from '../progress.ts'
 import {
   type CommandProgress,
   type Findings,
@@ -59,9 +59,8 @@ export class MessageSearch {
   }
   readonly #findings = noFindings()
   #counts = new Map<string, number>()
-  #progress = new Map<string, (offset: number) => CommandProgress>()
-  /** Committed offsets of the workers' group, by partition name. */
-  #bases = new Map<string, number>()
+  /** Progress of the workers' group, by partition name; null: no worker has opened the partition. */
+  #progress = new Map<string, Progress>()
 
   constructor(options: MessageSearchOptions) {
     const { registry } = options
@@ -254,12 +253,12 @@ export class MessageSearch {
     const tps = this.#commandTps
     const { since } = this.#options
     const fromBase = (tp: TopicPartition) => {
-      const base = this.#bases.get(nameOf(tp))
+      const base = this.#baseOf(tp)
       return base === undefined ? since : { offset: base }
     }
     await this.#searchAll(tps, fromBase, needles, take)
     if (!further()) return
-    const begun = tps.filter(tp => this.#bases.has(nameOf(tp)))
+    const begun = tps.filter(tp => this.#baseOf(tp) !== undefined)
     await this.#searchAll(begun, () => since, needles, take)
   }
 
@@ -267,17 +266,18 @@ export class MessageSearch {
     const { bus, settings } = this.#options
     const tps = this.#commandTps
     try {
-      const known = await bus.progress(settings.kafka.groupId, tps)
-      for (const [i, tp] of tps.entries()) {
-        const committed = known[i] ?? null
-        this.#progress.set(nameOf(tp), progressOf(committed))
-        if (committed) this.#bases.set(nameOf(tp), committed.offset)
-      }
+      const known = await readProgress(bus, settings, tps)
+      for (const [i, tp] of tps.entries()) this.#progress.set(nameOf(tp), known[i] ?? null)
     } catch (error) {
       this.#findings.gaps.push(
         `The progress of the group ${settings.kafka.groupId} is unknown: ${(error as Error).message}`,
       )
     }
+  }
+
+  /** The committed offset of the workers' group. */
+  #baseOf(tp: TopicPartition): number | undefined {
+    return this.#progress.get(nameOf(tp))?.window.base
   }
 
   async #readControls(): Promise<void> {
@@ -311,7 +311,7 @@ export class MessageSearch {
         if (tp.partition >= this.#count(tp.topic)) return
         const there = await recordAt(this.#options.bus, tp, offset).catch(() => null)
         // what stands further back is looked at only here; the search for what waits counts the rest
-        if (there && offset < (this.#bases.get(nameOf(tp)) ?? 0)) this.#findings.searched.push(logOfOne(tp, there))
+        if (there && offset < (this.#baseOf(tp) ?? 0)) this.#findings.searched.push(logOfOne(tp, there))
         const record = there ?? this.#keptIn(place)
         const found = record ? await this.#noteCommands(tp, [record], isOne) : 0
         const why = record ? 'another record is there: the topic was recreated or mirrored' : 'retention'
@@ -342,7 +342,7 @@ export class MessageSearch {
       if (!one.ok || !isOne(one.value)) continue
       found++
       if (known.has(placeText({ ...tp, offset: record.offset }))) continue
-      const progress = this.#progress.get(nameOf(tp))?.(record.offset) ?? 'unknown'
+      const progress = stateOf(this.#progress.get(nameOf(tp)), record.offset)
       const replayedFrom = headerText(record.headers[replayedFromHeader])
       const value = { command: one.value, type: typeOfMessage(one.value), progress, replayedFrom }
       this.#findings.commands.push(sightingOf(tp, record, value))
@@ -363,21 +363,14 @@ function logOfOne({ topic, partition }: TopicPartition, { timestamp }: BusRecord
   return { topic, partition, records: 1, since, olderAreGone: false, unreadable: 0 }
 }
 
-function progressOf(
-  committed: { offset: number; metadata: string | null } | null,
-): (offset: number) => CommandProgress {
-  if (committed === null) return () => 'unread'
-  try {
-    const { window } = unpackCheckpoint(committed.offset, committed.metadata)
-    return offset => {
-      if (offset < committed.offset) return 'done'
-      const state = window.get(offset)
-      if (state === NEW) return 'waiting'
-      return state === INTENT ? 'sending' : state === DONE ? 'done' : 'doubted'
-    }
-  } catch {
-    return offset => (offset < committed.offset ? 'done' : 'unknown')
-  }
+/** @param progress undefined: it could not be read */
+function stateOf(progress: Progress | undefined, offset: number): CommandProgress {
+  if (progress === undefined) return 'unknown'
+  if (progress === null) return 'unread'
+  const state = progress.window.get(offset)
+  if (state === DONE) return 'done'
+  if (progress.foreign) return 'unknown'
+  return state === NEW ? 'waiting' : state === INTENT ? 'sending' : 'doubted'
 }
 
 /** null: it was deleted, or the topic was recreated. */
