@@ -1,5 +1,5 @@
 import { systemClock } from '../clock.ts'
-import { type Settings, topicsIn } from '../config/index.ts'
+import { requireBrokers, type Settings, topicsIn } from '../config/index.ts'
 import { Telemetry } from '../telemetry/events.ts'
 import { securityOf } from './cluster/connecting.ts'
 import { KafkaBus } from './kafka-bus.ts'
@@ -11,11 +11,12 @@ import type { Bus } from './port.ts'
 const embeddedBroker = new MemoryBroker()
 const embeddedPartitions = 4
 
-/** Opens the bus that the settings name. The caller closes it. @throws Error when kafka.brokers is not set */
-export function openBus({ kafka, topics }: Settings, telemetry = new Telemetry()): Bus {
+/** Opens the bus that the settings name. The caller closes it. @throws SettingsError when they name no brokers */
+export function openBus(settings: Settings, telemetry = new Telemetry()): Bus {
+  requireBrokers(settings)
+  const { kafka, topics } = settings
   const { brokers, groupId, clientId, drainMs, startFrom, onDataLoss, sessionTimeoutMs, rebalanceTimeoutMs } = kafka
   const common = { groupId, drainMs, onDataLoss, clock: systemClock, telemetry }
-  if (!brokers) throw new Error('kafka.brokers is not set: name brokers, or the word embedded')
   if (brokers === 'embedded') {
     embeddedBroker.createTopics(topicsIn(topics).map(({ topic }) => ({ topic, partitions: embeddedPartitions })))
     // its committed offsets end with this process, so every group starts anew

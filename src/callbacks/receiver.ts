@@ -72,7 +72,7 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
     host: options.host,
     backlog,
     what: 'callbacks',
-    mend: 'set callbacks.host and callbacks.port to an address that is free',
+    mend: 'set callbacks.host and callbacks.port (BUSGATE_CALLBACKS_PORT) to a free address',
   }).catch(error => {
     endReport()
     throw error

@@ -26,7 +26,7 @@ export async function startTelemetryServer(options: TelemetryServerOptions) {
       if (!response.headersSent) sendJson(response, 500, { error: 'the metrics could not be collected' })
     })
   })
-  const mend = 'set telemetry.host and telemetry.port to a free address'
+  const mend = 'set telemetry.host and telemetry.port (BUSGATE_TELEMETRY_PORT) to a free address'
   const port = await listen(server, { host: options.host, port: options.port, what: 'metrics', mend })
   server.on('error', () => {}) // a failed accept, for lack of file descriptors, must not end the process
   return {

@@ -98,7 +98,9 @@ describe('settings', () => {
     const env = { BUSGATE_GATEWAY_URL: url, BUSGATE_GATEWAY_API_KEY: key }
     const { of } = await diagnose(env, ['settings', 'gateway', 'cluster'])
     expect(of('gateway')).toEqual(['ok: default: its key is accepted; 7 UAH'])
-    expect(of('cluster')).toEqual(['skipped: kafka.brokers is not set: there are no brokers to check'])
+    expect(of('cluster')).toEqual([
+      'skipped: kafka.brokers (BUSGATE_KAFKA_BROKERS) is not set: there are no brokers to check',
+    ])
   })
 
   test('quiet hours in which commands expire are a warning, by account', async () => {
@@ -123,7 +125,7 @@ describe('settings', () => {
 describe('safety', () => {
   const strong = `k1:${randomBytes(32).toString('base64url')}`
   const only = ['settings', 'safety']
-  const fine = 'ok: nothing is sent in plain text; no secret is weak'
+  const fine = 'ok: no key, password, phone or text leaves this machine in plain text; no secret is weak'
   const plain = {
     BUSGATE_KAFKA_SASL_MECHANISM: 'plain',
     BUSGATE_KAFKA_SASL_USERNAME: 'u',
@@ -142,9 +144,14 @@ describe('safety', () => {
       /^warning: registry\.url begins with http: registry\.password/,
     ],
     [
+      'a message to the brokers',
+      { BUSGATE_KAFKA_BROKERS: 'broker-1:9092' },
+      /^warning: kafka\.ssl is false: phones and texts can be read/,
+    ],
+    [
       'PLAIN at the brokers',
       { ...plain, BUSGATE_KAFKA_BROKERS: '127.0.0.1:9092,broker-1:9092' },
-      /^warning: kafka\.sasl\.mechanism is plain without TLS: the password can be read/,
+      /^warning: kafka\.ssl is false: the password, phones and texts can be read/,
     ],
     [
       'the token endpoint',
@@ -260,8 +267,8 @@ describe('registry and brokers', () => {
   test('the embedded bus has no brokers', async () => {
     const env = { ...enough, BUSGATE_KAFKA_BROKERS: 'embedded', BUSGATE_REGISTRY_URL: '' }
     const { of } = await diagnose(env, ['settings', 'registry', 'cluster'])
-    expect(of('cluster')[0]).toContain('skipped: kafka.brokers is embedded')
-    expect(of('registry')[0]).toContain('skipped: registry.url is not set')
+    expect(of('cluster')[0]).toContain('skipped: kafka.brokers (BUSGATE_KAFKA_BROKERS) is embedded')
+    expect(of('registry')[0]).toContain('skipped: registry.url (BUSGATE_REGISTRY_URL) is not set')
   })
 })
 
@@ -297,7 +304,7 @@ describe('the public address of the receiver', () => {
   test('is skipped without callbacks.publicUrl', async () => {
     const { of } = await diagnose({ ...enough, BUSGATE_ROLES: 'callbacks', BUSGATE_CALLBACKS_SECRET: secret }, only)
     expect(of('receiver')).toEqual([
-      'skipped: callbacks.publicUrl is not set: messages sent with these settings get no hook',
+      'skipped: callbacks.publicUrl (BUSGATE_CALLBACKS_PUBLIC_URL) is not set: messages sent with these settings get no hook',
     ])
   })
 

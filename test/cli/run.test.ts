@@ -88,7 +88,7 @@ test('a port in use ends the start with exit code 1 and says what to set', async
   expect(JSON.parse(stdout)).toMatchObject({
     level: 'fatal',
     event: 'worker.failed',
-    msg: expect.stringContaining('set telemetry.host and telemetry.port to a free address'),
+    msg: expect.stringContaining('set telemetry.host and telemetry.port (BUSGATE_TELEMETRY_PORT) to a free address'),
   })
 })
 

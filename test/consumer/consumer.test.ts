@@ -227,7 +227,19 @@ describe('waitForResult', () => {
 
   test('gives up with the reason of its signal', async () => {
     const { bus, registry } = await startBus()
+    const reason = new Error('the customer has left')
+    const waiting = waitForResult(settings, 5n, { signal: AbortSignal.abort(reason), bus, registry })
+    await expect(waiting).rejects.toBe(reason)
+  })
+
+  test('says after a time-out what it waited for, and which command shows more', async () => {
+    const { bus, registry } = await startBus()
     const signal = AbortSignal.timeout(20)
-    await expect(waitForResult(settings, 5n, { signal, bus, registry })).rejects.toMatchObject({ name: 'TimeoutError' })
+    await expect(waitForResult(settings, 5n, { account: 'bank', signal, bus, registry })).rejects.toMatchObject({
+      name: 'TimeoutError',
+      message: expect.stringMatching(
+        /^busgate\.results has no final result of message 5 \(account bank\) after \S+ s: .* busgate message 5 --account bank /,
+      ),
+    })
   })
 })

@@ -22,7 +22,13 @@ export const cluster = check({
   async look({ settings }) {
     const { brokers } = settings.kafka
     if (!Array.isArray(brokers)) {
-      return { findings: [skipped(`kafka.brokers is ${brokers ?? 'not set'}: there are no brokers to check`)] }
+      return {
+        findings: [
+          skipped(
+            `kafka.brokers (${variableOf('kafka.brokers')}) is ${brokers ?? 'not set'}: there are no brokers to check`,
+          ),
+        ],
+      }
     }
     try {
       const found = await connectCluster(settings, brokers)

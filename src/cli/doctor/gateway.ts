@@ -14,7 +14,7 @@ export const gateway = check({
   needs: ['settings'],
   async look({ settings }) {
     const { url, accounts } = settings.gateway
-    if (url === undefined) return { findings: [skipped('gateway.url is not set')] }
+    if (url === undefined) return { findings: [skipped(`gateway.url (${variableOf('gateway.url')}) is not set`)] }
     if (accounts.size === 0) return { findings: [skipped('no account has a key')] }
     const looks = [...accounts].map(([name, account]) => ofAccount({ ...settings.gateway, url }, name, account))
     return { findings: await Promise.all(looks) }

@@ -17,7 +17,11 @@ export const receiver = check({
     const url = settings.callbacks.publicUrl
     const tokens = tokensOf(settings)
     if (!url || !tokens)
-      return { findings: [skipped('callbacks.publicUrl is not set: messages sent with these settings get no hook')] }
+      return {
+        findings: [
+          skipped(`callbacks.publicUrl (${publicUrl}) is not set: messages sent with these settings get no hook`),
+        ],
+      }
     const finding = judge(url, await call(url, settings))
     if (finding.state !== 'ok' || !url.startsWith('http:')) return { findings: [finding] }
     const what = 'callbacks can be read and repeated on the network: the address begins with http'

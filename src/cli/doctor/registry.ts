@@ -12,7 +12,9 @@ export const registry = check({
   needs: ['settings'],
   async look({ settings }) {
     if (settings.registry.url === undefined) {
-      return { findings: [skipped('registry.url is not set: the embedded registry is used')] }
+      return {
+        findings: [skipped(`registry.url (${variableOf('registry.url')}) is not set: the embedded registry is used`)],
+      }
     }
     const admin = registryAdmin(settings)
     try {
@@ -80,7 +82,9 @@ export function registryAdmin(settings: Settings) {
   async function ask<T>(path: string, body: { method?: 'POST' | 'PUT'; json?: object } = {}): Promise<T | null> {
     const { status, body: answer } = await http<T>(path, { ...body, signal: AbortSignal.timeout(limitMs) }).catch(
       error => {
-        throw new Error(`the registry did not answer (${reasonOf(error)}): check registry.url (BUSGATE_REGISTRY_URL)`)
+        throw new Error(
+          `the registry did not answer (${reasonOf(error)}): check registry.url (${variableOf('registry.url')})`,
+        )
       },
     )
     if (status >= 200 && status < 300 && answer !== null) return answer

@@ -59,12 +59,15 @@ const strongLength = 43
 export const safety = check({
   name: 'safety',
   about:
-    'Plain text on the network (http to the gateway; a password or token to brokers, registry or token endpoint without TLS), and a callbacks.secret below 32 random bytes in base64.',
+    'Plain text on the network (gateway or brokers without TLS; a password or token to registry or token endpoint with http), and a callbacks.secret below 32 random bytes in base64.',
   needs: ['settings'],
   async look({ settings }) {
     const findings = [...plainText(settings), ...weakKeys(settings)]
     return {
-      findings: findings.length > 0 ? findings : [ok('nothing is sent in plain text; no secret is weak')],
+      findings:
+        findings.length > 0
+          ? findings
+          : [ok('no key, password, phone or text leaves this machine in plain text; no secret is weak')],
     }
   },
 })
@@ -84,11 +87,10 @@ function plainText({ gateway, registry, kafka }: Settings): Finding[] {
   if (sasl?.mechanism === 'oauthbearer') {
     addWhereOpen('kafka.sasl.tokenEndpoint', sasl.tokenEndpoint, 'kafka.sasl.clientSecret')
   }
-  const isReadable = sasl?.mechanism === 'plain' || sasl?.mechanism === 'oauthbearer'
-  if (isReadable && !ssl && Array.isArray(brokers) && brokers.some(broker => isOpen(`http://${broker}`))) {
-    const shown = sasl.mechanism === 'plain' ? 'the password' : 'the token'
-    const what = `kafka.sasl.mechanism is ${sasl.mechanism} without TLS: ${shown} can be read on the network`
-    findings.push(warning(what, `${variableOf('kafka.ssl')}=true, with a listener of the brokers that is SASL_SSL`))
+  if (!ssl && Array.isArray(brokers) && brokers.some(broker => isOpen(`http://${broker}`))) {
+    const login = { plain: 'the password, ', oauthbearer: 'the token, ' }[sasl?.mechanism as string] ?? ''
+    const what = `kafka.ssl is false: ${login}phones and texts can be read on the network`
+    findings.push(warning(what, `${variableOf('kafka.ssl')}=true, with a listener of the brokers that uses TLS`))
   }
   return findings
 }
