@@ -11,7 +11,7 @@ import { indexOf, typeOf } from './scenario.ts'
 
 type CountByName = Record<string, number>
 
-/** Commands of one type: their number, final outcomes and status events. */
+/** Commands of one type: their number, final outcomes and verdicts. */
 interface KindRow {
   commands: number
   outcomes: CountByName
@@ -25,12 +25,16 @@ export class Audit {
   readonly #errorCodes: CountByName = {}
   /** Number of final results of each command. */
   readonly #finals: Uint8Array
+  /** 1: the message has a verdict. */
+  readonly #verdicts: Uint8Array
+  #events = 0
   #doubted = 0
   /** Time of the last record, monotonic milliseconds. */
   lastAt = performance.now()
 
   constructor(commands: number) {
     this.#finals = new Uint8Array(commands)
+    this.#verdicts = new Uint8Array(commands)
     for (const kind of sendTypes) this.#kinds.set(kind, { commands: 0, outcomes: {}, states: {} })
     for (let index = 0; index < commands; index++) for (const row of this.#rowsOf(index)) row.commands++
   }
@@ -58,7 +62,6 @@ export class Audit {
   report(sandbox: Sandbox) {
     const { executed, ids, billedTwice, callbacks } = sandbox.stats()
     const { SENT = 0, UNRESOLVED = 0 } = this.total.outcomes
-    const events = sumOf(this.total.states)
     const report = {
       ...this.total,
       kinds: Object.fromEntries(this.#kinds),
@@ -69,7 +72,7 @@ export class Audit {
       gateway: { executed, billedTwice, contradicting: Math.max(0, SENT - ids, ids - SENT - UNRESOLVED) },
       statuses: {
         accepted: callbacks.accepted,
-        missing: Math.max(0, callbacks.accepted - events),
+        missing: Math.max(0, callbacks.accepted - this.#events),
         givenUp: callbacks.failed,
       },
     }
@@ -98,7 +101,10 @@ export class Audit {
     if (outcome === 'REJECTED' && errorCode) increment(this.#errorCodes, errorCode)
   }
 
-  #status(index: number, { state }: StatusEvent): void {
+  #status(index: number, { state, final }: StatusEvent): void {
+    this.#events++
+    if (!final || this.#verdicts[index]) return // a callback may be repeated
+    this.#verdicts[index] = 1
     for (const { states } of this.#rowsOf(index)) increment(states, state)
   }
 
