@@ -38,16 +38,28 @@ function progressOf({ offset, metadata }: { offset: number; metadata: string | n
 /** Whether the workers have finished the record. */
 export const isDone = (progress: Progress | undefined, offset: number) => progress?.window.get(offset) === DONE
 
-/** Counts the records on the topic of doubts that the workers have not finished. */
-export async function countOpenDoubts(bus: Bus, settings: Settings, ending: AbortSignal): Promise<number> {
-  const { doubts } = settings.topics
-  const tps = allPartitions(doubts, (await partitionsOf(bus, [doubts])).get(doubts)!)
+/** Passes on the records of the topics from the first unfinished one of each partition. */
+export async function searchUnfinished(
+  bus: Bus,
+  settings: Settings,
+  topics: readonly string[],
+  take: (records: readonly BusRecord[], progress: Progress | undefined) => Promise<void> | void,
+): Promise<void> {
+  const counts = await partitionsOf(bus, topics)
+  const tps = topics.flatMap(topic => allPartitions(topic, counts.get(topic)!))
   const all = await readOwnProgress(bus, settings, tps)
+  const { signal: ending } = new AbortController()
+  const search = (tp: TopicPartition, progress: Progress | undefined) =>
+    bus.search(tp, { from: beginningOf(progress), ending, take: async records => take(records, progress) })
+  await Promise.all(tps.map((tp, i) => search(tp, all[i])))
+}
+
+/** Counts the messages in doubt: the unfinished records on the topic of doubts. */
+export async function countOpenDoubts(bus: Bus, settings: Settings): Promise<number> {
   let open = 0
-  const count = (progress: Progress | undefined) => async (records: readonly BusRecord[]) => {
+  await searchUnfinished(bus, settings, [settings.topics.doubts], (records, progress) => {
     open += records.filter(({ offset }) => !isDone(progress, offset)).length
-  }
-  await Promise.all(tps.map((tp, i) => bus.search(tp, { from: beginningOf(all[i]), ending, take: count(all[i]) })))
+  })
   return open
 }
 

@@ -95,5 +95,12 @@ describeOnKafka('a withdrawal', brokers => {
     expect((await run('status', '--history')).stdout).toContain(
       'message 7 of account default is no longer withdrawn, by ',
     )
+
+    const [, bulk = ''] = world.settings.topics.commands
+    await run('pause', '--topic', bulk)
+    await until(() => expect(world.worker.ready().paused).toHaveLength(1))
+    await world.send([...commandsFrom(101, 3, withdrawn), ...commandsFrom(201, 2)])
+    expect((await run('withdraw', '--campaign', 'spring', '--dry-run')).stderr).toContain('spring: 3 unsent commands.')
+    expect(world.worker.ready().withdrawn).toEqual([])
   }, 240_000)
 })

@@ -72,7 +72,7 @@ test('a message in doubt is shown with its age and what it waits for, until it i
     },
   })
   const { url } = await startPage(world)
-  const openDoubts = () => countOpenDoubts(world.bus, world.settings, AbortSignal.timeout(5000))
+  const openDoubts = () => countOpenDoubts(world.bus, world.settings)
   world.sandbox.faults.next('reset-after')
   await world.send([buildCommand({ id: 7n, phone: silentPhone })])
   const now = await nowThat(url, ({ doubts }) => doubts.open === 1)

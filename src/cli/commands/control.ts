@@ -1,10 +1,27 @@
 import { hostname, userInfo } from 'node:os'
 import type { Bus, OutgoingRecord } from '../../bus/port.ts'
+import { NEW } from '../../bus/session/window.ts'
+import { systemClock } from '../../clock.ts'
 import type { Settings } from '../../config/index.ts'
-import { changeText, keyOf, nameOf, type Scope, type Withdrawn, writeChange } from '../../control/change.ts'
+import {
+  type Change,
+  changeText,
+  keyOf,
+  nameOf,
+  type Scope,
+  type Withdrawn,
+  writeChange,
+} from '../../control/change.ts'
+import { Controls } from '../../control/controls.ts'
 import { type ControlTopic, readControl } from '../../control/read.ts'
 import { recordsOf, usualWithdrawalMs, withdrawnBy } from '../../control/withdraw.ts'
+import { searchUnfinished } from '../../inspect/progress.ts'
+import { createDecoder, decodeAll } from '../../records/decoder.ts'
+import type { SendCommand } from '../../records/generated.ts'
+import { registryOf } from '../../records/registry.ts'
+import { schemas } from '../../records/schemas.ts'
 import { pausableKinds } from '../../telemetry/labels.ts'
+import { count } from '../../words.ts'
 import { command, type FlagValues, idFlag, textFlag, toggle, UsageError, untilFlag } from '../framework/command.ts'
 import { printable } from '../framework/terminal.ts'
 import { onBus } from '../on-bus.ts'
@@ -139,13 +156,15 @@ export const withdraw = command({
     ...withdrawalFlags,
     until: untilFlag('End of the withdrawal: a duration (30m, 12h, 7d) or a date. Default: 24h.'),
     reason: textFlag('TEXT', 'Why; every result says it, so use no phone and no text of a message.'),
+    'dry-run': toggle('Only counts the commands that it would end now. Needs no --reason.'),
     end: toggle('Ends the withdrawal: commands written from now on are sent. Results that exist stay.'),
     by: byFlag,
     config: configFlag,
   },
-  async run({ end = false, by = ourselves(), until, reason, config, ...names }) {
+  async run({ end = false, 'dry-run': dryRun = false, by = ourselves(), until, reason, config, ...names }) {
     const scope = withdrawalOf(names)
-    if (!end && reason === undefined) throw new UsageError('--reason TEXT is missing: every result says why')
+    if (end && dryRun) throw new UsageError('--dry-run counts what a withdrawal would end; --end ends one')
+    if (!end && !dryRun && reason === undefined) throw new UsageError('--reason TEXT is missing: every result says why')
     return onControl(config, async control => {
       const { settings, inForce, write } = control
       if (names.account !== undefined) requireAccount(names.account, settings)
@@ -158,6 +177,10 @@ export const withdraw = command({
         return 0
       }
       const change = { ...scope, begins: true, by, at, until: until ?? at + usualWithdrawalMs, reason: reason ?? null }
+      if (dryRun) {
+        say(`${nameOf(scope)}: ${count(await countEnded(control, change), 'unsent command')}. Nothing is withdrawn.`)
+        return 0
+      }
       await write(recordsOf(topics.control, change, control))
       const last = new Date(change.until).toISOString()
       say(
@@ -167,6 +190,24 @@ export const withdraw = command({
     })
   },
 })
+
+/** Counts the unsent commands that the withdrawal would end. */
+async function countEnded({ bus, settings }: Control, change: Change): Promise<number> {
+  const controls = new Controls(settings, systemClock)
+  controls.apply(change)
+  const decoder = createDecoder<SendCommand>(schemas.command, registryOf(settings))
+  let ended = 0
+  await searchUnfinished(bus, settings, settings.topics.commands, async (records, progress) => {
+    const unsent = records.filter(({ offset }) => !progress || progress.window.get(offset) === NEW)
+    for (const [i, one] of (await decodeAll(decoder, unsent)).entries()) {
+      if (!one.ok) continue
+      const command = { ...one.value, idText: String(one.value.id) }
+      if (controls.withdrawing(command, unsent[i]!.timestamp)) ended++
+    }
+  })
+  controls.close()
+  return ended
+}
 
 function withdrawalOf({ 'correlation-id': correlationId, ...names }: FlagValues<typeof withdrawalFlags>): Withdrawn {
   if (names.id === undefined && names.account !== undefined)

@@ -41,7 +41,7 @@ export const status = command({
         await printLine(json ? stringifyJson(backlog) : backlogText(backlog))
       }
       const { doubts: topic } = settings.topics
-      const inDoubt = await countOpenDoubts(bus, settings, AbortSignal.timeout(longestMs))
+      const inDoubt = await countOpenDoubts(bus, settings)
       await printLine(json ? stringifyJson({ topic, inDoubt }) : `${topic}: ${count(inDoubt, 'message')} in doubt`)
       return 0
     }),
