@@ -7,6 +7,7 @@ import { buildRecord, openMemoryBus, publishAll, until } from '../support/bus.ts
 import { buildRotten, RottenBroker } from '../support/rotten.ts'
 
 const topic = 'dead-letters'
+const decodable = async () => null
 
 const headersOf = (code: string, offset: string) => ({
   'busgate.error.stage': 'decode',
@@ -42,7 +43,7 @@ test('dlq list and show skip unreadable dead letters, and say so', async () => {
 })
 
 test('dlq replay refuses letters that can never be read, and replays the rest', async () => {
-  const { ready, refused } = await planReplay(await withDeadLetters(), topic, {})
+  const { ready, refused } = await planReplay(await withDeadLetters(), topic, {}, decodable)
   expect(ready.map(({ place }) => place.offset)).toEqual([2])
   expect(refused.map(({ letter, why }) => [letter.place.offset, why])).toEqual([
     [0, expect.stringContaining('never be read')],
@@ -60,7 +61,7 @@ test('dlq replay writes a record without a key if it had none', async () => {
       headers: { ...headersOf('DECODE', '11'), 'busgate.error.key': 'none' },
     },
   ])
-  const { ready } = await planReplay(bus, topic, {})
+  const { ready } = await planReplay(bus, topic, {}, decodable)
   await replay(bus, topic, ready, () => {})
   const keys: (string | null)[] = []
   const reader = await bus.read(['commands'], 'earliest', (_, records) => {
@@ -84,7 +85,7 @@ describe('replayed dead letters', () => {
     headers: { 'busgate.replayed.from': from },
   })
   const refusals = async (bus: MemoryBus) => {
-    const { ready, refused } = await planReplay(bus, topic, { code: 'DECODE' })
+    const { ready, refused } = await planReplay(bus, topic, { code: 'DECODE' }, decodable)
     return [ready.map(({ place }) => place.offset), refused.map(({ letter, why }) => [letter.place.offset, why])]
   }
 
@@ -100,7 +101,7 @@ describe('replayed dead letters', () => {
     await publishAll(bus, [letterAt('11')])
     await publishAll(bus, [letterAt('50')])
     expect(await refusals(bus)).toEqual([[2, 4], [[3, 'it failed again, as 0@4']]])
-    const { ready } = await planReplay(bus, topic, { at: ['0@4'] })
+    const { ready } = await planReplay(bus, topic, { at: ['0@4'] }, decodable)
     await replay(bus, topic, ready, () => {})
     expect(await refusals(bus)).toEqual([
       [2],

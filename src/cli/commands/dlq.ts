@@ -1,6 +1,6 @@
 import type { Settings } from '../../config/index.ts'
 import {
-  contentOf,
+  contentReader,
   type FullLetter,
   findLetter,
   headerText,
@@ -53,7 +53,7 @@ function replayLineOf(state: string, { place, origin }: Letter, why: string | un
 
 async function fullJsonOf(letter: FullLetter, reveal: boolean, settings: Settings): Promise<object> {
   const { record } = letter
-  const { bytes, decoded, error } = await contentOf(letter, settings)
+  const { bytes, decoded, error } = await contentReader(settings)(letter)
   const headers = Object.entries(originalHeaders(record)).map(([name, value]) => [name, headerText(value)])
   return {
     ...jsonOf(letter),
@@ -77,7 +77,7 @@ const json = toggle('Prints one JSON object per line.')
 export const dlqList = command({
   about: [
     'Lists dead letters, the newest last: place (partition@offset), when it was written, stage, code,',
-    'the coordinates of the record, and what is wrong with it.',
+    'the coordinates of the record, and what is wrong with it. A letter stays after its replay, until Kafka deletes it.',
   ].join('\n'),
   flags: {
     ...filterFlags,
@@ -125,8 +125,8 @@ export const dlqReplay = command({
   about: [
     'Writes dead letters back to their topics, with their bytes, key and headers, after the cause is repaired.',
     'Takes those that --at names, or with --all those that match the filters. Without --yes it only shows its plan.',
-    'It adds a header busgate.replayed.from, and refuses letters whose replay is still on their topic. If a record',
-    'failed again, it replays the newest dead letter.',
+    'It adds a header busgate.replayed.from, and refuses letters that cannot be decoded now, and those whose replay is',
+    'still on their topic. If a record failed again, it replays the newest dead letter. Letters stay in dlq list.',
     '',
     `No dead letter was ever sent to the gateway. ${warning}`,
   ].join('\n'),
@@ -143,8 +143,14 @@ export const dlqReplay = command({
     if (all === at.length > 0) throw new UsageError('dlq replay needs either --at or --all')
     const tell = (state: string, letter: Letter, why?: string) =>
       print(asJson ? printable(stringifyJson({ state, why, ...jsonOf(letter) })) : replayLineOf(state, letter, why))
-    return onBus(config, async (bus, { topics }) => {
-      const { ready, refused } = await planReplay(bus, topics.deadLetters, filters)
+    return onBus(config, async (bus, settings) => {
+      const { topics } = settings
+      const read = contentReader(settings)
+      const undecodable = async (letter: FullLetter) => {
+        const { error } = await read(letter)
+        return error === null ? null : `it cannot be decoded: ${error}`
+      }
+      const { ready, refused } = await planReplay(bus, topics.deadLetters, filters, undecodable)
       for (const { letter, why } of refused) tell('refused', letter, why)
       if (!yes) {
         for (const letter of ready) tell('ready', letter)

@@ -4,7 +4,7 @@ import { scanTopic } from '../../bus/scan.ts'
 import type { Settings } from '../../config/index.ts'
 import { parseQuietly } from '../../protocol/json.ts'
 import { errorHeaders } from '../../records/dead-letter.ts'
-import { createDecoder, decodeAll } from '../../records/decoder.ts'
+import { createDecoder, type Decoder, decodeAll } from '../../records/decoder.ts'
 import { registryOf } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
 
@@ -137,26 +137,30 @@ const harmless = new Set([
 const hidden = '***'
 
 /**
- * The content of a dead letter, ready to be printed as JSON. Decodes anew: the schema may have been registered since.
- * @returns `error`: why it cannot be decoded; null if it can
+ * Returns a function that decodes dead letters anew, since a schema may have been registered. Its `error` says why it cannot;
+ * null if it can.
  */
-export async function contentOf(letter: FullLetter, settings: Settings) {
-  const { value } = letter.record
-  if (value === null) return { bytes: 0, decoded: null, error: 'it has no value' }
-  const bytes = value.length
-  try {
-    return { bytes, decoded: await decode(letter, value, settings), error: null }
-  } catch (error) {
-    return { bytes, decoded: null, error: (error as Error).message }
+export function contentReader(settings: Settings) {
+  const decoders = new Map<object, Decoder<unknown>>()
+  const decode = async ({ stage, origin, record }: FullLetter, value: Buffer): Promise<unknown> => {
+    if (stage === 'callback') return parseQuietly(value.toString(), 'it is not JSON')
+    const schema = origin?.topic === settings.topics.doubts ? schemas.doubt : schemas.command
+    const decoder = decoders.get(schema) ?? createDecoder<unknown>(schema, registryOf(settings))
+    decoders.set(schema, decoder)
+    const [decoded] = await decodeAll(decoder, [record])
+    if (decoded?.ok) return decoded.value
+    throw new Error(decoded && 'error' in decoded ? decoded.error.message : 'its schema is not known')
   }
-}
-
-async function decode({ stage, origin, record }: FullLetter, value: Buffer, settings: Settings): Promise<unknown> {
-  if (stage === 'callback') return parseQuietly(value.toString(), 'it is not JSON')
-  const schema = origin?.topic === settings.topics.doubts ? schemas.doubt : schemas.command
-  const [decoded] = await decodeAll(createDecoder<unknown>(schema, registryOf(settings)), [record])
-  if (decoded?.ok) return decoded.value
-  throw new Error(decoded && 'error' in decoded ? decoded.error.message : 'its schema is not known')
+  return async (letter: FullLetter) => {
+    const { value } = letter.record
+    if (value === null) return { bytes: 0, decoded: null, error: 'it has no value' }
+    const bytes = value.length
+    try {
+      return { bytes, decoded: await decode(letter, value), error: null }
+    } catch (error) {
+      return { bytes, decoded: null, error: (error as Error).message }
+    }
+  }
 }
 
 /** A printable copy: bytes in base64, and *** for possibly personal data unless `reveal` is set. */

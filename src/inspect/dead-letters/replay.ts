@@ -28,16 +28,22 @@ const skewMs = 300_000
 /**
  * Finds the dead letters that can be replayed. Earlier replays are recognised on their original partition, as long as they are
  * still in the log. A record that failed again can be replayed from its newest dead letter.
+ * @param undecodable says why a letter cannot be decoded; null if it can
  */
-export async function planReplay(bus: Bus, topic: string, filters: LetterFilters): Promise<ReplayPlan> {
+export async function planReplay(
+  bus: Bus,
+  topic: string,
+  filters: LetterFilters,
+  undecodable: (letter: FullLetter) => Promise<string | null>,
+): Promise<ReplayPlan> {
   const refused: ReplayPlan['refused'] = []
   const selected: Candidate[] = []
   const newest = new Map<string, Letter>()
-  const note: RecordsHandler = (from, records) => {
+  const note: RecordsHandler = async (from, records) => {
     for (const found of records) {
       const { record, ...letter } = letterOf(from, found)
-      const why = objection(letter, record.value)
       const isSelected = matchesLetter(letter, filters)
+      const why = objection(letter, record.value) ?? (isSelected ? await undecodable({ ...letter, record }) : null)
       if (why !== null) {
         if (isSelected) refused.push({ letter, why })
         continue
