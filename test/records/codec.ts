@@ -50,11 +50,3 @@ export function long(value: bigint | number): number[] {
   for (; rest >= 0x80n; rest >>= 7n) bytes.push(Number((rest & 0x7fn) | 0x80n))
   return [...bytes, Number(rest)]
 }
-
-/** The bytes with one long in the place of another, which they have to hold. */
-export function withLong(bytes: Buffer, from: number, to: bigint): Buffer {
-  const replaced = Buffer.from(long(from))
-  const at = bytes.indexOf(replaced)
-  if (at < 0) throw new Error(`the bytes do not hold ${from}`)
-  return Buffer.concat([bytes.subarray(0, at), Buffer.from(long(to)), bytes.subarray(at + replaced.length)])
-}

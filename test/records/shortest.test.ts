@@ -4,6 +4,7 @@ import { leastMessageBytes } from '../../src/bus/record-limits.ts'
 import { sizeInBatch } from '../../src/bus/record-size.ts'
 import type { CodePlace, SendType } from '../../src/protocol/index.ts'
 import { deadLetter } from '../../src/records/dead-letter.ts'
+import { createDecoder } from '../../src/records/decoder.ts'
 import { createDoubtWriter } from '../../src/records/doubt.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
 import type { Doubt, SendResult, StatusEvent } from '../../src/records/generated.ts'
@@ -15,6 +16,7 @@ import { createStatusWriter } from '../../src/records/status.ts'
 import { buildPending } from '../support/pendings.ts'
 import { buildResult } from '../support/results.ts'
 import { buildStatusEvent } from '../support/status-events.ts'
+import { decodeWith } from './codec.ts'
 
 const registry = embeddedRegistry()
 const encoders = {
@@ -88,4 +90,9 @@ describe.each(Object.entries(writers))('a %s with only long fields', (_, write) 
     expect(sizeInBatch(whole)).toBeGreaterThan(250_000)
     expect(sizeInBatch(whole.shorter!())).toBeLessThan(leastMessageBytes * 0.95)
   })
+})
+
+test('a result keeps 1,024 characters of a longer error', async () => {
+  const decoded = await decodeWith(createDecoder<SendResult>(schemas.result, registry), resultOf('sms', 'result').value)
+  expect(decoded).toMatchObject({ ok: true, value: { error: '€'.repeat(1024) } })
 })

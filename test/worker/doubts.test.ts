@@ -162,17 +162,4 @@ describe('a command whose answer was lost is in doubt at once, and', () => {
     await world.finished(1)
     expect(finalOf(world, 1n)).toMatchObject(sent(1))
   })
-
-  test('stays so when its worker ends, until the next one finds out', async () => {
-    const world = await startDoubtingWorld({ delivery: { settleMs: 500 } })
-    world.sandbox.faults.next('reset-after')
-    await world.send([buildCommand({ id: 1n, phone: silentPhone })])
-    await until(() => expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now']))
-    await world.worker.stop()
-    await world.startWorker()
-    await world.finished(1)
-    await world.quiet()
-    expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now', 'SENT'])
-    expect(world.sandbox.executions(1)).toBe(1)
-  })
 })

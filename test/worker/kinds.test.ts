@@ -94,74 +94,9 @@ describe('a command of each kind', () => {
     const command = { ...newCommand('sms', 42n), ...fields } as NewCommand
     await expect(world.producer.send([command])).rejects.toThrow(message)
   })
-
-  test('additional properties of a pipeline reach the gateway inside its stages', async () => {
-    const gateway = await startFront()
-    const world = await startWorld({ settings: { gateway: { url: gateway.url } } })
-    gateway.target = world.sandbox.url
-    const extra = { sms: '{"lifetime":3600}', rcs: '{"message":"Hi","image":"https://shop.example/a.png"}' }
-    await world.send([buildCommandOf('pipeline', { id: 42n, extra }, { pipeline: ['rcs', 'sms'] })])
-    await world.finished(1)
-    expect(world.resultOf(42).outcome).toBe('SENT')
-    const { data } = parseJson(gateway.passed[0]!.body) as { data: unknown[] }
-    expect(data).toMatchObject([
-      {
-        rcs: { message: 'Hi', image: 'https://shop.example/a.png' },
-        sms: { message: 'Your order is ready', signature: 'Shop', lifetime: 3600 },
-      },
-    ])
-  })
-
-  test('the result of a long text says how many parts were billed', async () => {
-    const world = await startWorld()
-    await world.send([buildCommandOf('sms', { id: 42n }, { sms_message: 'x'.repeat(161) })])
-    await world.finished(1)
-    expect(world.resultOf(42).parts).toBe(2)
-  })
-
-  test('the result of hlr carries what the look-up found', async () => {
-    const world = await startWorld()
-    await world.producer.send([newCommand('hlr', 42n)])
-    await world.finished(1)
-    const operator = { name: expect.any(String), prefix: expect.any(Number), country: { name: 'Ukraine', prefix: 380 } }
-    expect(world.resultOf(42)).toMatchObject({
-      hlr: {
-        phone: 380501234567,
-        status: 'DELIVERED',
-        imsi: expect.stringMatching(/^255\d{12}$/),
-        mccmnc: expect.any(Number),
-        ported: expect.any(Boolean),
-        network: { origin: operator, ported: operator },
-      },
-      msgId: null,
-      parts: null,
-    })
-  })
 })
 
 describe('status events', () => {
-  test('a rejection after acceptance has its reason', async () => {
-    const world = await startWorld()
-    await world.send([buildCommandOf('sms', { id: 42n, phone: 380501234595, ...marks })])
-    await until(() => expect(world.statuses()).toHaveLength(1))
-    expect(world.statuses()[0]).toMatchObject({
-      status: 'REJECTED',
-      state: 'FAILED',
-      final: true,
-      success: false,
-      error: 'Rejected by the operator',
-      ...marks,
-    })
-  })
-
-  test('a callback that overtakes its own result is kept', async () => {
-    const world = await startWorld()
-    await world.send([buildCommandOf('sms', { id: 42n, phone: 380501234599, ...marks })])
-    await world.finished(1)
-    expect(world.resultOf(42).outcome).toBe('SENT')
-    expect(world.statuses()).toMatchObject([{ id: 42n, status: 'DELIVERED', ...marks }])
-  })
-
   test("a command's own callback address is used instead of busgate's", async () => {
     const own = await startFront()
     own.answer = () => ({ body: '' })

@@ -24,15 +24,6 @@ describe('a producer that withdraws', () => {
     expect(await world.resultOf(2n)).toMatchObject({ outcome: 'SENT' })
   })
 
-  test('a message that was never written changes nothing', async () => {
-    const world = await startWorld()
-    await world.producer.withdraw({ id: 9, account: 'nobody', reason: 'a slip' })
-    await until(() => expect(world.worker.ready().withdrawn).toHaveLength(1))
-    await world.send([buildCommand({ id: 9n })])
-    await world.finished(1)
-    expect(await world.resultOf(9n)).toMatchObject({ outcome: 'SENT' })
-  })
-
   const now = Date.now()
   test.each([
     ['without a name', { campaign: '' }, 'needs the name of what is withdrawn'],
