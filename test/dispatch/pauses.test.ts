@@ -54,19 +54,7 @@ describe.each(scopes)('a paused $kind', scope => {
     expect(sorted(posts.flatMap(({ ids }) => ids))).toEqual(numbersFrom(1, 200))
   })
 
-  test('lets deadlines pass: the results come during the pause', async () => {
-    const { clock, put, pass, control, posts, results } = await startSendingWorld()
-    control(buildPause(scope))
-    await pass(100)
-    put('bulk', commandsFrom(1, 5, { ...stopped, deadline: clock.now() + 3_000 }))
-    await pass(10_000)
-    expect(results().map(({ outcome, errorCode }) => `${outcome} ${errorCode}`)).toEqual(
-      Array.from({ length: 5 }, () => 'EXPIRED DEADLINE'),
-    )
-    expect(posts).toEqual([])
-  })
-
-  test('lets deadlines pass behind thousands of commands without one', async () => {
+  test('lets deadlines pass, also behind thousands of commands without one', async () => {
     const { clock, put, pass, control, posts, results } = await startSendingWorld()
     control(buildPause(scope))
     await pass(100)
@@ -74,6 +62,7 @@ describe.each(scopes)('a paused $kind', scope => {
     put('bulk', commandsFrom(10_001, 100, { ...stopped, deadline: clock.now() + 10_000 }))
     await pass(16_000)
     expect(results().map(({ id }) => Number(id))).toEqual(numbersFrom(10_001, 100))
+    expect(results().every(({ errorCode }) => errorCode === 'DEADLINE')).toBe(true)
     control(buildResume(scope))
     await pass(20_000)
     expect(sorted(posts.flatMap(({ ids }) => ids))).toEqual(numbersFrom(1, 6_000))
@@ -90,15 +79,6 @@ describe.each(scopes)('a paused $kind', scope => {
     await pass(2_000)
     expect(posts.flatMap(({ ids }) => ids)).toHaveLength(5)
     expect(gauge('pauses', scope.kind)).toBe(0)
-  })
-
-  test('does not count as a stuck worker', async () => {
-    const { put, pass, control, fatals } = await startSendingWorld()
-    control(buildPause(scope))
-    await pass(100)
-    put('bulk', commandsFrom(1, 5, stopped))
-    await pass(20 * 60_000, 10_000)
-    expect(fatals).toEqual([])
   })
 })
 

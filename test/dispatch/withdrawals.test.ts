@@ -175,16 +175,3 @@ describe('the end of a withdrawal', () => {
     expect(gauge('withdrawals', 'campaign')).toBe(0)
   })
 })
-
-test('thousands of withdrawn messages cost others little', async () => {
-  const world = await startSendingWorld()
-  const { put, pass, control } = world
-  const before = process.cpuUsage()
-  control(...numbersFrom(1, 10_000).map(id => buildWithdrawal({ kind: 'message', name: `default/${id}` })))
-  await pass(2_000)
-  put('bulk', commandsFrom(5_001, 6_000))
-  await pass(5_000)
-  expect(await withdrawnIds(world)).toEqual(numbersFrom(5_001, 5_000))
-  expect(sentIds(world)).toEqual(numbersFrom(10_001, 1_000))
-  expect(process.cpuUsage(before).user / 1_000).toBeLessThan(15_000)
-})

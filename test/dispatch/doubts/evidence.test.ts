@@ -72,17 +72,6 @@ describe('callbacks as evidence', () => {
     expect(found).toEqual(['1'])
   })
 
-  test('are read before a doubt is decided, if they were unreadable until then', async () => {
-    const { clock, seek, setReadable, found, calledBack } = await startSearch()
-    setReadable(false)
-    const seeking = seek(1, clock.now())
-    calledBack(1)
-    await clock.pass(100)
-    setReadable(true)
-    expect(await seeking.catchUp(minute)).toBe(true)
-    expect(found).toEqual(['1'])
-  })
-
   test('are read from the start of a recreated topic', async () => {
     const { clock, seek, calledBack, makeAnew, found } = await startSearch()
     const seeking = seek(1, clock.now())
@@ -101,17 +90,5 @@ describe('callbacks as evidence', () => {
     expect(seeking.isCaughtUp).toBe(true)
     clock.suspend(6_000)
     expect(seeking.isCaughtUp).toBe(false)
-  })
-
-  test('are neither read nor told to be missing any more when nothing is in doubt', async () => {
-    const { clock, evidence, seek, setReadable } = await startSearch()
-    setReadable(false)
-    const seeking = seek(1, clock.now())
-    expect(await seeking.catchUp(minute)).toBe(false)
-    expect(evidence.trouble).toBe('callbacks resolve no doubts now, and nothing in doubt is sent again: no leader')
-    seeking.end()
-    expect(evidence.trouble).toBeNull()
-    await clock.pass(minute)
-    expect(clock.pending).toBe(0)
   })
 })
