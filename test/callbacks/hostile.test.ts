@@ -1,4 +1,3 @@
-import { request } from 'node:http'
 import { describe, expect, test, vi } from 'vitest'
 import { callback, eventually, head, post, rawConnection, receiverBench, whole } from '../support/callbacks.ts'
 
@@ -74,42 +73,12 @@ describe('a connection', () => {
     await eventually(() => expect(large.heard).toMatch(/^HTTP\/1\.1 413 /))
     await eventually(() => expect(forged.heard).toMatch(/^HTTP\/1\.1 404 /))
   })
-
-  test.each([
-    ['speaks TLS', '\x16\x03\x01\x02\x00\x01\x00'],
-    ['has headers of 20 KB', `POST / HTTP/1.1\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`],
-    ['names two lengths', 'POST / HTTP/1.1\r\nHost: b\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}'],
-    [
-      'names a length beside chunks',
-      'POST / HTTP/1.1\r\nHost: b\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
-    ],
-    ['wants a tunnel', 'CONNECT example.com:80 HTTP/1.1\r\nHost: example.com\r\n\r\n'],
-  ])('that %s is closed', async (_, text) => {
-    const bench = await receiverBench()
-    const raw = rawConnection(bench.receiver.port)
-    raw.say(text)
-    await eventually(() => expect(raw.closed).toBe(true))
-    expect(raw.heard).not.toContain('200')
-    expect((await post(bench.url())).status).toBe(200)
-  })
 })
 
 describe('a body', () => {
   test('with a byte order mark in front is read', async () => {
     const bench = await receiverBench()
     expect((await post(bench.url(), `\ufeff${JSON.stringify(callback())}`)).status).toBe(200)
-  })
-
-  test('in many small pieces is read', async () => {
-    const bench = await receiverBench()
-    const { promise, resolve } = Promise.withResolvers<number | undefined>()
-    const sending = request(bench.url(), { method: 'POST', headers: { 'content-type': 'application/json' } }, answer =>
-      resolve(answer.statusCode),
-    )
-    for (const char of JSON.stringify(callback({ error: 'Zürich' }))) sending.write(char)
-    sending.end()
-    expect(await promise).toBe(200)
-    expect(bench.events()).toMatchObject([{ error: 'Zürich' }])
   })
 
   test.each([200_000, 1_000_000])(

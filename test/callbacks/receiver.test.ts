@@ -71,19 +71,6 @@ describe('a callback of one message', () => {
     expect((await post(`${bench.url()}?attempt=2`)).status).toBe(200)
   })
 
-  test('may leave its content type out, or name a charset', async () => {
-    const bench = await receiverBench()
-    const body = JSON.stringify(callback())
-    const raw = rawConnection(bench.receiver.port)
-    raw.say(
-      `POST ${new URL(bench.url()).pathname} HTTP/1.1\r\nHost: b\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
-    )
-    await eventually(() => expect(raw.heard).toMatch(/^HTTP\/1\.1 200 /))
-    expect((await post(bench.url(), callback(), { 'content-type': 'application/json; charset=utf-8' })).status).toBe(
-      200,
-    )
-  })
-
   test.each([
     'application/x-www-form-urlencoded',
     'text/plain',

@@ -76,20 +76,6 @@ describe('an answer that came in time', () => {
     },
   )
 
-  test('can come in pieces, in chunks, and after an early hint', async () => {
-    const hint = 'HTTP/1.1 103 Early Hints\r\nretry-after: 9\r\n\r\n'
-    const head = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'
-    const { answer } = await postTo([
-      socket => {
-        socket.setNoDelay(true)
-        socket.write(hint + head)
-        setImmediate(() => socket.write(`5\r\n${ok.slice(0, 5)}\r\n`))
-        setImmediate(() => socket.write(`${(ok.length - 5).toString(16)}\r\n${ok.slice(5)}\r\n0\r\n\r\n`))
-      },
-    ])
-    expect(answer).toEqual({ kind: 'response', status: 200, body: ok, retryAfterMs: null })
-  })
-
   test('can come byte by byte, and takes little more memory than its length', async () => {
     const length = 200_000
     let received = 0
@@ -330,20 +316,6 @@ describe('connections', () => {
     expect(lastCheck).toHaveBeenCalledTimes(1)
   })
 
-  test('several requests use several connections, up to the limit', async () => {
-    const waiting: (() => void)[] = []
-    const { seen, url } = await scriptedServer(socket => void waiting.push(() => socket.write(httpAnswer(ok))))
-    const connection = connect(url, { connections: 3 })
-    const posts = Array.from({ length: 20 }, (_, i) => connection.post(String(i), go))
-    await until(() => expect(waiting).toHaveLength(3))
-    while (seen.requests.length < 20 || waiting.length > 0) {
-      waiting.shift()?.()
-      await new Promise(resolve => setImmediate(resolve))
-    }
-    expect((await Promise.all(posts)).map(({ kind }) => kind)).toEqual(posts.map(() => 'response'))
-    expect(seen).toMatchObject({ connections: 3, mostOpen: 3 })
-  })
-
   test.each([
     ['that is idle for longer than keepAliveMs is closed', {}],
     ['is not kept for longer than that because the gateway would', { 'keep-alive': 'timeout=600' }],
@@ -371,16 +343,6 @@ describe('connections', () => {
     await connection.post(body, go)
     await connection.close()
     await until(() => expect(timers()).toBeLessThanOrEqual(before))
-  })
-
-  test('a connection that was closed while idle is replaced', async () => {
-    const { seen, sockets, url } = await scriptedServer(answerWith(ok))
-    const connection = connect(url, { connections: 1 })
-    await connection.post('first', go)
-    for (const socket of sockets) socket.end()
-    await until(() => expect(seen.open).toBe(0))
-    expect(await connection.post('second', go)).toMatchObject({ kind: 'response' })
-    expect(seen).toMatchObject({ connections: 2, requests: { length: 2 } })
   })
 })
 
