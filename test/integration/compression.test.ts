@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -141,47 +140,4 @@ describeWithJava("a batch that rots on the broker's disk", () => {
     ])
     expect(records[1]!.unreadable!.message).toContain('its checksum is wrong')
   })
-
-  test('and says to end far behind where it does, costs nothing but its own records', async () => {
-    const dataDir = await mkdtemp(join(tmpdir(), 'busgate-rot-'))
-    onTestFinished(() => rm(dataDir, { recursive: true, force: true }))
-    const { brokers, stop } = await startKafka({ dataDir })
-    onTestFinished(stop)
-    const bus = openBus(brokers)
-    const config = { 'segment.bytes': String(MiB) }
-    await createTopics(brokers, [
-      { topic: 'in-a-file', partitions: 1, config },
-      { topic: 'at-its-end', partitions: 1, config },
-    ])
-    const large = randomBytes(0.6 * MiB)
-    for (const [topic, value] of [
-      ['in-a-file', Buffer.from('value')],
-      ['at-its-end', large],
-    ] as const) {
-      await publishAll(bus, [buildRecord(topic, '0')])
-      await publishAll(bus, [buildRecord(topic, '1', { value })])
-      await publishAll(bus, [buildRecord(topic, '2', { value })])
-      for (let key = 3; key < 1003; key += 100) {
-        await publishAll(
-          bus,
-          range(key, 100).map(one => buildRecord(topic, String(one))),
-        )
-      }
-      const log = join(dataDir, 'node-1/data', `${topic}-0`, `${'0'.repeat(20)}.log`)
-      const bytes = await readFile(log)
-      const second = 12 + bytes.readInt32BE(8)
-      expect(second + 12 + bytes.readInt32BE(second + 8) === bytes.length).toBe(topic === 'at-its-end')
-      bytes.writeInt32BE(900, second + 23)
-      await writeFile(log, bytes, { flag: 'r+' })
-      const records = await follow(brokers, topic)
-      await until(() => expect(records).toHaveLength(1003))
-      expect(records.map(({ key, unreadable }) => (unreadable ? unreadable.lastOffset : Number(key)))).toEqual([
-        0,
-        1,
-        ...range(2, 1001),
-      ])
-    }
-  })
 })
-
-const range = (from: number, count: number) => Array.from({ length: count }, (_, i) => from + i)

@@ -1,14 +1,10 @@
-import kafkajs from 'kafkajs'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import type { Sasl } from '../../src/bus/cluster/connecting.ts'
 import type { Membership } from '../../src/bus/port.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { TestListener, until } from '../support/bus.ts'
-import { describeOnKafka, describeWithJava, ownKafka } from '../support/integration.ts'
-import { createTopics, grant, openAdmin, plainKafka } from '../support/kafka.ts'
+import { describeOnKafka } from '../support/integration.ts'
+import { createTopics, openAdmin, plainKafka } from '../support/kafka.ts'
 import { openWired } from '../support/wires.ts'
-
-const { AclOperationTypes, AclPermissionTypes, ResourcePatternTypes } = kafkajs
 
 describeOnKafka('a group on Kafka', ({ brokers }) => {
   let names = 0
@@ -142,40 +138,4 @@ describeOnKafka('a group on Kafka', ({ brokers }) => {
     await intended
     await until(() => expect(a.listener.sessions.size).toBe(2))
   })
-})
-
-describeWithJava('a group on a Kafka with rights', () => {
-  const [user, password] = ['narrow', 'its-password']
-  const kafka = ownKafka(() => ({ users: { [user]: password } }))
-
-  test('goes on where its leader may not see a topic of another process, which says that nobody reads it', async () => {
-    const groupId = 'rights'
-    const topics = ['seen', 'hidden']
-    await createTopics(
-      kafka.brokers,
-      topics.map(topic => ({ topic, partitions: 2 })),
-    )
-    const right = { principal: `User:${user}`, host: '*', permissionType: AclPermissionTypes.ALLOW }
-    const rights = [
-      { resourceType: 2, resourceName: 'seen', operation: AclOperationTypes.READ },
-      { resourceType: 3, resourceName: groupId, operation: AclOperationTypes.READ },
-      { resourceType: 5, resourceName: groupId, operation: AclOperationTypes.WRITE },
-    ].map(one => ({ ...right, ...one, resourcePatternType: ResourcePatternTypes.PREFIXED }))
-    await grant(kafka.brokers, rights)
-    const join = async (consumed: string[], connection: { brokers: string[]; sasl?: Sasl }) => {
-      const { bus } = openWired({ ...connection, groupId, telemetry: new Telemetry() })
-      onTestFinished(() => bus.close())
-      const membership = await bus.join(consumed, new TestListener())
-      onTestFinished(() => membership.leave(0))
-      return membership
-    }
-    const sasl = { mechanism: 'plain', username: user, password: () => password } as const
-    const a = await join(['seen'], { brokers: kafka.outerBrokers, sasl })
-    const b = await join(topics, kafka)
-    await until(() => {
-      const open = [a, b].map(one => [...one.sessions()].filter(session => session.open).map(({ topic }) => topic))
-      expect(open).toEqual([['seen'], ['seen']])
-    })
-    expect(b.unread()).toEqual([expect.stringContaining('hidden is not read')])
-  }, 120_000)
 })

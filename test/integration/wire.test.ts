@@ -100,20 +100,6 @@ describeWithJava('three nodes in three racks', () => {
     },
     180_000,
   )
-
-  test('a partition goes on being read when its leader moves without a word', async () => {
-    const { tp, write } = await buildTopic(kafka)
-    const { brokers } = open(kafka.brokers)
-    const keys = read(brokers, tp)
-    await write('a')
-    await until(() => expect(keys).toEqual(['a']))
-    const leader = await brokers.leader(tp)
-    await kafka.stopNode(leader)
-    await write('b')
-    await until(() => expect(keys).toEqual(['a', 'b']))
-    expect(await brokers.leader(tp)).not.toBe(leader)
-    await kafka.startNode(leader)
-  }, 120_000)
 })
 
 function coordinatorOf(brokers: Brokers, { topic }: Reading['tp']) {
