@@ -25,13 +25,12 @@ export default defineConfig({
           hookTimeout: 60_000,
           expect: { poll: { timeout: 20_000 } },
           include: ['test/**/*.test.ts'],
-          exclude: [...endToEnd, 'test/integration/**', 'test/simulation/**'],
+          exclude: [...endToEnd, 'test/integration/**'],
         },
       },
       {
         test: { name: 'end-to-end', maxWorkers, isolate, include: endToEnd, testTimeout, hookTimeout: 60_000 },
       },
-      { test: { name: 'simulation', maxWorkers, include: ['test/simulation/**/*.test.ts'], testTimeout } },
       {
         test: {
           name: 'integration',

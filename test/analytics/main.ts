@@ -3,7 +3,6 @@
  * one expected table.
  *   npm run analytics                      all engines; fails if one cannot run on this machine
  *   npm run analytics -- duckdb spark      these engines
- *   npm run analytics -- --serve           only the broker, to try a query by hand
  */
 import { startKafka } from '../support/local-kafka/kafka.ts'
 import { startRegistry } from '../support/local-kafka/registry.ts'
@@ -12,7 +11,7 @@ import { answersOf, engines, lacking } from './engines.ts'
 import { writeDataset } from './topics.ts'
 
 const topics = { results: 'busgate.results', statuses: 'busgate.statuses' }
-const [...wanted] = process.argv.slice(2).filter(name => name !== '--serve')
+const wanted = process.argv.slice(2)
 const unknown = wanted.filter(name => !Object.hasOwn(engines, name))
 if (unknown.length > 0) {
   console.error(`there is no engine ${unknown.join(', ')}, only ${Object.keys(engines).join(', ')}`)
@@ -22,22 +21,16 @@ if (unknown.length > 0) {
 const log = (line: string) => console.log(line)
 const [kafka, registry] = await Promise.all([startKafka({ log }), startRegistry({ log })])
 const brokers = { brokers: kafka.brokers, registryUrl: registry.url }
-const stop = () => Promise.all([kafka.stop(), registry.stop()])
 await writeDataset(brokers, topics)
 
-if (process.argv.includes('--serve')) {
-  console.log(`export KAFKA_BROKERS=${kafka.brokers} REGISTRY_URL=${registry.url}`)
-  process.once('SIGINT', stop)
-} else {
-  const failed: string[] = []
-  for (const name of wanted.length > 0 ? wanted : Object.keys(engines)) {
-    const outcome = await check(name)
-    console.log(`${name}: ${outcome}`)
-    if (outcome !== 'as expected') failed.push(name)
-  }
-  await stop()
-  process.exitCode = failed.length > 0 ? 1 : 0
+const failed: string[] = []
+for (const name of wanted.length > 0 ? wanted : Object.keys(engines)) {
+  const outcome = await check(name)
+  console.log(`${name}: ${outcome}`)
+  if (outcome !== 'as expected') failed.push(name)
 }
+await Promise.all([kafka.stop(), registry.stop()])
+process.exitCode = failed.length > 0 ? 1 : 0
 
 async function check(name: string): Promise<string> {
   const engine = engines[name]!

@@ -36,7 +36,6 @@ const settled = () => new Promise<void>(resolve => process.nextTick(resolve))
  */
 export class Scheduler {
   now = 0
-  steps = 0
   /** Whose step is happening. */
   running: Owner | null = null
   /** Sees every step before it happens, and may stop its owner. */
@@ -76,7 +75,6 @@ export class Scheduler {
   async step(): Promise<boolean> {
     const entry = this.#choose()
     if (!entry) return false
-    this.steps++
     this.before(entry)
     if (this.#remove(entry)) {
       this.running = entry.owner

@@ -22,10 +22,7 @@ import { createStory } from './trace.ts'
 
 /** What came of one seed. */
 export interface Outcome {
-  seed: number
   violation: Violation | null
-  steps: number
-  virtualMs: number
   /** What happened how often: faults, POSTs, doubts. */
   counts: Record<string, number>
   /** Empty unless asked for. */
@@ -49,7 +46,6 @@ const pauseMs = 2_000
 const mostIntents = 6_400
 
 class World {
-  readonly #seed: number
   readonly #plan: Plan
   readonly #codec: Codec
   readonly #random: Random
@@ -65,7 +61,6 @@ class World {
   #published = 0
 
   constructor(seed: number, plan: Plan, codec: Codec, wantsTrace: boolean) {
-    this.#seed = seed
     this.#plan = plan
     this.#codec = codec
     this.#settings = settingsOf(plan)
@@ -123,10 +118,7 @@ class World {
     process.off('unhandledRejection', unhandled)
     const { violation, counts } = this.#judge
     return {
-      seed: this.#seed,
       violation,
-      steps: scheduler.steps,
-      virtualMs: scheduler.now,
       counts: { commands: commands.length, ...counts, ...this.#chaos.counts },
       trace: this.#story.lines,
     }
