@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createServer as createHttpsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { examine } from '../../src/cli/commands/doctor.ts'
 import { check } from '../../src/cli/doctor/check.ts'
@@ -9,7 +8,7 @@ import { startSandbox } from '../../src/sandbox/index.ts'
 import { busgateHere, startBusgate } from '../support/cli.ts'
 import { diagnose } from '../support/doctor.ts'
 import { startFront } from '../support/front.ts'
-import { answerWith, scriptedServer } from '../support/scripted-server.ts'
+import { answerWith, portOf, scriptedServer } from '../support/scripted-server.ts'
 
 const key = 'kX9-key-of-nobody'
 const secret = 'k1:0123456789abcdef'
@@ -224,9 +223,7 @@ describe('the gateway', () => {
   test('with an untrusted certificate is reported with the setting of its CA', async () => {
     const pem = readFileSync(new URL('../fixtures/self-signed.pem', import.meta.url))
     const server = createHttpsServer({ key: pem, cert: pem })
-    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void server.close())
-    const { port } = server.address() as AddressInfo
+    const port = await portOf(server)
     const { of, mends } = await diagnose({ ...enough, BUSGATE_GATEWAY_URL: `https://127.0.0.1:${port}` }, only)
     expect(of('gateway')[0]).toMatch(/^failed: default: .*self-signed certificate.* \(UNREACHABLE\)$/)
     expect(mends('gateway', 'failed')[0]).toContain('BUSGATE_GATEWAY_SSL_CA')

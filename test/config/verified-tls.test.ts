@@ -1,6 +1,4 @@
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
 import tls from 'node:tls'
 import { Connection } from '@platformatic/kafka'
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
@@ -14,6 +12,7 @@ import { connectGateway } from '../../src/gateway/connection.ts'
 import { confluentRegistry, registryOf } from '../../src/records/registry.ts'
 import { schemas } from '../../src/records/schemas.ts'
 import { type Certificates, makeCertificates } from '../support/certificates.ts'
+import { portOf } from '../support/scripted-server.ts'
 
 let certificates: Certificates
 beforeAll(async () => {
@@ -31,10 +30,7 @@ async function startImpostor() {
   const server = tls.createServer({ key: pem, cert: pem }, socket => {
     socket.on('data', piece => heard.push(piece)).on('error', () => {})
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  return { port: (server.address() as AddressInfo).port, heard }
+  return { port: await portOf(server), heard }
 }
 
 const refused = (error: Error) => error.message

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Answer } from '../../src/gateway/connection.ts'
 import { itemsAnswer, refusal, sentItem } from '../support/answers.ts'
-import { buildCommandOf } from '../support/commands.ts'
+import { buildCommand, buildCommandOf } from '../support/commands.ts'
 import { laggingRegistry } from '../support/lagging-registry.ts'
 import { type SendingOptions, startSendingWorld } from '../support/sending.ts'
 
@@ -54,8 +54,8 @@ describe('a command in doubt', () => {
     ['two minutes ahead', 2 * minute],
     ['counting microseconds', 1e15],
   ])("whose worker died is SENT by a callback of that time, with its producer's clock %s", async (_, ahead) => {
-    const world = await startDyingWorld({ producerAheadMs: ahead })
-    world.send(1)
+    const world = await startDyingWorld()
+    world.put('bulk', [buildCommand({ id: 1n })], 0, world.clock.now() + ahead)
     await world.clock.pass(1000)
     world.calledBack(1)
     await world.clock.pass(4 * minute)

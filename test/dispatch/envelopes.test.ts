@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { partitionOf } from '../../src/bus/murmur2.ts'
-import type { Answer } from '../../src/gateway/connection.ts'
+import { answered, refusal } from '../support/answers.ts'
 import { buildCommand, buildCommandOf, commandsFrom } from '../support/commands.ts'
 import { numbersFrom, sorted, startSendingWorld } from '../support/sending.ts'
 
@@ -171,17 +171,11 @@ test('an urgent backlog on one partition does not block other partitions', async
 test('an envelope that waits for a connection is not POSTed while its account is paused, and once afterwards', async () => {
   const connected = Promise.withResolvers<void>()
   let denies = true
-  const denied: Answer = {
-    kind: 'response',
-    status: 200,
-    retryAfterMs: null,
-    body: '{"success":false,"error":"Access denied"}',
-  }
   const { clock, send, postsOf, results } = await startSendingWorld({
     connected: async ([first]) => {
       if (first!.id === 1) await connected.promise
     },
-    answer: () => (denies ? denied : null),
+    answer: () => (denies ? refusal('Access denied') : null),
   })
   send(1)
   await clock.pass(second)
@@ -234,19 +228,19 @@ test('a lost answer to the commit of intents leaves no doubt', async () => {
     partition => numbersFrom(1, 100).find(id => partitionOf(Buffer.from(String(id)), partitions) === partition)!,
   )
   const [one, other] = onEach as [number, number]
-  const answered = Promise.withResolvers<void>()
+  const committed = Promise.withResolvers<void>()
   let loses = false
   const { clock, send, postsOf, results, takeOver } = await startSendingWorld({
     partitions,
     hop: async (step, way) => {
       if (!loses || way !== 'back' || !step.startsWith('commit end')) return
       loses = false
-      answered.resolve() // the account pauses for ten minutes before the partitions are open again
+      committed.resolve() // the account pauses for ten minutes before the partitions are open again
       throw new Error('the answer is lost')
     },
     answer: async () => {
-      await answered.promise
-      return { kind: 'response', status: 429, retryAfterMs: 600 * second, body: '' }
+      await committed.promise
+      return answered('', { status: 429, retryAfterMs: 600 * second })
     },
   })
   send(one)

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { writeChange } from '../../src/control/change.ts'
 import type { Events } from '../../src/telemetry/events.ts'
+import { refusal } from '../support/answers.ts'
 import { commandsFrom } from '../support/commands.ts'
 import { buildPause, buildResume } from '../support/control.ts'
 import { numbersFrom, sorted, startSendingWorld } from '../support/sending.ts'
@@ -139,10 +140,9 @@ test('what two pauses stop resumes when both have ended', async () => {
 
 test('commands that the gateway refuses alone, paused meanwhile, are still tried again', async () => {
   let isRefusing = true
-  const refusal = { kind: 'response', status: 200, retryAfterMs: null, body: '{"success":false,"error":"?"}' } as const
   const refused = (ids: number[]) => isRefusing && ids.includes(7)
   const { put, pass, control, results } = await startSendingWorld({
-    answer: (_, { ids }) => (refused(ids) ? refusal : null),
+    answer: (_, { ids }) => (refused(ids) ? refusal('?') : null),
   })
   put('bulk', commandsFrom(1, 20))
   await pass(1_000)

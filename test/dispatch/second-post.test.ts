@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { sleep } from '../../src/clock.ts'
 import type { Answer } from '../../src/gateway/connection.ts'
-import { refusal, refusedItem } from '../support/answers.ts'
+import { itemsAnswer, refusal, refusedItem } from '../support/answers.ts'
 import { laggingRegistry } from '../support/lagging-registry.ts'
 import { type Operation, type SendingOptions, startSendingWorld } from '../support/sending.ts'
 
@@ -271,17 +271,11 @@ describe('while callbacks cannot be read', () => {
 })
 
 describe('a callback during the second request', () => {
-  const lost: Answer = { kind: 'lost', cause: 'timeout', message: 'timeout' }
-
-  test.each([
+  test.each<[string, Answer, number]>([
     ['was not accepted', refusal('Access denied'), 1],
-    [
-      'was throttled',
-      { kind: 'response', status: 200, body: itemRefused('THROTTLE'), retryAfterMs: null } satisfies Answer,
-      1,
-    ],
-    ['was refused', { kind: 'response', status: 200, body: itemRefused(), retryAfterMs: null } satisfies Answer, 2],
-    ['was lost', lost, 2],
+    ['was throttled', itemsAnswer(refusedItem(1, 'THROTTLE')), 1],
+    ['was refused', itemsAnswer(refusedItem(1)), 2],
+    ['was lost', { kind: 'lost', cause: 'timeout', message: 'timeout' }, 2],
   ])('ends it SENT when that request %s', async (_, answer, attempts) => {
     const gateway = barrier()
     const world = await startDoubtingWorld({
@@ -351,7 +345,3 @@ describe('a command that waits to be sent again', () => {
 })
 
 const ready = Promise.resolve()
-
-function itemRefused(error?: string): string {
-  return JSON.stringify({ success: true, data: [refusedItem(1, error)] })
-}

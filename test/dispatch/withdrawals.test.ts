@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { writeChange } from '../../src/control/change.ts'
 import type { Answer } from '../../src/gateway/connection.ts'
-import { itemsAnswer, refusedItem, sentItem } from '../support/answers.ts'
+import { answered, itemsAnswer, refusedItem, sentItem } from '../support/answers.ts'
 import { commandsFrom } from '../support/commands.ts'
 import { buildPause, buildResume, buildWithdrawal } from '../support/control.ts'
 import { numbersFrom, sorted, startSendingWorld } from '../support/sending.ts'
@@ -106,7 +106,7 @@ test('commands behind a pause end at once, although not all are in memory', asyn
 })
 
 test('throttled commands end before they are retried', async () => {
-  const throttled: Answer = { kind: 'response', status: 429, retryAfterMs: 10_000, body: '' }
+  const throttled = answered('', { status: 429, retryAfterMs: 10_000 })
   const world = await startSendingWorld({ answer: () => throttled })
   world.put('bulk', commandsFrom(1, 10, ofAll))
   await world.pass(1_000)

@@ -1,14 +1,13 @@
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import net, { type AddressInfo, type Socket } from 'node:net'
+import net, { type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import tls from 'node:tls'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { classify } from '../../src/gateway/classify.ts'
 import { type ConnectionOptions, connectGateway } from '../../src/gateway/connection.ts'
 import { type Certificates, makeCertificates } from '../support/certificates.ts'
-import { answerWith, type Step, scriptedServer } from '../support/scripted-server.ts'
+import { answerWith, portOf, type Step, scriptedServer } from '../support/scripted-server.ts'
 
 const body = '{"auth":{"key":"any"},"data":[]}'
 const ok = '{"success":true,"data":[]}'
@@ -40,11 +39,8 @@ async function tlsGateway(...steps: Step[]) {
   const inner = await scriptedServer(...steps)
   const pem = readFileSync(certificates.brokerFile)
   const server = tls.createServer({ key: pem, cert: pem }, outer => join(outer, net.connect(inner.port, '127.0.0.1')))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  const { port } = server.address() as AddressInfo
-  return { seen: inner.seen, sockets: inner.sockets, host: `127.0.0.1:${port}`, url: `https://127.0.0.1:${port}` }
+  const host = `127.0.0.1:${await portOf(server)}`
+  return { seen: inner.seen, sockets: inner.sockets, host, url: `https://${host}` }
 }
 
 function join(one: Duplex, other: Duplex): void {
@@ -72,13 +68,10 @@ async function startProxy(instead?: (socket: Duplex) => void) {
       join(socket, there)
     })
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const place = `127.0.0.1:${await portOf(server)}`
   onTestFinished(() => {
     for (const tunnel of tunnels) tunnel.destroy()
-    server.close()
   })
-  const place = `127.0.0.1:${(server.address() as AddressInfo).port}`
   vi.stubEnv('HTTPS_PROXY', `http://${place}`)
   return { asked, tunnels, place }
 }

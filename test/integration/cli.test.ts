@@ -8,7 +8,7 @@ import { registryOf } from '../../src/records/registry.ts'
 import { schemas } from '../../src/records/schemas.ts'
 import { startSandbox } from '../../src/sandbox/index.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
-import { busgate, type CliResult, startBusgate } from '../support/cli.ts'
+import { busgate, jsonOf, startBusgate } from '../support/cli.ts'
 import { buildCommand } from '../support/commands.ts'
 import { buildEnvironment } from '../support/environment.ts'
 import { type Brokers, describeOnKafka } from '../support/integration.ts'
@@ -19,11 +19,6 @@ async function environmentWithGateway(brokers: Brokers) {
   const sandbox = await startSandbox()
   onTestFinished(() => sandbox.close())
   return { ...buildEnvironment(brokers), BUSGATE_GATEWAY_URL: sandbox.url, BUSGATE_TELEMETRY_PORT: '0' }
-}
-
-function jsonOf({ stdout }: CliResult) {
-  const lines = stdout.split('\n').filter(Boolean)
-  return lines.map(line => JSON.parse(line))
 }
 
 const message = { sms_message: 'Hello', sms_signature: 'Shop' }

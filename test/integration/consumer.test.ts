@@ -1,13 +1,9 @@
-import { expect, onTestFinished, test } from 'vitest'
-import { groupRecords, topicRecords } from '../../src/bus/streams/topic-stream.ts'
-import { systemClock } from '../../src/clock.ts'
+import { expect, test } from 'vitest'
 import { readResults } from '../../src/consumer/index.ts'
-import { Telemetry } from '../../src/telemetry/events.ts'
-import { buildRecord, publishAll, until } from '../support/bus.ts'
+import { until } from '../support/bus.ts'
 import { buildCommand } from '../support/commands.ts'
 import { describeOnKafka } from '../support/integration.ts'
-import { createTopics, openAdmin } from '../support/kafka.ts'
-import { openWired } from '../support/wires.ts'
+import { openAdmin } from '../support/kafka.ts'
 import { startWorld } from '../support/worker.ts'
 
 const run = Date.now().toString(36)
@@ -36,38 +32,5 @@ describeOnKafka('busgate/consumer on a real Kafka', ({ brokers, registryUrl }) =
     await reading
     const { groups } = await admin.describeGroups([group])
     expect(groups[0]!.members).toEqual([])
-  })
-
-  test('nothing is lost when connections break, in a group and without one', async () => {
-    const topic = `consumer-test-${run}-breaks`
-    await createTopics(brokers, [{ topic, partitions: 2 }])
-    const { bus, breakAll } = openWired({ brokers, groupId: `${topic}-workers`, telemetry: new Telemetry() })
-    const { bus: writer } = openWired({ brokers, groupId: `${topic}-workers`, telemetry: new Telemetry() })
-    onTestFinished(() => Promise.all([bus.close(), writer.close()]).then(() => {}))
-    const end = new AbortController()
-    const options = { bus, topic, clock: systemClock, telemetry: new Telemetry(), ending: end.signal }
-    const readers = [
-      groupRecords({ ...options, groupId: `${topic}-readers`, startFrom: 'earliest' }),
-      topicRecords({ ...options, from: () => 'earliest', untilEnd: false }),
-    ]
-    const seen = readers.map(() => [] as string[])
-    const reading = readers.map(async (records, i) => {
-      for await (const { record } of records) seen[i]!.push(String(record.key))
-    })
-    const published: string[] = []
-    for (let round = 0; round < 20; round++) {
-      const keys = Array.from({ length: 50 }, (_, i) => String(round * 50 + i))
-      await publishAll(
-        writer,
-        keys.map((key, i) => buildRecord(topic, key, { partition: i % 2 })),
-      )
-      published.push(...keys)
-      if (round % 4 === 3) breakAll(new Error('the connection broke'))
-      await until(() => expect(seen[0]!.length).toBeGreaterThan(round * 25))
-    }
-    for (const keys of seen) await until(() => expect(new Set(keys)).toEqual(new Set(published)))
-    expect(seen[1]).toHaveLength(published.length)
-    end.abort()
-    await Promise.all(reading)
   })
 })

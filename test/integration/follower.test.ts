@@ -31,32 +31,6 @@ describeOnKafka('a follower on Kafka', ({ brokers }) => {
     await until(() => expect(connections()).toBe(0))
   })
 
-  test('goes on with what is left when records that it has not read are deleted', async () => {
-    const topic = topicOf('deleted')
-    await createTopics(brokers, [{ topic, partitions: 1 }])
-    const { bus } = openBus(brokers)
-    const publish = (keys: string[]) =>
-      publishAll(
-        bus,
-        keys.map(key => buildRecord(topic, key)),
-      )
-    await publish(['a'])
-    const seen: BusRecord[] = []
-    const { promise, resolve: release } = Promise.withResolvers<void>()
-    const follower = await bus.follow({ topic, partition: 0 }, 'earliest', async records => {
-      seen.push(...records)
-      await promise
-    })
-    await until(() => expect(keysOf(seen)).toEqual(['a']))
-    await publish(['b', 'c', 'd'])
-    const admin = await openAdmin(brokers)
-    await admin.fetchTopicOffsets(topic) // it looks for no leaders itself
-    await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: '3' }] })
-    release()
-    await follower.caughtUp()
-    expect(keysOf(seen)).toEqual(['a', 'd'])
-  })
-
   test('of a topic that is gone says so once, holds nobody up, and goes on when it is there again', async () => {
     const [gone, other] = [topicOf('gone'), topicOf('other')]
     const topics = [gone, other].map(topic => ({ topic, partitions: 1 }))

@@ -1,15 +1,10 @@
 import { expect, test } from 'vitest'
 import { until } from '../support/bus.ts'
-import { busgate, type CliResult } from '../support/cli.ts'
+import { busgate, type CliResult, jsonOf } from '../support/cli.ts'
 import { buildCommand } from '../support/commands.ts'
 import { environmentOf } from '../support/environment.ts'
 import { describeOnKafka } from '../support/integration.ts'
 import { startWorld } from '../support/worker.ts'
-
-function jsonOf({ stdout }: CliResult) {
-  const lines = stdout.split('\n').filter(Boolean)
-  return lines.map(line => JSON.parse(line))
-}
 
 const kindsOf = (result: CliResult) => jsonOf(result).map(({ kind }) => kind)
 const text = 'A text that nobody else may read'

@@ -13,7 +13,8 @@ async function readyz({ worker }: World) {
 
 describeOnKafka('pause, resume and status', brokers => {
   test('stop a topic on all workers within two seconds, over restarts, until it goes on', async () => {
-    const world = await startWorld({ brokers, partitions: 4, workers: 2 })
+    const world = await startWorld({ brokers, partitions: 4 })
+    await world.startWorker()
     const env = environmentOf(world)
     const [urgent, bulk] = world.settings.topics.commands as [string, string]
     const executed = () => world.sandbox.stats().executed

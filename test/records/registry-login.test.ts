@@ -1,6 +1,5 @@
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import net, { type AddressInfo } from 'node:net'
+import net from 'node:net'
 import tls from 'node:tls'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { registryAdmin } from '../../src/cli/doctor/registry.ts'
@@ -8,6 +7,7 @@ import { loadSettings, verifiedTls } from '../../src/config/index.ts'
 import { confluentRegistry, registryOf } from '../../src/records/registry.ts'
 import { schemas } from '../../src/records/schemas.ts'
 import { type Certificates, makeCertificates } from '../support/certificates.ts'
+import { portOf } from '../support/scripted-server.ts'
 import { startRegistry } from './registry-server.ts'
 
 let certificates: Certificates
@@ -34,10 +34,7 @@ async function startSecure(options: { tls: boolean }) {
     outer.on('error', () => inner.destroy()).pipe(inner)
     inner.on('error', () => outer.destroy()).pipe(outer)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, logins }
+  return { url: `https://127.0.0.1:${await portOf(server)}`, logins }
 }
 
 /** Asks in both ways in which busgate speaks to a registry: as a worker does, and as the command line does besides. */

@@ -125,9 +125,7 @@ export async function receiverBench(
   const url = (changes: Partial<TokenSubject> = {}) => `${origin}/hooks/${bench.tokens.issue(hookSubject(changes))}`
   const accountUrl = (account: string) => `${origin}/hooks/account/${account}/${bench.tokens.issueAccount(account)}`
   const events = () => bus.recordsOf('statuses').map(({ value }) => codec.read(value))
-  const deadLetters = () =>
-    bus.recordsOf('dead-letters').map(({ value, headers }) => ({ body: String(value), ...headers }))
-  const seen = { accepted, refused, reported, latencies, events, deadLetters, opened: () => opened }
+  const seen = { accepted, refused, reported, latencies, events, opened: () => opened }
   return Object.assign(bench, seen, { bus, receiver, origin, url, accountUrl })
 }
 
@@ -141,8 +139,8 @@ export function post(url: string, body: unknown = callback(), headers: Record<st
 }
 
 /** A connection that says what the test writes, however rude; `heard` is all that came back. */
-export function rawConnection(port: number, from = '127.0.0.1') {
-  const socket = connect({ port, host: '127.0.0.1', localAddress: from })
+export function rawConnection(port: number) {
+  const socket = connect({ port, host: '127.0.0.1' })
   const raw = { socket, heard: '', closed: false, say: (text: string) => socket.write(text) }
   socket.on('data', piece => {
     raw.heard += piece.toString('latin1')

@@ -57,6 +57,13 @@ export async function busgateHere(
   }
 }
 
+/** The objects that it has printed, one a line. */
+export const jsonOf = ({ stdout }: CliResult) =>
+  stdout
+    .split('\n')
+    .filter(Boolean)
+    .map(line => JSON.parse(line))
+
 /** Starts a command line; it ends with its test at the latest. */
 export function startBusgate(args: string[], { env = {}, input = '', entry = 'main' }: CliOptions = {}) {
   const own = Object.entries(process.env).filter(([name]) => !name.startsWith('BUSGATE_'))

@@ -1,6 +1,14 @@
 import { once } from 'node:events'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
+
+/** Has a server listen on 127.0.0.1 until the end of the test. @returns its port */
+export async function portOf(server: Server): Promise<number> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  return (server.address() as AddressInfo).port
+}
 
 /** What the server does once it has read a whole request. */
 export type Step = (socket: Socket, request: ReceivedRequest) => void

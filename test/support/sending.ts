@@ -59,8 +59,6 @@ export interface SendingOptions {
   connected?: (operations: Operation[]) => Promise<void>
   /** What each step at the broker takes. */
   hop?: Hop
-  /** How far the clock of whoever writes commands is ahead, in milliseconds. */
-  producerAheadMs?: number
   registry?: SchemaRegistry
   /** Topics with cleanup.policy=compact, by their names in the settings. */
   compacted?: readonly ('doubts' | 'results' | 'statuses' | 'deadLetters')[]
@@ -182,7 +180,7 @@ async function createCodec(registry: SchemaRegistry, { topics }: Settings) {
 
 /** The role `worker` on a bus in memory with a gateway of the test's own, in a time that passes as the test says. */
 export async function startSendingWorld(options: SendingOptions = {}) {
-  const { hop = async () => {}, partitions = 1, producerAheadMs = 0, registry = embeddedRegistry() } = options
+  const { hop = async () => {}, partitions = 1, registry = embeddedRegistry() } = options
   const clock = new ManualClock()
   const telemetry = new Telemetry()
   const settings = settingsOf(options)
@@ -222,8 +220,7 @@ export async function startSendingWorld(options: SendingOptions = {}) {
   const write = (topic: string, id: number, value: Buffer) => {
     const key = keyOf(id)
     const count = topic === topics.statuses ? broker.partitions(topic)! : partitions
-    const ahead = topics.commands.includes(topic) ? producerAheadMs : 0
-    broker.append([{ topic, partition: partitionOf(key, count), key, value }], clock.now() + ahead)
+    broker.append([{ topic, partition: partitionOf(key, count), key, value }], clock.now())
   }
 
   return {

@@ -27,12 +27,8 @@ export interface Passage {
   kind: 'request' | 'answer'
   /** Null: another one than those that have a name here. */
   api: Api | null
-  /** The version of the request. */
-  version: number
   /** The first connection has the number 0. */
   connection: number
-  /** Whole, with its length before it. */
-  frame: Buffer
 }
 
 /** `swallow`: it never arrives, and the connection stays open. `cut`: nor does the connection. Else it passes. */
@@ -119,21 +115,21 @@ export async function openWireTap() {
 }
 
 async function passBothWays(client: Socket, broker: Socket, connection: number, rule: Rule): Promise<void> {
-  const asked = new Map<number, Pick<Passage, 'api' | 'version'>>()
+  const asked = new Map<number, Api | null>()
   const cut = () => {
     client.destroy()
     broker.destroy()
   }
   const request = (frame: Buffer): Passage => {
-    const about = { api: names.get(frame.readInt16BE(4)) ?? null, version: frame.readInt16BE(6) }
-    asked.set(frame.readInt32BE(8), about)
-    return { kind: 'request', ...about, connection, frame }
+    const api = names.get(frame.readInt16BE(4)) ?? null
+    asked.set(frame.readInt32BE(8), api)
+    return { kind: 'request', api, connection }
   }
   const answer = (frame: Buffer): Passage => {
     const correlation = frame.readInt32BE(4)
-    const about = asked.get(correlation) ?? { api: null, version: 0 }
+    const api = asked.get(correlation) ?? null
     asked.delete(correlation)
-    return { kind: 'answer', ...about, connection, frame }
+    return { kind: 'answer', api, connection }
   }
   await Promise.all([
     pass(client, broker, async frame => rule(request(frame)), cut),

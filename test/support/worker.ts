@@ -42,8 +42,6 @@ export interface WorldOptions {
   logger?: Logger
   /** Instead of one of its own, where no real Kafka is used. */
   broker?: MemoryBroker
-  /** Default 1. */
-  workers?: number
 }
 
 /** A gateway, a bus, a receiver that the gateway reaches, a worker between them, and all that comes out of it. */
@@ -116,7 +114,6 @@ export async function startWorld(options: WorldOptions = {}) {
     return worker
   }
 
-  for (let started = 1; started < (options.workers ?? 1); started++) await startWorker()
   const worker = await startWorker()
   const producer = await createProducer(settings, { bus, registry })
   onTestFinished(() => producer.close())

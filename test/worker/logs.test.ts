@@ -8,6 +8,7 @@ import { until } from '../support/bus.ts'
 import { canary, leaksIn, listen } from '../support/canary.ts'
 import { buildCommandOf } from '../support/commands.ts'
 import { type Front, type OwnAnswer, startFront } from '../support/front.ts'
+import { portOf } from '../support/scripted-server.ts'
 import { buildSettings } from '../support/settings.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
@@ -173,9 +174,7 @@ test('a schema registry that refuses, fails or echoes gets neither its password 
 test('a refused sign-in at the brokers logs neither the password nor a key', async () => {
   const ears = listen()
   const server = createServer(socket => socket.on('data', () => socket.destroy()).on('error', () => {}))
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  const { port } = server.address() as { port: number }
+  const port = await portOf(server)
   const settings = buildSettings({
     kafka: {
       brokers: `127.0.0.1:${port}`,
