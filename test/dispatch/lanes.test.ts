@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { itemsAnswer } from '../support/answers.ts'
 import { commandsFrom } from '../support/commands.ts'
 import { startSendingWorld } from '../support/sending.ts'
@@ -19,8 +19,9 @@ async function overloaded(concurrency: number) {
   return { ...sending, overload }
 }
 
-describe('while the urgent topic has more to send than can be sent', () => {
-  test.each([1, 2, 8])('every eighth envelope is a bulk one: concurrency %i', async concurrency => {
+test.each([1, 2, 8])(
+  'while the urgent topic has more to send than can be sent, every eighth envelope is a bulk one: concurrency %i',
+  async concurrency => {
     const { put, overload, posts } = await overloaded(concurrency)
     await overload(5)
     put('bulk', commandsFrom(1, 2_000))
@@ -30,25 +31,17 @@ describe('while the urgent topic has more to send than can be sent', () => {
     const during = posts.slice(before)
     const bulk = during.filter(({ ids }) => ids[0]! < urgentIds)
     expect(Math.abs(bulk.length - during.length / 8)).toBeLessThanOrEqual(1)
-  })
-
-  test('the worker does not count as stuck', async () => {
-    const { put, overload, fatals, results } = await overloaded(2)
-    put('bulk', commandsFrom(1, 20))
-    await overload(6 * 60)
-    expect(fatals).toEqual([])
-    expect(results().filter(({ id }) => id < urgentIds)).toHaveLength(20)
-  })
-})
+  },
+)
 
 test('bulk keeps its turns although small urgent envelopes use nearly the whole rate', async () => {
   const { put, pass, sent } = await startSendingWorld({ accounts: { default: 200 } })
   put('bulk', commandsFrom(1, 500))
-  for (let i = 0; i < 2_000; i++) {
+  for (let i = 0; i < 500; i++) {
     put('urgent', commandsFrom(urgentIds + i * 2, 2))
     await pass(10, 10)
   }
-  expect(sent('default').filter(id => id < urgentIds).length).toBeGreaterThan(100)
+  expect(sent('default').filter(id => id < urgentIds).length).toBeGreaterThan(25)
 })
 
 test('a single urgent command does not wait for bulk: a slot is reserved for it', async () => {

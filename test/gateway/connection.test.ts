@@ -328,13 +328,6 @@ describe('connections', () => {
     expect(seen.connections).toBe(2)
   })
 
-  test('a connection that the gateway keeps for a second only is not reused', async () => {
-    const { seen, url } = await scriptedServer(answerWith(ok, { headers: { 'keep-alive': 'timeout=1' } }))
-    const connection = connect(url, { connections: 1 })
-    for (const text of ['a', 'b', 'c']) expect(await connection.post(text, go)).toMatchObject({ kind: 'response' })
-    expect(seen).toMatchObject({ connections: 3, requests: { length: 3 } })
-  })
-
   test('an answered request leaves no timer that would delay the exit', async () => {
     const { url } = await scriptedServer(answerWith(ok))
     const timers = () => process.getActiveResourcesInfo().filter(resource => resource === 'Timeout').length

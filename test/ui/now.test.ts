@@ -1,11 +1,9 @@
 import { expect, test } from 'vitest'
-import { accountHookUrl } from '../../src/callbacks/hook-url.ts'
-import { tokensOf } from '../../src/callbacks/role.ts'
 import { writeChange } from '../../src/control/change.ts'
 import { countOpenDoubts } from '../../src/inspect/progress.ts'
 import type { Now } from '../../src/ui/now.ts'
 import { publishAll, until } from '../support/bus.ts'
-import { buildCommand, buildCommandOf, silentPhone } from '../support/commands.ts'
+import { buildCommand, silentPhone } from '../support/commands.ts'
 import { buildPause, buildResume } from '../support/control.ts'
 import { eventsAt, historyAt, nowThat, startPage } from '../support/ui.ts'
 import { startWorld } from '../support/worker.ts'
@@ -45,22 +43,6 @@ test('a message that is read after delivery counts once', async () => {
   const verdicts = (one: Now) => (smsOf(one)?.delivered ?? 0) + (smsOf(one)?.notDelivered ?? 0)
   const now = await nowThat(url, one => smsOf(one)?.sent === 2 && verdicts(one) >= 2)
   expect(verdicts(now)).toBe(2)
-})
-
-test("a verdict at the account's own address counts only for a message without a hook of its own", async () => {
-  const world = await startWorld()
-  const { url } = await startPage(world)
-  await nowThat(url, ({ partitions }) => partitions.length > 0)
-  await world.send([
-    buildCommand({ id: 8n, phone: silentPhone }),
-    buildCommandOf('pipeline', { id: 9n, phone: silentPhone }),
-  ])
-  const pipelineOf = ({ funnel }: Now) => funnel.find(({ type }) => type === 'pipeline')
-  await nowThat(url, one => smsOf(one)?.sent === 1 && pipelineOf(one)?.sent === 1)
-  const address = accountHookUrl(world.settings.callbacks.publicUrl!, tokensOf(world.settings)!, 'default')
-  for (const id of ['8', '9']) await fetch(address, { method: 'POST', body: JSON.stringify({ success: true, id }) })
-  const now = await nowThat(url, one => pipelineOf(one)?.delivered === 1)
-  expect(smsOf(now)).toMatchObject({ delivered: 0, notDelivered: 0 })
 })
 
 test('a message in doubt is shown with its age and what it waits for, until it is resolved', async () => {
