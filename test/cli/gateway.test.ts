@@ -190,15 +190,6 @@ test('--account chooses the key', async () => {
   expect(sandbox.executions(1)).toBe(0)
 })
 
-test('the key is never printed, not even when the gateway repeats it', async () => {
-  const front = await startFront()
-  front.answer = () => ({ body: JSON.stringify({ success: false, error: `the key ${key} is locked` }) })
-  const { code, stdout, stderr } = await gateway(front.url, ['balance', '--json'])
-  expect(code).toBe(1)
-  expect(stdout + stderr).not.toContain(key)
-  expect(stderr).toBe('busgate: the key *** is locked (REJECTED)\n')
-})
-
 describe('--help', () => {
   test('lists every operation with the fields that it requires', async () => {
     const { code, stdout } = await busgateHere(['gateway', '--help'])

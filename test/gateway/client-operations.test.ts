@@ -99,20 +99,6 @@ test('every operation may carry additional properties', async () => {
 /** Ids of messages differ, those of templates stay. */
 const idOf = (type: OperationType, i: number) => ('phone' in buildOperation(type) ? { id: 1 + i } : {})
 
-test.each(['item', 'envelope'] as const)(
-  'a call that no operator supports is refused by its code: %s',
-  async otpRefusal => {
-    const sandbox = await sandboxFor({ otpRefusal })
-    const error = await failureOf(clientFor(sandbox.url).callOtp({ id: 1, phone: 380501234591 }))
-    expect(error).toMatchObject({
-      name: 'RefusedError',
-      code: 'OPERATOR_UNSUPPORTED',
-      definite: true,
-      retryable: false,
-    })
-  },
-)
-
 test('an envelope without an operation is refused before it is sent', async () => {
   const sandbox = await sandboxFor()
   expect(await failureOf(clientFor(sandbox.url).send([]))).toMatchObject({

@@ -109,16 +109,6 @@ describe('an envelope of several operations', () => {
   })
 })
 
-describe('ids', () => {
-  test.each(['number', 'string'] as const)('beyond 2^53 survive both ways, echoed as %s', async echoIds => {
-    const sandbox = await sandboxFor({ echoIds })
-    const id = 2n ** 63n - 1n
-    const payload = await clientFor(sandbox.url).sms(sms(id))
-    expect(String(payload.id)).toBe('9223372036854775807')
-    expect(sandbox.executions(id)).toBe(1)
-  })
-})
-
 describe('in doubt', () => {
   test.each<[FaultName, string]>([
     ['reset-after', 'reset'],

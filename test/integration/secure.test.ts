@@ -13,7 +13,6 @@ import { Coordinator } from '../../src/bus/group/coordinator.ts'
 import { openBus } from '../../src/bus/open.ts'
 import type { TopicPartition } from '../../src/bus/port.ts'
 import { GroupMember } from '../../src/bus/session/member.ts'
-import { createMissingTopics } from '../../src/cli/kafka/create-topics.ts'
 import { systemClock } from '../../src/clock.ts'
 import { loadSettings } from '../../src/config/index.ts'
 import { embeddedRegistry } from '../../src/records/registry.ts'
@@ -195,13 +194,6 @@ describeWithJava('on a Kafka with TLS and logins that end after two seconds', ()
 
   test('tokens are asked for once in a while, not for each connection', () => {
     expect(endpoint.given()).toBeLessThan(12)
-  })
-
-  test.each(logins)('with %s topics are created', async (_, login) => {
-    const topic = `secure-${++names}`
-    await createMissingTopics(settingsOf(login()), [{ topic, partitions: 2 }])
-    const { bus } = open(login())
-    expect(await bus.partitions([topic])).toEqual(new Map([[topic, 2]]))
   })
 
   test('a password that is changed at the brokers before its file stops the worker, which says so, until the file has it', async () => {

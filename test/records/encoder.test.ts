@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createDecoder } from '../../src/records/decoder.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
-import type { SendCommand } from '../../src/records/generated.ts'
 import { embeddedRegistry } from '../../src/records/registry.ts'
 import { schemas } from '../../src/records/schemas.ts'
 import { buildCommand } from '../support/commands.ts'
@@ -43,13 +42,6 @@ const status = buildStatusEvent({
 })
 
 describe('writing a record', () => {
-  test('begins with a zero byte and the id of the schema', async () => {
-    const registry = embeddedRegistry()
-    await registry.idOf('another', schemas.status)
-    const encode = await createEncoder<SendCommand>('any', schemas.command, registry)
-    expect([...encode(buildCommand()).subarray(0, 5)]).toEqual([0, 0, 0, 0, 2])
-  })
-
   test('half an emoji becomes U+FFFD in any text, short or long', async () => {
     const [half, long] = ['\ud83d', `${'x'.repeat(100)}\ude00`]
     const values: [object, object][] = [
