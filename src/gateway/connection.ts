@@ -43,7 +43,7 @@ export function connectGateway(options: ConnectionOptions): Connection {
   return {
     post: (body, lastCheck, signal) =>
       new Promise(resolve => {
-        const handler = new PostHandler(options, lastCheck, resolve, signal)
+        const handler = postHandler(options, lastCheck, resolve, signal)
         const headers = {
           'content-type': 'application/json',
           accept: 'application/json',
@@ -59,110 +59,81 @@ export function connectGateway(options: ConnectionOptions): Connection {
  * Handles one request. undici calls onRequestStart right before it writes: until then nothing was sent; afterwards the
  * outcome is unknown until the whole answer has arrived.
  */
-class PostHandler implements Dispatcher.DispatchHandler {
-  readonly #options: ConnectionOptions
-  readonly #lastCheck: LastCheck
-  readonly #resolve: (answer: Answer) => void
-  readonly #timer: NodeJS.Timeout
-  readonly #signal: AbortSignal | undefined
-  readonly #body: GrowingBuffer
-  readonly #longestBody: number
-  #status = 0
-  #headers: ResponseHeaders = {}
-  #controller: Dispatcher.DispatchController | null = null
-  #done = false
+function postHandler(
+  { timeoutMs, maxResponseBytes = defaultMaxResponseBytes }: ConnectionOptions,
+  lastCheck: LastCheck,
+  resolve: (answer: Answer) => void,
+  signal: AbortSignal | undefined,
+): Dispatcher.DispatchHandler {
+  const body = new GrowingBuffer(maxResponseBytes)
+  let status = 0
+  let headers: ResponseHeaders = {}
+  let started: Dispatcher.DispatchController | null = null
+  let isDone = false
 
-  constructor(
-    options: ConnectionOptions,
-    lastCheck: LastCheck,
-    resolve: (answer: Answer) => void,
-    signal: AbortSignal | undefined,
-  ) {
-    this.#options = options
-    this.#lastCheck = lastCheck
-    this.#resolve = resolve
-    this.#signal = signal
-    this.#longestBody = options.maxResponseBytes ?? defaultMaxResponseBytes
-    this.#body = new GrowingBuffer(this.#longestBody)
-    this.#timer = setTimeout(() => this.#timeOut(), options.timeoutMs)
-    signal?.addEventListener('abort', this)
-    if (signal?.aborted) this.handleEvent()
+  function finish(answer: Answer): void {
+    if (isDone) return
+    isDone = true
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', abort)
+    resolve(answer)
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    const reason = this.#done ? 'given up' : this.#lastCheck()
-    if (reason !== null) {
-      this.#finish({ kind: 'not_sent', cause: 'withheld', message: reason }) // before the abort, which comes back as an error
-      controller.abort(new Error(reason))
+  function giveUp(ifNotStarted: NotSentCause, ifStarted: LostCause, message: string): void {
+    if (!started) {
+      finish({ kind: 'not_sent', cause: ifNotStarted, message })
       return
     }
-    this.#controller = controller
+    finish({ kind: 'lost', cause: ifStarted, message })
+    started.abort(new Error(message))
   }
 
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: ResponseHeaders): void {
-    this.#status = status
-    this.#headers = headers
-  }
-
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#body.add(chunk)) return
-    this.#tooLarge()
-    controller.abort(new Error('answer too large'))
-  }
-
-  onResponseEnd(): void {
-    const { location, 'content-type': type, 'content-encoding': encoding } = this.#headers
-    const decoded = decodeBody(this.#body.bytes(), headerText(encoding), headerText(type), this.#longestBody)
-    if ('trouble' in decoded) {
-      if (decoded.trouble === 'too_large') this.#tooLarge()
-      else this.#finish({ kind: 'lost', cause: 'response_cut', message: 'the answer cannot be decompressed' })
-      return
-    }
-    this.#finish({
-      kind: 'response',
-      status: this.#status,
-      body: decoded.text,
-      retryAfterMs: retryAfter(this.#headers),
-      ...(location && { location: hostOf(headerText(location)) }),
+  const abort = () => giveUp('withheld', 'aborted', 'aborted by the caller')
+  const tooLarge = () =>
+    finish({
+      kind: 'lost',
+      cause: 'response_too_large',
+      message: `the answer is longer than ${maxResponseBytes} bytes`,
     })
-  }
+  const timer = setTimeout(() => giveUp('timeout', 'timeout', `no answer within ${timeoutMs} ms`), timeoutMs)
+  signal?.addEventListener('abort', abort)
+  if (signal?.aborted) abort()
 
-  #tooLarge(): void {
-    const message = `the answer is longer than ${this.#longestBody} bytes`
-    this.#finish({ kind: 'lost', cause: 'response_too_large', message })
-  }
-
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    const message = describe(error)
-    if (!this.#controller) this.#finish({ kind: 'not_sent', cause: 'unreachable', message })
-    else if (this.#status > 0) this.#finish({ kind: 'lost', cause: 'response_cut', message })
-    else this.#finish({ kind: 'lost', cause: 'reset', message })
-  }
-
-  #timeOut(): void {
-    this.#giveUp('timeout', 'timeout', `no answer within ${this.#options.timeoutMs} ms`)
-  }
-
-  /** Handles the signal's `abort` event. */
-  handleEvent(): void {
-    this.#giveUp('withheld', 'aborted', 'aborted by the caller')
-  }
-
-  #giveUp(ifNotStarted: NotSentCause, ifStarted: LostCause, message: string): void {
-    if (!this.#controller) {
-      this.#finish({ kind: 'not_sent', cause: ifNotStarted, message })
-      return
-    }
-    this.#finish({ kind: 'lost', cause: ifStarted, message })
-    this.#controller.abort(new Error(message))
-  }
-
-  #finish(answer: Answer): void {
-    if (this.#done) return
-    this.#done = true
-    clearTimeout(this.#timer)
-    this.#signal?.removeEventListener('abort', this)
-    this.#resolve(answer)
+  return {
+    onRequestStart(controller) {
+      const reason = isDone ? 'given up' : lastCheck()
+      if (reason === null) {
+        started = controller
+        return
+      }
+      finish({ kind: 'not_sent', cause: 'withheld', message: reason }) // before the abort, which comes back as an error
+      controller.abort(new Error(reason))
+    },
+    onResponseStart(_controller, statusCode, head) {
+      status = statusCode
+      headers = head
+    },
+    onResponseData(controller, chunk) {
+      if (body.add(chunk)) return
+      tooLarge()
+      controller.abort(new Error('answer too large'))
+    },
+    onResponseEnd() {
+      const { location, 'content-type': type, 'content-encoding': encoding } = headers
+      const decoded = decodeBody(body.bytes(), headerText(encoding), headerText(type), maxResponseBytes)
+      if ('trouble' in decoded) {
+        if (decoded.trouble === 'too_large') tooLarge()
+        else finish({ kind: 'lost', cause: 'response_cut', message: 'the answer cannot be decompressed' })
+        return
+      }
+      const answer = { kind: 'response', status, body: decoded.text, retryAfterMs: retryAfter(headers) } as const
+      finish(location ? { ...answer, location: hostOf(headerText(location)) } : answer)
+    },
+    onResponseError(_controller, error) {
+      const message = describe(error)
+      if (!started) finish({ kind: 'not_sent', cause: 'unreachable', message })
+      else finish({ kind: 'lost', cause: status > 0 ? 'response_cut' : 'reset', message })
+    },
   }
 }
 
