@@ -15,8 +15,8 @@ const strayMs = 10_000
  * milliseconds; rates are operations a second.
  */
 export class LearntRate {
-  readonly #passedLately = new AverageRate(1_000)
-  readonly #passedInMinute = new AverageRate(60_000)
+  readonly #passedLately = averageRate(1_000)
+  readonly #passedInMinute = averageRate(60_000)
   /** The rate right after the last decrease. */
   #base = Number.POSITIVE_INFINITY
   #throttledAt = Number.NEGATIVE_INFINITY
@@ -44,31 +44,21 @@ export class LearntRate {
     this.#passedAt = null
     this.#base = Number.POSITIVE_INFINITY
     if (isStray) return
-    const rate = Number.isFinite(limit) ? limit : this.#passedLately.at(now) || operations
-    this.#base = Math.max(1, decrease * rate, averagePart * this.#passedInMinute.at(now))
+    const rate = Number.isFinite(limit) ? limit : this.#passedLately.perSecond(now) || operations
+    this.#base = Math.max(1, decrease * rate, averagePart * this.#passedInMinute.perSecond(now))
   }
 }
 
-class AverageRate {
-  readonly #windowMs: number
-  #sum = 0
-  #at = 0
-
-  constructor(windowMs: number) {
-    this.#windowMs = windowMs
-  }
-
-  add(count: number, now: number): void {
-    this.#sum = this.#sumAt(now) + count
-    this.#at = now
-  }
-
-  /** Rate per second. */
-  at(now: number): number {
-    return (this.#sumAt(now) * 1_000) / this.#windowMs
-  }
-
-  #sumAt(now: number): number {
-    return this.#sum * Math.exp((this.#at - now) / this.#windowMs)
+/** Average of counts over a window. */
+function averageRate(windowMs: number) {
+  let sum = 0
+  let at = 0
+  const sumAt = (now: number) => sum * Math.exp((at - now) / windowMs)
+  return {
+    add(count: number, now: number): void {
+      sum = sumAt(now) + count
+      at = now
+    },
+    perSecond: (now: number) => (sumAt(now) * 1_000) / windowMs,
   }
 }
