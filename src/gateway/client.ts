@@ -1,7 +1,7 @@
 import type { OperationFields, OperationObject, OperationType, Payload } from '../protocol/index.ts'
 import type { GatewayClientOptions } from './options.ts'
 import type { ItemResult } from './outcome.ts'
-import { type CallOptions, Transport } from './transport.ts'
+import { type CallOptions, openTransport, type Transport } from './transport.ts'
 
 /** The fields of an operation without its type; additional properties pass through. */
 export type FieldsOf<T extends OperationType> = OperationFields[T]
@@ -81,7 +81,7 @@ export class GatewayClient {
 
   /** @throws TypeError that names an invalid option */
   constructor(options: GatewayClientOptions) {
-    this.#transport = new Transport(options)
+    this.#transport = openTransport(options)
   }
 
   /**

@@ -94,7 +94,7 @@ const failures = 500
  */
 export function queuedOf(
   answer: Answer,
-  errorTexts: Readonly<Record<string, ErrorCode>>,
+  errorTexts: Readonly<Record<string, ErrorCode>> | undefined,
   circumstances: Circumstances,
 ): { requestId: string } | { error: GatewayError } {
   if (answer.kind === 'response' && answer.status < failures) {

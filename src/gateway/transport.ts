@@ -18,66 +18,60 @@ const longestErrorText = 1024
 
 type PostOptions = Pick<GatewayClientOptions, 'apiKey' | 'onRequest'>
 
-/** Validates, sends, classifies and retries envelopes. */
-export class Transport {
-  readonly #options: GatewayClientOptions
-  readonly #connection: Connection
-  readonly #asyncConnection: Connection | null
+export type Transport = ReturnType<typeof openTransport>
 
-  /** @throws TypeError when an option is invalid */
-  constructor(options: GatewayClientOptions) {
-    checkOptions(options)
-    this.#options = options
-    const { url, asyncUrl, ca, keepAliveMs, maxResponseBytes } = options
-    const { timeoutMs = defaultTimeoutMs, connections = defaultConnections } = options
-    const shared = { ca, timeoutMs, connections, keepAliveMs, maxResponseBytes }
-    this.#connection = connectGateway({ url, ...shared })
-    this.#asyncConnection = asyncUrl === undefined ? null : connectGateway({ url: asyncUrl, path: '', ...shared })
-  }
+/**
+ * Validates, sends, classifies and retries envelopes.
+ * @throws TypeError when an option is invalid
+ */
+export function openTransport(options: GatewayClientOptions) {
+  checkOptions(options)
+  const { url, asyncUrl, ca, keepAliveMs, maxResponseBytes, retries = 0, errorTexts } = options
+  const { timeoutMs = defaultTimeoutMs, connections = defaultConnections } = options
+  const shared = { ca, timeoutMs, connections, keepAliveMs, maxResponseBytes }
+  const syncConnection = connectGateway({ url, ...shared })
+  const asyncConnection = asyncUrl === undefined ? null : connectGateway({ url: asyncUrl, path: '', ...shared })
 
-  /**
-   * Sends the operations and returns their outcomes in order.
-   * @throws GatewayError when the whole envelope failed
-   */
-  async deliver(operations: readonly unknown[], { signal }: CallOptions = {}): Promise<ItemResult[]> {
-    const { retries = 0, errorTexts } = this.#options
-    const all = prepareAll(operations)
-    const results: ItemResult[] = []
-    let open = all
-    const last = await withRetries(retries, signal, async attempt => {
-      const { answer, circumstances } = await post(this.#connection, open, attempt, this.#options, signal)
-      const ids = open.map(({ id }) => id)
-      const types = open.map(({ type }) => type)
-      const outcome = outcomeOf(types, classify(ids, answer, errorTexts), circumstances)
-      const failure = 'error' in outcome ? outcome.error : null
-      const latest = 'error' in outcome ? open.map(() => failed(outcome.error)) : outcome.results
-      const errors = latest.map(result => (result.ok ? null : result.error))
-      for (const [i, { index }] of open.entries()) results[index] = latest[i]!
-      const whole = open.length === all.length
-      open = open.filter((_, i) => errors[i]?.retryable)
-      return { errors, failure: whole ? failure : null }
-    })
-    if (last.failure) throw last.failure
-    return results
-  }
-
-  /** @throws GatewayError */
-  async queue(operations: readonly unknown[], { signal }: CallOptions = {}): Promise<{ requestId: string }> {
-    const connection = this.#asyncConnection
-    if (!connection) throw new TypeError('GatewayClient: sendAsync needs the option asyncUrl')
-    const { retries = 0, errorTexts = {} } = this.#options
-    const prepared = prepareAll(operations)
-    const { outcome } = await withRetries(retries, signal, async attempt => {
-      const { answer, circumstances } = await post(connection, prepared, attempt, this.#options, signal)
-      const outcome = queuedOf(answer, errorTexts, circumstances)
-      return { outcome, errors: 'error' in outcome ? [outcome.error] : [] }
-    })
-    if ('error' in outcome) throw outcome.error
-    return outcome
-  }
-
-  async close(): Promise<void> {
-    await Promise.all([this.#connection.close(), this.#asyncConnection?.close()])
+  return {
+    /**
+     * Sends the operations and returns their outcomes in order.
+     * @throws GatewayError when the whole envelope failed
+     */
+    async deliver(operations: readonly unknown[], { signal }: CallOptions = {}): Promise<ItemResult[]> {
+      const all = prepareAll(operations)
+      const results: ItemResult[] = []
+      let open = all
+      const last = await withRetries(retries, signal, async attempt => {
+        const { answer, circumstances } = await post(syncConnection, open, attempt, options, signal)
+        const ids = open.map(({ id }) => id)
+        const types = open.map(({ type }) => type)
+        const outcome = outcomeOf(types, classify(ids, answer, errorTexts), circumstances)
+        const failure = 'error' in outcome ? outcome.error : null
+        const latest = 'error' in outcome ? open.map(() => failed(outcome.error)) : outcome.results
+        const errors = latest.map(result => (result.ok ? null : result.error))
+        for (const [i, { index }] of open.entries()) results[index] = latest[i]!
+        const whole = open.length === all.length
+        open = open.filter((_, i) => errors[i]?.retryable)
+        return { errors, failure: whole ? failure : null }
+      })
+      if (last.failure) throw last.failure
+      return results
+    },
+    /** @throws GatewayError */
+    async queue(operations: readonly unknown[], { signal }: CallOptions = {}): Promise<{ requestId: string }> {
+      if (!asyncConnection) throw new TypeError('GatewayClient: sendAsync needs the option asyncUrl')
+      const prepared = prepareAll(operations)
+      const { outcome } = await withRetries(retries, signal, async attempt => {
+        const { answer, circumstances } = await post(asyncConnection, prepared, attempt, options, signal)
+        const outcome = queuedOf(answer, errorTexts, circumstances)
+        return { outcome, errors: 'error' in outcome ? [outcome.error] : [] }
+      })
+      if ('error' in outcome) throw outcome.error
+      return outcome
+    },
+    async close(): Promise<void> {
+      await Promise.all([syncConnection.close(), asyncConnection?.close()])
+    },
   }
 }
 
