@@ -22,12 +22,6 @@ export interface ReceiverOptions extends IntakeOptions {
   clock?: Clock
 }
 
-export interface Receiver {
-  port: number
-  /** Stops accepting, answers requests in flight, and resolves when the last connection is closed. */
-  close(): Promise<void>
-}
-
 /** Headers cost more than their bytes; callbacks have about a dozen. */
 const mostHeaders = 100
 /** Many senders reconnect at once after an outage. The kernel caps it (net.core.somaxconn). */
@@ -37,7 +31,7 @@ const backlog = 4096
  * Serves `POST /hooks/TOKEN` and `POST /hooks/account/ACCOUNT/TOKEN`. Answers 200 only after the event is published.
  * @throws Error when the port cannot be opened
  */
-export async function startReceiver(options: ReceiverOptions): Promise<Receiver> {
+export async function startReceiver(options: ReceiverOptions) {
   const { telemetry, healthy = () => true, clock = systemClock } = options
   const limits = { ...fixedLimits, ...options.limits }
   const { publishMs: timeoutMs, publishEveryMs: everyMs } = limits
@@ -82,7 +76,8 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
 
   return {
     port,
-    async close() {
+    /** Stops accepting, answers requests in flight, and resolves when the last connection is closed. */
+    async close(): Promise<void> {
       draining = true
       await drain(server, limits.drainMs)
       await shared.idle()

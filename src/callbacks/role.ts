@@ -11,7 +11,7 @@ import { createStatusWriter } from '../records/status.ts'
 import { safeText } from '../telemetry/error.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { hookUrl } from './hook-url.ts'
-import { type Receiver, startReceiver } from './receiver.ts'
+import { startReceiver } from './receiver.ts'
 import { createHookTokens, type HookTokens } from './token.ts'
 
 /** The tokens of the settings' secret; null without a secret. */
@@ -33,7 +33,7 @@ export function hookForCommands(
   return hookUrl({ publicUrl, urlMaxLength, tokens, accounts, onCorrelationDropped })
 }
 
-export interface ReceivingOptions {
+interface ReceivingOptions {
   settings: Settings
   bus: Bus
   registry: SchemaRegistry
@@ -43,24 +43,14 @@ export interface ReceivingOptions {
   healthy: () => boolean
 }
 
-export interface Receiving extends Receiver {
-  /** Why callbacks cannot be accepted now; empty if they can. */
-  reasons(): string[]
-}
+export type Receiving = Awaited<ReturnType<typeof startReceiving>>
 
 /**
  * The role `callbacks`: receives the gateway's callbacks and publishes status events. Listens once its producer has reached
  * the brokers.
  * @throws Error when a topic is missing; BusUnavailable; RegistryUnavailable
  */
-export async function startReceiving({
-  settings,
-  bus,
-  registry,
-  telemetry,
-  tokens,
-  healthy,
-}: ReceivingOptions): Promise<Receiving> {
+export async function startReceiving({ settings, bus, registry, telemetry, tokens, healthy }: ReceivingOptions) {
   const { topics, callbacks } = settings
   const written = [topics.statuses, topics.deadLetters]
   const encode = await createEncoder<StatusEvent>(subjectOf(topics.statuses), schemas.status, registry)
@@ -85,7 +75,8 @@ export async function startReceiving({
   })
   return {
     port: receiver.port,
-    reasons: () => {
+    /** Why callbacks cannot be accepted now; empty if they can. */
+    reasons: (): string[] => {
       const trouble = watch.trouble()
       return trouble === null ? [] : [`callbacks cannot be published: ${trouble}`]
     },

@@ -17,7 +17,7 @@ import type { Telemetry } from '../telemetry/events.ts'
 import { ResultsWalk, type ResultsWalkOptions } from './results-walk.ts'
 import { Verdicts } from './verdicts.ts'
 
-export interface ReconcilingOptions {
+interface ReconcilingOptions {
   settings: Settings & { gateway: { url: string } }
   bus: Bus
   registry: SchemaRegistry
@@ -30,19 +30,16 @@ export interface ReconcilingOptions {
   fatal: (error: Error) => void
 }
 
-/** The role `reconciler`: polls for messages whose callback does not arrive, and writes their status events. */
-export interface Reconciling {
-  gauges: GaugeSource
-  /** Reasons why the role does not work now; empty if it does. */
-  reasons(): string[]
-  stop(): Promise<void>
-}
+export type Reconciling = Awaited<ReturnType<typeof startReconciling>>
 
 /** Default rate, in polls per second and account. */
 const usualRate = 10
 
-/** @throws Error when a topic is missing or unusable, or when the bus or the registry is unavailable */
-export async function startReconciling(options: ReconcilingOptions): Promise<Reconciling> {
+/**
+ * The role `reconciler`: polls for messages whose callback does not arrive, and writes their status events.
+ * @throws Error when a topic is missing or unusable, or when the bus or the registry is unavailable
+ */
+export async function startReconciling(options: ReconcilingOptions) {
   const { settings, bus, clock } = options
   await checkTopics(bus, settings.topics)
   const { connection = connectionTo(settings.gateway) } = options
@@ -77,16 +74,17 @@ export async function startReconciling(options: ReconcilingOptions): Promise<Rec
   shareChanged()
   return {
     gauges: {
-      *read() {
+      *read(): ReturnType<GaugeSource['read']> & Generator {
         const behindMs = Math.max(0, ...[...walks.values()].map(walk => walk.behindMs))
         yield { name: 'reconciler_delay_seconds', labels: {}, value: behindMs / 1000 }
       },
     },
-    reasons: () => {
+    /** Reasons why the role does not work now; empty if it does. */
+    reasons: (): string[] => {
       const trouble = joined.trouble()
       return [...(trouble ? [trouble] : []), ...joined.unread(), ...notOpen(joined.sessions())]
     },
-    async stop() {
+    async stop(): Promise<void> {
       poller.stop()
       await joined.leave()
       await connection.close()
