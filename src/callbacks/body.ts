@@ -1,4 +1,3 @@
-import { type Buffer, isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { GrowingBuffer } from '../growing-buffer.ts'
 import { callbackBody } from '../protocol/callback.ts'
@@ -53,20 +52,16 @@ export function discardBody(request: IncomingMessage, mostBytes: number): Promis
   })
 }
 
+/** Removes a byte order mark, which some platforms write. */
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
 /** The body as a callback, or the reason why it can never become an event. */
 export function parseCallback(bytes: Buffer): Callback | CallbackRefusal {
-  if (!isUtf8(bytes)) return 'not_utf8'
-  const text = bytes.toString('utf8', startsWithMark(bytes) ? 3 : 0)
   let json: unknown
   try {
-    json = parseJson(text)
-  } catch {
-    return 'bad_json'
+    json = parseJson(utf8.decode(bytes))
+  } catch (error) {
+    return error instanceof TypeError ? 'not_utf8' : 'bad_json'
   }
   return callbackBody.safeParse(json).success ? (json as Callback) : 'bad_body'
-}
-
-/** Some platforms write a byte order mark before UTF-8. */
-function startsWithMark(bytes: Buffer): boolean {
-  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
 }

@@ -1,4 +1,4 @@
-import { type Clock, limited, sleep, systemClock } from '../clock.ts'
+import { systemClock as clock, limited, sleep } from '../clock.ts'
 
 interface Waiting<T> {
   item: T
@@ -28,7 +28,6 @@ interface ShareOptions {
 export function sharePublish<T>(
   publish: (items: T[]) => Promise<void>,
   { timeoutMs, everyMs, settled = () => {} }: ShareOptions,
-  clock: Clock = systemClock,
 ) {
   const waiting: Waiting<T>[] = []
   let running: Promise<void> | null = null
