@@ -1,4 +1,4 @@
-import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib'
+import * as zlib from 'node:zlib' // a Node that lacks some of these must link, so that supported-node.ts can refuse it
 
 type DecodedBody = { text: string } | { trouble: 'too_large' | 'unreadable' }
 
@@ -6,10 +6,10 @@ type Unpack = (bytes: Buffer, options: { maxOutputLength: number }) => Buffer
 
 /** Some servers compress regardless of Accept-Encoding. */
 const unpackers: Readonly<Record<string, Unpack>> = {
-  gzip: gunzipSync,
-  deflate: inflateSync,
-  br: brotliDecompressSync,
-  zstd: zstdDecompressSync,
+  gzip: zlib.gunzipSync,
+  deflate: zlib.inflateSync,
+  br: zlib.brotliDecompressSync,
+  zstd: zlib.zstdDecompressSync,
 }
 
 /**
