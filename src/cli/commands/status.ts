@@ -61,33 +61,27 @@ function jsonOf({ effect, begins, kind, name, at, until, ...rest }: Change): str
 
 const instant = (ms: number) => new Date(ms).toISOString()
 
-/** Unfinished offsets of a partition, by the group's checkpoint. */
-interface UnfinishedOffsets {
-  offsets: number
-  /** Number of them that the log lost; only a running worker may have them in memory. */
-  deleted: number
-}
-
-function unfinishedOf(progress: Progress | undefined, { low, high }: { low: number; high: number }): UnfinishedOffsets {
-  if (!progress) return { offsets: high - low, deleted: 0 }
-  const { window } = progress
-  const known = Math.min(Math.max(window.base + window.length, low), window.base + windowSize)
-  let offsets = Math.max(0, high - Math.max(low, known))
-  let deleted = 0
-  for (let offset = window.base; offset < known; offset++) {
-    if (isDone(progress, offset)) continue
-    offsets++
-    if (offset < low) deleted++
-  }
-  return { offsets, deleted }
-}
-
 interface UnfinishedCommands {
   topic: string
   /** Queued or in flight. */
   commands: number
   /** Number of them whose records the log lost; only a running worker may have them in memory. */
   deleted: number
+}
+
+/** Unfinished offsets of a partition, by the group's checkpoint. */
+function unfinishedOf(progress: Progress | undefined, { low, high }: { low: number; high: number }) {
+  if (!progress) return { commands: high - low, deleted: 0 }
+  const { window } = progress
+  const known = Math.min(Math.max(window.base + window.length, low), window.base + windowSize)
+  let commands = Math.max(0, high - Math.max(low, known))
+  let deleted = 0
+  for (let offset = window.base; offset < known; offset++) {
+    if (isDone(progress, offset)) continue
+    commands++
+    if (offset < low) deleted++
+  }
+  return { commands, deleted }
 }
 
 /** Unfinished commands of each topic. @throws Error when the group's metadata is not busgate's */
@@ -100,8 +94,8 @@ async function backlogOf(bus: Bus, settings: Settings): Promise<UnfinishedComman
     const progress = await readOwnProgress(bus, settings, tps)
     const ends = await Promise.all(tps.map(tp => bus.search(tp, { from: 'latest', needles: [], ending })))
     const unfinished = ends.map(({ until, start }, i) => unfinishedOf(progress[i], { low: start, high: until }))
-    const sum = (of: 'offsets' | 'deleted') => unfinished.reduce((total, one) => total + one[of], 0)
-    return { topic, commands: sum('offsets'), deleted: sum('deleted') }
+    const sum = (of: 'commands' | 'deleted') => unfinished.reduce((total, one) => total + one[of], 0)
+    return { topic, commands: sum('commands'), deleted: sum('deleted') }
   }
   return Promise.all(commands.map(backlog))
 }

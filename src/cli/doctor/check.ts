@@ -1,4 +1,4 @@
-import type { Settings, SettingsSources } from '../../config/index.ts'
+import { type SettingPath, type Settings, type SettingsSources, variableOf } from '../../config/index.ts'
 import type { Cluster, Topic } from '../kafka/cluster.ts'
 import type { RegistryAdmin } from './registry.ts'
 
@@ -53,5 +53,7 @@ export function check<const N extends FactName>(definition: Check<N>): Check {
 
 export const ok = (what: string): Finding => ({ state: 'ok', what })
 export const skipped = (what: string): Finding => ({ state: 'skipped', what })
+/** @param so what follows from the missing setting */
+export const notSet = (path: SettingPath, so: string) => skipped(`${path} (${variableOf(path)}) is not set: ${so}`)
 export const warning = (what: string, mend: string): Finding => ({ state: 'warning', what, mend })
 export const failed = (what: string, mend: string): Finding => ({ state: 'failed', what, mend })

@@ -6,7 +6,7 @@ import type { Role } from '../../protocol/index.ts'
 import { codeOf, safeText } from '../../telemetry/error.ts'
 import { count } from '../../words.ts'
 import { type Cluster, connectCluster, grantingAcl, type Right, type Spoken, type Topic } from '../kafka/cluster.ts'
-import { check, type Finding, failed, ok, skipped, warning } from './check.ts'
+import { check, type Finding, failed, notSet, ok, skipped, warning } from './check.ts'
 
 const isApi = (one: unknown): one is Spoken => typeof one === 'object' && one !== null && 'versions' in one
 /** The requests that busgate makes. */
@@ -22,13 +22,8 @@ export const cluster = check({
   async look({ settings }) {
     const { brokers } = settings.kafka
     if (!Array.isArray(brokers)) {
-      return {
-        findings: [
-          skipped(
-            `kafka.brokers (${variableOf('kafka.brokers')}) is ${brokers ?? 'not set'}: there are no brokers to check`,
-          ),
-        ],
-      }
+      const none = 'there are no brokers to check'
+      return { findings: [brokers ? skipped(`kafka.brokers is ${brokers}: ${none}`) : notSet('kafka.brokers', none)] }
     }
     try {
       const found = await connectCluster(settings, brokers)

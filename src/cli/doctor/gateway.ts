@@ -4,7 +4,7 @@ import { AccessDeniedError, type GatewayError } from '../../gateway/errors.ts'
 import type { GatewayClientOptions } from '../../gateway/options.ts'
 import { safeText } from '../../telemetry/error.ts'
 import { apiKeyPath } from '../settings.ts'
-import { check, type Finding, failed, ok, skipped, warning } from './check.ts'
+import { check, type Finding, failed, notSet, ok, skipped, warning } from './check.ts'
 
 const limitMs = 4000
 
@@ -14,7 +14,7 @@ export const gateway = check({
   needs: ['settings'],
   async look({ settings }) {
     const { url, accounts } = settings.gateway
-    if (url === undefined) return { findings: [skipped(`gateway.url (${variableOf('gateway.url')}) is not set`)] }
+    if (url === undefined) return { findings: [notSet('gateway.url', 'no key can be tried')] }
     if (accounts.size === 0) return { findings: [skipped('no account has a key')] }
     const looks = [...accounts].map(([name, account]) => ofAccount({ ...settings.gateway, url }, name, account))
     return { findings: await Promise.all(looks) }

@@ -2,7 +2,7 @@ import { refusals } from '../../callbacks/refusals.ts'
 import { tokensOf } from '../../callbacks/role.ts'
 import { createHookTokens } from '../../callbacks/token.ts'
 import { type Settings, variableOf } from '../../config/index.ts'
-import { check, type Finding, failed, ok, skipped, warning } from './check.ts'
+import { check, type Finding, failed, notSet, ok, warning } from './check.ts'
 
 const limitMs = 4000
 const minuteMs = 60_000
@@ -17,11 +17,7 @@ export const receiver = check({
     const url = settings.callbacks.publicUrl
     const tokens = tokensOf(settings)
     if (!url || !tokens)
-      return {
-        findings: [
-          skipped(`callbacks.publicUrl (${publicUrl}) is not set: messages sent with these settings get no hook`),
-        ],
-      }
+      return { findings: [notSet('callbacks.publicUrl', 'messages sent with these settings get no hook')] }
     const finding = judge(url, await call(url, settings))
     if (finding.state !== 'ok' || !url.startsWith('http:')) return { findings: [finding] }
     const what = 'callbacks can be read and repeated on the network: the address begins with http'

@@ -4,7 +4,7 @@ import { registryLogin, registryOf, type SchemaRegistry } from '../../records/re
 import { loginSettings, registryHttp } from '../../records/registry-http.ts'
 import { schemas as localSchemas, subjectOf } from '../../records/schemas.ts'
 import { codeOf } from '../../telemetry/error.ts'
-import { check, type Finding, failed, ok, skipped, warning } from './check.ts'
+import { check, type Finding, failed, notSet, ok, warning } from './check.ts'
 
 export const registry = check({
   name: 'registry',
@@ -12,9 +12,7 @@ export const registry = check({
   needs: ['settings'],
   async look({ settings }) {
     if (settings.registry.url === undefined) {
-      return {
-        findings: [skipped(`registry.url (${variableOf('registry.url')}) is not set: the embedded registry is used`)],
-      }
+      return { findings: [notSet('registry.url', 'the embedded registry is used')] }
     }
     const admin = registryAdmin(settings)
     try {
@@ -82,9 +80,7 @@ export function registryAdmin(settings: Settings) {
   async function ask<T>(path: string, body: { method?: 'POST' | 'PUT'; json?: object } = {}): Promise<T | null> {
     const { status, body: answer } = await http<T>(path, { ...body, signal: AbortSignal.timeout(limitMs) }).catch(
       error => {
-        throw new Error(
-          `the registry did not answer (${reasonOf(error)}): check registry.url (${variableOf('registry.url')})`,
-        )
+        throw new Error(`the registry did not answer (${reasonOf(error)}): check registry.url (BUSGATE_REGISTRY_URL)`)
       },
     )
     if (status >= 200 && status < 300 && answer !== null) return answer
