@@ -50,25 +50,6 @@ describeOnKafka('a group on Kafka', ({ brokers }) => {
   /** Names the topics that a process owns. */
   const owned = (membership: Membership) => [...membership.sessions()].map(({ topic }) => topic.slice(-2)).sort()
 
-  test('gives a topic to whoever consumes it, though the process that leads does not', async () => {
-    const { topics, process } = await buildGroup()
-    const [c1, c2] = topics
-    const a = await process(c1)
-    const b = await process(c1, c2)
-    await until(() =>
-      expect([owned(a.membership), owned(b.membership)]).toEqual([
-        ['c1', 'c1'],
-        ['c2', 'c2'],
-      ]),
-    )
-    await until(() =>
-      expect([a.membership.share(), b.membership.share()]).toEqual([
-        { owned: 2, total: 4 },
-        { owned: 2, total: 4 },
-      ]),
-    )
-  })
-
   test('lets no other program in that assigns as kafkajs does, nor joins one that it has', async () => {
     const { topics, process, groupId, open } = await buildGroup()
     const [c1] = topics
@@ -121,21 +102,5 @@ describeOnKafka('a group on Kafka', ({ brokers }) => {
     await until(() => expect(second.listener.sessions.size).toBe(2))
     expect(first.membership.hasLease()).toBe(false)
     expect(second.membership.trouble()).toBeNull()
-  })
-
-  test('is left by a process that is stopped while it joins: nobody waits for its session to end', async () => {
-    const { topics, process, open, members } = await buildGroup()
-    const [c1] = topics
-    const a = await process(c1)
-    await until(() => expect(a.listener.sessions.size).toBe(2))
-    const intended = a.listener.session().intend([0]) // is in flight until the drain gives up
-    const b = open()
-    const refused = expect(b.bus.join([c1], b.listener)).rejects.toThrow()
-    await until(async () => expect(await members()).toBe(2))
-    await b.bus.close()
-    expect(await members()).toBe(1)
-    await refused
-    await intended
-    await until(() => expect(a.listener.sessions.size).toBe(2))
   })
 })
