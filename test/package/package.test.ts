@@ -68,12 +68,6 @@ export const command: Partial<NewCommand> = { type: 'fax' }
 `
 
 describe('the packed package', () => {
-  test('has nothing that publint or attw object to', async () => {
-    expect(await project.run('publint', project.tarball, '--strict')).toContain('All good')
-    const report = await project.run('attw', project.tarball, '--profile', 'esm-only', '--format', 'json')
-    expect(JSON.parse(report)).toMatchObject({ analysis: { types: { kind: 'included' } } })
-  })
-
   test('brings a list of what it is made of: every dependency, in the version that was tested, and no tool', async () => {
     const bom = JSON.parse(await readFile(join(project.folder, 'node_modules/busgate/dist/busgate.cdx.json'), 'utf8'))
     const listed = new Map<string, string>()

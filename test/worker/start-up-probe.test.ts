@@ -56,12 +56,6 @@ test.each(['worker', 'callbacks', 'reconciler'])(
   },
 )
 
-test('the start-up probe holds a worker back whose registry cannot be reached', async () => {
-  const port = await startProcess({ BUSGATE_REGISTRY_URL: `http://${nobody}` })
-  await until(async () => expect((await probe(port)).output).toContain('starting: The schema registry'))
-  expect(await probe(port)).toMatchObject({ passes: false })
-})
-
 test('the start-up probe fails while nothing listens', async () => {
   const [port] = await freePorts(1)
   expect(await probe(port!)).toMatchObject({ passes: false, output: expect.stringContaining('ECONNREFUSED') })
