@@ -74,24 +74,6 @@ describe('commands of an account whose key is denied', () => {
   })
 })
 
-describe('several paused accounts', () => {
-  test('do not delay others, however many they are', async () => {
-    const names = Array.from({ length: 60 }, (_, i) => `account${i}`)
-    const accounts = Object.fromEntries(['default', ...names].map(name => [name, undefined]))
-    const { put, pass, denied, sent } = await startSendingWorld({ partitions: 64, accounts })
-    for (const [i, name] of names.entries()) {
-      denied.add(name)
-      put('bulk', commandsFrom(1 + i * 100, 100, { account: name }))
-    }
-    put('bulk', commandsFrom(10_001, 100, { account: 'default' }))
-    await pass(60_000) // each partition learns of one denied key after the other
-    expect(sent('default')).toEqual(numbersFrom(10_001, 100))
-    denied.clear()
-    await pass(120_000)
-    expect(sorted(names.flatMap(sent))).toEqual(numbersFrom(1, 6_000))
-  })
-})
-
 test('an account with many commands shares its partition with another one', async () => {
   const { put, pass, sent } = await startSendingWorld({ gateway: { maxOperations: 10 }, takes: () => 1_000 })
   put('bulk', commandsFrom(1, 3_000, { account: 'other' }))

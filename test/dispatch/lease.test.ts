@@ -23,24 +23,6 @@ test('without a lease no envelope is formed; waiting commands leave soon after i
   expect(sent('default')).toEqual([1001])
 })
 
-test('the lease is checked a few times for each envelope, however many are prepared', async () => {
-  const { clock, put, pass, sent } = await startSendingWorld({
-    gateway: { concurrency: 64, maxOperations: 1, lingerMs: 0 },
-    takes: () => 300,
-  })
-  let looks = 0
-  const uptime = clock.uptime.bind(clock)
-  clock.uptime = () => {
-    looks++
-    return uptime()
-  }
-  const commands = Array.from({ length: 500 }, (_, i) => buildCommand({ id: BigInt(1 + i) }))
-  put('bulk', commands)
-  await pass(6_000, 10)
-  expect(sent('default')).toHaveLength(commands.length)
-  expect(looks / commands.length).toBeLessThan(35)
-})
-
 describe('envelopes that are prepared when the machine is suspended', () => {
   const hour = 3_600_000
 
@@ -91,14 +73,4 @@ describe('envelopes that are prepared when the machine is suspended', () => {
       expect(sent('default')).toEqual([1, 2])
     },
   )
-
-  test('are sent while heartbeats continue, however often the wall clock is set', async () => {
-    const { clock, pass, sent, answerHeartbeats } = await prepare()
-    answerHeartbeats()
-    for (let i = 0; i < 20; i++) {
-      clock.step(i % 2 === 0 ? hour : -hour)
-      await pass(1_000)
-    }
-    expect(sent('default')).toEqual([1, 2])
-  })
 })

@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Hop } from '../../src/bus/memory/bus.ts'
 import { unpackCheckpoint } from '../../src/bus/session/checkpoint.ts'
 import { INTENT } from '../../src/bus/session/window.ts'
@@ -42,22 +42,6 @@ describe('the slots', () => {
     const usable = concurrency - 1 // one is kept for the urgent topic
     expect(posts.length - before).toBeGreaterThan(0.9 * usable * (2_000 / takes))
   })
-})
-
-test('a rate that is used up by waiting envelopes is not checked all the time', async () => {
-  const { put, pass, posts, clock } = await startSendingWorld({
-    accounts: { slow: undefined, rated: 5 },
-    gateway: { maxOperations: 5, concurrency: 8 },
-    takes: ({ auth }) => (auth === 'slow' ? 60_000 : 10),
-  })
-  put('bulk', commandsFrom(1, 35, { account: 'slow' }))
-  put('bulk', commandsFrom(1_001, 100, { account: 'rated' }))
-  await pass(2_000)
-  const timers = vi.spyOn(clock, 'after')
-  await pass(10_000)
-  expect(timers.mock.calls.length).toBeLessThan(100)
-  await pass(80_000)
-  expect(posts.filter(({ auth }) => auth === 'rated')).toHaveLength(20)
 })
 
 describe('what a kill can leave in doubt', () => {

@@ -304,15 +304,4 @@ describe('a search of the results', () => {
     await clock.pass(minute)
     expect([lookup.reason, clock.pending]).toEqual([null, 0])
   })
-
-  test('is forgotten when its session has passed everything', async () => {
-    const { clock, open, recordAt, lookup, telemetry } = await startLook()
-    const { take, session } = open({ until: 1 })
-    take(recordAt(0))
-    await clock.pass(0)
-    expect(lookup.answersFor(session, 0)).toBeDefined()
-    session.uncheckedUntil = 0
-    telemetry.emit('cycle.committed', { topic: 'commands', partition: 0, records: 0, windowUsed: 0 })
-    expect(lookup.answersFor(session, 0)).toBeUndefined()
-  })
 })
