@@ -3,8 +3,8 @@ import type { Settings } from '../config/index.ts'
 import type { Classified, ItemAnswer } from '../gateway/classify.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { PauseReason, RetryReason } from '../telemetry/labels.ts'
-import { AccountGate } from './gate.ts'
-import { LearntRate } from './learnt-rate.ts'
+import { type AccountGate, accountGate } from './gate.ts'
+import { learntRate } from './learnt-rate.ts'
 import { type Grant, RateLimiter } from './limiter.ts'
 
 export interface AccountOptions {
@@ -58,7 +58,7 @@ export class Account {
   passedAt = Number.NEGATIVE_INFINITY
   /** Time of the last pause due to refused envelopes, in monotonic milliseconds. */
   refusedAt = Number.NEGATIVE_INFINITY
-  readonly #learnt = new LearntRate()
+  readonly #learnt = learntRate()
   readonly #clock: Clock
   readonly #telemetry: Telemetry
   /** Since when a request has waited for the rate, in monotonic milliseconds. */
@@ -67,7 +67,7 @@ export class Account {
   constructor({ name, apiKey, rate, clock, random, telemetry }: AccountOptions) {
     this.name = name
     this.apiKey = apiKey
-    this.gate = new AccountGate(random)
+    this.gate = accountGate(random)
     this.limiter = rate === undefined ? null : this.#limiterOf(rate)
     this.#clock = clock
     this.#telemetry = telemetry

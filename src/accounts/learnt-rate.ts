@@ -14,38 +14,40 @@ const strayMs = 10_000
  * Estimates the account's rate from throttled answers: multiplicative decrease, accelerating recovery. Times are monotonic
  * milliseconds; rates are operations a second.
  */
-export class LearntRate {
-  readonly #passedLately = averageRate(1_000)
-  readonly #passedInMinute = averageRate(60_000)
+export function learntRate() {
+  const passedLately = averageRate(1_000)
+  const passedInMinute = averageRate(60_000)
   /** The rate right after the last decrease. */
-  #base = Number.POSITIVE_INFINITY
-  #throttledAt = Number.NEGATIVE_INFINITY
+  let base = Number.POSITIVE_INFINITY
+  let throttledAt = Number.NEGATIVE_INFINITY
   /** Time of the first success after the decrease, from which the rate recovers; null until then. */
-  #passedAt: number | null = null
+  let passedAt: number | null = null
 
   /** At least 1; Infinity if the gateway has not throttled lately. */
-  limit(now: number): number {
-    const since = this.#passedAt === null ? 0 : now - this.#passedAt
-    return since > forgottenMs ? Number.POSITIVE_INFINITY : this.#base * 2 ** ((since / recoveryMs) ** 2)
+  function limit(now: number): number {
+    const since = passedAt === null ? 0 : now - passedAt
+    return since > forgottenMs ? Number.POSITIVE_INFINITY : base * 2 ** ((since / recoveryMs) ** 2)
   }
 
-  passed(operations: number, now: number): void {
-    if (operations > 0) this.#passedAt ??= now
-    this.#passedLately.add(operations, now)
-    this.#passedInMinute.add(operations, now)
-  }
-
-  /** A request with this many operations was throttled. Ignores requests that began before the last decrease. */
-  throttled(operations: number, begunAt: number, now: number): void {
-    if (begunAt <= this.#throttledAt) return
-    const limit = this.limit(now)
-    const isStray = limit === Number.POSITIVE_INFINITY && now - this.#throttledAt > strayMs
-    this.#throttledAt = now
-    this.#passedAt = null
-    this.#base = Number.POSITIVE_INFINITY
-    if (isStray) return
-    const rate = Number.isFinite(limit) ? limit : this.#passedLately.perSecond(now) || operations
-    this.#base = Math.max(1, decrease * rate, averagePart * this.#passedInMinute.perSecond(now))
+  return {
+    limit,
+    passed(operations: number, now: number): void {
+      if (operations > 0) passedAt ??= now
+      passedLately.add(operations, now)
+      passedInMinute.add(operations, now)
+    },
+    /** A request with this many operations was throttled. Ignores requests that began before the last decrease. */
+    throttled(operations: number, begunAt: number, now: number): void {
+      if (begunAt <= throttledAt) return
+      const before = limit(now)
+      const isStray = before === Number.POSITIVE_INFINITY && now - throttledAt > strayMs
+      throttledAt = now
+      passedAt = null
+      base = Number.POSITIVE_INFINITY
+      if (isStray) return
+      const rate = Number.isFinite(before) ? before : passedLately.perSecond(now) || operations
+      base = Math.max(1, decrease * rate, averagePart * passedInMinute.perSecond(now))
+    },
   }
 }
 
