@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts'
 import type { Settings } from '../config/index.ts'
 import type { PauseKind, WithdrawalKind } from '../telemetry/labels.ts'
 import { type Change, keyOf, type Withdrawal } from './change.ts'
-import { QuietHours } from './quiet-hours.ts'
+import { type QuietHours, quietHoursOf } from './quiet-hours.ts'
 
 /** The properties of a command that pauses and withdrawals refer to. */
 export interface Sendable {
@@ -45,7 +45,7 @@ export class Controls {
     this.#settings = settings
     this.#clock = clock
     const { quietHours } = settings.gateway
-    this.#quietHours = new Map([...quietHours].map(([account, windows]) => [account, new QuietHours(windows)]))
+    this.#quietHours = new Map([...quietHours].map(([account, windows]) => [account, quietHoursOf(windows)]))
   }
 
   get hasPauses(): boolean {

@@ -6,38 +6,32 @@ const dayMs = 24 * 60 * minuteMs
 /** A weekly window begins at least once within this many days. */
 const daysAhead = 8
 
-/** The quiet hours of an account. */
-export class QuietHours {
-  readonly text: string
-  readonly #windows: readonly QuietWindow[]
+export type QuietHours = ReturnType<typeof quietHoursOf>
 
-  /** @param texts as in `gateway.quietHours` */
-  constructor(texts: readonly string[]) {
-    this.text = texts.join(', ')
-    this.#windows = texts.map(readQuietWindow)
+/** The quiet hours of an account. @param texts as in `gateway.quietHours` */
+export function quietHoursOf(texts: readonly string[]) {
+  const windows = texts.map(readQuietWindow)
+  const near = (instant: number) => windows.flatMap(window => occurrences(window, instant, 1))
+
+  function joined({ from, to }: Occurrence): Occurrence {
+    const touching = [from, to].flatMap(near).filter(one => one.from <= to && from <= one.to)
+    const all = { from: Math.min(...touching.map(one => one.from)), to: Math.max(...touching.map(one => one.to)) }
+    const isWhole = all.from === from && all.to === to
+    return isWhole || to - from > daysAhead * dayMs ? all : joined(all)
   }
 
-  /** The quiet hours that apply at an instant; null if none do. Adjacent windows count as one. */
-  during(now: number): Occurrence | null {
-    const first = this.#near(now).find(({ from, to }) => from <= now && now < to)
-    return first ? this.#joined(first) : null
-  }
-
-  #joined({ from, to }: Occurrence): Occurrence {
-    const touching = [from, to].flatMap(end => this.#near(end)).filter(one => one.from <= to && from <= one.to)
-    const joined = { from: Math.min(...touching.map(one => one.from)), to: Math.max(...touching.map(one => one.to)) }
-    const isWhole = joined.from === from && joined.to === to
-    return isWhole || to - from > daysAhead * dayMs ? joined : this.#joined(joined)
-  }
-
-  #near(instant: number): Occurrence[] {
-    return this.#windows.flatMap(window => occurrences(window, instant, 1))
-  }
-
-  /** Next begin of quiet hours; Infinity if there is none. */
-  begin(now: number): number {
-    const begins = this.#windows.flatMap(window => occurrences(window, now, daysAhead).map(({ from }) => from))
-    return Math.min(...begins.filter(from => from > now))
+  return {
+    text: texts.join(', '),
+    /** The quiet hours that apply at an instant; null if none do. Adjacent windows count as one. */
+    during(now: number): Occurrence | null {
+      const first = near(now).find(({ from, to }) => from <= now && now < to)
+      return first ? joined(first) : null
+    },
+    /** Next begin of quiet hours; Infinity if there is none. */
+    begin(now: number): number {
+      const begins = windows.flatMap(window => occurrences(window, now, daysAhead).map(({ from }) => from))
+      return Math.min(...begins.filter(from => from > now))
+    },
   }
 }
 

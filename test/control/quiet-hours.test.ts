@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { QuietHours } from '../../src/control/quiet-hours.ts'
+import { quietHoursOf } from '../../src/control/quiet-hours.ts'
 
 const text = (ms: number | null) => (ms === null ? null : Number.isFinite(ms) ? new Date(ms).toISOString() : 'never')
-const during = (windows: string[], at: string) => new QuietHours(windows).during(Date.parse(at))
+const during = (windows: string[], at: string) => quietHoursOf(windows).during(Date.parse(at))
 const untilOf = (windows: string[], at: string) => text(during(windows, at)?.to ?? null)
 const sinceOf = (windows: string[], at: string) => text(during(windows, at)?.from ?? null)
-const beginOf = (windows: string[], at: string) => text(new QuietHours(windows).begin(Date.parse(at)))
+const beginOf = (windows: string[], at: string) => text(quietHoursOf(windows).begin(Date.parse(at)))
 
 const kyivNight = ['21:00-09:00 Europe/Kyiv']
 
