@@ -79,8 +79,8 @@ export function createHookTokens({ keys, tokenLifeMs, now = Date.now }: HookToke
       const key = opening(parts)
       if (key === null) return { ok: false, reason: 'unknown_key' }
       const plain = unseal(parts, key, key.header)
-      const subject = plain === null ? null : unpackSubject(plain, parts.day)
-      if (subject === null) return { ok: false, reason: 'forged' }
+      if (plain === null) return { ok: false, reason: 'forged' }
+      const subject = unpackSubject(plain, parts.day)
       return subject.issuedAt + tokenLifeMs < now() ? { ok: false, reason: 'expired' } : { ok: true, subject }
     },
     issueAccount(account: string): string {
