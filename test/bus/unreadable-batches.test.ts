@@ -1,18 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { buildBatch, buildCrowdedRecord, buildOldMessage, packings } from '../support/batches.ts'
 import { logOfFiles } from '../support/fake-cluster.ts'
-import {
-  ample,
-  answering,
-  MiB,
-  offsetsOf,
-  range,
-  read,
-  readAll,
-  readBytes,
-  readFrom,
-  shape,
-} from '../support/fetches.ts'
+import { ample, answering, MiB, range, read, readAll, readBytes, readFrom, shape } from '../support/fetches.ts'
 import { hostileBatches } from '../support/hostile-batches.ts'
 
 describe('a batch that cannot be read', () => {
@@ -64,20 +53,17 @@ describe('a batch that cannot be read', () => {
   test.each(Object.entries(cases))(
     'because it %s becomes one record, and reading continues behind it',
     async (_, [code, why, batch]) => {
-      const answer = { bytes: Buffer.concat([buildBatch([3, 4]), batch(), buildBatch([8])]), highWatermark: 9 }
-      const first = await read(answer)
-      expect(first.records.map(({ offset, unreadable }) => [offset, unreadable?.code])).toEqual([
+      const log = logOfFiles([{ base: 3, batches: [buildBatch([3, 4]), batch(), buildBatch([8])] }], 9)
+      const records = await readAll(log, 3, 9)
+      expect(records.map(({ offset, unreadable }) => [offset, unreadable?.code])).toEqual([
         [3, undefined],
         [4, undefined],
         [5, code],
+        [8, undefined],
       ])
-      expect(first.records.at(-1)).toMatchObject({ key: null, value: null, headers: {}, unreadable: { lastOffset: 7 } })
-      expect(first.records.at(-1)!.unreadable!.message).toMatch(
-        /^The batch at offsets 5 to 7 cannot be read: .+\. .+\.$/,
-      )
-      expect(first.records.at(-1)!.unreadable!.message).toMatch(why)
-      expect(first.next).toBe(8)
-      expect(offsetsOf((await readBytes(buildBatch([8]), first.next)).records)).toEqual([8])
+      expect(records[2]).toMatchObject({ key: null, value: null, headers: {}, unreadable: { lastOffset: 7 } })
+      expect(records[2]!.unreadable!.message).toMatch(/^The batch at offsets 5 to 7 cannot be read: .+\. .+\.$/)
+      expect(records[2]!.unreadable!.message).toMatch(why)
     },
   )
 
@@ -87,31 +73,31 @@ describe('a batch that cannot be read', () => {
     expect(next).toBe(10)
   })
 
-  const damages: [string, (bytes: Buffer) => void][] = [
-    ['its last offset is beyond the log', bytes => bytes.writeInt32BE(2_000_000_000, 23)],
-    ['its last offset is one of the batches behind it', bytes => bytes.writeInt32BE(1000, 23)],
-    ['its last offset is too low', bytes => bytes.writeInt32BE(1, 23)],
-    ['its first offset is too high', bytes => bytes.writeBigInt64BE(5n + 64n, 0)],
-    ['its format is unknown', bytes => bytes.writeInt8(9, 16)],
-    ['its length reaches over the batches behind it', bytes => bytes.writeInt32BE(bytes.readInt32BE(8) + 200, 8)],
-    ['its length ends within it', bytes => bytes.writeInt32BE(bytes.readInt32BE(8) - 20, 8)],
-    ['its checksum is wrong', bytes => bytes.writeInt32BE(1, 17)],
+  const damages: [string, (bytes: Buffer) => void, lost: (string | number)[]][] = [
+    ['its last offset is beyond the log', bytes => bytes.writeInt32BE(2_000_000_000, 23), ['5-12 lost']],
+    ['its last offset is one of the batches behind it', bytes => bytes.writeInt32BE(1000, 23), ['5-12 lost']],
+    ['its last offset is too low', bytes => bytes.writeInt32BE(1, 23), ['5-9 lost', 10, 11, 12]],
+    ['its first offset is too high', bytes => bytes.writeBigInt64BE(5n + 64n, 0), ['5-12 lost']],
+    ['its format is unknown', bytes => bytes.writeInt8(9, 16), ['5-9 lost', 10, 11, 12]],
+    ['its length reaches over the batches behind it', bytes => change(bytes, 20), ['5-12 lost']],
+    ['its length ends within it', bytes => change(bytes, -20), ['5-12 lost']],
+    ['its checksum is wrong', bytes => bytes.writeInt32BE(1, 17), ['5-9 lost', 10, 11, 12]],
   ]
+  const change = (bytes: Buffer, length: number) => bytes.writeInt32BE(bytes.readInt32BE(8) + length, 8)
 
-  test.each(damages)('because %s loses nothing behind it', async (_, change) => {
-    const damaged = buildBatch(range(5, 5))
-    change(damaged)
-    const batches = [damaged, buildBatch(range(10, 3)), ...range(13, 1500).map(offset => buildBatch([offset]))]
-    const answer = { bytes: Buffer.concat(batches), highWatermark: 1513 }
-    for (const [position, expected] of [
-      [5, ['5-9 lost']],
-      [7, ['7-9 lost']],
-      [10, range(10, 1503)],
-      [12, range(12, 1501)],
-    ] as const) {
-      expect(shape((await read(answer, position)).records)).toEqual(expected)
-    }
-  })
+  test.each(damages)(
+    'because %s is skipped, and all where the broker finds the next batch is read',
+    async (_, damage, lost) => {
+      const damaged = buildBatch(range(5, 5))
+      damage(damaged)
+      const files = [
+        { base: 4, batches: [buildBatch([4]), damaged, buildBatch(range(10, 3))] },
+        { base: 13, batches: range(13, 1500).map(offset => buildBatch([offset])) },
+      ]
+      const log = logOfFiles(files, 1513)
+      expect(shape(await readAll(log, 4, 1513))).toEqual([4, ...lost, ...range(13, 1500)])
+    },
+  )
 
   test('loses nothing behind it, although it says otherwise, if an answer ends with it', async () => {
     for (const last of [0, 3, 1000, 2_000_000_000]) {
@@ -132,19 +118,10 @@ describe('a batch that cannot be read', () => {
     }
   })
 
-  test('loses nothing behind it if limits cut the answer there', async () => {
-    const damaged = buildBatch([10, 11, 12])
-    damaged.writeInt32BE(1000, 23)
-    const large = buildBatch([{ offset: 13, value: Buffer.alloc(3 * MiB) }])
-    const log = logOfFiles([{ base: 10, batches: [damaged, large, buildBatch([14, 15])] }], 16)
-    const limits = { ...ample, bytesPerPartition: 100 }
-    expect(shape(await readAll(log, 10, 16, limits))).toEqual(['10-12 lost', 13, 14, 15])
-  })
-
-  test('is one record together with the next unreadable batch', async () => {
+  test('is one record, and so is the next unreadable batch', async () => {
     const [first, second] = [buildBatch([10, 11]), buildBatch([12, 13])].map(bytes => withByte(bytes, -1))
     const log = logOfFiles([{ base: 10, batches: [first!, second!, buildBatch([14])] }], 15)
-    expect(shape(await readAll(log, 10, 15))).toEqual(['10-13 lost', 14])
+    expect(shape(await readAll(log, 10, 15))).toEqual(['10-11 lost', '12-13 lost', 14])
   })
 
   test('ends with the log if nothing is behind it', async () => {
@@ -155,16 +132,14 @@ describe('a batch that cannot be read', () => {
   test.each([-5, 10, 5_000_000])('because it claims %i bytes delays nobody', async length => {
     const damaged = buildBatch(range(5, 5))
     damaged.writeInt32BE(length, 8)
-    const alone = { bytes: damaged, highWatermark: 10 }
-    const between = { bytes: Buffer.concat([damaged, buildBatch([10, 11])]), highWatermark: 12 }
-    for (const answer of [alone, between]) {
-      for (const position of [5, 7]) {
-        const { records, next } = await read(answer, position)
-        expect(shape(records)).toEqual([`${position}-9 lost`])
-        expect(next).toBe(10)
-      }
+    const behind = buildBatch([10, 11])
+    const bytes = (offset: number) => (offset < 10 ? Buffer.concat([damaged, behind]) : behind)
+    for (const position of [5, 7]) {
+      expect(shape(await readAll({ low: 5, high: 12, bytes }, position, 12))).toEqual([`${position}-9 lost`, 10, 11])
+      const alone = await read({ bytes: damaged, highWatermark: 10 }, position)
+      expect(shape(alone.records)).toEqual([`${position}-9 lost`])
+      expect(alone.next).toBe(10)
     }
-    expect(shape((await read(between, 10)).records)).toEqual([10, 11])
   })
 
   test.each([
@@ -176,11 +151,14 @@ describe('a batch that cannot be read', () => {
     async (_, firstOffset) => {
       for (const changed of [buildBatch([7, 8]), withByte(buildBatch([7, 8]), -1)]) {
         changed.writeBigInt64BE(firstOffset, 0)
-        const last = { lastOffset: 8, code: 'BATCH_CORRUPT' }
-        const between = { bytes: Buffer.concat([buildBatch([5, 6]), changed, buildBatch([9])]), highWatermark: 10 }
-        const found = await read(between, 5)
-        expect(found.records).toMatchObject([{ offset: 5 }, { offset: 6 }, { offset: 7, unreadable: last }])
-        expect(found.next).toBe(9)
+        const log = logOfFiles(
+          [
+            { base: 5, batches: [buildBatch([5, 6]), changed] },
+            { base: 9, batches: [buildBatch([9])] },
+          ],
+          10,
+        )
+        expect(shape(await readAll(log, 5, 10))).toEqual([5, 6, '7-8 lost', 9])
       }
     },
   )
@@ -194,14 +172,18 @@ describe('a batch that cannot be read', () => {
     }
   })
 
-  test('has a format before Kafka 0.11: all of them up to the next batch become one record', async () => {
+  test('has a format before Kafka 0.11', async () => {
     const old = [5, 6, 7].map(offset => buildOldMessage(offset === 5 ? 0 : 1, offset, Buffer.from('value')))
-    const { records, next } = await readBytes(Buffer.concat([buildBatch([4]), ...old, buildBatch([8])]), 4)
-    expect(shape(records)).toEqual([4, '5-7 lost'])
+    const log = logOfFiles(
+      [
+        { base: 4, batches: [buildBatch([4]), ...old] },
+        { base: 8, batches: [buildBatch([8])] },
+      ],
+      9,
+    )
+    const records = await readAll(log, 4, 9)
+    expect(shape(records)).toEqual([4, '5-5 lost', '6-6 lost', '7-7 lost', 8])
     expect(records[1]!.unreadable!.message).toContain('it has format v0 instead of v2 (Kafka 0.11 and newer)')
-    expect(next).toBe(8)
-    const log = logOfFiles([{ base: 5, batches: old }], 8)
-    expect(shape(await readAll(log, 5, 8))).toEqual(['5-5 lost', '6-6 lost', '7-7 lost'])
   })
 
   test('is one that would take gigabytes of memory, however few its bytes', async () => {

@@ -248,7 +248,7 @@ export function logOfFiles(files: readonly { base: number; batches: readonly Buf
         for (let at = 0; at < bytes.length; ) {
           const size = 12 + bytes.readInt32BE(at + 8)
           const last = Number(bytes.readBigInt64BE(at)) + bytes.readInt32BE(at + 23)
-          if (at + size > bytes.length) break
+          if (size < 17 || at + size > bytes.length) break
           if (last >= offset) return bytes.subarray(at, at + Math.max(size, limit))
           at += size
         }

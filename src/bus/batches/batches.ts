@@ -1,11 +1,9 @@
-import { noTime } from '../record-time.ts'
 import {
   type BatchRecords,
   contextOf,
   decodeBatch,
   isIntact,
   lastOffsetOf,
-  type Prefix,
   prefixBytes,
   prefixOf,
   type RecordBatch,
@@ -17,23 +15,17 @@ import { UnreadableBatch, unreadableRecord } from './unreadable.ts'
 export interface DecodedBatches {
   /** In order; batches without wanted records are left out. */
   batches: BatchRecords[]
-  /** The offset after the last decoded one; null if nothing was decoded. */
-  next: number | null
+  /** The offset after the last decoded one; 0 if nothing was decoded. */
+  next: number
   /** The next batch, if it cannot be read; null if there is none, or no room for it. */
   stuck: StuckBatch | null
 }
 
-/** A batch that is corrupt or truncated. */
+/** A batch that is damaged or truncated. */
 export interface StuckBatch {
   /** The batch and the bytes of the answer that follow it. */
   rest: Buffer
-  /** The offset after the previous batch; 0 if there was none. */
-  least: number
-  /** The high watermark: a batch can end only slightly beyond it. */
-  end: number
   error: unknown
-  /** Whether the batch is intact, but its offsets do not belong at this place in the log. */
-  isMisplaced: boolean
   /** Whether the answer ends inside the batch. Brokers truncate the last batch of an answer. */
   isCutOff: boolean
 }
@@ -47,137 +39,80 @@ const format = 2
  */
 const newAtMost = 1 << 24
 
-/** Budget of checksummed bytes in the search for the next batch, per searched byte. */
-const searchEffort = 16
-
 /** Decodes consecutive batches up to the first that cannot be read. @param end the high watermark */
 export async function decodeBatches(bytes: Buffer, end: number, wanted: WantedRecords): Promise<DecodedBatches> {
   const batches: BatchRecords[] = []
-  let next: number | null = null
-  for (let rest = bytes; rest.length > 0 && wanted.room > 0; ) {
-    const place: Place = { rest, least: next ?? 0, end }
-    const read = await decodeAt(place, wanted)
-    if (!read.ok) return { batches, next, stuck: { ...place, ...read, isCutOff: sizeOf(rest) > rest.length } }
-    if (read.batch.records.length > 0) batches.push(read.batch)
-    next = read.batch.cutAt ?? read.batch.lastOffset + 1
-    if (read.batch.cutAt !== null) break
-    rest = rest.subarray(sizeOf(rest))
+  let next = 0
+  for (let rest = bytes; rest.length > 0 && wanted.room > 0; rest = rest.subarray(sizeOf(rest))) {
+    try {
+      const batch = await decodeFirst(rest, { least: next, end }, wanted)
+      if (batch.records.length > 0) batches.push(batch)
+      next = batch.cutAt ?? batch.lastOffset + 1
+      if (batch.cutAt !== null) break
+    } catch (error) {
+      return { batches, next, stuck: { rest, error, isCutOff: sizeOf(rest) > rest.length } }
+    }
   }
   return { batches, next, stuck: null }
 }
-
-type Place = Pick<StuckBatch, 'rest' | 'least' | 'end'>
-
-type Read = { ok: true; batch: RecordBatch } | { ok: false; error: unknown; isMisplaced: boolean }
 
 /** The size that the batch's header states. No checksum covers it. */
 function sizeOf(rest: Buffer): number {
   return rest.length < prefixBytes ? prefixBytes : Math.max(prefixOf(rest).bytes, prefixBytes)
 }
 
-async function decodeAt({ rest, least, end }: Place, wanted: WantedRecords): Promise<Read> {
+/** @param least the offset after the previous batch @throws UnreadableBatch */
+async function decodeFirst(
+  rest: Buffer,
+  { least, end }: { least: number; end: number },
+  wanted: WantedRecords,
+): Promise<RecordBatch> {
   const size = sizeOf(rest)
-  if (size > rest.length) return damaged("it is longer than the broker's answer")
-  const prefix = prefixOf(rest)
-  if (prefix.magic !== format) return damaged(`it has format v${prefix.magic} instead of v2 (Kafka 0.11 and newer)`)
-  try {
-    const batch = await decodeBatch(rest.subarray(0, size), wanted)
-    const { lastOffset } = batch
-    const isPossible = prefix.firstOffset >= least && lastOffset < end + newAtMost
-    const isExpected = prefix.firstOffset <= Math.max(least, wanted.from)
-    if (isPossible && (isExpected || !isFollowedTooSoon(rest.subarray(size), { least, end }, lastOffset))) {
-      return { ok: true, batch }
-    }
-  } catch (error) {
-    return { ok: false, error, isMisplaced: false }
-  }
-  return { ...damaged('its offsets do not belong at this place in the log'), isMisplaced: true }
+  if (size > rest.length) throw damaged("it is longer than the broker's answer")
+  const { firstOffset, magic } = prefixOf(rest)
+  if (magic !== format) throw damaged(`it has format v${magic} instead of v2 (Kafka 0.11 and newer)`)
+  const batch = await decodeBatch(rest.subarray(0, size), wanted)
+  const { lastOffset } = batch
+  const isPossible = firstOffset >= least && lastOffset < end + newAtMost
+  const isExpected = firstOffset <= Math.max(least, wanted.from)
+  if (isPossible && (isExpected || !isFollowedTooSoon(rest.subarray(size), lastOffset))) return batch
+  throw damaged('its offsets do not belong at this place in the log')
 }
 
-function damaged(why: string) {
-  return { ok: false as const, error: new UnreadableBatch('BATCH_CORRUPT', why), isMisplaced: false }
+function damaged(why: string): UnreadableBatch {
+  return new UnreadableBatch('BATCH_CORRUPT', why)
 }
 
 /**
  * No checksum covers the first offset; trusting a corrupt one would skip the batches that follow. Checked only if offsets are
  * missing before the batch, as they are after compaction.
  */
-function isFollowedTooSoon(behind: Buffer, bounds: Omit<Place, 'rest'>, lastOffset: number): boolean {
-  if (behind.length < prefixBytes || prefixOf(behind).firstOffset > lastOffset) return false
-  const start = startOf(behind, bounds)
-  return start !== null && start <= lastOffset
+function isFollowedTooSoon(behind: Buffer, lastOffset: number): boolean {
+  return behind.length >= prefixBytes && prefixOf(behind).firstOffset <= lastOffset
 }
 
-interface Behind {
-  /** The offset at which to continue: of the next batch found, or after the stated last offset of the stuck batch. */
-  offset: number
-  rest: Buffer
-}
-
-/** Where to continue after a batch that cannot be read; null if the answer does not show it. */
-export function skipStuck({ isMisplaced, ...place }: StuckBatch): Behind | null {
-  const { rest } = place
-  const stated = isMisplaced ? null : statedEnd(place)
-  return stated === null ? intactBehind(place) : { offset: stated + 1, rest: rest.subarray(sizeOf(rest)) }
-}
-
-/** The last offset of a batch with a valid checksum that cannot be decoded. */
-function statedEnd({ rest, least, end }: Place): number | null {
+/**
+ * The one record that represents the whole batch, if what its header states can be trusted; else null.
+ * @param end the high watermark
+ */
+export function unreadableBatch({ rest, error }: StuckBatch, from: number, end: number): BatchRecords | null {
   const size = sizeOf(rest)
-  if (size > rest.length) return null
   const batch = rest.subarray(0, size)
   if (!isIntact(batch)) return null
+  const last = lastOffsetOf(batch)
+  if (last < from || last >= end + newAtMost || isFollowedTooSoon(rest.subarray(size), last)) return null
+  const { producerId, inTransaction, timestamp } = contextOf(batch)
+  const record = unreadableRecord(Math.max(prefixOf(batch).firstOffset, from), error, last, timestamp)
+  return { isControl: false, producerId, inTransaction, records: [record] }
+}
+
+/**
+ * First offset of the batch at the start of an answer; null if there is none, or it is damaged.
+ * @param end the high watermark
+ */
+export function startOf(answer: Buffer, end: number): number | null {
+  const batch = answer.subarray(0, sizeOf(answer))
+  if (!isIntact(batch)) return null
   const { firstOffset } = prefixOf(batch)
-  const stated = lastOffsetOf(batch)
-  return firstOffset >= least && stated >= firstOffset && stated < end + newAtMost ? stated : null
+  return firstOffset >= 0 && firstOffset < end + newAtMost ? firstOffset : null
 }
-
-/** The next batch with a valid checksum: first along the stated lengths, then at any position. */
-function intactBehind({ rest, ...bounds }: Place): Behind | null {
-  for (let at = sizeOf(rest); at + prefixBytes <= rest.length; at += sizeOf(rest.subarray(at))) {
-    const offset = startOf(rest.subarray(at), bounds)
-    if (offset !== null) return { offset, rest: rest.subarray(at) }
-  }
-  let effort = searchEffort * rest.length
-  for (let at = 1; at + prefixBytes <= rest.length; at++) {
-    if (rest[at] !== 0 || rest[at + prefixBytes - 1] !== format) continue
-    const here = rest.subarray(at)
-    const size = sizeOf(here)
-    if (size > here.length || !isWithin(prefixOf(here).firstOffset, bounds)) continue
-    effort -= size
-    if (effort < 0) return null
-    const offset = startOf(here, bounds)
-    if (offset !== null) return { offset, rest: here }
-  }
-  return null
-}
-
-const isWithin = (offset: number, { least, end }: Omit<Place, 'rest'>) => offset >= least && offset < end + newAtMost
-
-/** First offset of the batch at the start of `rest`; null if there is none or its checksum is wrong. */
-export function startOf(rest: Buffer, bounds: Omit<Place, 'rest'>): number | null {
-  if (rest.length < prefixBytes) return null
-  const batch = rest.subarray(0, sizeOf(rest))
-  const { firstOffset, magic, bytes } = prefixOf(batch)
-  if (bytes !== batch.length || !isWithin(firstOffset, bounds)) return null
-  return magic >= format && isIntact(batch) ? firstOffset : null
-}
-
-/** Makes the one record that represents the whole batch, at its first offset or at `from`. */
-export function unreadable({ rest, least, error }: StuckBatch, lastOffset: number, from: number): BatchRecords {
-  const { firstOffset, magic } = rest.length < prefixBytes ? noPrefix : prefixOf(rest)
-  const batch = rest.subarray(0, sizeOf(rest))
-  const known = magic === format && isIntact(batch) ? contextOf(batch) : nothingKnown
-  const { producerId, inTransaction, timestamp } = known
-  const isPlausible = firstOffset >= least && firstOffset <= lastOffset
-  const offset = Math.max(isPlausible ? firstOffset : least, from)
-  return {
-    isControl: false,
-    producerId,
-    inTransaction,
-    records: [unreadableRecord(offset, error, lastOffset, timestamp)],
-  }
-}
-
-const nothingKnown = { producerId: -1n, inTransaction: false, timestamp: noTime }
-const noPrefix: Prefix = { firstOffset: -1, bytes: 0, magic: -1 }

@@ -1,4 +1,4 @@
-import { type DecodedBatches, decodeBatches, skipStuck, startOf, unreadable } from '../batches/batches.ts'
+import { decodeBatches, type StuckBatch, startOf, unreadableBatch } from '../batches/batches.ts'
 import { type BatchRecords, headerBytes, type WantedRecords } from '../batches/record-batch.ts'
 import { unreadableRecord } from '../batches/unreadable.ts'
 import { protocolError } from '../cluster/errors.ts'
@@ -48,8 +48,6 @@ const maxBytes = 4 * 1024 * 1024
  * Brokers bound only compressed sizes.
  */
 const roomAtOnce = 64 * 1024 * 1024
-/** Bytes to request for a damaged batch and those behind it. A larger one is still answered whole, because it comes first. */
-const closeLook = 16 * 1024 * 1024
 /** CORRUPT_MESSAGE: the broker finds no batch on its disk. */
 const corruptMessage = 2
 
@@ -72,22 +70,43 @@ export async function fetchCommitted<P extends Position>(
     if (!found || room <= 0) continue
     const wanted = { from: position.offset, room: Math.min(room, roomPerPartition) }
     const before = wanted.room
-    fetched.set(position, await read(found, wanted, () => lookCloser(fetch, position, before).catch(failed)))
+    fetched.set(position, await read(fetch, position, found, wanted).catch(failed))
     room -= before - wanted.room
   }
   return fetched
 }
 
-/** @param lookCloser fetches more where the answer does not suffice to decide */
+/**
+ * Reads up to a damaged batch, which becomes one record. The next fetch begins after it and brings a new list of aborted
+ * transactions, so a transaction whose marker was in the damaged batch does not stay open.
+ * @param isAlone whether only this partition was requested; its first batch is then not truncated
+ */
 async function read(
+  fetch: Fetch,
+  position: Position,
   found: FetchedPartition,
   wanted: WantedRecords,
-  lookCloser: () => Promise<Fetched>,
+  isAlone = false,
 ): Promise<Fetched> {
-  if (found.errorCode) return { ok: false, error: protocolError(found.errorCode) }
-  const { fetched } = await readUntilDamage(found, wanted)
-  return fetched ?? lookCloser()
+  const { bytes, errorCode, highWatermark } = found
+  if (errorCode) return failed(protocolError(errorCode))
+  const { batches, next, stuck } = await decodeBatches(bytes, highWatermark, wanted)
+  const offset = Math.max(wanted.from, next)
+  const isRead = offset > wanted.from
+  if (!stuck || (isRead && stuck.isCutOff)) return committedOf(found, batches, offset)
+  if (stuck.isCutOff && !isAlone) return read(fetch, position, await askOne(fetch, position, maxBytes), wanted, true)
+  const known = unreadableBatch(stuck, offset, highWatermark)
+  if (known) return committedOf(found, [...batches, known], known.records[0]!.unreadable!.lastOffset + 1)
+  const { start, beyond } = await findBehind(fetch, { tp: position.tp, offset }, stuck, highWatermark)
+  if (start > offset) {
+    const lost = { ...nothingKnown, records: [unreadableRecord(offset, stuck.error, start - 1)] }
+    return committedOf(found, [...batches, lost], start)
+  }
+  // the broker began with the damaged batch although the next one holds the offset
+  return isRead || !beyond ? committedOf(found, batches, offset) : read(fetch, position, beyond, wanted, true)
 }
+
+const nothingKnown = { isControl: false, producerId: -1n, inTransaction: false }
 
 const failed = (error: unknown): Fetched => ({ ok: false, error })
 
@@ -96,82 +115,36 @@ function termsOf({ waitMs, bytesPerPartition, rack = '' }: Omit<FetchLimits, 'ro
   return { waitMs, maxBytes: Math.max(maxBytes, bytesPerPartition), partitionBytes: bytesPerPartition, rack }
 }
 
-function committedOf(found: FetchedPartition, { batches, next }: Omit<DecodedBatches, 'stuck'>, from: number): Fetched {
+function committedOf(found: FetchedPartition, batches: readonly BatchRecords[], next: number): Fetched {
   const { abortedTransactions, highWatermark, stableOffset, preferredReplica } = found
   const records = committedBatches(batches, abortedTransactions).flatMap(batch => batch.records)
-  return { ok: true, records, next: Math.max(from, next ?? 0), highWatermark, stableOffset, preferredReplica }
+  return { ok: true, records, next, highWatermark, stableOffset, preferredReplica }
 }
 
 /**
- * Reads up to a damaged batch, which becomes one record. The next fetch begins after it and brings a new list of aborted
- * transactions, so a transaction whose marker was in the damaged batch does not stay open.
- * @param isAlone whether only this partition was requested; its first batch is then not truncated
- * @returns fetched: null if nothing can be said of the first batch yet; damage: its error
+ * Finds by binary search the first offset at which the broker's answer differs: the answer changes behind the damaged batch,
+ * at an entry of the broker's index, or at the next segment, whatever the batch states about its own offsets.
+ * @returns start: where to continue; beyond: the answer there, null at the end of the log
  */
-async function readUntilDamage(
-  found: FetchedPartition,
-  wanted: WantedRecords,
-  isAlone = false,
-): Promise<{ fetched: Fetched | null; damage: unknown }> {
-  const { from } = wanted
-  let damage: unknown = null
-  for (let rest: Buffer | undefined = found.bytes; rest; ) {
-    const { stuck, batches, next } = await decodeBatches(rest, found.highWatermark, wanted)
-    const isDamaged = stuck && !(stuck.isCutOff && !(isAlone && stuck.rest.length === found.bytes.length))
-    const behind = isDamaged ? skipStuck(stuck) : null
-    if (stuck && behind && behind.offset > from) {
-      batches.push(unreadable(stuck, behind.offset - 1, from))
-      return { fetched: committedOf(found, { batches, next: behind.offset }, from), damage }
-    }
-    if (!stuck || (next ?? 0) > from) return { fetched: committedOf(found, { batches, next }, from), damage }
-    damage = stuck.error
-    rest = behind?.rest // a broker may start with the damaged batch although a later offset was requested
-  }
-  return { fetched: null, damage }
-}
-
-/**
- * Requests this partition alone, so that the broker answers its first batch whole: the batches that follow a damaged one show
- * where it ends. If none follows, it is the last batch of its segment.
- */
-async function lookCloser(fetch: Fetch, position: Position, room: number): Promise<Fetched> {
-  const found = await askOne(fetch, position, closeLook)
-  const { fetched, damage } = await readUntilDamage(found, { from: position.offset, room }, true)
-  return fetched ?? passBy(fetch, position, found, damage, room)
-}
-
-/**
- * Finds by binary search the first offset at which the broker's answer differs. After the last batch of a segment, the answer
- * changes at the next segment, whatever the damaged batch states about its own offsets.
- */
-async function passBy(
+async function findBehind(
   fetch: Fetch,
-  position: Position,
-  stuck: FetchedPartition,
-  damage: unknown,
-  room: number,
-): Promise<Fetched> {
-  const { highWatermark, stableOffset } = stuck
-  let last = position.offset
+  { tp, offset }: Position,
+  stuck: StuckBatch,
+  highWatermark: number,
+): Promise<{ start: number; beyond: FetchedPartition | null }> {
+  let last = offset
   let next = Math.max(highWatermark, last + 1)
   let beyond: FetchedPartition | null = null
   while (next - last > 1) {
-    const offset = last + Math.floor((next - last) / 2)
-    const found = await askOne(fetch, { ...position, offset }, 1, [corruptMessage])
-    if (found.errorCode || beginAlike(found.bytes, stuck.bytes)) last = offset
+    const middle = last + Math.floor((next - last) / 2)
+    const found = await askOne(fetch, { tp, offset: middle }, 1, [corruptMessage])
+    if (found.errorCode || beginAlike(found.bytes, stuck.rest)) last = middle
     else {
-      next = offset
+      next = middle
       beyond = found
     }
   }
-  const start = beyond && startOf(beyond.bytes, { least: 0, end: highWatermark })
-  const behind = start ?? next
-  if (beyond && behind <= position.offset) {
-    const { fetched } = await readUntilDamage(beyond, { from: position.offset, room }, true)
-    return fetched ?? failed(damage)
-  }
-  const record = unreadableRecord(position.offset, damage, behind - 1)
-  return { ok: true, records: [record], next: behind, highWatermark, stableOffset, preferredReplica: -1 }
+  return { start: (beyond && startOf(beyond.bytes, highWatermark)) ?? next, beyond }
 }
 
 /** @throws Error as the broker answers, except for expected codes */
