@@ -4,7 +4,7 @@ import type { FetchedPartition } from '../../src/bus/read/fetch-api.ts'
 import { type FakeLog, fetched } from './fake-cluster.ts'
 
 export const MiB = 1024 * 1024
-export const ample = { waitMs: 0, bytesPerPartition: 4096, roomPerPartition: 16 * MiB }
+export const ample = { waitMs: 0, partitionBytes: 4096, roomPerPartition: 16 * MiB }
 
 /** A broker that answers every fetch with this, of partition 0 where no other one is named. */
 export const answering =

@@ -6,11 +6,10 @@ import type { TopicPartition } from '../port.ts'
 export interface FetchRequest {
   /** Longest time that the broker may wait for a first record. */
   waitMs: number
-  maxBytes: number
   /** Most bytes of one partition in the answer. */
   partitionBytes: number
-  /** This client's rack, for fetching from a nearer replica (KIP-392); '' if unknown. */
-  rack: string
+  /** This client's rack, for fetching from a nearer replica (KIP-392). */
+  rack?: string
   partitions: readonly { tp: TopicPartition; offset: number }[]
 }
 
@@ -41,19 +40,20 @@ export interface FetchedPartition {
 /** Without an incremental fetch session: docs/decisions/014. */
 const noSession = { id: 0, epoch: -1 }
 const fetchKey = 1
+const maxBytes = 4 * 1024 * 1024
 /** The last version that names topics instead of using their ids. */
 const version = 12
 
 /** Fetches committed records. The library's Fetch decodes them at a third of the speed, and does not verify checksums. */
 export const fetchRecords = apiOf(createAPI<[FetchRequest], FetchAnswer>(fetchKey, version, writeFetch, parseFetch))
 
-function writeFetch({ waitMs, maxBytes, partitionBytes, rack, partitions }: FetchRequest): Writer {
+function writeFetch({ waitMs, partitionBytes, rack = '', partitions }: FetchRequest): Writer {
   const wanted = partitions.map(({ tp: { topic, partition }, offset }) => ({ topic, partition, offset }))
   return Writer.create()
     .appendInt32(consumerId)
     .appendInt32(waitMs)
     .appendInt32(1) // min_bytes
-    .appendInt32(maxBytes)
+    .appendInt32(Math.max(maxBytes, partitionBytes))
     .appendInt8(isolationLevels.committed)
     .appendInt32(noSession.id)
     .appendInt32(noSession.epoch)

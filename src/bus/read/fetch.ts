@@ -15,13 +15,9 @@ export interface Position {
 /** Sends the request to the broker from which the positions are read. */
 export type Fetch = (request: FetchRequest) => Promise<Pick<FetchAnswer, 'partitions'>>
 
-export interface FetchLimits {
-  /** Longest time that the broker may wait for a first record. */
-  waitMs: number
-  bytesPerPartition: number
+export interface FetchLimits extends Omit<FetchRequest, 'partitions'> {
   /** Bytes of memory for the records of each partition. The last record may exceed it. */
   roomPerPartition: number
-  rack?: string
 }
 
 export type Fetched =
@@ -42,12 +38,13 @@ export type Fetched =
 
 export type FetchedRecords = Extract<Fetched, { ok: true }>
 
-const maxBytes = 4 * 1024 * 1024
 /**
  * Bytes of memory for the records of one answer. The last partition may exceed it; the remaining records are fetched again.
  * Brokers bound only compressed sizes.
  */
 const roomAtOnce = 64 * 1024 * 1024
+/** Bytes to request of a batch that came incomplete, and of those behind it. */
+const closeLook = 4 * 1024 * 1024
 /** CORRUPT_MESSAGE: the broker finds no batch on its disk. */
 const corruptMessage = 2
 
@@ -62,7 +59,7 @@ export async function fetchCommitted<P extends Position>(
   { roomPerPartition, ...terms }: FetchLimits,
 ): Promise<Map<P, Fetched>> {
   const answers = new PartitionMap<FetchedPartition>()
-  for (const one of (await fetch({ ...termsOf(terms), partitions: positions })).partitions) answers.set(one, one)
+  for (const one of (await fetch({ ...terms, partitions: positions })).partitions) answers.set(one, one)
   const fetched = new Map<P, Fetched>()
   let room = roomAtOnce
   for (const position of positions) {
@@ -94,7 +91,7 @@ async function read(
   const offset = Math.max(wanted.from, next)
   const isRead = offset > wanted.from
   if (!stuck || (isRead && stuck.isCutOff)) return committedOf(found, batches, offset)
-  if (stuck.isCutOff && !isAlone) return read(fetch, position, await askOne(fetch, position, maxBytes), wanted, true)
+  if (stuck.isCutOff && !isAlone) return read(fetch, position, await askOne(fetch, position, closeLook), wanted, true)
   const known = unreadableBatch(stuck, offset, highWatermark)
   if (known) return committedOf(found, [...batches, known], known.records[0]!.unreadable!.lastOffset + 1)
   const { start, beyond } = await findBehind(fetch, { tp: position.tp, offset }, stuck, highWatermark)
@@ -109,11 +106,6 @@ async function read(
 const nothingKnown = { isControl: false, producerId: -1n, inTransaction: false }
 
 const failed = (error: unknown): Fetched => ({ ok: false, error })
-
-/** The fetch parameters for these limits. */
-function termsOf({ waitMs, bytesPerPartition, rack = '' }: Omit<FetchLimits, 'roomPerPartition'>) {
-  return { waitMs, maxBytes: Math.max(maxBytes, bytesPerPartition), partitionBytes: bytesPerPartition, rack }
-}
 
 function committedOf(found: FetchedPartition, batches: readonly BatchRecords[], next: number): Fetched {
   const { abortedTransactions, highWatermark, stableOffset, preferredReplica } = found
@@ -151,11 +143,10 @@ async function findBehind(
 async function askOne(
   fetch: Fetch,
   position: Position,
-  bytes: number,
+  partitionBytes: number,
   expected: readonly number[] = [],
 ): Promise<FetchedPartition> {
-  const request = { ...termsOf({ waitMs: 0, bytesPerPartition: bytes }), partitions: [position] }
-  const [found] = (await fetch(request)).partitions
+  const [found] = (await fetch({ waitMs: 0, partitionBytes, partitions: [position] })).partitions
   if (!found) throw new Error("the broker's answer left out the requested partition")
   if (found.errorCode && !expected.includes(found.errorCode)) throw protocolError(found.errorCode)
   return found

@@ -30,7 +30,7 @@ const worthFetching = 100
  * wait.
  */
 const busyPaceMs = 15
-const bytesPerPartition = 256 * 1024
+const partitionBytes = 256 * 1024
 /**
  * Bytes of memory for records that are fetched but not yet taken, shared by all readings; each may hold one fetch. A window
  * never holds more records than fit into `roomAtMost`.
@@ -248,7 +248,7 @@ export class Fetcher {
   #limits() {
     const { clock, rack = '' } = this.#options
     const roomPerPartition = Math.max(roomAtLeast, Math.min(roomAtMost, roomInAll / this.#readings.size))
-    return { bytesPerPartition, roomPerPartition, rack: this.#leadersUntil > clock.monotonic() ? '' : rack }
+    return { partitionBytes, roomPerPartition, rack: this.#leadersUntil > clock.monotonic() ? '' : rack }
   }
 
   get #replicaUntil(): number {

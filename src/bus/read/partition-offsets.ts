@@ -1,9 +1,8 @@
 import { committedOffsets, type GroupProgress } from '../cluster/committed-offsets.ts'
-import { isTransient } from '../cluster/errors.ts'
+import { isTransient, protocolError } from '../cluster/errors.ts'
 import type { From, TopicPartition } from '../port.ts'
 import { RequestBatcher } from '../request-batcher.ts'
 import type { LogEnds } from '../session/driver.ts'
-import { fetchCommitted } from './fetch.ts'
 import { fetchRecords } from './fetch-api.ts'
 import { endOf, firstOffset, logEndsAt, offsetAt, stableEndOf } from './offsets.ts'
 import { errorTypeOf, lastingMs, ReadBackOff, type ReadOptions, textOf, unknownPartition } from './read-back-off.ts'
@@ -38,19 +37,12 @@ export class PartitionOffsets {
   locate(tp: TopicPartition, from: From): Promise<number> {
     const { brokers } = this.#options
     return this.untilAnswered(tp, async () => {
-      const position = { tp, offset: await offsetAt(brokers, tp, from) }
-      const answers = await fetchCommitted(
-        request => brokers.ask({ leader: tp }, fetchRecords, [request]),
-        [position],
-        {
-          waitMs: 0,
-          bytesPerPartition: 1,
-          roomPerPartition: 1,
-        },
-      )
-      const answer = answers.get(position)
-      if (answer && !answer.ok) throw answer.error
-      return position.offset
+      const offset = await offsetAt(brokers, tp, from)
+      const request = { waitMs: 0, partitionBytes: 1, partitions: [{ tp, offset }] }
+      const { partitions } = await brokers.ask({ leader: tp }, fetchRecords, [request])
+      const [found] = partitions
+      if (found?.errorCode) throw protocolError(found.errorCode)
+      return offset
     })
   }
 

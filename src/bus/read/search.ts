@@ -6,7 +6,7 @@ import type { PartitionOffsets } from './partition-offsets.ts'
 import { errorTypeOf } from './read-back-off.ts'
 
 /** Fewer bytes mean more round trips; more delay the first match. */
-const bytesPerPartition = 8 * 1024 * 1024
+const partitionBytes = 8 * 1024 * 1024
 /** Bytes of memory for the records of one answer. */
 const roomPerPartition = 64 * 1024 * 1024
 
@@ -30,7 +30,7 @@ export async function searchLog(
   let since: number | null = null
   const position = { tp, offset: begin }
   const readOn = async (): Promise<FetchedRecords> => {
-    const limits = { waitMs: 0, bytesPerPartition, roomPerPartition }
+    const limits = { waitMs: 0, partitionBytes, roomPerPartition }
     const fetched = (await fetchCommitted(fetch, [position], limits)).get(position)
     if (!fetched) throw new Error("the broker's answer left out the requested partition")
     if (fetched.ok) return fetched

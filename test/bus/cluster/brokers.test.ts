@@ -175,7 +175,7 @@ describe('a request', () => {
     expect(await asked).toMatchObject({ errorCode: 0 })
   })
 
-  const fetching = { waitMs: 0, maxBytes: 1, partitionBytes: 1, rack: '', partitions: [] }
+  const fetching = { waitMs: 0, partitionBytes: 1, rack: '', partitions: [] }
   const producing = { transactionalId: null, timeoutMs: 1, batches: [] }
   const inTime = { line: 'group', limitMs: 500 } as const
 
