@@ -80,7 +80,7 @@ export class KafkaBus implements Bus {
     this.#logs = new PartitionOffsets({ brokers, clock, telemetry })
     this.#fetcher = new Fetcher({ brokers, clock, telemetry, rack })
     this.#reader = new LogReader({ fetcher: this.#fetcher, logs: this.#logs, clock, telemetry })
-    this.#limits = new RecordLimits({ ask: topic => maxMessageBytes(brokers, clock, topic), clock, telemetry })
+    this.#limits = new RecordLimits({ ask: topic => maxMessageBytes(brokers, clock, topic), telemetry })
   }
 
   async publisher(): Promise<Publisher> {

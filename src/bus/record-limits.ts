@@ -1,4 +1,3 @@
-import type { Clock } from '../clock.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { OutgoingRecord } from './port.ts'
 import { sizeInBatch } from './record-size.ts'
@@ -6,13 +5,8 @@ import { sizeInBatch } from './record-size.ts'
 export interface RecordLimitsOptions {
   /** A topic's max.message.bytes as it is now; null: it cannot be told. Never fails. */
   ask: (topic: string) => Promise<number | null>
-  clock: Clock
   telemetry: Telemetry
 }
-
-/** After an answer that told nothing, the topic is left alone for so long, and for twice as long each time. */
-const firstPauseMs = 1000
-const longestPauseMs = 60_000
 
 /** max.message.bytes of a topic and a broker that nobody has configured. */
 export const usualMessageBytes = 1_048_588
@@ -33,19 +27,17 @@ const marginShare = 1 / 64
 export class RecordLimits {
   readonly #ask: RecordLimitsOptions['ask']
   readonly #telemetry: Telemetry
-  readonly #clock: Clock
   readonly #asking = new Map<string, Promise<void>>()
-  /** Topics that nobody could tell of, and the monotonic milliseconds from which on they are asked for again. */
-  readonly #untold = new Map<string, { pauseMs: number; until: number }>()
+  /** Topics that nobody could tell of. */
+  readonly #untold = new Set<string>()
   /** The limit of each topic as the brokers answered last. */
   readonly #told = new Map<string, number>()
   /** The limit of each topic that counts: the last answer, or what was tried since. */
   readonly #limits = new Map<string, number>()
   #changes = 0
 
-  constructor({ ask, clock, telemetry }: RecordLimitsOptions) {
+  constructor({ ask, telemetry }: RecordLimitsOptions) {
     this.#ask = ask
-    this.#clock = clock
     this.#telemetry = telemetry
   }
 
@@ -88,9 +80,8 @@ export class RecordLimits {
     for (const record of records) {
       const { topic, shorter } = record
       if (this.#told.has(topic)) continue
-      const untold = this.#untold.get(topic)
-      const matters = () => shorter !== undefined && sizeInBatch(record) > this.room(topic)
-      if (!untold || (this.#clock.monotonic() >= untold.until && matters())) unknown.add(topic)
+      const matters = shorter !== undefined && sizeInBatch(record) > this.room(topic)
+      if (matters || !this.#untold.has(topic)) unknown.add(topic)
     }
     return unknown
   }
@@ -104,8 +95,7 @@ export class RecordLimits {
   async #learn(topic: string): Promise<void> {
     const told = await this.#ask(topic)
     if (told === null) {
-      const pauseMs = Math.min(longestPauseMs, 2 * (this.#untold.get(topic)?.pauseMs ?? firstPauseMs / 2))
-      this.#untold.set(topic, { pauseMs, until: this.#clock.monotonic() + pauseMs })
+      this.#untold.add(topic)
       return
     }
     if (told === this.#told.get(topic)) return

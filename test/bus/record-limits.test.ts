@@ -3,7 +3,6 @@ import type { OutgoingRecord } from '../../src/bus/port.ts'
 import { RecordLimits } from '../../src/bus/record-limits.ts'
 import { sizeInBatch } from '../../src/bus/record-size.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
-import { ManualClock } from '../support/clock.ts'
 
 /** A record that has a shorter one of 300 bytes. */
 const buildRecord = (topic: string, bytes: number): OutgoingRecord => ({
@@ -15,13 +14,11 @@ const buildRecord = (topic: string, bytes: number): OutgoingRecord => ({
 function buildBroker(takes: Record<string, number>, tells: (topic: string) => number | null = topic => takes[topic]!) {
   const asked: string[] = []
   const telemetry = new Telemetry()
-  const clock = new ManualClock()
   const limits = new RecordLimits({
     ask: async topic => {
       asked.push(topic)
       return tells(topic)
     },
-    clock,
     telemetry,
   })
   let refusals = 0
@@ -42,7 +39,7 @@ function buildBroker(takes: Record<string, number>, tells: (topic: string) => nu
       if (++refusals > 30) throw new Error('refused for ever')
     }
   }
-  return { takes, asked, clock, telemetry, limits, write, refusals: () => refusals }
+  return { takes, asked, telemetry, limits, write, refusals: () => refusals }
 }
 
 test('the limit of a topic is read once for all writers', async () => {
@@ -105,26 +102,12 @@ test('an error that is not about size changes no limit', async () => {
   expect([limits.room('results'), asked]).toEqual([room, ['results']])
 })
 
-test('if a broker did not tell its limit, a record that does not fit asks again: it is shortened for a second at most', async () => {
+test('if a broker did not tell its limit, a record that does not fit asks again, and no other does', async () => {
   let answers = false
-  const { write, clock, asked } = buildBroker({ doubts: 10_000_000 }, () => (answers ? 10_000_000 : null))
-  const lengthOf = async () => (await write([buildRecord('doubts', 2_000_000)]))[0]!.value!.length
-  expect([await lengthOf(), await lengthOf(), asked.length]).toEqual([300, 300, 1])
+  const { write, asked } = buildBroker({ doubts: 10_000_000 }, () => (answers ? 10_000_000 : null))
+  const lengthOf = async (bytes: number) => (await write([buildRecord('doubts', bytes)]))[0]!.value!.length
+  expect([await lengthOf(1000), await lengthOf(1000), asked.length]).toEqual([1000, 1000, 1])
+  expect([await lengthOf(2_000_000), asked.length]).toEqual([300, 2])
   answers = true
-  await clock.pass(1000)
-  expect([await lengthOf(), await lengthOf(), asked.length]).toEqual([2_000_000, 2_000_000, 2])
-})
-
-test('a broker that never tells its limit is asked less and less often, and never for records that fit anyway', async () => {
-  const { write, clock, asked } = buildBroker({ doubts: 10_000_000 }, () => null)
-  const writeForMinutes = async (bytes: number) => {
-    for (let i = 0; i < 60; i++) {
-      await write([buildRecord('doubts', bytes)])
-      await clock.pass(10_000)
-    }
-  }
-  await writeForMinutes(1000)
-  expect(asked).toHaveLength(1)
-  await writeForMinutes(2_000_000)
-  expect(asked.length).toBeLessThan(20)
+  expect([await lengthOf(2_000_000), await lengthOf(2_000_000), asked.length]).toEqual([2_000_000, 2_000_000, 3])
 })

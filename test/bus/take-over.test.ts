@@ -26,7 +26,7 @@ function setUp() {
       processes: ['me', 'other'],
       isMember: true,
     }),
-    limits: new RecordLimits({ ask: async () => 1_048_588, clock, telemetry }),
+    limits: new RecordLimits({ ask: async () => 1_048_588, telemetry }),
   })
   return { cluster, clock, commits, told }
 }

@@ -39,7 +39,7 @@ export function openBrokers(seeds: readonly string[]): Brokers {
 /** What topics take, as the brokers tell it. */
 export function openLimits(brokers: Brokers): RecordLimits {
   const ask = (topic: string) => maxMessageBytes(brokers, systemClock, topic)
-  return new RecordLimits({ ask, clock: systemClock, telemetry: new Telemetry() })
+  return new RecordLimits({ ask, telemetry: new Telemetry() })
 }
 
 type ProducerWishes = Pick<TransactionalProducerOptions, 'transactionalId' | 'groupId'> &

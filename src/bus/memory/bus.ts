@@ -86,10 +86,10 @@ export class MemoryBus implements Bus {
   constructor(options: MemoryBusOptions) {
     this.#options = { ...defaults, ...options }
     this.#hop = options.hop ?? nextTurn
-    const { clock, telemetry } = options
+    const { telemetry } = options
     const ask = (topic: string) =>
       this.#atBroker(`describe ${topic}`, broker => broker.maxMessageBytes(topic)).catch(() => null)
-    this.#limits = new RecordLimits({ ask, clock, telemetry })
+    this.#limits = new RecordLimits({ ask, telemetry })
   }
 
   async publisher(): Promise<Publisher> {

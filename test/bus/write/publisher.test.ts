@@ -18,7 +18,7 @@ const buildRecord = (key: string, overrides: Partial<OutgoingRecord> = {}): Outg
 async function setUp() {
   const brokers = new FakeCluster()
   const { clock } = brokers
-  const limits = new RecordLimits({ ask: async () => 1_048_588, clock, telemetry: new Telemetry() })
+  const limits = new RecordLimits({ ask: async () => 1_048_588, telemetry: new Telemetry() })
   const publisher = new IdempotentPublisher({ brokers, clock, limits, compression: 'none' })
   const looks = () =>
     brokers.of('Produce').map(({ fields: [request] }) => (request as ProduceRequest).batches.map(looksOf))

@@ -31,7 +31,7 @@ const buildCommit = (overrides: Partial<Commit> = {}): Commit => ({
 async function setUp({ maxMessageBytes = 1_048_588 } = {}) {
   const brokers = new FakeCluster()
   const { clock } = brokers
-  const limits = new RecordLimits({ ask: async () => maxMessageBytes, clock, telemetry: new Telemetry() })
+  const limits = new RecordLimits({ ask: async () => maxMessageBytes, telemetry: new Telemetry() })
   const producer = new TransactionalProducer({
     ...{ brokers, clock, limits, compression: 'none' },
     ...{ transactionalId: 'group-slot-0', groupId: 'group' },
