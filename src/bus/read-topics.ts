@@ -1,4 +1,4 @@
-import { allPartitions } from './partitions.ts'
+import { allPartitions, partitionsOf } from './partitions.ts'
 import type { Bus, From, Reader, RecordsHandler } from './port.ts'
 
 /** Follows all partitions of the topics. @throws Error when one of the topics does not exist */
@@ -8,10 +8,7 @@ export async function readTopics(
   from: From,
   onRecords: RecordsHandler,
 ): Promise<Reader> {
-  const counts = await bus.partitions(topics)
-  const missing = topics.filter(topic => !counts.has(topic))
-  if (missing.length > 0)
-    throw new Error(`there is no topic ${missing.join(', ')}: create it with busgate topics create`)
+  const counts = await partitionsOf(bus, topics)
   const places = [...counts].flatMap(([topic, count]) => allPartitions(topic, count))
   const begun = await Promise.allSettled(places.map(tp => bus.follow(tp, from, records => onRecords(tp, records))))
   const followers = begun.flatMap(one => (one.status === 'fulfilled' ? [one.value] : []))

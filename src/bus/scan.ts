@@ -1,4 +1,4 @@
-import { allPartitions } from './partitions.ts'
+import { allPartitions, partitionsOf } from './partitions.ts'
 import type { Bus, BusRecord, From, Needle, RecordsHandler, Searched, TopicPartition } from './port.ts'
 
 /**
@@ -25,8 +25,7 @@ export async function scanTopic(
   onRecords: RecordsHandler,
   ending?: AbortSignal,
 ): Promise<void> {
-  const partitions = (await bus.partitions([topic])).get(topic)
-  if (partitions === undefined) throw new Error(`there is no topic ${topic}: create it with busgate topics create`)
+  const partitions = (await partitionsOf(bus, [topic])).get(topic)!
   await Promise.all(allPartitions(topic, partitions).map(tp => scanPartition(bus, tp, 'earliest', onRecords, ending)))
 }
 
