@@ -1,13 +1,15 @@
+import type { metadataV11 as Metadata } from '@platformatic/kafka'
 import type { TopicPartition } from '../port.ts'
 import { RequestBatcher } from '../request-batcher.ts'
 import { type Api, coordinatorKinds, findCoordinator, metadata } from './apis.ts'
 import type { Channel } from './channel.ts'
 import { Channels, type ChannelsOptions, type Line } from './channels.ts'
-import { ClusterView, type TopicMetadata } from './cluster-view.ts'
 import type { Address } from './connecting.ts'
-import { isTransient, Unanswered } from './errors.ts'
+import { isTransient, protocolError, Unanswered } from './errors.ts'
 
 export type { Line } from './channels.ts'
+export type ClusterMetadata = Metadata.MetadataResponse
+export type TopicMetadata = Metadata.MetadataResponseTopic
 
 export type Target = { node: number } | { leader: TopicPartition } | { group: string } | { transaction: string } | 'any'
 
@@ -15,6 +17,8 @@ const usualLimitMs = 10_000
 /** Time-out per broker of a request that is tried on one broker after the other. */
 const lookLimitMs = 3_000
 const metadataAgeMs = 30_000
+const unknownTopicOrPartition = 3
+const leaderNotAvailable = 5
 /** The id that clusters without topic ids answer. */
 const noId = '00000000-0000-0000-0000-000000000000'
 /** While a request is in flight, metadata is refreshed at this interval to notice a broker that has left. */
@@ -24,7 +28,9 @@ const lookWhileWaitingMs = 1_000
 export class Brokers {
   readonly #clock: ChannelsOptions['clock']
   readonly #channels: Channels
-  readonly #view = new ClusterView()
+  /** The brokers of the last metadata, and coordinators, which may be newer. */
+  #nodes = new Map<number, Address>()
+  #metadata = new Map<string, TopicMetadata>()
   /** Node ids by coordinator type and name. */
   readonly #coordinators = new Map<string, Promise<number>>()
   readonly #topics = new Set<string>()
@@ -52,7 +58,7 @@ export class Brokers {
   ): Promise<A> {
     let channel: Channel | null = null
     const stopLooking = this.#lookAgain(() => {
-      if (target !== 'any' && channel && !this.#view.has(channel.address)) channel.close()
+      if (target !== 'any' && channel && !this.#has(channel.address)) channel.close()
     })
     try {
       channel = await this.#channelTo(target, line)
@@ -69,31 +75,29 @@ export class Brokers {
   /** The leader's node id. @throws ProtocolError, after which the next call refreshes metadata */
   async leader(tp: TopicPartition): Promise<number> {
     await this.#look([tp.topic])
-    try {
-      return this.#view.leader(tp)
-    } catch (error) {
-      this.#stale = true
-      throw error
-    }
+    const ofTopic = this.#metadata.get(tp.topic)
+    const found = ofTopic?.partitions.find(one => one.partitionIndex === tp.partition)
+    if (found && !ofTopic!.errorCode && found.leaderId >= 0) return found.leaderId
+    this.#stale = true
+    throw protocolError(ofTopic?.errorCode || (found ? found.errorCode || leaderNotAvailable : unknownTopicOrPartition))
   }
 
   /** The topic's id in the last metadata; it changes when the topic is deleted and recreated. undefined if unknown. */
   topicId(topic: string): string | undefined {
-    const found = this.#view.topic(topic)
+    const found = this.#metadata.get(topic)
     return found && !found.errorCode && found.topicId !== noId ? found.topicId : undefined
   }
 
   /** Number of partitions; 0 if the topic does not exist or is hidden from this client. */
   async partitions(topic: string): Promise<number> {
     await this.#look([topic])
-    return this.#view.partitions(topic)
+    return this.#known(topic)
   }
 
   /** Current metadata of a topic; null if it does not exist or is hidden from this client. */
   async topic(name: string): Promise<TopicMetadata | null> {
     await this.refresh([name])
-    const found = this.#view.topic(name)
-    return found && found.partitions.length > 0 ? found : null
+    return this.#known(name) > 0 ? this.#metadata.get(name)! : null
   }
 
   /** Refreshes metadata, now including these topics. */
@@ -103,7 +107,7 @@ export class Brokers {
   }
 
   nodes(): readonly number[] {
-    return this.#view.nodes
+    return [...this.#nodes.keys()]
   }
 
   /** Whether the target supports one of the versions. */
@@ -139,8 +143,8 @@ export class Brokers {
   }
 
   async #addressOfNode(node: number): Promise<Address> {
-    if (!this.#view.address(node)) await this.refresh()
-    const address = this.#view.address(node)
+    if (!this.#nodes.has(node)) await this.refresh()
+    const address = this.#nodes.get(node)
     if (!address) throw new Unanswered(`no broker has the id ${node} now`)
     return address
   }
@@ -168,8 +172,9 @@ export class Brokers {
   async #find(kind: keyof typeof coordinatorKinds, name: string): Promise<number> {
     const request: [number, string[]] = [coordinatorKinds[kind], [name]]
     const { coordinators } = await this.#channels.askAround(findCoordinator, request, lookLimitMs)
-    this.#view.add(coordinators[0]!)
-    return coordinators[0]!.nodeId
+    const { nodeId, host, port } = coordinators[0]!
+    this.#nodes.set(nodeId, { host, port })
+    return nodeId
   }
 
   /** Refreshes metadata periodically. @returns a function that stops it */
@@ -191,18 +196,29 @@ export class Brokers {
 
   async #look(topics: readonly string[] = []): Promise<void> {
     const isOld = this.#clock.monotonic() - this.#lookedAt > metadataAgeMs
-    if (this.#stale || isOld || topics.some(topic => !this.#view.knows(topic))) await this.refresh(topics)
+    if (this.#stale || isOld || topics.some(topic => this.#known(topic) === 0)) await this.refresh(topics)
+  }
+
+  /** Number of partitions in the last metadata. 0 also for a topic that was missing: it may exist by now. */
+  #known(topic: string): number {
+    return this.#metadata.get(topic)?.partitions.length ?? 0
+  }
+
+  #has({ host, port }: Address): boolean {
+    return [...this.#nodes.values()].some(one => one.host === host && one.port === port)
   }
 
   async #update(): Promise<void> {
     this.#stale = false
     try {
-      this.#view.take(await this.#channels.askAround(metadata, [[...this.#topics], false], lookLimitMs))
+      const { brokers, topics } = await this.#channels.askAround(metadata, [[...this.#topics], false], lookLimitMs)
+      this.#nodes = new Map(brokers.map(({ nodeId, host, port }) => [nodeId, { host, port }]))
+      this.#metadata = new Map(topics.map(topic => [topic.name!, topic]))
     } catch (error) {
       this.#stale = true
       throw error
     }
     this.#lookedAt = this.#clock.monotonic()
-    this.#channels.know(this.#view.addresses)
+    this.#channels.know([...this.#nodes.values()])
   }
 }

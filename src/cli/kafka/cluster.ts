@@ -9,8 +9,7 @@ import {
   metadata,
   resourceTypes,
 } from '../../bus/cluster/apis.ts'
-import { Brokers, type Target } from '../../bus/cluster/brokers.ts'
-import type { ClusterMetadata, TopicMetadata } from '../../bus/cluster/cluster-view.ts'
+import { Brokers, type ClusterMetadata, type Target, type TopicMetadata } from '../../bus/cluster/brokers.ts'
 import { securityOf } from '../../bus/cluster/connecting.ts'
 import { isTransient, ProtocolError } from '../../bus/cluster/errors.ts'
 import { decodeSubscription } from '../../bus/group/assignment-codec.ts'
