@@ -32,7 +32,7 @@ export class Brokers {
   #nodes = new Map<number, Address>()
   #metadata = new Map<string, TopicMetadata>()
   /** Node ids by coordinator type and name. */
-  readonly #coordinators = new Map<string, Promise<number>>()
+  readonly #coordinators = new Map<string, number>()
   readonly #topics = new Set<string>()
   #lookedAt = Number.NEGATIVE_INFINITY
   /** Whether a leader or broker has changed since the last metadata. */
@@ -157,23 +157,15 @@ export class Brokers {
     if ('transaction' in target) this.#coordinators.delete(`transaction ${target.transaction}`)
   }
 
-  #coordinator(kind: keyof typeof coordinatorKinds, name: string): Promise<number> {
+  async #coordinator(kind: keyof typeof coordinatorKinds, name: string): Promise<number> {
     const key = `${kind} ${name}`
     const known = this.#coordinators.get(key)
     if (known !== undefined) return known
-    const found = this.#find(kind, name)
-    this.#coordinators.set(key, found)
-    found.catch(() => {
-      if (this.#coordinators.get(key) === found) this.#coordinators.delete(key)
-    })
-    return found
-  }
-
-  async #find(kind: keyof typeof coordinatorKinds, name: string): Promise<number> {
     const request: [number, string[]] = [coordinatorKinds[kind], [name]]
     const { coordinators } = await this.#channels.askAround(findCoordinator, request, lookLimitMs)
     const { nodeId, host, port } = coordinators[0]!
     this.#nodes.set(nodeId, { host, port })
+    this.#coordinators.set(key, nodeId)
     return nodeId
   }
 
