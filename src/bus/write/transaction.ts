@@ -61,10 +61,10 @@ export class Transaction {
     this.#owner = [options.transactionalId, producerId, epoch]
   }
 
-  begin(parts: readonly BatchPart[], withOffsets: boolean): Promise<void> {
+  begin(parts: readonly BatchPart[]): Promise<void> {
     return this.#together([
       ...(parts.length > 0 ? [this.#addPartitions(parts)] : []),
-      ...(withOffsets ? [this.#askOwn(addOffsetsToTxn, [...this.#owner, this.#options.groupId])] : []),
+      this.#askOwn(addOffsetsToTxn, [...this.#owner, this.#options.groupId]),
     ])
   }
 
