@@ -84,12 +84,7 @@ export class KafkaBus implements Bus {
   }
 
   async publisher(): Promise<Publisher> {
-    const publisher = new IdempotentPublisher({ ...this.#options, brokers: this.#brokers, limits: this.#limits })
-    return {
-      connect: () => reachable(publisher.connect()),
-      publish: records => publisher.publish(records),
-      close: () => publisher.close(),
-    }
+    return new IdempotentPublisher({ ...this.#options, brokers: this.#brokers, limits: this.#limits })
   }
 
   async join(

@@ -99,10 +99,11 @@ export function unreadableBatch({ rest, error }: StuckBatch, from: number, end: 
   const size = sizeOf(rest)
   const batch = rest.subarray(0, size)
   if (!isIntact(batch)) return null
+  const first = Math.max(prefixOf(batch).firstOffset, from)
   const last = lastOffsetOf(batch)
-  if (last < from || last >= end + newAtMost || isFollowedTooSoon(rest.subarray(size), last)) return null
+  if (last < first || last >= end + newAtMost || isFollowedTooSoon(rest.subarray(size), last)) return null
   const { producerId, inTransaction, timestamp } = contextOf(batch)
-  const record = unreadableRecord(Math.max(prefixOf(batch).firstOffset, from), error, last, timestamp)
+  const record = unreadableRecord(first, error, last, timestamp)
   return { isControl: false, producerId, inTransaction, records: [record] }
 }
 

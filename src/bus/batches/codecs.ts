@@ -1,7 +1,7 @@
 import * as zlib from 'node:zlib'
 import { unpackLz4 } from './lz4.ts'
 import { unpackSnappy } from './snappy.ts'
-import { tooLarge, UnreadableBatch, unknownCodec } from './unreadable.ts'
+import { tooLarge, UnreadableBatch } from './unreadable.ts'
 
 /** Codecs that busgate writes with. */
 export type Compression = 'none' | 'gzip' | 'zstd'
@@ -38,7 +38,7 @@ const unpackers: readonly (Unpack | undefined)[] = [
  */
 export function unpack(codec: number, bytes: Buffer, most = largestBatch): Buffer {
   const unpacker = unpackers[codec]
-  if (!unpacker) throw unknownCodec(codec)
+  if (!unpacker) throw new UnreadableBatch('CODEC_UNKNOWN', `it is compressed with the unknown codec ${codec}`)
   return unpacker(bytes, most)
 }
 
@@ -70,30 +70,21 @@ function framesUnpacker(
         left -= buffer.length
         rest = rest.subarray(engine.bytesWritten)
       } catch (error) {
-        throw explained(name, most, error)
+        throw explained(name, most, error as NodeJS.ErrnoException)
       }
     }
     return frames.length === 1 ? frames[0]! : Buffer.concat(frames)
   }
 }
 
-function explained(name: string, most: number, error: unknown): UnreadableBatch {
-  if (error instanceof UnreadableBatch) return error
-  const { code, message } = error as NodeJS.ErrnoException
+function explained(name: string, most: number, { code, message }: NodeJS.ErrnoException): UnreadableBatch {
   if (code === 'ERR_BUFFER_TOO_LARGE') return tooLarge(most)
   return new UnreadableBatch('BATCH_CORRUPT', `it is not valid ${name}: ${message}`)
 }
 
-/** Level 1: higher levels cost twice the CPU and save nothing (docs/decisions/011). */
-const packs: Partial<Record<number, (bytes: Buffer) => Buffer>> = {
-  [codecNumbers.gzip]: bytes => zlib.gzipSync(bytes, { level: 1 }),
-  [codecNumbers.zstd]: bytes =>
-    zlib.zstdCompressSync(bytes, { params: { [zlib.constants.ZSTD_c_compressionLevel]: 1 } }),
-}
-
-/** @param codec number of a codec that busgate writes, not `none` */
-export function pack(codec: number, bytes: Buffer): Buffer {
-  const own = packs[codec]
-  if (!own) throw new Error(`codec ${codec} can be read, but not written`)
-  return own(bytes)
+/** Compresses at level 1: higher levels cost twice the CPU and save nothing (docs/decisions/011). */
+export function pack(codec: Exclude<Compression, 'none'>, bytes: Buffer): Buffer {
+  return codec === 'gzip'
+    ? zlib.gzipSync(bytes, { level: 1 })
+    : zlib.zstdCompressSync(bytes, { params: { [zlib.constants.ZSTD_c_compressionLevel]: 1 } })
 }

@@ -27,15 +27,15 @@ const transactionalFlag = 0x10
 /** Encodes a record batch in format v2 (KIP-98): https://kafka.apache.org/documentation/#recordbatch */
 export function encodeBatch(records: readonly Content[], frame: BatchFrame): Buffer {
   const plain = encodeRecords(records, batchFrameBytes)
-  const codec = codecNumbers[plain.length - batchFrameBytes < leastCompressed ? 'none' : frame.compression]
-  const batch = codec === codecNumbers.none ? plain : packed(plain, codec)
+  const codec = plain.length - batchFrameBytes < leastCompressed ? 'none' : frame.compression
+  const batch = codec === 'none' ? plain : packed(plain, codec)
   const timestamp = BigInt(frame.timestamp)
   let at = batch.writeBigInt64BE(0n, 0) // base offset: the broker assigns it
   at = batch.writeInt32BE(batch.length - beforeLength, at)
   at = batch.writeInt32BE(-1, at) // partition leader epoch: the broker sets it
   const crcAt = batch.writeInt8(format, at)
   const checked = crcAt + 4
-  at = batch.writeInt16BE(codec | (frame.transactional ? transactionalFlag : 0), checked)
+  at = batch.writeInt16BE(codecNumbers[codec] | (frame.transactional ? transactionalFlag : 0), checked)
   at = batch.writeInt32BE(records.length - 1, at)
   at = batch.writeBigInt64BE(timestamp, at)
   at = batch.writeBigInt64BE(timestamp, at)
@@ -47,7 +47,7 @@ export function encodeBatch(records: readonly Content[], frame: BatchFrame): Buf
   return batch
 }
 
-function packed(plain: Buffer, codec: number): Buffer {
+function packed(plain: Buffer, codec: Exclude<Compression, 'none'>): Buffer {
   const records = pack(codec, plain.subarray(batchFrameBytes))
   const batch = Buffer.allocUnsafe(batchFrameBytes + records.length)
   records.copy(batch, batchFrameBytes)

@@ -3,13 +3,18 @@ import { addHeader, newHeaders, noHeaders } from '../record-headers.ts'
 import { timestampOf } from '../record-time.ts'
 import { corruptRecords, FieldReader } from './field-reader.ts'
 import { RecordView } from './record-view.ts'
-import { mostHeaders, tooManyHeaders } from './unreadable.ts'
+import { UnreadableBatch } from './unreadable.ts'
 
 /**
  * A record keeps a copy of this many bytes around it alive, instead of its batch or the whole fetch answer: a record that
  * waits for long would otherwise hold all of them.
  */
 const pieceBytes = 32 * 1024
+
+/**
+ * Most headers of one record. Each takes hundreds of bytes in memory, and a hostile producer can compress it to almost none.
+ */
+const mostHeaders = 10_000
 
 /** Reads the records of one batch in order: `next`, then `record` or `pass`. */
 export class RecordReader extends FieldReader {
@@ -83,6 +88,8 @@ export class RecordReader extends FieldReader {
 
 function headerCount(fields: FieldReader): number {
   const count = fields.varint()
-  if (count > mostHeaders) throw tooManyHeaders()
+  if (count > mostHeaders) {
+    throw new UnreadableBatch('BATCH_TOO_LARGE', `one of its records has more than ${mostHeaders} headers`)
+  }
   return Math.max(0, count)
 }

@@ -12,21 +12,8 @@ export class UnreadableBatch extends Error {
   }
 }
 
-export function unknownCodec(codec: number): UnreadableBatch {
-  return new UnreadableBatch('CODEC_UNKNOWN', `it is compressed with the unknown codec ${codec}`)
-}
-
 export function tooLarge(most: number): UnreadableBatch {
   return new UnreadableBatch('BATCH_TOO_LARGE', `it decompresses to more than ${most} bytes`)
-}
-
-/**
- * Most headers of one record. Each takes hundreds of bytes in memory, and a hostile producer can compress it to almost none.
- */
-export const mostHeaders = 10_000
-
-export function tooManyHeaders(): UnreadableBatch {
-  return new UnreadableBatch('BATCH_TOO_LARGE', `one of its records has more than ${mostHeaders} headers`)
 }
 
 const advice: Record<Unreadable['code'], string> = {
@@ -39,14 +26,10 @@ const advice: Record<Unreadable['code'], string> = {
 
 /** Makes the record that represents unreadable offsets up to and including `lastOffset`. */
 export function unreadableRecord(offset: number, error: unknown, lastOffset: number, timestamp = noTime): BusRecord {
-  const unreadable = unreadableOf(error, offset, Math.max(lastOffset, offset))
-  return { offset, timestamp: timestampOf(timestamp), key: null, value: null, headers: noHeaders, unreadable }
-}
-
-/** Explains why the batch with these offsets, the last one included, cannot be read. */
-function unreadableOf(error: unknown, first: number, last: number): Unreadable {
   const { code, message } =
     error instanceof UnreadableBatch ? error : new UnreadableBatch('BATCH_CORRUPT', (error as Error).message)
-  const which = first === last ? `The batch at offset ${first}` : `The batch at offsets ${first} to ${last}`
-  return { code, message: `${which} cannot be read: ${message}. ${advice[code]}`, lastOffset: last }
+  const which = offset === lastOffset ? `offset ${offset}` : `offsets ${offset} to ${lastOffset}`
+  const text = `The batch at ${which} cannot be read: ${message}. ${advice[code]}`
+  const unreadable = { code, message: text, lastOffset }
+  return { offset, timestamp: timestampOf(timestamp), key: null, value: null, headers: noHeaders, unreadable }
 }

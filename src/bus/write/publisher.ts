@@ -1,6 +1,7 @@
 import type { Clock } from '../../clock.ts'
 import type { Compression } from '../batches/codecs.ts'
 import type { Brokers } from '../cluster/brokers.ts'
+import { reachable } from '../cluster/errors.ts'
 import { RetryBudget } from '../cluster/retry-budget.ts'
 import type { OutgoingRecord, Publisher } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
@@ -41,7 +42,7 @@ export class IdempotentPublisher implements Publisher {
   }
 
   async connect(): Promise<void> {
-    this.#producer ??= await this.#initialise(new RetryBudget(this.#options.clock))
+    this.#producer ??= await reachable(this.#initialise(new RetryBudget(this.#options.clock)))
   }
 
   async publish(records: readonly OutgoingRecord[]): Promise<void> {
