@@ -20,10 +20,8 @@ export interface ChannelsOptions extends Security {
   connect?: Connect | undefined
 }
 
-/** For this long, a broker that did not answer is tried last. */
+/** For this long, a broker that did not answer is tried last, and not reported again. */
 const avoidedMs = 5_000
-/** Throttles the log lines about a broker that is down. */
-const repeatAfterMs = 10_000
 
 /** The connections of one process to a cluster: one per broker and line in use. */
 export class Channels {
@@ -34,7 +32,6 @@ export class Channels {
   readonly #open = new Set<Channel>()
   /** Addresses to try last, each with the end of that time. */
   readonly #avoided = new Map<string, number>()
-  readonly #toldAt = new Map<string, number>()
   #nodes: readonly Address[] = []
   #closed = false
 
@@ -134,10 +131,9 @@ export class Channels {
     if (!(error instanceof Unanswered) || this.#closed) return
     const { clock, telemetry } = this.#options
     const now = clock.monotonic()
-    this.#avoided.set(nameOf(address), now + avoidedMs)
-    if (now - (this.#toldAt.get(error.message) ?? Number.NEGATIVE_INFINITY) < repeatAfterMs) return
-    if (this.#toldAt.size > 1000) this.#toldAt.clear()
-    this.#toldAt.set(error.message, now)
+    const name = nameOf(address)
+    if ((this.#avoided.get(name) ?? Number.NEGATIVE_INFINITY) > now) return
+    this.#avoided.set(name, now + avoidedMs)
     telemetry.emit('bus.log', { level: 'warn', message: `the broker ${error.message}` })
   }
 }
