@@ -126,12 +126,7 @@ export class Brokers {
 
   async #channelTo(target: Target, line: Line): Promise<Channel> {
     if (target === 'any') return this.#channels.toAny(line)
-    const address = await this.#addressOf(target)
-    return this.#channels.to(
-      address,
-      line,
-      line === 'join' && typeof target === 'object' && 'group' in target ? target.group : '',
-    )
+    return this.#channels.to(await this.#addressOf(target), line)
   }
 
   async #addressOf(target: Exclude<Target, 'any'>): Promise<Address> {

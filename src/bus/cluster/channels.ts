@@ -9,7 +9,7 @@ import { isTransient, Unanswered } from './errors.ts'
  * Purpose of a connection. A broker processes one request per connection at a time, so requests that may block have their own
  * connection.
  */
-export type Line = 'common' | 'fetch' | 'search' | 'group' | 'join' | 'commit'
+export type Line = 'common' | 'fetch' | 'search' | 'group' | 'commit' | `join ${string}`
 
 export interface ChannelsOptions extends Security {
   clientId: string
@@ -50,13 +50,10 @@ export class Channels {
     for (const channel of this.#usable.values()) if (!names.has(nameOf(channel.address))) channel.retire()
   }
 
-  /**
-   * Resolves when requests may be sent.
-   * @param of on the line `join`, the group: each has its own connection
-   */
-  async to(address: Address, line: Line, of = ''): Promise<Channel> {
+  /** Resolves when requests may be sent. */
+  async to(address: Address, line: Line): Promise<Channel> {
     if (this.#closed) throw new Unanswered('the connections to the brokers are closed')
-    const key = `${line} ${of && `${of} `}${nameOf(address)}`
+    const key = `${line} ${nameOf(address)}`
     const channel = this.#usable.get(key) ?? this.#connect(address, key)
     try {
       await channel.opened

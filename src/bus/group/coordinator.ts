@@ -106,7 +106,7 @@ export class Coordinator implements GroupTransport {
       memberId,
       assignment: encodeAssignment(partitions, assignment!),
     }))
-    const how = { line: 'join', limitMs: sessionTimeoutMs + wayMs } as const
+    const how = { line: `join ${groupId}`, limitMs: sessionTimeoutMs + wayMs } as const
     const request: Requested<typeof syncGroup> = [...this.#as(member), protocolType, protocol, assignments]
     const answer = await translating(brokers.ask({ group: groupId }, syncGroup, request, how))
     return decodeAssignment(answer.assignment)
@@ -149,7 +149,7 @@ export class Coordinator implements GroupTransport {
     const { brokers, groupId, instanceId = null, topics, process, protocol } = this.#options
     const { sessionTimeoutMs, rebalanceTimeoutMs } = this.#options
     const metadata = encodeSubscription({ topics, process, owned })
-    const how = { line: 'join', limitMs: rebalanceTimeoutMs + wayMs } as const
+    const how = { line: `join ${groupId}`, limitMs: rebalanceTimeoutMs + wayMs } as const
     const timeouts = [sessionTimeoutMs, rebalanceTimeoutMs] as const
     const protocols = [{ name: protocol, metadata }]
     const request: Requested<typeof joinGroup> = [groupId, ...timeouts, memberId, instanceId, protocolType, protocols]

@@ -131,7 +131,7 @@ describe('a request', () => {
     const [broker] = await startCluster()
     const { brokers } = open([broker])
     broker.on(keys.heartbeat, never)
-    const waiting = [brokers.ask(group, heartbeat, beat), brokers.ask(group, heartbeat, beat, { line: 'join' })]
+    const waiting = [brokers.ask(group, heartbeat, beat), brokers.ask(group, heartbeat, beat, { line: 'join group' })]
     const failed = Promise.all(waiting.map(one => expect(one).rejects.toBeInstanceOf(Unanswered)))
     await expect.poll(() => broker.count(keys.heartbeat)).toBeGreaterThan(0)
     await brokers.close()
@@ -144,14 +144,14 @@ describe('a request', () => {
     const [hung, next] = await startCluster(2)
     const { brokers } = open([next])
     hung.on(keys.heartbeat, never)
-    const asked = brokers.ask(group, heartbeat, beat, { line: 'join', limitMs: 3_600_000 })
+    const asked = brokers.ask(group, heartbeat, beat, { line: 'join group', limitMs: 3_600_000 })
     const failed = expect(asked).rejects.toBeInstanceOf(Unanswered)
     await expect.poll(() => hung.count(keys.heartbeat)).toBe(1)
     hung.on(keys.metadata, never)
     next.on(keys.metadata, metadataOf([next]))
     next.on(keys.coordinator, coordinatorIs(1, next))
     await failed
-    await brokers.ask(group, heartbeat, beat, { line: 'join' })
+    await brokers.ask(group, heartbeat, beat, { line: 'join group' })
     expect(next.count(keys.heartbeat)).toBe(1)
   })
 
@@ -164,7 +164,7 @@ describe('a request', () => {
       await answers.promise
       return answering()(asked) as never
     })
-    const asked = brokers.ask(group, heartbeat, beat, { line: 'join', limitMs: 60_000 })
+    const asked = brokers.ask(group, heartbeat, beat, { line: 'join group', limitMs: 60_000 })
     await expect.poll(() => broker.count(keys.heartbeat)).toBe(1)
     const looks = broker.count(keys.metadata)
     for (let seconds = 1; seconds <= 3; seconds++) {
@@ -239,7 +239,7 @@ describe('a request', () => {
     const [broker] = await startCluster()
     const { brokers } = open([broker])
     broker.on(keys.heartbeat, never)
-    const stuck = brokers.ask(group, heartbeat, beat, { line: 'join' }).catch(() => {})
+    const stuck = brokers.ask(group, heartbeat, beat, { line: 'join group' }).catch(() => {})
     await expect.poll(() => broker.count(keys.heartbeat)).toBe(1)
     broker.on(keys.heartbeat, answering())
     await brokers.ask(group, heartbeat, beat, { line: 'group' })
