@@ -20,7 +20,7 @@ export function addHeader(headers: ReturnType<typeof newHeaders>, name: string, 
 }
 
 /** Each value with its name; a name repeats for each of its values. */
-export function headerPairs(headers: RecordHeaders): Pairs {
+export function headerPairs(headers = noHeaders): Pairs {
   if (headers === noHeaders) return noPairs
   const pairs: [string, Buffer | string][] = []
   for (const [name, values] of Object.entries(headers)) {

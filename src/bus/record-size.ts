@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import type { RecordHeaders } from './port.ts'
-import { headerPairs, noHeaders } from './record-headers.ts'
+import { headerPairs } from './record-headers.ts'
 
 /** Sizes of records in Kafka's record format v2 (KIP-98). */
 
@@ -23,16 +23,8 @@ export function sizeInBatch(record: Content): number {
 
 /** Bytes of a record in its batch, without the length field in front. @param index its position in the batch */
 export function recordSize({ key = null, value, headers }: Content, index = 0): number {
-  const pairs = pairsOf(headers)
-  const own = 2 + sizeOfVarint(index) + sizeOfBytes(key) + sizeOfBytes(value) + sizeOfVarint(pairs.length)
-  return pairs.length === 0 ? own : own + sizeOfPairs(pairs)
-}
-
-/** A name repeats for each of its values. */
-export const pairsOf = (headers = noHeaders): readonly [string, Bytes][] => headerPairs(headers)
-
-function sizeOfPairs(pairs: readonly [string, Bytes][]): number {
-  let size = 0
+  const pairs = headerPairs(headers)
+  let size = 2 + sizeOfVarint(index) + sizeOfBytes(key) + sizeOfBytes(value) + sizeOfVarint(pairs.length)
   for (const pair of pairs) size += sizeOfBytes(pair[0]) + sizeOfBytes(pair[1])
   return size
 }

@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer'
-import { type Bytes, type Content, lengthOf, pairsOf, recordSize, sizeOfVarint } from '../record-size.ts'
+import { headerPairs } from '../record-headers.ts'
+import { type Bytes, type Content, lengthOf, recordSize, sizeOfVarint } from '../record-size.ts'
 
 /**
  * Encodes records for one batch in Kafka's record format v2 (KIP-98), all with the batch's timestamp, into one buffer.
@@ -22,7 +23,7 @@ export function encodeRecords(messages: readonly Content[], frameBytes = 0): Buf
     at = putVarint(buffer, at, i) // offset delta
     at = putBytes(buffer, at, key ?? null)
     at = putBytes(buffer, at, value)
-    const pairs = pairsOf(headers)
+    const pairs = headerPairs(headers)
     at = putVarint(buffer, at, pairs.length)
     for (const [name, content] of pairs) at = putBytes(buffer, putBytes(buffer, at, name), content)
   }

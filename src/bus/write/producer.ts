@@ -4,7 +4,6 @@ import { initProducerId } from '../cluster/apis.ts'
 import type { Brokers } from '../cluster/brokers.ts'
 import { isTransient } from '../cluster/errors.ts'
 import { askWithRetries, type RetryBudget } from '../cluster/retry-budget.ts'
-import type { TopicPartition } from '../port.ts'
 import type { BatchPart } from './chunks.ts'
 import type { EncodedBatch } from './produce-api.ts'
 
@@ -31,17 +30,12 @@ export class Producer {
 
   encode<P extends BatchPart>(parts: readonly P[], options: BatchOptions): (P & EncodedBatch)[] {
     return parts.map(part => {
-      const sequence = this.#take(part, part.records.length)
-      return { ...part, bytes: encodeBatch(part.records, { ...this.identity, ...options, sequence }) }
+      const { topic, partition, records } = part
+      const key = `${topic}/${partition}`
+      const sequence = this.#next.get(key) ?? 0
+      this.#next.set(key, (sequence + records.length) & lastSequence)
+      return { ...part, bytes: encodeBatch(records, { ...this.identity, ...options, sequence }) }
     })
-  }
-
-  /** Reserves sequence numbers for `count` records. @returns the first */
-  #take({ topic, partition }: TopicPartition, count: number): number {
-    const key = `${topic}/${partition}`
-    const first = this.#next.get(key) ?? 0
-    this.#next.set(key, (first + count) & lastSequence)
-    return first
   }
 }
 

@@ -4,7 +4,8 @@ import { decodeBatches } from '../../../src/bus/batches/batches.ts'
 import { type BatchFrame, encodeBatch } from '../../../src/bus/batches/encode-batch.ts'
 import { contextOf, isIntact } from '../../../src/bus/batches/record-batch.ts'
 import type { BusRecord } from '../../../src/bus/port.ts'
-import { type Content, pairsOf } from '../../../src/bus/record-size.ts'
+import { headerPairs } from '../../../src/bus/record-headers.ts'
+import type { Content } from '../../../src/bus/record-size.ts'
 
 const frame: BatchFrame = {
   producerId: 4711n,
@@ -33,7 +34,7 @@ async function read(batch: Buffer, count: number) {
 
 /** Headers as they come over the wire: bytes, and several of one name perhaps in another order than written. */
 const toBytes = (record: Pick<Content, 'headers'>) =>
-  pairsOf(record.headers).map(([name, value]) => [name, Buffer.from(value as string).toString('hex')])
+  headerPairs(record.headers).map(([name, value]) => [name, Buffer.from(value as string).toString('hex')])
 
 describe('a record batch', () => {
   it('is read as it was written, with any content and compression', async () => {
