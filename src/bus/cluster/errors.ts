@@ -10,28 +10,18 @@ export class ProtocolError extends Error {
   /** The whole answer that holds the code. */
   readonly answer: unknown
 
-  constructor(
-    { type, code }: Pick<ProtocolError, 'type' | 'code'>,
-    message: string,
-    options: ErrorOptions & { answer?: unknown } = {},
-  ) {
-    super(message, options)
+  /** @param message the broker's explanation, if any */
+  constructor(code: number, message?: string | null, options: ErrorOptions & { answer?: unknown } = {}) {
+    const type = protocolErrorsCodesById[code] ?? 'UNKNOWN_SERVER_ERROR'
+    const { message: description = `unknown error ${code}` } = protocolErrors[type] ?? {}
+    super((message || description).replace(/\.$/, ''), options)
     this.type = type
     this.code = code
     this.answer = options.answer
   }
 }
 
-/** @param message the broker's explanation, if any */
-export function protocolError(
-  code: number,
-  message?: string | null,
-  options?: ErrorOptions & { answer?: unknown },
-): ProtocolError {
-  const type = protocolErrorsCodesById[code] ?? 'UNKNOWN_SERVER_ERROR'
-  const { message: description = `unknown error ${code}` } = protocolErrors[type] ?? {}
-  return new ProtocolError({ type, code }, (message || description).replace(/\.$/, ''), options)
-}
+export const protocolError = (...args: ConstructorParameters<typeof ProtocolError>) => new ProtocolError(...args)
 
 /** No answer came: the connection failed, or the request timed out. Whether the request took effect is unknown. */
 export class Unanswered extends Error {
