@@ -22,21 +22,19 @@ export function endOf(brokers: Brokers, tp: TopicPartition): Promise<number> {
   return offsetOf(brokers, tp, latest, 'uncommitted')
 }
 
-/** The offset of a position; for `latest`, the last stable offset. */
+/**
+ * The offset of a position; for `latest`, the last stable offset. For a timestamp, the first offset with at least this one, or
+ * the last stable offset.
+ */
 export async function offsetAt(brokers: Brokers, tp: TopicPartition, from: From): Promise<number> {
-  if (typeof from === 'object') return withinLog(await logEnds(brokers, tp), from.offset)
+  if (typeof from === 'object') {
+    const { low, high } = await logEnds(brokers, tp)
+    return from.offset >= low && from.offset <= high ? from.offset : low
+  }
   if (from === 'earliest') return offsetOf(brokers, tp, earliest)
-  return from === 'latest' ? stableEndOf(brokers, tp) : firstOffset(brokers, tp, from)
-}
-
-function withinLog({ low, high }: LogEnds, offset: number): number {
-  return offset >= low && offset <= high ? offset : low
-}
-
-/** The first offset with at least this timestamp (milliseconds since 1970), or the last stable offset. */
-export async function firstOffset(brokers: Brokers, tp: TopicPartition, timestamp: number): Promise<number> {
   const end = await stableEndOf(brokers, tp)
-  const offset = await offsetOf(brokers, tp, Math.max(0, Math.ceil(timestamp)))
+  if (from === 'latest') return end
+  const offset = await offsetOf(brokers, tp, Math.max(0, Math.ceil(from)))
   return offset >= 0 ? offset : end // the end was read first, so that it precedes any newer record
 }
 

@@ -4,7 +4,7 @@ import type { From, TopicPartition } from '../port.ts'
 import { RequestBatcher } from '../request-batcher.ts'
 import type { LogEnds } from '../session/driver.ts'
 import { fetchRecords } from './fetch-api.ts'
-import { endOf, firstOffset, logEndsAt, offsetAt, stableEndOf } from './offsets.ts'
+import { endOf, logEndsAt, offsetAt, stableEndOf } from './offsets.ts'
 import { errorTypeOf, lastingMs, ReadBackOff, type ReadOptions, textOf, unknownPartition } from './read-back-off.ts'
 
 /** A new topic does not reach all brokers at once. */
@@ -79,7 +79,7 @@ export class PartitionOffsets {
    * @throws Error as the broker answers, when retries do not help
    */
   offsetAt(tp: TopicPartition, timestamp: number): Promise<number> {
-    return this.#afresh(() => firstOffset(this.#options.brokers, tp, timestamp))
+    return this.#afresh(() => offsetAt(this.#options.brokers, tp, timestamp))
   }
 
   close(): void {
