@@ -28,10 +28,8 @@ export class RecordLimits {
   readonly #ask: RecordLimitsOptions['ask']
   readonly #telemetry: Telemetry
   readonly #asking = new Map<string, Promise<void>>()
-  /** Topics that nobody could tell of. */
-  readonly #untold = new Set<string>()
-  /** The limit of each topic as the brokers answered last. */
-  readonly #told = new Map<string, number>()
+  /** The limit of each topic as the brokers answered last; null: nobody could tell. */
+  readonly #told = new Map<string, number | null>()
   /** The limit of each topic that counts: the last answer, or what was tried since. */
   readonly #limits = new Map<string, number>()
   #changes = 0
@@ -79,9 +77,9 @@ export class RecordLimits {
     const unknown = new Set<string>()
     for (const record of records) {
       const { topic, shorter } = record
-      if (this.#told.has(topic)) continue
-      const matters = shorter !== undefined && sizeInBatch(record) > this.room(topic)
-      if (matters || !this.#untold.has(topic)) unknown.add(topic)
+      const told = this.#told.get(topic)
+      const matters = () => shorter !== undefined && sizeInBatch(record) > this.room(topic)
+      if (told === undefined || (told === null && matters())) unknown.add(topic)
     }
     return unknown
   }
@@ -93,13 +91,10 @@ export class RecordLimits {
   }
 
   async #learn(topic: string): Promise<void> {
-    const told = await this.#ask(topic)
-    if (told === null) {
-      this.#untold.add(topic)
-      return
-    }
+    const told = (await this.#ask(topic)) ?? this.#told.get(topic) ?? null
     if (told === this.#told.get(topic)) return
     this.#told.set(topic, told)
+    if (told === null) return
     this.#limits.set(topic, told)
     this.#changes++
   }
