@@ -31,15 +31,11 @@ const lengthEnds = 12
 /** Bytes of a batch up to and including its magic byte. */
 export const prefixBytes = at.magic + 1
 
-/** The first fields of a batch, the same in every format. */
-export interface Prefix {
-  firstOffset: number
-  /** Size of the whole batch; below the smallest possible size if the bytes are garbage. */
-  bytes: number
-  magic: number
-}
-
-export function prefixOf(bytes: Buffer): Prefix {
+/**
+ * The first fields of a batch, the same in every format. `bytes` is the size of the whole batch; below the smallest possible
+ * size if they are garbage.
+ */
+export function prefixOf(bytes: Buffer): { firstOffset: number; bytes: number; magic: number } {
   return {
     firstOffset: Number(bytes.readBigInt64BE(at.firstOffset)),
     bytes: lengthEnds + bytes.readInt32BE(at.length),
@@ -105,10 +101,6 @@ export function contextOf(bytes: Buffer): BatchContext & { timestamp: number; ha
   }
 }
 
-function packedRecords(bytes: Buffer): { codec: number; packed: Buffer } {
-  return { codec: bytes.readInt16BE(at.attributes) & attributes.codec, packed: bytes.subarray(at.records) }
-}
-
 export function isIntact(bytes: Buffer): boolean {
   return bytes.length >= at.records && crc32c(bytes.subarray(at.attributes)) === bytes.readUInt32BE(at.crc)
 }
@@ -126,8 +118,8 @@ let workedOn = 0
 export async function decodeBatch(bytes: Buffer, wanted: WantedRecords): Promise<RecordBatch> {
   if (bytes.length < at.records) throw new UnreadableBatch('BATCH_CORRUPT', 'it is shorter than its header')
   if (!isIntact(bytes)) throw new UnreadableBatch('BATCH_CORRUPT', 'its checksum is wrong')
-  const { codec, packed } = packedRecords(bytes)
-  const unpacked = unpack(codec, packed)
+  const codec = bytes.readInt16BE(at.attributes) & attributes.codec
+  const unpacked = unpack(codec, bytes.subarray(at.records))
   workedOn += unpacked.length
   if (workedOn >= stretchBytes) {
     workedOn = 0
