@@ -62,7 +62,6 @@ export class Brokers {
     })
     try {
       channel = await this.#channelTo(target, line)
-      if (channel.ended) channel = await this.#channelTo(target, line)
       return await this.#channels.ask(channel, api, request, limitMs)
     } catch (error) {
       this.#learn(target, error)

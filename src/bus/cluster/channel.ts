@@ -59,11 +59,6 @@ export class Channel {
     return this.#options.address
   }
 
-  /** Whether it accepts no more requests. */
-  get ended(): boolean {
-    return this.#ended
-  }
-
   /** The newest version that both sides support, or null. */
   versionOf<V extends { version: number }>({ key, versions }: { key: number; versions: readonly V[] }): V | null {
     const { min, max } = this.#versions.get(key) ?? neverAdvertised
