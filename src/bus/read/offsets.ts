@@ -5,7 +5,6 @@ import { PartitionMap } from '../partitions.ts'
 import type { From, TopicPartition } from '../port.ts'
 import type { LogEnds } from '../session/driver.ts'
 
-const limitMs = 10_000
 /** Special timestamps of ListOffsets. */
 const latest = -1
 const earliest = -2
@@ -104,7 +103,7 @@ async function listedOffsets(
     timestamp: BigInt(timestamp),
   }))
   const request: [number, number, typeof topics] = [consumerId, isolationLevels[isolation], topics]
-  const answer = await brokers.ask(target, listOffsets, request, { limitMs })
+  const answer = await brokers.ask(target, listOffsets, request)
   return partitionsIn(answer.topics).map(({ topic, partition, errorCode, offset }) => {
     return { topic, partition, errorCode, offset: Number(offset) }
   })
