@@ -1,6 +1,5 @@
 import type { Backlog, BusRecord } from '../port.ts'
 import { headerPairs } from '../record-headers.ts'
-import { OffsetRing, type Window } from './window.ts'
 
 export interface SharedBacklogOptions {
   /** Limit of all sessions of the process together. */
@@ -55,9 +54,11 @@ export class SharedBacklog {
   }
 }
 
+/** The unfinished records of one session in memory. */
 export class BacklogShare {
   readonly #all: SharedBacklog
-  #records = 0
+  /** Bytes of each record, by its offset. */
+  readonly #sizes = new Map<number, number>()
   #bytes = 0
   #ended = false
 
@@ -72,7 +73,7 @@ export class BacklogShare {
 
   /** Current limit. */
   get most(): Backlog {
-    return { records: this.#all.most('records', this.#records), bytes: this.#all.most('bytes', this.#bytes) }
+    return { records: this.#all.most('records', this.#sizes.size), bytes: this.#all.most('bytes', this.#bytes) }
   }
 
   /** Whether the limit is reached. */
@@ -88,25 +89,40 @@ export class BacklogShare {
   /** Used fraction of the current limit. */
   get #used(): number {
     const { records, bytes } = this.most
-    return Math.max(this.#records / records, this.#bytes / bytes)
+    return Math.max(this.#sizes.size / records, this.#bytes / bytes)
   }
 
-  hold(bytes: number): void {
-    this.#add(1, bytes)
+  has(offset: number): boolean {
+    return this.#sizes.has(offset)
   }
 
-  /** Corrects the size of a record that is held. */
-  resize(by: number): void {
-    this.#add(0, by)
+  hold(record: BusRecord): void {
+    if (this.#ended) return
+    const size = sizeOf(record, mostMadeOf * contentBytesOf(record))
+    this.#sizes.set(record.offset, size)
+    this.#add(1, size)
   }
 
-  letGo(bytes: number): void {
-    this.#add(-1, -bytes)
+  /**
+   * Counts the actual decoded size of a record. @returns bytes that the record now counts for; 0 if it is not held any more
+   */
+  made(record: BusRecord, bytes: number): number {
+    const before = this.#sizes.get(record.offset)
+    if (before === undefined) return 0
+    const size = sizeOf(record, bytes)
+    this.#sizes.set(record.offset, size)
+    this.#add(0, size - before)
+    return size
+  }
+
+  letGo(offset: number): void {
+    const size = this.#sizes.get(offset)
+    if (size === undefined) return
+    this.#sizes.delete(offset)
+    this.#add(-1, -size)
   }
 
   #add(records: number, bytes: number): void {
-    if (this.#ended) return
-    this.#records += records
     this.#bytes += bytes
     this.#all.hold(records, bytes)
   }
@@ -114,8 +130,9 @@ export class BacklogShare {
   /** Ends the session's share and frees what it holds. */
   end(): void {
     if (this.#ended) return
-    this.#add(-this.#records, -this.#bytes)
     this.#ended = true
+    this.#add(-this.#sizes.size, -this.#bytes)
+    this.#sizes.clear()
     this.#all.leave()
   }
 }
@@ -139,45 +156,4 @@ function sizeOf(record: BusRecord, madeBytes: number): number {
 /** Bytes of a record's key and value. */
 export function contentBytesOf(record: BusRecord): number {
   return record.contentBytes ?? (record.key?.length ?? 0) + (record.value?.length ?? 0)
-}
-
-/** The window's unfinished records in memory, counted against the session's share. */
-export class UndoneRecords {
-  readonly #share: BacklogShare
-  /** Bytes of each record; 0 if it is not in memory. */
-  readonly #sizes: OffsetRing
-
-  constructor(share: BacklogShare, window: Window) {
-    this.#share = share
-    this.#sizes = new OffsetRing(window, Uint32Array)
-  }
-
-  has(offset: number): boolean {
-    return this.#sizes.get(offset) !== 0
-  }
-
-  hold(record: BusRecord): void {
-    const size = sizeOf(record, mostMadeOf * contentBytesOf(record))
-    this.#sizes.set(record.offset, size)
-    this.#share.hold(size)
-  }
-
-  /**
-   * Counts the actual decoded size of a record. @returns bytes that the record now counts for; 0 if it is not held any more
-   */
-  made(record: BusRecord, bytes: number): number {
-    const before = this.#sizes.get(record.offset)
-    if (before === 0) return 0
-    const size = sizeOf(record, bytes)
-    this.#sizes.set(record.offset, size)
-    this.#share.resize(size - before)
-    return size
-  }
-
-  letGo(offset: number): void {
-    const size = this.#sizes.get(offset)
-    if (size === 0) return
-    this.#sizes.set(offset, 0)
-    this.#share.letGo(size)
-  }
 }

@@ -1,5 +1,5 @@
 import type { BusRecord, Session, SessionListener } from '../port.ts'
-import { type BacklogShare, contentBytesOf, UndoneRecords } from './backlog.ts'
+import { type BacklogShare, contentBytesOf } from './backlog.ts'
 import type { Batch, LogEnds, PartitionDriver } from './driver.ts'
 import type { Gone } from './lost-offsets.ts'
 import { Refetch } from './refetch.ts'
@@ -39,7 +39,6 @@ export class Intake {
   position: number
   highWatermark: number
   readonly #options: IntakeOptions
-  readonly #undone: UndoneRecords
   readonly #refetch = new Refetch()
   #paused = true
   #isTakingIn = false
@@ -50,7 +49,6 @@ export class Intake {
 
   constructor(options: IntakeOptions) {
     this.#options = options
-    this.#undone = new UndoneRecords(options.backlog, options.window)
     this.position = options.position
     this.highWatermark = options.highWatermark
   }
@@ -82,7 +80,7 @@ export class Intake {
     this.highWatermark = batch.highWatermark
     this.#goOnAt(this.#refetch.next(batch.nextOffset), batch.nextOffset)
     for (const record of onward) this.#waiting.push(record)
-    for (const record of recalled) this.#undone.hold(record)
+    for (const record of recalled) this.#options.backlog.hold(record)
     if (gone.size > 0 && !this.#lose(gone, batch.nextOffset)) return
     if (recalled.length > 0 || gone.size > 0) listener.recalled?.(session, recalled)
     this.takeIn()
@@ -102,7 +100,7 @@ export class Intake {
     const { horizon } = window
     this.#refetch.passed(low)
     this.#goOnAt(this.#refetch.next(Math.max(this.position, low)), this.position)
-    const isKept = (offset: number) => (offset < horizon ? this.#undone.has(offset) : offset < readTo)
+    const isKept = (offset: number) => (offset < horizon ? this.#options.backlog.has(offset) : offset < readTo)
     if (!lose({ to: low, isKept, readTo })) return
     listener.cut?.(session, low)
     this.takeIn()
@@ -147,7 +145,7 @@ export class Intake {
     if (record.offset === window.horizon) window.horizon++
     if (state === DONE || state === INTENT) history.push(record)
     if (state === DONE) return
-    this.#undone.hold(record)
+    this.#options.backlog.hold(record)
     if (state === NEW) fresh.push(record)
     else if (state === INTENT) this.#carried.set(record.offset, record)
     else doubts.push(record)
@@ -173,13 +171,9 @@ export class Intake {
     if (offset !== reads) this.#options.driver.seek(offset)
   }
 
-  made(record: BusRecord, bytes: number): number {
-    return this.#undone.made(record, bytes)
-  }
-
   letGo(offset: number): void {
     this.#carried.delete(offset)
-    this.#undone.letGo(offset)
+    this.#options.backlog.letGo(offset)
   }
 
   /** The POST by an earlier session was not sent: the record is new again. */
@@ -191,7 +185,7 @@ export class Intake {
   }
 
   shelve(offsets: readonly number[]): void {
-    for (const offset of offsets) if (this.#options.window.get(offset) === NEW) this.#undone.letGo(offset)
+    for (const offset of offsets) if (this.#options.window.get(offset) === NEW) this.#options.backlog.letGo(offset)
     this.takeIn()
   }
 
@@ -204,6 +198,6 @@ export class Intake {
   #isShelved(offset: number): boolean {
     const { window } = this.#options
     const isTakenIn = offset >= window.base && offset < window.horizon
-    return isTakenIn && window.get(offset) === NEW && !this.#undone.has(offset)
+    return isTakenIn && window.get(offset) === NEW && !this.#options.backlog.has(offset)
   }
 }

@@ -182,7 +182,7 @@ export class PartitionSession implements Session {
   }
 
   made(record: BusRecord, bytes: number): number {
-    return this.#intake?.made(record, bytes) ?? 0
+    return this.#options.backlog.made(record, bytes)
   }
 
   get capacity(): Backlog {

@@ -15,6 +15,8 @@ export const DONE = 2
 export const IN_DOUBT = 3
 export type OffsetState = typeof NEW | typeof INTENT | typeof DONE | typeof IN_DOUBT
 
+const slotOf = (offset: number) => offset % windowSize
+
 export class Window {
   /** The first offset that is not done. */
   base: number
@@ -23,13 +25,13 @@ export class Window {
   #top: number
   /** A gap reaches from the horizon up to here, if this is beyond it. */
   #gapEnd = 0
-  readonly #states: OffsetRing
+  /** A ring, indexed by the offset's low bits. */
+  readonly #states = new Uint8Array(windowSize)
 
   constructor(base: number) {
     this.base = base
     this.horizon = base
     this.#top = base
-    this.#states = new OffsetRing(this, Uint8Array)
   }
 
   /** Whether the window has room for the offset now. */
@@ -39,12 +41,12 @@ export class Window {
 
   get(offset: number): OffsetState {
     if (offset < this.base) return DONE
-    return this.#states.get(offset) as OffsetState
+    return this.fits(offset) ? (this.#states[slotOf(offset)] as OffsetState) : NEW
   }
 
   set(offset: number, state: OffsetState): void {
     if (offset < this.base || !this.fits(offset)) throw new RangeError(`offset ${offset} is outside of the window`)
-    this.#states.set(offset, state)
+    this.#states[slotOf(offset)] = state
     if (state !== NEW && offset >= this.#top) this.#top = offset + 1
   }
 
@@ -64,72 +66,21 @@ export class Window {
 
   /** The log was truncated at `end`: the states of later offsets belong to lost records. */
   forgetFrom(end: number): void {
-    for (; this.#top > end && this.#top > this.base; this.#top--) this.#states.set(this.#top - 1, NEW)
+    for (; this.#top > end && this.#top > this.base; this.#top--) this.#states[slotOf(this.#top - 1)] = NEW
   }
 
   /** Moves the base past all offsets that are done, and takes in more of a gap. */
   advance(): void {
     for (;;) {
-      this.#pass()
+      while (this.base < this.horizon && this.#states[slotOf(this.base)] === DONE) {
+        this.#states[slotOf(this.base++)] = NEW
+      }
       if (this.horizon >= this.#gapEnd || !this.fits(this.horizon)) return
       if (this.horizon === this.base && this.length === 0) {
         this.base = this.horizon = this.#gapEnd // a gap can span millions of offsets
         return
       }
       while (this.horizon < this.#gapEnd && this.fits(this.horizon)) this.set(this.horizon++, DONE)
-    }
-  }
-
-  #pass(): void {
-    while (this.base < this.horizon && this.#states.get(this.base) === DONE) {
-      this.#states.set(this.base, NEW)
-      this.base++
-    }
-  }
-}
-
-/** Initial capacity; enough for an idle partition. */
-const fewest = 64
-
-type Numbers = Uint8Array | Uint32Array
-
-/**
- * A number for each offset of a window. Grows with the widest window so far, since hundreds of sessions are mostly idle. An
- * offset that the base passes leaves its number in the slot of a later one. A caller that reads offsets it never set must
- * reset passed offsets to 0.
- */
-export class OffsetRing {
-  readonly #window: { readonly base: number }
-  readonly #kind: new (
-    length: number,
-  ) => Numbers
-  /** Ring of a power of two slots, indexed by the offset's low bits. */
-  #numbers: Numbers
-
-  constructor(window: { readonly base: number }, kind: new (length: number) => Numbers) {
-    this.#window = window
-    this.#kind = kind
-    this.#numbers = new kind(fewest)
-  }
-
-  get(offset: number): number {
-    const numbers = this.#numbers
-    return offset - this.#window.base < numbers.length ? numbers[offset & (numbers.length - 1)]! : 0
-  }
-
-  set(offset: number, number: number): void {
-    if (offset - this.#window.base >= this.#numbers.length) this.#growFor(offset)
-    this.#numbers[offset & (this.#numbers.length - 1)] = number
-  }
-
-  #growFor(offset: number): void {
-    const { base } = this.#window
-    const before = this.#numbers
-    let { length } = before
-    while (offset - base >= length) length *= 2
-    this.#numbers = new this.#kind(length)
-    for (let at = base; at < base + before.length; at++) {
-      this.#numbers[at & (length - 1)] = before[at & (before.length - 1)]!
     }
   }
 }
