@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { CommitCycle } from '../../src/bus/session/commit-cycle.ts'
 import { GroupCommit } from '../../src/bus/session/group-commit.ts'
 import { buildRecord } from '../support/bus.ts'
@@ -7,12 +7,11 @@ import { ManualClock, settled } from '../support/clock.ts'
 /** What nobody waits for waits so long for company. */
 const patience = 70
 
-/** A group commit whose commits end when the test says so. */
+/** A session's commits, which end when the test says so. */
 function setUp() {
   const clock = new ManualClock()
   const running: { resolve: () => void }[] = []
   const commits: { at: number; keys: string[] }[] = []
-  const applied: { settled: readonly number[]; intents: readonly number[] }[] = []
   const cycle = new CommitCycle({
     clock,
     transact(parts) {
@@ -25,23 +24,20 @@ function setUp() {
       running.push({ resolve })
       return promise
     },
-    failed: () => group.stop(),
+    failed: () => {},
   })
-  const group = new GroupCommit({
-    clock,
-    cycle,
-    form: records => ({ topic: 'commands', partition: 0, records, offset: 0, metadata: '' }),
-    landed: () => {},
-    committed: (settled, intents) => applied.push({ settled, intents }),
-  })
-  onTestFinished(() => group.stop())
+  const group = new GroupCommit(isUrgent => cycle.request(participant, isUrgent))
+  const participant = {
+    form: () => ({ topic: 'commands', partition: 0, records: group.begin().records, offset: 0, metadata: '' }),
+    done: () => void group.end(),
+  }
   const settle = (offset: number) => group.settle(offset, [buildRecord('results', String(offset))])
   /** Lets the commit that runs succeed. */
   const succeed = async () => {
     running.shift()!.resolve()
     await settled()
   }
-  return { clock, group, commits, applied, settle, succeed }
+  return { clock, group, commits, settle, succeed }
 }
 
 describe('one commit a cycle', () => {

@@ -47,8 +47,6 @@ function buildGroup({ partitions = 2 } = {}) {
       topics,
       events: {
         joining: () => drain,
-        entering: () => {},
-        enterFailed: () => {},
         assigned: (tps: readonly TopicPartition[], unbroken) => {
           told.push({ partitions: tps.map(({ partition }) => partition).toSorted(), unbroken })
           given.push(tps.map(({ topic, partition }) => `${topic}/${partition}`).toSorted())

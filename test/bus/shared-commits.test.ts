@@ -63,7 +63,7 @@ describe('during a rebalance', () => {
   test('nothing is committed until it ends; then everything that came meanwhile is', async () => {
     const { sharedCommits, sessionOf, ownership, clock, tps, commit, logs } = await openTogether()
     const before = sharedCommits.began.length
-    ownership.entering()
+    await ownership.joining()
     sessionOf(1).settle(0, result(0))
     await clock.pass(5_000)
     expect(sharedCommits.began).toHaveLength(before)
@@ -73,12 +73,15 @@ describe('during a rebalance', () => {
     expect(logs[1]!.published).toHaveLength(1)
   })
 
-  test('a join that fails lets the commits of the last generation continue', async () => {
-    const { sessionOf, ownership, commit, logs } = await openTogether()
-    ownership.entering()
+  test('a process that is told to leave while it joins commits as long as it is a member', async () => {
+    const { sessionOf, ownership, commit, logs, leaving, clock } = await openTogether()
+    await ownership.joining()
     sessionOf(1).settle(0, result(0))
-    ownership.enterFailed()
+    const left = ownership.leave()
     await commit()
     expect(logs[1]!.published).toHaveLength(1)
+    await clock.pass(10)
+    leaving.end()
+    await left
   })
 })

@@ -28,7 +28,7 @@ test('a leader that returns to a stable group assigns nothing, and rejoins if pa
   const member = new GroupMember({
     transport,
     topics: ['commands'],
-    events: { joining: async () => {}, entering: () => {}, enterFailed: () => {}, assigned: () => {} },
+    events: { joining: async () => {}, assigned: () => {} },
     clock,
     telemetry: new Telemetry(),
     sessionTimeoutMs: 10_000,

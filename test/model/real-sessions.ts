@@ -61,24 +61,17 @@ class RealProcess {
   readonly doubted = new Set<number>()
   /** The sessions that asked for the POSTs that may begin or have begun. */
   readonly askedBy = new Map<number, PartitionSession>()
-  #cycle: CommitCycle | null = null
+  readonly cycle: CommitCycle
 
   /** @param commits those of its predecessor, whose last one may still land */
   constructor(tag: string, commits = new Commits()) {
     this.tag = tag
     this.commits = commits
-  }
-
-  get cycle(): CommitCycle {
-    this.#cycle ??= new CommitCycle({
+    this.cycle = new CommitCycle({
       clock: this.clock,
-      transact: ([part]) => this.commits.commit(part!),
-      failed: error => {
-        this.#cycle = null
-        this.session?.end('commit', error)
-      },
+      transact: ([part]) => commits.commit(part!),
+      failed: error => this.session?.end('commit', error),
     })
-    return this.#cycle
   }
 }
 
@@ -102,8 +95,8 @@ export class RealSessions {
     const process = this.#processes[id]!
     const model = this.#world.processes[id]!
     const steps: Partial<Record<ActionName, () => unknown>> = {
-      drain: () => void process.session?.quiesce(5_000),
-      stop: () => void process.session?.quiesce(5_000),
+      drain: () => process.session?.hold(),
+      stop: () => process.session?.hold(),
       hearSync: () => this.#hearSync(process, model),
       beginTakeOver: () => this.#begin(process, model),
       readCheckpoint: () => {
@@ -158,7 +151,7 @@ export class RealSessions {
       },
     })
     process.session = session
-    if (model.held) void session.quiesce(0)
+    if (model.held) session.hold()
     session.start().catch(() => {
       session.close()
       if (process.session === session) process.session = null
@@ -219,7 +212,7 @@ export class RealSessions {
     const { session, driver } = process
     if (model.session !== NONE) {
       session!.resume()
-      if (model.held) void session!.quiesce(5_000)
+      if (model.held) session!.hold()
       return
     }
     if (model.holding && session && !session.started) driver.acquiring.reject(new Error('the generation is over'))

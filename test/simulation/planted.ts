@@ -3,7 +3,7 @@ import { MemoryBus } from '../../src/bus/memory/bus.ts'
 import { MemoryGroup } from '../../src/bus/memory/group.ts'
 import { Ledger } from '../../src/bus/session/ledger.ts'
 import { GroupMember } from '../../src/bus/session/member.ts'
-import { PartitionSession } from '../../src/bus/session/session.ts'
+import { Ownership } from '../../src/bus/session/ownership.ts'
 import { IN_DOUBT, NEW, Window } from '../../src/bus/session/window.ts'
 import { Controls } from '../../src/control/controls.ts'
 import { Resolver } from '../../src/dispatch/doubts/resolver.ts'
@@ -169,15 +169,7 @@ export const planted: Readonly<Record<Invariant, readonly Planted[]>> = {
     {
       name: 'drain-does-not-wait',
       what: 'A partition is handed over while its commands are in flight.',
-      plant: () =>
-        replace(
-          PartitionSession,
-          'quiesce',
-          quiesce =>
-            function (this: PartitionSession) {
-              return quiesce.call(this, 0)
-            },
-        ),
+      plant: () => replace(Ownership, 'joining', () => async () => {}),
     },
   ],
   'a kill leaves few in doubt': [

@@ -134,14 +134,12 @@ export async function buildGroup(
     /** The next generation of the group: nobody else can have owned what is kept. */
     async assign(...partitions: number[]) {
       void ownership.joining()
-      ownership.entering()
       ownership.assigned(at(partitions), true)
       await settled()
     },
     /** A generation after one that this process had no part in. */
     async assignAfterGap(...partitions: number[]) {
       void ownership.joining()
-      ownership.entering()
       ownership.assigned(at(partitions), false)
       await settled()
     },

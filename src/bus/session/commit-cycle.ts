@@ -5,7 +5,7 @@ export interface CommitCycleOptions {
   clock: Clock
   /** Runs one transaction. @throws any error; whether it was committed is then unknown */
   transact: (parts: readonly Part[]) => Promise<void>
-  /** Called when a commit failed. Nothing more is committed. */
+  /** Called when a commit failed; ends all participants. */
   failed: (error: Error) => void
 }
 
@@ -38,12 +38,11 @@ export class CommitCycle {
   #due = new Set<Participant>()
   /** Earliest start of the next commit, in monotonic milliseconds. */
   #dueAt = Number.POSITIVE_INFINITY
-  #running: ReadonlySet<Participant> = new Set()
+  #isRunning = false
   #cancelTimer: (() => void) | null = null
   #lastStart = Number.NEGATIVE_INFINITY
   #lastEnd = Number.NEGATIVE_INFINITY
   #held = false
-  #failed = false
 
   constructor(options: CommitCycleOptions) {
     this.#options = options
@@ -83,7 +82,7 @@ export class CommitCycle {
   }
 
   #schedule(): void {
-    if (this.#held || this.#failed || this.#cancelTimer || this.#running.size > 0 || this.#due.size === 0) return
+    if (this.#held || this.#cancelTimer || this.#isRunning || this.#due.size === 0) return
     const { clock } = this.#options
     const due = Math.max(this.#dueAt, this.#lastStart + intervalMs, this.#lastEnd + pauseAfterCommit)
     this.#cancelTimer = clock.after(Math.max(0, due - clock.monotonic()), () => {
@@ -94,21 +93,19 @@ export class CommitCycle {
 
   async #run(): Promise<void> {
     const { clock, transact, failed } = this.#options
-    const participants = this.#due
-    this.#running = participants
+    const participants = [...this.#due]
     this.#due = new Set()
+    this.#isRunning = true
     this.#lastStart = clock.monotonic()
-    const parts = [...participants].map(participant => ({ participant, part: participant.form() }))
-    try {
-      await transact(parts.map(({ part }) => part))
-    } catch (error) {
-      this.#failed = true
-      failed(error as Error)
-      return
-    }
-    this.#running = new Set()
+    const parts = participants.map(participant => participant.form())
+    const error = await transact(parts).then(
+      () => null,
+      (error: Error) => error,
+    )
+    this.#isRunning = false
     this.#lastEnd = clock.monotonic()
-    for (const { participant, part } of parts) participant.done(part)
+    if (error) failed(error)
+    else for (const [i, participant] of participants.entries()) participant.done(parts[i]!)
     this.#schedule()
   }
 }

@@ -73,12 +73,11 @@ export interface Batch extends TopicPartition {
 
 /** Events of a group, implemented by Ownership and called by the adapter. */
 export interface GroupEvents {
-  /** Called before this member joins or rejoins, to finish what is in flight. Resolves when the join may proceed. */
+  /**
+   * Called before this member joins or rejoins, to finish what is in flight. Resolves when the join may proceed: the current
+   * generation may end at any time then.
+   */
   joining(): Promise<void>
-  /** Called when this member requests the next generation: the current one may end at any time. */
-  entering(): void
-  /** Called when this member did not learn its assignment of the next generation. */
-  enterFailed(): void
   /**
    * The complete new assignment.
    * @param unbroken whether no other member can have owned a partition that is kept: the member is the same, and its

@@ -1,24 +1,13 @@
-import type { Clock } from '../../clock.ts'
 import type { OutgoingRecord } from '../port.ts'
-import type { CommitCycle, Participant } from './commit-cycle.ts'
-import type { Part } from './driver.ts'
-
-export interface GroupCommitOptions {
-  clock: Clock
-  /** Commits this session's part, usually with those of other sessions. */
-  cycle: CommitCycle
-  form: (records: readonly OutgoingRecord[], settled: readonly number[]) => Part
-  /** Called synchronously after each commit, even if the session is over. */
-  landed: (part: Part) => void
-  /** Called synchronously after a commit, before any waiting promise resolves. */
-  committed: (settled: readonly number[], intents: readonly number[]) => void
-}
 
 interface Cycle {
   records: OutgoingRecord[]
   settled: number[]
-  intents: { offsets: readonly number[]; decide: (committed: boolean) => void }[]
-  waiters: (() => void)[]
+  intents: number[]
+  /** Resolves with whether the intents are committed. */
+  decided: PromiseWithResolvers<boolean>
+  /** Resolves when the commit has succeeded, or will not come. */
+  ended: PromiseWithResolvers<void>
   /** Whether the state changed in a way that no list shows. */
   touched: boolean
   /** Whether a caller cannot continue before the commit. */
@@ -29,37 +18,40 @@ const emptyCycle = (): Cycle => ({
   records: [],
   settled: [],
   intents: [],
-  waiters: [],
+  decided: Promise.withResolvers(),
+  ended: Promise.withResolvers(),
   touched: false,
   isUrgent: false,
 })
 
+const isClean = ({ touched, settled, intents }: Cycle) => !touched && settled.length === 0 && intents.length === 0
+
 /**
- * What one session has to commit, and the promises that wait for it. Everything that is reported before a commit is formed is
+ * What one session has to commit, and the promises that wait for it. Everything that is reported before a commit begins is
  * part of it: results of finished envelopes, and intents of the next ones.
  */
-export class GroupCommit implements Participant {
-  readonly #options: GroupCommitOptions
+export class GroupCommit {
+  /** Has a commit begun: as soon as possible if it is urgent, else together with an urgent one. */
+  readonly #request: (isUrgent: boolean) => void
   #next = emptyCycle()
   #running: Cycle | null = null
-  #stopped = false
-  #idleChecks: (() => void)[] = []
 
-  constructor(options: GroupCommitOptions) {
-    this.#options = options
+  constructor(request: (isUrgent: boolean) => void) {
+    this.#request = request
   }
 
   /** Whether a commit is in flight or due. */
   get busy(): boolean {
-    return this.#running !== null || !this.#isClean(this.#next)
+    return this.#running !== null || !isClean(this.#next)
   }
 
+  /** @returns whether the intents were committed */
   intend(offsets: readonly number[]): Promise<boolean> {
-    if (this.#stopped) return Promise.resolve(false)
-    return new Promise(decide => {
-      this.#next.intents.push({ offsets, decide })
-      this.#schedule()
-    })
+    const next = this.#next
+    next.intents.push(...offsets)
+    next.isUrgent = true
+    this.#schedule()
+    return next.decided.promise
   }
 
   settle(offset: number, records: readonly OutgoingRecord[]): void {
@@ -75,94 +67,49 @@ export class GroupCommit implements Participant {
   }
 
   /** Resolves when everything reported so far is committed, or when no further commit will come. */
-  next(isUrgent = false): Promise<void> {
-    if (this.#stopped || !this.busy) return Promise.resolve()
-    return new Promise(resolve => {
-      const cycle = this.#isClean(this.#next) && this.#running ? this.#running : this.#next
-      cycle.waiters.push(resolve)
-      cycle.isUrgent ||= isUrgent
-      if (isUrgent) this.#schedule()
-    })
+  next(isUrgent: boolean): Promise<void> {
+    if (!this.busy) return Promise.resolve()
+    const cycle = isClean(this.#next) && this.#running ? this.#running : this.#next
+    cycle.isUrgent ||= isUrgent
+    this.#schedule()
+    return cycle.ended.promise
   }
 
   /** Takes back intents that are not part of a commit yet. @returns their offsets */
   withdraw(): number[] {
-    const intents = this.#next.intents
+    const { intents, decided } = this.#next
     this.#next.intents = []
-    for (const intent of intents) intent.decide(false)
-    return intents.flatMap(intent => intent.offsets)
+    this.#next.decided = Promise.withResolvers()
+    decided.resolve(false)
+    return intents
   }
 
-  /** Resolves when nothing is left to commit and `condition` holds, or after `ms`. */
-  idle(condition: () => boolean, ms: number): Promise<void> {
-    return new Promise(resolve => {
-      const done = () => {
-        cancel()
-        this.#idleChecks = this.#idleChecks.filter(other => other !== check)
-        resolve()
-      }
-      const check = () => {
-        if (this.#stopped || (!this.busy && condition())) done()
-      }
-      const cancel = this.#options.clock.after(ms, done)
-      this.#idleChecks.push(check)
-      this.#schedule()
-      check()
-    })
-  }
-
-  stop(): void {
-    this.#stopped = true
-    this.#options.cycle.withdraw(this)
-    for (const cycle of [this.#running, this.#next]) if (cycle) this.#abandon(cycle)
+  /** Begins a commit. @returns what it commits */
+  begin(): Readonly<Cycle> {
+    this.#running = this.#next
     this.#next = emptyCycle()
-    this.#checkIdle()
+    return this.#running
   }
 
-  form(): Part {
-    const cycle = this.#next
-    this.#next = emptyCycle()
-    this.#running = cycle
-    return this.#options.form(cycle.records, cycle.settled)
-  }
-
-  done(part: Part): void {
-    const { landed, committed } = this.#options
-    landed(part)
-    if (this.#stopped) return
-    const cycle = this.#running!
+  /** The commit has succeeded. @returns what it committed; what waits for it goes on after the caller */
+  end(): Readonly<Cycle> {
+    const ended = this.#running!
     this.#running = null
-    committed(
-      cycle.settled,
-      cycle.intents.flatMap(intent => intent.offsets),
-    )
-    for (const intent of cycle.intents) intent.decide(true)
-    for (const resolve of cycle.waiters) resolve()
+    ended.decided.resolve(true)
+    ended.ended.resolve()
     this.#schedule()
-    this.#checkIdle()
+    return ended
   }
 
-  #isClean(cycle: Cycle): boolean {
-    return !cycle.touched && cycle.settled.length === 0 && cycle.intents.length === 0
-  }
-
-  #schedule(): void {
-    if (!this.#stopped && !this.#running && !this.#isClean(this.#next)) {
-      this.#options.cycle.request(this, this.#isUrgent)
+  /** No commit will succeed any more. */
+  stop(): void {
+    for (const cycle of [this.#running, this.#next]) {
+      cycle?.decided.resolve(false)
+      cycle?.ended.resolve()
     }
   }
 
-  get #isUrgent(): boolean {
-    const { intents, isUrgent } = this.#next
-    return isUrgent || intents.length > 0 || this.#idleChecks.length > 0
-  }
-
-  #checkIdle(): void {
-    for (const check of [...this.#idleChecks]) check()
-  }
-
-  #abandon(cycle: Cycle): void {
-    for (const intent of cycle.intents) intent.decide(false)
-    for (const resolve of cycle.waiters) resolve()
+  #schedule(): void {
+    if (!this.#running && !isClean(this.#next)) this.#request(this.#next.isUrgent)
   }
 }

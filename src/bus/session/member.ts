@@ -57,7 +57,7 @@ export interface GroupMemberOptions {
   transport: GroupTransport
   /** The topics that this process consumes; other members may consume others. */
   topics: readonly string[]
-  events: Pick<GroupEvents, 'joining' | 'entering' | 'enterFailed' | 'assigned'>
+  events: Pick<GroupEvents, 'joining' | 'assigned'>
   clock: Clock
   telemetry: Telemetry
   sessionTimeoutMs: number
@@ -203,13 +203,8 @@ export class GroupMember {
     await this.#beatWhile(events.joining())
     this.#lease = null
     if (this.#left || this.#retiring) return
-    events.entering()
-    const next = await this.#nextGeneration().catch(error => {
-      events.enterFailed()
-      throw error
-    })
+    const { joined, given, sinceSent } = await this.#nextGeneration()
     if (this.#left) return
-    const { joined, given, sinceSent } = next
     const { memberId, generation } = this.#synced
     const unbroken = joined.memberId === memberId && joined.generation === generation + 1
     this.#synced = joined

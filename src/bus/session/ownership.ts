@@ -30,7 +30,7 @@ export interface OwnershipOptions extends FirstStartOptions {
 /** Back-off in milliseconds before a lost session, or one that failed to open, is opened again. */
 const reopenAfterLoss = 200
 const reopenAfterFailure = 500
-const finishCheckMs = 50
+const finishCheckMs = 10
 /** How often the logs of partitions with unfinished records are checked for truncation. */
 const lookMs = 5_000
 /** Time-out of leaving; connecting to brokers that are down could take minutes. */
@@ -49,7 +49,7 @@ export class Ownership implements GroupEvents, Membership {
   readonly #backlog: SharedBacklog
   readonly #firstStart: FirstStart
   #group!: GroupDriver
-  #cycle: CommitCycle | null = null
+  readonly #cycle: CommitCycle
   #joining = false
   #leaving = false
   #cancelLook = () => {}
@@ -58,6 +58,13 @@ export class Ownership implements GroupEvents, Membership {
     this.#options = options
     this.#firstStart = new FirstStart(options)
     this.#backlog = new SharedBacklog({ inAll: options.backlog ?? backlogInAll, atMost: backlogAtMost })
+    this.#cycle = new CommitCycle({
+      clock: options.clock,
+      transact: parts => this.#transact(parts),
+      failed: error => {
+        for (const { session } of this.#owned) session?.end('commit', error)
+      },
+    })
   }
 
   get tag(): string {
@@ -97,14 +104,7 @@ export class Ownership implements GroupEvents, Membership {
     this.#joining = true
     const { isMember } = this.#group.member // only a member can commit
     await this.#finish(isMember ? this.#options.drainMs : 0)
-  }
-
-  entering(): void {
-    this.#cycle?.hold() // a commit would fail as soon as the next generation begins, and end all sessions
-  }
-
-  enterFailed(): void {
-    this.#cycle?.go()
+    if (this.#joining) this.#cycle.hold() // a commit would fail as soon as the next generation begins, and end all sessions
   }
 
   assigned(partitions: readonly TopicPartition[], unbroken: boolean): void {
@@ -123,7 +123,7 @@ export class Ownership implements GroupEvents, Membership {
       else if (!this.#leaving) owned?.session?.resume()
     }
     this.#options.listener.shareChanged?.()
-    this.#cycle?.go()
+    this.#cycle.go()
     this.#lookSoon()
   }
 
@@ -135,11 +135,12 @@ export class Ownership implements GroupEvents, Membership {
 
   /** Checks the ends of all logs, read or paused, to report deleted records early and to count appended ones as lag. */
   async #lookAtLogs(): Promise<void> {
-    await this.#each(async session => {
-      if (session.windowUsed === 0) return
+    const look = async ({ session }: OwnedPartition) => {
+      if (!session?.windowUsed) return
       const ends = await this.#group.ends(session).catch(() => null) // retried at the next check
       if (ends) session.logEnds(ends)
-    })
+    }
+    await Promise.all([...this.#owned].map(look))
     this.#lookSoon()
   }
 
@@ -171,10 +172,11 @@ export class Ownership implements GroupEvents, Membership {
   async #finish(ms: number): Promise<void> {
     const { clock } = this.#options
     const end = clock.monotonic() + ms
-    for (;;) {
-      await this.#each(session => session.quiesce(Math.max(0, end - clock.monotonic())))
-      if (!this.#awaitsOutcomes() || clock.monotonic() >= end) return
-      await sleep(clock, finishCheckMs) // a lost session is being reopened to commit its outcomes
+    for (const { session } of this.#owned) session?.hold()
+    while (this.#isUnfinished() && clock.monotonic() < end) {
+      for (const { session } of this.#owned) void session?.committed(true)
+      if (this.#group.member.isMember) this.#cycle.go() // it was held by a join that has failed
+      await sleep(clock, finishCheckMs)
     }
   }
 
@@ -190,13 +192,9 @@ export class Ownership implements GroupEvents, Membership {
     return limited(this.#options.clock, leaveLimitMs, this.#group.member.leave()).catch(() => {})
   }
 
-  async #each(action: (session: PartitionSession) => Promise<void>): Promise<void> {
-    await Promise.all([...this.#owned].map(({ session }) => session && action(session)))
-  }
-
-  /** Whether a POST of an owned partition is in flight, or its outcome is not committed yet. */
-  #awaitsOutcomes(): boolean {
-    return [...this.#owned].some(({ tp }) => this.#ledger(tp).size > 0)
+  /** Whether anything waits for its commit; also a POST whose lost session is being reopened for its outcome. */
+  #isUnfinished(): boolean {
+    return [...this.#owned].some(({ tp, session }) => session?.committing || this.#ledger(tp).size > 0)
   }
 
   #take(tp: TopicPartition): void {
@@ -219,7 +217,7 @@ export class Ownership implements GroupEvents, Membership {
     const driver = this.#group.partition(owned.tp)
     const session: PartitionSession = new PartitionSession({
       ...owned.tp,
-      cycle: this.#commitCycle(),
+      cycle: this.#cycle,
       driver,
       listener,
       clock,
@@ -239,7 +237,7 @@ export class Ownership implements GroupEvents, Membership {
       lost: (stage, error) => this.#lost(owned, stage, error),
     })
     owned.session = session
-    if (this.#joining || this.#leaving) void session.quiesce(0) // held like the other sessions
+    if (this.#joining || this.#leaving) session.hold() // held like the other sessions
     try {
       await session.start()
       if (!session.alive) return
@@ -256,27 +254,13 @@ export class Ownership implements GroupEvents, Membership {
     }
   }
 
-  #commitCycle(): CommitCycle {
-    this.#cycle ??= new CommitCycle({
-      clock: this.#options.clock,
-      transact: parts => this.#timed(parts, () => this.#group.shared.commit(parts)),
-      failed: error => this.#allLost(error),
-    })
-    return this.#cycle
-  }
-
-  async #timed(parts: readonly Part[], commit: () => Promise<void>): Promise<void> {
+  async #transact(parts: readonly Part[]): Promise<void> {
     const { clock, telemetry } = this.#options
     const started = clock.monotonic()
-    await commit()
+    await this.#group.shared.commit(parts)
     const records = parts.reduce((sum, part) => sum + part.records.length, 0)
     const seconds = (clock.monotonic() - started) / 1000
     telemetry.emit('commit.confirmed', { partitions: parts.length, records, seconds })
-  }
-
-  #allLost(error: Error): void {
-    this.#cycle = null
-    for (const { session } of this.#owned) session?.end('commit', error)
   }
 
   #lost(owned: OwnedPartition, stage: SessionStage, error: Error): void {

@@ -2,7 +2,7 @@ import type { SessionStage } from '../../telemetry/events.ts'
 import type { Backlog, BusRecord, OutgoingRecord, Session, SessionListener } from '../port.ts'
 import type { BacklogShare } from './backlog.ts'
 import { packCheckpoint } from './checkpoint.ts'
-import type { CommitCycle } from './commit-cycle.ts'
+import type { CommitCycle, Participant } from './commit-cycle.ts'
 import type { Batch, Committed, LogEnds, Part } from './driver.ts'
 import { GroupCommit } from './group-commit.ts'
 import { Intake } from './intake.ts'
@@ -27,7 +27,7 @@ export interface SessionOptions extends TakeOverOptions {
  * One epoch of a partition's ownership: take-over, intake and group commits, until a commit fails or the partition is
  * revoked. A session is never repaired: after a failed commit, the next session reads back what was committed.
  */
-export class PartitionSession implements Session {
+export class PartitionSession implements Session, Participant {
   readonly topic: string
   readonly partition: number
   alive = true
@@ -54,13 +54,8 @@ export class PartitionSession implements Session {
     this.topic = options.topic
     this.partition = options.partition
     this.#options = options
-    this.#commits = new GroupCommit({
-      clock: options.clock,
-      cycle: options.cycle,
-      form: (records, settled) => this.#form(records, settled),
-      landed: ({ records, offset, metadata }) =>
-        options.committed(records.length, this.windowUsed, { offset, metadata }),
-      committed: (settled, intents) => this.#applied(settled, intents),
+    this.#commits = new GroupCommit(isUrgent => {
+      if (this.alive) options.cycle.request(this, isUrgent)
     })
   }
 
@@ -255,8 +250,9 @@ export class PartitionSession implements Session {
     this.#commits.settle(offset, records)
   }
 
-  #form(records: readonly OutgoingRecord[], settled: readonly number[]): Part {
+  form(): Part {
     const window = this.#window
+    const { records, settled } = this.#commits.begin()
     window.advance()
     this.#committedBase = window.base
     this.#seq++
@@ -269,20 +265,22 @@ export class PartitionSession implements Session {
     return { topic, partition, records, offset: window.base, metadata }
   }
 
-  #applied(settled: readonly number[], intents: readonly number[]): void {
-    const { ledger, clock } = this.#options
+  done({ records, offset, metadata }: Part): void {
+    const { ledger, clock, committed } = this.#options
+    committed(records.length, this.windowUsed, { offset, metadata })
+    if (!this.alive) return
+    const { settled, intents } = this.#commits.end()
     for (const offset of intents) ledger.start(offset, this, clock.now())
     for (const offset of settled) ledger.remove(offset)
-    if (this.alive) this.#intake!.takeIn()
+    this.#intake!.takeIn()
   }
 
-  /** Stops new POSTs. Resolves when nothing is in flight or uncommitted, or after `ms`. */
-  async quiesce(ms: number): Promise<void> {
+  /** Lets no POST begin any more, for the partition's hand-over; what is in flight goes on. */
+  hold(): void {
     this.#held = true
     if (!this.started) return
     this.#options.listener.held?.(this)
     for (const offset of this.#commits.withdraw()) this.#window.set(offset, NEW)
-    await this.#commits.idle(() => this.#options.ledger.size === 0, ms)
   }
 
   /** Continues after a rebalance that kept the partition. */
@@ -302,6 +300,7 @@ export class PartitionSession implements Session {
     this.#options.driver.pause() // stop fetching records that no session takes
     this.#options.ledger.listen(null)
     this.#options.backlog.end()
+    this.#options.cycle.withdraw(this)
     this.#commits.stop()
   }
 }

@@ -89,8 +89,6 @@ export class GroupReading implements GroupReader {
       transport: this.#group.transport,
       events: {
         joining: () => this.#drain(),
-        entering() {},
-        enterFailed() {},
         assigned: (given, unbroken) => this.#take(given, unbroken),
       },
     })
