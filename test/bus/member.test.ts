@@ -316,6 +316,15 @@ describe('a member that leaves while it joins', () => {
   })
 })
 
+test('a member that leaves does not wait for a group that does not answer', async () => {
+  const { clock, joined } = buildGroup()
+  const [a] = await joined('a')
+  a!.travels(new Promise(() => {}))
+  const left = a!.member.leave()
+  await clock.pass(3_000)
+  await left
+})
+
 describe('a member that retires', () => {
   test('has no lease and joins no generation, but sends heartbeats until it leaves', async () => {
     const { clock, joined, buildMember } = buildGroup()

@@ -242,18 +242,6 @@ describe('what is known when the group has forgotten the process', () => {
 })
 
 describe('leaving', () => {
-  test('does not wait for a group that does not answer: what is known is committed by then', async () => {
-    const { listener, clock, ownership, leaving } = await openGroup(1)
-    let left = false
-    void ownership.leave().then(() => {
-      left = true
-    })
-    await clock.pass(5_000) // a commit that is due is waited for
-    expect(leaving.begun).toBe(true)
-    await clock.pass(3_000)
-    expect([left, listener.sessions.size]).toEqual([true, 0])
-  })
-
   test('opens nothing any more, however long it takes', async () => {
     const { clock, assign, acquire, ownership, drivers, leaving, told } = await buildGroup(2)
     await assign(0)

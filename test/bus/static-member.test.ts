@@ -39,5 +39,5 @@ test('a leader that returns to a stable group assigns nothing, and rejoins if pa
   expect(assignments).toEqual([null])
   await clock.pass(3_000)
   expect(assignments).toEqual([null, 3])
-  member.stop()
+  await member.close()
 })

@@ -21,11 +21,7 @@ function setUp() {
       ends: async tp => ({ ...tp, low: 0, high }),
       committed: (group, tps) => committedOffsets(cluster, group, tps),
     },
-    member: () => ({
-      synced: { memberId: 'me', generation: 3 },
-      processes: ['me', 'other'],
-      isMember: true,
-    }),
+    member: { synced: { memberId: 'me', generation: 3 }, processes: ['me', 'other'], isMember: true },
     limits: new RecordLimits({ ask: async () => 1_048_588, telemetry }),
   })
   return { cluster, clock, commits, told }

@@ -151,12 +151,10 @@ describeWithJava('on a Kafka with TLS and logins that end after two seconds', ()
       protocol: 'busgate' as const,
       ...times,
     }
-    const transport = await Coordinator.connect(options)
+    const transport = new Coordinator(options)
     const given: string[] = []
     const events = {
       joining: async () => {},
-      entering: () => {},
-      enterFailed: () => {},
       assigned: (partitions: readonly TopicPartition[]) => void given.push(partitions.map(one => one.partition).join()),
     }
     const beats = { heartbeatMs: 20, partitionsAgeMs: 500, sessionTimeoutMs: 6000 }

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { metadata } from '../../src/bus/cluster/apis.ts'
 import { Brokers } from '../../src/bus/cluster/brokers.ts'
 import { Coordinator } from '../../src/bus/group/coordinator.ts'
 import { Fetcher } from '../../src/bus/read/fetcher.ts'
@@ -71,10 +72,38 @@ describeWithJava('three nodes in three racks', () => {
     await until(() => expect(keys).toEqual(['a', 'b', 'c']))
     await kafka.startNode(near)
   }, 120_000)
+
+  test.each(['killed', 'frozen'] as const)(
+    'what a coordinator that is %s was asked, its successor answers',
+    async how => {
+      const { tp, write } = await buildTopic(kafka)
+      await write('a')
+      const { brokers, logs } = open(kafka.brokers)
+      const coordinator = coordinatorOf(brokers, tp)
+      await coordinator.locate()
+      await logs.committed(tp.topic, [tp])
+      const { leaderId: leader } = await leaderOf(brokers, '__consumer_offsets')
+      const isKilled = how === 'killed'
+      if (isKilled) await kafka.killNode(leader)
+      else kafka.freezeNode(leader)
+      try {
+        await until(async () => {
+          expect(await coordinator.hasMembers()).toBe(false)
+          const [progress] = await logs.committed(tp.topic, [tp])
+          expect(progress).toMatchObject({ committed: null, error: null })
+        }, 60_000)
+      } finally {
+        if (isKilled) await kafka.startNode(leader)
+        else kafka.thawNode(leader)
+      }
+      await until(() => brokers.refresh().then(() => expect(brokers.nodes()).toHaveLength(3)), 60_000)
+    },
+    180_000,
+  )
 })
 
 function coordinatorOf(brokers: Brokers, { topic }: Reading['tp']) {
-  return Coordinator.connect({
+  return new Coordinator({
     ...common,
     brokers,
     groupId: topic,
@@ -84,6 +113,10 @@ function coordinatorOf(brokers: Brokers, { topic }: Reading['tp']) {
     sessionTimeoutMs: 6000,
     rebalanceTimeoutMs: 15_000,
   })
+}
+
+function leaderOf(brokers: Brokers, topic: string) {
+  return brokers.ask('any', metadata, [[topic], false]).then(({ topics }) => topics[0]!.partitions[0]!)
 }
 
 describeWithJava('Kafka 3.9.1', () => {
@@ -97,7 +130,7 @@ describeWithJava('Kafka 3.9.1', () => {
     await until(() => expect(keys).toEqual(['a']))
     expect(await logs.ends(tp)).toEqual({ ...tp, low: 0, high: 1 })
     expect(await logs.offsetAt(tp, 0)).toBe(0)
-    const group = await coordinatorOf(brokers, tp)
+    const group = coordinatorOf(brokers, tp)
     const named: string[] = []
     const joined = await group.join('', { generation: -1, partitions: [] }, memberId => void named.push(memberId))
     expect(joined).toMatchObject({ generation: 1, leaderId: named[0], memberId: named[0] })

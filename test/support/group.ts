@@ -1,5 +1,5 @@
 import type { TopicPartition } from '../../src/bus/port.ts'
-import type { GroupDriver, Part, SharedCommits } from '../../src/bus/session/driver.ts'
+import type { GroupDriver, Part } from '../../src/bus/session/driver.ts'
 import { Ownership, type OwnershipOptions } from '../../src/bus/session/ownership.ts'
 import { type Events, Telemetry } from '../../src/telemetry/events.ts'
 import { TestListener } from './bus.ts'
@@ -7,7 +7,7 @@ import { ManualClock, settled } from './clock.ts'
 import { commitDueMs, type Ending, PartitionLog, ScriptedDriver } from './sessions.ts'
 
 /** One commit at a time for all partitions, which takes as long as the test likes. */
-class ScriptedCommits implements SharedCommits {
+class ScriptedCommits {
   /** The driver of each partition's session, or of the one that is being opened. */
   readonly #driverOf: (partition: number) => ScriptedDriver
   /** The partitions of each commit that began. */
@@ -96,7 +96,9 @@ export async function buildGroup(
       if (options.withoutLeader) throw new Error('there is no leader')
       return { ...tp, ...logs[tp.partition]!.ends }
     },
-    shared: sharedCommits,
+    commit: parts => sharedCommits.commit(parts),
+    unread: () => [],
+    close: () => {},
     hasMembers: async () => options.members?.() ?? false,
     member: {
       totalPartitions: count,

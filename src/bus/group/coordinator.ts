@@ -9,7 +9,7 @@ import {
   syncGroup,
 } from '../cluster/apis.ts'
 import type { Brokers, Line } from '../cluster/brokers.ts'
-import { ProtocolError, reachable } from '../cluster/errors.ts'
+import { ProtocolError } from '../cluster/errors.ts'
 import { BusUnavailable } from '../port.ts'
 import type { Assignment, Given, Owned } from '../session/assignment.ts'
 import { GroupError, type GroupTransport, type Joined, type MemberOf } from '../session/member.ts'
@@ -67,13 +67,8 @@ const hints: Record<string, string> = {
 export class Coordinator implements GroupTransport {
   readonly #options: CoordinatorOptions
 
-  private constructor(options: CoordinatorOptions) {
+  constructor(options: CoordinatorOptions) {
     this.#options = options
-  }
-
-  static async connect(options: CoordinatorOptions): Promise<Coordinator> {
-    await reachable(options.brokers.refresh(options.topics))
-    return new Coordinator(options)
   }
 
   /**
@@ -126,7 +121,7 @@ export class Coordinator implements GroupTransport {
     await translating(brokers.ask({ group: groupId }, leaveGroup, [groupId, [{ memberId }]], { line: 'group' }))
   }
 
-  async partitions(topics = this.#options.topics): Promise<Map<string, number>> {
+  async partitions(topics: readonly string[]): Promise<Map<string, number>> {
     const { brokers } = this.#options
     await brokers.refresh(topics)
     const counts = topics.map(async topic => [topic, await brokers.partitions(topic)] as const)

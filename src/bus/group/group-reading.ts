@@ -24,15 +24,14 @@ export interface KafkaGroupReadingOptions extends GroupReadOptions {
 
 const commitLimitMs = 3_000
 
-/** @throws BusUnavailable; GroupError when the group refuses this process */
-export async function readKafkaGroup(options: KafkaGroupReadingOptions): Promise<GroupReading> {
+/** @throws GroupError when the group refuses this process */
+export function readKafkaGroup(options: KafkaGroupReadingOptions): Promise<GroupReading> {
   const { brokers, logs, groupId, clientId } = options
-  const coordinator = await Coordinator.connect({ ...options, process: clientId, protocol: 'busgate-readers' })
   return GroupReading.join({
     ...options,
     partitionsAgeMs,
     group: {
-      transport: coordinator,
+      transport: new Coordinator({ ...options, process: clientId, protocol: 'busgate-readers' }),
       async committed(tps) {
         const progress = await logs.committed(groupId, tps)
         return progress.map(({ committed, error }) => {

@@ -1,4 +1,4 @@
-import { type Clock, limited } from '../../clock.ts'
+import type { Clock } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { Compression } from '../batches/codecs.ts'
 import type { Brokers } from '../cluster/brokers.ts'
@@ -10,7 +10,7 @@ import type { PartitionOffsets } from '../read/partition-offsets.ts'
 import type { Reading } from '../read/reading.ts'
 import { TickBudget } from '../read/tick-budget.ts'
 import type { RecordLimits } from '../record-limits.ts'
-import type { GroupDriver, GroupMembership, PartitionHistory } from '../session/driver.ts'
+import type { PartitionHistory } from '../session/driver.ts'
 import { GroupMember } from '../session/member.ts'
 import type { Ownership } from '../session/ownership.ts'
 import { Coordinator } from './coordinator.ts'
@@ -36,8 +36,6 @@ export interface KafkaGroupOptions {
 
 /** Longest age of the partition counts. The request that refreshes them also finds moved leaders. */
 export const partitionsAgeMs = 10_000
-/** Time-out of leaving; connecting to brokers that are down could take minutes. */
-const leaveLimitMs = 3_000
 
 /**
  * Joins the group; from then on Ownership receives assignments and batches.
@@ -46,70 +44,51 @@ const leaveLimitMs = 3_000
  * @throws BusUnavailable; Error when the group refuses this process, or when kafka.startFrom forbids to begin
  */
 export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortSignal): Promise<void> {
-  const { logs, clock, topics, ownership } = options
+  const { brokers, logs, topics, ownership } = options
   const process = options.instanceId ?? ownership.tag
-  const coordinator = await Coordinator.connect({ ...options, process, protocol: 'busgate' })
+  await reachable(brokers.refresh(topics))
+  const coordinator = new Coordinator({ ...options, process, protocol: 'busgate' })
   const member = new GroupMember({ ...options, transport: coordinator, events: ownership, partitionsAgeMs })
-  const shared = new KafkaSharedCommits({ ...options, process, member: () => member })
+  const shared = new KafkaSharedCommits({ ...options, process, member })
   const readings = new Readings(options)
-  let joined = false
   const end = () => {
-    if (joined) member.stop()
-    else options.leaving(limited(clock, leaveLimitMs, member.leave()).catch(() => {})) // nobody to report a failure to
+    options.leaving(member.close())
     readings.close()
   }
-  const left = () => {
+  const close = () => {
     closing.removeEventListener('abort', end)
     readings.close()
-  }
-  closing.addEventListener('abort', end)
-  const driver: Omit<GroupDriver, 'history'> = {
-    partition: tp => ({
-      ...readings.cursor(tp),
-      acquire: () => shared.acquire(tp),
-      offsetAt: timestamp => logs.offsetAt(tp, timestamp),
-    }),
-    shared,
-    ends: tp => reachable(logs.ends(tp)),
-    hasMembers: () => coordinator.hasMembers(),
-    member: membershipOf(member, readings, left),
   }
   const history = (topic: string) => {
     closing.throwIfAborted()
     return reachable(historyOf(topic, options, coordinator))
   }
+  closing.addEventListener('abort', end)
   try {
     closing.throwIfAborted() // the listener misses an abort that came before it
     await coordinator.locate()
     await reachable(shared.proveFencing({ topic: topics[0]!, partition: 0 }))
-    await ownership.attach({ ...driver, history }, topics)
+    await ownership.attach(
+      {
+        partition: tp => ({
+          ...readings.cursor(tp),
+          acquire: () => shared.acquire(tp),
+          offsetAt: timestamp => logs.offsetAt(tp, timestamp),
+        }),
+        commit: parts => shared.commit(parts),
+        history,
+        ends: tp => reachable(logs.ends(tp)),
+        hasMembers: () => coordinator.hasMembers(),
+        member,
+        unread: () => readings.unread,
+        close,
+      },
+      topics,
+    )
     await member.join()
-    joined = true
   } catch (error) {
-    left()
+    close()
     throw error
-  }
-}
-
-function membershipOf(member: GroupMember, readings: Readings, left: () => void): GroupMembership {
-  return {
-    get hasLease() {
-      return member.hasLease
-    },
-    get isMember() {
-      return member.isMember
-    },
-    get totalPartitions() {
-      return member.totalPartitions
-    },
-    get trouble() {
-      return member.trouble
-    },
-    get unread() {
-      return [...member.unread, ...readings.unread]
-    },
-    retire: () => member.retire(),
-    leave: () => member.leave().finally(left),
   }
 }
 
@@ -183,7 +162,7 @@ async function historyOf(
   { groupId, logs }: KafkaGroupOptions,
   coordinator: Coordinator,
 ): Promise<PartitionHistory[]> {
-  const count = (await coordinator.partitions()).get(topic) ?? 0
+  const count = (await coordinator.partitions([topic])).get(topic) ?? 0
   const progress = await logs.committed(groupId, allPartitions(topic, count))
   return progress.map(({ partition, error, committed }) => ({ topic, partition, known: (error ?? committed) !== null }))
 }

@@ -7,7 +7,7 @@ import type { TopicPartition } from '../port.ts'
 import type { PartitionOffsets } from '../read/partition-offsets.ts'
 import type { RecordLimits } from '../record-limits.ts'
 import { RequestBatcher } from '../request-batcher.ts'
-import type { Acquired, Committed, Part, SharedCommits } from '../session/driver.ts'
+import type { Acquired, Committed, Part } from '../session/driver.ts'
 import type { GroupMember, MemberOf } from '../session/member.ts'
 import { ProducerTurns } from '../session/producer-turns.ts'
 import type { CommittingMember } from '../write/transaction.ts'
@@ -21,7 +21,7 @@ export interface KafkaSharedCommitsOptions {
   /** Name of this process; never used by another process, later ones included. */
   process: string
   instanceId?: string | undefined
-  member: () => Pick<GroupMember, 'synced' | 'processes' | 'isMember'>
+  member: Pick<GroupMember, 'synced' | 'processes' | 'isMember'>
   compression: Compression
   limits: RecordLimits
   telemetry: Telemetry
@@ -37,7 +37,7 @@ const settlesWithinMs = 5_000
  * The process's transactional producer. Each transaction commits for all of its partitions. The transactional id contains the
  * process's name, so that new owners know which open transactions belong to dead processes.
  */
-export class KafkaSharedCommits implements SharedCommits {
+export class KafkaSharedCommits {
   readonly #options: KafkaSharedCommitsOptions
   readonly #prefix: string
   readonly #producer: TransactionalProducer
@@ -69,7 +69,7 @@ export class KafkaSharedCommits implements SharedCommits {
   }
 
   commit(parts: readonly Part[]): Promise<void> {
-    const member = this.#committing(this.#options.member().synced) // a decision belongs to its generation
+    const member = this.#committing(this.#options.member.synced) // a decision belongs to its generation
     const records = parts.flatMap(part => part.records)
     return this.#turns.take(() => this.#producer.commit({ records, offsets: parts, member }))
   }
@@ -104,7 +104,7 @@ export class KafkaSharedCommits implements SharedCommits {
   async #endHangingTransactions(tps: readonly TopicPartition[]): Promise<readonly undefined[]> {
     const { telemetry, member } = this.#options
     const dead = await this.#dead(prefix => this.#producer.known(prefix))
-    for (const id of dead) await this.#producer.endHangingOf(id, tps[0]!, this.#committing(member().synced))
+    for (const id of dead) await this.#producer.endHangingOf(id, tps[0]!, this.#committing(member.synced))
     const ended = tps.map(() => undefined)
     if (dead.length === 0) return ended
     const names = tps.map(({ topic, partition }) => `${topic}/${partition}`).join(', ')
@@ -124,9 +124,9 @@ export class KafkaSharedCommits implements SharedCommits {
   /** Listed transactional ids of dead processes. Only a member knows which processes are dead: others get none. */
   async #dead(list: (prefix: string) => Promise<readonly string[]>): Promise<string[]> {
     const { process, member } = this.#options
-    if (!member().isMember) return []
+    if (!member.isMember) return []
     const ids = await list(this.#prefix)
-    const { processes: living } = member()
+    const { processes: living } = member
     return ids.filter(id => {
       const name = id.slice(this.#prefix.length)
       return name !== process && !name.includes('/') && !living.includes(name)
@@ -144,7 +144,7 @@ export class KafkaSharedCommits implements SharedCommits {
     await this.#abortDeadTransactions()
     await this.#turns.take(async () => {
       await untilSettled(() => this.#ask(tps), clock)
-      await this.#producer.barrierWrite(tps[0]!, this.#committing(member().synced))
+      await this.#producer.barrierWrite(tps[0]!, this.#committing(member.synced))
     })
     return untilSettled(() => this.#ask(tps), clock)
   }

@@ -119,34 +119,33 @@ export class MemoryBus implements Bus {
       broker,
       groupId,
       group,
-      member: () => member,
+      member,
       tag: ownership.tag,
       limits: this.#limits,
       clock,
       atBroker: (step, act) => this.#atBroker(step, act),
     })
     const cursors = new Map<string, LogCursor>()
-    let joined = false
     const close = () => {
       for (const cursor of cursors.values()) cursor.close()
-      if (!joined) void member.leave().catch(() => {})
-      member.stop()
+      void member.close()
     }
     await ownership.attach(
       {
         partition: tp => this.#partition(tp, cursors, ownership, shared),
-        shared,
+        commit: parts => shared.commit(parts),
         history: topic => this.#atBroker(`look up ${topic}`, () => historyOf(broker, groupId, topic)),
         ends: tp =>
           this.#atBroker(`look up ${tp.topic}`, () => ({ ...tp, low: broker.start(tp), high: broker.end(tp) })),
         hasMembers: () => this.#atBroker('look up the group', () => group.hasMembers),
         member,
+        unread: () => [],
+        close: () => {},
       },
       topics,
     )
     this.#closers.add(close)
     await member.join()
-    joined = true
     return ownership
   }
 

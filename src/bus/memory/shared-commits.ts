@@ -1,7 +1,7 @@
 import { type Clock, sleep } from '../../clock.ts'
 import type { TopicPartition } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
-import type { Acquired, Part, SharedCommits } from '../session/driver.ts'
+import type { Acquired, Part } from '../session/driver.ts'
 import type { GroupMember, MemberOf } from '../session/member.ts'
 import { ProducerTurns } from '../session/producer-turns.ts'
 import type { MemoryBroker, ProducerEpoch } from './broker.ts'
@@ -11,7 +11,7 @@ export interface MemorySharedCommitsOptions {
   broker: MemoryBroker
   groupId: string
   group: MemoryGroup
-  member: () => GroupMember
+  member: GroupMember
   tag: string
   limits: RecordLimits
   clock: Clock
@@ -22,7 +22,7 @@ export interface MemorySharedCommitsOptions {
 const askAgainMs = 20
 
 /** One transactional producer for all partitions of a process, like the Kafka adapter's. */
-export class MemorySharedCommits implements SharedCommits {
+export class MemorySharedCommits {
   readonly #options: MemorySharedCommitsOptions
   readonly #prefix: string
   readonly #turns: ProducerTurns<ProducerEpoch>
@@ -36,7 +36,7 @@ export class MemorySharedCommits implements SharedCommits {
   }
 
   commit(parts: readonly Part[]): Promise<void> {
-    const { synced } = this.#options.member() // a decision belongs to its generation
+    const { synced } = this.#options.member // a decision belongs to its generation
     return this.#turns.take(producer => this.#commit(producer, parts, synced))
   }
 
@@ -56,7 +56,7 @@ export class MemorySharedCommits implements SharedCommits {
   /** Aborts open transactions of dead processes, waits for those of live ones, and reads the committed offset. */
   async acquire(tp: TopicPartition): Promise<Acquired> {
     const { broker, groupId, group, clock, member, atBroker } = this.#options
-    const { synced } = member()
+    const { synced } = member
     await this.#turns.take(async () => {}) // a commit in flight may belong to the partition's previous session
     for (;;) {
       const acquired = await atBroker(`acquire ${nameOf(tp)}`, () => {
@@ -72,7 +72,7 @@ export class MemorySharedCommits implements SharedCommits {
 
   #abortDeadTransactions(): void {
     const { broker, member } = this.#options
-    const living = member().processes
+    const living = member.processes
     for (const id of broker.openTransactions()) {
       if (id.startsWith(this.#prefix) && !living.includes(id.slice(this.#prefix.length))) broker.fence(id)
     }

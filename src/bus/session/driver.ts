@@ -1,4 +1,5 @@
 import type { BusRecord, OutgoingRecord, TopicPartition } from '../port.ts'
+import type { GroupMember } from './member.ts'
 
 /** What an adapter provides for owning partitions. Everything else about sessions is the same on every adapter. */
 
@@ -24,15 +25,6 @@ export interface Part extends TopicPartition {
   records: readonly OutgoingRecord[]
   offset: number
   metadata: string
-}
-
-/** The commits of a process, whose partitions share a transaction. The group's generation fences them. */
-export interface SharedCommits {
-  /**
-   * Runs one transaction; calls never overlap.
-   * @throws any error ends all sessions of the process; whether it was committed is then unknown
-   */
-  commit(parts: readonly Part[]): Promise<void>
 }
 
 export interface Committed {
@@ -71,26 +63,6 @@ export interface Batch extends TopicPartition {
   highWatermark: number
 }
 
-/** Events of a group, implemented by Ownership and called by the adapter. */
-export interface GroupEvents {
-  /**
-   * Called before this member joins or rejoins, to finish what is in flight. Resolves when the join may proceed: the current
-   * generation may end at any time then.
-   */
-  joining(): Promise<void>
-  /**
-   * The complete new assignment.
-   * @param unbroken whether no other member can have owned a partition that is kept: the member is the same, and its
-   *   generations are consecutive
-   */
-  assigned(partitions: readonly TopicPartition[], unbroken: boolean): void
-  batch(batch: Batch): void
-  /** The log was truncated and does not hold the next offset to read. */
-  cut(log: LogEnds): void
-  /** The partition does not exist now. If it reappears, it may belong to a new topic of the same name. */
-  gone(tp: TopicPartition, error: Error): void
-}
-
 /** Decides where a group starts on a partition. */
 export interface PartitionHistory extends TopicPartition {
   /** Whether the group has ever committed an offset on it. */
@@ -100,22 +72,24 @@ export interface PartitionHistory extends TopicPartition {
 /** What sessions need of their group; provided by the adapter. */
 export interface GroupDriver {
   partition(tp: TopicPartition): PartitionDriver
-  readonly shared: SharedCommits
+  /**
+   * Commits for all partitions of the process in one transaction, fenced by the group's generation. Calls never overlap.
+   * @throws any error ends all sessions of the process; whether it was committed is then unknown
+   */
+  commit(parts: readonly Part[]): Promise<void>
   history(topic: string): Promise<readonly PartitionHistory[]>
   ends(tp: TopicPartition): Promise<LogEnds>
   /** Whether the group has members, joining ones included. */
   hasMembers(): Promise<boolean>
-  member: GroupMembership
+  readonly member: GroupMembership
+  /** Owned partitions that cannot be read now, each with the reason. */
+  unread(): readonly string[]
+  /** Called after the group was left. */
+  close(): void
 }
 
 /** The part of a GroupMember that sessions use. */
-export interface GroupMembership {
-  readonly hasLease: boolean
-  /** Whether the coordinator has confirmed the membership within the lease; stays true while leaving. */
-  readonly isMember: boolean
-  readonly totalPartitions: number
-  readonly trouble: string | null
-  readonly unread: readonly string[]
-  retire(): void
-  leave(): Promise<void>
-}
+export type GroupMembership = Pick<
+  GroupMember,
+  'hasLease' | 'isMember' | 'totalPartitions' | 'trouble' | 'unread' | 'retire' | 'leave'
+>

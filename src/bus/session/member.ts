@@ -1,9 +1,8 @@
-import { type Clock, sleep, stopwatch } from '../../clock.ts'
+import { type Clock, limited, sleep, stopwatch } from '../../clock.ts'
 import { leaseMs } from '../../config/index.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { TopicPartition } from '../port.ts'
 import { type Assignment, assignSticky, type Given, type Owned, type Subscription } from './assignment.ts'
-import type { GroupEvents } from './driver.ts'
 
 /** A member id in one generation of the group. */
 export interface MemberOf {
@@ -53,11 +52,25 @@ export class GroupError extends Error {
   }
 }
 
+export interface GroupEvents {
+  /**
+   * Called before this member joins or rejoins, to finish what is in flight. Resolves when the join may proceed: the current
+   * generation may end at any time then.
+   */
+  joining(): Promise<void>
+  /**
+   * The complete new assignment.
+   * @param unbroken whether no other member can have owned a partition that is kept: the member is the same, and its
+   *   generations are consecutive
+   */
+  assigned(partitions: readonly TopicPartition[], unbroken: boolean): void
+}
+
 export interface GroupMemberOptions {
   transport: GroupTransport
   /** The topics that this process consumes; other members may consume others. */
   topics: readonly string[]
-  events: Pick<GroupEvents, 'joining' | 'assigned'>
+  events: GroupEvents
   clock: Clock
   telemetry: Telemetry
   sessionTimeoutMs: number
@@ -74,6 +87,8 @@ const longestHeartbeatMs = 500
 
 /** Back-off after a failed request. */
 const retryMs = 200
+/** Time-out of leaving; connecting to brokers that are down could take minutes. */
+const leaveLimitMs = 3_000
 
 const nobody: MemberOf = { memberId: '', generation: -1 }
 
@@ -131,6 +146,7 @@ export class GroupMember {
     return !this.#retiring && this.isMember
   }
 
+  /** Whether the coordinator has confirmed the membership within the lease; stays true while leaving. */
   get isMember(): boolean {
     return this.#lease !== null && this.#lease() < leaseMs(this.#options.sessionTimeoutMs)
   }
@@ -163,14 +179,21 @@ export class GroupMember {
     this.#retiring = true
   }
 
+  /** Leaves the group. Without an answer, the session time-out removes this member. */
   async leave(): Promise<void> {
-    this.stop()
-    await this.#naming
-    if (this.#memberId) await this.#options.transport.leave(this.#memberId)
+    const { clock, transport } = this.#options
+    this.#stop()
+    const left = this.#naming.then(() => (this.#memberId ? transport.leave(this.#memberId) : undefined))
+    await limited(clock, leaveLimitMs, left).catch(() => {})
   }
 
-  /** Ends at once, without a LeaveGroup request. */
-  stop(): void {
+  /** Ends at once. Leaves the group only before its first assignment, for which the other members would wait. */
+  async close(): Promise<void> {
+    if (this.#synced === nobody) await this.leave()
+    else this.#stop()
+  }
+
+  #stop(): void {
     this.#retiring = true
     this.#left = true
     this.#endPause()

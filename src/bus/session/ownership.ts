@@ -1,14 +1,15 @@
 import { randomBytes } from 'node:crypto'
-import { limited, sleep } from '../../clock.ts'
+import { sleep } from '../../clock.ts'
 import type { SessionStage, Telemetry } from '../../telemetry/events.ts'
 import { PartitionMap } from '../partitions.ts'
 import type { Backlog, Membership, SessionListener, SessionState, TopicPartition } from '../port.ts'
 import { SharedBacklog } from './backlog.ts'
 import { CommitCycle } from './commit-cycle.ts'
-import type { Batch, GroupDriver, GroupEvents, LogEnds, Part } from './driver.ts'
+import type { Batch, GroupDriver, LogEnds, Part } from './driver.ts'
 import { FirstStart, type FirstStartOptions } from './first-start.ts'
 import { Ledger } from './ledger.ts'
 import type { LostOffsets } from './lost-offsets.ts'
+import type { GroupEvents } from './member.ts'
 import { OwnedPartition } from './owned-partition.ts'
 import { PartitionSession } from './session.ts'
 
@@ -33,8 +34,6 @@ const reopenAfterFailure = 500
 const finishCheckMs = 10
 /** How often the logs of partitions with unfinished records are checked for truncation. */
 const lookMs = 5_000
-/** Time-out of leaving; connecting to brokers that are down could take minutes. */
-const leaveLimitMs = 3_000
 /** Most unfinished records in memory: of the process, and of one session. */
 const backlogInAll: Backlog = { records: 16_000, bytes: 64 << 20 }
 const backlogAtMost: Backlog = { records: 4_000, bytes: 16 << 20 }
@@ -90,7 +89,7 @@ export class Ownership implements GroupEvents, Membership {
   }
 
   unread(): readonly string[] {
-    return this.#group.member.unread
+    return [...this.#group.member.unread, ...this.#group.unread()]
   }
 
   *sessions(): Iterable<SessionState> {
@@ -148,10 +147,12 @@ export class Ownership implements GroupEvents, Membership {
     this.#owned.get(batch)?.session?.accept(batch)
   }
 
+  /** The log was truncated and does not hold the next offset to read. */
   cut(ends: LogEnds): void {
     this.#owned.get(ends)?.cut(ends)
   }
 
+  /** The partition does not exist now. If it reappears, it may belong to a new topic of the same name. */
   gone(tp: TopicPartition, error: Error): void {
     this.#owned.get(tp)?.session?.end('fetch', error)
   }
@@ -162,7 +163,8 @@ export class Ownership implements GroupEvents, Membership {
     this.#group.member.retire()
     await this.#finish(finishMs)
     this.#tellUncommitted()
-    await this.#leaveGroup()
+    await this.#group.member.leave()
+    this.#group.close()
     for (const owned of this.#owned) owned.close()
     this.#owned.clear()
     this.#options.listener.shareChanged?.()
@@ -185,11 +187,6 @@ export class Ownership implements GroupEvents, Membership {
     if (count === 0) return
     const message = `the outcomes of ${count} requests were not committed in time: the next owner treats them as in doubt`
     this.#options.telemetry.emit('bus.log', { level: 'warn', message })
-  }
-
-  /** Leaves the group. Everything is committed by now; without an answer, the session time-out removes this member. */
-  #leaveGroup(): Promise<void> {
-    return limited(this.#options.clock, leaveLimitMs, this.#group.member.leave()).catch(() => {})
   }
 
   /** Whether anything waits for its commit; also a POST whose lost session is being reopened for its outcome. */
@@ -257,7 +254,7 @@ export class Ownership implements GroupEvents, Membership {
   async #transact(parts: readonly Part[]): Promise<void> {
     const { clock, telemetry } = this.#options
     const started = clock.monotonic()
-    await this.#group.shared.commit(parts)
+    await this.#group.commit(parts)
     const records = parts.reduce((sum, part) => sum + part.records.length, 0)
     const seconds = (clock.monotonic() - started) / 1000
     telemetry.emit('commit.confirmed', { partitions: parts.length, records, seconds })

@@ -33,8 +33,6 @@ export interface GroupReadingOptions extends Omit<GroupReadOptions, 'groupId'> {
 
 const commitMs = 1000
 const retryMs = 1000
-/** Time-out of leaving; connecting to brokers that are down could take minutes. */
-const leaveLimitMs = 3000
 
 const nameOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
 
@@ -119,7 +117,7 @@ export class GroupReading implements GroupReader {
     this.#cancelCommit()
     await this.#commit()
     for (const partition of this.#partitions.values()) partition.giveUp()
-    await limited(this.#options.clock, leaveLimitMs, this.#member.leave()).catch(error => this.#tell('leave', error))
+    await this.#member.leave()
   }
 
   /**
