@@ -28,13 +28,6 @@ export interface Transaction {
   offsets: readonly (TopicPartition & Committed)[]
 }
 
-interface OpenTransaction extends Transaction {
-  now: number
-  cancelTimeout: () => void
-}
-
-const transactionTimeoutMs = 10_000
-
 export interface TopicSpec {
   topic: string
   partitions: number
@@ -51,7 +44,7 @@ export class MemoryBroker {
   readonly #logs = new Map<string, Log[]>()
   readonly #offsets = new Map<string, Committed>()
   readonly #epochs = new Map<string, number>()
-  readonly #open = new Map<string, OpenTransaction>()
+  readonly #open = new Map<string, Transaction & { now: number }>()
   readonly #watchers = new Set<() => void>()
   readonly #maxMessageBytes = new Map<string, number>()
   #roundRobin = 0
@@ -102,13 +95,11 @@ export class MemoryBroker {
     for (const watcher of this.#watchers) watcher()
   }
 
-  /** Writes into a transaction, invisible until the transaction ends. After a time-out the transaction is aborted. */
+  /** Writes into a transaction, invisible until the transaction ends. */
   write(producer: ProducerEpoch, transaction: Transaction, now: number): void {
     this.#checkEpoch(producer)
     for (const record of transaction.records) this.#target(record)
-    this.#forget(producer.id)
-    const cancelTimeout = this.clock.after(transactionTimeoutMs, () => this.fence(producer.id))
-    this.#open.set(producer.id, { ...transaction, now, cancelTimeout })
+    this.#open.set(producer.id, { ...transaction, now })
   }
 
   /**
@@ -119,7 +110,7 @@ export class MemoryBroker {
     this.#checkEpoch(producer)
     const { groupId, records, offsets, now } = this.#open.get(producer.id)!
     const touched = this.#write(records, now)
-    this.#forget(producer.id)
+    this.#open.delete(producer.id)
     for (const log of touched) log.end++
     for (const { topic, partition, offset, metadata } of offsets) {
       this.#offsets.set(`${groupId}/${topic}/${partition}`, { offset, metadata })
@@ -128,29 +119,20 @@ export class MemoryBroker {
     return { groupId, records, offsets }
   }
 
-  openTransactions(): string[] {
-    return [...this.#open.keys()]
-  }
-
-  /** Whether an open transaction holds an offset of the group for the partition. */
-  isUnstable(groupId: string, { topic, partition }: TopicPartition): boolean {
-    return [...this.#open.values()].some(
-      one => one.groupId === groupId && one.offsets.some(part => part.topic === topic && part.partition === partition),
-    )
+  /** Aborts open transactions that hold an offset of the group for the partition, and fences their producers. */
+  abort(groupId: string, { topic, partition }: TopicPartition): void {
+    for (const [id, one] of this.#open) {
+      const holds = one.offsets.some(part => part.topic === topic && part.partition === partition)
+      if (one.groupId === groupId && holds) this.fence(id)
+    }
   }
 
   /** Fences all earlier producers of the transactional id and aborts their transaction. @returns the new epoch */
   fence(id: string): number {
     const epoch = (this.#epochs.get(id) ?? 0) + 1
     this.#epochs.set(id, epoch)
-    this.#forget(id)
-    return epoch
-  }
-
-  /** Forgets an open transaction. Its timer would keep the process alive. */
-  #forget(id: string): void {
-    this.#open.get(id)?.cancelTimeout()
     this.#open.delete(id)
+    return epoch
   }
 
   committed(group: string, { topic, partition }: TopicPartition): Committed | null {

@@ -1,4 +1,4 @@
-import { type Clock, sleep } from '../../clock.ts'
+import type { Clock } from '../../clock.ts'
 import type { TopicPartition } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
 import type { Acquired, Part } from '../session/driver.ts'
@@ -19,19 +19,15 @@ export interface MemorySharedCommitsOptions {
   atBroker: <T>(step: string, act: () => T) => Promise<T>
 }
 
-const askAgainMs = 20
-
 /** One transactional producer for all partitions of a process, like the Kafka adapter's. */
 export class MemorySharedCommits {
   readonly #options: MemorySharedCommitsOptions
-  readonly #prefix: string
   readonly #turns: ProducerTurns<ProducerEpoch>
 
   constructor(options: MemorySharedCommitsOptions) {
     const { broker, groupId, tag, atBroker } = options
     this.#options = options
-    this.#prefix = `${groupId}-process/`
-    const id = this.#prefix + tag
+    const id = `${groupId}-process/${tag}`
     this.#turns = new ProducerTurns(() => atBroker(`acquire ${id}`, () => ({ id, epoch: broker.fence(id) })))
   }
 
@@ -53,29 +49,16 @@ export class MemorySharedCommits {
     await atBroker(`commit end ${name}`, () => broker.endTransaction(producer))
   }
 
-  /** Aborts open transactions of dead processes, waits for those of live ones, and reads the committed offset. */
+  /** Reads the committed offset, which no transaction can change any more. */
   async acquire(tp: TopicPartition): Promise<Acquired> {
-    const { broker, groupId, group, clock, member, atBroker } = this.#options
+    const { broker, groupId, group, member, atBroker } = this.#options
     const { synced } = member
     await this.#turns.take(async () => {}) // a commit in flight may belong to the partition's previous session
-    for (;;) {
-      const acquired = await atBroker(`acquire ${nameOf(tp)}`, () => {
-        group.checkCommit(synced)
-        this.#abortDeadTransactions()
-        const committed = broker.committed(groupId, tp)
-        return broker.isUnstable(groupId, tp) ? null : { committed, low: broker.start(tp), high: broker.end(tp) }
-      })
-      if (acquired) return acquired
-      await sleep(clock, askAgainMs)
-    }
-  }
-
-  #abortDeadTransactions(): void {
-    const { broker, member } = this.#options
-    const living = member.processes
-    for (const id of broker.openTransactions()) {
-      if (id.startsWith(this.#prefix) && !living.includes(id.slice(this.#prefix.length))) broker.fence(id)
-    }
+    return atBroker(`acquire ${nameOf(tp)}`, () => {
+      group.checkCommit(synced)
+      broker.abort(groupId, tp)
+      return { committed: broker.committed(groupId, tp), low: broker.start(tp), high: broker.end(tp) }
+    })
   }
 }
 
