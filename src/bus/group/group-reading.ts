@@ -30,26 +30,23 @@ export function readKafkaGroup(options: KafkaGroupReadingOptions): Promise<Group
   return GroupReading.join({
     ...options,
     partitionsAgeMs,
-    group: {
-      transport: new Coordinator({ ...options, process: clientId, protocol: 'busgate-readers' }),
-      async committed(tps) {
-        const progress = await logs.committed(groupId, tps)
-        return progress.map(({ committed, error }) => {
-          if (error) throw error
-          return committed?.offset ?? null
-        })
-      },
-      async commit({ generation, memberId }, offsets) {
-        const topics = byTopic(offsets, ({ partition, offset }) => ({
-          partitionIndex: partition,
-          committedOffset: BigInt(offset),
-          committedLeaderEpoch: noEpoch,
-          committedMetadata: '',
-        }))
-        const how = { line: 'group', limitMs: commitLimitMs } as const
-        await brokers.ask({ group: groupId }, offsetCommit, [groupId, generation, memberId, null, topics], how)
-      },
-      locate: (tp, from) => logs.locate(tp, from),
+    transport: new Coordinator({ ...options, process: clientId, protocol: 'busgate-readers' }),
+    async committed(tps) {
+      const progress = await logs.committed(groupId, tps)
+      return progress.map(({ committed, error }) => {
+        if (error) throw error
+        return committed?.offset ?? null
+      })
+    },
+    async commit({ generation, memberId }, offsets) {
+      const topics = byTopic(offsets, ({ partition, offset }) => ({
+        partitionIndex: partition,
+        committedOffset: BigInt(offset),
+        committedLeaderEpoch: noEpoch,
+        committedMetadata: '',
+      }))
+      const how = { line: 'group', limitMs: commitLimitMs } as const
+      await brokers.ask({ group: groupId }, offsetCommit, [groupId, generation, memberId, null, topics], how)
     },
   })
 }

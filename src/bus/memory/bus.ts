@@ -242,17 +242,14 @@ export class MemoryBus implements Bus {
       topics,
       partitionsAgeMs,
       follow: this.follow.bind(this),
-      group: {
-        transport: this.#transport(group, { sessionTimeoutMs, topics, process: null }),
-        committed: async tps =>
-          this.#atBroker('look up the group', () => tps.map(tp => broker.committed(groupId, tp)?.offset ?? null)),
-        commit: (member, offsets) =>
-          this.#atBroker('commit the progress', () => {
-            group.checkCommit(member)
-            for (const { offset, ...tp } of offsets) broker.resetOffset(groupId, tp, offset)
-          }),
-        locate: (tp, from) => this.#locate(tp, from),
-      },
+      transport: this.#transport(group, { sessionTimeoutMs, topics, process: null }),
+      committed: async tps =>
+        this.#atBroker('look up the group', () => tps.map(tp => broker.committed(groupId, tp)?.offset ?? null)),
+      commit: (member, offsets) =>
+        this.#atBroker('commit the progress', () => {
+          group.checkCommit(member)
+          for (const { offset, ...tp } of offsets) broker.resetOffset(groupId, tp, offset)
+        }),
     })
     this.#closers.add(() => reader.close())
     return reader

@@ -1,26 +1,19 @@
 import { type Clock, limited, sleep } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
-import type { Bus, Follower, From, GroupReader, GroupReadOptions, ReadPartition, TopicPartition } from '../port.ts'
+import type { Bus, Follower, GroupReader, GroupReadOptions, ReadPartition, TopicPartition } from '../port.ts'
 import { GroupMember, type GroupTransport, type MemberOf } from '../session/member.ts'
 
 export interface Progress extends TopicPartition {
   offset: number
 }
 
-/** What an adapter provides for reading in a group. */
-export interface ReadingGroup {
+export interface GroupReadingOptions extends Omit<GroupReadOptions, 'groupId'> {
+  topics: readonly string[]
   transport: GroupTransport
   /** Committed offsets; null where there is none. */
   committed(tps: readonly TopicPartition[]): Promise<(number | null)[]>
   /** Rejects if the member's generation is over. */
   commit(member: MemberOf, offsets: readonly Progress[]): Promise<void>
-  /** Resolves a position to an offset. */
-  locate(tp: TopicPartition, from: From): Promise<number>
-}
-
-export interface GroupReadingOptions extends Omit<GroupReadOptions, 'groupId'> {
-  topics: readonly string[]
-  group: ReadingGroup
   follow: Bus['follow']
   clock: Clock
   telemetry: Telemetry
@@ -44,8 +37,7 @@ class OwnedPartition implements ReadPartition {
   follower: Follower | null = null
   /** Last committed offset; null if unknown. */
   committed: number | null = null
-  start = 0
-  #done: { before: number; position: number } | null = null
+  #done: { before: number; position: number | undefined } | null = null
 
   constructor({ topic, partition }: TopicPartition) {
     this.topic = topic
@@ -53,13 +45,13 @@ class OwnedPartition implements ReadPartition {
   }
 
   done(before: number): void {
-    this.#done = { before, position: this.follower?.position ?? this.start }
+    this.#done = { before, position: this.follower?.position }
   }
 
   /** The offset to commit: after the last handled record, and past gaps that follow it. */
-  get position(): number {
-    const position = this.follower?.position ?? this.start
-    return this.#done?.position === position ? this.#done.before : position
+  get position(): number | undefined {
+    const position = this.follower?.position
+    return this.#done && this.#done.position === position ? this.#done.before : position
   }
 
   giveUp(): void {
@@ -71,7 +63,6 @@ class OwnedPartition implements ReadPartition {
 /** One member of a group of readers, on either adapter. */
 export class GroupReading implements GroupReader {
   readonly #options: GroupReadingOptions
-  readonly #group: ReadingGroup
   readonly #member: GroupMember
   readonly #partitions = new Map<string, OwnedPartition>()
   #committing: Promise<void> = Promise.resolve()
@@ -81,10 +72,8 @@ export class GroupReading implements GroupReader {
 
   private constructor(options: GroupReadingOptions) {
     this.#options = options
-    this.#group = options.group
     this.#member = new GroupMember({
       ...options,
-      transport: this.#group.transport,
       events: {
         joining: () => this.#drain(),
         assigned: (given, unbroken) => this.#take(given, unbroken),
@@ -146,7 +135,7 @@ export class GroupReading implements GroupReader {
   async #open(fresh: readonly OwnedPartition[]): Promise<void> {
     for (let wanted = fresh; wanted.length > 0; ) {
       try {
-        const committed = await this.#group.committed(wanted)
+        const committed = await this.#options.committed(wanted)
         await Promise.all(wanted.map((partition, i) => this.#follow(partition, committed[i] ?? null)))
         return
       } catch (error) {
@@ -162,8 +151,7 @@ export class GroupReading implements GroupReader {
     if (!partition.owned) return
     try {
       partition.committed = committed
-      partition.start = committed ?? (await this.#group.locate(partition, startFrom))
-      const from = { offset: partition.start }
+      const from = committed === null ? startFrom : { offset: committed }
       const follower = await follow(partition, from, records => onRecords(partition, records))
       partition.follower = follower
       if (!partition.owned) await follower.close()
@@ -188,12 +176,13 @@ export class GroupReading implements GroupReader {
 
   async #commitNow(): Promise<void> {
     const due = [...this.#partitions.values()]
-      .filter(({ owned, follower, position, committed }) => owned && follower && position !== committed)
-      .map(partition => ({ partition, offset: partition.position }))
+      .filter(({ owned, follower }) => owned && follower)
+      .map(partition => ({ partition, offset: partition.position! }))
+      .filter(({ partition, offset }) => offset !== partition.committed)
     if (due.length === 0) return
     try {
       const offsets = due.map(({ partition: { topic, partition }, offset }) => ({ topic, partition, offset }))
-      await this.#group.commit(this.#member.synced, offsets)
+      await this.#options.commit(this.#member.synced, offsets)
       for (const { partition, offset } of due) partition.committed = offset
       this.#trouble = ''
     } catch (error) {
