@@ -12,21 +12,16 @@ export class ProducerTurns<P> {
   }
 
   take<T>(work: (producer: P) => Promise<T>): Promise<T> {
-    const done = this.#last.then(async () => work(await this.#initialised()))
+    const done = this.#last.then(async () => {
+      this.#ready ??= this.#initialise()
+      return work(await this.#ready)
+    })
     this.#last = done.catch(() => {
-      this.#ready = null
-      void this.#initialised().catch(() => {})
+      this.#ready = this.#initialise()
+      this.#ready.catch(() => {
+        this.#ready = null
+      })
     })
     return done
-  }
-
-  #initialised(): Promise<P> {
-    if (this.#ready !== null) return this.#ready
-    const ready = this.#initialise()
-    this.#ready = ready
-    ready.catch(() => {
-      if (this.#ready === ready) this.#ready = null
-    })
-    return ready
   }
 }
