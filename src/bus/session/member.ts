@@ -105,7 +105,7 @@ export class GroupMember {
   readonly #options: GroupMemberOptions
   /** The last generation in which this member got its assignment. */
   #synced: MemberOf = nobody
-  #given: readonly TopicPartition[] = []
+  #given: Given = { partitions: [], counts: new Map(), processes: [] }
   /** The last generation that it joined, perhaps without an assignment. */
   #entered: MemberOf = nobody
   #memberId = ''
@@ -114,9 +114,6 @@ export class GroupMember {
   #leads = false
   /** Partition counts as this process sees them: of its own topics, and as the leader of all of the group's topics. */
   #partitions: ReadonlyMap<string, number> = new Map()
-  #total = 0
-  #processes: readonly string[] = []
-  #unread: readonly string[] = []
   #partitionsAt = 0
   /** Whether the last check found other counts than those. */
   #partitionsChanged = false
@@ -139,7 +136,7 @@ export class GroupMember {
   }
 
   get processes(): readonly string[] {
-    return this.#processes
+    return this.#given.processes
   }
 
   get hasLease(): boolean {
@@ -153,12 +150,14 @@ export class GroupMember {
 
   /** Number of partitions of all the group's topics, as of the last assignment. */
   get totalPartitions(): number {
-    return this.#total
+    return [...this.#given.counts.values()].reduce((sum, count) => sum + count, 0)
   }
 
   /** This process's topics that the leader could not assign, each with the reason. */
   get unread(): readonly string[] {
-    return this.#unread
+    return this.#options.topics
+      .filter(topic => !this.#given.counts.get(topic))
+      .map(topic => `${topic} is not read: the process that leads the group cannot see it`)
   }
 
   /** Why the coordinator cannot be reached now; null if it can. */
@@ -231,8 +230,9 @@ export class GroupMember {
     const { memberId, generation } = this.#synced
     const unbroken = joined.memberId === memberId && joined.generation === generation + 1
     this.#synced = joined
+    this.#given = given
     this.#answered(sinceSent)
-    events.assigned(this.#take(given), unbroken)
+    events.assigned(given.partitions, unbroken)
   }
 
   async #nextGeneration(): Promise<{ joined: Joined; given: Given; sinceSent: () => number }> {
@@ -254,7 +254,7 @@ export class GroupMember {
     const { promise, resolve: named } = Promise.withResolvers<void>()
     this.#naming = promise
     try {
-      const owned = { generation: this.#synced.generation, partitions: this.#given }
+      const owned = { generation: this.#synced.generation, partitions: this.#given.partitions }
       const joined = await this.#options.transport.join(this.#memberId, owned, memberId => {
         this.#memberId = memberId
         named()
@@ -266,18 +266,6 @@ export class GroupMember {
     } finally {
       named()
     }
-  }
-
-  /** @returns the assigned partitions */
-  #take({ partitions, counts, processes }: Given): readonly TopicPartition[] {
-    const { topics } = this.#options
-    this.#given = partitions
-    this.#processes = processes
-    this.#total = [...counts.values()].reduce((sum, count) => sum + count, 0)
-    this.#unread = topics
-      .filter(topic => !counts.get(topic))
-      .map(topic => `${topic} is not read: the process that leads the group cannot see it`)
-    return partitions
   }
 
   /** Sends heartbeats until the group rebalances. */
