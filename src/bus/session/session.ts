@@ -1,7 +1,7 @@
 import type { SessionStage } from '../../telemetry/events.ts'
 import type { Backlog, BusRecord, OutgoingRecord, Session, SessionListener } from '../port.ts'
 import type { BacklogShare } from './backlog.ts'
-import { packCheckpoint } from './checkpoint.ts'
+import { type Checkpoint, packCheckpoint } from './checkpoint.ts'
 import type { CommitCycle, Participant } from './commit-cycle.ts'
 import type { Batch, Committed, LogEnds, Part } from './driver.ts'
 import { GroupCommit } from './group-commit.ts'
@@ -37,16 +37,13 @@ export class PartitionSession implements Session, Participant {
   doubtsTakenOver = 0
   readonly #options: SessionOptions
   readonly #commits: GroupCommit
-  #window!: Window
+  /** What was taken over, with the changes since. */
+  #checkpoint!: Checkpoint
   /** Null until the take-over is done. */
   #intake: Intake | null = null
-  #seq = 0
   /** Base of the last commit that was formed. */
   #committedBase = 0
-  #uncheckedUntil = 0
-  /** Earliest time at which a POST of the doubts taken over can have begun, milliseconds since 1970; 0 if unknown. */
-  #doubtsSince = 0
-  /** Those doubts are below this offset. */
+  /** The doubts taken over are below this offset. */
   #doubtsUntil = 0
   #held = false
 
@@ -77,11 +74,17 @@ export class PartitionSession implements Session, Participant {
   }
 
   get uncheckedUntil(): number {
-    return this.started && this.#uncheckedUntil > this.#window.base ? this.#uncheckedUntil : 0
+    if (!this.started) return 0
+    const { uncheckedUntil, window } = this.#checkpoint
+    return uncheckedUntil > window.base ? uncheckedUntil : 0
   }
 
   answeredBefore(offset: number): void {
-    this.#uncheckedUntil = Math.min(this.#uncheckedUntil, offset)
+    this.#checkpoint.uncheckedUntil = Math.min(this.#checkpoint.uncheckedUntil, offset)
+  }
+
+  get #window(): Window {
+    return this.#checkpoint.window
   }
 
   get windowUsed(): number {
@@ -104,13 +107,10 @@ export class PartitionSession implements Session, Participant {
     const { checkpoint, isNew, own, low, high } = taken
     const { window, intentsSince } = checkpoint
     this.taken = taken
-    this.#window = window
-    this.#seq = checkpoint.seq
+    this.#checkpoint = checkpoint
     this.#committedBase = window.base
-    this.#uncheckedUntil = checkpoint.uncheckedUntil
     const doubts = this.#doubts()
     if (!own) this.doubtsTakenOver = doubts.length
-    this.#doubtsSince = intentsSince
     this.#doubtsUntil = (doubts.at(-1) ?? -1) + 1
     const intake = new Intake({
       session: this,
@@ -160,7 +160,7 @@ export class PartitionSession implements Session, Participant {
   /** @returns whether the session continues */
   #lose(gone: Gone): boolean {
     const { ledger, dataLost } = this.#options
-    const lost = loseOffsets({ window: this.#window, uncheckedUntil: this.#uncheckedUntil }, ledger, gone)
+    const lost = loseOffsets(this.#checkpoint, ledger, gone)
     if (!hasLoss(lost)) return true
     this.#commits.touch()
     try {
@@ -251,17 +251,18 @@ export class PartitionSession implements Session, Participant {
   }
 
   form(): Part {
-    const window = this.#window
+    const { topic, partition } = this
+    const { tag, ledger, clock } = this.#options
     const { records, settled } = this.#commits.begin()
+    const checkpoint = this.#checkpoint
+    const { window } = checkpoint
     window.advance()
     this.#committedBase = window.base
-    this.#seq++
-    for (const number of settled) this.#options.ledger.carry(number, this.#seq)
-    const { topic, partition, uncheckedUntil } = this
-    const { tag, ledger, clock } = this.#options
-    const doubtsSince = window.base < this.#doubtsUntil ? this.#doubtsSince : Number.POSITIVE_INFINITY
+    checkpoint.seq++
+    for (const number of settled) ledger.carry(number, checkpoint.seq)
+    const doubtsSince = window.base < this.#doubtsUntil ? checkpoint.intentsSince : Number.POSITIVE_INFINITY
     const intentsSince = Math.min(doubtsSince, ledger.oldest(clock.now()))
-    const metadata = packCheckpoint({ tag, seq: this.#seq, window, uncheckedUntil, intentsSince })
+    const metadata = packCheckpoint({ ...checkpoint, tag, intentsSince })
     return { topic, partition, records, offset: window.base, metadata }
   }
 
