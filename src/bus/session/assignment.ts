@@ -157,8 +157,4 @@ const heaviest = (shares: readonly Share[], topic: string) =>
   )
 
 /** The least item by `order`; the first of several. */
-function first<T>(all: readonly T[], order: (one: T, other: T) => number): T | undefined {
-  let found = all[0]
-  for (const one of all) if (order(one, found!) < 0) found = one
-  return found
-}
+const first = <T>(all: readonly T[], order: (one: T, other: T) => number): T | undefined => all.toSorted(order)[0]
