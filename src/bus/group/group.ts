@@ -107,19 +107,14 @@ class Readings {
     const { fetcher } = this.#options
     const reading = this.#readings.get(tp) ?? this.#create(tp)
     this.#readings.set(tp, reading)
+    const change = (how: Pick<Reading, 'offset'> | Pick<Reading, 'paused'>) => {
+      Object.assign(reading, how)
+      fetcher.read(reading)
+    }
     return {
-      seek(offset: number) {
-        reading.offset = offset
-        fetcher.read(reading)
-      },
-      pause() {
-        reading.paused = true
-        fetcher.read(reading)
-      },
-      resume() {
-        reading.paused = false
-        fetcher.read(reading)
-      },
+      seek: (offset: number) => change({ offset }),
+      pause: () => change({ paused: true }),
+      resume: () => change({ paused: false }),
     }
   }
 
