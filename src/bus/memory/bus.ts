@@ -24,14 +24,14 @@ import { readTopics } from '../read-topics.ts'
 import { RecordDelivery } from '../record-delivery.ts'
 import { RecordLimits } from '../record-limits.ts'
 import { holds } from '../scan.ts'
-import type { PartitionDriver, PartitionHistory } from '../session/driver.ts'
-import { GroupMember, type GroupTransport } from '../session/member.ts'
+import type { Acquired, Part, PartitionDriver, PartitionHistory } from '../session/driver.ts'
+import { GroupMember, type GroupTransport, type MemberOf } from '../session/member.ts'
 import { Ownership, type OwnershipOptions } from '../session/ownership.ts'
+import { ProducerTurns } from '../session/producer-turns.ts'
 import { GroupReading } from '../streams/group-reading.ts'
-import type { MemoryBroker } from './broker.ts'
+import type { MemoryBroker, ProducerEpoch } from './broker.ts'
 import { type CursorOptions, LogCursor } from './cursor.ts'
 import { type Joiner, MemoryGroup } from './group.ts'
-import { MemorySharedCommits } from './shared-commits.ts'
 
 export interface MemoryBusOptions {
   broker: MemoryBroker
@@ -72,6 +72,8 @@ const partitionsAgeMs = 1000
 
 const defaults = { onDataLoss: 'continue', sessionTimeoutMs: 10_000, fetchRecords: 500 } as const
 
+const nameOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
+
 const nextTurn = () => new Promise<void>(resolve => setImmediate(resolve))
 
 /** The embedded bus, for trials and simulations. Keeps every promise of the port, but its content ends with the process. */
@@ -108,23 +110,14 @@ export class MemoryBus implements Bus {
     listener: SessionListener,
     { group: suffix, ...wishes }: JoinOptions = {},
   ): Promise<Membership> {
-    const { broker, clock, sessionTimeoutMs } = this.#options
+    const { broker, sessionTimeoutMs } = this.#options
     const groupId = suffix ? `${this.#options.groupId}-${suffix}` : this.#options.groupId
     for (const topic of topics) if (!broker.partitions(topic)) throw new Error(`there is no topic ${topic}`)
     const ownership = new Ownership({ ...this.#options, ...wishes, groupId, listener })
     const group = groupOf(broker, groupId)
     const transport = this.#transport(group, { sessionTimeoutMs, topics, process: ownership.tag })
     const member = new GroupMember({ ...this.#options, transport, topics, events: ownership, partitionsAgeMs })
-    const shared = new MemorySharedCommits({
-      broker,
-      groupId,
-      group,
-      member,
-      tag: ownership.tag,
-      limits: this.#limits,
-      clock,
-      atBroker: (step, act) => this.#atBroker(step, act),
-    })
+    const { commit, acquire } = this.#commits(groupId, group, member, ownership.tag)
     const cursors = new Map<string, LogCursor>()
     const close = () => {
       for (const cursor of cursors.values()) cursor.close()
@@ -132,8 +125,8 @@ export class MemoryBus implements Bus {
     }
     await ownership.attach(
       {
-        partition: tp => this.#partition(tp, cursors, ownership, shared),
-        commit: parts => shared.commit(parts),
+        partition: tp => this.#partition(tp, cursors, ownership, acquire),
+        commit,
         history: topic => this.#atBroker(`look up ${topic}`, () => historyOf(broker, groupId, topic)),
         ends: tp =>
           this.#atBroker(`look up ${tp.topic}`, () => ({ ...tp, low: broker.start(tp), high: broker.end(tp) })),
@@ -166,14 +159,48 @@ export class MemoryBus implements Bus {
     }
   }
 
+  /** One transactional producer for all partitions of a process, like the Kafka adapter's. */
+  #commits(groupId: string, group: MemoryGroup, member: GroupMember, tag: string) {
+    const { broker, clock } = this.#options
+    const id = `${groupId}-process/${tag}`
+    const turns = new ProducerTurns(() => this.#atBroker(`acquire ${id}`, () => ({ id, epoch: broker.fence(id) })))
+    const transact = async (producer: ProducerEpoch, parts: readonly Part[], of: MemberOf) => {
+      const name = parts.map(nameOf).join(' ')
+      const wanted = parts.flatMap(part => part.records)
+      await this.#limits.produce(wanted, records =>
+        this.#atBroker(`commit ${name}`, () => {
+          group.checkCommit(of)
+          broker.write(producer, { groupId, records, offsets: parts }, clock.now())
+        }),
+      )
+      await this.#atBroker(`commit end ${name}`, () => broker.endTransaction(producer))
+    }
+    return {
+      commit: (parts: readonly Part[]): Promise<void> => {
+        const { synced } = member // a decision belongs to its generation
+        return turns.take(producer => transact(producer, parts, synced))
+      },
+      /** Reads the committed offset, which no transaction can change any more. */
+      acquire: async (tp: TopicPartition): Promise<Acquired> => {
+        const { synced } = member
+        await turns.take(async () => {}) // a commit in flight may belong to the partition's previous session
+        return this.#atBroker(`acquire ${nameOf(tp)}`, () => {
+          group.checkCommit(synced)
+          broker.abort(groupId, tp)
+          return { committed: broker.committed(groupId, tp), low: broker.start(tp), high: broker.end(tp) }
+        })
+      },
+    }
+  }
+
   #partition(
     tp: TopicPartition,
     cursors: Map<string, LogCursor>,
     ownership: Ownership,
-    shared: MemorySharedCommits,
+    acquire: (tp: TopicPartition) => Promise<Acquired>,
   ): PartitionDriver {
     const { broker } = this.#options
-    const key = `${tp.topic}/${tp.partition}`
+    const key = nameOf(tp)
     const cursor =
       cursors.get(key) ??
       this.#cursor(
@@ -186,7 +213,7 @@ export class MemoryBus implements Bus {
       )
     cursors.set(key, cursor)
     return {
-      acquire: () => shared.acquire(tp),
+      acquire: () => acquire(tp),
       offsetAt: timestamp => this.#atBroker(`look up ${key}`, () => broker.offsetAt(tp, timestamp)),
       seek: offset => cursor.seek(offset),
       pause: () => cursor.pause(),
@@ -196,7 +223,7 @@ export class MemoryBus implements Bus {
 
   async follow(tp: TopicPartition, from: From, onRecords: OnRecords): Promise<Follower> {
     const { broker, clock, telemetry } = this.#options
-    const name = `${tp.topic}/${tp.partition}`
+    const name = nameOf(tp)
     const start = await this.#locate(tp, from)
     const delivery = new RecordDelivery({ name, start, onRecords, clock, telemetry })
     const cursor = this.#cursor(
@@ -225,7 +252,7 @@ export class MemoryBus implements Bus {
   }
 
   #locate(tp: TopicPartition, from: From): Promise<number> {
-    return this.#atBroker(`look up ${tp.topic}/${tp.partition}`, broker => {
+    return this.#atBroker(`look up ${nameOf(tp)}`, broker => {
       if (from === 'latest') return broker.end(tp)
       if (typeof from !== 'object') return broker.offsetAt(tp, from === 'earliest' ? 0 : from)
       const start = broker.start(tp)
@@ -261,7 +288,7 @@ export class MemoryBus implements Bus {
 
   async search(tp: TopicPartition, { from, needles, take }: Query): Promise<Searched> {
     const begin = await this.#locate(tp, from)
-    const searched = await this.#atBroker(`look through ${tp.topic}/${tp.partition}`, broker => {
+    const searched = await this.#atBroker(`look through ${nameOf(tp)}`, broker => {
       const { records, next } = broker.read(tp, begin, Number.POSITIVE_INFINITY)
       const found = records.filter(record => !needles || holds(record, needles))
       const since = records[0]?.timestamp ?? null
@@ -308,7 +335,7 @@ export class MemoryBus implements Bus {
 
   #cursor(tp: TopicPartition, deliver: CursorOptions['deliver'], outOfRange: () => void): LogCursor {
     const { broker, fetchRecords } = this.#options
-    const step = `fetch ${tp.topic}/${tp.partition}`
+    const step = `fetch ${nameOf(tp)}`
     const hop: CursorOptions['hop'] = way => this.#hop(step, way)
     return new LogCursor({ broker, tp, hop, mostRecords: fetchRecords, deliver, outOfRange })
   }
