@@ -53,7 +53,7 @@ export class RecordQueue {
   /** Stops delivery. Resolves when no record is being handled. */
   async pause(): Promise<void> {
     this.#paused = true
-    while (this.#isWorking && this.#paused && !this.#ending.aborted) await this.#change.promise
+    await this.#until(() => !this.#isWorking || !this.#paused)
   }
 
   resume(): void {
@@ -64,11 +64,14 @@ export class RecordQueue {
   /** Yields records until `finish`, or until aborted. @throws the error of `fail` */
   async *records(): AsyncGenerator<Taken, void> {
     for (;;) {
-      const next = await this.#next()
+      await this.#until(() => !this.#paused && (this.#waiting.length > 0 || this.#finished))
+      if (this.#ending.aborted) return
+      if (this.#failure) throw this.#failure
+      const next = this.#waiting.shift()
       if (!next) return
       const { from, records, taken } = next
       for (const record of records) {
-        if (this.#paused) await this.#unpaused()
+        if (this.#paused) await this.#until(() => !this.#paused)
         if (!this.#goesOn(from)) break
         this.#isWorking = true
         yield { from, record }
@@ -84,19 +87,9 @@ export class RecordQueue {
     return from.owned && !this.#ending.aborted && this.#failure === null
   }
 
-  async #next(): Promise<Waiting | null> {
-    while (!this.#ending.aborted) {
-      if (this.#failure) throw this.#failure
-      const next = this.#paused ? undefined : this.#waiting.shift()
-      if (next) return next
-      if (this.#finished) return null
-      await this.#change.promise
-    }
-    return null
-  }
-
-  async #unpaused(): Promise<void> {
-    while (this.#paused && !this.#ending.aborted && this.#failure === null) await this.#change.promise
+  /** Resolves early when the queue is aborted or has failed. */
+  async #until(condition: () => boolean): Promise<void> {
+    while (!condition() && !this.#ending.aborted && this.#failure === null) await this.#change.promise
   }
 
   #changed(): void {
