@@ -215,14 +215,20 @@ export class GroupMember {
         await this.#recover(error)
       }
     }
-    await this.#linger()
+    await this.#beatWhile(() => true, this.#entered) // so that what is in flight can be committed
     refused(new Error('the process left the group while it was joining'))
   }
 
   /** Joins one generation: drains, joins, and gets the assignment. */
   async #join(): Promise<void> {
     const { events } = this.#options
-    await this.#beatWhile(events.joining())
+    let isDrained = false
+    const drained = events.joining().finally(() => {
+      isDrained = true
+      this.#endPause()
+    })
+    await this.#beatWhile(() => !isDrained, this.#synced)
+    await drained
     this.#lease = null
     if (this.#left || this.#retiring) return
     const { joined, given, sinceSent } = await this.#nextGeneration()
@@ -274,7 +280,7 @@ export class GroupMember {
     for (let wait = this.#heartbeatMs; !this.#left; ) {
       await this.#pause(wait)
       if (this.#left) return
-      const asks = await this.#beat()
+      const asks = await this.#beat(this.#synced)
       wait = asks === null ? this.#heartbeatMs : Math.min(retryMs, this.#heartbeatMs)
       if (asks === 'join as new') this.#memberId = ''
       if (this.#retiring) continue
@@ -293,16 +299,8 @@ export class GroupMember {
     this.#partitionsChanged = differ(found, known)
   }
 
-  /** Sends heartbeats for a member that retired while it was about to rejoin, so that what is in flight can be committed. */
-  async #linger(): Promise<void> {
-    while (!this.#left) {
-      await this.#beat(this.#entered)
-      if (!this.#left) await this.#pause(this.#heartbeatMs)
-    }
-  }
-
   /** @returns the coordinator's refusal; null if it accepted the heartbeat */
-  async #beat(as = this.#synced): Promise<GroupError['asks'] | null> {
+  async #beat(as: MemberOf): Promise<GroupError['asks'] | null> {
     const { transport, clock } = this.#options
     const sinceSent = stopwatch(clock)
     try {
@@ -317,19 +315,12 @@ export class GroupMember {
     }
   }
 
-  /** Sends heartbeats during a long drain, so that the session does not time out. */
-  async #beatWhile(work: Promise<void>): Promise<void> {
-    if (this.#synced === nobody || this.#memberId === '') return work
-    let busy = true
-    const ended = work.finally(() => {
-      busy = false
-      this.#endPause()
-    })
-    while (busy && !this.#left) {
+  /** Sends heartbeats, so that the session does not time out. */
+  async #beatWhile(isBusy: () => boolean, as: MemberOf): Promise<void> {
+    while (isBusy() && !this.#left) {
       await this.#pause(this.#heartbeatMs)
-      if (busy && !this.#left) await this.#beat()
+      if (isBusy() && !this.#left) await this.#beat(as)
     }
-    return ended
   }
 
   #answered(sinceSent: () => number): void {
