@@ -70,25 +70,21 @@ export class Intake {
 
   /** Takes a batch; if the batch does not begin at the position, seeks there instead. */
   accept(batch: Batch): void {
-    const { driver, session, listener } = this.#options
+    const { driver, session, listener, backlog, lose } = this.#options
     if (batch.fetchedOffset !== this.position) {
       driver.seek(this.position)
       return
     }
+    const to = batch.nextOffset
     const { recalled, onward } = this.#refetch.sort(batch)
-    const gone = this.#refetch.passed(batch.nextOffset)
+    const gone = this.#refetch.passed(to)
     this.highWatermark = batch.highWatermark
-    this.#goOnAt(this.#refetch.next(batch.nextOffset), batch.nextOffset)
+    this.#goOnAt(this.#refetch.next(to), to)
     for (const record of onward) this.#waiting.push(record)
-    for (const record of recalled) this.#options.backlog.hold(record)
-    if (gone.size > 0 && !this.#lose(gone, batch.nextOffset)) return
+    for (const record of recalled) backlog.hold(record)
+    if (gone.size > 0 && !lose({ to, isKept: offset => !gone.has(offset), readTo: to })) return
     if (recalled.length > 0 || gone.size > 0) listener.recalled?.(session, recalled)
     this.takeIn()
-  }
-
-  /** Recalled records that the log lost. */
-  #lose(gone: ReadonlySet<number>, to: number): boolean {
-    return this.#options.lose({ to, isKept: offset => !gone.has(offset), readTo: to })
   }
 
   /** The log's new ends after a truncation: lost offsets are done at once, whether shelved or never read. */
