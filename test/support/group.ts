@@ -88,10 +88,7 @@ export async function buildGroup(
       return made
     },
     history: async () =>
-      tps.slice(0, options.partitionsAtStart).map(tp => {
-        const { committed } = logs[tp.partition]!
-        return { ...tp, known: options.known ?? committed !== null }
-      }),
+      logs.slice(0, options.partitionsAtStart).map(({ committed }) => options.known ?? committed !== null),
     async ends(tp) {
       if (options.withoutLeader) throw new Error('there is no leader')
       return { ...tp, ...logs[tp.partition]!.ends }

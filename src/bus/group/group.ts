@@ -10,7 +10,6 @@ import type { PartitionOffsets } from '../read/partition-offsets.ts'
 import type { Reading } from '../read/reading.ts'
 import { TickBudget } from '../read/tick-budget.ts'
 import type { RecordLimits } from '../record-limits.ts'
-import type { PartitionHistory } from '../session/driver.ts'
 import { GroupMember } from '../session/member.ts'
 import type { Ownership } from '../session/ownership.ts'
 import { Coordinator } from './coordinator.ts'
@@ -152,12 +151,13 @@ class Readings {
   }
 }
 
+/** Whether the group has ever committed an offset, for each partition of the topic. */
 async function historyOf(
   topic: string,
   { groupId, logs }: KafkaGroupOptions,
   coordinator: Coordinator,
-): Promise<PartitionHistory[]> {
+): Promise<boolean[]> {
   const count = (await coordinator.partitions([topic])).get(topic) ?? 0
   const progress = await logs.committed(groupId, allPartitions(topic, count))
-  return progress.map(({ partition, error, committed }) => ({ topic, partition, known: (error ?? committed) !== null }))
+  return progress.map(({ error, committed }) => (error ?? committed) !== null)
 }

@@ -24,7 +24,7 @@ import { readTopics } from '../read-topics.ts'
 import { RecordDelivery } from '../record-delivery.ts'
 import { RecordLimits } from '../record-limits.ts'
 import { holds } from '../scan.ts'
-import type { Acquired, Part, PartitionDriver, PartitionHistory } from '../session/driver.ts'
+import type { Acquired, Part, PartitionDriver } from '../session/driver.ts'
 import { GroupMember, type GroupTransport, type MemberOf } from '../session/member.ts'
 import { Ownership, type OwnershipOptions } from '../session/ownership.ts'
 import { ProducerTurns } from '../session/producer-turns.ts'
@@ -127,7 +127,11 @@ export class MemoryBus implements Bus {
       {
         partition: tp => this.#partition(tp, cursors, ownership, acquire),
         commit,
-        history: topic => this.#atBroker(`look up ${topic}`, () => historyOf(broker, groupId, topic)),
+        history: topic =>
+          this.#atBroker(`look up ${topic}`, () => {
+            const tps = allPartitions(topic, broker.partitions(topic)!)
+            return tps.map(tp => broker.committed(groupId, tp) !== null)
+          }),
         ends: tp =>
           this.#atBroker(`look up ${tp.topic}`, () => ({ ...tp, low: broker.start(tp), high: broker.end(tp) })),
         hasMembers: () => this.#atBroker('look up the group', () => group.hasMembers),
@@ -349,11 +353,4 @@ export class MemoryBus implements Bus {
     if (outcome.status === 'rejected') throw outcome.reason
     return outcome.value
   }
-}
-
-function historyOf(broker: MemoryBroker, groupId: string, topic: string): PartitionHistory[] {
-  return allPartitions(topic, broker.partitions(topic)!).map(tp => ({
-    ...tp,
-    known: broker.committed(groupId, tp) !== null,
-  }))
 }

@@ -63,12 +63,6 @@ export interface Batch extends TopicPartition {
   highWatermark: number
 }
 
-/** Decides where a group starts on a partition. */
-export interface PartitionHistory extends TopicPartition {
-  /** Whether the group has ever committed an offset on it. */
-  known: boolean
-}
-
 /** What sessions need of their group; provided by the adapter. */
 export interface GroupDriver {
   partition(tp: TopicPartition): PartitionDriver
@@ -77,7 +71,8 @@ export interface GroupDriver {
    * @throws any error ends all sessions of the process; whether it was committed is then unknown
    */
   commit(parts: readonly Part[]): Promise<void>
-  history(topic: string): Promise<readonly PartitionHistory[]>
+  /** Whether the group has ever committed an offset, for each partition of the topic. */
+  history(topic: string): Promise<readonly boolean[]>
   ends(tp: TopicPartition): Promise<LogEnds>
   /** Whether the group has members, joining ones included. */
   hasMembers(): Promise<boolean>

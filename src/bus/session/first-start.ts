@@ -1,5 +1,5 @@
 import { type Clock, sleep } from '../../clock.ts'
-import { PartitionMap } from '../partitions.ts'
+import { allPartitions, PartitionMap } from '../partitions.ts'
 import { BusUnavailable, type TopicPartition } from '../port.ts'
 import type { GroupDriver, LogEnds } from './driver.ts'
 
@@ -52,9 +52,11 @@ export class FirstStart {
     for (; ; await sleep(clock, firstStartCheckMs)) {
       const partitions = await group.history(topic)
       if (partitions.length === 0) throw unseen(topic)
-      const known = partitions.filter(partition => partition.known).length
+      const known = partitions.filter(isKnown => isKnown).length
       if (startFrom === 'earliest' || known === partitions.length || (known > 0 && startFrom === 'fail')) return []
-      if (known === 0) ends ??= await Promise.all(partitions.map(tp => group.ends(tp)))
+      if (known === 0) {
+        ends ??= await Promise.all(allPartitions(topic, partitions.length).map(tp => group.ends(tp)))
+      }
       if (startFrom === 'fail' && ends?.every(({ low, high }) => low === high)) return []
       // asked after the ends were read: a member that joins later begins at or after them
       const isAlone = !(await group.hasMembers())
