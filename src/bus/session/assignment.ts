@@ -1,10 +1,9 @@
 import { allPartitions, PartitionMap } from '../partitions.ts'
 import type { TopicPartition } from '../port.ts'
 
-/** The assignment of a whole group, as decided by its leader. */
-export interface Assignment {
-  /** Partitions by member id. */
-  shares: ReadonlyMap<string, readonly TopicPartition[]>
+/** One member's part of the assignment. */
+export interface Given {
+  partitions: readonly TopicPartition[]
   /**
    * Number of partitions of each of the group's topics. Members need it because only the leader learns of topics that others
    * subscribe to.
@@ -14,13 +13,10 @@ export interface Assignment {
   processes: readonly string[]
 }
 
-/** One member's part of the assignment. */
-export interface Given {
-  partitions: readonly TopicPartition[]
-  /** Number of partitions of each of the group's topics. */
-  counts: ReadonlyMap<string, number>
-  /** Names of the processes in the group. */
-  processes: readonly string[]
+/** The assignment of a whole group, as decided by its leader. */
+export interface Assignment extends Omit<Given, 'partitions'> {
+  /** Partitions by member id. */
+  shares: ReadonlyMap<string, readonly TopicPartition[]>
 }
 
 export interface Subscription {
