@@ -1,12 +1,12 @@
 import { type Clock, limited } from '../clock.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { Compression } from './batches/codecs.ts'
-import { describeConfigs, resourceTypes } from './cluster/apis.ts'
+import { byTopic, describeConfigs, noEpoch, offsetCommit, resourceTypes } from './cluster/apis.ts'
 import { Brokers } from './cluster/brokers.ts'
 import type { Connect, Security } from './cluster/connecting.ts'
 import { reachable } from './cluster/errors.ts'
-import { joinKafkaGroup } from './group/group.ts'
-import { readKafkaGroup } from './group/group-reading.ts'
+import { Coordinator } from './group/coordinator.ts'
+import { joinKafkaGroup, partitionsAgeMs } from './group/group.ts'
 import type {
   BlockedPartition,
   Bus,
@@ -35,6 +35,7 @@ import { searchLog } from './read/search.ts'
 import { readTopics } from './read-topics.ts'
 import { RecordLimits } from './record-limits.ts'
 import { Ownership, type OwnershipOptions } from './session/ownership.ts'
+import { GroupReading } from './streams/group-reading.ts'
 import { IdempotentPublisher } from './write/publisher.ts'
 
 export interface KafkaBusOptions extends Security {
@@ -60,6 +61,7 @@ export interface KafkaBusOptions extends Security {
 
 /** A search's fetch answer holds several MiB, hence the long time-out. */
 const searchLimitMs = 30_000
+const progressLimitMs = 3_000
 
 export class KafkaBus implements Bus {
   readonly #options: KafkaBusOptions
@@ -115,14 +117,34 @@ export class KafkaBus implements Bus {
 
   async readInGroup(topics: readonly string[], options: GroupReadOptions): Promise<GroupReader> {
     const ending = AbortSignal.any([options.ending, this.#closing.signal])
-    const reader = await readKafkaGroup({
+    const { groupId } = options
+    const brokers = this.#brokers
+    const process = this.#options.clientId
+    const reader = await GroupReading.join({
       ...this.#options,
       ...options,
       ending,
       topics,
-      brokers: this.#brokers,
-      logs: this.#logs,
+      partitionsAgeMs,
       follow: this.follow.bind(this),
+      transport: new Coordinator({ ...this.#options, groupId, brokers, topics, process, protocol: 'busgate-readers' }),
+      committed: async tps => {
+        const progress = await this.#logs.committed(groupId, tps)
+        return progress.map(({ committed, error }) => {
+          if (error) throw error
+          return committed?.offset ?? null
+        })
+      },
+      async commit({ generation, memberId }, offsets) {
+        const topics = byTopic(offsets, ({ partition, offset }) => ({
+          partitionIndex: partition,
+          committedOffset: BigInt(offset),
+          committedLeaderEpoch: noEpoch,
+          committedMetadata: '',
+        }))
+        const how = { line: 'group', limitMs: progressLimitMs } as const
+        await brokers.ask({ group: groupId }, offsetCommit, [groupId, generation, memberId, null, topics], how)
+      },
     })
     this.#groupReaders.push(reader)
     return reader
