@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { type BacklogShare, SharedBacklog } from '../../src/bus/session/backlog.ts'
 
 const inAll = { records: 1_000, bytes: 1 << 20 }
-const buildBacklog = (atMost = inAll) => new SharedBacklog({ inAll, atMost })
+const buildBacklog = (atMost = inAll) => new SharedBacklog(inAll, atMost)
 const sharesOf = (backlog: SharedBacklog, count: number) => Array.from({ length: count }, () => backlog.share())
 
 const recordAt = (offset: number) => ({ offset, timestamp: 0, key: null, value: null, headers: {} })

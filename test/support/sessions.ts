@@ -165,7 +165,7 @@ export function commitsOf(clock: Clock, driver: ScriptedDriver, failed: (error: 
 
 /** A session's own part of memory, which nobody shares. */
 export const shareOf = (backlog: Backlog): BacklogShare =>
-  new SharedBacklog({ inAll: { records: 2 * backlog.records, bytes: 2 * backlog.bytes }, atMost: backlog }).share()
+  new SharedBacklog({ records: 2 * backlog.records, bytes: 2 * backlog.bytes }, backlog).share()
 
 const wide: Backlog = { records: 1_000_000, bytes: 1 << 30 }
 

@@ -1,12 +1,6 @@
 import type { Backlog, BusRecord } from '../port.ts'
 import { headerPairs } from '../record-headers.ts'
 
-export interface SharedBacklogOptions {
-  /** Limit of all sessions of the process together. */
-  inAll: Backlog
-  atMost: Backlog
-}
-
 /**
  * A session may use this fraction of the memory that the others leave. Busy sessions thus converge to equal shares, and some
  * memory stays free for the next.
@@ -18,12 +12,15 @@ const partOfRest = 3 / 4
  * equal guaranteed parts, so that each session can continue however much the others hold.
  */
 export class SharedBacklog {
-  readonly #options: SharedBacklogOptions
+  readonly #inAll: Backlog
+  readonly #atMost: Backlog
   readonly #held: Backlog = { records: 0, bytes: 0 }
   #sharers = 0
 
-  constructor(options: SharedBacklogOptions) {
-    this.#options = options
+  /** @param inAll limit of all sessions together @param atMost limit of each */
+  constructor(inAll: Backlog, atMost: Backlog) {
+    this.#inAll = inAll
+    this.#atMost = atMost
   }
 
   /** Adds a session, until its share's `end`. */
@@ -33,15 +30,13 @@ export class SharedBacklog {
   }
 
   least(unit: keyof Backlog): number {
-    const { inAll, atMost } = this.#options
-    return Math.min(atMost[unit], Math.max(1, inAll[unit] / 2 / Math.max(1, this.#sharers)))
+    return Math.min(this.#atMost[unit], Math.max(1, this.#inAll[unit] / 2 / Math.max(1, this.#sharers)))
   }
 
   /** Current limit of a session that holds `own`. */
   most(unit: keyof Backlog, own: number): number {
-    const { inAll, atMost } = this.#options
-    const rest = inAll[unit] / 2 - (this.#held[unit] - own)
-    return Math.min(atMost[unit], Math.max(this.least(unit), partOfRest * rest))
+    const rest = this.#inAll[unit] / 2 - (this.#held[unit] - own)
+    return Math.min(this.#atMost[unit], Math.max(this.least(unit), partOfRest * rest))
   }
 
   hold(records: number, bytes: number): void {

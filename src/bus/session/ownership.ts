@@ -6,7 +6,7 @@ import type { Backlog, Membership, SessionListener, SessionState, TopicPartition
 import { SharedBacklog } from './backlog.ts'
 import { CommitCycle } from './commit-cycle.ts'
 import type { Batch, GroupDriver, LogEnds, Part } from './driver.ts'
-import { FirstStart, type FirstStartOptions } from './first-start.ts'
+import { type FirstStartOptions, firstEnds } from './first-start.ts'
 import { Ledger } from './ledger.ts'
 import type { LostOffsets } from './lost-offsets.ts'
 import type { GroupEvents } from './member.ts'
@@ -46,7 +46,7 @@ export class Ownership implements GroupEvents, Membership {
   /** They outlive sessions, since the outcome of a POST in flight is still needed. */
   readonly #ledgers = new PartitionMap<Ledger>()
   readonly #backlog: SharedBacklog
-  readonly #firstStart: FirstStart
+  #firstEnds = new PartitionMap<number>()
   #group!: GroupDriver
   readonly #cycle: CommitCycle
   #joining = false
@@ -55,8 +55,7 @@ export class Ownership implements GroupEvents, Membership {
 
   constructor(options: OwnershipOptions) {
     this.#options = options
-    this.#firstStart = new FirstStart(options)
-    this.#backlog = new SharedBacklog({ inAll: options.backlog ?? backlogInAll, atMost: backlogAtMost })
+    this.#backlog = new SharedBacklog(options.backlog ?? backlogInAll, backlogAtMost)
     this.#cycle = new CommitCycle({
       clock: options.clock,
       transact: parts => this.#transact(parts),
@@ -73,7 +72,7 @@ export class Ownership implements GroupEvents, Membership {
   /** Called once, before the group is joined. @throws Error when kafka.startFrom forbids to begin */
   async attach(group: GroupDriver, topics: readonly string[]): Promise<void> {
     this.#group = group
-    await this.#firstStart.decide(group, topics)
+    this.#firstEnds = await firstEnds(this.#options, group, topics)
   }
 
   hasLease(): boolean {
@@ -222,7 +221,7 @@ export class Ownership implements GroupEvents, Membership {
       tag: this.#tag,
       lookBack: this.#options.lookBack?.(owned.tp.topic) ?? 0,
       backlog: this.#backlog.share(),
-      startAt: low => this.#firstStart.offsetOf(owned.tp, low),
+      startAt: low => this.#startOf(owned.tp, low),
       shortTo: (end, high) => owned.logEnd.shortTo(end, high),
       lookBackMs: this.#options.lookBackMs ?? Number.POSITIVE_INFINITY,
       dataLost: lost => this.#dataLost(owned.tp, lost),
@@ -249,6 +248,12 @@ export class Ownership implements GroupEvents, Membership {
       owned.notOpened(error as Error)
       this.#reopen(owned, reopenAfterFailure)
     }
+  }
+
+  /** Start offset of a partition without a checkpoint. An added partition starts at its beginning. */
+  #startOf(tp: TopicPartition, low: number): number {
+    const end = this.#options.startFrom === 'latest' ? this.#firstEnds.get(tp) : undefined
+    return Math.max(low, end ?? low) // records that arrive before the partition is opened are sent too
   }
 
   async #transact(parts: readonly Part[]): Promise<void> {
