@@ -112,10 +112,8 @@ export class GroupMember {
   /** Resolves when the coordinator has assigned a member id, or when the join has ended without one. */
   #naming: Promise<void> = Promise.resolve()
   #leads = false
-  /** Partition counts as this process sees them: of its own topics, and as the leader of all of the group's topics. */
-  #partitions: ReadonlyMap<string, number> = new Map()
   #partitionsAt = 0
-  /** Whether the last check found other counts than those. */
+  /** Whether this member leads the group and found other partition counts than the assignment has. */
   #partitionsChanged = false
   /** Milliseconds since the last answered heartbeat was sent; null without a lease. */
   #lease: (() => number) | null = null
@@ -212,7 +210,7 @@ export class GroupMember {
           refused(error)
           return
         }
-        await this.#recover(error)
+        await sleep(this.#options.clock, this.#refused(error) === 'join' ? 0 : retryMs)
       }
     }
     await this.#beatWhile(() => true, this.#entered) // so that what is in flight can be committed
@@ -221,7 +219,7 @@ export class GroupMember {
 
   /** Joins one generation: drains, joins, and gets the assignment. */
   async #join(): Promise<void> {
-    const { events } = this.#options
+    const { events, transport, clock, topics } = this.#options
     let isDrained = false
     const drained = events.joining().finally(() => {
       isDrained = true
@@ -231,29 +229,22 @@ export class GroupMember {
     await drained
     this.#lease = null
     if (this.#left || this.#retiring) return
-    const { joined, given, sinceSent } = await this.#nextGeneration()
+    const joined = await this.#enter()
+    const subscribed = [...joined.subscriptions.values()].flatMap(subscription => subscription.topics)
+    const counts = await transport.partitions([...new Set([...topics, ...subscribed])])
+    this.#partitionsAt = clock.monotonic()
+    this.#leads = joined.leaderId === joined.memberId
+    const sinceSent = stopwatch(clock)
+    const assigns = this.#leads && !joined.assigned
+    const given = await transport.sync(joined, assigns ? assignSticky(joined.subscriptions, counts) : null)
     if (this.#left) return
+    this.#partitionsChanged = this.#leads && differ(counts, given.counts)
     const { memberId, generation } = this.#synced
     const unbroken = joined.memberId === memberId && joined.generation === generation + 1
     this.#synced = joined
     this.#given = given
     this.#answered(sinceSent)
     events.assigned(given.partitions, unbroken)
-  }
-
-  async #nextGeneration(): Promise<{ joined: Joined; given: Given; sinceSent: () => number }> {
-    const { transport, clock, topics } = this.#options
-    const joined = await this.#enter()
-    const subscribed = [...joined.subscriptions.values()].flatMap(subscription => subscription.topics)
-    this.#partitions = await transport.partitions([...new Set([...topics, ...subscribed])])
-    this.#partitionsAt = clock.monotonic()
-    this.#partitionsChanged = false
-    this.#leads = joined.leaderId === joined.memberId
-    const sinceSent = stopwatch(clock)
-    const assigns = this.#leads && !joined.assigned
-    const given = await transport.sync(joined, assigns ? assignSticky(joined.subscriptions, this.#partitions) : null)
-    if (this.#leads && !assigns) this.#partitionsChanged = differ(this.#partitions, given.counts)
-    return { joined, given, sinceSent }
   }
 
   async #enter(): Promise<Joined> {
@@ -282,7 +273,6 @@ export class GroupMember {
       if (this.#left) return
       const asks = await this.#beat(this.#synced)
       wait = asks === null ? this.#heartbeatMs : Math.min(retryMs, this.#heartbeatMs)
-      if (asks === 'join as new') this.#memberId = ''
       if (this.#retiring) continue
       if (asks === 'join' || asks === 'join as new' || this.#partitionsChanged) return
       if (this.#leads && clock.monotonic() - this.#partitionsAt > partitionsAgeMs) {
@@ -293,9 +283,9 @@ export class GroupMember {
   }
 
   async #lookForPartitions(): Promise<void> {
-    const known = this.#partitions
+    const { counts: known } = this.#given
     const found = await this.#options.transport.partitions([...known.keys()]).catch(() => known) // retried at the next check
-    if (known !== this.#partitions) return // it has rejoined since
+    if (known !== this.#given.counts) return // it has rejoined since
     this.#partitionsChanged = differ(found, known)
   }
 
@@ -308,9 +298,8 @@ export class GroupMember {
       this.#answered(sinceSent)
       return null
     } catch (error) {
-      const asks = asksOf(error)
+      const asks = this.#refused(error)
       if (asks === 'join as new' || asks === 'refused') this.#lease = null
-      if (asks === 'wait' || asks === 'refused') this.#tell(error)
       return asks
     }
   }
@@ -330,11 +319,12 @@ export class GroupMember {
     this.#lease = sinceSent
   }
 
-  async #recover(error: unknown): Promise<void> {
+  /** @returns what the coordinator asks of this member */
+  #refused(error: unknown): GroupError['asks'] {
     const asks = asksOf(error)
     if (asks === 'join as new') this.#memberId = ''
     if (asks === 'wait' || asks === 'refused') this.#tell(error)
-    await sleep(this.#options.clock, asks === 'join' ? 0 : retryMs)
+    return asks
   }
 
   /** Logs a repeated error once. */
