@@ -36,7 +36,6 @@ export class OwnedPartition {
 
   opened(session: PartitionSession): void {
     this.foundSeq ??= session.taken!.foundSeq
-    this.logEnd.begun(session.highWatermark)
     this.#told.clear()
   }
 
@@ -53,10 +52,17 @@ export class OwnedPartition {
     if (this.session === session) this.logEnd.told() // otherwise the commit belongs to the session that found the truncation
   }
 
+  /** The log does not hold the position: continues at its beginning, or opens anew if the log ends before it. */
   cut(ends: LogEnds): void {
-    if (!this.session?.started) return
-    if (this.session.position > ends.high) this.logEnd.cut(ends.high)
-    this.session.cut(ends)
+    const { session } = this
+    if (!session?.started) return
+    const { position } = session
+    if (position <= ends.high) {
+      session.logEnds(ends)
+      return
+    }
+    this.logEnd.cut(ends.high)
+    session.end('fetch', new Error(`the log ends at ${ends.high}, before offset ${position}, the next to read`))
   }
 
   /** Closes the session, and calls `open` after `ms` unless it is closed again before. */
@@ -117,14 +123,11 @@ export class LogEnd {
     }
     const now = this.#clock.monotonic()
     this.#shortSince ??= now
-    if (now - this.#shortSince >= patienceMs) return high
+    if (now - this.#shortSince >= patienceMs) {
+      this.cut(high)
+      return high
+    }
     throw new Error(`the log ends at ${high}, but records up to ${end} were read from it: reading its end again`)
-  }
-
-  /** A session began on a log that ends at `high`. */
-  begun(high: number): void {
-    if (this.#shortSince !== null) this.cut(high)
-    this.#shortSince = null
   }
 
   /** A checkpoint records the truncation. */

@@ -65,10 +65,6 @@ export class PartitionSession implements Session, Participant {
     return this.#intake?.position ?? -1
   }
 
-  get highWatermark(): number {
-    return this.#intake?.highWatermark ?? 0
-  }
-
   get open(): boolean {
     return this.alive && !this.#held && this.started
   }
@@ -92,7 +88,7 @@ export class PartitionSession implements Session, Participant {
   }
 
   get lag(): number {
-    return !this.started ? 0 : Math.max(0, this.highWatermark - this.#window.base)
+    return !this.#intake ? 0 : Math.max(0, this.#intake.highWatermark - this.#window.base)
   }
 
   get committing(): boolean {
@@ -141,16 +137,6 @@ export class PartitionSession implements Session, Participant {
 
   accept(batch: Batch): void {
     if (this.alive) this.#intake?.accept(batch)
-  }
-
-  /**
-   * The log does not hold the position any more: continues at its beginning, or ends the session if the log ends before it.
-   */
-  cut(ends: LogEnds): void {
-    if (this.position > ends.high) {
-      const { high } = ends
-      this.end('fetch', new Error(`the log ends at ${high}, before offset ${this.position}, the next to read`))
-    } else this.logEnds(ends)
   }
 
   logEnds(ends: LogEnds): void {
