@@ -40,8 +40,7 @@ export class CommitCycle {
   #dueAt = Number.POSITIVE_INFINITY
   #isRunning = false
   #cancelTimer: (() => void) | null = null
-  #lastStart = Number.NEGATIVE_INFINITY
-  #lastEnd = Number.NEGATIVE_INFINITY
+  #notBefore = 0
   #held = false
 
   constructor(options: CommitCycleOptions) {
@@ -84,7 +83,7 @@ export class CommitCycle {
   #schedule(): void {
     if (this.#held || this.#cancelTimer || this.#isRunning || this.#due.size === 0) return
     const { clock } = this.#options
-    const due = Math.max(this.#dueAt, this.#lastStart + intervalMs, this.#lastEnd + pauseAfterCommit)
+    const due = Math.max(this.#dueAt, this.#notBefore)
     this.#cancelTimer = clock.after(Math.max(0, due - clock.monotonic()), () => {
       this.#cancelTimer = null
       if (this.#due.size > 0) void this.#run()
@@ -96,14 +95,14 @@ export class CommitCycle {
     const participants = [...this.#due]
     this.#due = new Set()
     this.#isRunning = true
-    this.#lastStart = clock.monotonic()
+    const started = clock.monotonic()
     const parts = participants.map(participant => participant.form())
     const error = await transact(parts).then(
       () => null,
       (error: Error) => error,
     )
     this.#isRunning = false
-    this.#lastEnd = clock.monotonic()
+    this.#notBefore = Math.max(started + intervalMs, clock.monotonic() + pauseAfterCommit)
     if (error) failed(error)
     else for (const [i, participant] of participants.entries()) participant.done(parts[i]!)
     this.#schedule()
