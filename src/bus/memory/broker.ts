@@ -5,6 +5,7 @@ import { batchFrameBytes } from '../record-limits.ts'
 import { recordSize } from '../record-size.ts'
 import { timestampOf } from '../record-time.ts'
 import type { Committed } from '../session/driver.ts'
+import { MemoryGroup } from './group.ts'
 
 /** A partition's log. Offsets without a record are gaps, like transaction markers in Kafka. */
 interface Log {
@@ -42,6 +43,7 @@ export interface TopicSpec {
 export class MemoryBroker {
   readonly clock: Clock
   readonly #logs = new Map<string, Log[]>()
+  readonly #groups = new Map<string, MemoryGroup>()
   readonly #offsets = new Map<string, Committed>()
   readonly #epochs = new Map<string, number>()
   readonly #open = new Map<string, Transaction & { now: number }>()
@@ -133,6 +135,12 @@ export class MemoryBroker {
     this.#epochs.set(id, epoch)
     this.#open.delete(id)
     return epoch
+  }
+
+  group(groupId: string): MemoryGroup {
+    const group = this.#groups.get(groupId) ?? new MemoryGroup(this.clock)
+    this.#groups.set(groupId, group)
+    return group
   }
 
   committed(group: string, { topic, partition }: TopicPartition): Committed | null {

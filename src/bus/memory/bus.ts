@@ -31,7 +31,7 @@ import { ProducerTurns } from '../session/producer-turns.ts'
 import { GroupReading } from '../streams/group-reading.ts'
 import type { MemoryBroker, ProducerEpoch } from './broker.ts'
 import { type CursorOptions, LogCursor } from './cursor.ts'
-import { type Joiner, MemoryGroup } from './group.ts'
+import type { Joiner, MemoryGroup } from './group.ts'
 
 export interface MemoryBusOptions {
   broker: MemoryBroker
@@ -57,16 +57,6 @@ export interface MemoryBusOptions {
  * @param answer the broker's answer or refusal, on the way back
  */
 export type Hop = (step: string, way: 'there' | 'back', answer?: PromiseSettledResult<unknown>) => Promise<void>
-
-const groups = new WeakMap<MemoryBroker, Map<string, MemoryGroup>>()
-
-function groupOf(broker: MemoryBroker, groupId: string): MemoryGroup {
-  const ofBroker = groups.get(broker) ?? new Map<string, MemoryGroup>()
-  groups.set(broker, ofBroker)
-  const group = ofBroker.get(groupId) ?? new MemoryGroup(broker.clock)
-  ofBroker.set(groupId, group)
-  return group
-}
 
 const partitionsAgeMs = 1000
 
@@ -114,7 +104,7 @@ export class MemoryBus implements Bus {
     const groupId = suffix ? `${this.#options.groupId}-${suffix}` : this.#options.groupId
     for (const topic of topics) if (!broker.partitions(topic)) throw new Error(`there is no topic ${topic}`)
     const ownership = new Ownership({ ...this.#options, ...wishes, groupId, listener })
-    const group = groupOf(broker, groupId)
+    const group = broker.group(groupId)
     const transport = this.#transport(group, { sessionTimeoutMs, topics, process: ownership.tag })
     const member = new GroupMember({ ...this.#options, transport, topics, events: ownership, partitionsAgeMs })
     const { commit, acquire } = this.#commits(groupId, group, member, ownership.tag)
@@ -266,7 +256,7 @@ export class MemoryBus implements Bus {
 
   async readInGroup(topics: readonly string[], { groupId, ...options }: GroupReadOptions): Promise<GroupReader> {
     const { broker, sessionTimeoutMs } = this.#options
-    const group = groupOf(broker, groupId)
+    const group = broker.group(groupId)
     const reader = await GroupReading.join({
       ...this.#options,
       ...options,
