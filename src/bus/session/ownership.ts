@@ -41,7 +41,7 @@ const backlogAtMost: Backlog = { records: 4_000, bytes: 16 << 20 }
 /** Opens a session for each assigned partition, and again whenever a session is lost. */
 export class Ownership implements GroupEvents, Membership {
   readonly #options: OwnershipOptions
-  readonly #tag = randomBytes(6).toString('base64url')
+  readonly tag = randomBytes(6).toString('base64url')
   readonly #owned = new PartitionMap<OwnedPartition>()
   /** They outlive sessions, since the outcome of a POST in flight is still needed. */
   readonly #ledgers = new PartitionMap<Ledger>()
@@ -63,10 +63,6 @@ export class Ownership implements GroupEvents, Membership {
         for (const { session } of this.#owned) session?.end('commit', error)
       },
     })
-  }
-
-  get tag(): string {
-    return this.#tag
   }
 
   /** Called once, before the group is joined. @throws Error when kafka.startFrom forbids to begin */
@@ -218,7 +214,7 @@ export class Ownership implements GroupEvents, Membership {
       listener,
       clock,
       ledger: this.#ledger(owned.tp),
-      tag: this.#tag,
+      tag: this.tag,
       lookBack: this.#options.lookBack?.(owned.tp.topic) ?? 0,
       backlog: this.#backlog.share(),
       startAt: low => this.#startOf(owned.tp, low),
