@@ -1,5 +1,4 @@
 import { type Clock, limited } from '../clock.ts'
-import type { Telemetry } from '../telemetry/events.ts'
 import type { Compression } from './batches/codecs.ts'
 import { byTopic, describeConfigs, noEpoch, offsetCommit, resourceTypes } from './cluster/apis.ts'
 import { Brokers } from './cluster/brokers.ts'
@@ -38,25 +37,21 @@ import { Ownership, type OwnershipOptions } from './session/ownership.ts'
 import { GroupReading } from './streams/group-reading.ts'
 import { IdempotentPublisher } from './write/publisher.ts'
 
-export interface KafkaBusOptions extends Security {
+export interface KafkaBusOptions
+  extends Security,
+    Pick<OwnershipOptions, 'groupId' | 'clock' | 'telemetry' | 'drainMs' | 'startFrom' | 'onDataLoss'> {
   brokers: readonly string[]
   clientId: string
   /** Opens a connection. Tests that cut the wire replace it. */
   connect?: Connect
-  telemetry: Telemetry
-  groupId: string
   /** Name of this process as a static member (`group.instance.id`); unique in the group. */
   instanceId?: string | undefined
   /** Rack of this process (KIP-392): a replica in the same rack is preferred for fetches. */
   rack?: string | undefined
   sessionTimeoutMs: number
   rebalanceTimeoutMs: number
-  drainMs: number
-  startFrom: OwnershipOptions['startFrom']
-  onDataLoss: OwnershipOptions['onDataLoss']
   /** Codec for writes; reads understand every codec. */
   compression: Compression
-  clock: Clock
 }
 
 /** A search's fetch answer holds several MiB, hence the long time-out. */

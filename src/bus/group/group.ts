@@ -1,7 +1,3 @@
-import type { Clock } from '../../clock.ts'
-import type { Telemetry } from '../../telemetry/events.ts'
-import type { Compression } from '../batches/codecs.ts'
-import type { Brokers } from '../cluster/brokers.ts'
 import { reachable } from '../cluster/errors.ts'
 import { allPartitions, PartitionMap } from '../partitions.ts'
 import type { TopicPartition } from '../port.ts'
@@ -9,25 +5,16 @@ import type { Fetcher } from '../read/fetcher.ts'
 import type { PartitionOffsets } from '../read/partition-offsets.ts'
 import type { Reading } from '../read/reading.ts'
 import { TickBudget } from '../read/tick-budget.ts'
-import type { RecordLimits } from '../record-limits.ts'
 import { GroupMember } from '../session/member.ts'
 import type { Ownership } from '../session/ownership.ts'
-import { Coordinator } from './coordinator.ts'
-import { KafkaSharedCommits } from './shared-commits.ts'
+import { Coordinator, type CoordinatorOptions } from './coordinator.ts'
+import { KafkaSharedCommits, type KafkaSharedCommitsOptions } from './shared-commits.ts'
 
-export interface KafkaGroupOptions {
-  brokers: Brokers
+export interface KafkaGroupOptions
+  extends Omit<CoordinatorOptions, 'process' | 'protocol'>,
+    Omit<KafkaSharedCommitsOptions, 'process' | 'member' | 'logs'> {
   logs: PartitionOffsets
   fetcher: Fetcher
-  clock: Clock
-  telemetry: Telemetry
-  groupId: string
-  instanceId?: string | undefined
-  topics: readonly string[]
-  limits: RecordLimits
-  sessionTimeoutMs: number
-  rebalanceTimeoutMs: number
-  compression: Compression
   ownership: Ownership
   /** Receives the promise of a leave that closing the bus begins, so that it can be awaited. */
   leaving: (left: Promise<void>) => void

@@ -1,8 +1,5 @@
-import type { Clock } from '../../clock.ts'
-import type { Telemetry } from '../../telemetry/events.ts'
 import { allPartitions } from '../partitions.ts'
 import type {
-  Backlog,
   Bus,
   Follower,
   From,
@@ -33,21 +30,15 @@ import type { MemoryBroker, ProducerEpoch } from './broker.ts'
 import { type CursorOptions, LogCursor } from './cursor.ts'
 import type { Joiner, MemoryGroup } from './group.ts'
 
-export interface MemoryBusOptions {
+export interface MemoryBusOptions
+  extends Pick<OwnershipOptions, 'groupId' | 'clock' | 'telemetry' | 'drainMs' | 'startFrom' | 'backlog'> {
   broker: MemoryBroker
-  groupId: string
-  clock: Clock
-  telemetry: Telemetry
-  drainMs: number
-  startFrom: OwnershipOptions['startFrom']
   /** Default `continue`. */
   onDataLoss?: OwnershipOptions['onDataLoss']
   /** Default 10,000. */
   sessionTimeoutMs?: number
   /** Most records per fetch; default 500. */
   fetchRecords?: number
-  /** Most unfinished records that all sessions of the process may hold in memory. */
-  backlog?: Backlog | undefined
   /** Simulates the network: called before and after every step at the broker. May reject for a commit or an acquisition. */
   hop?: Hop
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { sleep } from '../../clock.ts'
 import type { SessionStage, Telemetry } from '../../telemetry/events.ts'
 import { PartitionMap } from '../partitions.ts'
-import type { Backlog, Membership, SessionListener, SessionState, TopicPartition } from '../port.ts'
+import type { Backlog, JoinOptions, Membership, SessionListener, SessionState, TopicPartition } from '../port.ts'
 import { SharedBacklog } from './backlog.ts'
 import { CommitCycle } from './commit-cycle.ts'
 import type { Batch, GroupDriver, LogEnds, Part } from './driver.ts'
@@ -13,17 +13,13 @@ import type { GroupEvents } from './member.ts'
 import { OwnedPartition } from './owned-partition.ts'
 import { PartitionSession } from './session.ts'
 
-export interface OwnershipOptions extends FirstStartOptions {
+export interface OwnershipOptions
+  extends FirstStartOptions,
+    Pick<JoinOptions, 'lookBack' | 'mayBeSent' | 'lookBackMs'> {
   listener: SessionListener
   telemetry: Telemetry
   drainMs: number
   onDataLoss: 'continue' | 'fail'
-  /** Number of offsets below its checkpoint that a topic's sessions read again. */
-  lookBack?: ((topic: string) => number) | undefined
-  /** Whether the commands in a topic's records may have been sent, whatever the group's progress. */
-  mayBeSent?: ((topic: string) => boolean) | undefined
-  /** If the log ends before the checkpoint, reading begins this many milliseconds ago. Default: at the log's beginning. */
-  lookBackMs?: number | undefined
   /** Most unfinished records that all sessions of the process may hold in memory. */
   backlog?: Backlog | undefined
 }

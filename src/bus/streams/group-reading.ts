@@ -1,5 +1,6 @@
 import { type Clock, limited, sleep } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
+import { PartitionMap } from '../partitions.ts'
 import type { Bus, Follower, GroupReader, GroupReadOptions, ReadPartition, TopicPartition } from '../port.ts'
 import { GroupMember, type GroupTransport, type MemberOf } from '../session/member.ts'
 
@@ -26,8 +27,6 @@ export interface GroupReadingOptions extends Omit<GroupReadOptions, 'groupId'> {
 
 const commitMs = 1000
 const retryMs = 1000
-
-const nameOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
 
 /** A partition that the group has assigned to this member. */
 class OwnedPartition implements ReadPartition {
@@ -64,7 +63,7 @@ class OwnedPartition implements ReadPartition {
 export class GroupReading implements GroupReader {
   readonly #options: GroupReadingOptions
   readonly #member: GroupMember
-  readonly #partitions = new Map<string, OwnedPartition>()
+  readonly #partitions = new PartitionMap<OwnedPartition>()
   #committing: Promise<void> = Promise.resolve()
   #cancelCommit = () => {}
   #closed: Promise<void> | null = null
@@ -105,7 +104,7 @@ export class GroupReading implements GroupReader {
   async #close(): Promise<void> {
     this.#cancelCommit()
     await this.#commit()
-    for (const partition of this.#partitions.values()) partition.giveUp()
+    for (const partition of this.#partitions) partition.giveUp()
     await this.#member.leave()
   }
 
@@ -120,14 +119,14 @@ export class GroupReading implements GroupReader {
   }
 
   #take(given: readonly TopicPartition[], unbroken: boolean): void {
-    const kept = new Set(unbroken ? given.map(nameOf) : [])
-    for (const [name, partition] of this.#partitions) {
-      if (kept.has(name)) continue
+    for (const partition of this.#partitions) {
+      const isGiven = given.some(tp => tp.topic === partition.topic && tp.partition === partition.partition)
+      if (unbroken && isGiven) continue
       partition.giveUp()
-      this.#partitions.delete(name)
+      this.#partitions.delete(partition)
     }
-    const fresh = given.filter(tp => !this.#partitions.has(nameOf(tp))).map(tp => new OwnedPartition(tp))
-    for (const partition of fresh) this.#partitions.set(nameOf(partition), partition)
+    const fresh = given.filter(tp => !this.#partitions.get(tp)).map(tp => new OwnedPartition(tp))
+    for (const partition of fresh) this.#partitions.set(partition, partition)
     this.#options.resume()
     void this.#open(fresh)
   }
@@ -175,7 +174,7 @@ export class GroupReading implements GroupReader {
   }
 
   async #commitNow(): Promise<void> {
-    const due = [...this.#partitions.values()]
+    const due = [...this.#partitions]
       .filter(({ owned, follower }) => owned && follower)
       .map(partition => ({ partition, offset: partition.position! }))
       .filter(({ partition, offset }) => offset !== partition.committed)
