@@ -39,7 +39,7 @@ export class CommitCycle {
   /** Earliest start of the next commit, in monotonic milliseconds. */
   #dueAt = Number.POSITIVE_INFINITY
   #isRunning = false
-  #cancelTimer: (() => void) | null = null
+  #cancelTimer = () => {}
   #notBefore = 0
   #held = false
 
@@ -58,8 +58,6 @@ export class CommitCycle {
     const dueAt = clock.monotonic() + (isUrgent ? 0 : patienceMs)
     if (dueAt >= this.#dueAt) return
     this.#dueAt = dueAt
-    this.#cancelTimer?.()
-    this.#cancelTimer = null
     this.#schedule()
   }
 
@@ -71,8 +69,7 @@ export class CommitCycle {
   /** Delays commits until `go`. */
   hold(): void {
     this.#held = true
-    this.#cancelTimer?.()
-    this.#cancelTimer = null
+    this.#cancelTimer()
   }
 
   go(): void {
@@ -81,11 +78,11 @@ export class CommitCycle {
   }
 
   #schedule(): void {
-    if (this.#held || this.#cancelTimer || this.#isRunning || this.#due.size === 0) return
+    this.#cancelTimer()
+    if (this.#held || this.#isRunning || this.#due.size === 0) return
     const { clock } = this.#options
     const due = Math.max(this.#dueAt, this.#notBefore)
     this.#cancelTimer = clock.after(Math.max(0, due - clock.monotonic()), () => {
-      this.#cancelTimer = null
       if (this.#due.size > 0) void this.#run()
     })
   }

@@ -105,7 +105,8 @@ export class PartitionSession implements Session, Participant {
     this.taken = taken
     this.#checkpoint = checkpoint
     this.#committedBase = window.base
-    const doubts = this.#doubts()
+    const offsets = Array.from({ length: window.length }, (_, i) => window.base + i)
+    const doubts = offsets.filter(offset => window.get(offset) === IN_DOUBT)
     if (!own) this.doubtsTakenOver = doubts.length
     this.#doubtsUntil = (doubts.at(-1) ?? -1) + 1
     const intake = new Intake({
@@ -128,11 +129,6 @@ export class PartitionSession implements Session, Participant {
     // POSTed
     if (isNew) this.#commits.touch()
     intake.begin()
-  }
-
-  #doubts(): number[] {
-    const { base, length } = this.#window
-    return Array.from({ length }, (_, i) => base + i).filter(offset => this.#window.get(offset) === IN_DOUBT)
   }
 
   accept(batch: Batch): void {
