@@ -1,4 +1,4 @@
-import { type Outcome, outcomeCodes, outcomes, roles, type State, sendTypes, states } from '../protocol/index.ts'
+import { type Outcome, outcomes, roles, sendTypes, states } from '../protocol/index.ts'
 import * as label from './labels.ts'
 
 /* Upper bounds of the histograms' buckets, dense where a decision falls. */
@@ -42,15 +42,6 @@ interface Definition {
   start?: readonly Readonly<Record<string, readonly string[]>>[]
 }
 
-const receivedTypes = [...sendTypes, label.other]
-const verdictStates = ['DELIVERED', 'FAILED', 'UNKNOWN'] as const satisfies State[]
-
-const resultCombinations = Object.entries(outcomeCodes).map(([outcome, codes]) => ({
-  type: sendTypes,
-  outcome: [outcome],
-  error_code: codes.length > 0 ? codes : [''],
-}))
-
 /**
  * All metrics, without the prefix busgate_. The registry and docs/metrics.md are generated from this. Names are part of the
  * contract: dashboards and alerts depend on them.
@@ -73,7 +64,7 @@ export const metricDefinitions = {
   results_published_total: {
     type: 'counter',
     labels: { type: sendTypes, outcome: outcomes, error_code: label.resultCodes },
-    start: resultCombinations,
+    start: label.resultCombinations,
     meaning: 'Results committed to the results topic; a command in doubt has an IN_DOUBT result before its final one.',
     action:
       'Watch the share of outcomes other than SENT. REJECTED names its cause in error_code; INVALID is a bug of the producer of the commands; UNRESOLVED: ask the gateway.',
@@ -262,14 +253,14 @@ export const metricDefinitions = {
   },
   callbacks_total: {
     type: 'counter',
-    labels: { type: receivedTypes, state: states, verified: ['true', 'false'] },
+    labels: { type: label.receivedTypes, state: states, verified: ['true', 'false'] },
     meaning: "Callbacks whose status event is on the topic; verified: it came to the message's own address.",
     action:
       'Zero while messages are sent: the gateway does not reach callbacks.publicUrl. FAILED rising: a channel or a sender name has trouble.',
   },
   callback_contradictions_total: {
     type: 'counter',
-    labels: { type: receivedTypes },
+    labels: { type: label.receivedTypes },
     meaning: 'Callbacks whose status text contradicts their success, which decides.',
     action: "Not 0: show these status events to the gateway's operator; their status and success are unchanged.",
   },
@@ -289,13 +280,13 @@ export const metricDefinitions = {
   },
   verdicts_found_total: {
     type: 'counter',
-    labels: { type: sendTypes, state: verdictStates },
+    labels: { type: sendTypes, state: label.verdictStates },
     meaning: 'Verdicts that the reconciler found by polling; UNKNOWN: given up.',
     action: "DELIVERED, FAILED: their callbacks were lost. UNKNOWN: give the ids to the gateway's operator.",
   },
   verdicts_total: {
     type: 'counter',
-    labels: { type: receivedTypes, country: [...label.countries, label.other], state: verdictStates },
+    labels: { type: label.receivedTypes, country: [...label.countries, label.other], state: label.verdictStates },
     start: [{ country: [label.other] }],
     meaning:
       "Verified verdicts by the command's type and the number's country: callbacks to messages' own addresses, and polls of the reconciler. A repeated callback counts again.",
@@ -318,7 +309,7 @@ export const metricDefinitions = {
   delivery_latency_seconds: {
     type: 'histogram',
     buckets: deliverySeconds,
-    labels: { type: receivedTypes },
+    labels: { type: label.receivedTypes },
     meaning:
       "Time from the creation of the hook address, shortly before sending, to the callback that says delivered, by the command's type.",
     action: 'A channel that slows down: compare the types; codes (telegram, call/otp, sms) should arrive within 10 s.',

@@ -1,4 +1,4 @@
-import { doubtCauses, errorCodes } from '../protocol/index.ts'
+import { doubtCauses, errorCodes, outcomeCodes, type State, sendTypes } from '../protocol/index.ts'
 
 /** Labels with a closed list of values. Any other value counts as `other`, so that outsiders cannot create series. */
 
@@ -28,6 +28,18 @@ export const withdrawalKinds = ['campaign', 'message', 'correlation_id', 'tenant
 
 /** errorCode of a result; empty if there is no error. */
 export const resultCodes = ['', ...errorCodes] as const
+
+/** The combinations that occur. */
+export const resultCombinations = Object.entries(outcomeCodes).map(([outcome, codes]) => ({
+  type: sendTypes,
+  outcome: [outcome],
+  error_code: codes.length > 0 ? codes : [''],
+}))
+
+/** Types that a status event may name. */
+export const receivedTypes = [...sendTypes, other]
+
+export const verdictStates = ['DELIVERED', 'FAILED', 'UNKNOWN'] as const satisfies State[]
 
 export const envelopeOutcomes = ['answered', 'refused', 'denied', 'not_sent', 'unknown'] as const
 
