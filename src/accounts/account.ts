@@ -3,7 +3,7 @@ import type { Settings } from '../config/index.ts'
 import type { Classified, ItemAnswer } from '../gateway/classify.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { PauseReason, RetryReason } from '../telemetry/labels.ts'
-import { type AccountGate, accountGate } from './gate.ts'
+import { AccountGate } from './gate.ts'
 import { learntRate } from './learnt-rate.ts'
 import { type Grant, RateLimiter } from './limiter.ts'
 
@@ -67,7 +67,7 @@ export class Account {
   constructor({ name, apiKey, rate, clock, random, telemetry }: AccountOptions) {
     this.name = name
     this.apiKey = apiKey
-    this.gate = accountGate(random)
+    this.gate = new AccountGate(random)
     this.limiter = rate === undefined ? null : this.#limiterOf(rate)
     this.#clock = clock
     this.#telemetry = telemetry

@@ -18,7 +18,7 @@ export function guardConnections(server: Server, most: number, onTooMany: () => 
   /** Connections without a complete request, oldest first. */
   const waiting = new Set<Socket>()
   const waitingAgain = new Set<Socket>()
-  const requests = new WeakMap<object, IncomingMessage>()
+  const requests = new WeakMap<Socket, IncomingMessage>()
 
   function enter(socket: Socket): void {
     if (all.size >= most) {
@@ -43,31 +43,8 @@ export function guardConnections(server: Server, most: number, onTooMany: () => 
     waitingAgain.delete(socket)
   }
 
-  /**
-   * Passes Node's parser one request head at a time; it would otherwise parse everything that one read brings, which may be
-   * thousands of requests.
-   */
-  function parseInPieces(socket: Socket): void {
-    const [parse] = socket.listeners('data')
-    if (parse === undefined) return
-    socket.on('data', (piece: Buffer) => {
-      for (let at = 0; at < piece.length && !socket.destroyed; ) {
-        const request = requests.get(socket)
-        // The server pauses a connection that does not read its answers, and would fail if it got more.
-        if (request?.complete || socket.isPaused()) {
-          socket.destroy()
-          return
-        }
-        const next = request === undefined ? headEnd(piece, at) : at + parsedAtOnce
-        parse.call(socket, piece.subarray(at, next))
-        at = next
-      }
-    })
-    socket.removeListener('data', parse as (piece: Buffer) => void)
-  }
-
   server.prependListener('connection', enter)
-  server.on('connection', parseInPieces)
+  server.on('connection', socket => parseInPieces(socket, requests))
   return (request: IncomingMessage, response: ServerResponse): boolean => {
     const { socket } = request
     if (requests.has(socket)) {
@@ -83,6 +60,29 @@ export function guardConnections(server: Server, most: number, onTooMany: () => 
     })
     return true
   }
+}
+
+/**
+ * Passes Node's parser one request head at a time; it would otherwise parse everything that one read brings, which may be
+ * thousands of requests.
+ */
+function parseInPieces(socket: Socket, requests: WeakMap<Socket, IncomingMessage>): void {
+  const [parse] = socket.listeners('data')
+  if (parse === undefined) return
+  socket.on('data', (piece: Buffer) => {
+    for (let at = 0; at < piece.length && !socket.destroyed; ) {
+      const request = requests.get(socket)
+      // The server pauses a connection that does not read its answers, and would fail if it got more.
+      if (request?.complete || socket.isPaused()) {
+        socket.destroy()
+        return
+      }
+      const next = request === undefined ? headEnd(piece, at) : at + parsedAtOnce
+      parse.call(socket, piece.subarray(at, next))
+      at = next
+    }
+  })
+  socket.removeListener('data', parse as (piece: Buffer) => void)
 }
 
 /** End of the request head that begins here, or of the piece. */

@@ -89,12 +89,7 @@ export function createIntake(
     }
     const { refusal, ...because } = typeof outcome === 'string' ? { refusal: outcome } : outcome
     telemetry.emit('callback.refused', { reason: refusal, ...because })
-    // Only connections that brought a callback are kept. A stranger thus needs a new connection per attempt, and a sender
-    // that will retry later occupies no connection meanwhile.
-    response.setHeader('Connection', 'close')
-    refuse(response, refusal)
-    if (request.headers.expect === undefined) await discardBody(request, discardedBytes)
-    response.end()
+    await refuse(request, response, refusal)
   }
 }
 
@@ -140,12 +135,17 @@ type IntakeOutcome = CallbackRefusal | { refusal: CallbackRefusal; error: ErrorP
 
 const failed = (error: unknown): IntakeOutcome => ({ refusal: 'failed', error: placeOf(error as Error) })
 
-/** Writes the status, and a sentence that repeats nothing of the request. */
-function refuse(response: ServerResponse, refusal: CallbackRefusal): void {
+/**
+ * Answers with the status, and a sentence that repeats nothing of the request. Only connections that brought a callback are
+ * kept. A stranger thus needs a new connection per attempt, and a sender that will retry later occupies none meanwhile.
+ */
+async function refuse(request: IncomingMessage, response: ServerResponse, refusal: CallbackRefusal): Promise<void> {
   const { status, text, headers } = refusals[refusal]
   const sentence = `${text}\n`
-  const headersOfAll = { 'Content-Type': 'text/plain', 'Content-Length': sentence.length }
+  const headersOfAll = { Connection: 'close', 'Content-Type': 'text/plain', 'Content-Length': sentence.length }
   response.writeHead(status, { ...headersOfAll, ...headers }).write(sentence)
+  if (request.headers.expect === undefined) await discardBody(request, discardedBytes)
+  response.end()
 }
 
 function reportEvent(telemetry: Telemetry, event: NewStatusEvent, origin: CallbackOrigin): void {

@@ -41,20 +41,7 @@ export type HookTokens = ReturnType<typeof createHookTokens>
  * Account-level tokens have the day 0 and no content, and never expire: a person has entered them at the gateway.
  */
 export function createHookTokens({ keys, tokenLifeMs, now = Date.now }: HookTokenOptions) {
-  const dayKey = createDayKeys()
-
-  /** @throws Error when there is no key */
-  function issuing(day: number): DayKey {
-    const first = keys()[0]
-    if (first === undefined) throw new Error('callbacks.secret holds no key: hook addresses cannot be made')
-    return dayKey(first, day)
-  }
-
-  /** The key that a token names; null if this process does not have it. */
-  function opening({ kid, day }: Parts): DayKey | null {
-    const named = keys().find(key => key.kid === kid)
-    return named === undefined ? null : dayKey(named, day)
-  }
+  const { issuing, opening } = createDayKeys(keys)
 
   return {
     /** @throws Error when there is no key */
@@ -157,15 +144,30 @@ interface DayKey {
 export const tokenVersion = 1
 
 /** Derives and caches the key of a secret and a day (days since 1970). */
-function createDayKeys(): (from: HookKey, day: number) => DayKey {
+function createDayKeys(keys: () => readonly HookKey[]) {
   const cache = new Map<string, DayKey>()
-  return ({ kid, secret }, day) => {
+
+  function dayKey({ kid, secret }: HookKey, day: number): DayKey {
     const name = `${day}:${kid}:${secret}`
     const known = cache.get(name)
     if (known) return known
-    const dayKey = { key: derive(secret, day), header: headerOf(kid, day) }
-    cache.set(name, dayKey)
-    return dayKey
+    const made = { key: derive(secret, day), header: headerOf(kid, day) }
+    cache.set(name, made)
+    return made
+  }
+
+  return {
+    /** @throws Error when there is no key */
+    issuing(day: number): DayKey {
+      const first = keys()[0]
+      if (first === undefined) throw new Error('callbacks.secret holds no key: hook addresses cannot be made')
+      return dayKey(first, day)
+    },
+    /** The key that a token names; null if this process does not have it. */
+    opening({ kid, day }: Parts): DayKey | null {
+      const named = keys().find(key => key.kid === kid)
+      return named === undefined ? null : dayKey(named, day)
+    },
   }
 }
 

@@ -66,8 +66,7 @@ function postHandler(
   signal: AbortSignal | undefined,
 ): Dispatcher.DispatchHandler {
   const body = new GrowingBuffer(maxResponseBytes)
-  let status = 0
-  let headers: ResponseHeaders = {}
+  let head: ResponseHead = { status: 0, headers: {} }
   let started: Dispatcher.DispatchController | null = null
   let isDone = false
 
@@ -79,22 +78,16 @@ function postHandler(
     resolve(answer)
   }
 
+  function fail(ifNotStarted: NotSentCause, ifStarted: LostCause, message: string): void {
+    finish(started ? { kind: 'lost', cause: ifStarted, message } : { kind: 'not_sent', cause: ifNotStarted, message })
+  }
+
   function giveUp(ifNotStarted: NotSentCause, ifStarted: LostCause, message: string): void {
-    if (!started) {
-      finish({ kind: 'not_sent', cause: ifNotStarted, message })
-      return
-    }
-    finish({ kind: 'lost', cause: ifStarted, message })
-    started.abort(new Error(message))
+    fail(ifNotStarted, ifStarted, message)
+    started?.abort(new Error(message))
   }
 
   const abort = () => giveUp('withheld', 'aborted', 'aborted by the caller')
-  const tooLarge = () =>
-    finish({
-      kind: 'lost',
-      cause: 'response_too_large',
-      message: `the answer is longer than ${maxResponseBytes} bytes`,
-    })
   const timer = setTimeout(() => giveUp('timeout', 'timeout', `no answer within ${timeoutMs} ms`), timeoutMs)
   signal?.addEventListener('abort', abort)
   if (signal?.aborted) abort()
@@ -109,32 +102,41 @@ function postHandler(
       finish({ kind: 'not_sent', cause: 'withheld', message: reason }) // before the abort, which comes back as an error
       controller.abort(new Error(reason))
     },
-    onResponseStart(_controller, statusCode, head) {
-      status = statusCode
-      headers = head
+    onResponseStart(_controller, status, headers) {
+      head = { status, headers }
     },
     onResponseData(controller, chunk) {
       if (body.add(chunk)) return
-      tooLarge()
+      finish(tooLarge(maxResponseBytes))
       controller.abort(new Error('answer too large'))
     },
     onResponseEnd() {
-      const { location, 'content-type': type, 'content-encoding': encoding } = headers
-      const decoded = decodeBody(body.bytes(), headerText(encoding), headerText(type), maxResponseBytes)
-      if ('trouble' in decoded) {
-        if (decoded.trouble === 'too_large') tooLarge()
-        else finish({ kind: 'lost', cause: 'response_cut', message: 'the answer cannot be decompressed' })
-        return
-      }
-      const answer = { kind: 'response', status, body: decoded.text, retryAfterMs: retryAfter(headers) } as const
-      finish(location ? { ...answer, location: hostOf(headerText(location)) } : answer)
+      finish(answerOf(head, body.bytes(), maxResponseBytes))
     },
     onResponseError(_controller, error) {
-      const message = describe(error)
-      if (!started) finish({ kind: 'not_sent', cause: 'unreachable', message })
-      else finish({ kind: 'lost', cause: status > 0 ? 'response_cut' : 'reset', message })
+      fail('unreachable', head.status > 0 ? 'response_cut' : 'reset', describe(error))
     },
   }
+}
+
+function answerOf({ status, headers }: ResponseHead, bytes: Buffer, maxBytes: number): Answer {
+  const { location, 'content-type': type, 'content-encoding': encoding } = headers
+  const decoded = decodeBody(bytes, headerText(encoding), headerText(type), maxBytes)
+  if ('trouble' in decoded) {
+    if (decoded.trouble === 'too_large') return tooLarge(maxBytes)
+    return { kind: 'lost', cause: 'response_cut', message: 'the answer cannot be decompressed' }
+  }
+  const answer = { kind: 'response', status, body: decoded.text, retryAfterMs: retryAfter(headers) } as const
+  return location ? { ...answer, location: hostOf(headerText(location)) } : answer
+}
+
+function tooLarge(maxBytes: number): Answer {
+  return { kind: 'lost', cause: 'response_too_large', message: `the answer is longer than ${maxBytes} bytes` }
+}
+
+interface ResponseHead {
+  status: number
+  headers: ResponseHeaders
 }
 
 type ResponseHeaders = Record<string, string | string[] | undefined>

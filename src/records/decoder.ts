@@ -54,7 +54,9 @@ export type Decoded<T> =
   | { ok: true; value: T; flaw?: string }
   /** The writer's schema is not loaded yet: await `prepare(id)`, then decode again. */
   | { ok: false; pending: number }
-  | { ok: false; error: DecodeError }
+  | Failure
+
+type Failure = { ok: false; error: DecodeError }
 
 export interface DecoderOptions {
   clock?: Clock
@@ -74,7 +76,7 @@ export function createDecoder<T>(
   const longest = readerSchema === schemas.command ? longestCommand : Number.POSITIVE_INFINITY
   const schemaOf = patient ? patientReader(registry, clock) : (id: number) => registry.schemaOf(id)
   const readings = new Map<number, RecordReading>()
-  const refused = new Map<number, { error: DecodeError; until: number }>()
+  const refused = new Map<number, Refusal>()
   const asked = new Map<number, Promise<void>>()
 
   async function learn(schemaId: number): Promise<void> {
@@ -101,19 +103,8 @@ export function createDecoder<T>(
         const text = `The value has ${value.length} bytes, a command at most ${longest}: keep other data out of the command topics.`
         return failed('VALUE_TOO_LARGE', text)
       }
-      if (value.length < headerBytes || value[0] !== 0) {
-        return failed(
-          'NOT_CONFLUENT',
-          'The value does not begin with a zero byte and a schema id: write it with the serializer of a schema registry.',
-        )
-      }
-      const schemaId = value.readUInt32BE(1)
-      if (schemaId === 0) {
-        return failed(
-          'NOT_CONFLUENT',
-          `The schema's id has 8 bytes, or is 0: with Apicurio's serializer set ${apicurioSettings}.`,
-        )
-      }
+      const schemaId = schemaIdOf(value)
+      if (typeof schemaId !== 'number') return schemaId
       const reading = readings.get(schemaId)
       if (reading !== undefined) return decodeBody(reader, reading, value, schemaId)
       const refusal = refused.get(schemaId)
@@ -132,15 +123,29 @@ export function createDecoder<T>(
       return asking
     },
     /** Error messages of the schemas that cannot be read. */
-    refusals(): string[] {
-      const now = clock.monotonic()
-      const unreadable = [...refused.values()].filter(
-        ({ error, until }) => error.code === 'SCHEMA_INCOMPATIBLE' && now < until,
-      )
-      if (unreadable.length <= 1) return unreadable.map(({ error }) => error.message)
-      return [`${unreadable.length} schemas cannot be read, one of them: ${unreadable[0]!.error.message}`]
-    },
+    refusals: () => unreadable(refused.values(), clock.monotonic()),
   }
+}
+
+/** `until`: monotonic milliseconds. */
+type Refusal = { error: DecodeError; until: number }
+
+function unreadable(refusals: Iterable<Refusal>, now: number): string[] {
+  const lasting = [...refusals].filter(({ error, until }) => error.code === 'SCHEMA_INCOMPATIBLE' && now < until)
+  const texts = lasting.map(({ error }) => error.message)
+  return texts.length <= 1 ? texts : [`${texts.length} schemas cannot be read, one of them: ${texts[0]}`]
+}
+
+function schemaIdOf(value: Buffer): number | Failure {
+  if (value.length < headerBytes || value[0] !== 0) {
+    const text =
+      'The value does not begin with a zero byte and a schema id: write it with the serializer of a schema registry.'
+    return failed('NOT_CONFLUENT', text)
+  }
+  const id = value.readUInt32BE(1)
+  if (id !== 0) return id
+  const text = `The schema's id has 8 bytes, or is 0: with Apicurio's serializer set ${apicurioSettings}.`
+  return failed('NOT_CONFLUENT', text)
 }
 
 /**
@@ -200,13 +205,13 @@ function decodeBody<T>(reader: Type, reading: RecordReading, bytes: Buffer, sche
   }
 }
 
-function failed(code: DecodeCode, message: string): { ok: false; error: DecodeError } {
+function failed(code: DecodeCode, message: string): Failure {
   return { ok: false, error: { code, message } }
 }
 
 const retryMs = 1000
 
-export type Definite<T> = { ok: true; value: T } | { ok: false; error: DecodeError }
+export type Definite<T> = { ok: true; value: T } | Failure
 
 /**
  * Decodes a value. Retries while the registry is unavailable.

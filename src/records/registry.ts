@@ -62,35 +62,23 @@ export function confluentRegistry({ url, timeoutMs = 5000, ...login }: Confluent
   const name = `The schema registry at ${host}`
   const http = registryHttp({ url, connections: mostRequests, ...login })
   const register = registeringClient({ url, timeoutMs, ...login })
-  const slots = pLimit(mostRequests)
-  let outage: RegistryUnavailable | null = null
 
   const unavailable = (why: string) =>
     new RegistryUnavailable(`${why.includes(host) ? 'The schema registry' : name} ${why}`)
 
-  async function read(id: number): Promise<object> {
-    const signal = AbortSignal.timeout(timeoutMs)
-    const stored = async (path: string): Promise<StoredSchema> => {
-      const { status, body } = await http<StoredSchema>(path, { signal }).catch(error => {
-        throw error instanceof SchemaUnreadable ? error : unavailable(complaint(error, timeoutMs))
-      })
-      if (status === 200 && typeof body?.schema === 'string') return body
-      if (status !== 404 || !notFoundCodes.includes(body?.error_code)) {
-        const text = typeof body?.message === 'string' ? body.message : `status ${status}`
-        throw unavailable(complaintOf(status, text, login))
-      }
-      throw new SchemaNotFound(
-        `${name} has no schema ${id}: check that ${urlSetting} is complete and leads to the registry of the producer`,
-      )
+  /** Reads what the registry stores at a path. @param id the schema that needs it */
+  async function stored(path: string, id: number, signal: AbortSignal): Promise<StoredSchema> {
+    const { status, body } = await http<StoredSchema>(path, { signal }).catch(error => {
+      throw error instanceof SchemaUnreadable ? error : unavailable(complaint(error, timeoutMs))
+    })
+    if (status === 200 && typeof body?.schema === 'string') return body
+    if (status !== 404 || !notFoundCodes.includes(body?.error_code)) {
+      const text = typeof body?.message === 'string' ? body.message : `status ${status}`
+      throw unavailable(complaintOf(status, text, login))
     }
-    try {
-      return await selfContained(await stored(`/schemas/ids/${id}`), ({ subject, version }) =>
-        stored(`/subjects/${encodeURIComponent(subject)}/versions/${encodeURIComponent(version)}`),
-      )
-    } catch (error) {
-      if (!(error instanceof SchemaUnreadable)) throw error
-      throw new SchemaUnreadable(`Schema ${id} cannot be read: ${error.message}.`)
-    }
+    throw new SchemaNotFound(
+      `${name} has no schema ${id}: check that ${urlSetting} is complete and leads to the registry of the producer`,
+    )
   }
 
   function notRegistered(error: RegisteringError): RegistryUnavailable {
@@ -100,19 +88,10 @@ export function confluentRegistry({ url, timeoutMs = 5000, ...login }: Confluent
   }
 
   return {
-    /** Requests that queue while the registry becomes unavailable fail at once with its error. */
-    schemaOf(id) {
-      const before = outage
-      return slots(async () => {
-        if (outage && outage !== before) throw outage
-        try {
-          return await read(id)
-        } catch (error) {
-          if (error instanceof RegistryUnavailable) outage = error
-          throw error
-        }
-      })
-    },
+    schemaOf: queued(id => {
+      const signal = AbortSignal.timeout(timeoutMs)
+      return readSchema(id, path => stored(path, id, signal))
+    }),
     async idOf(subject, schema) {
       for (let asked = 1; ; asked++) {
         try {
@@ -130,6 +109,35 @@ export function confluentRegistry({ url, timeoutMs = 5000, ...login }: Confluent
         }
       }
     },
+  }
+}
+
+/** Queues requests. Those that queue while the registry becomes unavailable fail at once with its error. */
+function queued(schemaOf: (id: number) => Promise<object>): (id: number) => Promise<object> {
+  const slots = pLimit(mostRequests)
+  let outage: RegistryUnavailable | null = null
+  return id => {
+    const before = outage
+    return slots(async () => {
+      if (outage && outage !== before) throw outage
+      try {
+        return await schemaOf(id)
+      } catch (error) {
+        if (error instanceof RegistryUnavailable) outage = error
+        throw error
+      }
+    })
+  }
+}
+
+async function readSchema(id: number, stored: (path: string) => Promise<StoredSchema>): Promise<object> {
+  try {
+    return await selfContained(await stored(`/schemas/ids/${id}`), ({ subject, version }) =>
+      stored(`/subjects/${encodeURIComponent(subject)}/versions/${encodeURIComponent(version)}`),
+    )
+  } catch (error) {
+    if (!(error instanceof SchemaUnreadable)) throw error
+    throw new SchemaUnreadable(`Schema ${id} cannot be read: ${error.message}.`)
   }
 }
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { accountGate } from '../../src/accounts/gate.ts'
+import { AccountGate } from '../../src/accounts/gate.ts'
 import type { PauseReason } from '../../src/telemetry/labels.ts'
 
 /** A gate whose pauses are not shortened by chance. */
-const fullGate = () => accountGate(() => 1)
+const fullGate = () => new AccountGate(() => 1)
 
 /** A gate that has just begun to pause, and the instant at which the pause is over. */
 function pausedGate(reason: PauseReason = 'unreachable') {
@@ -82,7 +82,7 @@ describe('pauses', () => {
   })
 
   test('are shortened at random, by at most half', () => {
-    const pauses = [0, 0.5, 1].map(chance => accountGate(() => chance).pause('unreachable', false, 0))
+    const pauses = [0, 0.5, 1].map(chance => new AccountGate(() => chance).pause('unreachable', false, 0))
     expect(pauses).toEqual([250, 375, 500])
   })
 

@@ -45,7 +45,7 @@ const topicConfigs = [
 ]
 const errors = { unknownTopic: 3, topicDenied: 29 }
 const transactionTimeoutMs = 10_000
-const limitMs = 10_000
+const limit = { limitMs: 10_000 }
 /** Retry interval while a coordinator is loading, or its topic is being created. */
 const retryMs = 200
 
@@ -63,55 +63,10 @@ export async function connectCluster({ kafka }: Settings, seeds: readonly string
 }
 
 function describe(brokers: Brokers, topics: readonly string[]): Promise<ClusterMetadata> {
-  return brokers.ask('any', metadata, [[...topics], false, true], { limitMs })
+  return brokers.ask('any', metadata, [[...topics], false, true], limit)
 }
 
 function clusterOf(brokers: Brokers, { brokers: nodes }: ClusterMetadata) {
-  const ask = <Q extends unknown[], A>(target: Target, api: Api<Q, A>, request: Q) =>
-    brokers.ask(target, api, request, { limitMs })
-
-  async function configOf(
-    target: Target,
-    type: keyof typeof resourceTypes,
-    name: string,
-    keys: readonly string[],
-  ): Promise<Config | null> {
-    const resource = { resourceType: resourceTypes[type], resourceName: name, configurationKeys: [...keys] }
-    const answer = await ask(target, describeConfigs, [[resource]]).catch(() => null)
-    return answer && new Map(answer.results[0]!.configs.map(({ name, value }) => [name, value ?? '']))
-  }
-
-  async function topicOf({ name, errorCode, partitions, ...topic }: TopicMetadata): Promise<Topic> {
-    const exists = errorCode !== errors.unknownTopic && errorCode !== errors.topicDenied
-    return {
-      state: exists ? 'exists' : errorCode === errors.topicDenied ? 'hidden' : 'missing',
-      partitions: partitions.length,
-      replicas: fewest(partitions.map(({ replicaNodes }) => replicaNodes.length)),
-      inSync: fewest(partitions.map(({ isrNodes }) => isrNodes.length)),
-      leaderless: partitions.filter(({ leaderId }) => leaderId < 0).length,
-      rights: rightsIn(topic.topicAuthorizedOperations),
-      config: exists ? await configOf('any', 'topic', name!, topicConfigs) : null,
-    }
-  }
-
-  async function sendingGroupsAt(id: number, topics: readonly string[]): Promise<string[]> {
-    const listed = await ask({ node: id }, listGroups, [[], []])
-    const ids = listed.groups.flatMap(group => (group.protocolType === 'consumer' ? [group.groupId] : []))
-    if (ids.length === 0) return []
-    const { groups } = await ask({ node: id }, describeGroups, [ids, false])
-    return groups.flatMap(({ groupId, protocolData, members }) => {
-      const read = members.flatMap(({ memberMetadata }) => decodeSubscription(memberMetadata).topics)
-      return protocolData === 'busgate' && topics.some(topic => read.includes(topic)) ? [groupId] : []
-    })
-  }
-
-  async function tryTransaction(id: string, groupId: string) {
-    const target = { transaction: id }
-    const { producerId, producerEpoch } = await ask(target, initProducerId, [id, transactionTimeoutMs])
-    await ask(target, addOffsetsToTxn, [id, producerId, producerEpoch, groupId])
-    await ask(target, endTxn, [id, producerId, producerEpoch, false])
-  }
-
   return {
     nodes: nodes.map(({ nodeId, host, port }) => ({ id: nodeId, host, port })),
     /** Names of the requests that a node, at its advertised address, supports in no version that busgate uses. */
@@ -122,28 +77,71 @@ function clusterOf(brokers: Brokers, { brokers: nodes }: ClusterMetadata) {
     /** All requested topics, whether they exist or not. */
     async topics(names: readonly string[]): Promise<Map<string, Topic>> {
       const { topics } = await describe(brokers, names)
-      return new Map(await Promise.all(topics.map(async one => [one.name!, await topicOf(one)] as const)))
+      return new Map(await Promise.all(topics.map(async one => [one.name!, await topicOf(brokers, one)] as const)))
     },
     /** Settings of a node; null if this account may not see them. */
-    nodeConfig: (id: number, keys: readonly string[]) => configOf({ node: id }, 'broker', String(id), keys),
+    nodeConfig: (id: number, keys: readonly string[]) => configOf(brokers, { node: id }, 'broker', String(id), keys),
     /** @throws ProtocolError when this account may not see the group */
     groupRights: (groupId: string) =>
       whenLoaded(async () => {
-        const { groups } = await ask({ group: groupId }, describeGroups, [[groupId], true])
+        const { groups } = await brokers.ask({ group: groupId }, describeGroups, [[groupId], true], limit)
         return rightsIn(groups[0]!.authorizedOperations)
       }),
     /** Names of the groups whose workers run now and send from one of the topics, as far as this account may see them. */
     async sendingGroups(topics: readonly string[]): Promise<string[]> {
-      const found = await Promise.all(nodes.map(({ nodeId }) => sendingGroupsAt(nodeId, topics)))
+      const found = await Promise.all(nodes.map(({ nodeId }) => sendingGroupsAt(brokers, nodeId, topics)))
       return found.flat()
     },
     /**
      * Begins and aborts a transaction of the group's offsets; writes nothing that a reader could see.
      * @throws ProtocolError that names the missing right
      */
-    tryTransaction: (id: string, groupId: string) => whenLoaded(() => tryTransaction(id, groupId)),
+    tryTransaction: (id: string, groupId: string) => whenLoaded(() => tryTransaction(brokers, id, groupId)),
     close: () => brokers.close(),
   }
+}
+
+async function configOf(
+  brokers: Brokers,
+  target: Target,
+  type: keyof typeof resourceTypes,
+  name: string,
+  keys: readonly string[],
+): Promise<Config | null> {
+  const resource = { resourceType: resourceTypes[type], resourceName: name, configurationKeys: [...keys] }
+  const answer = await brokers.ask(target, describeConfigs, [[resource]], limit).catch(() => null)
+  return answer && new Map(answer.results[0]!.configs.map(({ name, value }) => [name, value ?? '']))
+}
+
+async function topicOf(brokers: Brokers, { name, errorCode, partitions, ...topic }: TopicMetadata): Promise<Topic> {
+  const exists = errorCode !== errors.unknownTopic && errorCode !== errors.topicDenied
+  return {
+    state: exists ? 'exists' : errorCode === errors.topicDenied ? 'hidden' : 'missing',
+    partitions: partitions.length,
+    replicas: fewest(partitions.map(({ replicaNodes }) => replicaNodes.length)),
+    inSync: fewest(partitions.map(({ isrNodes }) => isrNodes.length)),
+    leaderless: partitions.filter(({ leaderId }) => leaderId < 0).length,
+    rights: rightsIn(topic.topicAuthorizedOperations),
+    config: exists ? await configOf(brokers, 'any', 'topic', name!, topicConfigs) : null,
+  }
+}
+
+async function sendingGroupsAt(brokers: Brokers, node: number, topics: readonly string[]): Promise<string[]> {
+  const listed = await brokers.ask({ node }, listGroups, [[], []], limit)
+  const ids = listed.groups.flatMap(group => (group.protocolType === 'consumer' ? [group.groupId] : []))
+  if (ids.length === 0) return []
+  const { groups } = await brokers.ask({ node }, describeGroups, [ids, false], limit)
+  return groups.flatMap(({ groupId, protocolData, members }) => {
+    const read = members.flatMap(({ memberMetadata }) => decodeSubscription(memberMetadata).topics)
+    return protocolData === 'busgate' && topics.some(topic => read.includes(topic)) ? [groupId] : []
+  })
+}
+
+async function tryTransaction(brokers: Brokers, id: string, groupId: string): Promise<void> {
+  const target = { transaction: id }
+  const { producerId, producerEpoch } = await brokers.ask(target, initProducerId, [id, transactionTimeoutMs], limit)
+  await brokers.ask(target, addOffsetsToTxn, [id, producerId, producerEpoch, groupId], limit)
+  await brokers.ask(target, endTxn, [id, producerId, producerEpoch, false], limit)
 }
 
 const fewest = (counts: readonly number[]) => counts.reduce((least, count) => Math.min(least, count), counts[0] ?? 0)
