@@ -56,7 +56,7 @@ async function printResults(id) {
         const result = await registry.decode(message.value)
         if (result.id !== id) return
         console.log(result.id, result.outcome, result.errorCode ?? result.msgId)
-        if (result.final && result.outcome !== 'DUPLICATE') resolve()
+        if (result.final) resolve() // DUPLICATE: the result of the first command with this id is elsewhere in the topic
       },
     })
     await ended

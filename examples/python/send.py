@@ -67,7 +67,7 @@ def results_of(id: int):
             consumer.store_offsets(message)  # processed: the next commit may include it
             if result["id"] == id:
                 yield result
-                if result["final"] and result["outcome"] != "DUPLICATE":
+                if result["final"]:  # DUPLICATE: the result of the first command with this id is elsewhere in the topic
                     return
     finally:
         consumer.close()

@@ -2,7 +2,6 @@ package example;
 
 import io.busgate.SendCommand;
 import io.busgate.SendResult;
-import io.busgate.SendResultOutcome;
 import io.busgate.Sms;
 import java.time.Duration;
 import java.util.List;
@@ -75,7 +74,8 @@ public final class Send {
           if (result.getId() != id) continue;
           String about = Objects.requireNonNullElse(result.getErrorCode(), result.getMsgId());
           System.out.println(result.getId() + " " + result.getOutcome() + " " + about);
-          finished |= result.getFinal$() && result.getOutcome() != SendResultOutcome.DUPLICATE;
+          // DUPLICATE: the result of the first command with this id is elsewhere in the topic
+          finished |= result.getFinal$();
         }
         consumer.commitSync(); // all of the batch was worked on
       }
