@@ -140,11 +140,8 @@ export interface Query {
   needles?: readonly Needle[]
   /** Aborts the search. */
   ending: AbortSignal
-  /**
-   * Receives matching records in chunks, instead of `Searched.records`, where they may exceed memory; each call is awaited.
-   * Its error fails the search.
-   */
-  take?: (records: readonly BusRecord[]) => Promise<void>
+  /** Receives matching records in chunks; each call is awaited. Its error fails the search. */
+  take: (records: readonly BusRecord[]) => Promise<void>
 }
 
 export interface Searched extends TopicPartition {
@@ -157,8 +154,6 @@ export interface Searched extends TopicPartition {
   since: number | null
   /** Number of batches that cannot be read. */
   unreadable: number
-  /** Matching records; empty if the query has `take`. */
-  records: BusRecord[]
 }
 
 /** Follows every partition that the topics had when the reader began. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { BusRecord } from '../../src/bus/port.ts'
 import type { Fetch } from '../../src/bus/read/fetch.ts'
 import { searchLog } from '../../src/bus/read/search.ts'
 import { type BatchRecord, buildBatch } from '../support/batches.ts'
@@ -24,12 +25,14 @@ async function search(log: readonly Written[], key: string, mostBytes = Number.P
     end: async () => end,
     untilAnswered: (_tp, ask) => ask(),
   }
+  const offsets: number[] = []
   const query = {
     from: 'earliest' as const,
     needles: [{ key: Buffer.from(key) }],
     ending: new AbortController().signal,
+    take: async (records: readonly BusRecord[]) => void offsets.push(...records.map(({ offset }) => offset)),
   }
-  return searchLog({ fetch, logs }, { topic: 'topic', partition: 0 }, query)
+  return { ...(await searchLog({ fetch, logs }, { topic: 'topic', partition: 0 }, query)), offsets }
 }
 
 const recordsFrom = (offset: number): BatchRecord[] =>
@@ -38,13 +41,12 @@ const batchFrom = (offset: number, options: Parameters<typeof buildBatch>[1] = {
   last: offset + 9,
   bytes: buildBatch(recordsFrom(offset), options),
 })
-const offsetsOf = ({ records }: Awaited<ReturnType<typeof search>>) => records.map(({ offset }) => offset)
 
 describe('a search through a log of Kafka', () => {
   test('continues with a batch that an answer cut off, and with one larger than an answer', async () => {
     const log = [0, 10, 20, 30].map(offset => batchFrom(offset))
     for (const bytes of [1, log[0]!.bytes.length + 5, 2 * log[0]!.bytes.length + 70]) {
-      expect(offsetsOf(await search(log, 'id-35', bytes))).toEqual([35])
+      expect((await search(log, 'id-35', bytes)).offsets).toEqual([35])
     }
   })
 
@@ -52,7 +54,6 @@ describe('a search through a log of Kafka', () => {
     const broken = batchFrom(10, { packing: 'gzip' })
     broken.bytes.fill(0xff, 70, 90)
     const found = await search([batchFrom(0), broken, batchFrom(20)], 'id-25')
-    expect(found).toMatchObject({ unreadable: 1, until: 30 })
-    expect(offsetsOf(found)).toEqual([25])
+    expect(found).toMatchObject({ unreadable: 1, until: 30, offsets: [25] })
   })
 })

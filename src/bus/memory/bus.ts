@@ -273,15 +273,12 @@ export class MemoryBus implements Bus {
 
   async search(tp: TopicPartition, { from, needles, take }: Query): Promise<Searched> {
     const begin = await this.#locate(tp, from)
-    const searched = await this.#atBroker(`look through ${nameOf(tp)}`, broker => {
-      const { records, next } = broker.read(tp, begin, Number.POSITIVE_INFINITY)
-      const found = records.filter(record => !needles || holds(record, needles))
-      const since = records[0]?.timestamp ?? null
-      return { ...tp, from: begin, until: next, start: broker.start(tp), since, unreadable: 0, records: found }
+    const { records, next, start } = await this.#atBroker(`look through ${nameOf(tp)}`, broker => {
+      return { ...broker.read(tp, begin, Number.POSITIVE_INFINITY), start: broker.start(tp) }
     })
-    if (!take) return searched
-    if (searched.records.length > 0) await take(searched.records)
-    return { ...searched, records: [] }
+    const found = records.filter(record => !needles || holds(record, needles))
+    if (found.length > 0) await take(found)
+    return { ...tp, from: begin, until: next, start, since: records[0]?.timestamp ?? null, unreadable: 0 }
   }
 
   async progress(groupId: string, tps: readonly TopicPartition[]): ReturnType<Bus['progress']> {

@@ -16,7 +16,7 @@ export interface PartitionSearchOptions {
   logs: Pick<PartitionOffsets, 'locate' | 'end' | 'untilAnswered'>
 }
 
-/** Reads all committed records of a partition and selects those that match. */
+/** Reads all committed records of a partition and hands over those that match. */
 export async function searchLog(
   { fetch, logs }: PartitionSearchOptions,
   tp: TopicPartition,
@@ -25,7 +25,6 @@ export async function searchLog(
   const begin = await logs.locate(tp, from)
   const start = await logs.locate(tp, 'earliest')
   const end = await logs.end(tp)
-  const records: BusRecord[] = []
   let unreadable = 0
   let since: number | null = null
   const position = { tp, offset: begin }
@@ -44,12 +43,11 @@ export async function searchLog(
     if (looked[0] && since === null) since = timeOf(looked[0])
     unreadable += looked.filter(record => record.unreadable).length
     const found = looked.filter(record => !needles || holds(record, needles))
-    if (take && found.length > 0) await take(found)
-    else for (const record of found) records.push(record)
+    if (found.length > 0) await take(found)
     if (fetched.next <= position.offset) break
     position.offset = fetched.next
   }
-  return { ...tp, from: begin, until: Math.min(position.offset, end), start, since, unreadable, records }
+  return { ...tp, from: begin, until: Math.min(position.offset, end), start, since, unreadable }
 }
 
 const timeOf = ({ timestamp }: BusRecord) => (timestamp === noTime ? null : timestamp)

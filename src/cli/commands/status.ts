@@ -92,7 +92,9 @@ async function backlogOf(bus: Bus, settings: Settings): Promise<UnfinishedComman
   const backlog = async (topic: string) => {
     const tps = allPartitions(topic, counts.get(topic)!)
     const progress = await readOwnProgress(bus, settings, tps)
-    const ends = await Promise.all(tps.map(tp => bus.search(tp, { from: 'latest', needles: [], ending })))
+    const ends = await Promise.all(
+      tps.map(tp => bus.search(tp, { from: 'latest', needles: [], ending, take: async () => {} })),
+    )
     const unfinished = ends.map(({ until, start }, i) => unfinishedOf(progress[i], { low: start, high: until }))
     const sum = (of: 'commands' | 'deleted') => unfinished.reduce((total, one) => total + one[of], 0)
     return { topic, commands: sum('commands'), deleted: sum('deleted') }
