@@ -28,10 +28,11 @@ import type {
 import type { Fetch } from './read/fetch.ts'
 import { fetchRecords } from './read/fetch-api.ts'
 import { Fetcher } from './read/fetcher.ts'
-import { LogReader } from './read/log-reader.ts'
 import { PartitionOffsets } from './read/partition-offsets.ts'
+import type { Reading } from './read/reading.ts'
 import { searchLog } from './read/search.ts'
 import { readTopics } from './read-topics.ts'
+import { RecordDelivery } from './record-delivery.ts'
 import { RecordLimits } from './record-limits.ts'
 import { Ownership, type OwnershipOptions } from './session/ownership.ts'
 import { GroupReading } from './streams/group-reading.ts'
@@ -63,7 +64,7 @@ export class KafkaBus implements Bus {
   readonly #brokers: Brokers
   readonly #logs: PartitionOffsets
   readonly #fetcher: Fetcher
-  readonly #reader: LogReader
+  readonly #deliveries = new Set<RecordDelivery>()
   readonly #closing = new AbortController()
   readonly #limits: RecordLimits
   readonly #leaving: Promise<void>[] = []
@@ -76,7 +77,6 @@ export class KafkaBus implements Bus {
     this.#brokers = brokers
     this.#logs = new PartitionOffsets({ brokers, clock, telemetry })
     this.#fetcher = new Fetcher({ brokers, clock, telemetry, rack })
-    this.#reader = new LogReader({ fetcher: this.#fetcher, logs: this.#logs, clock, telemetry })
     this.#limits = new RecordLimits({ ask: topic => maxMessageBytes(brokers, clock, topic), telemetry })
   }
 
@@ -106,8 +106,34 @@ export class KafkaBus implements Bus {
     return ownership
   }
 
-  follow(tp: TopicPartition, from: From, onRecords: OnRecords): Promise<Follower> {
-    return this.#reader.follow(tp, from, onRecords)
+  async follow(tp: TopicPartition, from: From, onRecords: OnRecords): Promise<Follower> {
+    const start = await this.#logs.locate(tp, from)
+    const delivery = new RecordDelivery({ ...this.#options, name: `${tp.topic}/${tp.partition}`, start, onRecords })
+    this.#deliveries.add(delivery)
+    const reading: Reading = {
+      tp,
+      offset: start,
+      paused: false,
+      take: ({ records, next }) => delivery.take(records, next),
+      cut({ low, high }) {
+        reading.offset = low
+        delivery.moved(low, high)
+      },
+    }
+    this.#fetcher.read(reading)
+    return {
+      get position() {
+        return delivery.position
+      },
+      caughtUp: async behindOpen => {
+        if (!delivery.closed) await delivery.reached(await this.#logs.end(tp, behindOpen))
+      },
+      close: async () => {
+        this.#fetcher.forget(reading)
+        this.#deliveries.delete(delivery)
+        delivery.close()
+      },
+    }
   }
 
   async readInGroup(topics: readonly string[], options: GroupReadOptions): Promise<GroupReader> {
@@ -192,7 +218,7 @@ export class KafkaBus implements Bus {
     this.#closing.abort()
     this.#logs.close()
     await Promise.all([...this.#leaving, ...this.#groupReaders.map(reader => reader.close())])
-    this.#reader.close()
+    for (const delivery of this.#deliveries) delivery.close()
     this.#fetcher.close()
     await this.#brokers.close()
   }
