@@ -11,14 +11,9 @@ const earliest = -2
 
 type Isolation = keyof typeof isolationLevels
 
-/** The last stable offset: end of the committed records. */
-export function stableEndOf(brokers: Brokers, tp: TopicPartition): Promise<number> {
-  return offsetOf(brokers, tp, latest)
-}
-
-/** The end of the partition, open transactions included. */
-export function endOf(brokers: Brokers, tp: TopicPartition): Promise<number> {
-  return offsetOf(brokers, tp, latest, 'uncommitted')
+/** The end of the committed records, which is the last stable offset; or of those of open transactions too. */
+export function endOf(brokers: Brokers, tp: TopicPartition, isolation: Isolation): Promise<number> {
+  return offsetOf(brokers, tp, latest, isolation)
 }
 
 /**
@@ -31,7 +26,7 @@ export async function offsetAt(brokers: Brokers, tp: TopicPartition, from: From)
     return from.offset >= low && from.offset <= high ? from.offset : low
   }
   if (from === 'earliest') return offsetOf(brokers, tp, earliest)
-  const end = await stableEndOf(brokers, tp)
+  const end = await endOf(brokers, tp, 'committed')
   if (from === 'latest') return end
   const offset = await offsetOf(brokers, tp, Math.max(0, Math.ceil(from)))
   return offset >= 0 ? offset : end // the end was read first, so that it precedes any newer record

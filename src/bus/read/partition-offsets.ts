@@ -4,7 +4,7 @@ import type { From, TopicPartition } from '../port.ts'
 import { RequestBatcher } from '../request-batcher.ts'
 import type { LogEnds } from '../session/driver.ts'
 import { fetchRecords } from './fetch-api.ts'
-import { endOf, logEndsAt, offsetAt, stableEndOf } from './offsets.ts'
+import { endOf, logEndsAt, offsetAt } from './offsets.ts'
 import { errorTypeOf, lastingMs, ReadBackOff, type ReadOptions, textOf, unknownPartition } from './read-back-off.ts'
 
 /** A new topic does not reach all brokers at once. */
@@ -15,8 +15,6 @@ const hints: Record<string, string> = {
   INVALID_TOPIC_EXCEPTION: 'Correct its name.',
   TOPIC_AUTHORIZATION_FAILED: 'Grant this client the rights Describe and Read on the topic.',
 }
-
-const closedText = 'the bus is closed'
 
 /** Looks up the ends of partitions' logs and the committed offsets of groups. */
 export class PartitionOffsets {
@@ -48,8 +46,7 @@ export class PartitionOffsets {
 
   /** The last stable offset, or the end including open transactions. Retries while brokers are down. */
   end(tp: TopicPartition, behindOpen?: 'behind open transactions'): Promise<number> {
-    const end = behindOpen ? endOf : stableEndOf
-    return this.untilAnswered(tp, () => end(this.#options.brokers, tp))
+    return this.untilAnswered(tp, () => endOf(this.#options.brokers, tp, behindOpen ? 'uncommitted' : 'committed'))
   }
 
   /** The log's ends; batched with other calls. @throws Error as the broker answers, when retries do not help */
@@ -109,7 +106,7 @@ export class PartitionOffsets {
         await this.#backOff.backOff(attempt)
       }
     }
-    throw new Error(closedText)
+    throw new Error('the bus is closed')
   }
 
   /** Retries with new metadata, which may lack a new partition, and while a leader is being elected. */
