@@ -107,14 +107,10 @@ export class Channel {
       throw refused instanceof ProtocolError && refused.code === unsupportedVersion ? this.#tooOld() : refused
     })
     this.#versions = new Map(apiKeys.map(({ apiKey, minVersion: min, maxVersion: max }) => [apiKey, { min, max }]))
-    if (!this.#versions.has(offsetFetch.key)) throw this.#noBroker()
+    if (!this.#versions.has(offsetFetch.key)) {
+      throw protocolError(unsupportedVersion, `${this.#where} is not a broker, but perhaps a KRaft controller`)
+    }
     if (this.versionOf(offsetFetch) === null) throw this.#tooOld()
-  }
-
-  /** KRaft controllers answer ApiVersions, but have no OffsetFetch. */
-  #noBroker(): ProtocolError {
-    const text = `${this.#where} is not a broker, but perhaps a KRaft controller`
-    return protocolError(unsupportedVersion, text)
   }
 
   #tooOld(): ProtocolError {
