@@ -1,17 +1,12 @@
-import type { BusRecord, TopicPartition } from '../port.ts'
+import type { TopicPartition } from '../port.ts'
 import type { MemoryBroker } from './broker.ts'
-
-interface LogSlice {
-  records: BusRecord[]
-  next: number
-}
 
 export interface CursorOptions {
   broker: MemoryBroker
   tp: TopicPartition
   hop: (way: 'there' | 'back') => Promise<void>
   mostRecords: number
-  deliver: (fetchedOffset: number, fetched: LogSlice) => void | Promise<void>
+  deliver: (fetchedOffset: number, fetched: ReturnType<MemoryBroker['read']>) => void | Promise<void>
   /** Called when the log does not hold the position any more. */
   outOfRange: () => void
 }

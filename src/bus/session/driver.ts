@@ -32,11 +32,8 @@ export interface Committed {
   metadata: string | null
 }
 
-export interface Acquired {
+export interface Acquired extends Pick<LogEnds, 'low' | 'high'> {
   committed: Committed | null
-  /** The log's first offset, and the offset after its last. */
-  low: number
-  high: number
   /** Changes when the topic is deleted and recreated; missing where the bus has no ids. */
   topicId?: string | undefined
   /** Whether a later commit was lost: results may exist of records that `committed` does not know to be done. */
@@ -76,15 +73,12 @@ export interface GroupDriver {
   ends(tp: TopicPartition): Promise<LogEnds>
   /** Whether the group has members, joining ones included. */
   hasMembers(): Promise<boolean>
-  readonly member: GroupMembership
+  readonly member: Pick<
+    GroupMember,
+    'hasLease' | 'isMember' | 'totalPartitions' | 'trouble' | 'unread' | 'retire' | 'leave'
+  >
   /** Owned partitions that cannot be read now, each with the reason. */
   unread(): readonly string[]
   /** Called after the group was left. */
   close(): void
 }
-
-/** The part of a GroupMember that sessions use. */
-export type GroupMembership = Pick<
-  GroupMember,
-  'hasLease' | 'isMember' | 'totalPartitions' | 'trouble' | 'unread' | 'retire' | 'leave'
->

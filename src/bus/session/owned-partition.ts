@@ -20,8 +20,8 @@ export class OwnedPartition {
   foundSeq: number | null = null
   /** The last confirmed commit since the take-over. */
   confirmed: Committed | null = null
-  /** Id of the topic that it was made on. */
-  confirmedOn: string | undefined
+  /** Id of the topic that it was made on; missing if unknown. */
+  confirmedOn?: string | undefined
   readonly #options: OwnedPartitionOptions
   /** Errors that were reported since the partition was open last. */
   readonly #told = new Set<string>()

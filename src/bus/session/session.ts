@@ -1,5 +1,5 @@
 import type { SessionStage } from '../../telemetry/events.ts'
-import type { Backlog, BusRecord, OutgoingRecord, Session, SessionListener } from '../port.ts'
+import type { Backlog, BusRecord, OutgoingRecord, Session, SessionListener, TopicPartition } from '../port.ts'
 import type { BacklogShare } from './backlog.ts'
 import { type Checkpoint, packCheckpoint } from './checkpoint.ts'
 import type { CommitCycle, Participant } from './commit-cycle.ts'
@@ -10,9 +10,7 @@ import { type Gone, hasLoss, loseOffsets } from './lost-offsets.ts'
 import { type TakenOver, type TakeOverOptions, takeOver } from './take-over.ts'
 import { DONE, IN_DOUBT, INTENT, NEW, type Window, windowSize } from './window.ts'
 
-export interface SessionOptions extends TakeOverOptions {
-  topic: string
-  partition: number
+export interface SessionOptions extends TakeOverOptions, TopicPartition {
   listener: SessionListener
   cycle: CommitCycle
   backlog: BacklogShare

@@ -3,6 +3,7 @@ import { type Checkpoint, unpackCheckpoint } from './checkpoint.ts'
 import type { Acquired, Committed, PartitionDriver } from './driver.ts'
 import type { Ledger } from './ledger.ts'
 import { hasLoss, type LostOffsets, loseOffsets } from './lost-offsets.ts'
+import type { OwnedPartition } from './owned-partition.ts'
 import { DONE, IN_DOUBT, INTENT, NEW, Window } from './window.ts'
 
 /*
@@ -28,16 +29,7 @@ export interface TakeOverOptions {
   /** Reports offsets that the log lost before they were done. @throws Error when the session must not continue */
   dataLost: (lost: LostOffsets) => void
   /** Checkpoints of the partition that this process knows. */
-  known: KnownCheckpoints
-}
-
-export interface KnownCheckpoints {
-  /** Sequence number of the checkpoint at the take-over; null during it. */
-  foundSeq: number | null
-  /** The last confirmed commit since the take-over; null if there is none. */
-  confirmed: Committed | null
-  /** Id of the topic that it was made on; missing if unknown. */
-  confirmedOn?: string | undefined
+  known: Pick<OwnedPartition, 'foundSeq' | 'confirmed' | 'confirmedOn'>
 }
 
 export interface TakenOver {
@@ -100,7 +92,7 @@ export async function takeOver(options: TakeOverOptions, isAlive: () => boolean)
 }
 
 /** The committed offset, unless it was committed for a deleted topic of the same name: offsets outlast their topic. */
-function progressOn({ committed, topicId }: Acquired, { confirmedOn }: KnownCheckpoints): Committed | null {
+function progressOn({ committed, topicId }: Acquired, { confirmedOn }: TakeOverOptions['known']): Committed | null {
   return confirmedOn !== undefined && topicId !== undefined && confirmedOn !== topicId ? null : committed
 }
 

@@ -1,5 +1,4 @@
-import type { Compression } from '../batches/codecs.ts'
-import { encodeBatch, type ProducerIdentity } from '../batches/encode-batch.ts'
+import { type BatchFrame, encodeBatch, type ProducerIdentity } from '../batches/encode-batch.ts'
 import { initProducerId } from '../cluster/apis.ts'
 import type { Brokers } from '../cluster/brokers.ts'
 import { isTransient } from '../cluster/errors.ts'
@@ -12,13 +11,6 @@ const transactionTimeoutMs = 10_000
 /** Sequence numbers wrap around after it. */
 const lastSequence = 0x7fffffff
 
-export interface BatchOptions {
-  transactional: boolean
-  compression: Compression
-  /** Milliseconds since 1970. */
-  timestamp: number
-}
-
 /** A producer id and epoch with the next sequence number per partition, by which brokers detect a repeated batch. */
 export class Producer {
   readonly identity: ProducerIdentity
@@ -28,7 +20,10 @@ export class Producer {
     this.identity = identity
   }
 
-  encode<P extends BatchPart>(parts: readonly P[], options: BatchOptions): (P & EncodedBatch)[] {
+  encode<P extends BatchPart>(
+    parts: readonly P[],
+    options: Pick<BatchFrame, 'transactional' | 'compression' | 'timestamp'>,
+  ): (P & EncodedBatch)[] {
     return parts.map(part => {
       const { topic, partition, records } = part
       const key = `${topic}/${partition}`

@@ -12,7 +12,7 @@ import {
 import type { Brokers, Target } from '../cluster/brokers.ts'
 import { isTransient } from '../cluster/errors.ts'
 import { askWithRetries, type RetryBudget } from '../cluster/retry-budget.ts'
-import type { TopicPartition } from '../port.ts'
+import type { Part } from '../session/driver.ts'
 import type { BatchPart } from './chunks.ts'
 import { produceBatches } from './produce.ts'
 import type { Producer } from './producer.ts'
@@ -24,10 +24,7 @@ export interface CommittingMember {
   instanceId: string | null
 }
 
-export interface CommittedOffset extends TopicPartition {
-  offset: number
-  metadata: string
-}
+export type CommittedOffset = Omit<Part, 'records'>
 
 export interface TransactionOptions {
   brokers: Pick<Brokers, 'ask' | 'leader' | 'refresh'>
