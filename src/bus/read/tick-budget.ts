@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { BusRecord } from '../port.ts'
 import type { FetchedRecords } from './fetch.ts'
 
@@ -21,7 +22,7 @@ export interface Piece {
  * of the gateway and the brokers.
  */
 export class TickBudget {
-  readonly #waiting: (() => void)[] = []
+  #lastTurn: Promise<void> = Promise.resolve()
 
   /**
    * Delivers a fetch piece by piece, in order.
@@ -46,14 +47,7 @@ export class TickBudget {
   }
 
   #turn(): Promise<void> {
-    return new Promise(resolve => {
-      if (this.#waiting.push(resolve) === 1) setImmediate(() => this.#next())
-    })
-  }
-
-  #next(): void {
-    const resolve = this.#waiting.shift()
-    if (this.#waiting.length > 0) setImmediate(() => this.#next())
-    resolve?.()
+    this.#lastTurn = this.#lastTurn.then(() => setImmediate())
+    return this.#lastTurn
   }
 }
