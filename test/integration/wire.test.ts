@@ -80,7 +80,7 @@ describeWithJava('three nodes in three racks', () => {
       await write('a')
       const { brokers, logs } = open(kafka.brokers)
       const coordinator = coordinatorOf(brokers, tp)
-      await coordinator.locate()
+      await coordinator.hasMembers()
       await logs.committed(tp.topic, [tp])
       const { leaderId: leader } = await leaderOf(brokers, '__consumer_offsets')
       const isKilled = how === 'killed'

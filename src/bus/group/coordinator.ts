@@ -72,19 +72,18 @@ export class Coordinator implements GroupTransport {
   }
 
   /**
-   * Finds the coordinator, so that a missing right shows first.
+   * Whether the group has members, joining ones included.
    * @throws GroupError when the group refuses this client; BusUnavailable when no broker coordinates it now
    */
-  locate(): Promise<void> {
+  async hasMembers(): Promise<boolean> {
     const { brokers, groupId } = this.#options
-    return this.#once(brokers.understands({ group: groupId }, heartbeat).then(() => {}))
-  }
-
-  /** Whether the group has members, joining ones included. @throws as `locate` */
-  hasMembers(): Promise<boolean> {
-    const { brokers, groupId } = this.#options
-    const described = brokers.ask({ group: groupId }, describeGroups, [[groupId], false])
-    return this.#once(described.then(({ groups }) => !['Empty', 'Dead'].includes(groups[0]!.groupState)))
+    try {
+      const { groups } = await translating(brokers.ask({ group: groupId }, describeGroups, [[groupId], false]))
+      return !['Empty', 'Dead'].includes(groups[0]!.groupState)
+    } catch (error) {
+      if ((error as GroupError).asks === 'refused') throw error
+      throw new BusUnavailable((error as GroupError).message, { cause: error })
+    }
   }
 
   async join(memberId: string, owned: Owned, named: (memberId: string) => void): Promise<Joined> {
@@ -154,15 +153,6 @@ export class Coordinator implements GroupTransport {
   #as({ memberId, generation }: MemberOf): [groupId: string, generation: number, memberId: string, string | null] {
     const { groupId, instanceId = null } = this.#options
     return [groupId, generation, memberId, instanceId]
-  }
-
-  async #once<T>(asked: Promise<T>): Promise<T> {
-    try {
-      return await translating(asked)
-    } catch (error) {
-      if ((error as GroupError).asks === 'refused') throw error
-      throw new BusUnavailable((error as GroupError).message, { cause: error })
-    }
   }
 }
 

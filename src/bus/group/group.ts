@@ -52,7 +52,7 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
   closing.addEventListener('abort', end)
   try {
     closing.throwIfAborted() // the listener misses an abort that came before it
-    await coordinator.locate()
+    await coordinator.hasMembers() // a missing right on the group shows first
     await reachable(shared.proveFencing({ topic: topics[0]!, partition: 0 }))
     await ownership.attach(
       {
