@@ -1,14 +1,8 @@
 import type { Clock } from '../../clock.ts'
-import type { Telemetry } from '../../telemetry/events.ts'
-import type { SessionListener, TopicPartition } from '../port.ts'
+import type { TopicPartition } from '../port.ts'
 import type { Committed, LogEnds } from './driver.ts'
+import type { OwnershipOptions } from './ownership.ts'
 import type { PartitionSession } from './session.ts'
-
-export interface OwnedPartitionOptions extends TopicPartition {
-  clock: Clock
-  listener: SessionListener
-  telemetry: Telemetry
-}
 
 /** A partition assigned to this process: its session, and the state that outlives a session. */
 export class OwnedPartition {
@@ -22,16 +16,15 @@ export class OwnedPartition {
   confirmed: Committed | null = null
   /** Id of the topic that it was made on; missing if unknown. */
   confirmedOn?: string | undefined
-  readonly #options: OwnedPartitionOptions
+  readonly #options: OwnershipOptions
   /** Errors that were reported since the partition was open last. */
   readonly #told = new Set<string>()
   #cancelReopening = () => {}
 
-  constructor(options: OwnedPartitionOptions) {
-    const { topic, partition, clock } = options
+  constructor(tp: TopicPartition, options: OwnershipOptions) {
     this.#options = options
-    this.tp = { topic, partition }
-    this.logEnd = new LogEnd(clock)
+    this.tp = tp
+    this.logEnd = new LogEnd(options.clock)
   }
 
   opened(session: PartitionSession): void {

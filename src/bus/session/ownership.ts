@@ -186,8 +186,7 @@ export class Ownership implements GroupEvents, Membership {
   }
 
   #take(tp: TopicPartition): void {
-    const { clock, listener, telemetry } = this.#options
-    const owned = new OwnedPartition({ ...tp, clock, listener, telemetry })
+    const owned = new OwnedPartition(tp, this.#options)
     this.#owned.set(tp, owned)
     this.#group.partition(tp).pause()
     void this.#open(owned)
