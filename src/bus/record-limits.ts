@@ -25,8 +25,7 @@ const marginShare = 1 / 64
  * busy.
  */
 export class RecordLimits {
-  readonly #ask: RecordLimitsOptions['ask']
-  readonly #telemetry: Telemetry
+  readonly #options: RecordLimitsOptions
   readonly #asking = new Map<string, Promise<void>>()
   /** The limit of each topic as the brokers answered last; null: nobody could tell. */
   readonly #told = new Map<string, number | null>()
@@ -34,9 +33,8 @@ export class RecordLimits {
   readonly #limits = new Map<string, number>()
   #changes = 0
 
-  constructor({ ask, telemetry }: RecordLimitsOptions) {
-    this.#ask = ask
-    this.#telemetry = telemetry
+  constructor(options: RecordLimitsOptions) {
+    this.#options = options
   }
 
   /** Bytes that the records of one batch may have together, by `sizeInBatch`. */
@@ -68,7 +66,7 @@ export class RecordLimits {
   #fit(record: OutgoingRecord): OutgoingRecord {
     const { topic, shorter } = record
     if (!shorter || sizeInBatch(record) <= this.room(topic)) return record
-    this.#telemetry.emit('record.shortened', { topic })
+    this.#options.telemetry.emit('record.shortened', { topic })
     return shorter()
   }
 
@@ -91,7 +89,7 @@ export class RecordLimits {
   }
 
   async #learn(topic: string): Promise<void> {
-    const told = (await this.#ask(topic)) ?? this.#told.get(topic) ?? null
+    const told = (await this.#options.ask(topic)) ?? this.#told.get(topic) ?? null
     if (told === this.#told.get(topic)) return
     this.#told.set(topic, told)
     if (told === null) return
