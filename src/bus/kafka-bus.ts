@@ -11,7 +11,6 @@ import type {
   Bus,
   Follower,
   From,
-  GroupReader,
   GroupReadOptions,
   JoinOptions,
   Membership,
@@ -68,7 +67,7 @@ export class KafkaBus implements Bus {
   readonly #closing = new AbortController()
   readonly #limits: RecordLimits
   readonly #leaving: Promise<void>[] = []
-  readonly #groupReaders: GroupReader[] = []
+  readonly #groupReaders: GroupReading[] = []
 
   constructor(options: KafkaBusOptions) {
     const { clock, telemetry, rack, brokers: seeds } = options
@@ -136,7 +135,7 @@ export class KafkaBus implements Bus {
     }
   }
 
-  async readInGroup(topics: readonly string[], options: GroupReadOptions): Promise<GroupReader> {
+  async readInGroup(topics: readonly string[], options: GroupReadOptions): Promise<GroupReading> {
     const ending = AbortSignal.any([options.ending, this.#closing.signal])
     const { groupId } = options
     const brokers = this.#brokers

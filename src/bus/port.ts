@@ -108,12 +108,6 @@ export interface ReadPartition extends TopicPartition {
   done(before: number): void
 }
 
-/** Reads the partitions that the group assigns to this member, and commits the offsets of handled records. */
-export interface GroupReader {
-  /** Commits the offsets of handled records and leaves the group. */
-  close(): Promise<void>
-}
-
 export interface GroupReadOptions {
   /** The complete group id. */
   groupId: string
@@ -317,10 +311,10 @@ export interface Bus {
   follow(tp: TopicPartition, from: From, onRecords: OnRecords): Promise<Follower>
   /**
    * Reads the topics together with the other members of a group, each record at least once: a member that lost a partition is
-   * not fenced.
+   * not fenced. `close` commits the offsets of handled records and leaves the group.
    * @throws Error when the group refuses this member; BusUnavailable
    */
-  readInGroup(topics: readonly string[], options: GroupReadOptions): Promise<GroupReader>
+  readInGroup(topics: readonly string[], options: GroupReadOptions): Promise<Pick<Reader, 'close'>>
   /** Follows all partitions of the topics. @throws Error when one of the topics does not exist */
   read(topics: readonly string[], from: From, onRecords: RecordsHandler): Promise<Reader>
   /**

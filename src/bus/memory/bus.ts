@@ -3,7 +3,6 @@ import type {
   Bus,
   Follower,
   From,
-  GroupReader,
   GroupReadOptions,
   JoinOptions,
   Membership,
@@ -245,7 +244,7 @@ export class MemoryBus implements Bus {
     })
   }
 
-  async readInGroup(topics: readonly string[], { groupId, ...options }: GroupReadOptions): Promise<GroupReader> {
+  async readInGroup(topics: readonly string[], { groupId, ...options }: GroupReadOptions): Promise<GroupReading> {
     const { broker, sessionTimeoutMs } = this.#options
     const group = broker.group(groupId)
     const reader = await GroupReading.join({

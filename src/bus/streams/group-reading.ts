@@ -1,7 +1,7 @@
 import { type Clock, limited, sleep } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import { PartitionMap } from '../partitions.ts'
-import type { Bus, Follower, GroupReader, GroupReadOptions, ReadPartition, TopicPartition } from '../port.ts'
+import type { Bus, Follower, GroupReadOptions, ReadPartition, TopicPartition } from '../port.ts'
 import { GroupMember, type GroupTransport, type MemberOf } from '../session/member.ts'
 
 export interface Progress extends TopicPartition {
@@ -60,7 +60,7 @@ class OwnedPartition implements ReadPartition {
 }
 
 /** One member of a group of readers, on either adapter. */
-export class GroupReading implements GroupReader {
+export class GroupReading {
   readonly #options: GroupReadingOptions
   readonly #member: GroupMember
   readonly #partitions = new PartitionMap<OwnedPartition>()

@@ -1,7 +1,7 @@
 import { type Clock, limited } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import { partitionsOf } from '../partitions.ts'
-import { type Bus, BusUnavailable, type Follower, type From, type GroupReader } from '../port.ts'
+import { type Bus, BusUnavailable, type Follower, type From, type Reader } from '../port.ts'
 import { RecordQueue, type Taken } from './record-queue.ts'
 
 /** What reading a topic record by record needs. */
@@ -71,7 +71,7 @@ export async function* groupRecords(
 ): AsyncGenerator<Taken, void> {
   const { bus, topic, groupId, startFrom, ending } = options
   const queue = new RecordQueue(ending)
-  let reader: GroupReader | null = null
+  let reader: Pick<Reader, 'close'> | null = null
   const handler = {
     onRecords: queue.put.bind(queue),
     pause: () => queue.pause(),
@@ -88,7 +88,7 @@ export async function* groupRecords(
     yield* queue.records()
   } finally {
     await limited(options.clock, endLimitMs, joining).catch(() => {}) // do not wait for brokers that are down
-    await (reader as GroupReader | null)?.close()
+    await (reader as Pick<Reader, 'close'> | null)?.close()
   }
 }
 
