@@ -22,12 +22,12 @@ export class RecordDelivery {
   readonly #options: RecordDeliveryOptions
   #waiting: { offset: number; resolve: () => void }[] = []
   /** Every record before this offset was handled. */
-  #next: number
+  position: number
   closed = false
 
   constructor(options: RecordDeliveryOptions) {
     this.#options = options
-    this.#next = options.start
+    this.position = options.start
   }
 
   /**
@@ -37,12 +37,8 @@ export class RecordDelivery {
   async take(records: readonly BusRecord[], next: number): Promise<void> {
     this.#tellUnreadable(records)
     if (records.length > 0) await this.#untilTaken(records)
-    this.#next = next
+    this.position = next
     this.#release()
-  }
-
-  get position(): number {
-    return this.#next
   }
 
   /** Resolves when every record before the offset was handled, or when the follower is closed. */
@@ -58,7 +54,7 @@ export class RecordDelivery {
    * reaches beyond it
    */
   moved(next: number, end: number): void {
-    this.#next = next
+    this.position = next
     for (const one of this.#waiting) one.offset = Math.min(one.offset, end)
     this.#release()
   }
@@ -89,7 +85,7 @@ export class RecordDelivery {
   }
 
   #release(): void {
-    const due = this.#waiting.filter(({ offset }) => this.closed || offset <= this.#next)
+    const due = this.#waiting.filter(({ offset }) => this.closed || offset <= this.position)
     this.#waiting = this.#waiting.filter(one => !due.includes(one))
     for (const { resolve } of due) resolve()
   }

@@ -30,6 +30,7 @@ export class Channel {
   readonly #connection: Connection
   readonly #where: string
   readonly #opened = Promise.withResolvers<void>()
+  readonly opened = this.#opened.promise
   #versions = new Map<number, VersionRange>()
   /** Until then the broker reads no request from this connection, because of a quota (KIP-219). Monotonic milliseconds. */
   #mutedUntil = Number.NEGATIVE_INFINITY
@@ -42,17 +43,13 @@ export class Channel {
     this.#options = options
     this.#where = `${address.host}:${address.port}`
     this.#connection = new Connection(clientId, optionsOf(security, address))
-    this.#connection.on('error', error => this.#end(translated(error, this.#where)))
-    this.#connection.on('close', () => this.#end())
-    this.#opened.promise.catch(() => {}) // callers of `opened` get the error
+    this.#connection.on('error', error => this.retire(translated(error, this.#where)))
+    this.#connection.on('close', () => this.retire())
+    this.opened.catch(() => {}) // callers of `opened` get the error
     this.#open().then(
       () => this.#opened.resolve(),
-      error => this.#end(translated(error, this.#where)),
+      error => this.retire(translated(error, this.#where)),
     )
-  }
-
-  get opened(): Promise<void> {
-    return this.#opened.promise
   }
 
   get address(): Address {
@@ -87,14 +84,9 @@ export class Channel {
     }
   }
 
-  /** Accepts no more requests; closes once those in flight have ended. */
-  retire(): void {
-    this.#end()
-  }
-
   /** Closes at once; requests in flight fail. */
   close(): void {
-    this.#end()
+    this.retire()
     this.#dispose()
   }
 
@@ -142,14 +134,15 @@ export class Channel {
           }
           const late = this.#lost(`no answer to ${name} within ${(limitMs / 1000).toFixed(1)} s`)
           reject(late)
-          this.#end(late)
+          this.retire(late)
         })
       let cancel = wait(limitMs)
       work.then(resolve, reject).finally(() => cancel())
     })
   }
 
-  #end(error: Error = this.#lost('the connection was closed')): void {
+  /** Accepts no more requests; closes once those in flight have ended. */
+  retire(error: Error = this.#lost('the connection was closed')): void {
     if (this.#ended) return
     this.#ended = true
     this.#opened.reject(error)

@@ -24,19 +24,15 @@ export interface ReadOptions {
 export class ReadBackOff {
   readonly #options: ReadOptions
   readonly #closing = Promise.withResolvers<void>()
-  #closed = false
+  closed = false
 
   constructor(options: ReadOptions) {
     this.#options = options
   }
 
-  get closed(): boolean {
-    return this.#closed
-  }
-
   /** Ends all pauses. */
   close(): void {
-    this.#closed = true
+    this.closed = true
     this.#closing.resolve()
   }
 
@@ -44,11 +40,11 @@ export class ReadBackOff {
   async backOff(failures: number): Promise<void> {
     const ms = Math.min(firstBackOffMs * 2 ** (failures - 1), longestBackOffMs)
     await Promise.race([sleep(this.#options.clock, ms), this.#closing.promise])
-    if (!this.#closed) await this.#options.brokers.refresh().catch(() => {}) // the retry will show what is wrong
+    if (!this.closed) await this.#options.brokers.refresh().catch(() => {}) // the retry will show what is wrong
   }
 
   report(names: string, text: string): void {
-    if (this.#closed) return
+    if (this.closed) return
     this.#options.telemetry.emit('bus.log', { level: 'warn', message: `cannot read ${names} now: ${text}` })
   }
 }

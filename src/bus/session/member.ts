@@ -103,8 +103,8 @@ const asksOf = (error: unknown): GroupError['asks'] => (error instanceof GroupEr
  */
 export class GroupMember {
   readonly #options: GroupMemberOptions
-  /** The last generation in which this member got its assignment. */
-  #synced: MemberOf = nobody
+  /** The last generation in which this member got its assignment; commits carry this generation. */
+  synced: MemberOf = nobody
   #given: Given = { partitions: [], counts: new Map(), processes: [] }
   /** The last generation that it joined, perhaps without an assignment. */
   #entered: MemberOf = nobody
@@ -117,7 +117,8 @@ export class GroupMember {
   #partitionsChanged = false
   /** Milliseconds since the last answered heartbeat was sent; null without a lease. */
   #lease: (() => number) | null = null
-  #trouble: string | null = null
+  /** Why the coordinator cannot be reached now; null if it can. */
+  trouble: string | null = null
   #retiring = false
   #left = false
   readonly #heartbeatMs: number
@@ -126,11 +127,6 @@ export class GroupMember {
   constructor(options: GroupMemberOptions) {
     this.#options = options
     this.#heartbeatMs = options.heartbeatMs ?? Math.min(longestHeartbeatMs, options.sessionTimeoutMs / 3)
-  }
-
-  /** The last generation in which this member got its assignment; commits carry this generation. */
-  get synced(): MemberOf {
-    return this.#synced
   }
 
   get processes(): readonly string[] {
@@ -158,11 +154,6 @@ export class GroupMember {
       .map(topic => `${topic} is not read: the process that leads the group cannot see it`)
   }
 
-  /** Why the coordinator cannot be reached now; null if it can. */
-  get trouble(): string | null {
-    return this.#trouble
-  }
-
   /**
    * Resolves when the member has its first assignment; retries while the coordinator cannot be reached.
    * @throws GroupError when the group refuses this member; Error when it is stopped before
@@ -186,7 +177,7 @@ export class GroupMember {
 
   /** Ends at once. Leaves the group only before its first assignment, for which the other members would wait. */
   async close(): Promise<void> {
-    if (this.#synced === nobody) await this.leave()
+    if (this.synced === nobody) await this.leave()
     else this.#stop()
   }
 
@@ -225,7 +216,7 @@ export class GroupMember {
       isDrained = true
       this.#endPause()
     })
-    await this.#beatWhile(() => !isDrained, this.#synced)
+    await this.#beatWhile(() => !isDrained, this.synced)
     await drained
     this.#lease = null
     if (this.#left || this.#retiring) return
@@ -239,9 +230,9 @@ export class GroupMember {
     const given = await transport.sync(joined, assigns ? assignSticky(joined.subscriptions, counts) : null)
     if (this.#left) return
     this.#partitionsChanged = this.#leads && differ(counts, given.counts)
-    const { memberId, generation } = this.#synced
+    const { memberId, generation } = this.synced
     const unbroken = joined.memberId === memberId && joined.generation === generation + 1
-    this.#synced = joined
+    this.synced = joined
     this.#given = given
     this.#answered(sinceSent)
     events.assigned(given.partitions, unbroken)
@@ -251,7 +242,7 @@ export class GroupMember {
     const { promise, resolve: named } = Promise.withResolvers<void>()
     this.#naming = promise
     try {
-      const owned = { generation: this.#synced.generation, partitions: this.#given.partitions }
+      const owned = { generation: this.synced.generation, partitions: this.#given.partitions }
       const joined = await this.#options.transport.join(this.#memberId, owned, memberId => {
         this.#memberId = memberId
         named()
@@ -271,7 +262,7 @@ export class GroupMember {
     for (let wait = this.#heartbeatMs; !this.#left; ) {
       await this.#pause(wait)
       if (this.#left) return
-      const asks = await this.#beat(this.#synced)
+      const asks = await this.#beat(this.synced)
       wait = asks === null ? this.#heartbeatMs : Math.min(retryMs, this.#heartbeatMs)
       if (this.#retiring) continue
       if (asks === 'join' || asks === 'join as new' || this.#partitionsChanged) return
@@ -313,9 +304,9 @@ export class GroupMember {
   }
 
   #answered(sinceSent: () => number): void {
-    if (this.#trouble !== null)
+    if (this.trouble !== null)
       this.#options.telemetry.emit('bus.log', { level: 'info', message: 'the coordinator of the group answers again' })
-    this.#trouble = null
+    this.trouble = null
     this.#lease = sinceSent
   }
 
@@ -330,8 +321,8 @@ export class GroupMember {
   /** Logs a repeated error once. */
   #tell(error: unknown): void {
     const trouble = `the coordinator of the group: ${error instanceof Error ? error.message : String(error)}`
-    if (trouble === this.#trouble) return
-    this.#trouble = trouble
+    if (trouble === this.trouble) return
+    this.trouble = trouble
     this.#options.telemetry.emit('bus.log', { level: 'warn', message: trouble })
   }
 
