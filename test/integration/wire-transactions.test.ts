@@ -194,12 +194,12 @@ describeWithJava.each(['4.3.0', '3.9.1'] as const)('transactions on Kafka %s', v
     const topics = [{ topic: commands, partitions: [{ partition: 0, offset: '7' }] }]
     await transaction.sendOffsets({ consumerGroupId: groupId, topics })
     const brokers = openBrokers(seeds)
-    expect(await heir.ongoing(`${groupId}-slot-`)).toEqual([`${groupId}-slot-0`])
+    expect(await heir.ids(`${groupId}-slot-`, 'open')).toEqual([`${groupId}-slot-0`])
     const [held, other] = await committedOffsets(brokers, groupId, [tp, { ...tp, partition: 1 }])
     expect([held!.error?.type, other!.committed?.offset]).toEqual(['UNSTABLE_OFFSET_COMMIT', 5])
     await heir.abortTransactionOf(`${groupId}-slot-0`)
     expect(await stableOffset(brokers, groupId, tp)).toBeNull()
-    expect(await heir.ongoing(`${groupId}-slot-`)).toEqual([])
+    expect(await heir.ids(`${groupId}-slot-`, 'open')).toEqual([])
     expect(await readValues(seeds, results)).toEqual(new Map())
   })
 

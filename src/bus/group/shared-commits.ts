@@ -7,7 +7,7 @@ import type { TopicPartition } from '../port.ts'
 import type { PartitionOffsets } from '../read/partition-offsets.ts'
 import type { RecordLimits } from '../record-limits.ts'
 import { RequestBatcher } from '../request-batcher.ts'
-import type { Acquired, Committed, Part } from '../session/driver.ts'
+import type { Acquired, Part } from '../session/driver.ts'
 import type { GroupMember, MemberOf } from '../session/member.ts'
 import { ProducerTurns } from '../session/producer-turns.ts'
 import type { CommittingMember } from '../write/transaction.ts'
@@ -84,12 +84,14 @@ export class KafkaSharedCommits {
     let areEnded = false
     for (;;) {
       const progress = await this.#progress.get(tp)
+      const { committed, error } = progress
       const waitedMs = clock.monotonic() - started
-      if (!isUnstable(progress)) {
+      if (error && !isUnstable(progress)) throw error
+      if (!error) {
         const [ends, topicId] = [await logs.ends(tp), brokers.topicId(tp.topic)]
-        return { committed: settled(progress), ...ends, topicId, lacksCommit: waitedMs > settlesWithinMs }
+        return { committed, ...ends, topicId, lacksCommit: waitedMs > settlesWithinMs }
       }
-      if (waitedMs > 2 * unstableForMs) throw progress.error
+      if (waitedMs > 2 * unstableForMs) throw error
       if (waitedMs > unstableForMs && !areEnded) {
         await this.#hanging.get(tp)
         areEnded = true
@@ -103,7 +105,7 @@ export class KafkaSharedCommits {
    */
   async #endHangingTransactions(tps: readonly TopicPartition[]): Promise<readonly undefined[]> {
     const { telemetry, member } = this.#options
-    const dead = await this.#dead(prefix => this.#producer.known(prefix))
+    const dead = await this.#dead('known')
     for (const id of dead) await this.#producer.endHangingOf(id, tps[0]!, this.#committing(member.synced))
     const ended = tps.map(() => undefined)
     if (dead.length === 0) return ended
@@ -117,15 +119,15 @@ export class KafkaSharedCommits {
 
   /** Open transactions of dead processes block readers and new owners. */
   async #abortDeadTransactions(): Promise<void> {
-    const dead = await this.#dead(prefix => this.#producer.ongoing(prefix))
+    const dead = await this.#dead('open')
     await Promise.all(dead.map(id => this.#producer.abortTransactionOf(id)))
   }
 
   /** Listed transactional ids of dead processes. Only a member knows which processes are dead: others get none. */
-  async #dead(list: (prefix: string) => Promise<readonly string[]>): Promise<string[]> {
+  async #dead(which: 'open' | 'known'): Promise<string[]> {
     const { process, member } = this.#options
     if (!member.isMember) return []
-    const ids = await list(this.#prefix)
+    const ids = await this.#producer.ids(this.#prefix, which)
     const { processes: living } = member
     return ids.filter(id => {
       const name = id.slice(this.#prefix.length)
@@ -157,10 +159,4 @@ export class KafkaSharedCommits {
   #committing({ memberId, generation }: MemberOf): CommittingMember {
     return { memberId, generation, instanceId: this.#options.instanceId ?? null }
   }
-}
-
-/** @throws the coordinator's error for the partition */
-function settled({ committed, error }: GroupProgress): Committed | null {
-  if (error) throw error
-  return committed
 }

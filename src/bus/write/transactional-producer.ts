@@ -163,18 +163,10 @@ export class TransactionalProducer {
     await abortedWrite(new Transaction({ ...this.#options, transactionalId, producer, retries }), tp, member)
   }
 
-  /** Transactional ids with this prefix and an open transaction, from the brokers that answer. */
-  ongoing(prefix: string): Promise<string[]> {
-    return this.#list(prefix, openStates)
-  }
-
-  /** All transactional ids with this prefix that the brokers have not forgotten. */
-  known(prefix: string): Promise<string[]> {
-    return this.#list(prefix, [])
-  }
-
-  async #list(prefix: string, states: OpenState[]): Promise<string[]> {
+  /** Transactional ids with this prefix, from the brokers that answer; with an open transaction, or all that are known. */
+  async ids(prefix: string, which: 'open' | 'known'): Promise<string[]> {
     const { brokers, clock } = this.#options
+    const states = which === 'open' ? openStates : []
     const ofNode = async (node: number) => {
       const listed = brokers.ask({ node }, listTransactions, [states, [], -1n, null])
       const { transactionStates } = await limited(clock, listMs, listed) // including the time to connect

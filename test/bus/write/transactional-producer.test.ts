@@ -347,6 +347,6 @@ describe('a producer', () => {
       refusal('UNSUPPORTED_VERSION'),
       listed('group-slot-2'),
     )
-    expect(await producer.ongoing('group-slot-')).toEqual(['group-slot-1', 'group-slot-2'])
+    expect(await producer.ids('group-slot-', 'open')).toEqual(['group-slot-1', 'group-slot-2'])
   })
 })
