@@ -154,7 +154,7 @@ export class MemoryBroker {
 
   read({ topic, partition }: TopicPartition, from: number, most: number): { records: BusRecord[]; next: number } {
     const log = this.#log(topic, partition)
-    const start = lowerBound(log.records, from)
+    const start = log.records.findLastIndex(({ offset }) => offset < from) + 1 // readers are near the end
     const records = log.records.slice(start, start + most)
     const complete = start + records.length === log.records.length
     return { records, next: complete ? log.end : records.at(-1)!.offset + 1 }
@@ -214,15 +214,4 @@ export class MemoryBroker {
       throw Object.assign(new Error(`${id} was fenced by a newer producer`), { type: 'INVALID_PRODUCER_EPOCH' })
     }
   }
-}
-
-function lowerBound(records: readonly BusRecord[], offset: number): number {
-  let low = 0
-  let high = records.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (records[middle]!.offset < offset) low = middle + 1
-    else high = middle
-  }
-  return low
 }
