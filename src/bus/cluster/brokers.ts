@@ -7,7 +7,6 @@ import { Channels, type ChannelsOptions, type Line } from './channels.ts'
 import type { Address } from './connecting.ts'
 import { isTransient, protocolError, Unanswered } from './errors.ts'
 
-export type { Line } from './channels.ts'
 export type ClusterMetadata = Metadata.MetadataResponse
 export type TopicMetadata = Metadata.MetadataResponseTopic
 

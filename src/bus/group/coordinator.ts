@@ -8,7 +8,7 @@ import {
   type Requested,
   syncGroup,
 } from '../cluster/apis.ts'
-import type { Brokers, Line } from '../cluster/brokers.ts'
+import type { Brokers } from '../cluster/brokers.ts'
 import { ProtocolError } from '../cluster/errors.ts'
 import { BusUnavailable } from '../port.ts'
 import type { Assignment, Given, Owned } from '../session/assignment.ts'
@@ -108,7 +108,7 @@ export class Coordinator implements GroupTransport {
 
   async heartbeat(member: MemberOf): Promise<void> {
     const { brokers, groupId, clock } = this.#options
-    const how = { line: 'group' as Line, limitMs: heartbeatLimitMs }
+    const how = { line: 'group', limitMs: heartbeatLimitMs } as const
     const asked = brokers.ask({ group: groupId }, heartbeat, this.#as(member), how)
     await translating(limited(clock, heartbeatLimitMs, asked))
   }

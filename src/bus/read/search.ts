@@ -1,4 +1,4 @@
-import type { BusRecord, Query, Searched, TopicPartition } from '../port.ts'
+import type { Query, Searched, TopicPartition } from '../port.ts'
 import { noTime } from '../record-time.ts'
 import { holds } from '../scan.ts'
 import { type Fetch, type FetchedRecords, fetchCommitted } from './fetch.ts'
@@ -40,7 +40,7 @@ export async function searchLog(
   while (position.offset < end && !ending.aborted) {
     const fetched = await logs.untilAnswered(tp, readOn)
     const looked = fetched.records.filter(({ offset }) => offset < end)
-    if (looked[0] && since === null) since = timeOf(looked[0])
+    if (looked[0] && since === null) since = looked[0].timestamp === noTime ? null : looked[0].timestamp
     unreadable += looked.filter(record => record.unreadable).length
     const found = looked.filter(record => !needles || holds(record, needles))
     if (found.length > 0) await take(found)
@@ -49,5 +49,3 @@ export async function searchLog(
   }
   return { ...tp, from: begin, until: Math.min(position.offset, end), start, since, unreadable }
 }
-
-const timeOf = ({ timestamp }: BusRecord) => (timestamp === noTime ? null : timestamp)

@@ -54,7 +54,9 @@ async function sendOnce<B extends EncodedBatch>(
   options: ProduceOptions,
 ): Promise<FailedBatch<B>[]> {
   const { brokers } = options
-  const led = await Promise.all(batches.map(async batch => ({ batch, leader: await leaderOf(brokers, batch) })))
+  const led = await Promise.all(
+    batches.map(async batch => ({ batch, leader: await brokers.leader(batch).catch((error: Error) => error) })),
+  )
   const sends = [...Map.groupBy(led, ({ leader }) => leader)].map(([leader, of]) => {
     const sent = of.map(({ batch }) => batch)
     return typeof leader === 'number' ? send(leader, sent, options) : allFor(sent, leader)
@@ -64,10 +66,6 @@ async function sendOnce<B extends EncodedBatch>(
   const topics = new Set(moved.map(({ batch }) => batch.topic))
   if (moved.length > 0) await brokers.refresh([...topics]).catch(() => {}) // the retry will show what is wrong
   return unwritten
-}
-
-async function leaderOf(brokers: ProduceOptions['brokers'], tp: TopicPartition): Promise<number | Error> {
-  return brokers.leader(tp).catch((error: Error) => error)
 }
 
 async function send<B extends EncodedBatch>(
