@@ -55,7 +55,6 @@ function buildGroup({ partitions = 2 } = {}) {
       clock,
       telemetry,
       sessionTimeoutMs: 10_000,
-      heartbeatMs: 1_000,
       partitionsAgeMs: 10_000,
     })
     return {

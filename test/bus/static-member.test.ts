@@ -32,7 +32,6 @@ test('a leader that returns to a stable group assigns nothing, and rejoins if pa
     clock,
     telemetry: new Telemetry(),
     sessionTimeoutMs: 10_000,
-    heartbeatMs: 1_000,
     partitionsAgeMs: 10_000,
   })
   await member.join()

@@ -157,11 +157,18 @@ describeWithJava('on a Kafka with TLS and logins that end after two seconds', ()
       joining: async () => {},
       assigned: (partitions: readonly TopicPartition[]) => void given.push(partitions.map(one => one.partition).join()),
     }
-    const beats = { heartbeatMs: 20, partitionsAgeMs: 500, sessionTimeoutMs: 6000 }
-    const member = new GroupMember({ transport, topics: [topic], events, clock, telemetry, ...beats })
+    const member = new GroupMember({
+      transport,
+      topics: [topic],
+      events,
+      clock,
+      telemetry,
+      partitionsAgeMs: 500,
+      ...times,
+    })
     onTestFinished(() => member.leave())
     await member.join()
-    return { member, given }
+    return { member, given, beat: () => transport.heartbeat(member.synced) }
   }
 
   test.each(logins)(
@@ -174,13 +181,14 @@ describeWithJava('on a Kafka with TLS and logins that end after two seconds', ()
       onTestFinished(() => producer.disconnect())
       const { bus, warnings } = open(login())
       const { keys } = await readKeys(bus, topic)
-      const { member, given } = await joinAs(login(), topic)
+      const { member, given, beat } = await joinAs(login(), topic)
       const sent: string[] = []
       for (const end = performance.now() + 3 * sessionMs; performance.now() < end; ) {
         sent.push(`key ${sent.length}`)
         await producer.send({ topic, messages: [{ key: sent.at(-1)!, value: null }] })
         await until(() => expect(keys).toHaveLength(sent.length))
         expect(await bus.partitions([topic])).toEqual(new Map([[topic, 1]]))
+        await beat()
         expect(member.hasLease).toBe(true)
       }
       expect([keys, given]).toEqual([sent, ['0']])

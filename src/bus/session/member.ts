@@ -74,8 +74,6 @@ export interface GroupMemberOptions {
   clock: Clock
   telemetry: Telemetry
   sessionTimeoutMs: number
-  /** Default: the shorter of 500 and a third of the session time-out. */
-  heartbeatMs?: number
   /** How often the leader checks for added partitions. */
   partitionsAgeMs: number
 }
@@ -126,7 +124,7 @@ export class GroupMember {
 
   constructor(options: GroupMemberOptions) {
     this.#options = options
-    this.#heartbeatMs = options.heartbeatMs ?? Math.min(longestHeartbeatMs, options.sessionTimeoutMs / 3)
+    this.#heartbeatMs = Math.min(longestHeartbeatMs, options.sessionTimeoutMs / 3)
   }
 
   get processes(): readonly string[] {
