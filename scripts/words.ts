@@ -1,7 +1,11 @@
-/** Prints the words of each hand-written document, without blocks of code, most words first, and their sum: npm run words. */
+/**
+ * Prints the words of each hand-written document, without blocks of code, most words first, and their sum; fails if that is too
+ * large: npm run words.
+ */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
+const most = 20_000
 const root = join(import.meta.dirname, '..')
 /** The gateway operator's own text. */
 const foreign = ['docs/gateway-interface.md']
@@ -19,4 +23,6 @@ const counts = globSync(['*.md', 'docs/**/*.md', 'helm/*.md'], { cwd: root })
   .sort((a, b) => b.words - a.words)
 
 for (const { file, words } of counts) console.log(String(words).padStart(6), file)
-console.log(String(counts.reduce((sum, { words }) => sum + words, 0)).padStart(6), 'in all')
+const sum = counts.reduce((total, { words }) => total + words, 0)
+console.log(String(sum).padStart(6), `in all; at most ${most}`)
+process.exitCode = sum > most ? 1 : 0
