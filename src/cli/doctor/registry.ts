@@ -12,7 +12,8 @@ export const registry = check({
   needs: ['settings'],
   async look({ settings }) {
     if (settings.registry.url === undefined) {
-      return { findings: [notSet('registry.url', 'the embedded registry is used')] }
+      const isEmbedded = settings.kafka.brokers === 'embedded'
+      return { findings: [notSet('registry.url', isEmbedded ? 'the embedded registry is used' : 'none can be asked')] }
     }
     const admin = registryAdmin(settings)
     try {
