@@ -1,4 +1,5 @@
-import { type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici'
+import type { Socket } from 'node:net'
+import { buildConnector, type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici'
 
 export interface OriginPoolOptions {
   /** Scheme, host and port. */
@@ -52,7 +53,7 @@ export function openPool({ origin, connections, keepAliveMs = defaultKeepAliveMs
           requestTls: { ...tls, allowH2: false },
           clientFactory: (proxy, options) => new Pool(proxy, { ...options, headersTimeout: connectTimeoutMs }),
         })
-      : new Pool(origin, { ...limits, connect })
+      : new Pool(origin, { ...limits, connect: tolerant(buildConnector({ ...connect, allowH2: false })) })
   }
 
   return {
@@ -68,6 +69,47 @@ export function openPool({ origin, connections, keepAliveMs = defaultKeepAliveMs
     /** Closes at once; requests in flight fail. */
     close: () => current.destroy(),
   }
+}
+
+/**
+ * Skips an unrequested `100 Continue`, which undici treats as the end of the connection. It precedes the answer, and its line
+ * breaks cannot occur in JSON.
+ */
+function tolerant(connect: buildConnector.connector): buildConnector.connector {
+  return (options, done) =>
+    connect(options, (...[error, socket]: Parameters<typeof done>) => {
+      if (error) done(error, null)
+      else done(null, withoutContinue(socket as Socket))
+    })
+}
+
+function withoutContinue<S extends Socket>(socket: S): S {
+  const read = socket.read.bind(socket)
+  let rest: Buffer = Buffer.alloc(0)
+  socket.read = size => {
+    const piece: Buffer | null = read(size)
+    if (piece === null) return null
+    rest = rest.length === 0 ? piece : Buffer.concat([rest, piece])
+    while (mayContinue(rest)) {
+      const end = rest.indexOf('\r\n\r\n')
+      if (end === -1 && rest.length <= longestContinue) return null
+      if (end === -1) break
+      rest = rest.subarray(end + 4)
+    }
+    const passed = rest
+    rest = Buffer.alloc(0)
+    return passed.length === 0 ? null : passed
+  }
+  return socket
+}
+
+const continueStart = Buffer.from('HTTP/1.1 100')
+const longestContinue = 16 << 10
+
+/** Whether `100 Continue` begins here, or may begin here once more bytes have arrived. */
+const mayContinue = (bytes: Buffer): boolean => {
+  const length = Math.min(bytes.length, continueStart.length)
+  return length > 0 && bytes.subarray(0, length).equals(continueStart.subarray(0, length))
 }
 
 /** Whether a proxy is configured for the address, apart from NO_PROXY. @throws Error when HTTPS_PROXY is invalid */

@@ -127,6 +127,33 @@ describe('an answer that came in time', () => {
     expect((await postTo([step], { maxResponseBytes: 10_000 })).answer).toEqual(lost('response_too_large'))
   })
 
+  test.each([
+    ['at once', 0],
+    ['in a piece of its own', 30],
+  ])('is read after an unrequested 100 Continue, %s', async (_, delayMs) => {
+    const early = 'HTTP/1.1 100 Continue\r\n\r\n'
+    const answers: Step = socket => {
+      if (delayMs === 0) socket.write(early + httpAnswer(ok))
+      else socket.write(early, () => setTimeout(() => socket.write(httpAnswer(ok)), delayMs))
+    }
+    const { seen, url } = await scriptedServer(answers)
+    const connection = connect(url, { connections: 1 })
+    for (let i = 0; i < 2; i++) expect(await connection.post(body, go)).toMatchObject({ kind: 'response', body: ok })
+    expect(seen.connections).toBe(1)
+  })
+
+  test('is read after several 100 Continue, however the network splits them', async () => {
+    const early = 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(2)
+    const pieces = ['HTTP', `${early}${early}`.slice(4, -3), `\n\r\n${httpAnswer(ok)}`]
+    const step: Step = async socket => {
+      for (const piece of pieces) {
+        await new Promise(written => socket.write(piece, written))
+        await new Promise(passed => setTimeout(passed, 30))
+      }
+    }
+    expect((await postTo([step])).answer).toMatchObject({ kind: 'response', body: ok })
+  })
+
   test('that claims to be compressed and is not is in doubt', async () => {
     const { answer } = await postTo([answerWith(ok, { headers: { 'content-encoding': 'gzip' } })])
     expect(answer).toEqual(lost('response_cut'))
