@@ -204,8 +204,7 @@ async function countEnded({ bus, settings }: Control, change: Change): Promise<n
       const command = { ...one.value, idText: String(one.value.id) }
       if (controls.withdrawing(command, unsent[i]!.timestamp)) ended++
     }
-  })
-  controls.close()
+  }).finally(() => controls.close())
   return ended
 }
 
