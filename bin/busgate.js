@@ -11,7 +11,7 @@ try {
   if (error.code !== 'ERR_UNKNOWN_FILE_EXTENSION') throw error
   const { node } = process.versions
   console.error(
-    `busgate needs Node.js 22.19 or newer, and this is ${node}: install a newer one (on Linux: npm install node@24, then npx busgate or npx node).`,
+    `busgate needs Node.js 22.19 or newer, and this is ${node}: install a newer one (on Linux: npm install node@24, then npx busgate or node_modules/.bin/node).`,
   )
   process.exitCode = 1
 }

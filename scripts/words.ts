@@ -24,5 +24,5 @@ const counts = globSync(['*.md', 'docs/**/*.md', 'helm/*.md'], { cwd: root })
 
 for (const { file, words } of counts) console.log(String(words).padStart(6), file)
 const sum = counts.reduce((total, { words }) => total + words, 0)
-console.log(String(sum).padStart(6), `in all; at most ${most}`)
+console.log(String(sum).padStart(6), `in all; at most ${most}${sum > most ? ': shorten a document' : ''}`)
 process.exitCode = sum > most ? 1 : 0

@@ -43,9 +43,8 @@ function checkOne(setting: Setting, given: GivenValue[], problems: SettingProble
     const value = parse(one.value)
     return setting.secret ? new Secret(() => value) : value
   } catch (error) {
-    const what = one.isFile ? `cannot use the file: ${reason(error)}` : reason(error)
-    const example = one.isFile ? `/run/secrets/${variableOf(written).toLowerCase()}` : setting.example
-    problems.push({ path: written, where, variable, what, example })
+    if (one.isFile) problems.push({ path: written, where, variable, what: `cannot use the file: ${reason(error)}` })
+    else problems.push({ path: written, where, variable, what: reason(error), example: setting.example })
     return undefined
   }
 }
@@ -64,10 +63,9 @@ function described({ path, message }: z.core.$ZodIssue): string {
   return `${path.map(part => (typeof part === 'number' ? `item ${part + 1}` : String(part))).join(', ')}: ${message}`
 }
 
-/**
- * Why a value is invalid. Omits the message of a file-system error, which contains the file's name: it may be a secret given
- * in the wrong place.
- */
+/** Why a value is invalid. Leaves out the path of a file: it may be the secret itself, given in the wrong place. */
 function reason(error: unknown): string {
-  return error instanceof Refused ? error.message : ((error as NodeJS.ErrnoException).code ?? 'it cannot be read')
+  if (error instanceof Refused) return error.message
+  const { code = 'it cannot be read' } = error as NodeJS.ErrnoException
+  return code === 'ENOENT' ? 'there is none at the given path, which is not shown, as it could be the secret' : code
 }

@@ -126,6 +126,6 @@ test.each([
     code: 1,
     stdout: '',
     stderr:
-      'busgate needs Node.js 22.19 or newer, and this is 20.11.0: install a newer one (on Linux: npm install node@24, then npx busgate or npx node).\n',
+      'busgate needs Node.js 22.19 or newer, and this is 20.11.0: install a newer one (on Linux: npm install node@24, then npx busgate or node_modules/.bin/node).\n',
   })
 })

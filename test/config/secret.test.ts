@@ -99,6 +99,12 @@ describe('a secret', () => {
     expect(keyFromFile).toThrow('gateway.apiKey (BUSGATE_GATEWAY_API_KEY_FILE): cannot use the file: is empty')
   })
 
+  it('is refused when its file is missing, without the path', () => {
+    const missing = () => loadSettings({ env: { BUSGATE_GATEWAY_API_KEY_FILE: 'the-key-itself' } })
+    expect(missing).toThrow('cannot use the file: there is none at the given path')
+    expect(missing).not.toThrow('the-key-itself')
+  })
+
   it('is refused when given twice, as itself and as a file', () => {
     const env = { BUSGATE_GATEWAY_API_KEY_FILE: file }
     const given = () => loadSettings({ env, overrides: { gateway: { apiKey: 'k' } } })

@@ -99,5 +99,6 @@ describeOnKafka('a withdrawal', brokers => {
     await world.send([...commandsFrom(101, 3, withdrawn), ...commandsFrom(201, 2)])
     expect((await run('withdraw', '--campaign', 'spring', '--dry-run')).stderr).toContain('spring: 3 unsent commands.')
     expect(world.worker.ready().withdrawn).toEqual([])
+    expect((await run('status', '--results')).stdout).toContain('No withdrawal is in force')
   }, 240_000)
 })

@@ -191,7 +191,7 @@ describe('the packed package', () => {
       const old = "Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.11.0'}})"
       await project.write('old.js', `import('${entry}').catch(error => console.log(error.message))`)
       expect(await project.run('node', `--import=data:text/javascript,${old}`, 'old.js')).toBe(
-        'busgate needs Node.js 22.19 or newer, and this is 20.11.0: install a newer one (on Linux: npm install node@24, then npx busgate or npx node).\n',
+        'busgate needs Node.js 22.19 or newer, and this is 20.11.0: install a newer one (on Linux: npm install node@24, then npx busgate or node_modules/.bin/node).\n',
       )
     },
   )

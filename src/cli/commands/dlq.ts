@@ -152,9 +152,12 @@ export const dlqReplay = command({
       }
       const { ready, refused } = await planReplay(bus, topics.deadLetters, filters, undecodable)
       for (const { letter, why } of refused) tell('refused', letter, why)
+      if (ready.length === 0) {
+        process.stderr.write('There is nothing to replay.\n')
+        return at.length > 0 ? 1 : 0
+      }
       if (!yes) {
         for (const letter of ready) tell('ready', letter)
-        if (ready.length === 0) throw new UsageError('nothing was replayed: no dead letter is ready to be replayed')
         throw new UsageError(`nothing was replayed: --yes replays ${count(ready.length, 'dead letter')}. ${warning}`)
       }
       await replay(bus, topics.deadLetters, ready, letters => {

@@ -34,7 +34,9 @@ export const status = command({
       const shown = history ? changes : inForce
       for (const change of shown) await printLine(printable(json ? jsonOf(change) : lineOf(change)))
       if (!json && !history && !inForce.some(({ effect }) => effect === 'paused')) await printLine('Nothing is paused.')
-      for (const counted of results ? await countResults(bus, settings, inForce) : []) {
+      const counts = results ? await countResults(bus, settings, inForce) : []
+      if (!json && results && counts.length === 0) await printLine('No withdrawal is in force whose results to count.')
+      for (const counted of counts) {
         await printLine(printable(json ? stringifyJson(counted) : resultsText(counted)))
       }
       for (const backlog of await backlogOf(bus, settings)) {
