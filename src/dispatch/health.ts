@@ -1,7 +1,7 @@
 import type { Account } from '../accounts/account.ts'
 import type { AccountGate } from '../accounts/gate.ts'
 import { notOpen, partitionsOf } from '../bus/partitions.ts'
-import type { Bus, Membership, SessionState, TopicPartition } from '../bus/port.ts'
+import type { Bus, Membership, SessionState } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
 import { type Settings, topicsWhere } from '../config/index.ts'
 import type { Controls } from '../control/controls.ts'
@@ -65,18 +65,12 @@ export function* readGauges(
   yield { name: 'requests_in_flight', labels: {}, value: dispatcher.inFlight }
 }
 
-export interface WatchdogOptions {
+interface WatchdogOptions {
   sessions: () => Iterable<SessionState>
-  /** Requests in flight. Each is the same object until its results are committed. */
-  underWay: () => Iterable<{ what: string }>
   /**
    * Whether commands wait for a known reason: an account that may not send, or an unavailable registry, results topic or group.
    */
   heldBack: () => boolean
-  /** Whether the bus is unavailable, so that no records arrive. */
-  isBusAway: () => boolean
-  /** Whether an open transaction blocks reading of the partition, which no restart cures. */
-  isBlocked: (tp: TopicPartition) => boolean
   /** The topic of doubts, whose commands wait by design. */
   doubtsTopic: string
   /** gateway.timeoutMs, the longest that a request may take. */
@@ -87,85 +81,43 @@ export interface WatchdogOptions {
   stuck: (error: Error) => void
 }
 
-/** A state that counts as a standstill if it lasts for `patienceMs`. */
-interface Standstill {
-  /** Changes with any progress. */
-  key: unknown
-  what: string
-  patienceMs: number
-}
-
 /** Longer than any wait of a healthy worker, requests excepted. */
 const leastPatienceMs = 300_000
-/**
- * Brokers abort an open transaction, which blocks reading, after 15 minutes at most (the default of
- * transaction.max.timeout.ms).
- */
-const readingPatienceMs = 1_200_000
 const checkMs = 10_000
 
 /**
- * Reports a worker that has work but makes no progress, so that its supervisor restarts it. Waiting is no standstill as long as
- * other commands progress or the reason is known; nor is a partition that is not open.
+ * Reports a worker that has work but commits nothing, so that its supervisor restarts it. One commit carries the progress of all
+ * partitions, and every answer is followed by one. Waiting for a known reason is no standstill, nor is a partition that is not
+ * open.
  * @returns a function that ends the watch
  */
 export function watchProgress(options: WatchdogOptions): () => void {
-  const { telemetry, clock, stuck } = options
-  const commits = new Map<string, number>()
-  let steps = 0
-  const committed = (tp: { topic: string; partition: number }) => void commits.set(nameOf(tp), ++steps)
-  telemetry.on('cycle.committed', committed)
+  const { sessions, heldBack, doubtsTopic, telemetry, clock, stuck } = options
+  const patienceMs = Math.max(leastPatienceMs, 2 * options.timeoutMs)
+  let progressedAt = clock.monotonic()
+  const progressed = () => {
+    progressedAt = clock.monotonic()
+  }
+  telemetry.on('cycle.committed', progressed)
 
-  let since = new Map<unknown, number>()
+  const hasWork = ({ topic, open, committing, windowUsed }: SessionState) =>
+    open && (committing || (topic !== doubtsTopic && windowUsed > 0 && !heldBack()))
   let cancel = clock.after(checkMs, check)
   function check(): void {
-    const now = clock.monotonic()
-    const standstills = [...standstillsIn(options, commits, steps)]
-    since = new Map(standstills.map(({ key }) => [key, since.get(key) ?? now]))
-    for (const { key, what, patienceMs } of standstills) {
-      if (now - since.get(key)! <= patienceMs) continue
-      stuck(new Error(`no progress for ${patienceMs / 1000} s, for no known reason: ${what}`))
+    const busy = [...sessions()].find(hasWork)
+    if (!busy) progressed()
+    else if (clock.monotonic() - progressedAt > patienceMs) {
+      const place = `${busy.topic}/${busy.partition}`
+      stuck(new Error(`no progress on ${place} for ${patienceMs / 1000} s, for no known reason: nothing is committed`))
     }
     cancel = clock.after(checkMs, check)
   }
 
   return () => {
     cancel()
-    telemetry.off('cycle.committed', committed)
+    telemetry.off('cycle.committed', progressed)
   }
 }
-
-function* standstillsIn(
-  { sessions, underWay, heldBack, isBusAway, isBlocked, doubtsTopic, timeoutMs }: WatchdogOptions,
-  commits: ReadonlyMap<string, number>,
-  steps: number,
-): Generator<Standstill> {
-  const patienceMs = Math.max(leastPatienceMs, 2 * timeoutMs)
-  for (const request of underWay()) {
-    yield { key: request, what: `${request.what} does not end`, patienceMs }
-  }
-  const open = [...sessions()].filter(session => session.open)
-  for (const session of open) {
-    const name = nameOf(session)
-    const key = `${name}, last commit ${commits.get(name)}`
-    const { committing, lag, windowUsed } = session
-    if (committing) yield { key: `commit of ${key}`, what: `a commit of ${name} does not end`, patienceMs }
-    if (lag > 0 && windowUsed === 0 && !isBusAway() && !isBlocked(session)) {
-      const what = `no records of ${name} arrive`
-      yield { key: `reading of ${key}`, what, patienceMs: readingPatienceMs }
-    }
-  }
-  const waiting = open.find(({ topic, windowUsed }) => topic !== doubtsTopic && windowUsed > 0)
-  if (waiting && !heldBack()) {
-    yield {
-      key: `step ${steps}`,
-      what: `nothing is sent or committed, though ${nameOf(waiting)} has commands`,
-      patienceMs,
-    }
-  }
-}
-
-const nameOf = ({ topic, partition }: { topic: string; partition: number }) => `${topic}/${partition}`
 
 /**
  * Checks the topics' partitions and clean-up policies. A doubt has its command's key, so the doubts topic needs as many

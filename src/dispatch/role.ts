@@ -225,15 +225,13 @@ class CommandSending implements Sending {
 
   #watch(): () => void {
     const { settings, clock, telemetry, fatal } = this.#options
-    const isBusAway = () => this.#joined.trouble() !== null
     return watchProgress({
       sessions: () => this.#joined.sessions(),
-      underWay: () => this.#dispatcher.underWay(),
-      isBusAway,
-      isBlocked: ({ topic, partition }) =>
-        this.#options.bus.blocked().some(one => one.topic === topic && one.partition === partition),
       heldBack: () =>
-        isBusAway() || this.#intake.outage.reason !== null || this.#lookup?.reason != null || this.#dispatcher.heldBack,
+        this.#joined.trouble() !== null ||
+        this.#intake.outage.reason !== null ||
+        this.#lookup?.reason != null ||
+        this.#dispatcher.heldBack,
       doubtsTopic: settings.topics.doubts,
       timeoutMs: settings.gateway.timeoutMs,
       clock,

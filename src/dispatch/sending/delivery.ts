@@ -12,8 +12,6 @@ import type { Requeue } from '../queues/lane.ts'
 
 /** Commands of one account and one lane that share a request, until their results are committed. */
 export interface Envelope {
-  /** Its partitions. */
-  readonly what: string
   /** Of its lane; 0 for the most urgent topic. */
   urgency: number
   account: Account

@@ -5,7 +5,7 @@ import { expiry, hasPaused, type Pending } from '../pending.ts'
 import type { Requeue } from '../queues/lane.ts'
 import { Lanes } from '../queues/lanes.ts'
 import { Delivery, type DeliveryOptions, type Envelope } from './delivery.ts'
-import { couldEnd, formEnvelope, isOpen } from './packer.ts'
+import { formEnvelope, isOpen } from './packer.ts'
 import { mostPassedOver, PipelineDepth, Slots, UrgencyTurns } from './slots.ts'
 
 export interface DispatcherOptions extends Omit<DeliveryOptions, 'putBack'> {
@@ -36,9 +36,6 @@ export class Dispatcher {
   readonly #delivery: Delivery
   readonly #slots: Slots
   readonly #depth: PipelineDepth
-  readonly #inFlight = new Set<Envelope>()
-  /** Status polls in flight. */
-  readonly #polls = new Set<{ what: string }>()
   /** Number of envelopes whose intents are being committed, by urgency. */
   readonly #preparing: number[]
   /** Number of commands in all envelopes under way. */
@@ -76,22 +73,8 @@ export class Dispatcher {
 
   /** Runs a status poll when a slot is free. */
   async inSlot(request: () => Promise<void>): Promise<void> {
-    const poll = { what: 'a status poll' }
     this.#pumpSoon()
-    const run = () => {
-      this.#polls.add(poll)
-      return request()
-    }
-    await this.#slots.send(null, run).finally(() => {
-      this.#polls.delete(poll)
-      this.pump()
-    })
-  }
-
-  /** Requests under way that could end now. Envelopes that wait for a slot are not listed: those that hold the slots are. */
-  *underWay(): Iterable<{ what: string }> {
-    for (const one of this.#inFlight) if (couldEnd(one) && !this.#slots.isWaiting(one)) yield one
-    yield* this.#polls
+    await this.#slots.send(null, request).finally(() => this.pump())
   }
 
   /** Whether commands wait for a pause, or for an account that may not send now. */
@@ -208,7 +191,6 @@ export class Dispatcher {
     const { clock, maxIntents } = this.#options
     const { urgency, size } = envelope
     const formedAt = clock.monotonic()
-    this.#inFlight.add(envelope)
     this.#intents += size
     this.#preparing[urgency]!++
     const isPrepared = await this.#delivery.intend(envelope)
@@ -290,7 +272,6 @@ export class Dispatcher {
   }
 
   #end(envelope: Envelope): void {
-    this.#inFlight.delete(envelope)
     this.#intents -= envelope.size
     this.pump()
   }

@@ -37,12 +37,7 @@ export function formEnvelope(
   for (const pending of pendings) pending.packed = true
   const parts = partsOf(pendings)
   const permit = account.permit(size, isSuspect(pendings[0]!) ? 'suspect' : 'commands')
-  return {
-    get what() {
-      return `an envelope of ${Array.from(parts.keys(), ({ topic, partition }) => `${topic}/${partition}`).join(', ')}`
-    },
-    ...{ urgency, account, pendings, size, parts, permit, unsent },
-  }
+  return { urgency, account, pendings, size, parts, permit, unsent }
 }
 
 function pack(options: PackerOptions, account: Account, queue: LaneQueue, isProbe: boolean): Pending[] {
@@ -60,10 +55,6 @@ function partsOf(pendings: readonly Pending[]): Map<Session, number[]> {
   }
   return parts
 }
-
-/** Whether an envelope can end now. During a rebalance, held sessions keep theirs. */
-export const couldEnd = ({ parts }: Envelope): boolean =>
-  Array.from(parts.keys()).every(({ open, alive }) => open || !alive)
 
 /** Whether all partitions of an envelope may send. */
 export const isOpen = ({ parts }: Envelope): boolean => Array.from(parts.keys()).every(({ open }) => open)

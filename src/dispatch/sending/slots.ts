@@ -49,10 +49,6 @@ export class Slots {
     return this.#waiting.some(waiting => waiting.some(({ envelope }) => envelope))
   }
 
-  isWaiting(envelope: Envelope): boolean {
-    return this.#waiting[envelope.urgency]!.some(one => one.envelope === envelope)
-  }
-
   /** Sends a prepared envelope, or a status poll (null), in its turn. @returns the outcome; null if it was withdrawn before */
   send<T>(envelope: Envelope | null, send: () => Promise<T>): Promise<T | null> {
     const waiting = envelope ? this.#waiting[envelope.urgency]! : this.#waiting.at(-1)!
