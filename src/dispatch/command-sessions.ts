@@ -12,13 +12,11 @@ export interface CommandSessionsOptions {
   lostDoubts: LostDoubts
   dispatcher: Dispatcher
   telemetry: Telemetry
-  shareChanged: () => void
-  fatal: (error: Error) => void
 }
 
 /** Connects the sessions of commands and doubts to their intakes and to the dispatcher. */
-export function commandSessions(options: CommandSessionsOptions): SessionListener {
-  const { doubtsTopic, dispatcher, telemetry, shareChanged, fatal } = options
+export function commandSessions(options: CommandSessionsOptions): Omit<SessionListener, 'shareChanged' | 'fatal'> {
+  const { doubtsTopic, dispatcher, telemetry } = options
   const commands = new Map<Session, CommandIntake>()
   const doubts = new Map<Session, DoubtIntake>()
   const count = ({ topic }: Session, records: readonly unknown[]) => {
@@ -26,7 +24,6 @@ export function commandSessions(options: CommandSessionsOptions): SessionListene
   }
 
   return {
-    shareChanged,
     opened(session) {
       if (session.topic === doubtsTopic) {
         doubts.set(session, new DoubtIntake(session, options.doubtIntake))
@@ -58,6 +55,5 @@ export function commandSessions(options: CommandSessionsOptions): SessionListene
       void options.lostDoubts.closed(session, options.doubtIntake.resolver.forget(session))
       dispatcher.remove(session)
     },
-    fatal,
   }
 }

@@ -1,7 +1,7 @@
 import { type Account, accountsOf, shareRates } from '../accounts/account.ts'
 import { readBalance } from '../accounts/balance.ts'
 import { StatusPoller } from '../accounts/poller.ts'
-import type { Bus, Membership, SessionListener } from '../bus/port.ts'
+import type { Bus, JoinOptions, Membership } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
 import type { Settings } from '../config/index.ts'
 import type { Controls } from '../control/controls.ts'
@@ -27,6 +27,7 @@ import { checkTopics, readGauges, reasonsOf, watchCompaction, watchProgress } fr
 import { ResultsLookup } from './intake/results-lookup.ts'
 import { RegistryOutage } from './intake/schema-wait.ts'
 import { Outbox } from './outbox.ts'
+import type { Pending } from './pending.ts'
 import { Dispatcher } from './sending/dispatcher.ts'
 
 export interface SendingOptions {
@@ -74,219 +75,150 @@ const balanceRetryMs = 10_000
 
 /** @throws Error when a topic is missing or unusable, or when the bus or the registry is unavailable */
 export async function startSending(options: SendingOptions): Promise<Sending> {
-  const partitions = await checkTopics(options.bus, options.settings.topics)
-  const parts = await partsOf(options)
-  const sending = new CommandSending(options, parts, partitions)
-  try {
-    await sending.join()
-    return sending
-  } catch (error) {
-    await sending.close()
-    throw error
-  }
-}
-
-class CommandSending implements Sending {
-  readonly controls: Controls
-  readonly #options: SendingOptions
-  readonly #parts: Parts
-  readonly #common: ReturnType<typeof commonOf>
-  readonly #dispatcher: Dispatcher
-  readonly #poller: StatusPoller
-  readonly #resolver: Resolver
-  readonly #lostDoubts: LostDoubts
-  readonly #lookup: ResultsLookup | null
-  readonly #intake: ReturnType<typeof intakeOf>
-  #membership: Membership | null = null
-  #stopWatching = () => {}
-  #stopAsking = () => {}
-  #compaction: ReturnType<typeof watchCompaction> | null = null
-
-  /** @param partitions number of partitions of commands and doubts together */
-  constructor(options: SendingOptions, parts: Parts, partitions: number) {
-    const { settings, bus } = options
-    const { delivery, topics } = settings
-    this.#options = options
-    this.#parts = parts
-    this.controls = parts.followed.controls
-    this.#common = commonOf(options, parts)
-    const hasLease = () => this.#membership?.hasLease() ?? false
-    this.#dispatcher = new Dispatcher({ ...this.#common, ...dispatchingOf(settings), hasLease })
-    this.#poller = new StatusPoller({
-      ...this.#common,
-      hasLease,
-      inSlot: request => this.#dispatcher.inSlot(request),
-    })
-    this.#resolver = this.#resolverOf()
-    this.#intake = intakeOf(options)
-    this.#lostDoubts = new LostDoubts({ ...options, topic: topics.doubts })
-    const owned = () => this.#membership?.share().owned || partitions
-    this.#lookup = delivery.checkResults
-      ? new ResultsLookup({ ...this.#common, ...parts.decoders, bus, topics, owned })
-      : null
-  }
-
-  get gauges(): GaugeSource {
-    const { settings, clock } = this.#options
-    const { accounts, controls } = this.#common
-    const read = () =>
-      readGauges(this.#joined, this.#dispatcher, this.#resolver, accounts, controls, settings.topics.commands, clock)
-    return { read }
-  }
-
-  reasons(): string[] {
-    return reasonsOf(this.#joined, this.#common.accounts, [
-      this.#intake.outage.reason,
-      this.#lookup?.reason ?? null,
-      this.#lostDoubts.reason,
-    ])
-  }
-
-  warnings(): string[] {
-    const { trouble } = this.#parts.evidence
-    return [
-      ...(trouble === null ? [] : [trouble]),
-      ...(this.#compaction?.warnings() ?? []),
-      ...this.#intake.decoder.refusals(),
-    ]
-  }
-
-  /** Joins the group and begins to send. */
-  async join(): Promise<void> {
-    const { settings, bus, clock, telemetry } = this.#options
-    const { connection, accounts } = this.#common
-    this.#membership = await join(this.#options, this.#listener())
-    this.#shareChanged()
-    this.#dispatcher.pump()
-    this.#stopWatching = this.#watch()
-    this.#compaction = watchCompaction(bus, settings.topics, clock, telemetry)
-    this.#stopAsking = askBalances(connection, accounts, settings.gateway.balanceIntervalMs, this.#options)
-  }
-
-  async stop(): Promise<void> {
-    const { gateway, kafka } = this.#options.settings
-    this.#stopAsking()
-    this.#compaction?.stop()
-    this.#stopWatching()
-    this.#poller.stop()
-    this.#lookup?.stop()
-    this.#lostDoubts.stop()
-    this.#dispatcher.stop()
-    await this.#joined.leave(Math.max(gateway.timeoutMs, kafka.drainMs))
-    await this.close()
-  }
-
-  async close(): Promise<void> {
-    await this.#parts.followed.close()
-    await this.#parts.connection.close()
-  }
-
-  /** Non-null because callers get this object only after `join`. */
-  get #joined(): Membership {
-    return this.#membership!
-  }
-
-  #resolverOf(): Resolver {
-    const { gateway, delivery } = this.#options.settings
-    return new Resolver({
-      ...this.#common,
-      poller: this.#poller,
-      evidence: this.#parts.evidence,
-      policies: delivery.types,
-      settleMs: gateway.timeoutMs + delivery.settleMs,
-      sendAgain: pending => this.#dispatcher.push([pending]),
-    })
-  }
-
-  #listener(): SessionListener {
-    const { settings, telemetry, fatal } = this.#options
-    const { writeResult, doubts, decoders } = this.#parts
-    const intake = { ...this.#common, ...this.#intake, lookup: this.#lookup, writeResult }
-    return commandSessions({
-      doubtsTopic: settings.topics.doubts,
-      commandIntake: {
-        ...intake,
-        objection: command => objection(command, this.#common.accounts, settings.gateway.maxBytes),
-        ready: pendings => this.#dispatcher.push(pendings),
-      },
-      doubtIntake: { ...intake, doubts, resolver: this.#resolver, doubtDecoder: decoders.doubtDecoder },
-      lostDoubts: this.#lostDoubts,
-      dispatcher: this.#dispatcher,
-      telemetry,
-      shareChanged: () => this.#shareChanged(),
-      fatal,
-    })
-  }
-
-  #shareChanged(): void {
-    const { accounts, clock } = this.#common
-    if (this.#membership) shareRates(accounts, this.#membership.share(), clock.monotonic())
-  }
-
-  #watch(): () => void {
-    const { settings, clock, telemetry, fatal } = this.#options
-    return watchProgress({
-      sessions: () => this.#joined.sessions(),
-      heldBack: () =>
-        this.#joined.trouble() !== null ||
-        this.#intake.outage.reason !== null ||
-        this.#lookup?.reason != null ||
-        this.#dispatcher.heldBack,
-      doubtsTopic: settings.topics.doubts,
-      timeoutMs: settings.gateway.timeoutMs,
-      clock,
-      telemetry,
-      stuck: fatal,
-    })
-  }
-}
-
-/** Opens what is needed before the first command is read: connection, controls, evidence, writers and decoders. */
-async function partsOf(options: SendingOptions) {
-  const { settings, bus, telemetry, clock } = options
+  const { settings, bus, clock, telemetry } = options
+  const { gateway, kafka } = settings
+  const partitions = await checkTopics(bus, settings.topics)
   const writers = await writersOf(options)
-  const decoders = decodersOf(options)
-  const connection = options.connection ?? connect(settings.gateway)
+  const connection = options.connection ?? connect(gateway)
+  let close = () => connection.close()
   try {
     const evidence = await evidenceIn(options)
     const followed = await followControls({ bus, settings, clock, telemetry })
-    return { ...writers, decoders, connection, followed, evidence }
+    close = () => followed.close().then(() => connection.close())
+    let joined: Membership | null = null
+    const parts = partsOf(
+      options,
+      { ...writers, connection, controls: followed.controls, evidence },
+      partitions,
+      () => joined,
+    )
+    joined = await bus.join(lanesOf(settings.topics), parts.listener, joinOptionsOf(settings))
+    parts.listener.shareChanged()
+    parts.dispatcher.pump()
+    const { compaction, stop } = watch(options, parts, joined)
+    return {
+      ...reportsOf(options, parts, joined, compaction),
+      async stop() {
+        stop()
+        await joined!.leave(Math.max(gateway.timeoutMs, kafka.drainMs))
+        await close()
+      },
+    }
   } catch (error) {
-    await connection.close()
+    await close()
     throw error
   }
 }
 
-type Parts = Awaited<ReturnType<typeof partsOf>>
+interface Tools extends Awaited<ReturnType<typeof writersOf>> {
+  connection: Connection
+  controls: Controls
+  evidence: Evidence
+}
 
-/** Options that the parts share. */
-function commonOf(options: SendingOptions, { connection, outbox, followed: { controls } }: Parts) {
-  const { settings, clock, telemetry } = options
+/**
+ * The parts that read, send and resolve commands, once the group is joined.
+ * @param partitions number of partitions of commands and doubts together
+ * @param group null until it is joined
+ */
+function partsOf(options: SendingOptions, tools: Tools, partitions: number, group: () => Membership | null) {
+  const { settings, bus, registry, clock, telemetry, fatal } = options
+  const { gateway, delivery, topics } = settings
   const accounts = accountsOf(settings, options)
-  return { ...settings.gateway, ...settings.delivery, connection, accounts, outbox, controls, clock, telemetry }
+  const hasLease = () => group()?.hasLease() ?? false
+  const common = { ...gateway, ...delivery, ...tools, accounts, hasLease, clock, telemetry }
+  const dispatcher = new Dispatcher({ ...common, ...dispatchingOf(settings) })
+  const poller = new StatusPoller({ ...common, inSlot: request => dispatcher.inSlot(request) })
+  const sendAgain = (pending: Pending) => dispatcher.push([pending])
+  const settleMs = gateway.timeoutMs + delivery.settleMs
+  const resolver = new Resolver({ ...common, poller, policies: delivery.types, settleMs, sendAgain })
+  const patience = { clock, patient: true }
+  const resultDecoder = createDecoder<SendResult>(schemas.result, registry, patience)
+  const doubtDecoder = createDecoder<Doubt>(schemas.doubt, registry, patience)
+  const owned = () => group()?.share().owned || partitions
+  const lookup = delivery.checkResults
+    ? new ResultsLookup({ ...common, bus, topics, resultDecoder, doubtDecoder, owned })
+    : null
+  const lostDoubts = new LostDoubts({ ...options, topic: topics.doubts })
+  const intake = { ...common, ...intakeOf(options), lookup }
+  const listener = {
+    ...commandSessions({
+      doubtsTopic: topics.doubts,
+      commandIntake: {
+        ...intake,
+        objection: command => objection(command, accounts, gateway.maxBytes),
+        ready: pendings => dispatcher.push(pendings),
+      },
+      doubtIntake: { ...intake, resolver, doubtDecoder },
+      lostDoubts,
+      dispatcher,
+      telemetry,
+    }),
+    shareChanged() {
+      const share = group()?.share()
+      if (share) shareRates(accounts, share, clock.monotonic())
+    },
+    fatal,
+  }
+  return { ...tools, accounts, dispatcher, poller, resolver, lookup, lostDoubts, intake, listener }
+}
+
+type Parts = ReturnType<typeof partsOf>
+
+/** What the role tells of its state. */
+function reportsOf(
+  { settings, clock }: SendingOptions,
+  { accounts, controls, dispatcher, evidence, intake, lookup, lostDoubts, resolver }: Parts,
+  joined: Membership,
+  compaction: ReturnType<typeof watchCompaction>,
+): Omit<Sending, 'stop'> {
+  const { commands } = settings.topics
+  const read = () => readGauges(joined, dispatcher, resolver, accounts, controls, commands, clock)
+  return {
+    controls,
+    gauges: { read },
+    reasons: () => reasonsOf(joined, accounts, [intake.outage.reason, lookup?.reason ?? null, lostDoubts.reason]),
+    warnings: () => [
+      ...(evidence.trouble === null ? [] : [evidence.trouble]),
+      ...compaction.warnings(),
+      ...intake.decoder.refusals(),
+    ],
+  }
+}
+
+/** Starts what runs by time. @returns a function that stops it, and all that would begin further requests */
+function watch({ settings, bus, clock, telemetry, fatal }: SendingOptions, parts: Parts, joined: Membership) {
+  const { connection, accounts, dispatcher, poller, intake, lookup, lostDoubts } = parts
+  const heldBack = () =>
+    joined.trouble() !== null || intake.outage.reason !== null || lookup?.reason != null || dispatcher.heldBack
+  const stopWatching = watchProgress({
+    sessions: () => joined.sessions(),
+    heldBack,
+    doubtsTopic: settings.topics.doubts,
+    timeoutMs: settings.gateway.timeoutMs,
+    clock,
+    telemetry,
+    stuck: fatal,
+  })
+  const compaction = watchCompaction(bus, settings.topics, clock, telemetry)
+  const stopAsking = askBalances(connection, accounts, settings.gateway.balanceIntervalMs, { clock, telemetry })
+  const stop = () => {
+    stopAsking()
+    compaction.stop()
+    stopWatching()
+    for (const part of [poller, lookup, lostDoubts, dispatcher]) part?.stop()
+  }
+  return { compaction, stop }
 }
 
 async function writersOf({ settings: { topics, delivery }, registry, telemetry, clock }: SendingOptions) {
-  const encodeResult = await createEncoder<SendResult>(
-    subjectOf(topics.results),
-    schemas.result,
-    registry,
-    writeResultBytes,
-  )
+  const resultsSubject = subjectOf(topics.results)
+  const encode = await createEncoder<SendResult>(resultsSubject, schemas.result, registry, writeResultBytes)
   const encodeDoubt = await createEncoder<Doubt>(subjectOf(topics.doubts), schemas.doubt, registry)
-  const writeResult = createResultWriter({
-    ...{ topic: topics.results, encode: encodeResult, now: () => clock.now(), codes: delivery.codes },
-  })
+  const now = () => clock.now()
+  const writeResult = createResultWriter({ topic: topics.results, encode, now, codes: delivery.codes })
   const doubts = createDoubtWriter(topics.doubts, encodeDoubt)
   return { writeResult, doubts, outbox: new Outbox(writeResult, doubts, telemetry) }
-}
-
-function decodersOf({ registry, clock }: SendingOptions) {
-  const patience = { clock, patient: true }
-  return {
-    resultDecoder: createDecoder<SendResult>(schemas.result, registry, patience),
-    doubtDecoder: createDecoder<Doubt>(schemas.doubt, registry, patience),
-  }
 }
 
 /** Options for reading commands and doubts. */
@@ -334,12 +266,12 @@ function dispatchingOf({ gateway, delivery, topics }: SendingOptions['settings']
   }
 }
 
-function join({ settings: { topics, delivery }, bus }: SendingOptions, listener: SessionListener): Promise<Membership> {
-  return bus.join(lanesOf(topics), listener, {
+function joinOptionsOf({ topics, delivery }: Settings): JoinOptions {
+  return {
     lookBack: topic => (topic === topics.doubts ? 0 : delivery.dedupeWindow),
     lookBackMs: delivery.maxAgeMs,
     mayBeSent: topic => topic === topics.doubts,
-  })
+  }
 }
 
 async function evidenceIn({ settings, bus, registry, clock, telemetry }: SendingOptions): Promise<Evidence> {
