@@ -3,14 +3,11 @@ import { pathToText } from '../protocol/json.ts'
 import { avroTypeOf, lenientTypeOf, refuseOtherUnits } from './avro.ts'
 import { isComplex, mapParts, namesOf, oneLevelDeeper, SchemaUnreadable } from './schema-parts.ts'
 import { schemas } from './schemas.ts'
-import { expandedSize, shapeOf, Walk } from './walk.ts'
+import { shapeOf, Walk } from './walk.ts'
 
 /** Limits of a writer's schema. Compiling a schema of this size takes some 50 ms; the published ones have a tenth of it. */
 const mostNamedTypes = 250
-const mostFields = 2_000
-const mostParts = 10_000
-/** Most values without a preceding count or choice. */
-const mostExpanded = 10_000
+const mostParts = 2_500
 /** Cut, since avsc's messages may contain the whole schema. */
 const longestReason = 300
 
@@ -31,8 +28,6 @@ export function readingOf(readerSchema: object, writerSchema: object, schemaId: 
     const canonical = canonicalFormOf(writerSchema) as object
     const writer = avroTypeOf(canonical)
     const shape = shapeOf(writer)
-    if (expandedSize(shape) > mostExpanded)
-      throw new Error(`one record of it expands to more than ${mostExpanded} values`)
     refuseOtherUnits(readerSchema, writerSchema)
     const mostValues = readerSchema === schemas.command ? mostOfCommand : mostOfOthers
     return { shape, mostValues, ...resolvingOf(readerSchema, canonical, writer) }
@@ -50,7 +45,7 @@ export function readingOf(readerSchema: object, writerSchema: object, schemaId: 
  * @throws SchemaUnreadable
  */
 function canonicalFormOf(schema: unknown): unknown {
-  const counts = { parts: 0, fields: 0, names: 0 }
+  const counts = { parts: 0, names: 0 }
   const visit = (part: unknown, level: number): unknown => {
     if (++counts.parts > mostParts) throw new SchemaUnreadable(`it has more than ${mostParts} parts`)
     if (!isComplex(part)) return part
@@ -62,8 +57,6 @@ function canonicalFormOf(schema: unknown): unknown {
     if (name !== undefined && ++counts.names > mostNamedTypes) {
       throw new SchemaUnreadable(`it has more than ${mostNamedTypes} named types`)
     }
-    counts.fields += Array.isArray(fields) ? fields.length : 0
-    if (counts.fields > mostFields) throw new SchemaUnreadable(`it has more than ${mostFields} fields`)
     const canonical = { type, name, namespace, fields: fields && namesAndTypes(fields), items, values, symbols, size }
     return mapParts(Object.fromEntries(Object.entries(canonical).filter(([, value]) => value !== undefined)), change)
   }

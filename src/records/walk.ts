@@ -55,29 +55,6 @@ function partsOf(type: Type): Type[] {
   return type instanceof UnwrappedUnionType || type instanceof WrappedUnionType ? [...type.types] : []
 }
 
-/**
- * The largest number of values that a part of the shape has without a preceding count or choice, hence without a byte that pays
- * for them. Infinity for a record that contains itself.
- */
-export function expandedSize(shape: ByteShape): number {
-  const sizes = new Map<ByteShape, number>()
-  const sizeOf = (part: ByteShape): number => {
-    const known = sizes.get(part)
-    if (known !== undefined) return known
-    sizes.set(part, Infinity)
-    if (part.kind !== 'record') sizes.set(part, 1)
-    let size = 1
-    for (const inner of part.parts) {
-      const innerSize = sizeOf(inner)
-      if (part.kind === 'record') size += innerSize
-    }
-    sizes.set(part, size)
-    return size
-  }
-  sizeOf(shape)
-  return Math.max(...sizes.values())
-}
-
 /** Follows a record's bytes by its shape. */
 export class Walk {
   position: number
