@@ -47,7 +47,9 @@ function row(type: OperationType): string {
 }
 
 function sourceOf(type: OperationType): string {
-  const file = type.startsWith('template/') ? 'templates' : type.replaceAll(/[/+]/g, '-')
+  const [first = ''] = type.split('+')
+  const isQuery = ['balance', 'sender', 'status'].includes(type)
+  const file = type.startsWith('template/') ? 'templates' : isQuery ? 'queries' : first.replace('/', '-')
   const path = `src/protocol/operations/${file}.ts`
   if (!existsSync(new URL(path, root))) throw new Error(`${type}: no ${path}`)
   return path

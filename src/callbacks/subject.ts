@@ -1,18 +1,10 @@
+import type { HookSubject } from '../records/command.ts'
 import type { TraceContext } from '../telemetry/trace.ts'
 
-/** The content of a hook address: one command, without its phone or text. */
-export interface TokenSubject {
-  account: string
-  id: bigint
+/** The content of a hook address: one command, without its phone or text. Its trace comes without the state. */
+export interface TokenSubject extends Omit<HookSubject, 'type'> {
   /** The gateway's `type` of the command, e.g. `viber+sms`. */
   type: string
-  correlationId: string | null
-  tenant: string | null
-  campaign: string | null
-  /** Country of the command's phone, two letters. */
-  country: string | null
-  /** The command's trace, without its state. */
-  trace: TraceContext | null
 }
 
 export interface OpenedSubject extends TokenSubject {

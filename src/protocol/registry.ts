@@ -1,15 +1,11 @@
 import type { z } from 'zod'
 import type { Operation, OperationType, SendOperation } from './operation.ts'
-import { balance } from './operations/balance.ts'
 import { callOtp } from './operations/call-otp.ts'
 import { hlr } from './operations/hlr.ts'
 import { pipeline } from './operations/pipeline.ts'
-import { rcs } from './operations/rcs.ts'
-import { rcsSms } from './operations/rcs-sms.ts'
-import { rcsViberSms } from './operations/rcs-viber-sms.ts'
-import { sender } from './operations/sender.ts'
+import { balance, sender, status } from './operations/queries.ts'
+import { rcs, rcsSms, rcsViberSms } from './operations/rcs.ts'
 import { sms } from './operations/sms.ts'
-import { status } from './operations/status.ts'
 import { telegram } from './operations/telegram.ts'
 import {
   templateCreate,
@@ -19,8 +15,7 @@ import {
   templateViberDelete,
   templateViberList,
 } from './operations/templates.ts'
-import { viber } from './operations/viber.ts'
-import { viberSms } from './operations/viber-sms.ts'
+import { viber, viberSms } from './operations/viber.ts'
 import { voice } from './operations/voice.ts'
 
 /** All operations of the gateway by `type`, sends first. */

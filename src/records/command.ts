@@ -9,8 +9,9 @@ import type { SendCommand, SendCommandDelivery } from './generated.ts'
 import { type AvroField, type AvroRecord, schemas } from './schemas.ts'
 
 /** The fields of every command, valid or not. */
-interface CommandSubject {
+export interface CommandSubject {
   id: bigint
+  /** The id as decimal text; the key of the result. */
   idText: string
   type: SendType
   account: string

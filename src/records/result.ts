@@ -3,7 +3,8 @@ import { noHeaders } from '../bus/record-headers.ts'
 import { type CodePlace, type ErrorCode, isSendType, operations, otpCode, type SendType } from '../protocol/index.ts'
 import { isObject } from '../protocol/json.ts'
 import { flagOrNull, numberOrNull, textOrNull } from '../protocol/tolerant.ts'
-import { type TraceContext, traceHeaders, traceOf } from '../telemetry/trace.ts'
+import { traceHeaders, traceOf } from '../telemetry/trace.ts'
+import type { CommandSubject } from './command.ts'
 import { int32OrNull, intOrNull, jsonOrNull, objectOrNull, unreadPart } from './fields.ts'
 import type {
   SendResult,
@@ -26,20 +27,10 @@ export interface Origin extends TopicPartition {
 }
 
 /** The command that a result is about, or the readable part of an invalid one. */
-export interface ResultSubject {
-  id: bigint
-  /** The id as decimal text; the key of the result. */
-  idText: string
+export interface ResultSubject extends Omit<CommandSubject, 'type'> {
   type: string
-  account: string
-  hooked: boolean | null
-  correlationId: string | null
-  tenant: string | null
-  campaign: string | null
-  country: string | null
   /** Seconds, if the command sets it. */
   lifetime?: number | null
-  trace: TraceContext | null
 }
 
 export interface ResultDetails {
