@@ -11,12 +11,12 @@ import { type Expiry, type ExpiryRules, end, expiry, type Pending } from './pend
 /** Settles commands on their sessions, with a result or by moving them to the doubts. */
 export class Outbox {
   readonly #writeResult: WriteResult
-  readonly #doubts: DoubtWriter
+  readonly #writeDoubt: DoubtWriter
   readonly #telemetry: Telemetry
 
-  constructor(writeResult: WriteResult, doubts: DoubtWriter, telemetry: Telemetry) {
+  constructor(writeResult: WriteResult, writeDoubt: DoubtWriter, telemetry: Telemetry) {
     this.#writeResult = writeResult
-    this.#doubts = doubts
+    this.#writeDoubt = writeDoubt
     this.#telemetry = telemetry
   }
 
@@ -34,7 +34,7 @@ export class Outbox {
    */
   doubt(pending: Pending, postedAt: number, cause: DoubtCause, counts: ResultCounts): void {
     const { command, session, offset, doubted, attempts } = pending
-    const records = [this.#doubts.write(pending, postedAt, cause)]
+    const records = [this.#writeDoubt(pending, postedAt, cause)]
     if (!doubted) {
       const error = doubtCauses[cause]
       const details: ResultDetails = {

@@ -217,8 +217,8 @@ async function writersOf({ settings: { topics, delivery }, registry, telemetry, 
   const encodeDoubt = await createEncoder<Doubt>(subjectOf(topics.doubts), schemas.doubt, registry)
   const now = () => clock.now()
   const writeResult = createResultWriter({ topic: topics.results, encode, now, codes: delivery.codes })
-  const doubts = createDoubtWriter(topics.doubts, encodeDoubt)
-  return { writeResult, doubts, outbox: new Outbox(writeResult, doubts, telemetry) }
+  const outbox = new Outbox(writeResult, createDoubtWriter(topics.doubts, encodeDoubt), telemetry)
+  return { writeResult, outbox }
 }
 
 /** Options for reading commands and doubts. */

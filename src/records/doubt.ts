@@ -17,7 +17,10 @@ interface DoubtSubject extends Origin {
 
 /** A version that fits any topic. Without its command, it cannot be sent again. */
 const shorterDoubt = (doubt: Doubt): Doubt => ({
-  ...withoutCommand(doubt, `a command of ${doubt.value.length} bytes is too large for the topic of doubts`),
+  ...doubt,
+  key: null,
+  value: noBytes,
+  omitted: `a command of ${doubt.value.length} bytes is too large for the topic of doubts`,
   headers: toList(ownHeaders(doubt)),
   correlationId: isLong(doubt.correlationId) ? null : doubt.correlationId,
   tenant: isLong(doubt.tenant) ? null : doubt.tenant,
@@ -26,52 +29,39 @@ const shorterDoubt = (doubt: Doubt): Doubt => ({
 
 export type DoubtWriter = ReturnType<typeof createDoubtWriter>
 
-/** Writes doubts as records of the doubts topic, keyed by command id. */
-export function createDoubtWriter(topic: string, encode: (doubt: Doubt) => Buffer) {
-  const bare = (id: bigint, doubt: Doubt) => ({ topic, key: String(id), value: encode(doubt) })
-  const recordOf = (id: bigint, doubt: Doubt): OutgoingRecord =>
-    withShorter(bare(id, doubt), () => bare(id, shorterDoubt(doubt)))
-
-  return {
-    /** Writes the unchanged command record with the history of its POSTs. */
-    write(subject: DoubtSubject, postedAt: number, cause: DoubtCause): OutgoingRecord {
-      const { command, topic, partition, record, attempts, doubted, postedSince } = subject
-      const { offset, timestamp, key, value, headers } = record
-      const { account, type, correlationId, tenant, campaign } = command
-      return recordOf(command.id, {
-        topic,
-        partition,
-        offset,
-        timestamp,
-        key,
-        value: value ?? noBytes,
-        headers: toList(headers),
-        account,
-        attempts: attempts + 1,
-        postedAt,
-        postedSince: postedSince ?? (doubted || cause === 'taken_over' ? null : postedAt),
-        cause,
-        type,
-        correlationId,
-        tenant,
-        campaign,
-        omitted: null,
-      })
-    },
-    /** Writes a doubt without its command, which cannot be read. */
-    writeWithoutCommand: (doubt: Doubt, id: bigint, why: string) => recordOf(id, withoutCommand(doubt, why)),
+/**
+ * Writes doubts as records of the doubts topic, keyed by command id: the unchanged command record with the history of its POSTs.
+ */
+export function createDoubtWriter(topicOfDoubts: string, encode: (doubt: Doubt) => Buffer) {
+  return (subject: DoubtSubject, postedAt: number, cause: DoubtCause): OutgoingRecord => {
+    const { command, topic, partition, record, attempts, doubted, postedSince } = subject
+    const { offset, timestamp, key, value, headers } = record
+    const { account, type, correlationId, tenant, campaign } = command
+    const recordOf = (doubt: Doubt) => ({ topic: topicOfDoubts, key: String(command.id), value: encode(doubt) })
+    const doubt = {
+      topic,
+      partition,
+      offset,
+      timestamp,
+      key,
+      value: value ?? noBytes,
+      headers: toList(headers),
+      account,
+      attempts: attempts + 1,
+      postedAt,
+      postedSince: postedSince ?? (doubted || cause === 'taken_over' ? null : postedAt),
+      cause,
+      type,
+      correlationId,
+      tenant,
+      campaign,
+      omitted: null,
+    }
+    return withShorter(recordOf(doubt), () => recordOf(shorterDoubt(doubt)))
   }
 }
 
 const noBytes = Buffer.alloc(0)
-const longestReason = 512
-
-const withoutCommand = (doubt: Doubt, why: string): Doubt => ({
-  ...doubt,
-  key: null,
-  value: noBytes,
-  omitted: doubt.omitted ?? why.slice(0, longestReason),
-})
 
 /** Keeps only the headers that busgate reads. */
 function ownHeaders({ headers }: Doubt): RecordHeaders {

@@ -76,7 +76,7 @@ export const countries = (
   'LV EE SK HU BG GR PT AT CH BE SE NO DK FI IE IL AE IN CN BR'
 ).split(' ')
 
-/** Codes of dead letters by stage. INVALID: the command in a doubt. OMITTED: a doubt without its command. */
+/** Codes of dead letters by stage. OMITTED: a doubt without its command. */
 export const deadLetterCodes = {
   decode: [
     'NO_VALUE',
@@ -87,7 +87,6 @@ export const deadLetterCodes = {
     'TRUNCATED',
     'TRAILING_BYTES',
     'DECODE',
-    'INVALID',
     'OMITTED',
     'CODEC_UNKNOWN',
     'BATCH_CORRUPT',

@@ -75,7 +75,7 @@ const writers: Record<string, () => OutgoingRecord> = {
       trace,
     ),
   'dead letter': () => deadLetter(topic, origin, { code: 'SCHEMA_INCOMPATIBLE', message: 'x'.repeat(100_000) }),
-  doubt: () => createDoubtWriter(topic, encoders.doubt).write(inDoubt, 2 ** 41, 'response_too_large'),
+  doubt: () => createDoubtWriter(topic, encoders.doubt)(inDoubt, 2 ** 41, 'response_too_large'),
   'message that is overdue': () => {
     const result = buildResult({ ...marks, ...payload, account: long, error: long })
     const itsRecord = { ...record, value: encoders.result(result) }

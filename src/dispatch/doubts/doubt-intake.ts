@@ -5,7 +5,7 @@ import { isSendType } from '../../protocol/index.ts'
 import { type Command, hookedUnlessKnown, isInvalid, memoryOf } from '../../records/command.ts'
 import type { DeadLetterReason } from '../../records/dead-letter.ts'
 import type { Decoder } from '../../records/decoder.ts'
-import { type DoubtWriter, originOf } from '../../records/doubt.ts'
+import { originOf } from '../../records/doubt.ts'
 import type { Doubt, SendCommand } from '../../records/generated.ts'
 import type { Origin, ResultDetails } from '../../records/result.ts'
 import { traceOf } from '../../telemetry/trace.ts'
@@ -19,7 +19,6 @@ import type { Resolver } from './resolver.ts'
 
 export interface DoubtIntakeOptions extends IntakeOptions {
   doubtDecoder: Decoder<Doubt>
-  doubts: DoubtWriter
   resolver: Resolver
 }
 
@@ -63,19 +62,19 @@ export class DoubtIntake {
     }
     if (this.#intercepts(arrival, doubt.value)) return
     if (doubt.value.omitted !== null) {
-      this.#resolveWithoutCommand(record, doubt.value, doubt.value.omitted)
+      this.#resolveWithoutCommand(arrival, doubt.value, doubt.value.omitted)
       return
     }
     const command = this.#options.decoder.decode(doubt.value.value)
     if (command.ok) this.#admit(arrival, doubt.value, command)
     else if ('pending' in command) this.#waitForCommand.add(command.pending, arrival)
-    else this.#omitCommand(arrival, doubt.value, command.error)
+    else this.#resolveWithoutCommand(arrival, doubt.value, unreadable(command.error.message))
   }
 
   #admit(arrival: Arrival, doubt: Doubt, { value, flaw }: { value: SendCommand; flaw?: string }): void {
     const reading = this.#options.readCommand(value, traceOf(originOf(doubt).record.headers), flaw)
     if (isInvalid(reading)) {
-      this.#omitCommand(arrival, doubt, { code: 'INVALID', message: reading.error })
+      this.#resolveWithoutCommand(arrival, doubt, unreadable(reading.error))
       return
     }
     const pending = this.#pending(arrival.record, doubt, reading)
@@ -108,8 +107,9 @@ export class DoubtIntake {
   }
 
   /** Resolves a doubt without its command: id and account suffice to find out whether it was sent. */
-  #resolveWithoutCommand(record: BusRecord, doubt: Doubt, why: string): void {
+  #resolveWithoutCommand({ record, doubted }: Arrival, told: Doubt, why: string): void {
     const id = idOf(record)
+    const doubt = doubted ? { ...told, attempts: told.attempts + 1, postedAt: this.#options.clock.now() } : told
     const { type, account } = doubt
     if (id === null || !isSendType(type)) {
       this.#giveUp(record, doubt, { code: 'OMITTED', message: why })
@@ -119,20 +119,6 @@ export class DoubtIntake {
     const sentNoMore = { delivery: 'AT_MOST_ONCE', deadline: null, lifetime: null, json: '', bytes: 0 } as const
     const command: Command = { ...subject, ...sentNoMore, trace: traceOf(originOf(doubt).record.headers) }
     this.#resolve({ ...this.#pending(record, doubt, command), unreadable: why }, doubt)
-  }
-
-  /** Moves an unreadable command to the dead letters, and continues the doubt without it. */
-  #omitCommand(arrival: Arrival, doubt: Doubt, error: DeadLetterReason): void {
-    const { record, doubted } = arrival
-    const { doubts, clock } = this.#options
-    const id = idOf(record)
-    if (id === null) {
-      this.#giveUp(record, doubt, error)
-      return
-    }
-    const again = doubted && { attempts: doubt.attempts + 1, postedAt: clock.now(), cause: 'taken_over' }
-    const why = `it cannot be read any more (${error.message})`
-    this.#writeDeadLetter(record, originOf(doubt), error, [doubts.writeWithoutCommand({ ...doubt, ...again }, id, why)])
   }
 
   /** Ends a doubt with too little data to poll for. Its producer gets an UNRESOLVED result if the key has the id. */
@@ -198,6 +184,8 @@ export class DoubtIntake {
     })
   }
 }
+
+const unreadable = (why: string) => `it cannot be read any more (${why})`
 
 /** The fields of its command that the doubt keeps for the result. */
 function marksOf(doubt: Doubt | null) {

@@ -95,17 +95,13 @@ export class PriorAnswers {
     if (from && this.#cover(from, from.offset)) this.#add('dead letter', from, from.offset, from.timestamp)
   }
 
-  /**
-   * Marks earlier doubts of the command as followed by this one: those with fewer attempts, some of which left no doubt, and
-   * the one with the command.
-   */
+  /** Marks earlier doubts of the command as followed by this one: those with fewer attempts, some of which left no doubt. */
   noteDoubt(doubt: Doubt): void {
-    const { attempts, omitted } = doubt
+    const { attempts } = doubt
     const from = Math.max(1, attempts - mostAttempts)
     for (let earlier = from; earlier < attempts; earlier++) {
       this.#add('followed', doubt, doubt.offset, doubt.timestamp, earlier)
     }
-    if (omitted !== null) this.#add('omitted', doubt, doubt.offset, doubt.timestamp, attempts)
   }
 
   /** Whether the command at the offset has a result, IN_DOUBT included. */
@@ -121,8 +117,7 @@ export class PriorAnswers {
   isResolved(doubt: Doubt, { id, account }: Subject): boolean {
     return (
       this.#has('resolved', doubt, doubt.offset, id, account) ||
-      this.#has('followed', doubt, doubt.offset, doubt.timestamp, doubt.attempts) ||
-      (doubt.omitted === null && this.#has('omitted', doubt, doubt.offset, doubt.timestamp, doubt.attempts))
+      this.#has('followed', doubt, doubt.offset, doubt.timestamp, doubt.attempts)
     )
   }
 
@@ -135,7 +130,7 @@ export class PriorAnswers {
   }
 }
 
-type Fact = 'answered' | 'doubted' | 'resolved' | 'dead letter' | 'followed' | 'omitted'
+type Fact = 'answered' | 'doubted' | 'resolved' | 'dead letter' | 'followed'
 
 /** 64 bits; not 0, which marks a free slot of IdTable. */
 function hashOf(fact: Fact, tp: TopicPartition, offset: number, ...rest: (bigint | number | string)[]): bigint {
