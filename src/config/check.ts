@@ -9,7 +9,7 @@ import type { CheckedValues } from './types.ts'
 /**
  * Validates each setting on its own.
  * @param given at most one value for each path and each `…File` twin
- * @returns `failed`: the settings with an invalid value, which `values` lacks
+ * @returns `failed`: the settings with an invalid value; `values` has their defaults
  */
 export function checkSettings(given: readonly GivenValue[]) {
   const values: Partial<Record<SettingPath, unknown>> = {}
@@ -29,13 +29,14 @@ export function checkSettings(given: readonly GivenValue[]) {
 
 function checkOne(setting: Setting, given: GivenValue[], problems: SettingProblem[]): unknown {
   const [one, twin] = given
-  if (!one) return setting.default === undefined ? undefined : setting.type.parse(setting.default)
+  const fallback = setting.default === undefined ? undefined : setting.type.parse(setting.default)
+  if (!one) return fallback
   const { path: written, where } = one
   const variable = variableOf(one.isFile ? `${written}File` : written)
   if (twin) {
     const what = `give either the secret or its file, not both (also in ${twin.where})`
     problems.push({ path: written, where, variable, what })
-    return undefined
+    return fallback
   }
   const parse = (value: unknown) => parseWith(setting.type, value)
   try {
@@ -45,7 +46,7 @@ function checkOne(setting: Setting, given: GivenValue[], problems: SettingProble
   } catch (error) {
     if (one.isFile) problems.push({ path: written, where, variable, what: `cannot use the file: ${reason(error)}` })
     else problems.push({ path: written, where, variable, what: reason(error), example: setting.example })
-    return undefined
+    return fallback
   }
 }
 

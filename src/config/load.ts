@@ -1,13 +1,12 @@
 import { checkSettings } from './check.ts'
 import { compile, type Settings } from './compile.ts'
 import { type CrossCheck, crossChecks } from './cross-checks.ts'
-import { definitions, type Setting, type SettingPath } from './definitions.ts'
+import { definitions } from './definitions.ts'
 import { type SettingProblem, SettingsError } from './errors.ts'
 import { environmentLayer, fileLayer, type GivenValue, type Layer, treeLayer } from './layers.ts'
-import { hasPlaceholder, variableOf } from './names.ts'
+import { variableOf } from './names.ts'
 import { requireRunnable, type WithBrokers } from './runnable.ts'
-import { Secret } from './secret.ts'
-import type { CheckedValues, SettingsTree } from './types.ts'
+import type { SettingsTree } from './types.ts'
 
 /** Sources of settings: a file, the environment, and overrides in code. */
 export interface SettingsSources {
@@ -32,15 +31,15 @@ export function loadSettings(sources: SettingsSources): Settings {
 
 /**
  * Loads the settings of a process that is to run.
- * @param check further validation; sees examples instead of invalid values
+ * @param check further validation; sees defaults instead of invalid values
  * @throws SettingsError that names everything invalid or missing, including what `check` finds
  */
 export function loadRunnableSettings(
   sources: SettingsSources,
   check: (settings: Settings) => void = () => {},
 ): Settings & WithBrokers {
-  const { values, failed, problems } = read(sources)
-  const settings: Settings = compile({ ...values, ...examplesOf(failed) })
+  const { values, problems } = read(sources)
+  const settings = compile(values)
   for (const look of [requireRunnable, check]) {
     const found = complaintsOf(() => look(settings))
     problems.push(...found.filter(({ path }) => !problems.some(problem => problem.path === path)))
@@ -65,7 +64,7 @@ function read({ file, env, overrides }: SettingsSources) {
   const { values, problems: wrong, failed } = checkSettings(given)
   const broken = crossChecks.filter(rule => !rule.paths.some(path => failed.has(path)) && rule.broken(values))
   const problems = [...layers.flatMap(layer => layer.problems), ...wrong, ...broken.map(rule => problemOf(rule, given))]
-  return { values, failed, problems }
+  return { values, problems }
 }
 
 function fileLayers(file: string | undefined, env: SettingsSources['env']): Layer[] {
@@ -88,15 +87,4 @@ function problemOf({ paths, what }: CrossCheck, given: GivenValue[]): SettingPro
   const isGiven = given.some(one => one.setting === path)
   const where = isGiven || places.length === 0 ? places.join(', ') : `${variable}, beside ${places.join(', ')}`
   return { path, where: where || variable, variable, what, example: definitions[path].example }
-}
-
-/** Valid values in place of invalid ones, to find what is missing as well. */
-function examplesOf(failed: ReadonlySet<SettingPath>): Partial<CheckedValues> {
-  const exampleOf = ({ type, example, secret }: Setting) => {
-    const value = type.parse(example)
-    return secret ? new Secret(() => value) : value
-  }
-  return Object.fromEntries(
-    [...failed].filter(path => !hasPlaceholder(path)).map(path => [path, exampleOf(definitions[path])]),
-  )
 }
