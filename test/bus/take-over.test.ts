@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
 import type { Brokers } from '../../src/bus/cluster/brokers.ts'
-import { committedOffsets } from '../../src/bus/cluster/committed-offsets.ts'
 import { KafkaSharedCommits } from '../../src/bus/group/shared-commits.ts'
 import { RecordLimits } from '../../src/bus/record-limits.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
@@ -17,10 +16,7 @@ function setUp() {
   telemetry.on('bus.log', ({ message }) => told.push(message))
   const commits = new KafkaSharedCommits({
     ...{ brokers: cluster as unknown as Brokers, clock, groupId, process: 'me', compression: 'none', telemetry },
-    logs: {
-      ends: async tp => ({ ...tp, low: 0, high }),
-      committed: (group, tps) => committedOffsets(cluster, group, tps),
-    },
+    logs: { ends: async tp => ({ ...tp, low: 0, high }) },
     member: { synced: { memberId: 'me', generation: 3 }, processes: ['me', 'other'], isMember: true },
     limits: new RecordLimits({ ask: async () => 1_048_588, telemetry }),
   })

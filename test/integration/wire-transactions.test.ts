@@ -51,7 +51,7 @@ describeWithJava.each(['4.3.0', '3.9.1'] as const)('transactions on Kafka %s', v
 
   test('are read as they were written, whatever the records hold', async () => {
     const { groupId, results, progress, tp } = await setUp(seeds, { partitions: 1 })
-    const producer = await openProducer(seeds, {
+    const producer = openProducer(seeds, {
       groupId,
       transactionalId: `${groupId}-slot-0`,
       compression: 'gzip',
@@ -85,7 +85,7 @@ describeWithJava.each(['4.3.0', '3.9.1'] as const)('transactions on Kafka %s', v
 
   test.for(['gzip', 'zstd'] as const)("are read by Kafka's own consumer when %s compresses them", async compression => {
     const { groupId, results, buildRecord, progress } = await setUp(seeds, { partitions: 1 })
-    const producer = await openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-0`, compression })
+    const producer = openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-0`, compression })
     const keys = Array.from({ length: 12_000 }, (_, i) => String(i))
     const records = keys.map(key => buildRecord(key, { value: Buffer.from('a value '.repeat(10)) }))
     await producer.commit({ records, offsets: [progress(1)], member: noMember })
@@ -96,13 +96,12 @@ describeWithJava.each(['4.3.0', '3.9.1'] as const)('transactions on Kafka %s', v
   test('of a generation that is not there are refused, and nothing of them can be read', async () => {
     const { groupId, results, buildRecord, progress, tp } = await setUp(seeds)
     const brokers = openBrokers(seeds)
-    const producer = await openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-0` })
+    const producer = openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-0` })
     const member = await joinAlone(brokers, groupId)
     await producer.commit({ records: [buildRecord('mine')], offsets: [progress(1)], member })
     const stranger = { ...member, generation: member.generation + 1 }
     const foreign = { records: [buildRecord('foreign')], offsets: [progress(9)], member: stranger }
     await expect(producer.commit(foreign)).rejects.toMatchObject({ type: 'ILLEGAL_GENERATION' })
-    await producer.init()
     await producer.commit({ records: [buildRecord('mine again')], offsets: [progress(2)], member })
     expect(await readValues(seeds, results)).toEqual(new Map([[0, ['mine', 'mine again']]]))
     expect(await stableOffset(brokers, groupId, tp)).toBe(2)
@@ -111,8 +110,8 @@ describeWithJava.each(['4.3.0', '3.9.1'] as const)('transactions on Kafka %s', v
   test('of a member whose partitions another one has by now are refused, and nothing of them can be read', async () => {
     const { groupId, results, buildRecord, progress, tp } = await setUp(seeds)
     const brokers = openBrokers(seeds)
-    const zombie = await openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-0` })
-    const heir = await openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-1` })
+    const zombie = openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-0` })
+    const heir = openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-1` })
     const gone = await joinAlone(brokers, groupId)
     await leave(brokers, gone) // as when its session is over
     const member = await joinAlone(brokers, groupId)
@@ -120,20 +119,19 @@ describeWithJava.each(['4.3.0', '3.9.1'] as const)('transactions on Kafka %s', v
     const late = { records: [buildRecord('zombie')], offsets: [progress(99)], member: gone }
     await expect(zombie.commit(late)).rejects.toMatchObject({ type: 'UNKNOWN_MEMBER_ID' })
     await heir.abortTransactionOf(`${groupId}-slot-0`)
-    await expect(zombie.commit({ ...late, member })).rejects.toThrow(/one has failed/)
     expect(await readValues(seeds, results)).toEqual(new Map([[0, ['heir']]]))
     expect(await stableOffset(brokers, groupId, tp)).toBe(7)
   })
 
   test('prove that the generation is asked for, and can be taken back', async () => {
     const { groupId, tp, buildRecord, progress } = await setUp(seeds)
-    const producer = await openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-0` })
+    const producer = openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-0` })
     await producer.proveFencing(tp)
-    await producer.barrierWrite(tp, noMember)
+    await producer.barrierWrite([tp], noMember)
     const brokers = openBrokers(seeds)
     expect(await stableOffset(brokers, groupId, tp)).toBeNull()
     await producer.commit({ records: [buildRecord('a')], offsets: [progress(3)], member: noMember })
-    await producer.barrierWrite(tp, noMember)
+    await producer.barrierWrite([tp], noMember)
     expect(await stableOffset(brokers, groupId, tp)).toBe(3)
   })
 
@@ -141,12 +139,11 @@ describeWithJava.each(['4.3.0', '3.9.1'] as const)('transactions on Kafka %s', v
     const { groupId, tp, progress } = await setUp(seeds)
     const transactionalId = `${groupId}-slot-0`
     const late = await comeLate(seeds, { transactionalId, groupId, offsets: [progress(99)], pauseMs: 3 })
-    const producer = await openProducer(seeds, { groupId, transactionalId })
     const brokers = openBrokers(seeds)
     for (let offset = 1; offset <= 10; offset++) {
+      const producer = openProducer(seeds, { groupId, transactionalId })
       await producer.commit({ records: [], offsets: [progress(offset)], member: noMember })
       expect(await stableOffset(brokers, groupId, tp)).toBe(offset)
-      await producer.init()
     }
     expect(await late.stop()).toContain('INVALID_PRODUCER_EPOCH')
     expect(await stableOffset(brokers, groupId, tp)).toBe(10)
@@ -155,7 +152,7 @@ describeWithJava.each(['4.3.0', '3.9.1'] as const)('transactions on Kafka %s', v
   test('carry more progress than one request can', async () => {
     const commands = 260
     const { groupId, results, partitions, buildRecord, progress } = await setUp(seeds, { commands })
-    const producer = await openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-0` })
+    const producer = openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-0` })
     const all = Array.from({ length: commands }, (_, i) => ({ ...progress(i + 1, i), metadata: 'x'.repeat(4096) }))
     const records = Array.from({ length: partitions }, (_, partition) => buildRecord('beside it', { partition }))
     await producer.commit({ records, offsets: all, member: noMember })
@@ -169,14 +166,13 @@ describeWithJava.each(['4.3.0', '3.9.1'] as const)('transactions on Kafka %s', v
 
   test('with a record that is too large since lately carry a shorter one the next time', async () => {
     const { groupId, results, buildRecord, progress } = await setUp(seeds)
-    const producer = await openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-0` })
+    const producer = openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-0` })
     const shorter = () => buildRecord('a', { value: Buffer.alloc(10_000) })
     const large = { ...buildRecord('a', { value: Buffer.alloc(100_000) }), shorter }
     const commit = () => producer.commit({ records: [large], offsets: [progress(1)], member: noMember })
     await commit()
     await limitMessages(seeds, results, 20_000)
     await expect(commit()).rejects.toMatchObject({ type: 'MESSAGE_TOO_LARGE' })
-    await producer.init()
     await commit()
     const values = await readValues(seeds, results)
     expect(values.get(0)!.map(value => value.length)).toEqual([100_000, 10_000])
@@ -184,7 +180,7 @@ describeWithJava.each(['4.3.0', '3.9.1'] as const)('transactions on Kafka %s', v
 
   test('in which a process died are ended at once by whoever aborts them', async () => {
     const { groupId, results, commands, tp, progress } = await setUp(seeds)
-    const heir = await openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-1` })
+    const heir = openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-1` })
     await heir.commit({ records: [], offsets: [progress(5, 1)], member: noMember })
     const dead = plainKafka(seeds).producer({ transactionalId: `${groupId}-slot-0`, maxInFlightRequests: 1 })
     await dead.connect()
@@ -229,7 +225,7 @@ describeWithJava('on three brokers', () => {
   test('a leader that moves ends no producer', { timeout: 120_000 }, async () => {
     const seeds = kafka.brokers
     const { groupId, results, buildRecord, progress } = await setUp(seeds, { partitions: 3 })
-    const producer = await openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-0` })
+    const producer = openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-0` })
     const publisher = openPublisher(seeds)
     const brokers = openBrokers(seeds)
     const coordinators = await Promise.all(

@@ -45,12 +45,10 @@ export function openLimits(brokers: Brokers): RecordLimits {
 type ProducerWishes = Pick<TransactionalProducerOptions, 'transactionalId' | 'groupId'> &
   Partial<TransactionalProducerOptions>
 
-export async function openProducer(seeds: string[], wishes: ProducerWishes): Promise<TransactionalProducer> {
+export function openProducer(seeds: string[], wishes: ProducerWishes): TransactionalProducer {
   const brokers = openBrokers(seeds)
   const limits = openLimits(brokers)
-  const producer = new TransactionalProducer({ brokers, clock: systemClock, compression: 'none', limits, ...wishes })
-  await producer.init()
-  return producer
+  return new TransactionalProducer({ brokers, clock: systemClock, compression: 'none', limits, ...wishes })
 }
 
 export function openPublisher(seeds: string[]): IdempotentPublisher {

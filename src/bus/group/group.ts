@@ -1,3 +1,4 @@
+import { committedOffsets } from '../cluster/committed-offsets.ts'
 import { reachable } from '../cluster/errors.ts'
 import { allPartitions, PartitionMap } from '../partitions.ts'
 import type { TopicPartition } from '../port.ts'
@@ -141,10 +142,10 @@ class Readings {
 /** Whether the group has ever committed an offset, for each partition of the topic. */
 async function historyOf(
   topic: string,
-  { groupId, logs }: KafkaGroupOptions,
+  { groupId, brokers }: KafkaGroupOptions,
   coordinator: Coordinator,
 ): Promise<boolean[]> {
   const count = (await coordinator.partitions([topic])).get(topic) ?? 0
-  const progress = await logs.committed(groupId, allPartitions(topic, count))
+  const progress = await committedOffsets(brokers, groupId, allPartitions(topic, count))
   return progress.map(({ error, committed }) => (error ?? committed) !== null)
 }

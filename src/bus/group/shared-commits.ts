@@ -2,20 +2,19 @@ import { type Clock, sleep } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { Compression } from '../batches/codecs.ts'
 import type { Brokers } from '../cluster/brokers.ts'
-import { type GroupProgress, isUnstable, untilSettled } from '../cluster/committed-offsets.ts'
+import { committedOffsets, type GroupProgress, isUnstable, untilSettled } from '../cluster/committed-offsets.ts'
 import type { TopicPartition } from '../port.ts'
 import type { PartitionOffsets } from '../read/partition-offsets.ts'
 import type { RecordLimits } from '../record-limits.ts'
 import { RequestBatcher } from '../request-batcher.ts'
 import type { Acquired, Part } from '../session/driver.ts'
 import type { GroupMember, MemberOf } from '../session/member.ts'
-import { ProducerTurns } from '../session/producer-turns.ts'
 import type { CommittingMember } from '../write/transaction.ts'
 import { TransactionalProducer } from '../write/transactional-producer.ts'
 
 export interface KafkaSharedCommitsOptions {
   brokers: Brokers
-  logs: Pick<PartitionOffsets, 'ends' | 'committed'>
+  logs: Pick<PartitionOffsets, 'ends'>
   clock: Clock
   groupId: string
   /** Name of this process; never used by another process, later ones included. */
@@ -42,7 +41,6 @@ export class KafkaSharedCommits {
   readonly #prefix: string
   readonly #producer: TransactionalProducer
   readonly #progress: RequestBatcher<TopicPartition, GroupProgress>
-  readonly #turns: ProducerTurns<void>
   readonly #hanging: RequestBatcher<TopicPartition, undefined>
 
   constructor(options: KafkaSharedCommitsOptions) {
@@ -50,15 +48,13 @@ export class KafkaSharedCommits {
     this.#options = options
     this.#prefix = `${groupId}-process/`
     this.#producer = new TransactionalProducer({ ...options, transactionalId: this.#prefix + process })
-    this.#turns = new ProducerTurns(() => this.#producer.init())
     this.#progress = new RequestBatcher(tps => this.#readBehindBarrier(tps))
     this.#hanging = new RequestBatcher(tps => this.#endHangingTransactions(tps))
   }
 
   /** @throws Error when the brokers do not fence members of old generations */
   proveFencing(tp: TopicPartition): Promise<void> {
-    const proven = this.#turns.take(() => this.#producer.proveFencing(tp))
-    return proven.catch(error => {
+    return this.#producer.proveFencing(tp).catch(error => {
       if (error?.type !== 'TRANSACTIONAL_ID_AUTHORIZATION_FAILED') throw error
       const { groupId } = this.#options
       throw new Error(
@@ -71,7 +67,7 @@ export class KafkaSharedCommits {
   commit(parts: readonly Part[]): Promise<void> {
     const member = this.#committing(this.#options.member.synced) // a decision belongs to its generation
     const records = parts.flatMap(part => part.records)
-    return this.#turns.take(() => this.#producer.commit({ records, offsets: parts, member }))
+    return this.#producer.commit({ records, offsets: parts, member })
   }
 
   /**
@@ -137,23 +133,14 @@ export class KafkaSharedCommits {
 
   /**
    * Reads committed offsets after an aborted write by this process. A newly elected coordinator answers with older offsets
-   * than were confirmed until it confirms a write itself (seen with Kafka 4.3.0). The write waits for this process's last
-   * commit to settle, because coordinators before Kafka 4.0 confirm a commit before they apply it. The read waits for the
-   * aborted write too, which would otherwise make its partition unstable.
+   * than were confirmed until it confirms a write itself (seen with Kafka 4.3.0). The read waits for the aborted write too,
+   * which would otherwise make its partition unstable.
    */
   async #readBehindBarrier(tps: readonly TopicPartition[]): Promise<readonly GroupProgress[]> {
-    const { clock, member } = this.#options
+    const { brokers, groupId, clock, member } = this.#options
     await this.#abortDeadTransactions()
-    await this.#turns.take(async () => {
-      await untilSettled(() => this.#ask(tps), clock)
-      await this.#producer.barrierWrite(tps[0]!, this.#committing(member.synced))
-    })
-    return untilSettled(() => this.#ask(tps), clock)
-  }
-
-  #ask(tps: readonly TopicPartition[]): Promise<GroupProgress[]> {
-    const { logs, groupId } = this.#options
-    return logs.committed(groupId, tps)
+    await this.#producer.barrierWrite(tps, this.#committing(member.synced))
+    return untilSettled(() => committedOffsets(brokers, groupId, tps), clock)
   }
 
   #committing({ memberId, generation }: MemberOf): CommittingMember {

@@ -11,7 +11,7 @@ import {
 } from '../cluster/apis.ts'
 import type { Brokers, Target } from '../cluster/brokers.ts'
 import { isTransient } from '../cluster/errors.ts'
-import { askWithRetries, type RetryBudget } from '../cluster/retry-budget.ts'
+import { askWithRetries, RetryBudget } from '../cluster/retry-budget.ts'
 import type { Part } from '../session/driver.ts'
 import type { BatchPart } from './chunks.ts'
 import { produceBatches } from './produce.ts'
@@ -33,7 +33,14 @@ export interface TransactionOptions {
   groupId: string
   compression: Compression
   producer: Producer
-  retries: RetryBudget
+}
+
+export interface TransactionContent {
+  chunks: readonly BatchPart[][]
+  /** At least one: some brokers cannot end a transaction without writes. */
+  offsets: readonly CommittedOffset[]
+  /** A transaction of an older generation than the group's is refused, together with its records. */
+  member: CommittingMember
 }
 
 /** Most bytes of metadata in one request: the coordinator writes them as one batch, bounded by message.max.bytes. */
@@ -50,27 +57,25 @@ const isRetryable = (error: unknown) => isTransient(error, 'transaction', 'loadi
  */
 export class Transaction {
   readonly #options: TransactionOptions
+  readonly #retries: RetryBudget
   readonly #owner: [transactionalId: string, producerId: bigint, epoch: number]
 
   constructor(options: TransactionOptions) {
     const { producerId, epoch } = options.producer.identity
     this.#options = options
+    this.#retries = new RetryBudget(options.clock)
     this.#owner = [options.transactionalId, producerId, epoch]
   }
 
-  begin(parts: readonly BatchPart[]): Promise<void> {
-    return this.#together([
+  /** Writes the content, and commits or aborts it. */
+  async run({ chunks, offsets, member }: TransactionContent, isCommitted: boolean): Promise<void> {
+    const parts = chunks.flat()
+    await this.#together([
       ...(parts.length > 0 ? [this.#addPartitions(parts)] : []),
       this.#askOwn(addOffsetsToTxn, [...this.#owner, this.#options.groupId]),
     ])
-  }
-
-  write(chunks: readonly BatchPart[][], offsets: readonly CommittedOffset[], member: CommittingMember): Promise<void> {
-    return this.#together([this.#produce(chunks), this.#commitOffsets(offsets, member)])
-  }
-
-  async end(committed: boolean): Promise<void> {
-    await this.#askOwn(endTxn, [...this.#owner, committed])
+    await this.#together([this.#produce(chunks), this.#commitOffsets(offsets, member)])
+    await this.#askOwn(endTxn, [...this.#owner, isCommitted])
   }
 
   #addPartitions(parts: readonly BatchPart[]): Promise<unknown> {
@@ -82,10 +87,10 @@ export class Transaction {
   }
 
   async #produce(chunks: readonly BatchPart[][]): Promise<void> {
-    const { brokers, producer, transactionalId, retries, compression, clock } = this.#options
+    const { brokers, producer, transactionalId, compression, clock } = this.#options
     for (const chunk of chunks) {
       const batches = producer.encode(chunk, { transactional: true, compression, timestamp: clock.now() })
-      const [unwritten] = await produceBatches(batches, { brokers, transactionalId, retries })
+      const [unwritten] = await produceBatches(batches, { brokers, transactionalId, retries: this.#retries })
       if (unwritten) throw unwritten.error
     }
   }
@@ -116,7 +121,7 @@ export class Transaction {
     const ends = steps.map(step =>
       step.catch(error => {
         failures.push(error)
-        this.#options.retries.end()
+        this.#retries.end()
       }),
     )
     await Promise.all(ends)
@@ -128,8 +133,8 @@ export class Transaction {
   }
 
   #ask<Q extends unknown[], A>(target: Target, api: Api<Q, A>, request: Q): Promise<A> {
-    const { brokers, retries } = this.#options
-    return askWithRetries({ brokers, target, retries, isRetryable }, api, request)
+    const { brokers } = this.#options
+    return askWithRetries({ brokers, target, retries: this.#retries, isRetryable }, api, request)
   }
 }
 

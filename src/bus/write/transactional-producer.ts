@@ -2,14 +2,15 @@ import { type Clock, limited } from '../../clock.ts'
 import type { Compression } from '../batches/codecs.ts'
 import { listTransactions } from '../cluster/apis.ts'
 import type { Brokers } from '../cluster/brokers.ts'
-import { committedOffsets, isUnstable } from '../cluster/committed-offsets.ts'
+import { committedOffsets, isUnstable, untilSettled } from '../cluster/committed-offsets.ts'
 import { isTransient, ProtocolError } from '../cluster/errors.ts'
 import { askWithRetries, RetryBudget } from '../cluster/retry-budget.ts'
 import type { OutgoingRecord, TopicPartition } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
+import { ProducerTurns } from '../session/producer-turns.ts'
 import { Chunker } from './chunks.ts'
 import { initialiseProducer, type Producer } from './producer.ts'
-import { type CommittedOffset, type CommittingMember, Transaction } from './transaction.ts'
+import { type CommittedOffset, type CommittingMember, Transaction, type TransactionContent } from './transaction.ts'
 
 export interface TransactionalProducerOptions {
   brokers: Pick<Brokers, 'ask' | 'leader' | 'refresh' | 'partitions' | 'nodes'>
@@ -21,12 +22,8 @@ export interface TransactionalProducerOptions {
   limits: RecordLimits
 }
 
-export interface Commit {
+export interface Commit extends Omit<TransactionContent, 'chunks'> {
   records: readonly OutgoingRecord[]
-  /** Offsets to commit, at least one: some brokers cannot end a transaction without writes. */
-  offsets: readonly CommittedOffset[]
-  /** A commit in an older generation than the group's is refused, together with its records. */
-  member: CommittingMember
 }
 
 /** Longest pause between checks of committed offsets. */
@@ -46,56 +43,41 @@ const epochIsOver = new Set(['INVALID_PRODUCER_EPOCH', 'PRODUCER_FENCED'])
 const mostProofs = 10
 const isOneOf = (types: ReadonlySet<string>, error: unknown) => error instanceof ProtocolError && types.has(error.type)
 
-/** What one initialisation made; a commit of an earlier one changes no state. */
-interface Life {
-  /** Null before the producer is initialised, while a transaction is open, and after one has failed. */
-  producer: Producer | null
-  /** Whether a commit was read back from the coordinator. */
-  isFound: boolean
-}
-
 /**
- * Commits records and offsets in consecutive transactions. Any error makes it unusable until `init`. Whether the failed
- * transaction was committed is then read from the group's stable offsets, never derived from the error.
+ * Commits records and offsets in consecutive transactions, initialised again after each that failed. Whether a failed one was
+ * committed is then read from the group's stable offsets, never derived from the error.
  */
 export class TransactionalProducer {
   readonly #options: TransactionalProducerOptions
   readonly #chunker: Chunker
-  #life: Life = { producer: null, isFound: false }
+  readonly #turns: ProducerTurns<Producer>
+  /** The last producer of which a commit was read back from the coordinator. */
+  #found: Producer | null = null
 
   constructor(options: TransactionalProducerOptions) {
     this.#options = options
     this.#chunker = new Chunker(options.brokers, options.limits)
-  }
-
-  /** Fences the previous producer of this id and aborts its open transaction. */
-  async init(): Promise<void> {
-    const life: Life = { producer: null, isFound: false }
-    this.#life = life
-    const { brokers, clock, transactionalId } = this.#options
-    life.producer = await initialiseProducer(brokers, transactionalId, new RetryBudget(clock))
+    this.#turns = new ProducerTurns(() => this.#initialise(options.transactionalId))
   }
 
   /**
    * Runs one transaction. Begin the next one some 3 ms later: until the broker has completed this one, it answers
    * CONCURRENT_TRANSACTIONS.
-   * @throws Error, after which only `init` helps; if a record was too large, `RecordLimits` shortens it next time
+   * @throws Error; if a record was too large, `RecordLimits` shortens it next time
    */
-  async commit(commit: Commit): Promise<void> {
-    await this.#commit(commit)
-    if (!this.#life.isFound) await this.#find(commit)
+  commit(commit: Commit): Promise<void> {
+    return this.#turns.take(async producer => {
+      await this.#commit(producer, commit)
+      if (this.#found !== producer) await this.#find(producer, commit)
+      this.#found = producer
+    })
   }
 
-  async #commit({ records, offsets, member }: Commit): Promise<void> {
-    await this.#use(producer =>
-      this.#options.limits.produce(records, async fitting => {
-        const chunks = await this.#chunker.chunks(fitting)
-        const transaction = this.#transaction(producer)
-        await transaction.begin(chunks.flat())
-        await transaction.write(chunks, offsets, member)
-        await transaction.end(true)
-      }),
-    )
+  #commit(producer: Producer, { records, ...content }: Commit): Promise<void> {
+    return this.#options.limits.produce(records, async fitting => {
+      const chunks = await this.#chunker.chunks(fitting)
+      await new Transaction({ ...this.#options, producer }).run({ ...content, chunks }, true)
+    })
   }
 
   /**
@@ -103,36 +85,39 @@ export class TransactionalProducer {
    * track pending offsets by producer and not by epoch, so a late request of a fenced producer makes them forget the offsets
    * of a confirmed transaction (seen with 3.9.1, in 286 of 300 attempts). Without such a request nothing is missing.
    */
-  async #find({ offsets, member }: Commit): Promise<void> {
+  async #find(producer: Producer, { offsets, member }: Commit): Promise<void> {
     const { clock, groupId } = this.#options
-    const life = this.#life
     const retries = new RetryBudget(clock)
     for (let tries = 0; ; tries++) {
       const missing = await missingProgress({ ...this.#options, retries }, offsets)
-      if (missing.length === 0) break
+      if (missing.length === 0) return
       if (tries === mostTries) throw new Error(`group ${groupId} lost the offsets that its coordinator confirmed`)
-      await this.#commit({ records: [], offsets: missing, member })
+      await this.#commit(producer, { records: [], offsets: missing, member })
     }
-    life.isFound = true
   }
 
   /**
    * Commits an offset and aborts it. Until its first own write, a newly elected coordinator may answer with older offsets
-   * than were confirmed.
+   * than were confirmed. Waits for the last commit to settle, because coordinators before Kafka 4.0 confirm a commit before
+   * they apply it.
    */
-  async barrierWrite(tp: TopicPartition, member: CommittingMember): Promise<void> {
-    await this.#use(producer => abortedWrite(this.#transaction(producer), tp, member))
+  barrierWrite(tps: readonly TopicPartition[], member: CommittingMember): Promise<void> {
+    const { brokers, groupId, clock } = this.#options
+    return this.#turns.take(async producer => {
+      await untilSettled(() => committedOffsets(brokers, groupId, tps), clock)
+      await this.#abortedWrite(producer, tps[0]!, member)
+    })
   }
 
   /** @throws Error when the brokers accept commits of old generations, so that two workers could own a partition */
   async proveFencing(tp: TopicPartition): Promise<void> {
     for (let proofs = 1; ; proofs++) {
-      const refusal = await this.barrierWrite(tp, strayMember).then(
+      const written = this.#turns.take(producer => this.#abortedWrite(producer, tp, strayMember))
+      const refusal = await written.then(
         () => null,
         error => error,
       )
       if (refusal === null) throw this.#unfenced()
-      await this.init()
       if (isOneOf(fences, refusal)) return
       // members that take partitions over abort the transactions of non-members, such as this process now
       if (!isOneOf(epochIsOver, refusal) || proofs === mostProofs) throw refusal
@@ -148,8 +133,7 @@ export class TransactionalProducer {
 
   /** Aborts the open transaction of that id and fences its process. */
   async abortTransactionOf(transactionalId: string): Promise<void> {
-    const { brokers, clock } = this.#options
-    await initialiseProducer(brokers, transactionalId, new RetryBudget(clock))
+    await this.#initialise(transactionalId)
   }
 
   /**
@@ -157,10 +141,7 @@ export class TransactionalProducer {
    * transaction is the only way.
    */
   async endHangingOf(transactionalId: string, tp: TopicPartition, member: CommittingMember): Promise<void> {
-    const { brokers, clock } = this.#options
-    const retries = new RetryBudget(clock)
-    const producer = await initialiseProducer(brokers, transactionalId, retries)
-    await abortedWrite(new Transaction({ ...this.#options, transactionalId, producer, retries }), tp, member)
+    await this.#abortedWrite(await this.#initialise(transactionalId), tp, member, transactionalId)
   }
 
   /** Transactional ids with this prefix, from the brokers that answer; with an open transaction, or all that are known. */
@@ -177,28 +158,21 @@ export class TransactionalProducer {
     return lists.flatMap(list => (list.status === 'fulfilled' ? list.value.filter(id => id.startsWith(prefix)) : []))
   }
 
-  async #use(work: (producer: Producer) => Promise<void>): Promise<void> {
-    const life = this.#life
-    const { producer } = life
-    if (!producer) {
-      throw new Error(
-        `${this.#options.transactionalId}: a transaction is open, or one has failed since the producer was initialised`,
-      )
-    }
-    life.producer = null
-    await work(producer)
-    life.producer = producer
+  /** Fences the previous producer of this id and aborts its open transaction. */
+  #initialise(transactionalId: string): Promise<Producer> {
+    const { brokers, clock } = this.#options
+    return initialiseProducer(brokers, transactionalId, new RetryBudget(clock))
   }
 
-  #transaction(producer: Producer): Transaction {
-    return new Transaction({ ...this.#options, producer, retries: new RetryBudget(this.#options.clock) })
+  #abortedWrite(
+    producer: Producer,
+    tp: TopicPartition,
+    member: CommittingMember,
+    transactionalId = this.#options.transactionalId,
+  ): Promise<void> {
+    const content = { chunks: [], offsets: [{ ...tp, offset: 0, metadata: '' }], member }
+    return new Transaction({ ...this.#options, transactionalId, producer }).run(content, false)
   }
-}
-
-async function abortedWrite(transaction: Transaction, tp: TopicPartition, member: CommittingMember): Promise<void> {
-  await transaction.begin([])
-  await transaction.write([], [{ ...tp, offset: 0, metadata: '' }], member)
-  await transaction.end(false)
 }
 
 /** The offsets that the coordinator lacks, once no open transaction can change them. */

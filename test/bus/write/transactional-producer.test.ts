@@ -36,7 +36,6 @@ async function setUp({ maxMessageBytes = 1_048_588 } = {}) {
     ...{ brokers, clock, limits, compression: 'none' },
     ...{ transactionalId: 'group-slot-0', groupId: 'group' },
   })
-  await producer.init()
   const names = () => brokers.asked.map(({ api }) => api)
   const sent = () => brokers.of('Produce').map(({ fields: [request] }) => request as ProduceRequest)
   return { brokers, clock, producer, names, sent }
@@ -57,6 +56,7 @@ const steps = [['AddPartitionsToTxn', 'AddOffsetsToTxn'], ['TxnOffsetCommit', 'P
 describe('a transaction', () => {
   it('is made in steps, each after the answer to the one before', async () => {
     const { brokers, producer, names } = await setUp()
+    await producer.commit(buildCommit())
     const open = new Map<string, PromiseWithResolvers<void>>()
     for (const api of steps.flat()) {
       const gate = Promise.withResolvers<void>()
@@ -107,30 +107,27 @@ describe('a transaction', () => {
     expect(names()).not.toContain('EndTxn')
   })
 
-  it('blocks its producer after any failure until that is initialised again', async () => {
-    const { brokers, producer } = await setUp()
+  it('that failed is followed by one of a new producer, whose numbers begin anew', async () => {
+    const { brokers, producer, sent } = await setUp()
+    await producer.commit(buildCommit())
     brokers.next('EndTxn', new Unanswered('the connection was closed'))
     await expect(producer.commit(buildCommit())).rejects.toThrow('the connection was closed')
-    const asked = brokers.asked.length
-    await expect(producer.commit(buildCommit())).rejects.toThrow(/group-slot-0: .* one has failed/)
-    await expect(producer.barrierWrite(commands, member)).rejects.toThrow(/one has failed/)
-    expect(brokers.asked).toHaveLength(asked)
-    await producer.init()
     await producer.commit(buildCommit())
+    const looks = sent().map(({ batches: [batch] }) => looksOf(batch!))
+    expect(looks.map(({ sequence }) => sequence)).toEqual([0, 1, 0])
+    expect(looks[2]!.epoch).not.toBe(looks[1]!.epoch)
   })
 
-  it('of an earlier producer does not unblock the producer', async () => {
+  it('begins after the end of the one before', async () => {
     const { brokers, producer, sent } = await setUp()
     const gate = Promise.withResolvers<void>()
     brokers.next('EndTxn', () => gate.promise)
-    const late = producer.commit(buildCommit())
+    const commits = [producer.commit(buildCommit()), producer.commit(buildCommit())]
     await settled()
-    await expect(producer.commit(buildCommit())).rejects.toThrow(/a transaction is open/)
-    await producer.init()
+    expect(sent()).toHaveLength(1)
     gate.resolve()
-    await late
-    await producer.commit(buildCommit())
-    expect(looksOf(sent().at(-1)!.batches[0]!)).toMatchObject({ epoch: 20, sequence: 0 })
+    await Promise.all(commits)
+    expect(sent()).toHaveLength(2)
   })
 })
 
@@ -281,7 +278,8 @@ describe('a producer', () => {
     expect(sent()).toHaveLength(1)
     await producer.commit(buildCommit())
     expect(brokers.of('OffsetFetch')).toHaveLength(3)
-    await producer.init()
+    brokers.next('EndTxn', new Unanswered('the connection was closed'))
+    await expect(producer.commit(buildCommit())).rejects.toThrow('the connection was closed')
     await producer.commit(buildCommit())
     expect(brokers.of('OffsetFetch')).toHaveLength(4)
   })
@@ -328,7 +326,7 @@ describe('a producer', () => {
     const aborted = producer.abortTransactionOf('group-slot-7')
     await clock.pass(20)
     await aborted
-    const asked = brokers.of('InitProducerId').slice(1)
+    const asked = brokers.of('InitProducerId')
     expect(asked.map(({ target, fields: [id] }) => [target, id])).toEqual(
       Array(3).fill([{ transaction: 'group-slot-7' }, 'group-slot-7']),
     )
