@@ -34,9 +34,17 @@ export function stopwatch(clock: Clock): () => number {
   return () => Math.max(clock.monotonic() - monotonic, clock.uptime() - uptime, clock.now() - now)
 }
 
-export function sleep(clock: Clock, ms: number): Promise<void> {
+/** Resolves after `ms`, or as soon as the signal is aborted. */
+export function sleep(clock: Clock, ms: number, ending?: AbortSignal): Promise<void> {
+  if (ending?.aborted) return Promise.resolve()
   return new Promise(resolve => {
-    clock.after(ms, resolve)
+    const end = () => {
+      cancel()
+      ending?.removeEventListener('abort', end)
+      resolve()
+    }
+    const cancel = clock.after(ms, end)
+    ending?.addEventListener('abort', end)
   })
 }
 

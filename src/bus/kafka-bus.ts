@@ -2,6 +2,7 @@ import { type Clock, limited } from '../clock.ts'
 import type { Compression } from './batches/codecs.ts'
 import { byTopic, describeConfigs, noEpoch, offsetCommit, resourceTypes } from './cluster/apis.ts'
 import { Brokers } from './cluster/brokers.ts'
+import { committedOffsets } from './cluster/committed-offsets.ts'
 import type { Connect, Security } from './cluster/connecting.ts'
 import { reachable } from './cluster/errors.ts'
 import { Coordinator } from './group/coordinator.ts'
@@ -74,8 +75,9 @@ export class KafkaBus implements Bus {
     const brokers = new Brokers({ ...options, seeds })
     this.#options = options
     this.#brokers = brokers
-    this.#logs = new PartitionOffsets({ brokers, clock, telemetry })
-    this.#fetcher = new Fetcher({ brokers, clock, telemetry, rack })
+    const closing = this.#closing.signal
+    this.#logs = new PartitionOffsets({ brokers, clock, telemetry, closing })
+    this.#fetcher = new Fetcher({ brokers, clock, telemetry, closing, rack })
     this.#limits = new RecordLimits({ ask: topic => maxMessageBytes(brokers, clock, topic), telemetry })
   }
 
@@ -107,7 +109,17 @@ export class KafkaBus implements Bus {
 
   async follow(tp: TopicPartition, from: From, onRecords: OnRecords): Promise<Follower> {
     const start = await this.#logs.locate(tp, from)
-    const delivery = new RecordDelivery({ ...this.#options, name: `${tp.topic}/${tp.partition}`, start, onRecords })
+    const delivery = new RecordDelivery({
+      ...this.#options,
+      name: `${tp.topic}/${tp.partition}`,
+      start,
+      onRecords,
+      end: behindOpen => this.#logs.end(tp, behindOpen),
+      onClose: () => {
+        this.#fetcher.forget(reading)
+        this.#deliveries.delete(delivery)
+      },
+    })
     this.#deliveries.add(delivery)
     const reading: Reading = {
       tp,
@@ -120,19 +132,7 @@ export class KafkaBus implements Bus {
       },
     }
     this.#fetcher.read(reading)
-    return {
-      get position() {
-        return delivery.position
-      },
-      caughtUp: async behindOpen => {
-        if (!delivery.closed) await delivery.reached(await this.#logs.end(tp, behindOpen))
-      },
-      close: async () => {
-        this.#fetcher.forget(reading)
-        this.#deliveries.delete(delivery)
-        delivery.close()
-      },
-    }
+    return delivery
   }
 
   async readInGroup(topics: readonly string[], options: GroupReadOptions): Promise<GroupReading> {
@@ -149,7 +149,7 @@ export class KafkaBus implements Bus {
       follow: this.follow.bind(this),
       transport: new Coordinator({ ...this.#options, groupId, brokers, topics, process, protocol: 'busgate-readers' }),
       committed: async tps => {
-        const progress = await this.#logs.committed(groupId, tps)
+        const progress = await committedOffsets(brokers, groupId, tps)
         return progress.map(({ committed, error }) => {
           if (error) throw error
           return committed?.offset ?? null
@@ -181,7 +181,7 @@ export class KafkaBus implements Bus {
   }
 
   async progress(groupId: string, tps: readonly TopicPartition[]): ReturnType<Bus['progress']> {
-    const found = await reachable(this.#logs.committed(groupId, tps))
+    const found = await reachable(committedOffsets(this.#brokers, groupId, tps))
     return found.map(({ committed }) => committed)
   }
 
@@ -215,10 +215,8 @@ export class KafkaBus implements Bus {
 
   async close(): Promise<void> {
     this.#closing.abort()
-    this.#logs.close()
     await Promise.all([...this.#leaving, ...this.#groupReaders.map(reader => reader.close())])
-    for (const delivery of this.#deliveries) delivery.close()
-    this.#fetcher.close()
+    for (const delivery of this.#deliveries) void delivery.close()
     await this.#brokers.close()
   }
 }

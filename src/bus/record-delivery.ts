@@ -1,6 +1,6 @@
 import { type Clock, sleep } from '../clock.ts'
 import type { Telemetry } from '../telemetry/events.ts'
-import type { BusRecord, OnRecords } from './port.ts'
+import type { BusRecord, Follower, OnRecords } from './port.ts'
 
 export interface RecordDeliveryOptions {
   /** The partition's name in log lines. */
@@ -8,17 +8,17 @@ export interface RecordDeliveryOptions {
   /** The follower's first offset. */
   start: number
   onRecords: OnRecords
+  /** Looks up the end of the log for `caughtUp`. */
+  end(...behindOpen: Parameters<Follower['caughtUp']>): Promise<number>
+  onClose(): void
   clock: Clock
   telemetry: Telemetry
 }
 
 const retryAfterMs = 1000
 
-/**
- * Delivers records to the handler of one follower, retries a failed handler, and knows who waits for which offset. Both
- * adapters use it.
- */
-export class RecordDelivery {
+/** Delivers fetched records to its handler, retries a failed handler, and knows who waits for which offset. */
+export class RecordDelivery implements Follower {
   readonly #options: RecordDeliveryOptions
   #waiting: { offset: number; resolve: () => void }[] = []
   /** Every record before this offset was handled. */
@@ -41,9 +41,10 @@ export class RecordDelivery {
     this.#release()
   }
 
-  /** Resolves when every record before the offset was handled, or when the follower is closed. */
-  reached(offset: number): Promise<void> {
-    return new Promise(resolve => {
+  async caughtUp(...behindOpen: Parameters<Follower['caughtUp']>): Promise<void> {
+    if (this.closed) return
+    const offset = await this.#options.end(...behindOpen)
+    await new Promise<void>(resolve => {
       this.#waiting.push({ offset, resolve })
       this.#release()
     })
@@ -59,8 +60,9 @@ export class RecordDelivery {
     this.#release()
   }
 
-  close(): void {
+  async close(): Promise<void> {
     this.closed = true
+    this.#options.onClose()
     this.#release()
   }
 

@@ -113,9 +113,8 @@ class World {
   }
 
   async close(): Promise<void> {
-    const closed = this.#world.fetcher.close()
+    this.#world.close()
     await this.pass(healedAfterMs)
-    await closed
   }
 }
 

@@ -364,7 +364,7 @@ test('the more readers there are, the less memory each fetch takes', async () =>
 })
 
 test('partitions whose batches do not fit into memory together are read in turn', async () => {
-  const { cluster, read, fetcher } = buildReadings()
+  const { cluster, read, close } = buildReadings()
   const batches = new Map<number, Buffer>()
   const large = Buffer.alloc(40 * 1024 * 1024)
   const bytes = (offset: number) => {
@@ -378,7 +378,7 @@ test('partitions whose batches do not fit into memory together are read in turn'
     read(partition, 0, () => void taken[partition]!++)
   }
   while (taken.reduce((sum, count) => sum + count) < 8) await settled()
-  await fetcher.close()
+  close()
   expect(taken).toEqual([2, 2, 2, 2])
 })
 

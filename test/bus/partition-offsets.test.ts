@@ -12,8 +12,9 @@ function setUp() {
   const telemetry = new Telemetry()
   const warnings: string[] = []
   telemetry.on('bus.log', ({ message }) => warnings.push(message))
-  const logs = new PartitionOffsets({ brokers: brokers as never, clock, telemetry })
-  onTestFinished(() => logs.close())
+  const closing = new AbortController()
+  const logs = new PartitionOffsets({ brokers: brokers as never, clock, telemetry, closing: closing.signal })
+  onTestFinished(() => closing.abort())
   for (let partition = 0; partition < 12; partition++) Object.assign(brokers.log({ ...tp, partition }), ends)
   return { brokers, clock, logs, warnings }
 }

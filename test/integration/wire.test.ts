@@ -1,6 +1,7 @@
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, expect, onTestFinished, test, vi } from 'vitest'
 import { metadata } from '../../src/bus/cluster/apis.ts'
 import { Brokers } from '../../src/bus/cluster/brokers.ts'
+import { committedOffsets } from '../../src/bus/cluster/committed-offsets.ts'
 import { Coordinator } from '../../src/bus/group/coordinator.ts'
 import { Fetcher } from '../../src/bus/read/fetcher.ts'
 import { PartitionOffsets } from '../../src/bus/read/partition-offsets.ts'
@@ -12,7 +13,9 @@ import { describeWithJava, ownKafka } from '../support/integration.ts'
 import { createTopics, plainKafka } from '../support/kafka.ts'
 import type { LocalKafka } from '../support/local-kafka/kafka.ts'
 
-const common = { clock: systemClock, telemetry: new Telemetry() }
+const closing = new AbortController()
+afterAll(() => closing.abort())
+const common = { clock: systemClock, telemetry: new Telemetry(), closing: closing.signal }
 let names = 0
 
 function open(seeds: readonly string[]) {
@@ -36,7 +39,6 @@ async function buildTopic({ brokers }: LocalKafka) {
 function read(brokers: Brokers, tp: Reading['tp'], rack?: string) {
   const keys: string[] = []
   const fetcher = new Fetcher({ ...common, brokers, rack })
-  onTestFinished(() => fetcher.close())
   const reading: Reading = {
     tp,
     offset: 0,
@@ -78,10 +80,10 @@ describeWithJava('three nodes in three racks', () => {
     async how => {
       const { tp, write } = await buildTopic(kafka)
       await write('a')
-      const { brokers, logs } = open(kafka.brokers)
+      const { brokers } = open(kafka.brokers)
       const coordinator = coordinatorOf(brokers, tp)
       await coordinator.hasMembers()
-      await logs.committed(tp.topic, [tp])
+      await committedOffsets(brokers, tp.topic, [tp])
       const { leaderId: leader } = await leaderOf(brokers, '__consumer_offsets')
       const isKilled = how === 'killed'
       if (isKilled) await kafka.killNode(leader)
@@ -89,7 +91,7 @@ describeWithJava('three nodes in three racks', () => {
       try {
         await until(async () => {
           expect(await coordinator.hasMembers()).toBe(false)
-          const [progress] = await logs.committed(tp.topic, [tp])
+          const [progress] = await committedOffsets(brokers, tp.topic, [tp])
           expect(progress).toMatchObject({ committed: null, error: null })
         }, 60_000)
       } finally {

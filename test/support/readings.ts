@@ -13,8 +13,10 @@ export function buildReadings({ rack }: { rack?: string } = {}) {
   const telemetry = new Telemetry()
   const warnings: string[] = []
   telemetry.on('bus.log', ({ message }) => warnings.push(message))
-  const fetcher = new Fetcher({ brokers: cluster as never, clock, telemetry, rack })
-  onTestFinished(() => void fetcher.close())
+  const closing = new AbortController()
+  const fetcher = new Fetcher({ brokers: cluster as never, clock, telemetry, closing: closing.signal, rack })
+  const close = () => closing.abort()
+  onTestFinished(close)
 
   function read(partition: number, offset = 0, take?: Reading['take']) {
     const offsets: number[] = []
@@ -56,7 +58,7 @@ export function buildReadings({ rack }: { rack?: string } = {}) {
     return node === undefined ? all : all.filter(one => one.node === node)
   }
 
-  return { cluster, clock, telemetry, warnings, fetcher, read, pass, fetches }
+  return { cluster, clock, telemetry, warnings, fetcher, read, pass, fetches, close }
 }
 
 export const tpOf = (partition: number) => ({ topic: 't', partition })

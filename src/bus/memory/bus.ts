@@ -206,10 +206,21 @@ export class MemoryBus implements Bus {
   }
 
   async follow(tp: TopicPartition, from: From, onRecords: OnRecords): Promise<Follower> {
-    const { broker, clock, telemetry } = this.#options
+    const { broker } = this.#options
     const name = nameOf(tp)
     const start = await this.#locate(tp, from)
-    const delivery = new RecordDelivery({ name, start, onRecords, clock, telemetry })
+    const close = () => delivery.close()
+    const delivery = new RecordDelivery({
+      ...this.#options,
+      name,
+      start,
+      onRecords,
+      end: () => this.#atBroker(`end of ${name}`, () => broker.end(tp)),
+      onClose: () => {
+        this.#closers.delete(close)
+        cursor.close()
+      },
+    })
     const cursor = this.#cursor(
       tp,
       (_, { records, next }) => delivery.take(records, next),
@@ -218,21 +229,10 @@ export class MemoryBus implements Bus {
         delivery.moved(broker.start(tp), broker.end(tp))
       },
     )
-    const close = () => {
-      this.#closers.delete(close)
-      cursor.close()
-      delivery.close()
-    }
     this.#closers.add(close)
     cursor.seek(start)
     cursor.resume()
-    return {
-      get position() {
-        return delivery.position
-      },
-      caughtUp: async () => delivery.reached(await this.#atBroker(`end of ${name}`, broker => broker.end(tp))),
-      close: async () => close(),
-    }
+    return delivery
   }
 
   #locate(tp: TopicPartition, from: From): Promise<number> {

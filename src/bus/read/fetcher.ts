@@ -5,7 +5,15 @@ import { type FetchedRecords, fetchCommitted } from './fetch.ts'
 import { fetchRecords } from './fetch-api.ts'
 import { logEnds } from './offsets.ts'
 import { OpenTransactions } from './open-transactions.ts'
-import { errorTypeOf, lastingMs, ReadBackOff, type ReadOptions, textOf, unknownPartition } from './read-back-off.ts'
+import {
+  backOff,
+  errorTypeOf,
+  lastingMs,
+  type ReadOptions,
+  reportUnread,
+  textOf,
+  unknownPartition,
+} from './read-back-off.ts'
 import { type Place, type Reading, ReadingState } from './reading.ts'
 
 export interface FetcherOptions extends ReadOptions {
@@ -66,20 +74,22 @@ export class Fetcher {
   #leadersUntil = Number.NEGATIVE_INFINITY
   /** Earliest start of the next fetch without a backlog, in monotonic milliseconds; the same for all brokers. */
   #restsUntil = Number.NEGATIVE_INFINITY
-  readonly #backOff: ReadBackOff
   readonly openTransactions: OpenTransactions
   #scheduled = false
   #cancelWake = () => {}
 
   constructor(options: FetcherOptions) {
     this.#options = options
-    this.#backOff = new ReadBackOff(options)
     this.openTransactions = new OpenTransactions(options)
+    options.closing.addEventListener('abort', () => {
+      this.#cancelWake()
+      this.#readings.clear()
+    })
   }
 
   /** Begins to read. Call it again after a change of the reading's offset or pause. */
   read(reading: Reading): void {
-    if (this.#backOff.closed) return
+    if (this.#options.closing.aborted) return
     if (!this.#readings.has(reading)) {
       this.#readings.set(reading, new ReadingState(reading))
       this.#stirredAt = this.#options.clock.monotonic()
@@ -102,12 +112,6 @@ export class Fetcher {
     return trouble !== null && this.#options.clock.monotonic() - trouble.since >= lastingMs
   }
 
-  close(): void {
-    this.#backOff.close()
-    this.#cancelWake()
-    this.#readings.clear()
-  }
-
   /** Whether the reading has not been forgotten since. */
   #has(state: ReadingState): boolean {
     return this.#readings.get(state.reading) === state
@@ -119,7 +123,7 @@ export class Fetcher {
     this.#scheduled = true
     setImmediate(() => {
       this.#scheduled = false
-      if (!this.#backOff.closed) this.#fetchAll()
+      if (!this.#options.closing.aborted) this.#fetchAll()
     })
   }
 
@@ -317,7 +321,7 @@ export class Fetcher {
     }
     if (errorTypeOf(error) === unknownPartition) for (const { reading } of states) reading.gone?.(error as Error)
     this.#tell(isTransient(error, 'leader') ? states.filter(state => this.#lasts(state)) : states, textOf(error))
-    await this.#backOff.backOff(Math.max(...states.map(({ trouble }) => trouble!.failures)))
+    await backOff(this.#options, Math.max(...states.map(({ trouble }) => trouble!.failures)))
   }
 
   /** Logs a repeated error once per partition. */
@@ -325,7 +329,8 @@ export class Fetcher {
     const untold = states.filter(({ trouble }) => trouble!.told !== text)
     if (untold.length === 0) return
     for (const { trouble } of untold) trouble!.told = text
-    this.#backOff.report(untold.map(({ reading: { tp } }) => `${tp.topic}/${tp.partition}`).join(', '), text)
+    const names = untold.map(({ reading: { tp } }) => `${tp.topic}/${tp.partition}`)
+    reportUnread(this.#options, names.join(', '), text)
   }
 }
 

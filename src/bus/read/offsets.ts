@@ -48,23 +48,12 @@ export async function logEndsAt(
   node: number,
   tps: readonly TopicPartition[],
 ): Promise<(LogEnds | Error)[]> {
-  const different = new PartitionMap<TopicPartition>() // brokers refuse a partition that is named twice
-  for (const tp of tps) different.set(tp, tp)
-  const listed = async (timestamp: number) => {
-    const found = new PartitionMap<ListedOffset>()
-    for (const one of await listedOffsets(brokers, { node }, [...different], timestamp, 'uncommitted')) {
-      found.set(one, one)
-    }
-    return found
-  }
-  const lows = await listed(earliest)
-  const highs = await listed(latest)
-  return tps.map(tp => {
-    const low = lows.get(tp)
-    const high = highs.get(tp)
-    if (!low || !high) return new Error(`the broker's answer left out ${tp.topic}/${tp.partition}`)
-    const errorCode = low.errorCode || high.errorCode
-    return errorCode ? protocolError(errorCode) : { ...tp, low: low.offset, high: high.offset }
+  const lows = await listedOffsets(brokers, { node }, tps, earliest, 'uncommitted')
+  const highs = await listedOffsets(brokers, { node }, tps, latest, 'uncommitted')
+  return tps.map((tp, i) => {
+    const [low, high] = [lows[i]!, highs[i]!]
+    if (low instanceof Error) return low
+    return high instanceof Error ? high : { ...tp, low, high }
   })
 }
 
@@ -75,31 +64,31 @@ async function offsetOf(
   timestamp: number,
   isolation: Isolation = 'committed',
 ): Promise<number> {
-  const [listed] = await listedOffsets(brokers, { leader: tp }, [tp], timestamp, isolation)
-  if (listed!.errorCode) throw protocolError(listed!.errorCode)
-  return listed!.offset
+  const [offset] = await listedOffsets(brokers, { leader: tp }, [tp], timestamp, isolation)
+  if (offset instanceof Error) throw offset
+  return offset!
 }
 
-interface ListedOffset extends TopicPartition {
-  errorCode: number
-  offset: number
-}
-
+/** The offset of each partition, in order; an Error for a partition that the broker refuses. */
 async function listedOffsets(
   brokers: Brokers,
   target: Target,
   tps: readonly TopicPartition[],
   timestamp: number,
   isolation: Isolation,
-): Promise<ListedOffset[]> {
-  const topics = byTopic(tps, ({ partition }) => ({
+): Promise<(number | Error)[]> {
+  const different = new PartitionMap<TopicPartition>() // brokers refuse a partition that is named twice
+  for (const tp of tps) different.set(tp, tp)
+  const topics = byTopic([...different], ({ partition }) => ({
     partitionIndex: partition,
     currentLeaderEpoch: noEpoch,
     timestamp: BigInt(timestamp),
   }))
   const request: [number, number, typeof topics] = [consumerId, isolationLevels[isolation], topics]
   const answer = await brokers.ask(target, listOffsets, request)
-  return partitionsIn(answer.topics).map(({ topic, partition, errorCode, offset }) => {
-    return { topic, partition, errorCode, offset: Number(offset) }
-  })
+  const found = new PartitionMap<number | Error>()
+  for (const one of partitionsIn(answer.topics)) {
+    found.set(one, one.errorCode ? protocolError(one.errorCode) : Number(one.offset))
+  }
+  return tps.map(tp => found.get(tp) ?? new Error(`the broker's answer left out ${tp.topic}/${tp.partition}`))
 }

@@ -1,11 +1,18 @@
-import { committedOffsets, type GroupProgress } from '../cluster/committed-offsets.ts'
 import { isTransient, protocolError } from '../cluster/errors.ts'
 import type { From, TopicPartition } from '../port.ts'
 import { RequestBatcher } from '../request-batcher.ts'
 import type { LogEnds } from '../session/driver.ts'
 import { fetchRecords } from './fetch-api.ts'
 import { endOf, logEndsAt, offsetAt } from './offsets.ts'
-import { errorTypeOf, lastingMs, ReadBackOff, type ReadOptions, textOf, unknownPartition } from './read-back-off.ts'
+import {
+  backOff,
+  errorTypeOf,
+  lastingMs,
+  type ReadOptions,
+  reportUnread,
+  textOf,
+  unknownPartition,
+} from './read-back-off.ts'
 
 /** A new topic does not reach all brokers at once. */
 const startAttempts = 6
@@ -19,13 +26,11 @@ const hints: Record<string, string> = {
 /** Looks up the ends of partitions' logs and the committed offsets of groups. */
 export class PartitionOffsets {
   readonly #options: ReadOptions
-  readonly #backOff: ReadBackOff
   /** Batches requests per broker, so that a broker that does not answer delays no others. */
   readonly #endsAt = new Map<number, RequestBatcher<TopicPartition, LogEnds | Error>>()
 
   constructor(options: ReadOptions) {
     this.#options = options
-    this.#backOff = new ReadBackOff(options)
   }
 
   /**
@@ -66,11 +71,6 @@ export class PartitionOffsets {
     return batcher
   }
 
-  /** The group's committed offsets, read after this call. Does not retry. @throws Error as the coordinator answers */
-  committed(groupId: string, tps: readonly TopicPartition[]): Promise<GroupProgress[]> {
-    return committedOffsets(this.#options.brokers, groupId, tps)
-  }
-
   /**
    * The first offset with at least this timestamp (milliseconds since 1970), or the log's end.
    * @throws Error as the broker answers, when retries do not help
@@ -79,17 +79,13 @@ export class PartitionOffsets {
     return this.#afresh(() => offsetAt(this.#options.brokers, tp, timestamp))
   }
 
-  close(): void {
-    this.#backOff.close()
-  }
-
   /** Retries until there is an answer. @throws Error for a permanent refusal */
   async untilAnswered<T>({ topic, partition }: TopicPartition, ask: () => Promise<T>): Promise<T> {
-    const { clock } = this.#options
+    const { clock, closing } = this.#options
     const name = `${topic}/${partition}`
     let since: number | null = null
     let told = ''
-    for (let attempt = 1; !this.#backOff.closed; attempt++) {
+    for (let attempt = 1; !closing.aborted; attempt++) {
       try {
         return await ask()
       } catch (error) {
@@ -101,9 +97,9 @@ export class PartitionOffsets {
         const isOverSoon = hint !== undefined || (isTransient(error, 'leader') && clock.monotonic() - since < lastingMs)
         if (!isOverSoon && told !== textOf(error)) {
           told = textOf(error)
-          this.#backOff.report(name, told)
+          reportUnread(this.#options, name, told)
         }
-        await this.#backOff.backOff(attempt)
+        await backOff(this.#options, attempt)
       }
     }
     throw new Error('the bus is closed')
@@ -111,16 +107,15 @@ export class PartitionOffsets {
 
   /** Retries with new metadata, which may lack a new partition, and while a leader is being elected. */
   async #afresh<T>(ask: () => Promise<T>): Promise<T> {
-    const { brokers, clock } = this.#options
+    const { brokers, clock, closing } = this.#options
     const begun = clock.monotonic()
     for (let failures = 0; ; failures++) {
       try {
         return await ask()
       } catch (error) {
         if (failures === 0) await brokers.refresh()
-        else if (this.#backOff.closed || !isTransient(error, 'leader') || clock.monotonic() - begun > lastingMs)
-          throw error
-        else await this.#backOff.backOff(failures)
+        else if (closing.aborted || !isTransient(error, 'leader') || clock.monotonic() - begun > lastingMs) throw error
+        else await backOff(this.#options, failures)
       }
     }
   }

@@ -18,33 +18,17 @@ export interface ReadOptions {
   brokers: Brokers
   clock: Clock
   telemetry: Telemetry
+  /** Ends all reading, and every pause at once. */
+  closing: AbortSignal
 }
 
-/** Back-off and log lines of failed reads; closing ends all pauses at once. */
-export class ReadBackOff {
-  readonly #options: ReadOptions
-  readonly #closing = Promise.withResolvers<void>()
-  closed = false
+/** Backs off after this many consecutive failures, then refreshes metadata. */
+export async function backOff({ brokers, clock, closing }: ReadOptions, failures: number): Promise<void> {
+  await sleep(clock, Math.min(firstBackOffMs * 2 ** (failures - 1), longestBackOffMs), closing)
+  if (!closing.aborted) await brokers.refresh().catch(() => {}) // the retry will show what is wrong
+}
 
-  constructor(options: ReadOptions) {
-    this.#options = options
-  }
-
-  /** Ends all pauses. */
-  close(): void {
-    this.closed = true
-    this.#closing.resolve()
-  }
-
-  /** Backs off after this many consecutive failures, then refreshes metadata. */
-  async backOff(failures: number): Promise<void> {
-    const ms = Math.min(firstBackOffMs * 2 ** (failures - 1), longestBackOffMs)
-    await Promise.race([sleep(this.#options.clock, ms), this.#closing.promise])
-    if (!this.closed) await this.#options.brokers.refresh().catch(() => {}) // the retry will show what is wrong
-  }
-
-  report(names: string, text: string): void {
-    if (this.closed) return
-    this.#options.telemetry.emit('bus.log', { level: 'warn', message: `cannot read ${names} now: ${text}` })
-  }
+export function reportUnread({ telemetry, closing }: ReadOptions, names: string, text: string): void {
+  if (closing.aborted) return
+  telemetry.emit('bus.log', { level: 'warn', message: `cannot read ${names} now: ${text}` })
 }

@@ -1,4 +1,4 @@
-import { type Clock, limited } from '../../clock.ts'
+import { type Clock, limited, sleep } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import { partitionsOf } from '../partitions.ts'
 import { type Bus, BusUnavailable, type Follower, type From, type Reader } from '../port.ts'
@@ -28,7 +28,7 @@ const partitionsAgeMs = 10_000
 export async function* topicRecords(
   options: TopicStreamOptions & { from: (partition: number) => From; untilEnd: boolean },
 ): AsyncGenerator<Taken, void> {
-  const { bus, topic, from, untilEnd, ending } = options
+  const { bus, topic, clock, from, untilEnd, ending } = options
   const queue = new RecordQueue(ending)
   const followers: Follower[] = []
   const follow = async (partition: number, begin: From) => {
@@ -47,7 +47,7 @@ export async function* topicRecords(
       return
     }
     for (let known = count; !ending.aborted; ) {
-      await pause(options, partitionsAgeMs)
+      await sleep(clock, partitionsAgeMs, ending)
       const now = ending.aborted ? known : await countOf(bus, topic).catch(() => known) // retried at the next check
       for (; known < now; known++) await follow(known, 'earliest')
     }
@@ -98,28 +98,14 @@ async function countOf(bus: Pick<Bus, 'partitions'>, topic: string): Promise<num
 
 /** Retries until a broker can be reached. */
 async function whenReachable<T>(options: TopicStreamOptions, ask: () => Promise<T>): Promise<T> {
-  const { telemetry, ending } = options
+  const { clock, telemetry, ending } = options
   for (;;) {
     try {
       return await ask()
     } catch (error) {
       if (!(error instanceof BusUnavailable) || ending.aborted) throw error
       telemetry.emit('bus.unavailable', { error })
-      await pause(options, retryMs)
+      await sleep(clock, retryMs, ending)
     }
   }
-}
-
-/** Resolves early when the reading ends. */
-function pause({ clock, ending }: Pick<TopicStreamOptions, 'clock' | 'ending'>, ms: number): Promise<void> {
-  if (ending.aborted) return Promise.resolve()
-  return new Promise(resolve => {
-    const end = () => {
-      cancel()
-      ending.removeEventListener('abort', end)
-      resolve()
-    }
-    const cancel = clock.after(ms, end)
-    ending.addEventListener('abort', end)
-  })
 }
