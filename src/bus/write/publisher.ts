@@ -5,6 +5,7 @@ import { reachable } from '../cluster/errors.ts'
 import { RetryBudget } from '../cluster/retry-budget.ts'
 import type { OutgoingRecord, Publisher } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
+import { RequestBatcher } from '../request-batcher.ts'
 import { type BatchPart, Chunker } from './chunks.ts'
 import { produceBatches } from './produce.ts'
 import { initialiseProducer, type Producer } from './producer.ts'
@@ -16,13 +17,6 @@ export interface IdempotentPublisherOptions {
   limits: RecordLimits
 }
 
-/** Most records of one round; the records of one call stay together. */
-const roundRecords = 5000
-
-interface Waiting extends PromiseWithResolvers<void> {
-  records: readonly OutgoingRecord[]
-}
-
 /**
  * Publishes outside of transactions. One round is in flight at a time, with everything that was published before it began;
  * this keeps the order and limits each leader to one request. After a failure, the producer's sequence numbers may differ
@@ -31,9 +25,8 @@ interface Waiting extends PromiseWithResolvers<void> {
 export class IdempotentPublisher implements Publisher {
   readonly #options: IdempotentPublisherOptions
   readonly #chunker: Chunker
+  readonly #rounds = new RequestBatcher<readonly OutgoingRecord[], Error | undefined>(calls => this.#round(calls))
   #producer: Producer | null = null
-  #waiting: Waiting[] = []
-  #rounds: Promise<void> | null = null
   #closed = false
 
   constructor(options: IdempotentPublisherOptions) {
@@ -47,57 +40,28 @@ export class IdempotentPublisher implements Publisher {
 
   async publish(records: readonly OutgoingRecord[]): Promise<void> {
     if (this.#closed) throw new Error('the publisher is closed: nothing was published')
-    await this.#options.limits.produce(records, fitting => this.#enqueue(fitting))
+    await this.#options.limits.produce(records, async fitting => {
+      const error = await this.#rounds.get(fitting)
+      if (error) throw error
+    })
   }
 
   async close(): Promise<void> {
     this.#closed = true
-    await this.#rounds
+    await this.#rounds.get([]).catch(() => {}) // its round comes after those of earlier calls, which get its error
   }
 
-  #enqueue(records: readonly OutgoingRecord[]): Promise<void> {
-    const waiting = { records, ...Promise.withResolvers<void>() }
-    this.#waiting.push(waiting)
-    this.#rounds ??= this.#run()
-    return waiting.promise
-  }
-
-  async #run(): Promise<void> {
-    await Promise.resolve() // batches what is published in the same tick
-    while (this.#waiting.length > 0) await this.#round(await this.#withTopics(this.#nextRound()))
-    this.#rounds = null
-  }
-
-  #nextRound(): Waiting[] {
-    let count = 0
-    const rest = this.#waiting.findIndex(({ records }, i) => {
-      count += records.length
-      return i > 0 && count > roundRecords
-    })
-    return this.#waiting.splice(0, rest < 0 ? this.#waiting.length : rest)
-  }
-
-  /** Removes calls with an unknown topic from the round and rejects them, so that they do not fail the others. */
-  async #withTopics(round: readonly Waiting[]): Promise<Waiting[]> {
-    const looks = await Promise.allSettled(round.map(({ records }) => this.#chunker.partitionCounts(records)))
-    for (const [i, look] of looks.entries()) if (look.status === 'rejected') round[i]!.reject(look.reason)
-    return round.filter((_, i) => looks[i]!.status === 'fulfilled')
-  }
-
-  async #round(round: readonly Waiting[]): Promise<void> {
+  /** @returns for each call, why its records were perhaps not written. A call with an unknown topic does not fail the others */
+  async #round(calls: readonly (readonly OutgoingRecord[])[]): Promise<(Error | undefined)[]> {
+    const looks = await Promise.allSettled(calls.map(records => this.#chunker.partitionCounts(records)))
+    const known = calls.flatMap((records, i) => (looks[i]!.status === 'fulfilled' ? records : []))
     const failures = new Map<OutgoingRecord, Error>()
-    const all = round.flatMap(({ records }) => records)
-    try {
-      for (const chunk of await this.#chunker.chunks(all)) await this.#send(chunk, failures)
-    } catch (error) {
-      for (const { reject } of round) reject(error)
-      return
-    }
-    for (const { records, resolve, reject } of round) {
-      const failed = records.find(record => failures.has(record))
-      if (failed) reject(failures.get(failed))
-      else resolve()
-    }
+    for (const chunk of await this.#chunker.chunks(known)) await this.#send(chunk, failures)
+    return calls.map((records, i) => {
+      const look = looks[i]!
+      if (look.status === 'rejected') return look.reason
+      return records.map(record => failures.get(record)).find(error => error !== undefined)
+    })
   }
 
   async #send(chunk: readonly BatchPart[], failures: Map<OutgoingRecord, Error>): Promise<void> {
