@@ -28,11 +28,10 @@ import type {
 import type { Fetch } from './read/fetch.ts'
 import { fetchRecords } from './read/fetch-api.ts'
 import { Fetcher } from './read/fetcher.ts'
+import { PartitionFollower } from './read/partition-follower.ts'
 import { PartitionOffsets } from './read/partition-offsets.ts'
-import type { Reading } from './read/reading.ts'
 import { searchLog } from './read/search.ts'
 import { readTopics } from './read-topics.ts'
-import { RecordDelivery } from './record-delivery.ts'
 import { RecordLimits } from './record-limits.ts'
 import { Ownership, type OwnershipOptions } from './session/ownership.ts'
 import { GroupReading } from './streams/group-reading.ts'
@@ -64,7 +63,6 @@ export class KafkaBus implements Bus {
   readonly #brokers: Brokers
   readonly #logs: PartitionOffsets
   readonly #fetcher: Fetcher
-  readonly #deliveries = new Set<RecordDelivery>()
   readonly #closing = new AbortController()
   readonly #limits: RecordLimits
   readonly #leaving: Promise<void>[] = []
@@ -109,30 +107,11 @@ export class KafkaBus implements Bus {
 
   async follow(tp: TopicPartition, from: From, onRecords: OnRecords): Promise<Follower> {
     const start = await this.#logs.locate(tp, from)
-    const delivery = new RecordDelivery({
+    return new PartitionFollower({
       ...this.#options,
-      name: `${tp.topic}/${tp.partition}`,
-      start,
-      onRecords,
+      ...{ fetcher: this.#fetcher, tp, start, onRecords, closing: this.#closing.signal },
       end: behindOpen => this.#logs.end(tp, behindOpen),
-      onClose: () => {
-        this.#fetcher.forget(reading)
-        this.#deliveries.delete(delivery)
-      },
     })
-    this.#deliveries.add(delivery)
-    const reading: Reading = {
-      tp,
-      offset: start,
-      paused: false,
-      take: ({ records, next }) => delivery.take(records, next),
-      cut({ low, high }) {
-        reading.offset = low
-        delivery.moved(low, high)
-      },
-    }
-    this.#fetcher.read(reading)
-    return delivery
   }
 
   async readInGroup(topics: readonly string[], options: GroupReadOptions): Promise<GroupReading> {
@@ -216,7 +195,6 @@ export class KafkaBus implements Bus {
   async close(): Promise<void> {
     this.#closing.abort()
     await Promise.all([...this.#leaving, ...this.#groupReaders.map(reader => reader.close())])
-    for (const delivery of this.#deliveries) void delivery.close()
     await this.#brokers.close()
   }
 }

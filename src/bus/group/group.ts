@@ -1,10 +1,9 @@
 import { committedOffsets } from '../cluster/committed-offsets.ts'
 import { reachable } from '../cluster/errors.ts'
-import { allPartitions, PartitionMap } from '../partitions.ts'
-import type { TopicPartition } from '../port.ts'
+import { allPartitions } from '../partitions.ts'
 import type { Fetcher } from '../read/fetcher.ts'
+import { OwnedReadings } from '../read/owned-readings.ts'
 import type { PartitionOffsets } from '../read/partition-offsets.ts'
-import type { Reading } from '../read/reading.ts'
 import { TickBudget } from '../read/tick-budget.ts'
 import { GroupMember } from '../session/member.ts'
 import type { Ownership } from '../session/ownership.ts'
@@ -31,13 +30,13 @@ export const partitionsAgeMs = 10_000
  * @throws BusUnavailable; Error when the group refuses this process, or when kafka.startFrom forbids to begin
  */
 export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortSignal): Promise<void> {
-  const { brokers, logs, topics, ownership } = options
+  const { brokers, logs, topics, fetcher, ownership } = options
   const process = options.instanceId ?? ownership.tag
   await reachable(brokers.refresh(topics))
   const coordinator = new Coordinator({ ...options, process, protocol: 'busgate' })
   const member = new GroupMember({ ...options, transport: coordinator, events: ownership, partitionsAgeMs })
   const shared = new KafkaSharedCommits({ ...options, process, member })
-  const readings = new Readings(options)
+  const readings = new OwnedReadings(fetcher, ownership, new TickBudget())
   const end = () => {
     options.leaving(member.close())
     readings.close()
@@ -67,7 +66,7 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
         ends: tp => reachable(logs.ends(tp)),
         hasMembers: () => coordinator.hasMembers(),
         member,
-        unread: () => readings.unread,
+        unread: () => readings.unread(reading => fetcher.troubleOf(reading)),
         close,
       },
       topics,
@@ -76,66 +75,6 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
   } catch (error) {
     close()
     throw error
-  }
-}
-
-/** The readings of all partitions that this process owns or has owned. */
-class Readings {
-  readonly #options: Pick<KafkaGroupOptions, 'fetcher' | 'ownership'>
-  readonly #readings = new PartitionMap<Reading>()
-  readonly #ticks = new TickBudget()
-
-  constructor(options: Pick<KafkaGroupOptions, 'fetcher' | 'ownership'>) {
-    this.#options = options
-  }
-
-  /** Moves the reading of a partition for a new session. */
-  cursor(tp: TopicPartition) {
-    const { fetcher } = this.#options
-    const reading = this.#readings.get(tp) ?? this.#create(tp)
-    this.#readings.set(tp, reading)
-    const change = (how: Pick<Reading, 'offset'> | Pick<Reading, 'paused'>) => {
-      Object.assign(reading, how)
-      fetcher.read(reading)
-    }
-    return {
-      seek: (offset: number) => change({ offset }),
-      pause: () => change({ paused: true }),
-      resume: () => change({ paused: false }),
-    }
-  }
-
-  /** The partitions that cannot be read now, each with the reason. */
-  get unread(): string[] {
-    return [...this.#readings].flatMap(reading => {
-      const { topic, partition } = reading.tp
-      const trouble = this.#options.fetcher.troubleOf(reading)
-      return trouble === null ? [] : [`${topic}/${partition} cannot be read now: ${trouble}`]
-    })
-  }
-
-  close(): void {
-    for (const reading of this.#readings) this.#options.fetcher.forget(reading)
-  }
-
-  #create(tp: TopicPartition): Reading {
-    const { ownership } = this.#options
-    const reading: Reading = {
-      tp,
-      offset: 0,
-      paused: true,
-      take: (fetched, from) => {
-        const { next: end, highWatermark } = fetched
-        return this.#ticks.give(fetched, from, ({ records, from: fetchedOffset, next: nextOffset }) => {
-          if (reading.offset !== end) return false // it was moved meanwhile
-          ownership.batch({ ...tp, fetchedOffset, records, nextOffset, highWatermark })
-          return true
-        })
-      },
-      cut: ends => ownership.cut(ends),
-      gone: error => ownership.gone(tp, error),
-    }
-    return reading
   }
 }
 

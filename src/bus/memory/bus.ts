@@ -16,17 +16,18 @@ import type {
   TopicLook,
   TopicPartition,
 } from '../port.ts'
+import { OwnedReadings } from '../read/owned-readings.ts'
+import { PartitionFollower } from '../read/partition-follower.ts'
 import { readTopics } from '../read-topics.ts'
-import { RecordDelivery } from '../record-delivery.ts'
 import { RecordLimits } from '../record-limits.ts'
 import { holds } from '../scan.ts'
-import type { Acquired, Part, PartitionDriver } from '../session/driver.ts'
+import type { Acquired, Part } from '../session/driver.ts'
 import { GroupMember, type GroupTransport, type MemberOf } from '../session/member.ts'
 import { Ownership, type OwnershipOptions } from '../session/ownership.ts'
 import { ProducerTurns } from '../session/producer-turns.ts'
 import { GroupReading } from '../streams/group-reading.ts'
 import type { MemoryBroker, ProducerEpoch } from './broker.ts'
-import { type CursorOptions, LogCursor } from './cursor.ts'
+import { MemoryFetcher } from './fetcher.ts'
 import type { Joiner, MemoryGroup } from './group.ts'
 
 export interface MemoryBusOptions
@@ -61,6 +62,8 @@ export class MemoryBus implements Bus {
   readonly #options: MemoryBusOptions & Required<Pick<MemoryBusOptions, keyof typeof defaults>>
   readonly #hop: Hop
   readonly #limits: RecordLimits
+  readonly #fetcher: MemoryFetcher
+  readonly #closing = new AbortController()
   readonly #closers = new Set<() => Promise<void> | void>()
   readonly #members = new Map<string, MemoryGroup>()
   #crashed = false
@@ -68,7 +71,13 @@ export class MemoryBus implements Bus {
   constructor(options: MemoryBusOptions) {
     this.#options = { ...defaults, ...options }
     this.#hop = options.hop ?? nextTurn
-    const { telemetry } = options
+    const { broker, telemetry } = options
+    this.#fetcher = new MemoryFetcher({
+      broker,
+      hop: (tp, way) => this.#hop(`fetch ${nameOf(tp)}`, way),
+      mostRecords: this.#options.fetchRecords,
+      closing: this.#closing.signal,
+    })
     const ask = (topic: string) =>
       this.#atBroker(`describe ${topic}`, broker => broker.maxMessageBytes(topic)).catch(() => null)
     this.#limits = new RecordLimits({ ask, telemetry })
@@ -98,14 +107,15 @@ export class MemoryBus implements Bus {
     const transport = this.#transport(group, { sessionTimeoutMs, topics, process: ownership.tag })
     const member = new GroupMember({ ...this.#options, transport, topics, events: ownership, partitionsAgeMs })
     const { commit, acquire } = this.#commits(groupId, group, member, ownership.tag)
-    const cursors = new Map<string, LogCursor>()
-    const close = () => {
-      for (const cursor of cursors.values()) cursor.close()
-      void member.close()
-    }
+    const readings = new OwnedReadings(this.#fetcher, ownership)
+    const close = () => void member.close()
     await ownership.attach(
       {
-        partition: tp => this.#partition(tp, cursors, ownership, acquire),
+        partition: tp => ({
+          ...readings.cursor(tp),
+          acquire: () => acquire(tp),
+          offsetAt: timestamp => this.#atBroker(`look up ${nameOf(tp)}`, () => broker.offsetAt(tp, timestamp)),
+        }),
         commit,
         history: topic =>
           this.#atBroker(`look up ${topic}`, () => {
@@ -117,7 +127,7 @@ export class MemoryBus implements Bus {
         hasMembers: () => this.#atBroker('look up the group', () => group.hasMembers),
         member,
         unread: () => [],
-        close: () => {},
+        close: () => readings.close(),
       },
       topics,
     )
@@ -177,62 +187,13 @@ export class MemoryBus implements Bus {
     }
   }
 
-  #partition(
-    tp: TopicPartition,
-    cursors: Map<string, LogCursor>,
-    ownership: Ownership,
-    acquire: (tp: TopicPartition) => Promise<Acquired>,
-  ): PartitionDriver {
-    const { broker } = this.#options
-    const key = nameOf(tp)
-    const cursor =
-      cursors.get(key) ??
-      this.#cursor(
-        tp,
-        (fetchedOffset, { records, next }) => {
-          const highWatermark = broker.end(tp)
-          ownership.batch({ ...tp, fetchedOffset, records, nextOffset: next, highWatermark })
-        },
-        () => ownership.cut({ ...tp, low: broker.start(tp), high: broker.end(tp) }),
-      )
-    cursors.set(key, cursor)
-    return {
-      acquire: () => acquire(tp),
-      offsetAt: timestamp => this.#atBroker(`look up ${key}`, () => broker.offsetAt(tp, timestamp)),
-      seek: offset => cursor.seek(offset),
-      pause: () => cursor.pause(),
-      resume: () => cursor.resume(),
-    }
-  }
-
   async follow(tp: TopicPartition, from: From, onRecords: OnRecords): Promise<Follower> {
-    const { broker } = this.#options
-    const name = nameOf(tp)
     const start = await this.#locate(tp, from)
-    const close = () => delivery.close()
-    const delivery = new RecordDelivery({
+    return new PartitionFollower({
       ...this.#options,
-      name,
-      start,
-      onRecords,
-      end: () => this.#atBroker(`end of ${name}`, () => broker.end(tp)),
-      onClose: () => {
-        this.#closers.delete(close)
-        cursor.close()
-      },
+      ...{ fetcher: this.#fetcher, tp, start, onRecords, closing: this.#closing.signal },
+      end: () => this.#atBroker(`end of ${nameOf(tp)}`, broker => broker.end(tp)),
     })
-    const cursor = this.#cursor(
-      tp,
-      (_, { records, next }) => delivery.take(records, next),
-      () => {
-        cursor.seek(broker.start(tp))
-        delivery.moved(broker.start(tp), broker.end(tp))
-      },
-    )
-    this.#closers.add(close)
-    cursor.seek(start)
-    cursor.resume()
-    return delivery
   }
 
   #locate(tp: TopicPartition, from: From): Promise<number> {
@@ -310,15 +271,9 @@ export class MemoryBus implements Bus {
   }
 
   async close(): Promise<void> {
+    this.#closing.abort()
     await Promise.all([...this.#closers].map(close => close()))
     this.#closers.clear()
-  }
-
-  #cursor(tp: TopicPartition, deliver: CursorOptions['deliver'], outOfRange: () => void): LogCursor {
-    const { broker, fetchRecords } = this.#options
-    const step = `fetch ${nameOf(tp)}`
-    const hop: CursorOptions['hop'] = way => this.#hop(step, way)
-    return new LogCursor({ broker, tp, hop, mostRecords: fetchRecords, deliver, outOfRange })
   }
 
   async #atBroker<T>(name: string, step: (broker: MemoryBroker) => T | Promise<T>): Promise<T> {

@@ -14,7 +14,7 @@ import {
   textOf,
   unknownPartition,
 } from './read-back-off.ts'
-import { type Place, type Reading, ReadingState } from './reading.ts'
+import { type Place, type Reading, ReadingState, type Reads } from './reading.ts'
 
 export interface FetcherOptions extends ReadOptions {
   /** This client's rack, to read from nearer replicas; undefined reads from leaders. */
@@ -63,7 +63,7 @@ interface Source {
  * Fetches for any number of readings. All readings of one broker share its next fetch. Each broker has one fetch in flight: a
  * second on the same connection would queue behind the first.
  */
-export class Fetcher {
+export class Fetcher implements Reads {
   readonly #options: FetcherOptions
   /** Those that got records last come last, because a broker fills its answer in the order of the request. */
   readonly #readings = new Map<Reading, ReadingState>()
@@ -87,7 +87,6 @@ export class Fetcher {
     })
   }
 
-  /** Begins to read. Call it again after a change of the reading's offset or pause. */
   read(reading: Reading): void {
     if (this.#options.closing.aborted) return
     if (!this.#readings.has(reading)) {

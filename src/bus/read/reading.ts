@@ -2,6 +2,16 @@ import type { TopicPartition } from '../port.ts'
 import type { LogEnds } from '../session/driver.ts'
 import type { FetchedRecords, Position } from './fetch.ts'
 
+/** Fetched records of one partition, and where to continue. */
+export type Fetched = Pick<FetchedRecords, 'records' | 'next' | 'highWatermark'>
+
+/** Fetches for readings; each adapter has one. */
+export interface Reads {
+  /** Begins to read. Call it again after a change of the reading's offset or pause. */
+  read(reading: Reading): void
+  forget(reading: Reading): void
+}
+
 /** A position in one partition from which records are read. */
 export interface Reading {
   readonly tp: TopicPartition
@@ -11,7 +21,7 @@ export interface Reading {
    * Handles fetched records; this reading is not fetched again while the promise is pending.
    * @param from the offset at which the fetch began
    */
-  take(fetched: FetchedRecords, from: number): void | Promise<void>
+  take(fetched: Fetched, from: number): void | Promise<void>
   /** Called when the log does not hold the offset any more; sets another offset. */
   cut(log: LogEnds): void
   /** Called when the partition does not exist now, or belongs to a new topic of the same name. */

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { BusRecord } from '../port.ts'
-import type { FetchedRecords } from './fetch.ts'
+import type { Fetched } from './reading.ts'
 
 /** Most records handled in one tick of the event loop. */
 const perTurn = 256
@@ -29,7 +29,7 @@ export class TickBudget {
    * @param give returns whether to continue
    * @returns undefined if all was delivered at once
    */
-  give({ records, next }: FetchedRecords, from: number, give: (piece: Piece) => boolean): Promise<void> | undefined {
+  give({ records, next }: Fetched, from: number, give: (piece: Piece) => boolean): Promise<void> | undefined {
     if (records.length > few) return this.#giveInTurns({ records, from, next }, give)
     give({ records, from, next })
     return undefined

@@ -155,9 +155,9 @@ export class Ownership implements GroupEvents, Membership {
     await this.#finish(finishMs)
     this.#tellUncommitted()
     await this.#group.member.leave()
-    this.#group.close()
     for (const owned of this.#owned) owned.close()
     this.#owned.clear()
+    this.#group.close()
     this.#options.listener.shareChanged?.()
   }
 
