@@ -39,7 +39,8 @@ export class FollowedControls {
   #reader: Reader | null = null
   /** State of the topic when the reader began. */
   #known: TopicLook | null = null
-  #trouble: string | null = null
+  /** Why changes of the control topic are not seen now; null if they are. */
+  trouble: string | null = null
   #isClosed = false
   #cancelLook = () => {}
 
@@ -48,11 +49,6 @@ export class FollowedControls {
     this.#topic = options.settings.topics.control
     this.controls = new Controls(options.settings, options.clock)
     this.controls.onChange(change => emitChange(options.telemetry, change))
-  }
-
-  /** Why changes of the control topic are not seen now; null if they are. */
-  get trouble(): string | null {
-    return this.#trouble
   }
 
   /** @throws BusUnavailable that says what is missing; then it is closed */
@@ -87,15 +83,15 @@ export class FollowedControls {
     const look = await this.#options.bus.lookAt(topic)
     requireReadable(topic, look)
     if (!this.#isRead(look)) await this.#read(look)
-    this.#trouble = null
+    this.trouble = null
     this.#lookLater(lookMs)
   }
 
   #readFailed(error: Error): void {
     if (this.#isClosed) return
-    if (error.message !== this.#trouble)
+    if (error.message !== this.trouble)
       this.#options.telemetry.emit('control.unavailable', { topic: this.#topic, error })
-    this.#trouble = error.message
+    this.trouble = error.message
     this.#lookLater(this.#reader === null ? retryMs : lookMs)
   }
 

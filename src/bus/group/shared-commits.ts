@@ -113,12 +113,6 @@ export class KafkaSharedCommits {
     return ended
   }
 
-  /** Open transactions of dead processes block readers and new owners. */
-  async #abortDeadTransactions(): Promise<void> {
-    const dead = await this.#dead('open')
-    await Promise.all(dead.map(id => this.#producer.abortTransactionOf(id)))
-  }
-
   /** Listed transactional ids of dead processes. Only a member knows which processes are dead: others get none. */
   async #dead(which: 'open' | 'known'): Promise<string[]> {
     const { process, member } = this.#options
@@ -138,7 +132,8 @@ export class KafkaSharedCommits {
    */
   async #readBehindBarrier(tps: readonly TopicPartition[]): Promise<readonly GroupProgress[]> {
     const { brokers, groupId, clock, member } = this.#options
-    await this.#abortDeadTransactions()
+    const dead = await this.#dead('open') // their transactions block readers and new owners
+    await Promise.all(dead.map(id => this.#producer.abortTransactionOf(id)))
     await this.#producer.barrierWrite(tps, this.#committing(member.synced))
     return untilSettled(() => committedOffsets(brokers, groupId, tps), clock)
   }

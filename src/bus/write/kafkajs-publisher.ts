@@ -1,3 +1,4 @@
+import pLimit from 'p-limit'
 import { type Compression, codecNumbers } from '../batches/codecs.ts'
 import { partitionOf } from '../murmur2.ts'
 import type { OutgoingRecord, Publisher } from '../port.ts'
@@ -73,18 +74,11 @@ export async function connectKafkajsPublisher(
       return written
     },
   }
-  let previous: Promise<void> = Promise.resolve()
+  /** One at a time: kafkajs can lose records silently when concurrent sends of an idempotent producer fail. */
+  const inTurn = pLimit(1)
   return {
-    /** One at a time: kafkajs can lose records silently when concurrent sends of an idempotent producer fail. */
-    publish(records) {
-      const published = previous.then(() => publish(writer, records, compression))
-      previous = published.catch(() => {})
-      return published
-    },
-    async close() {
-      await previous
-      await producer.disconnect()
-    },
+    publish: records => inTurn(() => publish(writer, records, compression)),
+    close: () => inTurn(() => producer.disconnect()),
   }
 }
 
