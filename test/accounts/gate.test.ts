@@ -1,69 +1,47 @@
 import { describe, expect, test } from 'vitest'
 import { AccountGate } from '../../src/accounts/gate.ts'
-import type { PauseReason } from '../../src/telemetry/labels.ts'
 
 /** A gate whose pauses are not shortened by chance. */
 const fullGate = () => new AccountGate(() => 1)
 
 /** A gate that has just begun to pause, and the instant at which the pause is over. */
-function pausedGate(reason: PauseReason = 'unreachable') {
+function pausedGate() {
   const gate = fullGate()
-  const until = gate.pause(reason, false, 0)!
+  const until = gate.pause('unreachable', false, 0)!
   return { gate, until }
 }
 
-const open = { wait: 0, operations: Number.POSITIVE_INFINITY }
-const closed = { wait: Number.POSITIVE_INFINITY, operations: 0 }
+test('a gate whose probe busgate itself withheld stays closed, and lets the next probe go at once', () => {
+  const { gate, until } = pausedGate()
+  gate.withdraw(gate.permit())
+  expect([gate.state, gate.admission(until)]).toEqual(['paused', { wait: 0, operations: 1 }])
+  expect(gate.permit()).toBe(true)
+})
 
-describe('a gate', () => {
-  test('is open at first, and while answers come', () => {
-    const gate = fullGate()
-    expect(gate.permit()).toBe(false)
-    expect(gate.passed(false)).toBe(false)
-    expect([gate.admission(0), gate.state, gate.reason]).toEqual([open, 'closed', null])
-  })
+test('a gate ignores the outcome of envelopes sent before the pause', () => {
+  const { gate, until } = pausedGate()
+  expect(gate.passed(false)).toBe(false)
+  expect(gate.pause('denied', false, 100)).toBe(null)
+  gate.withdraw(false)
+  expect([gate.reason, gate.admission(0).wait]).toEqual(['unreachable', until])
+  gate.permit()
+  expect(gate.pause('denied', false, until)).toBe(null)
+  expect([gate.passed(false), gate.failed('undecided', false, until), gate.state]).toEqual([false, null, 'probing'])
+})
 
-  test.each(['denied', 'unreachable', 'undecided'] as const)(
-    'lets one operation probe after a pause for being %s',
-    reason => {
-      const { gate, until } = pausedGate(reason)
-      expect([gate.state, gate.reason]).toEqual(['paused', reason])
-      expect(gate.admission(1)).toEqual({ wait: until - 1, operations: 1 })
-      expect(gate.admission(until)).toEqual({ wait: 0, operations: 1 })
-      expect(gate.permit()).toBe(true)
-      expect([gate.state, gate.admission(until)]).toEqual(['probing', closed])
-      expect(gate.passed(true)).toBe(true)
-      expect([gate.admission(until), gate.reason]).toEqual([open, null])
-    },
-  )
+test('envelopes with an unknown outcome are counted from zero after every answer', () => {
+  const gate = fullGate()
+  for (let i = 0; i < 5; i++) {
+    expect([gate.failed('undecided', false, 0), gate.failed('undecided', false, 0)]).toEqual([null, null])
+    gate.passed(false)
+  }
+  expect(gate.state).toBe('closed')
+})
 
-  test('lets one envelope pass after throttling, then as much as before', () => {
-    const { gate, until } = pausedGate('throttled')
-    expect(gate.admission(until)).toEqual(open)
-    expect(gate.permit()).toBe(true)
-    expect(gate.admission(until)).toEqual(closed)
-    gate.passed(true)
-    expect(gate.admission(until)).toEqual(open)
-  })
-
-  test('stays closed if busgate itself withheld the probe, and lets the next probe go at once', () => {
-    const { gate, until } = pausedGate()
-    gate.permit()
-    gate.withdraw(true)
-    expect([gate.state, gate.admission(until)]).toEqual(['paused', { wait: 0, operations: 1 }])
-    expect(gate.permit()).toBe(true)
-  })
-
-  test('ignores the outcome of envelopes sent before the pause', () => {
-    const { gate, until } = pausedGate('denied')
-    expect(gate.passed(false)).toBe(false)
-    expect(gate.pause('unreachable', false, 100)).toBe(null)
-    gate.withdraw(false)
-    expect([gate.reason, gate.admission(0).wait]).toEqual(['denied', until])
-    gate.permit()
-    expect(gate.pause('unreachable', false, until)).toBe(null)
-    expect([gate.passed(false), gate.failed('undecided', false, until), gate.state]).toEqual([false, null, 'probing'])
-  })
+test('an unknown outcome of the probe prolongs the pause', () => {
+  const { gate, until } = pausedGate()
+  expect(gate.failed('undecided', gate.permit(), until)).toBe(1_000)
+  expect(gate.reason).toBe('undecided')
 })
 
 describe('pauses', () => {
@@ -86,40 +64,7 @@ describe('pauses', () => {
     expect(pauses).toEqual([250, 375, 500])
   })
 
-  test('last as long as Retry-After says', () => {
-    const gate = fullGate()
-    expect(gate.pause('throttled', false, 0, 7_000)).toBe(7_000)
-    expect(gate.admission(0).wait).toBe(7_000)
-  })
-
   test('are never zero, whatever Retry-After says', () => {
     expect(fullGate().pause('throttled', false, 0, 0)).toBe(500)
-  })
-})
-
-describe('envelopes with an unknown outcome', () => {
-  test('pause the account after three in a row', () => {
-    const gate = fullGate()
-    expect([
-      gate.failed('undecided', false, 0),
-      gate.failed('undecided', false, 0),
-      gate.failed('undecided', false, 0),
-    ]).toEqual([null, null, 500])
-    expect(gate.reason).toBe('undecided')
-  })
-
-  test('are counted from zero after every answer', () => {
-    const gate = fullGate()
-    for (let i = 0; i < 5; i++) {
-      expect([gate.failed('undecided', false, 0), gate.failed('undecided', false, 0)]).toEqual([null, null])
-      gate.passed(false)
-    }
-    expect(gate.state).toBe('closed')
-  })
-
-  test('prolong the pause if one of them is the probe', () => {
-    const { gate, until } = pausedGate('unreachable')
-    expect(gate.failed('undecided', gate.permit(), until)).toBe(1_000)
-    expect(gate.reason).toBe('undecided')
   })
 })

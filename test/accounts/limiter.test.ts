@@ -45,17 +45,6 @@ describe('a rate', () => {
     expect(limiter.available(1320)).toBe(10)
   })
 
-  test('counts a granted request until a second after its first byte', () => {
-    const limiter = limiterOf(10)
-    const grant = limiter.grant(10)
-    expect(limiter.available(60_000)).toBe(0)
-    expect(limiter.wait(60_000)).toBeGreaterThan(0)
-    grant.sentAt = 60_000
-    limiter.answered(grant, 60_000)
-    expect(limiter.available(61_019)).toBe(0)
-    expect(limiter.available(61_020)).toBe(10)
-  })
-
   test('is given back at once, and once only, for a request that was not sent', () => {
     const limiter = limiterOf(10)
     const grant = limiter.grant(7)
@@ -106,32 +95,10 @@ describe('a rate', () => {
 })
 
 describe('a share of the rate', () => {
-  test('that grows counts a second later, because the earlier owner has just used it', () => {
-    const limiter = limiterOf(100, 0.25)
-    limiter.setShare(0.75, 0)
-    expect(limiter.available(1_019)).toBe(25)
-    expect(limiter.available(1_020)).toBe(75)
-  })
-
-  test('that shrinks counts at once', () => {
-    const limiter = limiterOf(100, 0.75)
-    send(limiter, 30, 0)
-    limiter.setShare(0.25, 10)
-    expect(limiter.available(10)).toBe(0)
-    expect(limiter.available(1_020)).toBe(25)
-  })
-
   test('that is repeated waits one second only', () => {
     const limiter = limiterOf(100, 0.25)
     for (let now = 0; now <= 1_000; now += 100) limiter.setShare(0.5, now)
     expect(limiter.available(1_020)).toBe(50)
-  })
-
-  test('that grows and shrinks within the second never counts', () => {
-    const limiter = limiterOf(100, 0.25)
-    limiter.setShare(1, 0)
-    limiter.setShare(0.25, 500)
-    expect(limiter.available(5_000)).toBe(25)
   })
 
   test('of zero says when it will grow', () => {

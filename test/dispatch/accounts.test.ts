@@ -3,13 +3,10 @@ import { commandsFrom } from '../support/commands.ts'
 import { numbersFrom, sorted, startSendingWorld } from '../support/sending.ts'
 
 describe('commands of an account whose key is denied', () => {
-  test.each([
-    [1, 8_000],
-    [64, 8_000],
-  ])('do not delay another account: %i partitions, %i commands', async (partitions, count) => {
+  test.each([1, 64])('do not delay another account: %i partitions', async partitions => {
     const { put, pass, denied, sent } = await startSendingWorld({ partitions })
     denied.add('other')
-    put('bulk', commandsFrom(1, count, { account: 'other' }))
+    put('bulk', commandsFrom(1, 8_000, { account: 'other' }))
     put('bulk', commandsFrom(10_001, 100, { account: 'default' }))
     await pass(2_000)
     expect(sent('default')).toEqual(numbersFrom(10_001, 100))

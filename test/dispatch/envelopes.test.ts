@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { partitionOf } from '../../src/bus/murmur2.ts'
 import { answered, refusal } from '../support/answers.ts'
-import { buildCommand, buildCommandOf, commandsFrom } from '../support/commands.ts'
+import { buildCommandOf, commandsFrom } from '../support/commands.ts'
 import { numbersFrom, sorted, startSendingWorld } from '../support/sending.ts'
 
 const second = 1000
@@ -41,17 +41,6 @@ describe('an envelope', () => {
     const envelopes = posts.map(({ ids }) => ids)
     for (const id of [11, 12, 13]) expect(envelopes).toContainEqual([id])
     expect(sorted(envelopes.flat())).toEqual([1, 2, 3, 11, 12, 13, 21, 22, 23])
-  })
-
-  test('never mixes accounts', async () => {
-    const { put, pass, posts } = await startSendingWorld()
-    put(
-      'bulk',
-      numbersFrom(1, 10).map(id => buildCommand({ id: BigInt(id), account: id % 2 ? 'other' : 'default' })),
-    )
-    await pass(second)
-    const envelopes = Object.fromEntries(posts.map(({ auth, ids }) => [auth, ids]))
-    expect(envelopes).toEqual({ default: [2, 4, 6, 8, 10], other: [1, 3, 5, 7, 9] })
   })
 })
 

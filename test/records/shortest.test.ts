@@ -13,7 +13,6 @@ import { embeddedRegistry } from '../../src/records/registry.ts'
 import { createResultWriter } from '../../src/records/result.ts'
 import { schemas } from '../../src/records/schemas.ts'
 import { createStatusWriter } from '../../src/records/status.ts'
-import { buildPending } from '../support/pendings.ts'
 import { buildResult } from '../support/results.ts'
 import { buildStatusEvent } from '../support/status-events.ts'
 import { decodeWith } from './codec.ts'
@@ -41,8 +40,12 @@ const hlr = { phone: 380501234567, status: long, imsi: long, mccmnc: 25501, port
 const payload = { msgId: long, parts: 1, code: long, price: 1.5, hlr, payload: long }
 const origin = { topic, partition: 999, record }
 const id = 2n ** 63n - 1n
-const pending = buildPending()
-const inDoubt = { ...pending, ...origin, command: { ...pending.command, ...marks, trace } }
+const inDoubt = {
+  ...origin,
+  command: { id, account: 'default', type: 'sms', ...marks },
+  attempts: 0,
+  doubted: false,
+} as const
 
 const resultOf = (type: SendType, codes: CodePlace) =>
   createResultWriter({ topic, encode: encoders.result, now: () => 2 ** 41, codes })(

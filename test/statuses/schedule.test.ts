@@ -11,14 +11,6 @@ const sentAt = 1_763_000_000_000
 const smsSent = { ...buildResult({ sentAt }), type: 'sms' as const }
 
 describe('a message without a verdict', () => {
-  it('is polled for when its verdict is overdue, and given up an hour after its two days', () => {
-    expect(scheduleOf(smsSent, {}, options)).toEqual({
-      pollAt: sentAt + 15 * minute,
-      answers: 0,
-      endsAt: sentAt + 49 * hour,
-    })
-  })
-
   it('is polled for at longer and longer intervals, at most six hours, and a last time at its end', () => {
     let schedule: Schedule = scheduleOf(smsSent, {}, options)
     const waits: number[] = []

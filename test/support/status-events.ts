@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { stateOf } from '../../src/protocol/index.ts'
 import type { StatusEvent } from '../../src/records/generated.ts'
 
@@ -34,35 +33,3 @@ export function buildStatusEvent(overrides: Partial<StatusEvent> = {}): StatusEv
     ...overrides,
   }
 }
-
-const statuses = [
-  'ACCEPTED',
-  'QUEUED',
-  'ROUTING',
-  'DELIVERED',
-  'PARTIALLY DELIVERED',
-  'READ',
-  'replied',
-  'EXPIRED',
-  'UNDELIVERABLE',
-  'SIM_FULL',
-  'REJECTED',
-  'UNKNOWN',
-  'a word of next year',
-]
-
-/** Any status event of one message: callbacks and polls, of any status, told at any time. */
-export const anyStatusEvent: fc.Arbitrary<StatusEvent> = fc
-  .record({
-    status: fc.constantFrom(...statuses),
-    verified: fc.boolean(),
-    receivedAt: fc.integer({ min: 1, max: 20 }),
-    updatedAt: fc.option(fc.integer({ min: 1, max: 20 })),
-    replies: fc.constantFrom<StatusEvent['replies'][]>([], [{ datetime: null, message: 'yes', media: null }]),
-    givenUp: fc.boolean(),
-  })
-  .map(({ givenUp, ...event }) =>
-    buildStatusEvent(
-      givenUp && event.status === 'UNKNOWN' ? { ...event, final: true, source: 'POLL', verified: true } : event,
-    ),
-  )

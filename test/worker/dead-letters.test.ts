@@ -89,17 +89,6 @@ describe('a record of a newer schema', () => {
     fields.push({ name: 'season', type: ['null', 'string'], doc: 'Of a later version.', default: null })
   })
 
-  /** A world with a registry of its own, and a record of a schema that its worker has not met. */
-  async function worldWithNewcomer() {
-    const server = await startRegistry()
-    const registry = confluentRegistry({ url: server.url })
-    const world = await startWorld({ registry })
-    const newcomer = await encodeCommand({ ...buildCommand({ id: 7n }), season: 'spring' }, registry, newer)
-    await world.send([buildCommand({ id: 1n })])
-    await until(() => expect([world.results(), world.statuses()]).toMatchObject([[{}], [{}]]))
-    return { server, world, newcomer }
-  }
-
   test('waits while the registry lacks its schema, and others are sent', async () => {
     const registry = laggingRegistry()
     const world = await startWorld({ registry })
@@ -120,7 +109,12 @@ describe('a record of a newer schema', () => {
   })
 
   test('waits while the registry is unavailable, and others are sent', async () => {
-    const { server, world, newcomer } = await worldWithNewcomer()
+    const server = await startRegistry()
+    const registry = confluentRegistry({ url: server.url })
+    const world = await startWorld({ registry })
+    const newcomer = await encodeCommand({ ...buildCommand({ id: 7n }), season: 'spring' }, registry, newer)
+    await world.send([buildCommand({ id: 1n })])
+    await until(() => expect([world.results(), world.statuses()]).toMatchObject([[{}], [{}]]))
     const unavailable = vi.fn()
     world.worker.telemetry.on('registry.unavailable', unavailable)
     await server.stop()

@@ -4,7 +4,7 @@ import type { NewCommand } from '../../src/producer.ts'
 import type { SendCommand } from '../../src/records/generated.ts'
 import { traceHeaders } from '../../src/telemetry/trace.ts'
 import { until } from '../support/bus.ts'
-import { buildCommand, buildCommandOf } from '../support/commands.ts'
+import { buildCommand, buildCommandOf, silentPhone } from '../support/commands.ts'
 import { scrape } from '../support/metrics.ts'
 import { buildTrace } from '../support/traces.ts'
 import { startTracing } from '../support/tracing.ts'
@@ -100,16 +100,24 @@ test('a status goes without its trace where the hook address has no room for it,
   expect(parentsOf(await carriedOn(world, world.settings.topics.statuses), 1)).toEqual([undefined])
 })
 
-test('a status found by the reconciler carries the trace', async () => {
+test("a message whose callback never comes gets its verdict from a poll, once, with its command's marks and trace", async () => {
   const world = await startWorld({
     settings: {
       roles: ['worker', 'callbacks', 'reconciler'],
       reconciler: { delayMs: 100, expectMs: 100, graceMs: 1000 },
     },
   })
-  await sendTraced(world, buildCommand({ id: 1n, phone: 380501234596 })) // no callback comes
-  await until(() => expect(world.statuses()).toMatchObject([{ source: 'POLL' }]))
+  const marks = { correlationId: 'order-1', tenant: 'shop', campaign: 'spring' }
+  await sendTraced(world, buildCommand({ id: 1n, phone: silentPhone, ...marks }))
+  await until(() => expect(world.statuses()).toHaveLength(1))
   await world.quiet()
+  const { msgId } = world.resultOf(1)
+  expect(world.statuses()).toMatchObject([
+    {
+      ...{ msgId, account: 'default', type: 'sms', status: 'DELIVERED', final: true, success: null, source: 'POLL' },
+      ...{ verified: true, ...marks, commandType: 'sms', country: 'UA', eventId: expect.any(String) },
+    },
+  ])
   expect(parentsOf(await carriedOn(world, world.settings.topics.statuses), 1)).toEqual([traceparentOf(1)])
 })
 

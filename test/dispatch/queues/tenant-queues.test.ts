@@ -1,21 +1,26 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import type { Session } from '../../../src/bus/port.ts'
 import type { Pending } from '../../../src/dispatch/pending.ts'
 import { TenantQueues } from '../../../src/dispatch/queues/tenant-queues.ts'
 import { settled } from '../../support/clock.ts'
 import { commandsFrom } from '../../support/commands.ts'
 import { collectGarbage } from '../../support/garbage.ts'
-import { buildPartition, buildPending } from '../../support/pendings.ts'
 import { startSendingWorld } from '../../support/sending.ts'
 
 const all = () => true
 const upTo = (operations: number) => ({ operations, bytes: 1_000_000 })
+const buildPartition = () => ({ open: true }) as { open: boolean } & Session
 const one = buildPartition()
+
+/** A command that waits, with what its queue asks of it. */
+const buildPending = ({ tenant = '', bytes = 40, session = one }) =>
+  ({ command: { tenant, bytes }, session, heldBytes: bytes }) as Pending
 
 function tenantsOf(counts: Record<string, number>, weights: Record<string, number> = {}): TenantQueues {
   const tenants = new TenantQueues(new Map(Object.entries(weights)))
   for (const [tenant, count] of Object.entries(counts)) {
-    for (let i = 0; i < count; i++) tenants.push(buildPending({ tenant, session: one }))
+    for (let i = 0; i < count; i++) tenants.push(buildPending({ tenant }))
   }
   return tenants
 }
@@ -29,36 +34,19 @@ describe('a single command of a tenant', () => {
   test.each([1, 5, 99])('is in the next envelope, although %i others have thousands', others => {
     const tenants = tenantsOf(Object.fromEntries(Array.from({ length: others }, (_, i) => [`t${i}`, 1_000])))
     for (let i = 0; i < 7; i++) tenants.take(upTo(100), all)
-    tenants.push(buildPending({ tenant: 'late', session: one }))
+    tenants.push(buildPending({ tenant: 'late' }))
     expect(countsOf(tenants.take(upTo(100), all))).toMatchObject({ late: 1 })
-  })
-
-  test('is the next but one if each is sent alone', () => {
-    const tenants = tenantsOf({ busy: 1_000 })
-    tenants.take(upTo(1), all)
-    tenants.push(buildPending({ tenant: 'late', session: one }))
-    const taken = [1, 2].flatMap(() => tenants.take(upTo(1), all))
-    expect(countsOf(taken)).toEqual({ busy: 1, late: 1 })
   })
 
   test('waits for at most 256 turns, however many tenants there are', () => {
     const tenants = tenantsOf(Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`t${i}`, 2])))
-    tenants.push(buildPending({ tenant: 't1', session: one }))
+    tenants.push(buildPending({ tenant: 't1' }))
     const seen = Array.from({ length: 3 }, () => tenants.take(upTo(100), all)).flat()
     expect(countsOf(seen)).toMatchObject({ t1: 2 })
   })
 })
 
 describe('among tenants with backlogs', () => {
-  test('an envelope is divided equally', () => {
-    expect(countsOf(tenantsOf({ a: 1_000, b: 1_000, c: 1_000, d: 1_000 }).take(upTo(100), all))).toEqual({
-      a: 25,
-      b: 25,
-      c: 25,
-      d: 25,
-    })
-  })
-
   test.each([100, 7, 1])('each has its part by its weight: envelopes of %i', operations => {
     const tenants = tenantsOf({ a: 5_000, b: 5_000 }, { a: 3 })
     const taken: Pending[] = []
@@ -72,17 +60,17 @@ describe('among tenants with backlogs', () => {
 
   test('long commands of one use at most every other envelope', () => {
     const tenants = new TenantQueues(new Map())
-    for (let i = 0; i < 30; i++) tenants.push(buildPending({ tenant: 'long', bytes: 400, session: one }))
+    for (let i = 0; i < 30; i++) tenants.push(buildPending({ tenant: 'long', bytes: 400 }))
     const bounds = { operations: 100, bytes: 1_000 }
     tenants.take(bounds, all)
-    for (let i = 0; i < 30; i++) tenants.push(buildPending({ tenant: 'short', bytes: 50, session: one }))
+    for (let i = 0; i < 30; i++) tenants.push(buildPending({ tenant: 'short', bytes: 50 }))
     const envelopes = [1, 2].map(() => countsOf(tenants.take(bounds, all)))
     expect(envelopes.some(({ short = 0 }) => short > 10)).toBe(true)
   })
 
   test('an envelope is no longer than its bytes', () => {
     const tenants = new TenantQueues(new Map())
-    for (const tenant of ['a', 'b', 'a', 'b']) tenants.push(buildPending({ tenant, bytes: 100, session: one }))
+    for (const tenant of ['a', 'b', 'a', 'b']) tenants.push(buildPending({ tenant, bytes: 100 }))
     const taken = [1, 2, 3].map(() => tenants.take({ operations: 9, bytes: 201 }, all).length)
     expect(taken).toEqual([2, 2, 0])
   })
@@ -120,7 +108,7 @@ test.each([
 test('taken commands are not kept in memory', async () => {
   const tenants = new TenantQueues(new Map())
   const pushed = Array.from({ length: 50 }, (_, i) => {
-    const pending = buildPending({ tenant: `t${i % 5}`, session: one })
+    const pending = buildPending({ tenant: `t${i % 5}` })
     tenants.push(pending)
     return new WeakRef(pending)
   })
@@ -202,17 +190,5 @@ describe('a worker', () => {
     const envelopes = posts.slice(before).map(({ ids }) => ids.includes(100_001))
     expect(envelopes.indexOf(true)).toBeGreaterThanOrEqual(0)
     expect(envelopes.indexOf(true)).toBeLessThanOrEqual(2) // one was on its way to its slot
-  })
-
-  test('lets accounts take turns', async () => {
-    const { put, pass, posts } = await startSendingWorld({
-      gateway: { maxOperations: 10, concurrency: 2 },
-      takes: () => 100,
-    })
-    put('bulk', commandsFrom(1, 1_500, { account: 'default' }))
-    put('bulk', commandsFrom(2_001, 1_500, { account: 'other' }))
-    await pass(10_000)
-    const counts = Map.groupBy(posts, ({ auth }) => auth)
-    expect(counts.get('other')!.length / posts.length).toBeCloseTo(1 / 2, 1)
   })
 })
