@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { kafkaVersion, kafkaVersions } from '../support/local-kafka/maven.ts'
 import { codecs } from '../support/outside/producer.ts'
-import { matrixOf, type Row, tableOf } from './matrix.ts'
+import { matrixOf, rowOf } from './matrix.ts'
 import { type Outcome, runScenario } from './run.ts'
 import { measured, scenarios } from './scenarios.ts'
 import type { Scenario } from './scene.ts'
@@ -82,7 +82,8 @@ function tell({ figures, broken }: Outcome): boolean {
 
 /** A run that fails does not end the others. */
 async function runMatrix(commands: number): Promise<boolean> {
-  const rows: Row[] = []
+  const rows: object[] = []
+  let kept = true
   for (const args of matrixOf(commands)) {
     say(`npm run chaos -- ${args.join(' ')}`)
     const outcome = await run(args).catch((error: unknown) => {
@@ -90,10 +91,11 @@ async function runMatrix(commands: number): Promise<boolean> {
       return null
     })
     if (outcome) tell(outcome)
-    rows.push({ args, outcome })
-    console.log(tableOf(rows))
+    rows.push(rowOf(args, outcome))
+    console.table(rows)
+    kept &&= outcome?.broken.length === 0
   }
-  return rows.every(({ outcome }) => outcome?.broken.length === 0)
+  return kept
 }
 
 function oneOf<T extends string>(option: string, value: string, allowed: readonly T[]): T {

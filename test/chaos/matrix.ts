@@ -41,29 +41,11 @@ export function matrixOf(commands: number): string[][] {
   ]
 }
 
-export interface Row {
-  args: string[]
-  /** Null: the run failed. */
-  outcome: Outcome | null
-}
-
-/** Writes the rows as a table of Markdown. */
-export function tableOf(rows: readonly Row[]): string {
-  const head = ['run', 'commands', 'faults', 'without a final result', 'with two', 'executed twice', 'ever in doubt']
-  const all = [[...head, 'then SENT', 'then UNRESOLVED', 'broken'], Array(10).fill('---'), ...rows.map(cells)]
-  return all.map(line => `| ${line.join(' | ')} |`).join('\n')
-}
-
-function cells({ args, outcome }: Row): (string | number)[] {
-  const name = `\`${args.join(' ')}\``
-  if (!outcome) return [name, ...Array(8).fill(''), 'the run failed']
-  const { verdict, faults, broken } = outcome
-  return [
-    name,
-    ...[verdict.commands, faults, verdict.withoutFinalResult, verdict.withTwoFinalResults],
-    verdict.executedTwiceUnderAtMostOnce + verdict.executedTwiceUnderAtLeastOnce,
-    verdict.everInDoubt,
-    ...['SENT', 'UNRESOLVED'].map(outcome => verdict.outcomes[`${outcome} after doubt`] ?? 0),
-    broken.join(', '),
-  ].map(cell => (typeof cell === 'number' ? cell.toLocaleString('en') : cell))
+/** One run in a row of the table. @param outcome null: the run failed */
+export function rowOf(args: readonly string[], outcome: Outcome | null): object {
+  const run = args.join(' ')
+  if (!outcome) return { run, broken: 'the run failed' }
+  const { faults, broken, verdict } = outcome
+  const { outcomes, ...counts } = verdict
+  return { run, faults, ...counts, ...outcomes, broken: broken.join(', ') }
 }
