@@ -1,6 +1,6 @@
 /**
- * Runs what takes too long for each commit: planted bugs, the model's larger bounds, thousands of worlds, the long chaos
- * runs and hostile senders. A step that fails does not end the others. Prints a table; needs a JVM and Maven, as CI does.
+ * Runs what takes too long for each commit: planted bugs, thousands of worlds, the long chaos runs
+ * and hostile senders. A step that fails does not end the others. Prints a table; needs a JVM and Maven, as CI does.
  *   npm run soak                    all of it, in some hours
  *   npm run soak -- worlds chaos    the steps whose names begin so
  */
@@ -18,12 +18,6 @@ interface Step {
 
 const freshSeed = String(1_000_000 + Math.floor(Math.random() * 1_000_000_000))
 
-const model = (name: string, ...bounds: string[]): Step => ({
-  name: `model-${name}`,
-  what: `every state of the model of ownership: ${bounds.join(' ')}`,
-  run: ['model', '--', ...bounds],
-})
-
 const chaos = (name: string, what: string, args: string): Step => ({
   name: `chaos-${name}`,
   what,
@@ -31,13 +25,7 @@ const chaos = (name: string, what: string, args: string): Step => ({
 })
 
 const steps: readonly Step[] = [
-  { name: 'planted-model', what: 'each wrong rule of the model is found', run: ['model', '--', '--planted'] },
   { name: 'planted-worlds', what: 'each planted bug is found', run: ['simulate', '--', '--planted'] },
-  model('crashes', 'rounds=3', 'crashes=1', 'lostCommits=1'),
-  model('offsets', 'offsets=2', 'rounds=2', 'crashes=1', 'lostCommits=1'),
-  model('rounds', 'rounds=4'),
-  model('processes', 'processes=3', 'rounds=2'),
-  model('losses', 'losses=1', 'lostCommits=1', 'releases=1'),
   { name: 'worlds', what: '5,000 worlds', run: ['simulate', '--', '--seeds', '5000'] },
   {
     name: 'worlds-fresh',

@@ -1,7 +1,7 @@
 import type { Fleet } from './fleet.ts'
 import type { SimGateway } from './gateway.ts'
 import type { Judge } from './judge/judge.ts'
-import type { Plan, ProcessFault } from './plan.ts'
+import { clockFaults, groupFaults, type Plan, type ProcessFault, partingFaults, processFaults } from './plan.ts'
 import type { Ports } from './ports.ts'
 import type { SimProcess } from './process.ts'
 import type { Random } from './random.ts'
@@ -27,24 +27,12 @@ export interface ChaosOptions {
   reset: () => void
 }
 
+const faults = [...processFaults, ...groupFaults, ...partingFaults, ...clockFaults]
 const mostProcesses = 3
 
 /** Does to processes what the plan allows, right before or right after something happens at one of their ports. */
 export class Chaos {
-  readonly counts: Record<ProcessFault, number> = {
-    crash: 0,
-    freeze: 0,
-    cut: 0,
-    fence: 0,
-    join: 0,
-    leave: 0,
-    outage: 0,
-    moved: 0,
-    deletion: 0,
-    parting: 0,
-    suspend: 0,
-    step: 0,
-  }
+  readonly counts = Object.fromEntries(faults.map(fault => [fault, 0])) as Record<ProcessFault, number>
   readonly #options: ChaosOptions
   #done = 0
   #afterwards: (() => void) | null = null

@@ -188,6 +188,11 @@ export const planted: Readonly<Record<Invariant, readonly Planted[]>> = {
       what: 'Doubts of a partition that another process has now count as open.',
       plant: () => replace(Resolver, 'forget', () => () => 0),
     },
+    {
+      name: 'committed-outcomes-are-kept',
+      what: 'A process takes for uncommitted what it has committed.',
+      plant: () => replace(Ledger, 'remove', () => () => {}),
+    },
   ],
   'the worker goes on': [
     {

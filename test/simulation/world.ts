@@ -146,7 +146,9 @@ class World {
   #checkLeftovers(): void {
     for (const process of this.#fleet.staying) {
       const leftovers = process.leftovers()
-      if (leftovers.length > 0) this.#judge.accuse('nothing is left over', `${process.name}: ${leftovers.join(', ')}`)
+      const tell = (what: string) => this.#judge.accuse('nothing is left over', `${process.name}: ${what}`)
+      if (leftovers.length > 0) tell(leftovers.join(', '))
+      process.telemetry.on('bus.log', ({ message }) => tell(message)) // as it stops, with all outcomes committed
     }
   }
 
