@@ -25,6 +25,33 @@ export const datasource = { type: 'prometheus', uid: '$datasource' }
 export const own = 'namespace=~"$namespace", job=~"$job", instance=~"$instance"'
 export const ruled = 'namespace=~"$namespace", job=~"$job"'
 
+/** An expression, and the legend of each of its series. */
+export type Query = readonly [expression: string, legend: string]
+
+/** A counter's increase per second, by one of its labels. */
+export const rateBy = (label: string, counter: string, matchers = own): Query => [
+  `sum by (${label}) (rate(busgate_${counter}{${matchers}}[$__rate_interval]))`,
+  `{{${label}}}`,
+]
+
+/** The same, without what does not occur. */
+export function positiveRateBy(label: string, counter: string, matchers = own): Query {
+  const [expression, legend] = rateBy(label, counter, matchers)
+  return [`${expression} > 0`, legend]
+}
+
+export const quantiles = (histogram: string, of: readonly number[]): Query[] =>
+  of.map(quantile => [
+    `histogram_quantile(${quantile}, sum by (le) (rate(busgate_${histogram}_bucket{${own}}[$__rate_interval])))`,
+    `p${quantile * 100}`,
+  ])
+
+/** What Node.js and the kernel tell of each process of busgate. */
+export const byProcess = (expression: string): Query => [
+  `${expression} and on (namespace, job, instance) busgate_build_info`,
+  '{{instance}}',
+]
+
 export interface BoardOptions {
   /** Ends the file's name and the address: busgate-NAME. */
   name: string

@@ -1,7 +1,7 @@
 import type { Dashboard } from '@grafana/grafana-foundation-sdk/dashboard'
 import { refusals } from '../../src/callbacks/refusals.ts'
 import { states } from '../../src/protocol/index.ts'
-import { board, own, row } from './board.ts'
+import { board, own, positiveRateBy, rateBy, row } from './board.ts'
 import { colored, lines, stat } from './panels.ts'
 
 const receiving = row(
@@ -14,7 +14,7 @@ const receiving = row(
       width: 8,
       unit: 'ops',
       stacked: true,
-      queries: [[`sum by (state) (rate(busgate_callbacks_total{${own}}[$__rate_interval])) > 0`, '{{state}}']],
+      queries: [positiveRateBy('state', 'callbacks_total')],
       runbooks: ['BusgateCallbacksSilent'],
     }),
     states,
@@ -26,7 +26,7 @@ const receiving = row(
     width: 8,
     unit: 'ops',
     stacked: true,
-    queries: [[`sum by (type) (rate(busgate_callbacks_total{${own}}[$__rate_interval])) > 0`, '{{type}}']],
+    queries: [positiveRateBy('type', 'callbacks_total')],
   }),
   stat({
     title: 'Verified',
@@ -50,10 +50,7 @@ const receiving = row(
     height: 7,
     unit: 'short',
     queries: [[`sum(increase(busgate_hooks_without_correlation_total{${own}}[$__range]))`, 'addresses']],
-    steps: [
-      [null, 'green'],
-      [1, 'orange'],
-    ],
+    steps: ['green', [1, 'orange']],
   }),
 )
 
@@ -71,12 +68,7 @@ const refusing = row(
       'Answered 503; the gateway should retry. not_published: Kafka did not confirm. overloaded: add receivers. unknown_key: give the receiver the new callbacks.secret. failed: see the log.',
     width: 12,
     unit: 'ops',
-    queries: [
-      [
-        `sum by (reason) (rate(busgate_callback_rejections_total{${own}, reason=~"${ours}"}[$__rate_interval]))`,
-        '{{reason}}',
-      ],
-    ],
+    queries: [rateBy('reason', 'callback_rejections_total', `${own}, reason=~"${ours}"`)],
     runbooks: ['BusgateCallbacksRefused'],
   }),
   lines({
@@ -85,12 +77,7 @@ const refusing = row(
       'forged, malformed, path, method: strangers guess addresses; harmless. other_id, bad_body, bad_json, not_utf8: the gateway sends invalid callbacks. expired: see callbacks.tokenLifeMs.',
     width: 12,
     unit: 'ops',
-    queries: [
-      [
-        `sum by (reason) (rate(busgate_callback_rejections_total{${own}, reason!~"${ours}"}[$__rate_interval])) > 0`,
-        '{{reason}}',
-      ],
-    ],
+    queries: [positiveRateBy('reason', 'callback_rejections_total', `${own}, reason!~"${ours}"`)],
     runbooks: ['BusgateHooksRefused'],
   }),
 )
@@ -103,7 +90,7 @@ const reconciling = row(
       'By the command’s type. No verdict came in the expected time, so the reconciler polls. The runbook names the usual causes.',
     width: 6,
     unit: 'ops',
-    queries: [[`sum by (type) (rate(busgate_callbacks_missing_total{${own}}[$__rate_interval])) > 0`, '{{type}}']],
+    queries: [positiveRateBy('type', 'callbacks_missing_total')],
     runbooks: ['BusgateCallbacksMissing'],
   }),
   colored(
@@ -114,7 +101,7 @@ const reconciling = row(
       width: 6,
       unit: 'ops',
       stacked: true,
-      queries: [[`sum by (state) (rate(busgate_verdicts_found_total{${own}}[$__rate_interval])) > 0`, '{{state}}']],
+      queries: [positiveRateBy('state', 'verdicts_found_total')],
     }),
     states,
   ),
@@ -125,10 +112,7 @@ const reconciling = row(
     width: 6,
     unit: 's',
     queries: [[`busgate_reconciler_delay_seconds{${own}}`, '{{instance}}']],
-    steps: [
-      [null, 'transparent'],
-      [1800, 'red'],
-    ],
+    steps: ['transparent', [1800, 'red']],
     runbooks: ['BusgateReconcilerBehind'],
   }),
   lines({

@@ -1,6 +1,6 @@
 import type { Dashboard } from '@grafana/grafana-foundation-sdk/dashboard'
 import { states } from '../../src/protocol/index.ts'
-import { board, choice, own, row } from './board.ts'
+import { board, choice, own, positiveRateBy, row } from './board.ts'
 import { bars, colored, lines, resultOutcomes, stat, table } from './panels.ts'
 
 const chosen = `${own}, type=~"$type"`
@@ -103,12 +103,7 @@ const sending = row(
     width: 8,
     unit: 'ops',
     stacked: true,
-    queries: [
-      [
-        `sum by (error_code) (rate(busgate_results_published_total{${chosen}, outcome!~"SENT|IN_DOUBT"}[$__rate_interval])) > 0`,
-        '{{error_code}}',
-      ],
-    ],
+    queries: [positiveRateBy('error_code', 'results_published_total', `${chosen}, outcome!~"SENT|IN_DOUBT"`)],
   }),
 )
 
@@ -122,7 +117,7 @@ const delivery = row(
       width: 8,
       unit: 'ops',
       stacked: true,
-      queries: [[`sum by (state) (rate(busgate_callbacks_total{${chosen}}[$__rate_interval])) > 0`, '{{state}}']],
+      queries: [positiveRateBy('state', 'callbacks_total', chosen)],
     }),
     states,
   ),
@@ -152,10 +147,7 @@ const delivery = row(
     width: 12,
     unit: 's',
     queries: [[latency(0.95, '$__rate_interval'), '{{type}}']],
-    steps: [
-      [null, 'transparent'],
-      [10, 'orange'],
-    ],
+    steps: ['transparent', [10, 'orange']],
   }),
   table({
     title: 'Countries',
@@ -183,7 +175,7 @@ const missing = row(
       'By channel. All channels: the gateway cannot reach callbacks.publicUrl. One: the gateway ignores its hooks; enter the address that `busgate hooks url` prints at the gateway.',
     width: 10,
     unit: 'ops',
-    queries: [[`sum by (type) (rate(busgate_callbacks_missing_total{${chosen}}[$__rate_interval])) > 0`, '{{type}}']],
+    queries: [positiveRateBy('type', 'callbacks_missing_total', chosen)],
     runbooks: ['BusgateCallbacksMissing'],
   }),
   lines({
@@ -212,11 +204,7 @@ const missing = row(
         'delivered',
       ],
     ],
-    steps: [
-      [null, 'red'],
-      [0.5, 'orange'],
-      [0.8, 'green'],
-    ],
+    steps: ['red', [0.5, 'orange'], [0.8, 'green']],
   }),
 )
 

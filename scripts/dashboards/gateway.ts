@@ -1,17 +1,9 @@
 import type { Dashboard } from '@grafana/grafana-foundation-sdk/dashboard'
 import { metricDefinitions } from '../../src/telemetry/definitions.ts'
-import { board, choice, own, row } from './board.ts'
+import { board, choice, own, positiveRateBy, quantiles, rateBy, row } from './board.ts'
 import { colored, lines, timeline } from './panels.ts'
 
 const account = `${own}, account=~"$account"`
-const quantiles = (histogram: string, of: readonly number[]) =>
-  of.map(
-    quantile =>
-      [
-        `histogram_quantile(${quantile}, sum by (le) (rate(busgate_${histogram}_bucket{${own}}[$__rate_interval])))`,
-        `p${quantile * 100}`,
-      ] as const,
-  )
 
 const accepted = row(
   'Does the gateway accept messages?',
@@ -23,11 +15,7 @@ const accepted = row(
     unit: 'none',
     queries: [[`max by (account) (busgate_breaker_state{${account}})`, '{{account}}']],
     texts: { 0: 'sending', 1: 'probing', 2: 'paused' },
-    steps: [
-      [null, 'green'],
-      [1, 'orange'],
-      [2, 'red'],
-    ],
+    steps: ['green', [1, 'orange'], [2, 'red']],
     runbooks: ['BusgateBreakerOpen', 'BusgateKeyRefused'],
   }),
   colored(
@@ -38,7 +26,7 @@ const accepted = row(
       width: 8,
       unit: 'ops',
       stacked: true,
-      queries: [[`sum by (outcome) (rate(busgate_envelopes_total{${account}}[$__rate_interval])) > 0`, '{{outcome}}']],
+      queries: [positiveRateBy('outcome', 'envelopes_total', account)],
       runbooks: ['BusgateKeyRefused'],
     }),
     ['answered', 'refused', 'not_sent', 'unknown', 'denied'],
@@ -49,7 +37,7 @@ const accepted = row(
       'Commands that were certainly not sent. throttled: set gateway.rate below what the gateway allows. unreachable: network, proxy or gateway is down. denied: check the key.',
     width: 8,
     unit: 'ops',
-    queries: [[`sum by (reason) (rate(busgate_gateway_retries_total{${own}}[$__rate_interval]))`, '{{reason}}']],
+    queries: [rateBy('reason', 'gateway_retries_total')],
     runbooks: ['BusgateThrottled'],
   }),
 )
@@ -138,7 +126,7 @@ const doubts = row(
     width: 6,
     unit: 'ops',
     stacked: true,
-    queries: [[`sum by (cause) (rate(busgate_doubts_total{${own}}[$__rate_interval])) > 0`, '{{cause}}']],
+    queries: [positiveRateBy('cause', 'doubts_total')],
     runbooks: ['BusgateDoubtsGrowing'],
   }),
   lines({
@@ -161,7 +149,7 @@ const doubts = row(
       width: 6,
       unit: 'ops',
       stacked: true,
-      queries: [[`sum by (result) (rate(busgate_status_polls_total{${own}}[$__rate_interval])) > 0`, '{{result}}']],
+      queries: [positiveRateBy('result', 'status_polls_total')],
     }),
     ['sent', 'verdict', 'inconclusive', 'unanswered'],
   ),

@@ -1,5 +1,5 @@
 import type { Dashboard } from '@grafana/grafana-foundation-sdk/dashboard'
-import { board, choice, own, row } from './board.ts'
+import { board, byProcess, choice, own, quantiles, rateBy, row } from './board.ts'
 import { lines, stat } from './panels.ts'
 
 const topic = `${own}, topic=~"$topic"`
@@ -11,7 +11,7 @@ const consumption = row(
     description: 'By topic. 0 while there is lag: the consumer is stuck, or every window is full.',
     width: 8,
     unit: 'ops',
-    queries: [[`sum by (topic) (rate(busgate_commands_consumed_total{${topic}}[$__rate_interval]))`, '{{topic}}']],
+    queries: [rateBy('topic', 'commands_consumed_total', topic)],
     runbooks: ['BusgateConsumerStuck'],
   }),
   lines({
@@ -31,10 +31,7 @@ const consumption = row(
     unit: 'percentunit',
     max: 1,
     queries: [[`max by (topic) (busgate_window_used_ratio{${topic}})`, '{{topic}}']],
-    steps: [
-      [null, 'transparent'],
-      [0.9, 'red'],
-    ],
+    steps: ['transparent', [0.9, 'red']],
     runbooks: ['BusgateConsumerStuck', 'BusgateWindowFull'],
   }),
 )
@@ -65,13 +62,7 @@ const ownership = row(
     description: 'Duration of a transaction. Every command waits for two. Growing: the brokers are slow.',
     width: 8,
     unit: 's',
-    queries: [0.5, 0.99].map(
-      of =>
-        [
-          `histogram_quantile(${of}, sum by (le) (rate(busgate_commit_duration_seconds_bucket{${own}}[$__rate_interval])))`,
-          `p${of * 100}`,
-        ] as const,
-    ),
+    queries: quantiles('commit_duration_seconds', [0.5, 0.99]),
   }),
   lines({
     title: 'Dead letters',
@@ -108,13 +99,8 @@ const processes = row(
       'By process. Above a second: the process lacks CPU, and its heartbeats are late; raise its CPU request or add processes.',
     width: 6,
     unit: 's',
-    queries: [
-      [`nodejs_eventloop_lag_p99_seconds{${own}} and on (namespace, job, instance) busgate_build_info`, '{{instance}}'],
-    ],
-    steps: [
-      [null, 'transparent'],
-      [1, 'red'],
-    ],
+    queries: [byProcess(`nodejs_eventloop_lag_p99_seconds{${own}}`)],
+    steps: ['transparent', [1, 'red']],
     runbooks: ['BusgateEventLoopSlow'],
   }),
   lines({
@@ -122,10 +108,7 @@ const processes = row(
     description: 'By process, with its limit. Rising for days: a leak; take a heap snapshot before you restart it.',
     width: 6,
     unit: 'bytes',
-    queries: [
-      [`nodejs_heap_size_used_bytes{${own}} and on (namespace, job, instance) busgate_build_info`, '{{instance}}'],
-      [`min(busgate_heap_limit_bytes{${own}})`, 'limit'],
-    ],
+    queries: [byProcess(`nodejs_heap_size_used_bytes{${own}}`), [`min(busgate_heap_limit_bytes{${own}})`, 'limit']],
     runbooks: ['BusgateHeapNearLimit'],
   }),
   lines({

@@ -1,11 +1,7 @@
-import { own, row, ruled } from './board.ts'
+import { byProcess, own, row, ruled } from './board.ts'
 import { lines, stat } from './panels.ts'
 
-const allowanceSteps = [
-  [null, 'red'],
-  [0, 'orange'],
-  [0.25, 'green'],
-] as const
+const allowanceSteps = ['red', [0, 'orange'], [0.25, 'green']] as const
 
 export const cost = row(
   'What does it cost?',
@@ -37,12 +33,7 @@ export const cost = row(
       'By process. A process uses about one core at most. Near 1 for long: add processes, up to the number of partitions.',
     width: 4,
     unit: 'short',
-    queries: [
-      [
-        `rate(process_cpu_seconds_total{${own}}[$__rate_interval]) and on (namespace, job, instance) busgate_build_info`,
-        '{{instance}}',
-      ],
-    ],
+    queries: [byProcess(`rate(process_cpu_seconds_total{${own}}[$__rate_interval])`)],
   }),
   lines({
     title: 'Memory',
@@ -50,9 +41,7 @@ export const cost = row(
       'Resident memory, by process. At its container’s limit the process is killed, and others take over its partitions.',
     width: 4,
     unit: 'bytes',
-    queries: [
-      [`process_resident_memory_bytes{${own}} and on (namespace, job, instance) busgate_build_info`, '{{instance}}'],
-    ],
+    queries: [byProcess(`process_resident_memory_bytes{${own}}`)],
   }),
 )
 
@@ -96,10 +85,7 @@ export const objectives = row(
       [`busgate:too_old:ratio1h{${ruled}} / 0.01`, 'time, {{topic}}'],
       [`busgate:unresolved:ratio1h{${ruled}} / 0.001`, 'outcome'],
     ],
-    steps: [
-      [null, 'transparent'],
-      [14.4, 'red'],
-    ],
+    steps: ['transparent', [14.4, 'red']],
     runbooks: ['objectives'],
   }),
 )

@@ -1,5 +1,5 @@
 import type { Dashboard } from '@grafana/grafana-foundation-sdk/dashboard'
-import { board, own, row, ruled } from './board.ts'
+import { board, own, positiveRateBy, quantiles, row, ruled } from './board.ts'
 import { cost, objectives } from './overview-costs.ts'
 import { colored, firing, lines, resultOutcomes, stat, stepsOf } from './panels.ts'
 
@@ -16,16 +16,8 @@ const health = row(
       [`count(ALERTS{${alerts}, severity="page"}) or vector(0)`, 'page'],
       [`count(ALERTS{${alerts}, severity="ticket"}) or vector(0)`, 'ticket'],
     ],
-    steps: [
-      [null, 'green'],
-      [1, 'red'],
-    ],
-  }).overrideByName('ticket', [
-    stepsOf([
-      [null, 'green'],
-      [1, 'orange'],
-    ]),
-  ]),
+    steps: ['green', [1, 'red']],
+  }).overrideByName('ticket', [stepsOf('green', [1, 'orange'])]),
   stat({
     title: 'Processes that do not answer',
     description:
@@ -40,17 +32,9 @@ const health = row(
       [`sum(busgate:not_ready{${ruled}}) or vector(0)`, 'not ready'],
       [`count(group by (namespace, job, instance) (busgate_build_info{${own}})) or vector(0)`, 'up'],
     ],
-    steps: [
-      [null, 'green'],
-      [1, 'red'],
-    ],
+    steps: ['green', [1, 'red']],
     runbooks: ['BusgateTargetDown', 'BusgateAbsent', 'BusgateNotReady'],
-  }).overrideByName('up', [
-    stepsOf([
-      [null, 'red'],
-      [1, 'green'],
-    ]),
-  ]),
+  }).overrideByName('up', [stepsOf('red', [1, 'green'])]),
   stat({
     title: 'Commands',
     description:
@@ -59,10 +43,7 @@ const health = row(
     unit: 'none',
     queries: [[`max(busgate:too_old:bool{${ruled}})`, 'late']],
     texts: { 0: 'in time', 1: 'LATE' },
-    steps: [
-      [null, 'green'],
-      [1, 'red'],
-    ],
+    steps: ['green', [1, 'red']],
     runbooks: ['BusgateCommandsGrowingOld', 'BusgateCommandsLate'],
   }),
   stat({
@@ -73,11 +54,7 @@ const health = row(
     unit: 'none',
     queries: [[`max(busgate_breaker_state{${own}})`, 'breaker']],
     texts: { 0: 'sending', 1: 'probing', 2: 'PAUSED' },
-    steps: [
-      [null, 'green'],
-      [1, 'orange'],
-      [2, 'red'],
-    ],
+    steps: ['green', [1, 'orange'], [2, 'red']],
     runbooks: ['BusgateBreakerOpen', 'BusgateKeyRefused'],
   }),
   stat({
@@ -87,11 +64,7 @@ const health = row(
     width: 4,
     unit: 'short',
     queries: [[`sum(busgate_doubts_open{${own}})`, 'in doubt']],
-    steps: [
-      [null, 'green'],
-      [100, 'orange'],
-      [1000, 'red'],
-    ],
+    steps: ['green', [100, 'orange'], [1000, 'red']],
     runbooks: ['BusgateDoubtsGrowing'],
   }),
   stat({
@@ -101,11 +74,7 @@ const health = row(
     width: 4,
     unit: 'dtdurations',
     queries: [[`min(busgate:runway_seconds{${ruled}})`, 'lasts']],
-    steps: [
-      [null, 'red'],
-      [86_400, 'orange'],
-      [259_200, 'green'],
-    ],
+    steps: ['red', [86_400, 'orange'], [259_200, 'green']],
     runbooks: ['BusgateBalanceLow', 'BusgateBalanceEmpty'],
   }).noValue('nothing spent'),
   firing({
@@ -171,13 +140,7 @@ const late = row(
       'From reading a command to its callback, p50 and p95 of delivered messages. Slower than usual without lag: a mobile operator or the gateway is slow; the Channels dashboard shows the channel.',
     width: 6,
     unit: 's',
-    queries: [0.5, 0.95].map(
-      quantile =>
-        [
-          `histogram_quantile(${quantile}, sum by (le) (rate(busgate_delivery_latency_seconds_bucket{${own}}[$__rate_interval])))`,
-          `p${quantile * 100}`,
-        ] as const,
-    ),
+    queries: quantiles('delivery_latency_seconds', [0.5, 0.95]),
   }),
   lines({
     title: 'Paused',
@@ -200,12 +163,7 @@ const outcome = row(
       width: 8,
       unit: 'ops',
       stacked: true,
-      queries: [
-        [
-          `sum by (outcome) (rate(busgate_results_published_total{${own}, outcome!="IN_DOUBT"}[$__rate_interval])) > 0`,
-          '{{outcome}}',
-        ],
-      ],
+      queries: [positiveRateBy('outcome', 'results_published_total', `${own}, outcome!="IN_DOUBT"`)],
       runbooks: ['BusgateOutcomesUnknown', 'BusgateCommandsExpired'],
     }),
     resultOutcomes,
@@ -217,12 +175,7 @@ const outcome = row(
     width: 8,
     unit: 'ops',
     stacked: true,
-    queries: [
-      [
-        `sum by (error_code) (rate(busgate_results_published_total{${own}, outcome!~"SENT|IN_DOUBT"}[$__rate_interval])) > 0`,
-        '{{error_code}}',
-      ],
-    ],
+    queries: [positiveRateBy('error_code', 'results_published_total', `${own}, outcome!~"SENT|IN_DOUBT"`)],
     runbooks: ['BusgateBalanceEmpty', 'BusgateOutcomesUnknown'],
   }),
   lines({

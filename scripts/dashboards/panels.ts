@@ -39,11 +39,10 @@ import { PanelBuilder as Table } from '@grafana/grafana-foundation-sdk/table'
 import { PanelBuilder as TimeSeries } from '@grafana/grafana-foundation-sdk/timeseries'
 import { type Outcome, outcomes, type State } from '../../src/protocol/index.ts'
 import type { EnvelopeOutcome, PollResult } from '../../src/telemetry/labels.ts'
-import { datasource, runbookLink } from './board.ts'
+import { datasource, type Query, runbookLink } from './board.ts'
 
-type Query = readonly [expression: string, legend: string]
-/** A value from this one on has this colour; the first step has no value. */
-type Step = readonly [from: number | null, color: string]
+/** The colour of the lowest values, and the colours of those from others on. */
+type Steps = readonly [lowest: string, ...higher: (readonly [from: number, color: string])[]]
 
 interface Options {
   title: string
@@ -58,7 +57,7 @@ interface Options {
   queries: readonly Query[]
   /** Names of pages in docs/runbooks. */
   runbooks?: readonly string[]
-  steps?: readonly Step[]
+  steps?: Steps
 }
 
 /** Every kind of panel can do this. */
@@ -240,11 +239,12 @@ function textsOf(texts: Record<string, string>): ValueMapping {
 }
 
 /** An override: other steps than the panel's. */
-export function stepsOf(steps: readonly Step[]): { id: string; value: unknown } {
+export function stepsOf(...steps: Steps): { id: string; value: unknown } {
   return { id: 'thresholds', value: { mode: ThresholdsMode.Absolute, steps: thresholdsOf(steps) } }
 }
 
-function thresholdsOf(steps: readonly Step[] = [[null, 'green']]): Threshold[] {
+function thresholdsOf([lowest, ...higher]: Steps = ['green']): Threshold[] {
+  const steps = [[null, lowest] as const, ...higher]
   return steps.map(([value, color]) => ({ value, color }) as Threshold) // the type lacks the null of the first
 }
 
