@@ -13,7 +13,7 @@ import { nodeFlags, profiling } from './programs.ts'
 import { type Ranks, ranks } from './ranks.ts'
 
 export interface CallbacksOptions {
-  /** Callbacks a second, sent when they are due whether or not earlier ones are answered; 0: as fast as they are. */
+  /** Callbacks a second, sent when they are due whether or not earlier ones are answered. */
   rate: number
   seconds: number
   /** Connections of the sender, and so the most callbacks in flight. */
@@ -78,9 +78,9 @@ export async function measureCallbacks(place: Place, options: CallbacksOptions):
     }),
   )
 
-  await run(options, 1, warmUpSeconds, send)
+  await run(options.rate, 1, warmUpSeconds, send)
   const before = receiver.cpuMicros()
-  const { sent, seconds, latencies, accepted } = await run(options, 1e9, options.seconds, send)
+  const { sent, seconds, latencies, accepted } = await run(options.rate, 1e9, options.seconds, send)
   const cpuMicros = receiver.cpuMicros() - before
   const peakMemoryMiB = receiver.peakMemoryMiB()
   await receiver.stop()
@@ -124,12 +124,7 @@ interface Run {
   accepted: Set<number>
 }
 
-export async function run(
-  { rate, connections }: CallbacksOptions,
-  firstId: number,
-  seconds: number,
-  send: Send,
-): Promise<Run> {
+async function run(rate: number, firstId: number, seconds: number, send: Send): Promise<Run> {
   const latencies: number[] = []
   const accepted = new Set<number>()
   const begun = performance.now()
@@ -140,19 +135,12 @@ export async function run(
     if ((await send(own)) === 200) accepted.add(own)
     latencies.push(performance.now() - due)
   }
-  if (rate === 0) {
-    const loop = async () => {
-      while (performance.now() < end) await one(performance.now())
-    }
-    await Promise.all(Array.from({ length: connections }, loop))
-  } else {
-    const all: Promise<void>[] = []
-    for (let due = begun; due < end; due = begun + all.length * (1000 / rate)) {
-      while (performance.now() < due) await setTimeout(1)
-      all.push(one(due))
-    }
-    await Promise.all(all)
+  const all: Promise<void>[] = []
+  for (let due = begun; due < end; due = begun + all.length * (1000 / rate)) {
+    while (performance.now() < due) await setTimeout(1)
+    all.push(one(due))
   }
+  await Promise.all(all)
   return { sent: id - firstId, seconds: (performance.now() - begun) / 1000, latencies, accepted }
 }
 

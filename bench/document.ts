@@ -34,8 +34,6 @@ one process and the default settings, unless the name says otherwise.
 in flight and writes four fields as JSON. It validates nothing, remembers no id, has no rate limit, and loses what is in flight when it
 ends. The ratio is comparable between machines; microseconds are not.${peers.length > 0 ? ` ${peers.join(', ')} does the loop's job, at least once (\`bench/peers\`).` : ''} **peak MiB**: resident.
 
-![CPU time of a command](performance.svg)
-
 ## A backlog
 ${comparedTableOf(rows.filter(isDrained), floor.name)}
 
@@ -82,10 +80,16 @@ ${takeOverTableOf(takeOvers)}
 `
 }
 
-/** The longest run's rate in each tenth of it. */
+/** The longest run's rate in each tenth of it, as columns. */
 function ratesOf(rows: readonly Row[]): string {
   const { scenario, figures } = longestOf(rows)
-  return `![Commands a second in each tenth of ${scenario.name}: ${figures.tenths!.map(rate => Math.round(rate)).join(', ')}](performance-rate.svg)
+  const rates = figures.tenths!.map(rate => Math.round(rate))
+  return `\`\`\`mermaid
+xychart-beta
+  title "Commands a second in each tenth of ${scenario.name}"
+  y-axis 0 --> ${Math.max(...rates)}
+  bar [${rates.join(', ')}]
+\`\`\`
 `
 }
 
@@ -113,70 +117,7 @@ function behindOf(rows: readonly Row[], peers: readonly string[]): string {
 
 const programsOf = (rows: readonly Row[]) => [...new Set(rows.map(({ program }) => program))]
 
-const barHeight = 22
-const labelWidth = 420
-const barWidth = 360
-const colours = ['#3b82c4', '#d08a2e', '#8a63b8', '#6b8f3c', '#b85c5c']
-
-/** CPU time of a command in the steady state, as bars, a colour for each program. Readable on white and on black. */
-function chartOf(rows: readonly Row[]): string {
-  const programs = programsOf(rows)
-  const bars = rows.flatMap(({ scenario, program, figures }) =>
-    figures.cpuMicrosSteady === undefined
-      ? []
-      : [
-          {
-            name: programs.length > 1 ? `${scenario.name}: ${program}` : scenario.name,
-            colour: colours[programs.indexOf(program) % colours.length],
-            value: figures.cpuMicrosSteady,
-          },
-        ],
-  )
-  const most = Math.max(...bars.map(({ value }) => value))
-  const lines = bars.map(({ name, colour, value }, i) => {
-    const y = i * barHeight
-    const width = Math.round((value / most) * barWidth)
-    return [
-      `<text x="${labelWidth - 8}" y="${y + 15}" text-anchor="end">${name}</text>`,
-      `<rect x="${labelWidth}" y="${y + 3}" width="${width}" height="${barHeight - 6}" rx="2" fill="${colour}"/>`,
-      `<text x="${labelWidth + width + 6}" y="${y + 15}">${value.toFixed(1)} µs</text>`,
-    ].join('\n')
-  })
-  const size = `width="${labelWidth + barWidth + 80}" height="${bars.length * barHeight}"`
-  return `<svg xmlns="http://www.w3.org/2000/svg" ${size} font-family="sans-serif" font-size="13" fill="#808080">
-<title>CPU time of a command, in the second half of a backlog</title>
-${lines.join('\n')}
-</svg>
-`
-}
-
-const rateHeight = 120
-
-/** Commands a second in each tenth of the longest run, as columns. */
-function rateChartOf(rows: readonly Row[]): string {
-  const { scenario, figures } = longestOf(rows)
-  const rates = figures.tenths!
-  const most = Math.max(...rates)
-  const width = labelWidth + barWidth + 80
-  const step = width / rates.length
-  const columns = rates.map((rate, i) => {
-    const height = Math.round((rate / most) * rateHeight)
-    const x = Math.round(i * step) + 4
-    return [
-      `<rect x="${x}" y="${rateHeight - height + 20}" width="${Math.round(step) - 8}" height="${height}" rx="2" fill="${colours[0]}"/>`,
-      `<text x="${x}" y="${rateHeight - height + 15}">${Math.round(rate).toLocaleString('en')}</text>`,
-    ].join('\n')
-  })
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${rateHeight + 24}" font-family="sans-serif" font-size="13" fill="#808080">
-<title>Commands a second in each tenth of ${scenario.name}</title>
-${columns.join('\n')}
-</svg>
-`
-}
-
-/** Writes docs/performance.md and its charts. */
+/** Writes docs/performance.md. */
 export async function writePerformance(performance: Performance): Promise<void> {
   await writeFile('docs/performance.md', pageOf(performance))
-  await writeFile('docs/performance.svg', chartOf(performance.rows))
-  await writeFile('docs/performance-rate.svg', rateChartOf(performance.rows))
 }
