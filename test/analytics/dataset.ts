@@ -45,7 +45,10 @@ function result(id: bigint, minute: number, change: ResultChange = {}, how = opt
 
 const unsent = { sentAt: null, msgId: null, parts: null, attempts: 0 } as const
 const inDoubt = { outcome: 'IN_DOUBT', final: false, msgId: null, parts: null, errorCode: 'RESPONSE_LOST' } as const
+const rejected = { outcome: 'REJECTED', msgId: null, parts: null } as const
 const duplicate = { outcome: 'DUPLICATE', ...unsent } as const
+/** Billed by the call. */
+const called = { hooked: false, parts: null, country: 'DE', tenant: 'bank', campaign: null } as const
 const pipeline = { type: 'pipeline', hooked: false } as const
 
 /** A verified callback at that time. */
@@ -109,7 +112,7 @@ export const dataset: readonly DatasetRecord[] = [
   result(12n, 2, { commandPartition: 1, commandOffset: 7 }),
   result(12n, 4, { commandPartition: 2, commandOffset: 7, parts: 3, msgId: 'gw-2' }),
   told(12n, 2, 5),
-  result(13n, 2, { commandPartition: 1, outcome: 'REJECTED', errorCode: 'SENDER_INVALID', msgId: null, parts: null }),
+  result(13n, 2, { ...rejected, commandPartition: 1, errorCode: 'SENDER_INVALID' }),
   result(13n, 5, { commandPartition: 2 }),
   told(13n, 5, 8),
   result(14n, 2, duplicate),
@@ -140,7 +143,7 @@ export const dataset: readonly DatasetRecord[] = [
   // Never sent
   result(23n, 8, { ...unsent, outcome: 'EXPIRED', errorCode: 'WITHDRAWN', campaign: 'summer' }),
   result(24n, 8, { ...unsent, outcome: 'EXPIRED', errorCode: 'DEADLINE', campaign: 'summer' }),
-  result(25n, 8, { outcome: 'REJECTED', errorCode: 'OPERATOR_UNSUPPORTED', msgId: null, parts: null, tenant: null }),
+  result(25n, 8, { ...rejected, errorCode: 'OPERATOR_UNSUPPORTED', tenant: null }),
   result(26n, 8, {
     ...unsent,
     outcome: 'INVALID',
@@ -193,15 +196,7 @@ export const dataset: readonly DatasetRecord[] = [
   // Another account has the same ids, and another tenant a campaign of the same name
   result(1n, 15, { account: 'second', tenant: 'bank' }),
   told(1n, 15, 3, { account: 'second', status: 'UNDELIVERABLE' }),
-  result(2n, 15, {
-    account: 'second',
-    tenant: 'bank',
-    campaign: null,
-    outcome: 'REJECTED',
-    errorCode: 'ACCESS_DENIED',
-    msgId: null,
-    parts: null,
-  }),
+  result(2n, 15, { ...rejected, account: 'second', tenant: 'bank', campaign: null, errorCode: 'ACCESS_DENIED' }),
   result(4n, 15, { account: 'second', tenant: 'bank', type: 'telegram', country: 'PL' }),
   told(4n, 15, 2, {
     account: 'second',
@@ -214,28 +209,9 @@ export const dataset: readonly DatasetRecord[] = [
   told(9_007_199_254_740_993n, 15, 16, { account: 'second', country: 'DE' }),
 
   // What is billed by the call
-  result(51n, 16, {
-    type: 'call/otp',
-    hooked: false,
-    parts: null,
-    price: 0.1,
-    code: '0421',
-    country: 'DE',
-    tenant: 'bank',
-    campaign: null,
-  }),
+  result(51n, 16, { ...called, type: 'call/otp', price: 0.1, code: '0421' }),
   ...[1, 2].map(commandPartition =>
-    result(52n, 16 + commandPartition, {
-      type: 'call/otp',
-      hooked: false,
-      parts: null,
-      price: 0.045,
-      code: '1421',
-      country: 'DE',
-      tenant: 'bank',
-      campaign: null,
-      commandPartition,
-    }),
+    result(52n, 16 + commandPartition, { ...called, type: 'call/otp', price: 0.045, code: '1421', commandPartition }),
   ),
-  result(53n, 16, { type: 'hlr', hooked: false, parts: null, country: 'DE', tenant: 'bank', campaign: null }),
+  result(53n, 16, { ...called, type: 'hlr' }),
 ]

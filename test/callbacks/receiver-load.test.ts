@@ -1,18 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
-import { startReceiver } from '../../src/callbacks/receiver.ts'
-import { loadSettings } from '../../src/config/index.ts'
-import { Telemetry } from '../../src/telemetry/events.ts'
-import {
-  callback,
-  eventually,
-  head,
-  post,
-  rawConnection,
-  receiverBench,
-  recordingPublish,
-  tokenBench,
-  whole,
-} from '../support/callbacks.ts'
+import { callback, eventually, head, post, rawConnection, receiverBench, whole } from '../support/callbacks.ts'
 
 describe('the bus', () => {
   test('that fails one publish fails the callbacks in it and no others', async () => {
@@ -136,21 +123,8 @@ describe('close', () => {
 })
 
 test('a port that is taken is an error at start', async () => {
-  const { receiver } = await receiverBench()
-  const { publish } = recordingPublish()
-  const { tokens } = tokenBench()
-  const record = { topic: 'statuses', key: null, value: null }
-  const options = {
-    port: receiver.port,
-    host: '127.0.0.1',
-    tokens,
-    statusRecord: () => record,
-    deadLetter: () => record,
-    publish,
-    telemetry: new Telemetry(),
-    limits: loadSettings({ env: {} }).callbacks,
-  }
-  await expect(startReceiver(options)).rejects.toThrow(
-    `cannot serve callbacks on 127.0.0.1:${receiver.port} (EADDRINUSE): set callbacks.host and callbacks.port`,
+  const { port } = (await receiverBench()).receiver
+  await expect(receiverBench({}, { port })).rejects.toThrow(
+    `cannot serve callbacks on 127.0.0.1:${port} (EADDRINUSE): set callbacks.host and callbacks.port`,
   )
 })

@@ -10,6 +10,7 @@ import { embeddedRegistry } from '../../src/records/registry.ts'
 import { schemas, subjectOf } from '../../src/records/schemas.ts'
 import { openMemoryBus, publishAll } from '../support/bus.ts'
 import { buildCommand } from '../support/commands.ts'
+import { buildPause } from '../support/control.ts'
 import { buildDoubt } from '../support/doubts.ts'
 import { buildResult } from '../support/results.ts'
 import { buildSettings } from '../support/settings.ts'
@@ -94,16 +95,7 @@ test('a command without a result is found among unfinished records, by a short o
 test('for a waiting command, the present pause is given as the reason', async () => {
   const world = await startTopics()
   await world.command(buildCommand({ id: 7n }), '7', 1)
-  const pause = {
-    effect: 'paused',
-    kind: 'account',
-    name: 'default',
-    begins: true,
-    by: 'olha',
-    at: 0,
-    until: null,
-    reason: null,
-  } as const
+  const pause = buildPause({ kind: 'account', name: 'default', by: 'olha' })
   await world.change(pause)
   await world.change({ ...pause, name: 'shop' })
   await world.change({ ...pause, name: 'shop', begins: false, at: 1 })

@@ -1,24 +1,20 @@
 import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import {
-  loadRunnableSettings,
-  loadSettings,
-  requireRunnable,
-  type Settings,
-  SettingsError,
-} from '../../src/config/index.ts'
+import { loadRunnableSettings, loadSettings, requireRunnable, SettingsError } from '../../src/config/index.ts'
 import { buildSettings } from '../support/settings.ts'
 
-function missingFor(check: (settings: Settings) => void, env: Record<string, string>): string[] {
+function problemsOf(check: () => unknown): SettingsError['problems'] {
   try {
-    check(loadSettings({ env }))
+    check()
   } catch (error) {
-    if (error instanceof SettingsError)
-      return error.problems.map(({ path, where, what }) => `${path} (${where}) ${what}`)
+    if (error instanceof SettingsError) return error.problems
     throw error
   }
   return []
 }
+
+const missingFor = (env: Record<string, string>) =>
+  problemsOf(() => requireRunnable(loadSettings({ env }))).map(({ path, where, what }) => `${path} (${where}) ${what}`)
 
 const brokers = { BUSGATE_KAFKA_BROKERS: 'embedded' }
 
@@ -36,9 +32,9 @@ describe('a process', () => {
   })
 
   it('that only reconciles needs the gateway, too', () => {
-    expect(
-      missingFor(requireRunnable, { ...brokers, BUSGATE_ROLES: 'reconciler', BUSGATE_GATEWAY_API_KEY: 'k' }),
-    ).toEqual(['gateway.url (BUSGATE_GATEWAY_URL) is not set, but required by reconciler'])
+    expect(missingFor({ ...brokers, BUSGATE_ROLES: 'reconciler', BUSGATE_GATEWAY_API_KEY: 'k' })).toEqual([
+      'gateway.url (BUSGATE_GATEWAY_URL) is not set, but required by reconciler',
+    ])
   })
 
   it('that reconciles an account with a rate needs reconciler.rate, which workers then leave free', () => {
@@ -48,52 +44,45 @@ describe('a process', () => {
       BUSGATE_GATEWAY_API_KEY: 'k',
       BUSGATE_GATEWAY_RATE: '50',
     }
-    expect(missingFor(requireRunnable, { ...env, BUSGATE_ROLES: 'reconciler' })).toEqual([
+    expect(missingFor({ ...env, BUSGATE_ROLES: 'reconciler' })).toEqual([
       'reconciler.rate (BUSGATE_RECONCILER_RATE) is required with the role reconciler, because its polls count against the rate of an account',
     ])
     const settings = loadSettings({ env: { ...env, BUSGATE_ROLES: 'reconciler', BUSGATE_RECONCILER_RATE: '5' } })
     expect(() => requireRunnable(settings)).not.toThrow()
     expect(settings.gateway.accounts.get('default')?.rate).toBe(45)
-    expect(missingFor(requireRunnable, { ...env, BUSGATE_RECONCILER_RATE: '50' })).toEqual([
+    expect(missingFor({ ...env, BUSGATE_RECONCILER_RATE: '50' })).toEqual([
       'reconciler.rate (BUSGATE_GATEWAY_RATE, BUSGATE_RECONCILER_RATE) must be below the rate of every account, or nothing is left to send with',
     ])
   })
 
   it('that only receives callbacks needs callbacks.secret, but no gateway', () => {
-    expect(missingFor(requireRunnable, { ...brokers, BUSGATE_ROLES: 'callbacks' })).toEqual([
+    expect(missingFor({ ...brokers, BUSGATE_ROLES: 'callbacks' })).toEqual([
       'callbacks.secret (BUSGATE_CALLBACKS_SECRET) is not set, but required by callbacks',
     ])
     const secret = { BUSGATE_CALLBACKS_SECRET: 'k1:0123456789abcdef' }
-    expect(missingFor(requireRunnable, { ...brokers, ...secret, BUSGATE_ROLES: 'callbacks' })).toEqual([])
+    expect(missingFor({ ...brokers, ...secret, BUSGATE_ROLES: 'callbacks' })).toEqual([])
   })
 
   it('that has another account needs no key for the account default', () => {
     const env = { ...brokers, BUSGATE_GATEWAY_URL: 'https://g', BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'k' }
-    expect(missingFor(requireRunnable, env)).toEqual([])
+    expect(missingFor(env)).toEqual([])
   })
 })
 
 describe('the settings of a process that is to run', () => {
-  function problemsOf(env: Record<string, string>): string[] {
-    try {
-      loadRunnableSettings({ env })
-    } catch (error) {
-      if (error instanceof SettingsError) return error.problems.map(({ path, what }) => `${path} ${what}`)
-      throw error
-    }
-    return []
-  }
+  const wrongIn = (env: Record<string, string>) =>
+    problemsOf(() => loadRunnableSettings({ env })).map(({ path, what }) => `${path} ${what}`)
 
   it('report a missing registry once, whether the brokers are right, wrong or missing', () => {
     const gateway = { BUSGATE_GATEWAY_URL: 'http://g', BUSGATE_GATEWAY_API_KEY: 'k' }
     const registry = 'registry.url is required unless kafka.brokers is embedded'
-    expect(problemsOf({ ...gateway, BUSGATE_KAFKA_BROKERS: 'b:9092' })).toEqual([registry])
-    expect(problemsOf({ BUSGATE_KAFKA_BROKERS: 'b:9092' })).toEqual([
+    expect(wrongIn({ ...gateway, BUSGATE_KAFKA_BROKERS: 'b:9092' })).toEqual([registry])
+    expect(wrongIn({ BUSGATE_KAFKA_BROKERS: 'b:9092' })).toEqual([
       registry,
       'gateway.url is not set, but required by worker',
       'gateway.apiKey is not set, but required by worker',
     ])
-    expect(problemsOf({ ...gateway, BUSGATE_KAFKA_BROKERS: 'b' })).toEqual([
+    expect(wrongIn({ ...gateway, BUSGATE_KAFKA_BROKERS: 'b' })).toEqual([
       'kafka.brokers item 1: expected addresses of the form host:port, or the word embedded',
       registry,
     ])

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import tls from 'node:tls'
 import { Connection } from '@platformatic/kafka'
-import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import { optionsOf } from '../../src/bus/cluster/connecting.ts'
 import { Tokens } from '../../src/bus/cluster/tokens.ts'
 import { registryAdmin } from '../../src/cli/doctor/registry.ts'
@@ -11,13 +11,10 @@ import { Secret } from '../../src/config/secret.ts'
 import { connectGateway } from '../../src/gateway/connection.ts'
 import { confluentRegistry, registryOf } from '../../src/records/registry.ts'
 import { schemas } from '../../src/records/schemas.ts'
-import { type Certificates, makeCertificates } from '../support/certificates.ts'
+import { makeCertificates } from '../support/certificates.ts'
 import { portOf } from '../support/scripted-server.ts'
 
-let certificates: Certificates
-beforeAll(async () => {
-  certificates = await makeCertificates()
-})
+const certificates = await makeCertificates()
 afterAll(() => certificates.remove())
 afterEach(() => {
   vi.unstubAllEnvs()

@@ -1,8 +1,5 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { MemoryBroker } from '../../src/bus/memory/broker.ts'
-import { MemoryBus } from '../../src/bus/memory/bus.ts'
+import { describe, expect, test } from 'vitest'
 import { BusUnavailable } from '../../src/bus/port.ts'
-import { systemClock } from '../../src/clock.ts'
 import { loadSettings, SettingsError } from '../../src/config/index.ts'
 import {
   type ReadOptions,
@@ -17,8 +14,7 @@ import { createEncoder } from '../../src/records/encoder.ts'
 import type { StatusEvent } from '../../src/records/generated.ts'
 import { embeddedRegistry, RegistryUnavailable, type SchemaRegistry } from '../../src/records/registry.ts'
 import { schemas, subjectOf } from '../../src/records/schemas.ts'
-import { Telemetry } from '../../src/telemetry/events.ts'
-import { publishAll, until } from '../support/bus.ts'
+import { openMemoryBus, publishAll, until } from '../support/bus.ts'
 import { buildResult } from '../support/results.ts'
 import { buildStatusEvent } from '../support/status-events.ts'
 
@@ -27,11 +23,7 @@ const { results: resultsTopic, statuses: statusesTopic } = settings.topics
 
 /** A bus with the topics of results and statuses, two partitions each, and what writes there as busgate does. */
 async function startBus() {
-  const broker = new MemoryBroker()
-  broker.createTopics([resultsTopic, statusesTopic].map(topic => ({ topic, partitions: 2 })))
-  const options = { broker, groupId: 'busgate', clock: systemClock, telemetry: new Telemetry(), drainMs: 2000 }
-  const bus = new MemoryBus({ ...options, startFrom: 'earliest' })
-  onTestFinished(() => bus.close())
+  const { bus } = openMemoryBus([resultsTopic, statusesTopic], { groupId: 'busgate', partitions: 2 })
   const registry = embeddedRegistry()
   const encode = await createEncoder<SendResult>(subjectOf(resultsTopic), schemas.result, registry)
   const encodeStatus = await createEncoder<StatusEvent>(subjectOf(statusesTopic), schemas.status, registry)

@@ -86,13 +86,6 @@ describe('onRequest', () => {
     expect(told).toEqual([[{ types: ['sms', 'balance'], attempt: 1 }, 0]])
   })
 
-  test('does not run when no connection is made', async () => {
-    let runs = 0
-    const onRequest = () => void runs++
-    await failureOf(clientFor('http://127.0.0.1:1', { onRequest }).balance())
-    expect(runs).toBe(0)
-  })
-
   test('withholds the request when it throws', async () => {
     const sandbox = await sandboxFor()
     const cause = new Error('the journal is full')

@@ -22,9 +22,9 @@ test('operations are queued, and their callbacks repeat the request id', async (
     buildOperation('pipeline', { id: 2n ** 60n, hook, phone: 380501234590 }),
   ])
   await sandbox.close('drain')
-  expect(receiver.received.map(({ body }) => [body.id, body.status, body.request_id]).sort()).toEqual([
-    ['1', 'DELIVERED', requestId],
-    [String(2n ** 60n), 'REJECTED', requestId],
+  expect(receiver.received.map(({ body }) => [body.id, body.success, body.status, body.request_id]).sort()).toEqual([
+    ['1', true, 'DELIVERED', requestId],
+    [String(2n ** 60n), false, 'REJECTED', requestId],
   ])
 })
 

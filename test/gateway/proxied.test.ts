@@ -3,10 +3,10 @@ import { createServer } from 'node:http'
 import net, { type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import tls from 'node:tls'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { classify } from '../../src/gateway/classify.ts'
 import { type ConnectionOptions, connectGateway } from '../../src/gateway/connection.ts'
-import { type Certificates, makeCertificates } from '../support/certificates.ts'
+import { makeCertificates } from '../support/certificates.ts'
 import { answerWith, portOf, type Step, scriptedServer } from '../support/scripted-server.ts'
 
 const body = '{"auth":{"key":"any"},"data":[]}'
@@ -18,11 +18,7 @@ const notSent = (message: RegExp) => ({
   message: expect.stringMatching(message),
 })
 
-let certificates: Certificates
-let others: Certificates
-beforeAll(async () => {
-  ;[certificates, others] = await Promise.all([makeCertificates(), makeCertificates()])
-})
+const [certificates, others] = await Promise.all([makeCertificates(), makeCertificates()])
 afterAll(() => Promise.all([certificates.remove(), others.remove()]))
 
 beforeEach(() => {

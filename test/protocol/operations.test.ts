@@ -130,8 +130,6 @@ test.each(sendTypes)('a refused %s tells neither the phone number nor the text',
 })
 
 describe('pipeline', () => {
-  const model = { gender: 'male', language: 'en-US', name: 'en-US-Standard-B' }
-
   test.each([
     ['in the object itself', model],
     ['in a nested voice', { message: 'Hi', voice: model, dtmf: true }],
@@ -152,12 +150,4 @@ describe('pipeline', () => {
       expect(found).toEqual([`${channel} is required when pipeline names it`])
     },
   )
-
-  test('may carry objects of channels it does not name', () => {
-    expect(problems('pipeline', { pipeline: ['sms'], telegram: { message: 'Hi' }, rcs: {}, voice: model })).toEqual([])
-  })
-
-  test('takes rcs and whatsapp with as little as the gateway does', () => {
-    expect(problems('pipeline', { pipeline: ['rcs', 'whatsapp'], whatsapp: {} })).toEqual([])
-  })
 })

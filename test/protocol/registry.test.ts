@@ -6,15 +6,10 @@ import {
   type OperationFields,
   operations,
   operationTypes,
-  sendTypes,
 } from '../../src/protocol/index.ts'
 
 test.each(['whatsapp', 'SMS', '', 'toString', '__proto__', undefined, 1])('%o is no type of operation', type => {
   expect(isOperationType(type)).toBe(false)
-})
-
-test('every type that can be sent is sent to a phone', () => {
-  for (const type of sendTypes) expect(operations[type].schema.shape).toHaveProperty('phone')
 })
 
 test('hook is a field of the eight operations that the specification names, and of voice, where it is not shown', () => {

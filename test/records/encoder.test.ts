@@ -10,52 +10,21 @@ import { decodeWith } from './codec.ts'
 
 const largestLong = 2n ** 63n - 1n
 
-const result = buildResult({
-  id: largestLong,
-  type: 'hlr',
-  msgId: null,
-  parts: null,
-  code: '0042',
-  price: 0.35,
-  hlr: {
-    phone: 380501234567,
-    status: 'DELIVERED',
-    imsi: '255011234567890',
-    mccmnc: 25501,
-    ported: false,
-    network: { origin: { name: 'Vodafone', prefix: 38050, country: { name: 'Ukraine', prefix: 380 } }, ported: null },
-  },
-  payload: '{"data":1}',
-  commandPartition: 3,
-  commandOffset: 2 ** 40,
-  tenant: 'shop',
-})
-
-const status = buildStatusEvent({
-  id: largestLong,
-  msgId: '77',
-  type: 'viber',
-  status: 'READ',
-  duration: 1.5,
-  replies: [{ datetime: '2025-01-01T00:00:00Z', message: 'Thanks', media: null }],
-  correlationId: 'order 7',
-})
+const network = { origin: { name: 'Vodafone', prefix: 38050, country: { name: 'Ukraine', prefix: 380 } }, ported: null }
+const hlr = { phone: 380501234567, status: 'DELIVERED', imsi: '255011234567890', mccmnc: 25501, ported: false, network }
+const result = buildResult({ id: largestLong, type: 'hlr', hlr })
 
 describe('writing a record', () => {
   test('half an emoji becomes U+FFFD in any text, short or long', async () => {
     const [half, long] = ['\ud83d', `${'x'.repeat(100)}\ude00`]
     const values: [object, object][] = [
-      [
-        schemas.result,
-        { ...result, error: half, msgId: `7${half}`, payload: long, hlr: { ...result.hlr!, imsi: half } },
-      ],
+      [schemas.result, { ...result, error: half, msgId: `7${half}`, payload: long, hlr: { ...hlr, imsi: half } }],
       [
         schemas.status,
-        {
-          ...status,
+        buildStatusEvent({
           error: `${half}b`,
           replies: [{ datetime: half, message: long, media: { url: half, filename: long, filesize: null } }],
-        },
+        }),
       ],
       [schemas.command, buildCommand({ correlationId: half, extra: { cut: half, other: '"😀"' } })],
     ]

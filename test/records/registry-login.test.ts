@@ -1,20 +1,16 @@
 import { readFileSync } from 'node:fs'
 import net from 'node:net'
 import tls from 'node:tls'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { registryAdmin } from '../../src/cli/doctor/registry.ts'
 import { loadSettings, verifiedTls } from '../../src/config/index.ts'
 import { confluentRegistry, registryOf } from '../../src/records/registry.ts'
 import { schemas } from '../../src/records/schemas.ts'
-import { type Certificates, makeCertificates } from '../support/certificates.ts'
+import { makeCertificates } from '../support/certificates.ts'
 import { portOf } from '../support/scripted-server.ts'
 import { startRegistry } from './registry-server.ts'
 
-let certificates: Certificates
-let others: Certificates
-beforeAll(async () => {
-  ;[certificates, others] = await Promise.all([makeCertificates(), makeCertificates()])
-})
+const [certificates, others] = await Promise.all([makeCertificates(), makeCertificates()])
 afterAll(() => Promise.all([certificates.remove(), others.remove()]))
 
 /** A registry that answers whatever it is asked, and notes who asks; with `tls` only those whom it knows. */

@@ -63,16 +63,10 @@ const writers: Record<string, () => OutgoingRecord> = {
   'status event': () =>
     createStatusWriter(topic, encoders.status)(
       buildStatusEvent({
-        ...{
-          ...marks,
-          msgId: long,
-          status: long,
-          type: long,
-          account: long,
-          error: long,
-          reply: long,
-          requestId: long,
-        },
+        ...marks,
+        ...Object.fromEntries(
+          ['msgId', 'status', 'type', 'account', 'error', 'reply', 'requestId'].map(field => [field, long]),
+        ),
         replies: Array.from({ length: 100 }, () => ({ datetime: long, message: long, media: null })),
       }),
       trace,

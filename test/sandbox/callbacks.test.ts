@@ -147,15 +147,6 @@ test('a pipeline is called back at the address of its account and not at its hoo
   expect(receiver.received).toMatchObject([{ url: '/shop', body: { id: String(sent.id), type: 'viber' } }])
 })
 
-test('the account address can be set later', async () => {
-  const sandbox = await sandboxFor()
-  const receiver = await callbackReceiver()
-  sandbox.setAccountCallbackUrl(receiver.url)
-  await postOne(sandbox, operation('pipeline'))
-  await sandbox.close('drain')
-  expect(receiver.received).toHaveLength(1)
-})
-
 test('the third digit from the end of the phone chooses the channel of a chain', async () => {
   const phones = [380670000000, 380670000100, 380670000200, 380670000300]
   const { received } = await calledBack(hook => phones.map(phone => operation('rcs+viber+sms', { phone, hook })), {

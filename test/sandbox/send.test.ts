@@ -20,14 +20,6 @@ test('identifiers can be echoed as strings', async () => {
   expect(data).toMatchObject({ id: '9223372036854775807', msg_id: expect.stringMatching(/^\d+$/) })
 })
 
-test('a pipeline without an identifier is sent', async () => {
-  const sandbox = await sandboxFor()
-  const { id: _, ...sent } = operation('pipeline')
-  const item = await postOne(sandbox, sent)
-  expect(item).toEqual({ success: true, data: { msg_id: expect.any(Number), parts: 1, data: 0 } })
-  expect(sandbox.stats()).toMatchObject({ executed: 1, ids: 0 })
-})
-
 test.for([
   ['71 Cyrillic letters', 'я'.repeat(71), 2],
   ['161 Latin letters', 'a'.repeat(161), 2],

@@ -45,7 +45,7 @@ export function tokenBench(keys: HookKey[] = [hookKey()]) {
 }
 
 /** A publish that keeps what it was given. Held, it settles when the test says so. */
-export function recordingPublish() {
+function recordingPublish() {
   const calls: { records: OutgoingRecord[]; resolve(): void; reject(error: Error): void }[] = []
   const recording = {
     calls,
@@ -80,7 +80,7 @@ async function statusCodec() {
 /** A receiver on a free port, closed at the end of the test. */
 export async function receiverBench(
   limits: Partial<ReceiverOptions['limits']> = {},
-  options: Pick<ReceiverOptions, 'healthy' | 'clock'> = {},
+  options: Partial<Pick<ReceiverOptions, 'healthy' | 'clock' | 'port'>> = {},
 ) {
   const bench = tokenBench()
   const bus = recordingPublish()

@@ -15,25 +15,15 @@ export type Certificates = Awaited<ReturnType<typeof makeCertificates>>
 export async function makeCertificates() {
   const folder = await mkdtemp(join(tmpdir(), 'busgate-certificates-'))
   const at = (name: string) => join(folder, name)
-  const openssl = (...args: string[]) => run('openssl', args, { cwd: folder })
-  const newKey = ['-newkey', 'rsa:2048', '-nodes', '-sha256', '-days', '2']
-  await openssl('req', '-x509', ...newKey, '-keyout', 'ca.key', '-out', 'ca.pem', '-subj', '/CN=authority')
+  const openssl = (command: string) => run('openssl', command.split(' '), { cwd: folder })
+  const newKey = 'req -newkey rsa:2048 -nodes'
+  const signed = '-days 2 -sha256'
+  await openssl(`${newKey} ${signed} -x509 -keyout ca.key -out ca.pem -subj /CN=authority`)
   await writeFile(at('names'), 'subjectAltName=IP:127.0.0.1')
   for (const name of ['broker', 'client']) {
-    await openssl('req', ...newKey.slice(0, 3), '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', `/CN=${name}`)
-    const signed = [
-      '-CA',
-      'ca.pem',
-      '-CAkey',
-      'ca.key',
-      '-CAcreateserial',
-      '-days',
-      '2',
-      '-sha256',
-      '-extfile',
-      'names',
-    ]
-    await openssl('x509', '-req', '-in', `${name}.csr`, '-out', `${name}.crt`, ...signed)
+    await openssl(`${newKey} -keyout ${name}.key -out ${name}.csr -subj /CN=${name}`)
+    const authority = '-CA ca.pem -CAkey ca.key -CAcreateserial -extfile names'
+    await openssl(`x509 -req -in ${name}.csr -out ${name}.crt ${authority} ${signed}`)
   }
   const [ca, cert, key, brokerKey, brokerCert] = (await Promise.all(
     ['ca.pem', 'client.crt', 'client.key', 'broker.key', 'broker.crt'].map(name => readFile(at(name), 'utf8')),

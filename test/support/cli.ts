@@ -5,9 +5,6 @@ import { Readable } from 'node:stream'
 import { onTestFinished, vi } from 'vitest'
 import { runLine } from '../../src/cli/run-line.ts'
 
-/** A command line that runs. */
-export type RunningCli = ReturnType<typeof startBusgate>
-
 export interface CliResult {
   code: number | null
   stdout: string

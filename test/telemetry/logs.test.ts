@@ -14,15 +14,6 @@ function logging(level: LevelWithSilent = 'debug') {
 
 const session = { topic: 'busgate.commands', partition: 3 }
 
-const cut = {
-  topic: 'busgate.commands',
-  partition: 1,
-  unsent: 5,
-  unsentOffsets: '3-7',
-  perhapsSent: 2,
-  isEnd: false,
-} as const
-
 describe('the log', () => {
   it('has one line per event, with name, level as text, ISO time and a sentence', () => {
     const { telemetry, lines } = logging()
@@ -54,7 +45,7 @@ describe('the log', () => {
     telemetry.emit('envelope.finished', { account: 'default', outcome: 'answered', operations: 100, seconds: 0.02 })
     telemetry.emit('account.paused', { account: 'default', reason: 'denied', retryInMs: 1000, error: 'Access denied' })
     telemetry.emit('account.resumed', { account: 'default' })
-    telemetry.emit('log.cut', cut)
+    telemetry.emit('log.cut', buildEvents(1)['log.cut'])
     expect(lines.map(({ level, event }) => [level, event])).toEqual([
       ['warn', 'account.paused'],
       ['info', 'account.resumed'],
@@ -127,12 +118,6 @@ describe('the log', () => {
     const error = 'Unexpected token '.repeat(250_000)
     telemetry.emit('account.paused', { account: 'default', reason: 'refused', retryInMs: 1000, error })
     expect(lines).toMatchObject([{ error: 'not valid JSON' }])
-  })
-
-  it('is silent when told so', () => {
-    const { telemetry, lines } = logging('silent')
-    telemetry.emit('log.cut', cut)
-    expect(lines).toEqual([])
   })
 })
 
