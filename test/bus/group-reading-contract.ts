@@ -55,11 +55,7 @@ export function groupReadingContract(harness: () => BusHarness): void {
       groupId = `${topic}-readers-${++run}`
     })
 
-    const openBus = async () => {
-      const { bus } = await harness().process(`${groupId}-workers`)
-      onTestFinished(() => bus.close())
-      return bus
-    }
+    const openBus = async () => (await harness().process(`${groupId}-workers`)).bus
     /** Looks for partitions that were added twenty times as often. */
     const clock = { ...systemClock, after: (ms: number, then: () => void) => systemClock.after(ms / 20, then) }
     const optionsOf = (bus: Bus, ending: AbortSignal) => ({

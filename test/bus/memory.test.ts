@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { MemoryBroker } from '../../src/bus/memory/broker.ts'
 import { MemoryBus } from '../../src/bus/memory/bus.ts'
 import { systemClock } from '../../src/clock.ts'
@@ -37,6 +37,7 @@ busContract('the embedded bus', async (): Promise<BusHarness> => {
         drainMs: 2000,
         startFrom: 'earliest',
       })
+      onTestFinished(() => void bus.close()) // one that crashed does not end
       return { bus, telemetry, crash: () => bus.crash() }
     },
     async fence(groupId) {

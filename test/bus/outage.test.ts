@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { MemoryBroker } from '../../src/bus/memory/broker.ts'
 import { MemoryBus } from '../../src/bus/memory/bus.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
-import { buildRecord, TestListener } from '../support/bus.ts'
+import { buildRecord, buildRecords, TestListener } from '../support/bus.ts'
 import { ManualClock } from '../support/clock.ts'
 import { openWired } from '../support/wires.ts'
 
@@ -27,10 +27,7 @@ async function buildProcess() {
   const joining = bus.join(['commands'], listener)
   await clock.pass(1_000)
   const membership = await joining
-  broker.append(
-    ['a', 'b', 'c'].map(key => buildRecord('commands', key)),
-    clock.now(),
-  )
+  broker.append(buildRecords('commands', ['a', 'b', 'c']), clock.now())
   await clock.pass(1_000)
   const results = () => broker.read({ topic: 'results', partition: 0 }, 0, 100).records.map(({ key }) => String(key))
   return { clock, broker, wire, listener, membership, results }
@@ -75,7 +72,7 @@ test('a stop waits for the brokers too, as long as it may, to publish what the g
 })
 
 test('a bus whose brokers cannot be reached can be closed, whatever waits for them', async () => {
-  const { bus } = openWired({ brokers: ['127.0.0.1:1'], groupId: 'busgate', telemetry: new Telemetry() })
+  const { bus } = openWired({ brokers: ['127.0.0.1:1'], groupId: 'busgate' })
   const asked = expect(bus.partitions(['commands'])).rejects.toThrow('no broker answers')
   await expect(bus.close()).resolves.toBeUndefined()
   await asked

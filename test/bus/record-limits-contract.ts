@@ -12,10 +12,10 @@ const buildLarge = (topic: string, key: string, bytes: number): OutgoingRecord =
 /** Keys and lengths of what is on a topic. */
 async function readSizes(bus: Bus, topic: string) {
   const sizes: Record<string, number> = {}
-  const reader = await bus.read([topic], 'earliest', (_, records) => {
+  await bus.read([topic], 'earliest', (_, records) => {
     for (const { key, value } of records) sizes[key!.toString()] = value!.length
   })
-  return { sizes, close: () => reader.close() }
+  return sizes
 }
 
 let groups = 0
@@ -27,48 +27,44 @@ export function recordLimitsContract(harness: () => BusHarness): void {
       const commands = await harness().topic('commands', 1)
       const { bus } = await harness().process(`limits-${process.pid}-${++groups}`)
       const listener = new TestListener()
-      const membership = await bus.join([commands], listener)
+      await bus.join([commands], listener)
       await until(() => expect(listener.sessions.size).toBe(1))
       const command = async (key: string) => {
         await publishAll(bus, [buildRecord(commands, key)])
         await until(() => expect(listener.freshKeys).toContain(key))
         return listener.fresh.findLast(({ record }) => record.key?.toString() === key)!
       }
-      return { bus, membership, listener, command }
+      return { bus, listener, command }
     }
 
     test('are published shorter, and those beside them whole', async () => {
-      const { bus, membership } = await join()
+      const { bus } = await join()
       const topic = await harness().topic('statuses', 2, 20_000)
       await publishAll(bus, [
         buildLarge(topic, 'a', 15_000),
         buildLarge(topic, 'b', 100_000),
         ...Array.from({ length: 200 }, (_, i) => buildLarge(topic, `n${i}`, 1000)),
       ])
-      const { sizes, close } = await readSizes(bus, topic)
+      const sizes = await readSizes(bus, topic)
       await until(() => expect(Object.keys(sizes)).toHaveLength(202))
       expect(sizes).toMatchObject({ a: 15_000, b: 300, n0: 1000, n199: 1000 })
-      await close()
-      await membership.leave()
     })
 
     test('are committed shorter, in one transaction with the progress', async () => {
-      const { bus, membership, command } = await join()
+      const { bus, command } = await join()
       const topic = await harness().topic('results', 2, 20_000)
       const { session, record } = await command('a')
       const others = Array.from({ length: 200 }, (_, i) => buildLarge(topic, `n${i}`, 1000))
       session.settle(record.offset, [buildLarge(topic, 'large', 900_000), ...others])
       await session.committed()
       expect(session.alive).toBe(true)
-      const { sizes, close } = await readSizes(bus, topic)
+      const sizes = await readSizes(bus, topic)
       await until(() => expect(Object.keys(sizes)).toHaveLength(201))
       expect(sizes).toMatchObject({ large: 300, n0: 1000 })
-      await close()
-      await membership.leave()
     })
 
     test('since the limit was lowered end one session, and the next one goes on with shorter ones', async () => {
-      const { bus, membership, listener, command } = await join()
+      const { bus, listener, command } = await join()
       const topic = await harness().topic('results', 1, 1_000_000)
       const first = await command('a')
       first.session.settle(first.record.offset, [buildLarge(topic, 'a', 100_000)])
@@ -82,24 +78,19 @@ export function recordLimitsContract(harness: () => BusHarness): void {
       }
       const { session, record } = listener.fresh.at(-1)!
       settleNew(session, record.offset, 'b')
-      const { sizes, close } = await readSizes(bus, topic)
+      const sizes = await readSizes(bus, topic)
       await until(() => expect(sizes).toEqual({ a: 100_000, b: 300 }))
-      await close()
-      await membership.leave()
     })
 
     test('and have no shorter version are refused, and what comes after them is written', async () => {
-      const { bus, membership } = await join()
+      const { bus } = await join()
       const topic = await harness().topic('statuses', 1, 20_000)
       const publisher = await bus.publisher()
       const large = buildRecord(topic, 'large', { value: randomBytes(100_000) })
       await expect(publisher.publish([large])).rejects.toThrow(/larger than/)
       await publisher.publish([buildRecord(topic, 'small')])
-      const { sizes, close } = await readSizes(bus, topic)
+      const sizes = await readSizes(bus, topic)
       await until(() => expect(sizes).toEqual({ small: 'value of small'.length }))
-      await close()
-      await publisher.close()
-      await membership.leave()
     })
   })
 }

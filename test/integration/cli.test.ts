@@ -12,7 +12,7 @@ import { busgate, jsonOf, startBusgate } from '../support/cli.ts'
 import { buildCommand } from '../support/commands.ts'
 import { buildEnvironment } from '../support/environment.ts'
 import { type Brokers, describeOnKafka } from '../support/integration.ts'
-import { createTopics, plainKafka } from '../support/kafka.ts'
+import { createTopics, openKafkajsProducer } from '../support/kafka.ts'
 
 /** Settings of a test of its own: new topics, a new group, a gateway of its own. */
 async function environmentWithGateway(brokers: Brokers) {
@@ -141,9 +141,7 @@ describeOnKafka('dead letters on a real Kafka', brokers => {
     const env = await environmentWithGateway(brokers)
     await busgate(['topics', 'create', '--partitions', '1'], { env })
     const [, commands = ''] = env.BUSGATE_TOPICS_COMMANDS.split(',')
-    const producer = plainKafka(brokers.brokers).producer()
-    onTestFinished(() => producer.disconnect())
-    await producer.connect()
+    const producer = await openKafkajsProducer(brokers.brokers)
     const origin = (offset: number, code: string) => ({
       'busgate.error.stage': 'decode',
       'busgate.error.code': code,

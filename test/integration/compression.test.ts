@@ -5,14 +5,13 @@ import kafkajs from 'kafkajs'
 import { expect, onTestFinished, test } from 'vitest'
 import type { BusRecord } from '../../src/bus/port.ts'
 import { produce } from '../../src/bus/write/produce-api.ts'
-import { Telemetry } from '../../src/telemetry/events.ts'
 import { buildRecord, publishAll, until } from '../support/bus.ts'
 import { busgate } from '../support/cli.ts'
 import { buildCommand, commandsFrom } from '../support/commands.ts'
 import { buildEnvironment } from '../support/environment.ts'
 import { hostileBatches } from '../support/hostile-batches.ts'
 import { describeOnKafka, describeWithJava, hasJava } from '../support/integration.ts'
-import { createTopics, plainKafka } from '../support/kafka.ts'
+import { createTopics, openKafkajsProducer } from '../support/kafka.ts'
 import { startKafka } from '../support/local-kafka/kafka.ts'
 import { codecs, startOutsideProducer } from '../support/outside/producer.ts'
 import { codecsOf, openBrokers } from '../support/wire.ts'
@@ -20,26 +19,13 @@ import { openWired } from '../support/wires.ts'
 import { startWorld } from '../support/worker.ts'
 
 const MiB = 1024 * 1024
-function openBus(brokers: string[], telemetry = new Telemetry()) {
-  const { bus } = openWired({ brokers, groupId: 'compression-test', telemetry })
-  onTestFinished(() => bus.close())
-  return bus
-}
-
-/** Follows partition 0 from its beginning. */
-async function follow(brokers: string[], topic: string, telemetry = new Telemetry()): Promise<BusRecord[]> {
-  const records: BusRecord[] = []
-  await openBus(brokers, telemetry).follow({ topic, partition: 0 }, 'earliest', some => void records.push(...some))
-  return records
-}
+const openBus = (brokers: string[]) => openWired({ brokers, groupId: 'compression-test' }).bus
 
 /** Writes one record that the broker takes for a small one, and that unpacks to more than may be. */
 async function sendBomb(brokers: string[], topic: string): Promise<void> {
-  const producer = plainKafka(brokers).producer()
-  await producer.connect()
+  const producer = await openKafkajsProducer(brokers)
   const messages = [{ value: Buffer.alloc(65 * MiB) }]
   await producer.send({ topic, messages, compression: kafkajs.CompressionTypes.GZIP })
-  await producer.disconnect()
 }
 
 describeOnKafka('on Kafka', brokers => {
@@ -131,7 +117,8 @@ describeWithJava("a batch that rots on the broker's disk", () => {
     const second = 12 + bytes.readInt32BE(8)
     bytes[second + 70]! ^= 0xff
     await writeFile(log, bytes, { flag: 'r+' })
-    const records = await follow(brokers, topic)
+    const records: BusRecord[] = []
+    await bus.follow({ topic, partition: 0 }, 'earliest', some => void records.push(...some))
     await until(() => expect(records).toHaveLength(3))
     expect(records.map(({ value, unreadable }) => unreadable?.code ?? String(value))).toEqual([
       String(values[0]),

@@ -4,7 +4,7 @@ import type { SendResult } from '../../src/records/generated.ts'
 import { schemas, subjectOf } from '../../src/records/schemas.ts'
 import { commandsOf, languages, outputOf, placesOf, prepare, runLine } from '../support/example-programs.ts'
 import { describeOnKafka } from '../support/integration.ts'
-import { plainKafka } from '../support/kafka.ts'
+import { openKafkajsProducer } from '../support/kafka.ts'
 import { buildResult } from '../support/results.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
@@ -14,23 +14,14 @@ const patience = { timeout: 240_000 }
 const refused = buildResult({ outcome: 'REJECTED', errorCode: 'SENDER_INVALID', msgId: null })
 
 describeOnKafka('producers in other languages', brokers => {
-  const kafka = plainKafka(brokers.brokers)
-
-  /** A producer whose transaction has begun, with one result in it. */
-  async function transactionWith(world: World, result: SendResult) {
+  /** Somebody writes one result in a transaction, and aborts that. */
+  async function abortResult(world: World, result: SendResult): Promise<void> {
     const topic = world.settings.topics.results
     const encode = await createEncoder<SendResult>(subjectOf(topic), schemas.result, world.registry)
-    const transactionalId = `${topic}-${result.outcome}-${result.completedAt}`
-    const producer = kafka.producer({ transactionalId, idempotent: true, maxInFlightRequests: 1 })
-    await producer.connect()
-    const transaction = await producer.transaction()
+    const options = { transactionalId: `${topic}-aborted`, idempotent: true, maxInFlightRequests: 1 }
+    const transaction = await (await openKafkajsProducer(brokers.brokers, options)).transaction()
     await transaction.send({ topic, messages: [{ key: String(result.id), value: encode(result), partition: 0 }] })
-    return {
-      async abort() {
-        await transaction.abort()
-        await producer.disconnect()
-      },
-    }
+    await transaction.abort()
   }
 
   test.for(languages)(
@@ -39,7 +30,7 @@ describeOnKafka('producers in other languages', brokers => {
     async (language, context) => {
       const env = await prepare(language, context)
       const world = await startWorld({ brokers, partitions: 4 })
-      await (await transactionWith(world, refused)).abort()
+      await abortResult(world, refused)
 
       Object.assign(env, placesOf(brokers, world.settings))
       const send = () => outputOf(language, commandsOf(language).at(-1)!, { env })

@@ -1,19 +1,9 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { BusRecord } from '../../src/bus/port.ts'
-import { Telemetry } from '../../src/telemetry/events.ts'
 import { buildRecord, publishAll, until } from '../support/bus.ts'
 import { describeOnKafka } from '../support/integration.ts'
 import { createTopics, openAdmin } from '../support/kafka.ts'
 import { openWired } from '../support/wires.ts'
-
-function openBus(brokers: string[]) {
-  const telemetry = new Telemetry()
-  const warnings: string[] = []
-  telemetry.on('bus.log', ({ message }) => warnings.push(message))
-  const { bus, connections } = openWired({ brokers, groupId: 'follower-test', telemetry })
-  onTestFinished(() => bus.close())
-  return { bus, warnings, connections }
-}
 
 const run = Date.now().toString(36)
 const topicOf = (name: string) => `follower-test-${run}-${name}`
@@ -23,7 +13,7 @@ describeOnKafka('a follower on Kafka', ({ brokers }) => {
   test('of many partitions at once leaves no connection behind when its bus is closed', async () => {
     const topic = topicOf('many')
     await createTopics(brokers, [{ topic, partitions: 8 }])
-    const { bus, connections } = openBus(brokers)
+    const { bus, connections } = openWired({ brokers, groupId: 'follower-test' })
     const partitions = Array.from({ length: 8 }, (_, partition) => ({ topic, partition }))
     await Promise.all(partitions.map(tp => bus.follow(tp, 'earliest', () => {})))
     expect(connections()).toBeGreaterThan(0)
@@ -35,7 +25,7 @@ describeOnKafka('a follower on Kafka', ({ brokers }) => {
     const [gone, other] = [topicOf('gone'), topicOf('other')]
     const topics = [gone, other].map(topic => ({ topic, partitions: 1 }))
     await createTopics(brokers, topics)
-    const { bus, warnings } = openBus(brokers)
+    const { bus, warnings } = openWired({ brokers, groupId: 'follower-test' })
     const seen: string[] = []
     const follow = (topic: string) =>
       bus.follow({ topic, partition: 0 }, 'earliest', records => void seen.push(...keysOf(records)))

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { Events } from '../../src/telemetry/events.ts'
 import { buildCommand } from '../support/commands.ts'
 import { describeOnKafka } from '../support/integration.ts'
-import { plainKafka } from '../support/kafka.ts'
+import { openKafkajsProducer } from '../support/kafka.ts'
 import { javaCommand, kafkaClassPath } from '../support/local-kafka/maven.ts'
 import { startWorld } from '../support/worker.ts'
 
@@ -15,9 +15,7 @@ describeOnKafka('a transaction that another producer leaves open', brokers => {
     const told: Events['transaction.open'][] = []
     world.worker.telemetry.on('transaction.open', event => told.push(event))
     const transactionalId = `${topic}-billing`
-    const producer = plainKafka(brokers.brokers).producer({ transactionalId, transactionTimeout: 600_000 })
-    onTestFinished(() => producer.disconnect())
-    await producer.connect()
+    const producer = await openKafkajsProducer(brokers.brokers, { transactionalId, transactionTimeout: 600_000 })
     const transaction = await producer.transaction()
     await transaction.send({ topic, messages: [{ key: 'k', value: 'never committed', partition: 0 }] })
     await world.send([buildCommand({ id: 1n })])

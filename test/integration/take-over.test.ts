@@ -1,5 +1,4 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { Telemetry } from '../../src/telemetry/events.ts'
 import { TestListener, until } from '../support/bus.ts'
 import { describeOnKafka } from '../support/integration.ts'
 import { createTopics } from '../support/kafka.ts'
@@ -20,27 +19,20 @@ async function openTapTo(address: string): Promise<{ tap: WireTap; requests: str
 }
 
 describeOnKafka('partitions of a process that died', ({ brokers }) => {
-  let names = 0
-
+  /** @returns what lets a process join, perhaps with its connections led elsewhere */
   async function buildGroup(partitions: number) {
-    const topic = `take-over-${Date.now().toString(36)}-${++names}`
+    const topic = `take-over-${Date.now().toString(36)}`
     await createTopics(brokers, [{ topic, partitions }])
-    const open = (through?: (address: string) => string) => {
-      const { bus, cut } = openWired({ brokers, groupId: topic, telemetry: new Telemetry(), through })
-      onTestFinished(() => bus.close())
-      return { bus, cut, listener: new TestListener() }
+    return async (through?: (address: string) => string) => {
+      const { bus, cut } = openWired({ brokers, groupId: topic, through })
+      const listener = new TestListener()
+      return { cut, listener, membership: await bus.join([topic], listener) }
     }
-    const join = async (through?: (address: string) => string) => {
-      const process = open(through)
-      const membership = await process.bus.join([topic], process.listener)
-      return { ...process, membership }
-    }
-    return { topic, join }
   }
 
   test('are opened with fifty requests at most, sixty-four of them', async () => {
     const taps = new Map(await Promise.all(brokers.map(async address => [address, await openTapTo(address)] as const)))
-    const { join } = await buildGroup(64)
+    const join = await buildGroup(64)
     const dead = await join()
     await until(() => expect(dead.listener.sessions.size).toBe(64))
     const next = join(address => taps.get(address)!.tap.address)

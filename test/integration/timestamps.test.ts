@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { until } from '../support/bus.ts'
 import { buildCommand } from '../support/commands.ts'
 import { describeOnKafka, hasJava, ownKafka } from '../support/integration.ts'
-import { createTopics, openAdmin, plainKafka } from '../support/kafka.ts'
+import { createTopics, openAdmin, openKafkajsProducer } from '../support/kafka.ts'
 import { startWorld } from '../support/worker.ts'
 
 describeOnKafka('on brokers that look for expired records all the time', ({ registryUrl }) => {
@@ -18,15 +18,13 @@ describeOnKafka('on brokers that look for expired records all the time', ({ regi
     await world.worker.stop()
     const witness = 'by-the-producers-clock'
     await createTopics(kafka.brokers, [{ topic: witness, partitions: 1 }])
-    const producer = plainKafka(kafka.brokers).producer()
-    await producer.connect()
+    const producer = await openKafkajsProducer(kafka.brokers)
     for (const topic of [world.settings.topics.commands.at(-1)!, witness]) {
       await producer.send({
         topic,
         messages: [{ value: world.encode(buildCommand({ id: 1n })), timestamp: '1795814714' }],
       })
     }
-    await producer.disconnect()
     const admin = await openAdmin(kafka.brokers)
     await until(async () => expect(await admin.fetchTopicOffsets(witness)).toMatchObject([{ low: '1', high: '1' }]))
     await world.startWorker()

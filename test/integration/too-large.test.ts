@@ -1,11 +1,10 @@
+import { randomBytes } from 'node:crypto'
 import { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } from 'kafkajs'
-import { beforeAll, expect, onTestFinished, test } from 'vitest'
-import { KafkaBus } from '../../src/bus/kafka-bus.ts'
-import { systemClock } from '../../src/clock.ts'
-import { Telemetry } from '../../src/telemetry/events.ts'
-import { buildRecord, publishAll, readKeys, TestListener, until } from '../support/bus.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { buildRecord, buildRecords, publishAll, readKeys, TestListener, until } from '../support/bus.ts'
 import { describeWithJava, ownKafka } from '../support/integration.ts'
 import { createTopics, grant } from '../support/kafka.ts'
+import { openWired } from '../support/wires.ts'
 
 const little = 20_000
 describeWithJava('without the right to see what topics take', () => {
@@ -31,16 +30,10 @@ describeWithJava('without the right to see what topics take', () => {
       { topic: 'limits.results', partitions: 1 },
       { topic: 'limits.letters', partitions: 1, config: { 'max.message.bytes': String(little) } },
     ])
-    const bus = new KafkaBus({
-      ...{ brokers: kafka.outerBrokers, sasl, clientId: 'busgate-test', groupId: 'limits' },
-      ...{ startFrom: 'earliest', onDataLoss: 'continue', compression: 'none' },
-      ...{ sessionTimeoutMs: 6000, rebalanceTimeoutMs: 15_000, drainMs: 2000 },
-      ...{ clock: systemClock, telemetry: new Telemetry() },
-    })
-    onTestFinished(() => bus.close())
+    const { bus } = openWired({ brokers: kafka.outerBrokers, sasl, groupId: 'limits' })
     const letter = (key: string) => ({
-      ...buildRecord('limits.letters', key, { value: Buffer.alloc(900_000) }),
-      shorter: () => buildRecord('limits.letters', key, { value: Buffer.alloc(9000) }),
+      ...buildRecord('limits.letters', key, { value: randomBytes(900_000) }),
+      shorter: () => buildRecord('limits.letters', key, { value: randomBytes(9000) }),
     })
     const listener = new TestListener()
     listener.onFresh = (session, records) => {
@@ -48,16 +41,10 @@ describeWithJava('without the right to see what topics take', () => {
         session.settle(offset, [letter(String(key)), buildRecord('limits.results', String(key))])
       }
     }
-    const membership = await bus.join(['limits.commands'], listener)
-    await publishAll(
-      bus,
-      ['a', 'b', 'c'].map(key => buildRecord('limits.commands', key)),
-    )
+    await bus.join(['limits.commands'], listener)
+    await publishAll(bus, buildRecords('limits.commands', ['a', 'b', 'c']))
     const results = await readKeys(bus, 'limits.results')
     const letters = await readKeys(bus, 'limits.letters')
-    await until(() => expect([results.keys, letters.keys]).toEqual([Array.of('a', 'b', 'c'), Array.of('a', 'b', 'c')]))
-    await results.close()
-    await letters.close()
-    await membership.leave()
+    await until(() => expect([results, letters]).toEqual([Array.of('a', 'b', 'c'), Array.of('a', 'b', 'c')]))
   })
 })

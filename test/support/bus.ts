@@ -19,7 +19,7 @@ export interface BusHarness {
   topic(name: string, partitions: number, maxMessageBytes?: number): Promise<string>
   /** Changes max.message.bytes of a topic, for every writer. */
   limit(topic: string, maxMessageBytes: number): Promise<void>
-  /** A group of its own for each test. */
+  /** A group of its own for each test, at whose end it is closed. */
   process(groupId: string): Promise<Process>
   /** Someone else initialises the transactional producers of the group's processes. */
   fence(groupId: string): Promise<void>
@@ -117,6 +117,9 @@ export function buildRecord(topic: string, key: string, overrides: Partial<Outgo
   return { topic, key: Buffer.from(key), value: Buffer.from(`value of ${key}`), ...overrides }
 }
 
+export const buildRecords = (topic: string, keys: readonly string[], overrides: Partial<OutgoingRecord> = {}) =>
+  keys.map(key => buildRecord(topic, key, overrides))
+
 export async function publishAll(bus: Bus, records: OutgoingRecord[]): Promise<void> {
   const publisher = await bus.publisher()
   await publisher.publish(records)
@@ -127,11 +130,11 @@ export async function until(condition: () => void | Promise<void>, timeout = 30_
   await vi.waitFor(condition, { timeout, interval: 10 })
 }
 
-/** Keys on a topic, as a reader of committed records sees them. */
-export async function readKeys(bus: Bus, topic: string): Promise<{ keys: string[]; close: () => Promise<void> }> {
+/** Keys on a topic, as a reader of committed records sees them until its bus is closed. */
+export async function readKeys(bus: Bus, topic: string): Promise<string[]> {
   const keys: string[] = []
-  const reader = await bus.read([topic], 'earliest', (_, records) => {
+  await bus.read([topic], 'earliest', (_, records) => {
     for (const { key } of records) keys.push(key?.toString() ?? '')
   })
-  return { keys, close: () => reader.close() }
+  return keys
 }

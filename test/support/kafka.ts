@@ -1,4 +1,4 @@
-import kafkajs, { type AclEntry, type Admin, Kafka, logLevel } from 'kafkajs'
+import kafkajs, { type AclEntry, type Admin, Kafka, logLevel, type Producer, type ProducerConfig } from 'kafkajs'
 import { expect, onTestFinished } from 'vitest'
 import { createMissingTopics, type NewTopic } from '../../src/cli/kafka/create-topics.ts'
 import { loadSettings } from '../../src/config/index.ts'
@@ -15,6 +15,14 @@ export async function openAdmin(brokers: string[]): Promise<Admin> {
   await admin.connect()
   onTestFinished(() => admin.disconnect())
   return admin
+}
+
+/** A producer of kafkajs, until the end of the test. */
+export async function openKafkajsProducer(brokers: string[], options?: ProducerConfig): Promise<Producer> {
+  const producer = plainKafka(brokers).producer(options)
+  await producer.connect()
+  onTestFinished(() => producer.disconnect())
+  return producer
 }
 
 /** Creates topics with the cluster's own replication and waits until every partition has a leader. */

@@ -102,13 +102,12 @@ export async function stableOffset(brokers: Brokers, groupId: string, tp: TopicP
 
 /** Everything on a topic that is committed, by partition, when no transaction is open. */
 export async function readValues(seeds: string[], topic: string): Promise<Map<number, string[]>> {
-  const { bus } = openWired({ brokers: seeds, groupId: 'reader', telemetry: new Telemetry() })
+  const { bus } = openWired({ brokers: seeds, groupId: 'reader' })
   const values = new Map<number, string[]>()
   const reader = await bus.read([topic], 'earliest', ({ partition }, records) => {
     values.set(partition, [...(values.get(partition) ?? []), ...records.map(({ value }) => String(value))])
   })
   await reader.caughtUp('behind open transactions')
-  await bus.close()
   return values
 }
 

@@ -1,21 +1,22 @@
 import type net from 'node:net'
+import { onTestFinished } from 'vitest'
 import { addressOf, type Sasl } from '../../src/bus/cluster/connecting.ts'
 import { KafkaBus } from '../../src/bus/kafka-bus.ts'
 import { systemClock } from '../../src/clock.ts'
-import type { Telemetry } from '../../src/telemetry/events.ts'
+import { Telemetry } from '../../src/telemetry/events.ts'
 
-/** The adapter of Kafka, and its wires in the hands of the test. */
+/** The adapter of Kafka until the end of the test, with its wires in the hands of the test. */
 export function openWired({
   brokers,
   groupId,
-  telemetry,
+  telemetry = new Telemetry(),
   sasl,
   instanceId,
   through = address => address,
 }: {
   brokers: string[]
   groupId: string
-  telemetry: Telemetry
+  telemetry?: Telemetry
   sasl?: Sasl | undefined
   instanceId?: string | undefined
   /** Leads connections to a broker elsewhere. */
@@ -54,8 +55,13 @@ export function openWired({
       await connected
     },
   })
+  onTestFinished(() => bus.close().catch(() => {}))
+  const warnings: string[] = []
+  telemetry.on('bus.log', ({ level, message }) => level === 'warn' && warnings.push(message))
   return {
     bus,
+    telemetry,
+    warnings,
     /** How many connections are open. */
     connections: () => wires.size,
     breakAll,
