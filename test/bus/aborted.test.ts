@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { BatchRecords } from '../../src/bus/batches/record-batch.ts'
 import { committedBatches } from '../../src/bus/read/fetch.ts'
 import type { AbortedTransaction } from '../../src/bus/read/fetch-api.ts'
@@ -29,41 +29,35 @@ function readable(line: string, aborted: AbortedTransaction[], from = 0): string
   return left.flatMap(({ records }) => records.map(({ key }) => String(key))).join(' ')
 }
 
-describe('a fetch returns committed records only', () => {
-  test.each<[string, string, AbortedTransaction[], string]>([
-    ['nothing was aborted', 'c1 n2 c1 +1', [], 'c1 n2 c1'],
-    ['one transaction was aborted', 'n2 a1 n2 a1 -1 n2', [transaction('1', 1)], 'n2 n2 n2'],
-    ['two are interleaved', 'a1 a2 a1 -1 a2 c3 -2 +3', [transaction('1', 0), transaction('2', 1)], 'c3'],
-    ['one lies within another', 'a1 a2 -2 c2 a1 +2 -1', [transaction('1', 0), transaction('2', 1)], 'c2'],
-    ['the list is not sorted', 'a1 a2 a1 -1 c1 +1 a2 -2', [transaction('2', 1), transaction('1', 0)], 'c1'],
-    [
-      'a producer aborts, commits, and aborts again',
-      'a1 -1 c1 c1 +1 a1 a1 -1 c1 +1',
-      [transaction('1', 0), transaction('1', 5)],
-      'c1 c1 c1',
-    ],
-    ['two in a row of one producer', 'a1 -1 a1 -1 c1 +1', [transaction('1', 2), transaction('1', 0)], 'c1'],
-    [
-      'a committed one of another producer lies between',
-      'c2 a1 c2 -1 c2 +2 a1 -1',
-      [transaction('1', 1), transaction('1', 6)],
-      'c2 c2 c2',
-    ],
-    ['its marker is not in the fetch', 'c2 a1 +2 a1', [transaction('1', 1)], 'c2'],
-  ])('when %s', (_, line, aborted, left) => {
-    expect(readable(line, aborted)).toBe(left)
-  })
-
-  test('if it starts inside two open transactions', () => {
-    const aborted = [transaction('2', 80), transaction('1', 50)]
-    expect(readable('a1 a2 c3 a2 -2 c2 a1 +2 -1 c1 +1 +3', aborted, 100)).toBe('c3 c2 c1')
-  })
-
-  test('comparing offsets as numbers', () => {
-    expect(readable('c1 +1 a1 -1', [transaction('1', 10)], 8)).toBe('c1')
-  })
-
-  test("ignoring another producer's abort marker", () => {
-    expect(readable('a1 a2 -2 a1 -1', [transaction('1', 0), transaction('2', 1)])).toBe('')
-  })
+test.each<[string, string, AbortedTransaction[], string, from?: number]>([
+  ['nothing was aborted', 'c1 n2 c1 +1', [], 'c1 n2 c1'],
+  ['one transaction was aborted', 'n2 a1 n2 a1 -1 n2', [transaction('1', 1)], 'n2 n2 n2'],
+  ['two are interleaved', 'a1 a2 a1 -1 a2 c3 -2 +3', [transaction('1', 0), transaction('2', 1)], 'c3'],
+  ['one lies within another', 'a1 a2 -2 c2 a1 +2 -1', [transaction('1', 0), transaction('2', 1)], 'c2'],
+  ['the list is not sorted', 'a1 a2 a1 -1 c1 +1 a2 -2', [transaction('2', 1), transaction('1', 0)], 'c1'],
+  [
+    'a producer aborts, commits, and aborts again',
+    'a1 -1 c1 c1 +1 a1 a1 -1 c1 +1',
+    [transaction('1', 0), transaction('1', 5)],
+    'c1 c1 c1',
+  ],
+  ['two in a row of one producer', 'a1 -1 a1 -1 c1 +1', [transaction('1', 2), transaction('1', 0)], 'c1'],
+  [
+    'a committed one of another producer lies between',
+    'c2 a1 c2 -1 c2 +2 a1 -1',
+    [transaction('1', 1), transaction('1', 6)],
+    'c2 c2 c2',
+  ],
+  ['its marker is not in the fetch', 'c2 a1 +2 a1', [transaction('1', 1)], 'c2'],
+  [
+    'it starts inside two open transactions',
+    'a1 a2 c3 a2 -2 c2 a1 +2 -1 c1 +1 +3',
+    [transaction('2', 80), transaction('1', 50)],
+    'c3 c2 c1',
+    100,
+  ],
+  ['offsets have more and fewer digits', 'c1 +1 a1 -1', [transaction('1', 10)], 'c1', 8],
+  ["another producer's abort marker lies between", 'a1 a2 -2 a1 -1', [transaction('1', 0), transaction('2', 1)], ''],
+])('a fetch returns committed records only when %s', (_, line, aborted, left, from) => {
+  expect(readable(line, aborted, from)).toBe(left)
 })

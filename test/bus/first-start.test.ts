@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { BusUnavailable } from '../../src/bus/port.ts'
 import { ManualClock } from '../support/clock.ts'
-import { buildGroup } from '../support/group.ts'
+import { buildGroup, openGroup } from '../support/group.ts'
 import { buildLog } from '../support/sessions.ts'
 
 const broken = new Error('the coordinator is loading')
@@ -18,12 +18,11 @@ describe('the first start of a group', () => {
       const log = buildLog(4)
       log.records.splice(0, 2)
       log.low = 2
-      const { assign, acquire, deliver, listener } = await buildGroup(1, {
+      const { deliver, listener, open } = await buildGroup(1, {
         ...{ startFrom, known, logs: [log] },
         withoutLeader: startFrom === 'earliest' || known, // where they end is not asked then
       })
-      await assign(0)
-      await acquire([0])
+      await open()
       deliver(0)
       expect(listener.freshKeys).toEqual(keys)
     },
@@ -37,9 +36,7 @@ describe('the first start of a group', () => {
     )
     await clock.pass(5_000)
     await expected
-    const { listener, assign, acquire } = await buildGroup(1, { startFrom: 'fail' })
-    await assign(0)
-    await acquire([0])
+    const { listener } = await openGroup(1, { startFrom: 'fail' })
     expect(listener.session().open).toBe(true)
   })
 
@@ -50,9 +47,8 @@ describe('the first start of a group', () => {
     await clock.pass(9_000)
     for (const log of logs) log.committed = { offset: 0, metadata: '1;process A;1;' }
     await clock.pass(1_000)
-    const { assign, acquire, deliver, listener } = await starting
-    await assign(0)
-    await acquire([0])
+    const { deliver, listener, open } = await starting
+    await open()
     deliver(0)
     expect(listener.freshKeys).toEqual(['0'])
   })
@@ -71,15 +67,13 @@ describe('the first start of a group', () => {
   })
 
   test('the starting offset is committed at once, so that a restart does not choose again', async () => {
-    const { logs, assign, acquire, commit } = await buildGroup(1, { startFrom: 'latest', logs: [buildLog(4)] })
-    await assign(0)
-    await acquire([0])
+    const { logs, commit } = await openGroup(1, { startFrom: 'latest', logs: [buildLog(4)] })
     await commit()
     expect(logs[0]!.committed).toMatchObject({ offset: 4 })
   })
 
   test('with startFrom latest, records that come before the starting offset is committed are not skipped', async () => {
-    const { logs, clock, assign, acquire, commit, deliver, listener } = await buildGroup(1, {
+    const { logs, clock, assign, acquire, commit, deliver, listener, reopen } = await buildGroup(1, {
       startFrom: 'latest',
       logs: [buildLog(4)],
     })
@@ -90,16 +84,14 @@ describe('the first start of a group', () => {
     await acquire([0])
     logs[0]!.append(1)
     await commit('failed')
-    await clock.pass(200)
-    await acquire([0])
+    await reopen()
     deliver(0)
     expect(listener.freshKeys).toEqual(['4', '5'])
   })
 
   test('a partition that was added later starts at its beginning, whatever kafka.startFrom says', async () => {
     const group = await buildGroup(2, { startFrom: 'latest', partitionsAtStart: 1, logs: [buildLog(2), buildLog(3)] })
-    await group.assign(0, 1)
-    await group.acquire([0, 1])
+    await group.open()
     group.deliver(0)
     group.deliver(1)
     expect(group.listener.freshKeys).toEqual(['0', '1', '2'])
@@ -119,9 +111,8 @@ describe('the first start of a group', () => {
     expect(hasBegun).toBe(false)
     logs[1]!.committed = { offset: 1, metadata: '1;process A;1;' }
     await clock.pass(1_000)
-    const { assign, acquire, deliver, listener } = await starting
-    await assign(0, 1)
-    await acquire([0, 1])
+    const { deliver, listener, open } = await starting
+    await open()
     deliver(0)
     deliver(1)
     expect(listener.freshKeys).toEqual(['1', '1'])
@@ -134,9 +125,8 @@ describe('the first start of a group', () => {
     await clock.pass(30_000)
     logs[0]!.append(1)
     await clock.pass(31_000)
-    const { assign, acquire, deliver, listener } = await starting
-    await assign(0)
-    await acquire([0])
+    const { deliver, listener, open } = await starting
+    await open()
     deliver(0)
     expect(listener.freshKeys).toEqual(['2'])
   })
@@ -149,9 +139,8 @@ describe('the first start of a group', () => {
     await clock.pass(1_000)
     logs[1]!.committed = { offset: 2, metadata: '1;process A;1;' }
     await clock.pass(1_000)
-    const { assign, acquire, deliver, listener } = await starting
-    await assign(0, 1)
-    await acquire([0, 1])
+    const { deliver, listener, open } = await starting
+    await open()
     deliver(1)
     expect(listener.freshKeys).toEqual([])
   })

@@ -110,9 +110,7 @@ describe('a log that was cut', () => {
     other.session.settle(0, [])
     expect(await intend(other, 2, 3, 6)).toBe(true)
     log.cut(8)
-    const { assign, acquire, deliver, listener, cuts, told } = await buildGroup(1, { logs: [log], known: true })
-    await assign(0)
-    await acquire([0])
+    const { deliver, listener, cuts, told } = await openGroup(1, { logs: [log], known: true })
     deliver(0)
     expect(cuts).toEqual([lost({ unsent: 4, unsentOffsets: '1, 4-5, 7', perhapsSent: 3 })])
     expect([listener.freshKeys, listener.doubtedKeys, told]).toEqual([['8'], [], ['session.opened 0']])
@@ -122,9 +120,7 @@ describe('a log that was cut', () => {
     const log = buildLog(9)
     log.committed = { offset: 0, metadata: '1;another process;9;' }
     log.cut(4)
-    const { assign, acquire, cuts } = await buildGroup(1, { logs: [log], known: true, mayBeSent: () => true })
-    await assign(0)
-    await acquire([0])
+    const { cuts } = await openGroup(1, { logs: [log], known: true, mayBeSent: () => true })
     expect(cuts).toEqual([lost({ perhapsSent: 4 })])
   })
 
@@ -135,9 +131,7 @@ describe('a log that was cut', () => {
     for (const offset of [1, 5]) other.session.settle(offset, [])
     await other.commit()
     log.cut(4)
-    const { assign, acquire, deliver, listener, cuts } = await buildGroup(1, { logs: [log], known: true })
-    await assign(0)
-    await acquire([0])
+    const { deliver, listener, cuts } = await openGroup(1, { logs: [log], known: true })
     deliver(0)
     expect(listener.freshKeys).toEqual(['4', '6', '7', '8'])
     expect(cuts).toEqual([lost({ perhapsSent: 3 })]) // a group without progress: the results know
@@ -147,9 +141,7 @@ describe('a log that was cut', () => {
     const log = buildLog(9)
     log.committed = { offset: 0, metadata: '1;another process;9;' }
     log.cut(4)
-    const { assign, assignAfterGap, acquire, commit, cuts } = await buildGroup(1, { logs: [log], known: true })
-    await assign(0)
-    await acquire([0])
+    const { assignAfterGap, acquire, commit, cuts } = await openGroup(1, { logs: [log], known: true })
     await commit()
     await assignAfterGap(0)
     await acquire([0])
@@ -161,9 +153,7 @@ describe('a log that was cut', () => {
     const log = buildLog(6)
     log.committed = { offset: 6, metadata: '1;another process;9;' }
     log.truncate(3)
-    const group = await buildGroup(1, { logs: [log], known: true, lookBackMs: 1_000 })
-    await group.assign(0)
-    await group.acquire([0])
+    const group = await openGroup(1, { logs: [log], known: true, lookBackMs: 1_000 })
     expect(group.told).toEqual(['session.openFailed 0'])
     await opened(group)
     expect(group.clock.monotonic()).toBeGreaterThanOrEqual(5_000)
@@ -180,9 +170,7 @@ describe('a log that was cut', () => {
     for (const offset of [1, 4, 5]) other.session.settle(offset, [])
     await other.commit()
     log.truncate(4)
-    const group = await buildGroup(1, { logs: [log], known: true })
-    await group.assign(0)
-    await group.acquire([0])
+    const group = await openGroup(1, { logs: [log], known: true })
     await opened(group)
     log.append(2)
     group.deliver(0)
@@ -192,7 +180,7 @@ describe('a log that was cut', () => {
   /** Offsets 1 to 8 are done with; then the log ends at 6, and at once others come at 6 to 9. */
   async function cutWhileRead() {
     const group = await openGroup(1)
-    const { logs, listener, deliver, commit, acquire, clock, ownership, tps } = group
+    const { logs, listener, deliver, commit, ownership, tps, reopen } = group
     await commit()
     logs[0]!.append(9)
     deliver(0)
@@ -201,38 +189,29 @@ describe('a log that was cut', () => {
     logs[0]!.truncate(6)
     ownership.cut({ ...tps[0]!, ...logs[0]!.ends })
     logs[0]!.append(4)
-    await clock.pass(200)
-    await acquire([0])
+    await reopen()
     return group
   }
 
-  test('at its end while it is read is noticed however soon other records get the lost offsets', async () => {
-    const { listener, deliver, cuts } = await cutWhileRead()
+  test('at its end while it was read is remembered until it is committed', async () => {
+    const { listener, deliver, commit, reopen } = await cutWhileRead()
+    await commit('failed')
+    await reopen()
     deliver(0)
-    expect(cuts).toEqual([lost({ isEnd: true })])
+    expect(listener.freshKeys.slice(9)).toEqual(['0', '6', '7', '8', '9'])
+  })
+
+  test('at its end while it is read is noticed however soon others get the lost offsets, reported once, and later progress stays', async () => {
+    const { listener, deliver, commit, reopen, cuts } = await cutWhileRead()
+    deliver(0)
     expect(listener.freshKeys.slice(9)).toEqual(['0', '6', '7', '8', '9'])
     expect(listener.session().uncheckedUntil).toBe(9) // a leader that hid them for a moment loses nothing either
-  })
-
-  test('at its end while it was read is remembered until it is committed', async () => {
-    const { listener, deliver, commit, acquire, clock } = await cutWhileRead()
-    await commit('failed')
-    await clock.pass(200)
-    await acquire([0])
-    deliver(0)
-    expect(listener.freshKeys.slice(9)).toEqual(['0', '6', '7', '8', '9'])
-  })
-
-  test('at its end while it is read is reported once; later progress stays', async () => {
-    const { listener, deliver, commit, acquire, clock, cuts } = await cutWhileRead()
-    deliver(0)
     await commit()
     for (const offset of [6, 7, 8, 9]) listener.session().settle(offset, [])
     await commit()
     listener.session().settle(0, [])
     await commit('failed')
-    await clock.pass(200)
-    await acquire([0])
+    await reopen()
     deliver(0)
     expect(cuts).toEqual([lost({ isEnd: true })])
     expect(listener.freshKeys.slice(14)).toEqual(['0'])
@@ -251,7 +230,7 @@ describe('a log that was cut', () => {
   })
 
   test('and noticed during a commit is remembered although the commit succeeds', async () => {
-    const { logs, listener, deliver, commit, acquire, clock, cuts, ownership, tps, sharedCommits } = await openGroup(1)
+    const { logs, listener, deliver, commit, clock, cuts, ownership, tps, sharedCommits, reopen } = await openGroup(1)
     await commit()
     logs[0]!.append(9)
     deliver(0)
@@ -261,8 +240,7 @@ describe('a log that was cut', () => {
     ownership.cut({ ...tps[0]!, ...logs[0]!.ends })
     sharedCommits.end()
     logs[0]!.append(4)
-    await clock.pass(200)
-    await acquire([0])
+    await reopen()
     deliver(0)
     expect(cuts).toEqual([lost({ isEnd: true })])
     expect(listener.freshKeys.slice(9)).toEqual(['0', '6', '7', '8', '9'])
@@ -277,8 +255,7 @@ describe('a log that was cut', () => {
     await opened(group)
     log.append(5)
     await group.commit('failed')
-    await group.clock.pass(200)
-    await group.acquire([0])
+    await group.reopen()
     group.deliver(0)
     expect(group.listener.freshKeys).toEqual(['0', '1', '2', '3', '4', '5', '6', '7'])
   })
@@ -371,14 +348,13 @@ describe('a topic that is deleted and recreated', () => {
   }
 
   test('publishes no result twice if its commit ends after the deletion', async () => {
-    const { logs, commit, acquire, clock, ownership, tps, sharedCommits, before } = await answeredOnce()
+    const { logs, commit, clock, ownership, tps, sharedCommits, before, reopen } = await answeredOnce()
     await clock.pass(commitDueMs)
     ownership.gone(tps[0]!, new Error('there is no such topic'))
     sharedCommits.end()
     await settled()
     madeAnew(logs)
-    await clock.pass(200)
-    await acquire([0])
+    await reopen()
     before.settle(4, result(4))
     await commit()
     expect(logs[0]!.published).toEqual([result(3), result(4)].flat())
@@ -402,7 +378,7 @@ describe('a topic that is deleted and recreated', () => {
 
   test('is read from its beginning, though progress on the old one was committed afterwards', async () => {
     const log = Object.assign(buildLog(5), { topicId: 'first' })
-    const { listener, deliver, commit, acquire, clock, ownership, tps, driverOf } = await openGroup(1, { logs: [log] })
+    const { listener, deliver, commit, ownership, tps, driverOf, reopen } = await openGroup(1, { logs: [log] })
     deliver(0)
     for (let offset = 0; offset < 5; offset++) listener.session().settle(offset, [])
     await commit()
@@ -410,15 +386,14 @@ describe('a topic that is deleted and recreated', () => {
     log.topicId = 'second'
     log.append(3) // it holds more than the first one did
     ownership.gone(tps[0]!, new Error('it was deleted and made anew'))
-    await clock.pass(200)
-    await acquire([0])
+    await reopen()
     expect(driverOf(0).seeks.at(-1)).toBe(0)
     await commit()
     expect(log.committed).toMatchObject({ offset: 0 })
   })
 
   test('stays the new one if the answer to its first commit is lost', async () => {
-    const { logs, listener, deliver, commit, acquire, clock, ownership, tps } = await openGroup(1)
+    const { logs, listener, deliver, commit, ownership, tps, reopen } = await openGroup(1)
     await commit()
     logs[0]!.append(5)
     deliver(0)
@@ -428,13 +403,11 @@ describe('a topic that is deleted and recreated', () => {
     }
     ownership.gone(tps[0]!, new Error('there is no such topic'))
     madeAnew(logs)
-    await clock.pass(200)
-    await acquire([0])
+    await reopen()
     deliver(0)
     listener.session().settle(0, [])
     await commit('lost answer')
-    await clock.pass(200)
-    await acquire([0])
+    await reopen()
     deliver(0)
     expect(listener.freshKeys.slice(5)).toEqual(['0', '1', '2', '3', '4', '5', '6', '1', '2', '3', '4', '5', '6'])
   })

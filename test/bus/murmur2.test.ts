@@ -18,15 +18,3 @@ test('the partition of a key is the one that other Kafka clients choose', () => 
     { numRuns: 2_000 },
   )
 })
-
-test.each([
-  // Utils.murmur2 of the Java client, as its own test has them
-  ['21', -973932308],
-  ['foobar', -790332482],
-  ['a-little-bit-long-string', -985981536],
-  ['a-little-bit-longer-string', -1486304829],
-  ['lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8', -58897971],
-  ['abc', 479470107],
-])('the hash of "%s" is that of the Java client', (key, hash) => {
-  expect(partitionOf(Buffer.from(key), 2 ** 31)).toBe(hash & 0x7fffffff)
-})

@@ -41,31 +41,14 @@ describe('opening', () => {
   })
 
   test('that a listener refuses is told, and ends the process in order when it does not even let go of the session', async () => {
-    const { assign, acquire, listener, told } = await buildGroup(1)
+    const { listener, told, open } = await buildGroup(1)
     const refuse = () => {
       throw new Error('no such topic')
     }
     Object.assign(listener, { opened: refuse, closed: refuse })
-    await assign(0)
-    await acquire([0])
+    await open()
     expect(told).toEqual(['session.openFailed 0', 'session.closed 0'])
     expect(listener.fatals).toMatchObject([{ message: 'no such topic' }])
-  })
-
-  test('is tried again half a second after it failed, for ever', async () => {
-    const { clock, assign, acquire, drivers, listener, told } = await buildGroup(1)
-    await assign(0)
-    for (let i = 0; i < 20; i++) {
-      await acquire([0], broken)
-      const before = drivers[0]!.length
-      await clock.pass(499)
-      expect(drivers[0]).toHaveLength(before)
-      await clock.pass(1)
-      expect(drivers[0]).toHaveLength(before + 1)
-    }
-    await acquire([0])
-    expect(told).toEqual(['session.openFailed 0', 'session.opened 0'])
-    expect(listener.session().open).toBe(true)
   })
 
   test('tells each cause of a failure once, and again after it was open', async () => {
@@ -88,7 +71,7 @@ describe('opening', () => {
 
 describe('a session that is lost', () => {
   test('is closed, and opened anew where the last commit left it', async () => {
-    const { clock, logs, listener, told, driverOf, deliver, commit, acquire } = await openGroup(1)
+    const { logs, listener, told, driverOf, deliver, commit, reopen } = await openGroup(1)
     logs[0]!.append(3)
     deliver(0)
     const first = listener.session()
@@ -99,8 +82,7 @@ describe('a session that is lost', () => {
     await commit('failed')
     expect(told.slice(1)).toEqual(['session.lost 0', 'session.closed 0'])
     expect([listener.sessions.size, lost.paused]).toEqual([0, true])
-    await clock.pass(200)
-    await acquire([0])
+    await reopen()
     deliver(0)
     expect(listener.session()).not.toBe(first)
     expect(listener.freshKeys).toEqual(['0', '1', '2', '1', '2'])
@@ -162,35 +144,30 @@ describe('a partition that goes', () => {
   })
 })
 
-describe('batches', () => {
-  test('one of a partition that is not owned, or not open, is passed over', async () => {
-    const { logs, listener, deliver, assign, driverOf, ownership, tps } = await buildGroup(1)
-    logs[0]!.append(1)
-    ownership.batch({ ...tps[0]!, fetchedOffset: 0, records: logs[0]!.records, nextOffset: 1, highWatermark: 1 })
-    await assign(0)
-    deliver(0)
-    expect(listener.freshKeys).toEqual([])
-    driverOf(0).acquired()
-    await settled()
-    deliver(0)
-    expect(listener.freshKeys).toEqual(['0'])
-  })
+test('a batch of a partition that is not owned, or not open, is passed over', async () => {
+  const { logs, listener, deliver, assign, driverOf, ownership, tps } = await buildGroup(1)
+  logs[0]!.append(1)
+  ownership.batch({ ...tps[0]!, fetchedOffset: 0, records: logs[0]!.records, nextOffset: 1, highWatermark: 1 })
+  await assign(0)
+  deliver(0)
+  expect(listener.freshKeys).toEqual([])
+  driverOf(0).acquired()
+  await settled()
+  deliver(0)
+  expect(listener.freshKeys).toEqual(['0'])
 })
 
-describe('a re-join', () => {
-  test('lets no session begin that is opened meanwhile', async () => {
-    const { clock, logs, listener, deliver, commit, acquire, ownership, tps } = await openGroup(1)
-    logs[0]!.append(1)
-    deliver(0)
-    listener.session().settle(0, [])
-    await commit('failed')
-    await ownership.joining()
-    await clock.pass(200)
-    await acquire([0])
-    expect(listener.session().open).toBe(false)
-    ownership.assigned(tps, true)
-    expect(listener.session().open).toBe(true)
-  })
+test('a re-join lets no session begin that is opened meanwhile', async () => {
+  const { logs, listener, deliver, commit, ownership, tps, reopen } = await openGroup(1)
+  logs[0]!.append(1)
+  deliver(0)
+  listener.session().settle(0, [])
+  await commit('failed')
+  await ownership.joining()
+  await reopen()
+  expect(listener.session().open).toBe(false)
+  ownership.assigned(tps, true)
+  expect(listener.session().open).toBe(true)
 })
 
 describe('what is known when the group has forgotten the process', () => {
@@ -241,24 +218,22 @@ describe('what is known when the group has forgotten the process', () => {
   })
 })
 
-describe('leaving', () => {
-  test('opens nothing any more, however long it takes', async () => {
-    const { clock, assign, acquire, ownership, drivers, leaving, told } = await buildGroup(2)
-    await assign(0)
-    await acquire([0], broken)
-    const left = ownership.leave()
-    await assign(0, 1)
-    await clock.pass(1_000)
-    expect(told).toEqual(['session.openFailed 0'])
-    expect(drivers.map(made => made.filter(({ epoch }) => epoch > 0).length)).toEqual([1, 0])
-    leaving.end()
-    await left
-    expect(clock.pending).toBe(0)
-  })
+test('leaving opens nothing any more, however long it takes', async () => {
+  const { clock, assign, acquire, ownership, drivers, leaving, told } = await buildGroup(2)
+  await assign(0)
+  await acquire([0], broken)
+  const left = ownership.leave()
+  await assign(0, 1)
+  await clock.pass(1_000)
+  expect(told).toEqual(['session.openFailed 0'])
+  expect(drivers.map(made => made.filter(({ epoch }) => epoch > 0).length)).toEqual([1, 0])
+  leaving.end()
+  await left
+  expect(clock.pending).toBe(0)
 })
 
 test('the state of each partition that is owned can be seen, open or not', async () => {
-  const { logs, assign, acquire, deliver, ownership, commit } = await buildGroup(2)
+  const { logs, deliver, ownership, commit, assign, acquire } = await buildGroup(2)
   await assign(0, 1)
   await acquire([0])
   await commit()

@@ -3,6 +3,9 @@ import type { OutgoingRecord } from '../../src/bus/port.ts'
 import { RecordLimits } from '../../src/bus/record-limits.ts'
 import { sizeInBatch } from '../../src/bus/record-size.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
+import { refusal } from '../support/fake-cluster.ts'
+
+const tooLarge = refusal('MESSAGE_TOO_LARGE')
 
 /** A record that has a shorter one of 300 bytes. */
 const buildRecord = (topic: string, bytes: number): OutgoingRecord => ({
@@ -27,7 +30,7 @@ function buildBroker(takes: Record<string, number>, tells: (topic: string) => nu
       let written: readonly OutgoingRecord[] = []
       const send = async (fitting: readonly OutgoingRecord[]) => {
         if (fitting.some(record => sizeInBatch(record) > takes[record.topic]!)) {
-          throw new Error('send failed', { cause: Object.assign(new Error('no'), { type: 'MESSAGE_TOO_LARGE' }) })
+          throw new Error('send failed', { cause: tooLarge })
         }
         written = fitting
       }
@@ -75,7 +78,6 @@ test('if the limit may not be read, smaller records are tried; those of other to
 test('several refusals for one reason lower the limit only once', async () => {
   const roomAfter = async (atOnce: number) => {
     const { limits } = buildBroker({ results: 1_000_000 }, () => null)
-    const tooLarge = Object.assign(new Error('too large'), { type: 'MESSAGE_TOO_LARGE' })
     const records = Array.from({ length: 100 }, () => buildRecord('results', 2000))
     const produce = () => limits.produce(records, () => Promise.reject(tooLarge)).catch(() => {})
     await produce() // the topic has been asked
@@ -88,7 +90,6 @@ test('several refusals for one reason lower the limit only once', async () => {
 test('a record that cannot become shorter stays refused, and affects no other', async () => {
   const { limits, takes } = buildBroker({ commands: 20_000 }, () => null)
   const hopeless = { topic: 'commands', key: null, value: Buffer.alloc(30_000) }
-  const tooLarge = Object.assign(new Error('too large'), { type: 'MESSAGE_TOO_LARGE' })
   const publish = () => limits.produce([hopeless], () => Promise.reject(tooLarge)).catch(() => {})
   for (let i = 0; i < 10; i++) await publish()
   expect(limits.room('commands')).toBeGreaterThan(takes.commands! / 2)
@@ -97,7 +98,7 @@ test('a record that cannot become shorter stays refused, and affects no other', 
 test('an error that is not about size changes no limit', async () => {
   const { limits, asked } = buildBroker({ results: 1000 }, () => null)
   const room = limits.room('results')
-  const fenced = Object.assign(new Error('fenced'), { type: 'INVALID_PRODUCER_EPOCH' })
+  const fenced = refusal('INVALID_PRODUCER_EPOCH')
   await expect(limits.produce([buildRecord('results', 10)], () => Promise.reject(fenced))).rejects.toBe(fenced)
   expect([limits.room('results'), asked]).toEqual([room, ['results']])
 })

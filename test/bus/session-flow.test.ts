@@ -24,7 +24,7 @@ describe('the window', () => {
     await commit()
     expect(session).toMatchObject({ lag: 0, windowUsed: 0 })
     expect(process.listener.freshKeys).toEqual(log.records.map(({ offset }) => String(offset)))
-    expect(process.commits.map(({ windowUsed }) => windowUsed)).toEqual([1, expect.any(Number), 0])
+    expect(process.confirmed.map(({ windowUsed }) => windowUsed)).toEqual([1, expect.any(Number), 0])
   })
 
   test('accepts a gap larger than itself behind an unfinished command', async () => {
@@ -241,21 +241,19 @@ describe('a shelved record', () => {
   })
 })
 
-describe('before the group re-joins', () => {
-  test('a session that keeps its partition continues where it was, paused or not', async () => {
-    const process = buildOwner(buildLog(20), { backlog: { records: 10, bytes: 1 << 30 } })
-    const { session, driver, deliver } = await process.open()
-    deliver(6)
-    session.hold()
-    session.resume()
-    expect([session.open, driver.paused, driver.position]).toEqual([true, false, 6])
-    deliver(6)
-    expect(driver.paused).toBe(true)
-    session.hold()
-    session.resume()
-    expect([session.open, driver.paused, driver.position, driver.seeks.length]).toEqual([true, true, 12, 1])
-    expect(process.listener.freshKeys).toEqual(Array.from({ length: 12 }, (_, i) => String(i)))
-  })
+test('a session whose partition stays over a rebalance continues where it was, paused or not', async () => {
+  const process = buildOwner(buildLog(20), { backlog: { records: 10, bytes: 1 << 30 } })
+  const { session, driver, deliver } = await process.open()
+  deliver(6)
+  session.hold()
+  session.resume()
+  expect([session.open, driver.paused, driver.position]).toEqual([true, false, 6])
+  deliver(6)
+  expect(driver.paused).toBe(true)
+  session.hold()
+  session.resume()
+  expect([session.open, driver.paused, driver.position, driver.seeks.length]).toEqual([true, true, 12, 1])
+  expect(process.listener.freshKeys).toEqual(Array.from({ length: 12 }, (_, i) => String(i)))
 })
 
 test('a batch from an earlier session of the partition is not accepted', async () => {

@@ -4,27 +4,25 @@ import { buildLog, buildOwner, intend, type OpenSession, type PartitionLog, resu
 
 const publishedKeys = (log: PartitionLog) => log.published.map(({ key }) => String(key))
 
-describe('a session opened again in the same process', () => {
-  test('ignores what an earlier session says about a POST that it did not begin', async () => {
-    const log = buildLog(1)
-    const process = buildOwner(log)
-    const first = await process.open()
-    first.deliver()
-    first.session.close()
-    const second = await process.open()
-    second.deliver()
-    expect(await intend(second, 0)).toBe(true)
-    first.session.release(0)
-    first.session.settle(0, [buildRecord('results', 'of the past')])
-    second.session.settle(0, result(0))
-    first.session.release(0)
-    await second.commit('failed')
-    const third = await process.open()
-    third.deliver()
-    await third.commit()
-    expect(publishedKeys(log)).toEqual(['0'])
-    expect(process.listener.freshKeys).toEqual(['0', '0'])
-  })
+test('a session opened again in the same process ignores what an earlier one says about a POST that it did not begin', async () => {
+  const log = buildLog(1)
+  const process = buildOwner(log)
+  const first = await process.open()
+  first.deliver()
+  first.session.close()
+  const second = await process.open()
+  second.deliver()
+  expect(await intend(second, 0)).toBe(true)
+  first.session.release(0)
+  first.session.settle(0, [buildRecord('results', 'of the past')])
+  second.session.settle(0, result(0))
+  first.session.release(0)
+  await second.commit('failed')
+  const third = await process.open()
+  third.deliver()
+  await third.commit()
+  expect(publishedKeys(log)).toEqual(['0'])
+  expect(process.listener.freshKeys).toEqual(['0', '0'])
 })
 
 test.each([
@@ -57,8 +55,8 @@ test('intents that were committed, but never POSTed, are taken back at once: no 
 
 describe('a window that moves by reading alone', () => {
   /** Nothing is to be committed any more, and nothing is waited for. */
-  const isAtRest = ({ clock }: ReturnType<typeof buildOwner>, { driver }: OpenSession) =>
-    !driver.committing && clock.pending === 0
+  const isAtRest = ({ clock }: ReturnType<typeof buildOwner>, { commits }: OpenSession) =>
+    !commits.isRunning && clock.pending === 0
 
   test('is committed once, when committed records are read again', async () => {
     const log = buildLog(3)

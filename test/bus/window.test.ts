@@ -19,13 +19,6 @@ const statesOf = (window: Window, from: number, count: number) =>
 const anyState = fc.constantFrom<OffsetState>(NEW, INTENT, DONE, IN_DOUBT)
 
 describe('the window', () => {
-  test('does not move its base past records that were not read yet, done or not', () => {
-    const window = new Window(100)
-    window.set(100, DONE)
-    window.advance()
-    expect(window.base).toBe(100)
-  })
-
   test('knows everything below its base as done, and nothing beyond its end', () => {
     const window = windowOf(100, [INTENT])
     expect(statesOf(window, 98, 4)).toEqual([DONE, DONE, INTENT, NEW])
@@ -52,21 +45,6 @@ describe('the window', () => {
         }
       }),
     )
-  })
-
-  test('accepts as much of a gap as it has room for behind an unfinished record, and the rest after it', () => {
-    const window = windowOf(0, [INTENT])
-    window.skipTo(3 * windowSize)
-    expect(window).toMatchObject({ base: 0, horizon: windowSize })
-    window.set(0, DONE)
-    window.advance()
-    expect(window).toMatchObject({ base: 3 * windowSize, horizon: 3 * windowSize })
-  })
-
-  test('a slot is new again after the window moved over it', () => {
-    const window = windowOf(0, Array(windowSize).fill(DONE))
-    window.advance()
-    expect(statesOf(window, windowSize, windowSize)).toEqual(Array(windowSize).fill(NEW))
   })
 })
 

@@ -15,7 +15,6 @@ import { startBusgate } from '../support/cli.ts'
 import { type Brokers, describeOnKafka } from '../support/integration.ts'
 import { createTopics } from '../support/kafka.ts'
 import { buildResult } from '../support/results.ts'
-import { buildStatusEvent } from '../support/status-events.ts'
 
 const partitions = 4
 let worlds = 0
@@ -52,7 +51,6 @@ async function startWorld({ brokers, registryUrl }: Brokers, counts: { overdue?:
   ])
   const registry = registryOf(settings)
   const encodeResult = await createEncoder<SendResult>(subjectOf(results), schemas.result, registry)
-  const encodeStatus = await createEncoder<StatusEvent>(subjectOf(statuses), schemas.status, registry)
   const decoder = createDecoder<StatusEvent>(schemas.status, registry)
   await decoder.prepare(await registry.idOf(subjectOf(statuses), schemas.status))
   const publisher = await bus.publisher()
@@ -70,7 +68,6 @@ async function startWorld({ brokers, registryUrl }: Brokers, counts: { overdue?:
 
   return {
     env,
-    sandbox,
     /** Messages that the gateway took; no callback comes. */
     async sent(ids: readonly number[]) {
       const sms = { type: 'sms', phone: 380501234567, sms_message: 'Hello', sms_signature: 'Shop' }
@@ -85,42 +82,19 @@ async function startWorld({ brokers, registryUrl }: Brokers, counts: { overdue?:
       const result = (id: number) => buildResult({ id: BigInt(id), sentAt: now, completedAt: now })
       await publisher.publish(ids.map(id => ({ topic: results, key: keyOf(id), value: encodeResult(result(id)) })))
     },
-    async calledBack(ids: readonly number[]) {
-      const event = (id: number) => buildStatusEvent({ id: BigInt(id), receivedAt: Date.now() })
-      await publisher.publish(ids.map(id => ({ topic: statuses, key: keyOf(id), value: encodeStatus(event(id)) })))
-    },
-    /** @returns the reconciler, and how many verdicts it has found */
     async startReconciler() {
-      const telemetry = new Telemetry()
-      const found = { count: 0 }
-      telemetry.on('verdict.found', () => {
-        found.count++
-      })
-      const reconciler = await createWorker(settings, { telemetry })
+      const reconciler = await createWorker(settings)
       onTestFinished(() => reconciler.stop())
       await until(() => expect(reconciler.ready().reasons).toEqual([]))
-      return { ...reconciler, found }
     },
     /** Ids that the reconciler gave a verdict, as often as it did. */
     polled: () => events.filter(({ source, final }) => source === 'POLL' && final).map(({ id }) => Number(id)),
-    polls: () => sandbox.stats().operations - sandbox.stats().executed,
   }
 }
 
 const upTo = (count: number, from = 1) => Array.from({ length: count }, (_, i) => from + i)
-const sorted = (ids: readonly number[]) => ids.toSorted((a, b) => a - b)
 
 describeOnKafka('the reconciler on Kafka', brokers => {
-  test('finds the verdicts of messages that were not called back, and asks for no other', async () => {
-    const world = await startWorld(brokers)
-    await world.startReconciler()
-    await world.calledBack([1])
-    await world.sent(upTo(40))
-    await world.calledBack(upTo(29, 2))
-    await until(() => expect(sorted(world.polled())).toEqual(upTo(10, 31)))
-    expect(world.polls()).toBe(10)
-  })
-
   test('goes on where another one was killed', async () => {
     const world = await startWorld(brokers)
     const killed = startBusgate(['run'], { env: world.env })
@@ -131,7 +105,7 @@ describeOnKafka('the reconciler on Kafka', brokers => {
     killed.signal('SIGKILL')
     await world.sent(upTo(50, 101))
     await until(() => expect(new Set(world.polled()).size).toBe(150))
-    expect(sorted(world.polled())).toEqual(upTo(150))
+    expect(world.polled().toSorted((a, b) => a - b)).toEqual(upTo(150))
   })
 
   test('does not start where its topics are of different numbers of partitions, and names them', async () => {

@@ -4,7 +4,7 @@ import { coordinatorKinds, findCoordinator } from '../../src/bus/cluster/apis.ts
 import { committedOffsets } from '../../src/bus/cluster/committed-offsets.ts'
 import type { OutgoingRecord } from '../../src/bus/port.ts'
 import { describeWithJava, ownKafka } from '../support/integration.ts'
-import { createTopics, limitMessages, plainKafka } from '../support/kafka.ts'
+import { createTopics, limitMessages, openKafkajsProducer, plainKafka } from '../support/kafka.ts'
 import { readKeysOutside } from '../support/outside/consumer.ts'
 import {
   codecsOf,
@@ -164,27 +164,11 @@ describeWithJava.each(['4.3.0', '3.9.1'] as const)('transactions on Kafka %s', v
     expect(offsets).toEqual(new Map(all.map(({ partition, offset }) => [partition, offset])))
   })
 
-  test('with a record that is too large since lately carry a shorter one the next time', async () => {
-    const { groupId, results, buildRecord, progress } = await setUp(seeds)
-    const producer = openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-0` })
-    const shorter = () => buildRecord('a', { value: Buffer.alloc(10_000) })
-    const large = { ...buildRecord('a', { value: Buffer.alloc(100_000) }), shorter }
-    const commit = () => producer.commit({ records: [large], offsets: [progress(1)], member: noMember })
-    await commit()
-    await limitMessages(seeds, results, 20_000)
-    await expect(commit()).rejects.toMatchObject({ type: 'MESSAGE_TOO_LARGE' })
-    await commit()
-    const values = await readValues(seeds, results)
-    expect(values.get(0)!.map(value => value.length)).toEqual([100_000, 10_000])
-  })
-
   test('in which a process died are ended at once by whoever aborts them', async () => {
     const { groupId, results, commands, tp, progress } = await setUp(seeds)
     const heir = openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-1` })
     await heir.commit({ records: [], offsets: [progress(5, 1)], member: noMember })
-    const dead = plainKafka(seeds).producer({ transactionalId: `${groupId}-slot-0`, maxInFlightRequests: 1 })
-    await dead.connect()
-    onTestFinished(() => dead.disconnect())
+    const dead = await openKafkajsProducer(seeds, { transactionalId: `${groupId}-slot-0`, maxInFlightRequests: 1 })
     const transaction = await dead.transaction()
     await transaction.send({ topic: results, messages: [{ value: 'never committed' }] })
     const topics = [{ topic: commands, partitions: [{ partition: 0, offset: '7' }] }]

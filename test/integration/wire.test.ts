@@ -3,15 +3,17 @@ import { metadata } from '../../src/bus/cluster/apis.ts'
 import { Brokers } from '../../src/bus/cluster/brokers.ts'
 import { committedOffsets } from '../../src/bus/cluster/committed-offsets.ts'
 import { Coordinator } from '../../src/bus/group/coordinator.ts'
+import type { BusRecord } from '../../src/bus/port.ts'
 import { Fetcher } from '../../src/bus/read/fetcher.ts'
 import { PartitionOffsets } from '../../src/bus/read/partition-offsets.ts'
 import type { Reading } from '../../src/bus/read/reading.ts'
 import { systemClock } from '../../src/clock.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
-import { until } from '../support/bus.ts'
+import { TestListener, until } from '../support/bus.ts'
 import { describeWithJava, ownKafka } from '../support/integration.ts'
-import { createTopics, plainKafka } from '../support/kafka.ts'
+import { createTopics, openKafkajsProducer } from '../support/kafka.ts'
 import type { LocalKafka } from '../support/local-kafka/kafka.ts'
+import { openWired } from '../support/wires.ts'
 
 const closing = new AbortController()
 afterAll(() => closing.abort())
@@ -28,9 +30,7 @@ function open(seeds: readonly string[]) {
 async function buildTopic({ brokers }: LocalKafka) {
   const topic = `wire-${Date.now().toString(36)}-${++names}`
   await createTopics(brokers, [{ topic, partitions: 1 }])
-  const producer = plainKafka(brokers).producer()
-  await producer.connect()
-  onTestFinished(() => producer.disconnect())
+  const producer = await openKafkajsProducer(brokers)
   const write = (key: string) => producer.send({ topic, messages: [{ key, value: 'value' }] })
   return { tp: { topic, partition: 0 }, write }
 }
@@ -126,22 +126,21 @@ describeWithJava('Kafka 3.9.1', () => {
 
   test('is read, coordinates and tells offsets', async () => {
     const { tp, write } = await buildTopic(kafka)
-    const { brokers, logs } = open(kafka.brokers)
-    const keys = read(brokers, tp)
+    const { bus } = openWired({ brokers: kafka.brokers, groupId: tp.topic })
+    const listener = new TestListener()
+    listener.onFresh = (session, records) => {
+      for (const { offset } of records) session.settle(offset, [])
+    }
+    const membership = await bus.join([tp.topic], listener)
     await write('a')
-    await until(() => expect(keys).toEqual(['a']))
-    expect(await logs.ends(tp)).toEqual({ ...tp, low: 0, high: 1 })
-    expect(await logs.offsetAt(tp, 0)).toBe(0)
-    const group = coordinatorOf(brokers, tp)
-    const named: string[] = []
-    const joined = await group.join('', { generation: -1, partitions: [] }, memberId => void named.push(memberId))
-    expect(joined).toMatchObject({ generation: 1, leaderId: named[0], memberId: named[0] })
-    const shares = new Map([[joined.memberId, [tp]]])
-    const given = await group.sync(joined, { shares, counts: new Map([[tp.topic, 1]]), processes: ['test'] })
-    expect(given).toEqual({ partitions: [tp], counts: new Map([[tp.topic, 1]]), processes: ['test'] })
-    await group.heartbeat(joined)
-    expect(await group.hasMembers()).toBe(true)
-    await group.leave(joined.memberId)
-    await until(async () => expect(await group.hasMembers()).toBe(false))
+    await until(async () => expect(await bus.progress(tp.topic, [tp])).toMatchObject([{ offset: 1 }]))
+    const keys: string[] = []
+    const fromTimestamp = 1
+    const take = (records: readonly BusRecord[]) => void keys.push(...records.map(({ key }) => String(key)))
+    const follower = await bus.follow(tp, fromTimestamp, take)
+    await follower.caughtUp()
+    expect([listener.freshKeys, keys]).toEqual([['a'], ['a']])
+    expect(membership.share()).toEqual({ owned: 1, total: 1 })
+    await membership.leave(0)
   }, 60_000)
 })

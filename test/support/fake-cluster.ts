@@ -276,6 +276,12 @@ export function produced({ batches }: ProduceRequest, codes: Record<string, numb
   })
 }
 
+/** What becomes of a produce request whose batches for these partitions are refused. @param types as the protocol calls them */
+export const refusing =
+  (types: Record<string, string>) =>
+  ([request]: [ProduceRequest]) =>
+    produced(request, Object.fromEntries(Object.entries(types).map(([name, type]) => [name, codeOf(type)])))
+
 /** @param type as the protocol calls it */
 export function refusal(type: string): ProtocolError {
   const code = Array.from({ length: 130 }, (_, code) => code).find(code => protocolError(code).type === type)

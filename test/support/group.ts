@@ -1,41 +1,10 @@
 import type { TopicPartition } from '../../src/bus/port.ts'
-import type { GroupDriver, Part } from '../../src/bus/session/driver.ts'
+import type { GroupDriver } from '../../src/bus/session/driver.ts'
 import { Ownership, type OwnershipOptions } from '../../src/bus/session/ownership.ts'
 import { type Events, Telemetry } from '../../src/telemetry/events.ts'
 import { TestListener } from './bus.ts'
 import { ManualClock, settled } from './clock.ts'
-import { commitDueMs, type Ending, PartitionLog, ScriptedDriver } from './sessions.ts'
-
-/** One commit at a time for all partitions, which takes as long as the test likes. */
-class ScriptedCommits {
-  /** The driver of each partition's session, or of the one that is being opened. */
-  readonly #driverOf: (partition: number) => ScriptedDriver
-  /** The partitions of each commit that began. */
-  readonly began: number[][] = []
-  #end: ((ending: Ending) => void) | null = null
-
-  constructor(driverOf: (partition: number) => ScriptedDriver) {
-    this.#driverOf = driverOf
-  }
-
-  /** Is refused when another process has taken one of the partitions over, as its generation is over then. */
-  async commit(parts: readonly Part[]): Promise<void> {
-    this.began.push(parts.map(({ partition }) => partition))
-    const drivers = parts.map(({ partition }) => this.#driverOf(partition))
-    const { promise, resolve: end } = Promise.withResolvers<Ending>()
-    this.#end = end
-    const ending = await promise
-    if (!drivers.every(driver => driver.current)) throw new Error('ILLEGAL_GENERATION')
-    if (ending !== 'failed') for (const [i, part] of parts.entries()) drivers[i]!.land(part)
-    if (ending !== 'ok') throw new Error('no answer')
-  }
-
-  end(ending: Ending = 'ok'): void {
-    const end = this.#end
-    this.#end = null
-    end?.(ending)
-  }
-}
+import { commitDueMs, type Ending, PartitionLog, ScriptedCommits, ScriptedDriver } from './sessions.ts'
 
 /** Ownership in a group whose broker does as the test says, with the partitions of one topic. */
 export async function buildGroup(
@@ -116,7 +85,31 @@ export async function buildGroup(
   }
   await ownership.attach(driver, ['commands'])
   const at = (partitions: number[]) => partitions.map(partition => tps[partition]!)
+  const all = tps.map(({ partition }) => partition)
+  /** The next generation of the group: nobody else can have owned what is kept. */
+  async function assign(...partitions: number[]): Promise<void> {
+    void ownership.joining()
+    ownership.assigned(at(partitions), true)
+    await settled()
+  }
+  /** The broker answers the take-over of these partitions. */
+  async function acquire(partitions: readonly number[], error: Error | null = null): Promise<void> {
+    for (const partition of partitions) driverOf(partition).acquired(error)
+    await settled()
+  }
   return {
+    assign,
+    acquire,
+    /** Assigns and opens all partitions. */
+    async open() {
+      await assign(...all)
+      await acquire(all)
+    },
+    /** Opens all partitions again, whose sessions were lost. */
+    async reopen() {
+      await clock.pass(200)
+      await acquire(all)
+    },
     clock,
     listener,
     told,
@@ -130,21 +123,10 @@ export async function buildGroup(
     leaving,
     lease,
     sharedCommits,
-    /** The next generation of the group: nobody else can have owned what is kept. */
-    async assign(...partitions: number[]) {
-      void ownership.joining()
-      ownership.assigned(at(partitions), true)
-      await settled()
-    },
     /** A generation after one that this process had no part in. */
     async assignAfterGap(...partitions: number[]) {
       void ownership.joining()
       ownership.assigned(at(partitions), false)
-      await settled()
-    },
-    /** The broker answers the take-over of these partitions. */
-    async acquire(partitions: readonly number[], error: Error | null = null) {
-      for (const partition of partitions) driverOf(partition).acquired(error)
       await settled()
     },
     /** A fetch arrives. */
@@ -163,8 +145,6 @@ export async function buildGroup(
 /** A group that owns all of its partitions, open. */
 export async function openGroup(count: number, options: Parameters<typeof buildGroup>[1] = {}) {
   const group = await buildGroup(count, options)
-  const all = group.tps.map(({ partition }) => partition)
-  await group.assign(...all)
-  await group.acquire(all)
+  await group.open()
   return group
 }

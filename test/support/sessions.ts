@@ -5,7 +5,6 @@ import type { Acquired, Batch, Part, PartitionDriver } from '../../src/bus/sessi
 import { Ledger } from '../../src/bus/session/ledger.ts'
 import type { LostOffsets } from '../../src/bus/session/lost-offsets.ts'
 import { PartitionSession, type SessionOptions } from '../../src/bus/session/session.ts'
-import type { Clock } from '../../src/clock.ts'
 import { buildRecord, TestListener } from './bus.ts'
 import { ManualClock, settled } from './clock.ts'
 
@@ -74,7 +73,6 @@ export class ScriptedDriver implements PartitionDriver {
   paused = true
   readonly seeks: number[] = []
   #acquiring: ((error: Error | null) => void) | null = null
-  #committing: ((ending: Ending) => void) | null = null
 
   constructor(log: PartitionLog) {
     this.log = log
@@ -83,10 +81,6 @@ export class ScriptedDriver implements PartitionDriver {
   /** Whether nobody has taken the partition over since. */
   get current(): boolean {
     return this.epoch === this.log.epoch
-  }
-
-  get committing(): boolean {
-    return this.#committing !== null
   }
 
   acquire(): Promise<Acquired> {
@@ -102,28 +96,10 @@ export class ScriptedDriver implements PartitionDriver {
     this.#acquiring = null
   }
 
-  /** A commit of this partition alone. */
-  commit(part: Pick<Part, 'records' | 'offset' | 'metadata'>): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#committing = ending => {
-        const applied = this.current && ending !== 'failed'
-        if (applied) this.land(part)
-        if (applied && ending === 'ok') resolve()
-        else reject(new Error(this.current ? 'no answer' : 'ILLEGAL_GENERATION'))
-      }
-    })
-  }
-
   /** The log has what was committed. */
   land({ records, offset, metadata }: Pick<Part, 'records' | 'offset' | 'metadata'>): void {
     this.log.published.push(...records)
     this.log.committed = { offset, metadata }
-  }
-
-  endCommit(ending: Ending = 'ok'): void {
-    const end = this.#committing
-    this.#committing = null
-    end?.(ending)
   }
 
   /** The next fetch, with `most` records at most. */
@@ -154,13 +130,39 @@ export class ScriptedDriver implements PartitionDriver {
   }
 }
 
-/** The commits of one partition alone. */
-export function commitsOf(clock: Clock, driver: ScriptedDriver, failed: (error: Error) => void): CommitCycle {
-  return new CommitCycle({
-    clock,
-    transact: ([part]) => driver.commit(part!),
-    failed,
-  })
+/** One commit at a time for all partitions, which takes as long as the test likes. */
+export class ScriptedCommits {
+  /** The driver of each partition's session, or of the one that is being opened. */
+  readonly #driverOf: (partition: number) => ScriptedDriver
+  /** The partitions of each commit that began. */
+  readonly began: number[][] = []
+  #end: ((ending: Ending) => void) | null = null
+
+  constructor(driverOf: (partition: number) => ScriptedDriver) {
+    this.#driverOf = driverOf
+  }
+
+  get isRunning(): boolean {
+    return this.#end !== null
+  }
+
+  /** Is refused when another process has taken one of the partitions over, as its generation is over then. */
+  async commit(parts: readonly Part[]): Promise<void> {
+    this.began.push(parts.map(({ partition }) => partition))
+    const drivers = parts.map(({ partition }) => this.#driverOf(partition))
+    const { promise, resolve: end } = Promise.withResolvers<Ending>()
+    this.#end = end
+    const ending = await promise
+    if (!drivers.every(driver => driver.current)) throw new Error('ILLEGAL_GENERATION')
+    if (ending !== 'failed') for (const [i, part] of parts.entries()) drivers[i]!.land(part)
+    if (ending !== 'ok') throw new Error('no answer')
+  }
+
+  end(ending: Ending = 'ok'): void {
+    const end = this.#end
+    this.#end = null
+    end?.(ending)
+  }
 }
 
 /** A session's own part of memory, which nobody shares. */
@@ -181,9 +183,10 @@ export function buildOwner(log: PartitionLog, { backlog = wide, ...options }: Ow
   const losses: string[] = []
   /** Offsets that were gone from the log, each time. */
   const lost: LostOffsets[] = []
-  const commits: { records: number; windowUsed: number }[] = []
+  const confirmed: { records: number; windowUsed: number }[] = []
   async function open() {
     const driver = new ScriptedDriver(log)
+    const commits = new ScriptedCommits(() => driver)
     const session: PartitionSession = new PartitionSession({
       topic: log.topic,
       partition: log.partition,
@@ -192,7 +195,11 @@ export function buildOwner(log: PartitionLog, { backlog = wide, ...options }: Ow
       tag: 'this process',
       listener,
       clock,
-      cycle: commitsOf(clock, driver, error => session.end('commit', error)),
+      cycle: new CommitCycle({
+        clock,
+        transact: parts => commits.commit(parts),
+        failed: error => session.end('commit', error),
+      }),
       backlog: shareOf(backlog),
       lookBack: 0,
       startAt: low => low,
@@ -200,7 +207,7 @@ export function buildOwner(log: PartitionLog, { backlog = wide, ...options }: Ow
       lookBackMs: Number.POSITIVE_INFINITY,
       dataLost: offsets => lost.push(offsets),
       known: { foundSeq: null, confirmed: null },
-      committed: (records, windowUsed) => commits.push({ records, windowUsed }),
+      committed: (records, windowUsed) => confirmed.push({ records, windowUsed }),
       lost: (stage, error) => losses.push(`${stage}: ${error.message}`),
       ...options,
     })
@@ -209,14 +216,14 @@ export function buildOwner(log: PartitionLog, { backlog = wide, ...options }: Ow
     await started
     const deliver = (most?: number) => session.accept(driver.fetch(most))
     /** Lets the next commit begin and end. */
-    const commit = async (...ending: Parameters<ScriptedDriver['endCommit']>) => {
+    const commit = async (ending?: Ending) => {
       await clock.pass(commitDueMs)
-      driver.endCommit(...ending)
+      commits.end(ending)
       await settled()
     }
-    return { session, driver, deliver, commit }
+    return { session, driver, commits, deliver, commit }
   }
-  return { clock, listener, ledger, losses, lost, commits, open }
+  return { clock, listener, ledger, losses, lost, confirmed, open }
 }
 
 export type OpenSession = Awaited<ReturnType<ReturnType<typeof buildOwner>['open']>>

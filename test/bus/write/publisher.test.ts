@@ -7,7 +7,7 @@ import { IdempotentPublisher } from '../../../src/bus/write/publisher.ts'
 import { Telemetry } from '../../../src/telemetry/events.ts'
 import { looksOf } from '../../support/batches.ts'
 import { settled } from '../../support/clock.ts'
-import { codeOf, FakeCluster, produced } from '../../support/fake-cluster.ts'
+import { FakeCluster, refusing } from '../../support/fake-cluster.ts'
 
 const buildRecord = (key: string, overrides: Partial<OutgoingRecord> = {}): OutgoingRecord => ({
   ...{ topic: 'statuses', partition: 0 },
@@ -46,9 +46,7 @@ describe('a publisher', () => {
 
   it('reports a failure only to the owners of its records, and continues as a new producer', async () => {
     const { brokers, publisher, sequences } = await setUp()
-    brokers.next('Produce', ([request]: [ProduceRequest]) =>
-      produced(request, { 'statuses/1': codeOf('TOPIC_AUTHORIZATION_FAILED') }),
-    )
+    brokers.next('Produce', refusing({ 'statuses/1': 'TOPIC_AUTHORIZATION_FAILED' }))
     const outcomes = await Promise.allSettled([
       publisher.publish([buildRecord('a')]),
       publisher.publish([buildRecord('b', { partition: 1 }), buildRecord('c')]),
@@ -76,9 +74,7 @@ describe('a publisher', () => {
 
   it('fails all waiting records if it cannot become a producer, and tries again with the next', async () => {
     const { brokers, publisher } = await setUp()
-    brokers.next('Produce', ([request]: [ProduceRequest]) =>
-      produced(request, { 'statuses/0': codeOf('INVALID_RECORD') }),
-    )
+    brokers.next('Produce', refusing({ 'statuses/0': 'INVALID_RECORD' }))
     await expect(publisher.publish([buildRecord('a')])).rejects.toMatchObject({ type: 'INVALID_RECORD' })
     brokers.next('InitProducerId', new Unanswered('no answer'))
     await expect(publisher.publish([buildRecord('a')])).rejects.toThrow('no answer')

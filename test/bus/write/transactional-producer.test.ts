@@ -8,7 +8,7 @@ import { type Commit, TransactionalProducer } from '../../../src/bus/write/trans
 import { Telemetry } from '../../../src/telemetry/events.ts'
 import { looksOf } from '../../support/batches.ts'
 import { settled } from '../../support/clock.ts'
-import { codeOf, FakeCluster, produced, refusal } from '../../support/fake-cluster.ts'
+import { FakeCluster, produced, refusal, refusing } from '../../support/fake-cluster.ts'
 
 const commands = { topic: 'commands', partition: 0 }
 const member = { memberId: 'me', generation: 3, instanceId: null }
@@ -82,9 +82,7 @@ describe('a transaction', () => {
   it('is retried while the previous one is still ending', async () => {
     const { brokers, clock, producer } = await setUp()
     for (const api of steps.flat()) if (api !== 'Produce') brokers.next(api, refusal('CONCURRENT_TRANSACTIONS'))
-    brokers.next('Produce', ([request]: [ProduceRequest]) =>
-      produced(request, { 'results/0': codeOf('CONCURRENT_TRANSACTIONS') }),
-    )
+    brokers.next('Produce', refusing({ 'results/0': 'CONCURRENT_TRANSACTIONS' }))
     const commit = producer.commit(buildCommit())
     await clock.pass(100)
     await commit
@@ -136,9 +134,7 @@ describe('what a leader refuses', () => {
 
   it('because it has moved is resent unchanged to the new leader', async () => {
     const { brokers, clock, producer, sent } = await setUp()
-    brokers.next('Produce', ([request]: [ProduceRequest]) =>
-      produced(request, { 'results/1': codeOf('NOT_LEADER_OR_FOLLOWER') }),
-    )
+    brokers.next('Produce', refusing({ 'results/1': 'NOT_LEADER_OR_FOLLOWER' }))
     brokers.onRefresh = () => brokers.lead({ topic: 'results', partition: 1 }, 2)
     const commit = producer.commit(buildCommit({ records }))
     await clock.pass(10)
@@ -149,9 +145,7 @@ describe('what a leader refuses', () => {
 
   it('by not answering is resent unchanged, and counts as written if the leader already has it', async () => {
     const { brokers, clock, producer, sent } = await setUp()
-    const duplicate = ([request]: [ProduceRequest]) =>
-      produced(request, { 'results/0': codeOf('DUPLICATE_SEQUENCE_NUMBER') })
-    brokers.next('Produce', new Unanswered('no answer'), duplicate)
+    brokers.next('Produce', new Unanswered('no answer'), refusing({ 'results/0': 'DUPLICATE_SEQUENCE_NUMBER' }))
     const commit = producer.commit(buildCommit({ records }))
     await clock.pass(10)
     await commit
@@ -160,8 +154,7 @@ describe('what a leader refuses', () => {
 
   it('for too long fails', async () => {
     const { brokers, clock, producer, names } = await setUp()
-    const moving = ([request]: [ProduceRequest]) => produced(request, { 'results/0': codeOf('LEADER_NOT_AVAILABLE') })
-    brokers.next('Produce', ...Array.from({ length: 200 }, () => moving))
+    brokers.always('Produce', refusing({ 'results/0': 'LEADER_NOT_AVAILABLE' }))
     const outcome = outcomeOf(producer.commit(buildCommit()))
     await clock.pass(11_000)
     const tries = brokers.of('Produce').length
@@ -176,12 +169,8 @@ describe('what a leader refuses', () => {
 
   it('permanently fails at once, though other records could still pass', async () => {
     const { brokers, producer } = await setUp()
-    brokers.next('Produce', ([request]: [ProduceRequest]) =>
-      produced(request, {
-        'results/0': codeOf('NOT_LEADER_OR_FOLLOWER'),
-        'results/1': codeOf('TOPIC_AUTHORIZATION_FAILED'),
-      }),
-    )
+    const codes = { 'results/0': 'NOT_LEADER_OR_FOLLOWER', 'results/1': 'TOPIC_AUTHORIZATION_FAILED' }
+    brokers.next('Produce', refusing(codes))
     await expect(producer.commit(buildCommit({ records }))).rejects.toMatchObject({
       type: 'TOPIC_AUTHORIZATION_FAILED',
     })
@@ -190,9 +179,7 @@ describe('what a leader refuses', () => {
 
   it('is not resent if the progress was refused', async () => {
     const { brokers, clock, producer } = await setUp()
-    brokers.next('Produce', ([request]: [ProduceRequest]) =>
-      produced(request, { 'results/0': codeOf('NOT_LEADER_OR_FOLLOWER') }),
-    )
+    brokers.next('Produce', refusing({ 'results/0': 'NOT_LEADER_OR_FOLLOWER' }))
     brokers.next('TxnOffsetCommit', refusal('UNKNOWN_MEMBER_ID'))
     const outcome = outcomeOf(producer.commit(buildCommit()))
     await clock.pass(10)
