@@ -139,7 +139,7 @@ class Sender {
   }
 
   async endCommit(ending: Ending = this.#place.random.pick(['ok', 'ok', 'ok', 'ok', 'lost answer', 'failed'])) {
-    this.#open?.driver.endCommit(ending)
+    this.#open?.commits.end(ending)
     await settled()
   }
 
