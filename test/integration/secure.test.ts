@@ -7,22 +7,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { alterUserScramCredentialsV0, Connection } from '@platformatic/kafka'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
-import { Brokers } from '../../src/bus/cluster/brokers.ts'
-import { securityOf } from '../../src/bus/cluster/connecting.ts'
-import { Coordinator } from '../../src/bus/group/coordinator.ts'
 import { openBus } from '../../src/bus/open.ts'
-import type { TopicPartition } from '../../src/bus/port.ts'
-import { GroupMember } from '../../src/bus/session/member.ts'
-import { systemClock } from '../../src/clock.ts'
 import { loadSettings } from '../../src/config/index.ts'
 import { embeddedRegistry } from '../../src/records/registry.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { createLogger } from '../../src/telemetry/logs.ts'
-import { readKeys, until } from '../support/bus.ts'
+import { readKeys, TestListener, until } from '../support/bus.ts'
 import { type Certificates, makeCertificates } from '../support/certificates.ts'
 import { buildCommand } from '../support/commands.ts'
 import { describeWithJava, ownKafka } from '../support/integration.ts'
-import { createTopics, plainKafka } from '../support/kafka.ts'
+import { createTopics, openKafkajsProducer } from '../support/kafka.ts'
 import { startWorld } from '../support/worker.ts'
 
 const [user, password] = ['narrow', 'its-password']
@@ -51,6 +45,15 @@ async function startTokenEndpoint() {
     given: () => given,
     close: () => server.close(),
   }
+}
+
+/** A file that the test may change, until its end. */
+function fileWith(content: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'busgate-secure-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'content')
+  writeFileSync(file, content)
+  return file
 }
 
 /** Makes the user, or gives it another password. */
@@ -98,26 +101,21 @@ describeWithJava('on a Kafka with TLS and logins that end after two seconds', ()
     await certificates?.remove()
   })
 
-  function settingsOf(login: Record<string, string>) {
-    return loadSettings({
-      env: {
-        BUSGATE_KAFKA_BROKERS: kafka.outerBrokers.join(),
-        BUSGATE_KAFKA_GROUP_ID: `secure-${names}`,
-        BUSGATE_KAFKA_START_FROM: 'earliest',
-        BUSGATE_REGISTRY_URL: 'http://127.0.0.1:1',
-        BUSGATE_KAFKA_SSL_CA: certificates.ca,
-        BUSGATE_KAFKA_SSL_CERT: certificates.cert,
-        BUSGATE_KAFKA_SSL_KEY: certificates.key,
-        ...login,
-      },
-    })
-  }
-
   function open(login: Record<string, string>) {
     const telemetry = new Telemetry()
     const warnings: string[] = []
     telemetry.on('bus.log', ({ level, message }) => level !== 'info' && warnings.push(message))
-    const bus = openBus(settingsOf(login), telemetry)
+    const env = {
+      BUSGATE_KAFKA_BROKERS: kafka.outerBrokers.join(),
+      BUSGATE_KAFKA_GROUP_ID: `secure-${names}`,
+      BUSGATE_KAFKA_START_FROM: 'earliest',
+      BUSGATE_REGISTRY_URL: 'http://127.0.0.1:1',
+      BUSGATE_KAFKA_SSL_CA_FILE: certificates.caFile,
+      BUSGATE_KAFKA_SSL_CERT: certificates.cert,
+      BUSGATE_KAFKA_SSL_KEY: certificates.key,
+      ...login,
+    }
+    const bus = openBus(loadSettings({ env }), telemetry)
     onTestFinished(() => bus.close())
     return { bus, warnings }
   }
@@ -134,65 +132,30 @@ describeWithJava('on a Kafka with TLS and logins that end after two seconds', ()
     ['oauthbearer', () => ({ ...client(), BUSGATE_KAFKA_SASL_CLIENT_SECRET: 'its-secret' })],
   ]
 
-  /** A member of a group, on connections that sign in. */
-  async function joinAs(login: Record<string, string>, topic: string) {
-    const { kafka: settings } = settingsOf(login)
-    const [telemetry, clock, groupId] = [new Telemetry(), systemClock, topic]
-    const security = securityOf(settings, clock)
-    const brokers = new Brokers({ ...security, clientId: 'test', seeds: kafka.outerBrokers, clock, telemetry })
-    onTestFinished(() => brokers.close())
-    const times = { sessionTimeoutMs: 6000, rebalanceTimeoutMs: 15_000 }
-    const options = {
-      brokers,
-      clock,
-      groupId,
-      topics: [topic],
-      process: 'test',
-      protocol: 'busgate' as const,
-      ...times,
-    }
-    const transport = new Coordinator(options)
-    const given: string[] = []
-    const events = {
-      joining: async () => {},
-      assigned: (partitions: readonly TopicPartition[]) => void given.push(partitions.map(one => one.partition).join()),
-    }
-    const member = new GroupMember({
-      transport,
-      topics: [topic],
-      events,
-      clock,
-      telemetry,
-      partitionsAgeMs: 500,
-      ...times,
-    })
-    onTestFinished(() => member.leave())
-    await member.join()
-    return { member, given, beat: () => transport.heartbeat(member.synced) }
-  }
-
   test.each(logins)(
     'with %s a process reads and stays in its group while its connections sign in again and again',
     async (_, login) => {
       const topic = `secure-${++names}`
       await createTopics(kafka.brokers, [{ topic, partitions: 1 }])
-      const producer = plainKafka(kafka.brokers).producer()
-      await producer.connect()
-      onTestFinished(() => producer.disconnect())
+      const producer = await openKafkajsProducer(kafka.brokers)
       const { bus, warnings } = open(login())
-      const { keys } = await readKeys(bus, topic)
-      const { member, given, beat } = await joinAs(login(), topic)
+      const keys = await readKeys(bus, topic)
+      const listener = new TestListener()
+      const membership = await bus.join([topic], listener)
+      await until(() => expect(listener.sessions.size).toBe(1))
+      const session = listener.session()
+      await session.committed()
       const sent: string[] = []
       for (const end = performance.now() + 3 * sessionMs; performance.now() < end; ) {
         sent.push(`key ${sent.length}`)
         await producer.send({ topic, messages: [{ key: sent.at(-1)!, value: null }] })
-        await until(() => expect(keys).toHaveLength(sent.length))
+        await until(() => expect([keys.length, listener.fresh.length]).toEqual([sent.length, sent.length]))
         expect(await bus.partitions([topic])).toEqual(new Map([[topic, 1]]))
-        await beat()
-        expect(member.hasLease).toBe(true)
+        expect(membership.hasLease()).toBe(true)
       }
-      expect([keys, given]).toEqual([sent, ['0']])
-      await until(() => expect(member.trouble).toBeNull())
+      expect(keys).toEqual(sent)
+      expect(listener.session()).toBe(session)
+      await until(() => expect(membership.trouble()).toBeNull())
       const isSlow = /no answer to \w+ within/ // on a busy machine
       expect(warnings.filter(warning => !isSlow.test(warning))).toEqual([])
     },
@@ -203,10 +166,7 @@ describeWithJava('on a Kafka with TLS and logins that end after two seconds', ()
   })
 
   test('a password that is changed at the brokers before its file stops the worker, which says so, until the file has it', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'busgate-password-'))
-    onTestFinished(() => rmSync(folder, { recursive: true }))
-    const passwordFile = join(folder, 'password')
-    writeFileSync(passwordFile, 'the-first')
+    const passwordFile = fileWith('the-first')
     await setScramPassword(kafka.brokers[0]!, rotated, 'the-first')
     const log: string[] = []
     const { ca, cert, key } = certificates
@@ -221,9 +181,7 @@ describeWithJava('on a Kafka with TLS and logins that end after two seconds', ()
         delivery: { settleMs: 6_000, pollIntervalMs: 500 },
       },
     })
-    const upstream = plainKafka(kafka.brokers).producer()
-    await upstream.connect()
-    onTestFinished(() => upstream.disconnect())
+    const upstream = await openKafkajsProducer(kafka.brokers)
     const topic = world.settings.topics.commands.at(-1)!
     let sent = 0
     const send = async (count: number) => {
@@ -267,9 +225,12 @@ describeWithJava('on a Kafka with TLS and logins that end after two seconds', ()
     await expect(bus.partitions(['any'])).rejects.toThrow(/refuses a token \(401, invalid_client\)/)
   })
 
-  test('a broker that nobody vouches for is not spoken to', async () => {
-    const { bus, warnings } = open({ ...logins[0]![1](), BUSGATE_KAFKA_SSL_CA: '' })
-    await expect(bus.partitions(['any'])).rejects.toThrow(/certificate|self.signed/i)
+  test('a broker is not spoken to until the file of authorities holds one that vouches for it', async () => {
+    const caFile = fileWith(certificates.cert)
+    const { bus, warnings } = open({ ...logins[0]![1](), BUSGATE_KAFKA_SSL_CA_FILE: caFile })
+    await expect(bus.partitions(['any'])).rejects.toThrow(/certificate|self.signed|signature/i)
     expect(warnings).toHaveLength(1)
+    writeFileSync(caFile, certificates.ca)
+    await until(async () => expect(await bus.partitions(['any'])).toEqual(new Map())) // there is no such topic
   })
 })

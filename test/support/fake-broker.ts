@@ -58,7 +58,9 @@ export class FakeBroker {
   static async start(): Promise<FakeBroker> {
     const broker = new FakeBroker()
     broker.on(keys.apiVersions, asked => broker.#tellVersions(asked))
-    await broker.listen()
+    broker.#server.listen(0, '127.0.0.1')
+    await once(broker.#server, 'listening')
+    broker.#port = (broker.#server.address() as AddressInfo).port
     onTestFinished(() => broker.stop())
     return broker
   }
@@ -82,13 +84,6 @@ export class FakeBroker {
   /** How often it was asked for that. */
   count(key: number): number {
     return this.asked.filter(([asked]) => asked === key).length
-  }
-
-  /** Again at the same place. */
-  async listen(): Promise<void> {
-    this.#server.listen(this.#port, '127.0.0.1')
-    await once(this.#server, 'listening')
-    this.#port = (this.#server.address() as AddressInfo).port
   }
 
   async stop(): Promise<void> {

@@ -31,6 +31,15 @@ function open(seeds: readonly FakeBroker[], { clock = systemClock, sasl }: { clo
   return { brokers, warnings }
 }
 
+/** Why a broker cannot be used. */
+const refusalOf = (broker: FakeBroker, options?: Parameters<typeof open>[1]) =>
+  open([broker], options)
+    .brokers.refresh()
+    .then(
+      () => null,
+      error => error,
+    )
+
 /** Some brokers that know each other; the first coordinates, and leads partition 0, the second partition 1. */
 async function startCluster(count = 1) {
   const cluster = await Promise.all(Array.from({ length: count }, () => FakeBroker.start()))
@@ -69,9 +78,7 @@ describe('a request', () => {
     const [broker] = await startCluster()
     broker.speaks.set(keys.offsetFetch, [0, newest])
     if (code) broker.on(keys.apiVersions, ({ fields }) => fields().int16(code))
-    const refused = await open([broker])
-      .brokers.refresh()
-      .catch(error => error)
+    const refused = await refusalOf(broker)
     expect(refused).toMatchObject({
       type: 'UNSUPPORTED_VERSION',
       message: `${broker.place} is older than Apache Kafka 3.0, the oldest that busgate works with: upgrade it`,
@@ -81,9 +88,7 @@ describe('a request', () => {
   test('is not sent to a controller: the error says that it is no broker', async () => {
     const [broker] = await startCluster()
     broker.speaks.delete(keys.offsetFetch)
-    const refused = await open([broker])
-      .brokers.refresh()
-      .catch(error => error)
+    const refused = await refusalOf(broker)
     expect(refused.message).toContain(`${broker.place} is not a broker, but perhaps a KRaft controller`)
   })
 
@@ -371,65 +376,36 @@ describe('a leader', () => {
 })
 
 describe('a connection that signs in', () => {
-  const plain: Sasl = { mechanism: 'plain', username: 'narrow', password: () => 'its-password' }
-
-  /** Sessions of it last so long. */
-  async function startSecure(sessionMs: number) {
+  /** A broker that answers an attempt to sign in with this. */
+  async function startSecure(errorCode: number, message: string | null, bytes = '') {
     const [broker] = await startCluster()
-    const signs = { in: 0, ins: 0 }
     broker.on(keys.handshake, ({ fields }) => {
-      signs.in++
       const to = fields().int16(0)
       return to.array(['PLAIN', 'OAUTHBEARER'], mechanism => void to.string(mechanism))
     })
-    broker.on(keys.authenticate, ({ fields }) => {
-      signs.in--
-      signs.ins++
-      return fields().int16(0).string(null).buffer(Buffer.alloc(0)).int64(sessionMs)
-    })
-    return { broker, signs }
+    broker.on(keys.authenticate, ({ fields }) =>
+      fields().int16(errorCode).string(message).buffer(Buffer.from(bytes)).int64(0),
+    )
+    return broker
   }
 
-  test('sends nothing while it signs in again', async () => {
-    const { broker, signs } = await startSecure(100)
-    const disturbed: number[] = []
-    broker.on(keys.heartbeat, asked => {
-      disturbed.push(signs.in)
-      return answering()(asked)
-    })
-    const { brokers } = open([broker], { sasl: plain })
-    while (signs.ins < 6) await brokers.ask(group, heartbeat, beat)
-    expect(disturbed.every(signing => signing === 0)).toBe(true)
-  })
-
   test("is refused with the broker's error, and without the password", async () => {
-    const { broker } = await startSecure(0)
-    broker.on(keys.authenticate, ({ fields }) =>
-      fields().int16(58).string('wrong password').buffer(Buffer.alloc(0)).int64(0),
-    )
-    const refused = await open([broker], { sasl: plain })
-      .brokers.refresh()
-      .catch(error => error)
-    expect(refused).toMatchObject({
+    const broker = await startSecure(58, 'wrong password')
+    const sasl: Sasl = { mechanism: 'plain', username: 'narrow', password: () => 'its-password' }
+    expect(await refusalOf(broker, { sasl })).toMatchObject({
       type: 'SASL_AUTHENTICATION_FAILED',
       message: /signing in failed, wrong password\. Check kafka\.sasl/,
     })
   })
 
   test('is refused if the broker rejects the token', async () => {
-    const { broker } = await startSecure(0)
-    broker.on(keys.authenticate, ({ fields }) =>
-      fields().int16(0).string(null).buffer(Buffer.from('{"status":"invalid_token"}')).int64(0),
-    )
-    const sasl: Sasl = { mechanism: 'oauthbearer', token: async () => 'a-token' }
-    const refused = await open([broker], { sasl })
-      .brokers.refresh()
-      .catch(error => error)
+    const broker = await startSecure(0, null, '{"status":"invalid_token"}')
+    const refused = await refusalOf(broker, { sasl: { mechanism: 'oauthbearer', token: async () => 'a-token' } })
     expect(refused).toMatchObject({ type: 'SASL_AUTHENTICATION_FAILED', message: /invalid_token/ })
   })
 
   test('whose token cannot be fetched is an outage, not a refusal', async () => {
-    const { broker } = await startSecure(0)
+    const broker = await startSecure(0, null)
     const sasl: Sasl = { mechanism: 'oauthbearer', token: () => Promise.reject(new Unanswered('no token now')) }
     await expect(open([broker], { sasl }).brokers.refresh()).rejects.toThrow('no token now')
   })
@@ -441,9 +417,7 @@ test('a broker that expects TLS is not reported as unavailable', async () => {
     socket.write(Buffer.from([0x15, 3, 3, 0, 2, 2, 70]))
     return null
   })
-  const refused = await open([broker])
-    .brokers.refresh()
-    .catch(error => error)
+  const refused = await refusalOf(broker)
   expect(refused).not.toBeInstanceOf(Unanswered)
   expect(refused.message).toContain('Broker requires TLS')
 })
