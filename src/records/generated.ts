@@ -367,7 +367,7 @@ export interface SendResult {
   commandPartition: number
   /** Offset of the command. */
   commandOffset: number
-  /** When it was last POSTed to the gateway (milliseconds since 1970, UTC). Null: never. */
+  /** When it was last POSTed to the gateway (milliseconds since 1970, UTC); of a command that was in doubt, the latest time at which that POST can have begun. Null: never. */
   sentAt: number | null
   /** When this result was decided (milliseconds since 1970, UTC). */
   completedAt: number

@@ -57,11 +57,13 @@ describe('a command in doubt', () => {
     const world = await startDyingWorld()
     world.put('bulk', [buildCommand({ id: 1n })], 0, world.clock.now() + ahead)
     await world.clock.pass(1000)
+    const calledBackAt = world.clock.now()
     world.calledBack(1)
     await world.clock.pass(4 * minute)
     await world.takeOver()
     await world.clock.pass(10 * minute)
-    expect(world.results()).toMatchObject([{ outcome: 'IN_DOUBT' }, { id: 1n, outcome: 'SENT', attempts: 1 }])
+    const sent = { id: 1n, outcome: 'SENT', attempts: 1, sentAt: calledBackAt }
+    expect(world.results()).toMatchObject([{ outcome: 'IN_DOUBT' }, sent])
     expect(world.postsOf(1)).toBe(1)
   })
 

@@ -284,7 +284,8 @@ export async function startSendingWorld(options: SendingOptions = {}) {
       })
       write(topics.doubts, id, codec.doubt(doubt))
     },
-    calledBack: (id: number) => write(topics.statuses, id, codec.status(buildStatusEvent({ id: BigInt(id) }))),
+    calledBack: (id: number) =>
+      write(topics.statuses, id, codec.status(buildStatusEvent({ id: BigInt(id), receivedAt: clock.now() }))),
     results: () =>
       broker
         .read({ topic: topics.results, partition: 0 }, 0, 1_000_000)

@@ -112,9 +112,10 @@ export class Resolver {
   #awaitCallback(doubt: Doubt, since: number): void {
     const { idText: id, account } = doubt.pending.command
     const { evidence, clock } = this.#options
-    const found = ({ msgId }: StatusEvent) => {
+    const found = ({ msgId, updatedAt, receivedAt }: StatusEvent) => {
       if (doubt.over) return
-      const details = this.#sent(doubt, { ...noPayload, msgId })
+      const sentAt = Math.min(doubt.postedAt, Math.max(since, updatedAt ?? receivedAt))
+      const details = { ...this.#sent(doubt, { ...noPayload, msgId }), sentAt }
       if (doubt.pending.packed) doubt.pending.proof = details
       else this.#settle(doubt, details)
     }
