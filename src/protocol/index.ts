@@ -18,6 +18,7 @@ export {
   doubtCauses,
   type ErrorCode,
   errorCodes,
+  errorCodeTexts,
   type Outcome,
   outcomeCodes,
   outcomes,

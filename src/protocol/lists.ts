@@ -57,6 +57,42 @@ export type ErrorCode = (typeof outcomeCodes)[Outcome][number]
 /** Every value of `errorCode` in a result. */
 export const errorCodes: readonly ErrorCode[] = [...new Set(Object.values(outcomeCodes).flat())]
 
+/** What each errorCode means, and what to do about it; null: nothing beyond what the outcome asks for. */
+export const errorCodeTexts: Readonly<Record<ErrorCode, { meaning: string; remedy: string | null }>> = {
+  ACCESS_DENIED: {
+    meaning: "the gateway refused the account's key",
+    remedy: "The account's key was refused: correct it (gateway.apiKey, BUSGATE_GATEWAY_API_KEY)",
+  },
+  SENDER_INVALID: {
+    meaning: 'the gateway does not know the signature',
+    remedy: 'Register the signature with the gateway, or use another one',
+  },
+  OPERATOR_UNSUPPORTED: {
+    meaning: 'the channel does not reach this number',
+    remedy: 'The gateway does not reach the network of this number by this channel: use another one',
+  },
+  TYPE_INVALID: { meaning: 'the gateway does not know the type', remedy: null },
+  THROTTLED: { meaning: 'the gateway throttled the last request', remedy: null },
+  INSUFFICIENT_FUNDS: { meaning: 'the account has too little money', remedy: 'Top up the account' },
+  DUPLICATE_ID: { meaning: 'the id was used before', remedy: null },
+  VALIDATION: {
+    meaning: 'a field violates the interface, or there is no content',
+    remedy: 'Correct the field that its text names',
+  },
+  REJECTED: { meaning: 'any other refusal: see `error`', remedy: null },
+  DEADLINE: {
+    meaning: 'its deadline passed',
+    remedy: 'It was not sent before its deadline: give it a later one',
+  },
+  MAX_AGE: {
+    meaning: 'it became older than `delivery.maxAgeMs`',
+    remedy: 'It waited longer than delivery.maxAgeMs',
+  },
+  WITHDRAWN: { meaning: 'it was taken back', remedy: 'Nothing: it was taken back before it was sent' },
+  RESPONSE_LOST: { meaning: "the gateway's answer was lost", remedy: null },
+  ATTEMPTS_EXHAUSTED: { meaning: 'still in doubt after `delivery.attempts` requests', remedy: null },
+}
+
 /** Why it is unknown whether a command was sent, with the sentence for its result. */
 export const doubtCauses = {
   timeout: 'the gateway did not answer in time',

@@ -343,9 +343,9 @@ export interface SendResult {
   outcome: SendResultOutcome
   /** Whether no other result of this command record (commandTopic, commandPartition, commandOffset) follows. If an id was written twice, the later record ends as DUPLICATE, which is final for that record only. */
   final: boolean
-  /** The gateway's identifier of the message. */
+  /** The gateway's identifier of the message. Null: it named none, as for call/otp. */
   msgId: string | null
-  /** Number of message parts billed. */
+  /** Number of message parts billed. Null: not known, as where a status proved that it was sent. */
   parts: number | null
   /** Why it was not sent, or is not known to be sent: ACCESS_DENIED, SENDER_INVALID, OPERATOR_UNSUPPORTED, TYPE_INVALID, THROTTLED, INSUFFICIENT_FUNDS, DUPLICATE_ID, VALIDATION, DEADLINE, MAX_AGE, WITHDRAWN, RESPONSE_LOST, ATTEMPTS_EXHAUSTED or REJECTED (any other refusal). More may follow. */
   errorCode: string | null

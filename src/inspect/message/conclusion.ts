@@ -1,32 +1,15 @@
 import { finalOf } from '../../consumer/final.ts'
 import { type Change, changeText } from '../../control/change.ts'
-import { type ErrorCode, isSendType, operations, stateOf } from '../../protocol/index.ts'
+import { type ErrorCode, errorCodeTexts, isSendType, operations, stateOf } from '../../protocol/index.ts'
 import { hookedUnlessKnown } from '../../records/command.ts'
 import type { SendResult } from '../../records/generated.ts'
 import { verdictOf } from '../../statuses/lifecycle.ts'
 import { placeText } from '../dead-letters/letter.ts'
 import { type Findings, type FoundCommand, isUnsent, lifeOf, type Sighting } from './findings.ts'
 
-/** Remedies by errorCode; null if the error text says enough. */
-const remedies: Readonly<Record<ErrorCode, string | null>> = {
-  ACCESS_DENIED: "The account's key was refused: correct it (gateway.apiKey, BUSGATE_GATEWAY_API_KEY)",
-  SENDER_INVALID: 'Register the signature with the gateway, or use another one',
-  OPERATOR_UNSUPPORTED: 'The gateway does not reach the network of this number by this channel: use another one',
-  INSUFFICIENT_FUNDS: 'Top up the account',
-  DEADLINE: 'It was not sent before its deadline: give it a later one',
-  VALIDATION: 'Correct the field that its text names',
-  MAX_AGE: 'It waited longer than delivery.maxAgeMs',
-  WITHDRAWN: 'Nothing: it was taken back before it was sent',
-  TYPE_INVALID: null,
-  THROTTLED: null,
-  DUPLICATE_ID: null,
-  REJECTED: null,
-  RESPONSE_LOST: null,
-  ATTEMPTS_EXHAUSTED: null,
-}
-
 /** @param errorCode of a result; one of a newer busgate has no remedy here */
-export const remedyOf = (errorCode: string | null): string | null => remedies[errorCode as ErrorCode] ?? null
+export const remedyOf = (errorCode: string | null): string | null =>
+  errorCodeTexts[errorCode as ErrorCode]?.remedy ?? null
 
 const at = (ms: number) => new Date(ms).toISOString()
 const anew = 'if it is still wanted, send it under a new id'

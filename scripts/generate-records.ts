@@ -1,0 +1,56 @@
+/**
+ * Writes docs/records.md from the published schemas and the list of error codes.
+ */
+import { type ErrorCode, errorCodes, errorCodeTexts, outcomeCodes } from '../src/protocol/index.ts'
+import { type AvroField, type AvroRecord, type AvroType, schemas } from '../src/records/schemas.ts'
+import { writeGenerated } from './generated-file.ts'
+
+const header = `# Records
+
+Made by scripts/generate-records.ts from schemas/*.avsc and the list of error codes (src/protocol/lists.ts): change these and run npm run generate.
+
+For upstream teams and analysts: every field of commands, results and status events, and every error code.
+
+[producers.md](producers.md) says how to write and read them, [delivery.md](delivery.md#outcomes) what outcomes mean, [statuses.md](statuses.md) what states mean, [headers.md](headers.md) which headers they have. Every field of a message in a command is nullable; [operations.md](operations.md) lists those that its type requires.
+`
+
+const [command, result, status] = [schemas.command, schemas.result, schemas.status]
+
+writeGenerated(
+  'docs/records.md',
+  [
+    header,
+    section(command, 'the command topics'),
+    section(result, '`busgate.results`'),
+    '\n### Error codes\n\n`errorCode` of a result. `error` holds the text of the gateway or of busgate.\n\n',
+    '| errorCode | outcomes | meaning | what to do |\n|---|---|---|---|\n',
+    ...errorCodes.map(codeRow),
+    section(status, '`busgate.statuses`'),
+  ].join(''),
+)
+
+function section({ name, doc, fields }: AvroRecord, topic: string): string {
+  const table = '| field | type | default | meaning |\n|---|---|---|---|\n'
+  return `\n## ${name}: ${topic}\n\n${doc}\n\n${table}${fields.map(fieldRow).join('')}`
+}
+
+function fieldRow({ name, type, default: value, doc }: AvroField): string {
+  const shown = value === undefined ? 'required' : value === '' ? 'empty' : `\`${JSON.stringify(value)}\``
+  return `| \`${name}\` | ${typeText(type)} | ${shown} | ${doc.replaceAll('|', '\\|')} |\n`
+}
+
+function typeText(type: AvroType): string {
+  if (typeof type === 'string') return type
+  if (Array.isArray(type)) return type.map(typeText).join(' or ')
+  if (type.type === 'array') return `array of ${typeText(type.items)}`
+  if (type.type === 'map') return `map of ${typeText(type.values)}`
+  if (type.type === 'enum') return type.symbols.map(symbol => `\`${symbol}\``).join(', ')
+  return type.type === 'record' ? type.name : 'timestamp'
+}
+
+function codeRow(code: ErrorCode): string {
+  const outcomes = Object.entries(outcomeCodes).filter(([, codes]) => (codes as readonly ErrorCode[]).includes(code))
+  const { meaning, remedy } = errorCodeTexts[code]
+  const names = outcomes.map(([outcome]) => `\`${outcome}\``).join(', ')
+  return `| \`${code}\` | ${names} | ${meaning} | ${remedy ?? 'as the [outcome](delivery.md#outcomes) says'} |\n`
+}
