@@ -127,11 +127,11 @@ describeWithJava.each(['4.3.0', '3.9.1'] as const)('transactions on Kafka %s', v
     const { groupId, tp, buildRecord, progress } = await setUp(seeds)
     const producer = openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-0` })
     await producer.proveFencing(tp)
-    await producer.barrierWrite([tp], noMember)
+    await producer.barrierWrite([tp], () => noMember)
     const brokers = openBrokers(seeds)
     expect(await stableOffset(brokers, groupId, tp)).toBeNull()
     await producer.commit({ records: [buildRecord('a')], offsets: [progress(3)], member: noMember })
-    await producer.barrierWrite([tp], noMember)
+    await producer.barrierWrite([tp], () => noMember)
     expect(await stableOffset(brokers, groupId, tp)).toBe(3)
   })
 

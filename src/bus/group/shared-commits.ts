@@ -134,7 +134,7 @@ export class KafkaSharedCommits {
     const { brokers, groupId, clock, member } = this.#options
     const dead = await this.#dead('open') // their transactions block readers and new owners
     await Promise.all(dead.map(id => this.#producer.abortTransactionOf(id)))
-    await this.#producer.barrierWrite(tps, this.#committing(member.synced))
+    await this.#producer.barrierWrite(tps, () => this.#committing(member.synced))
     return untilSettled(() => committedOffsets(brokers, groupId, tps), clock)
   }
 

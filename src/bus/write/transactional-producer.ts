@@ -100,12 +100,13 @@ export class TransactionalProducer {
    * Commits an offset and aborts it. Until its first own write, a newly elected coordinator may answer with older offsets
    * than were confirmed. Waits for the last commit to settle, because coordinators before Kafka 4.0 confirm a commit before
    * they apply it.
+   * @param member called once it has settled: the group may have a new generation by then
    */
-  barrierWrite(tps: readonly TopicPartition[], member: CommittingMember): Promise<void> {
+  barrierWrite(tps: readonly TopicPartition[], member: () => CommittingMember): Promise<void> {
     const { brokers, groupId, clock } = this.#options
     return this.#turns.take(async producer => {
       await untilSettled(() => committedOffsets(brokers, groupId, tps), clock)
-      await this.#abortedWrite(producer, tps[0]!, member)
+      await this.#abortedWrite(producer, tps[0]!, member())
     })
   }
 
