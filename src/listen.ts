@@ -29,3 +29,10 @@ export async function listen(server: Server, { what, mend, host, ...address }: L
   server.off('error', reject)
   return (server.address() as AddressInfo).port
 }
+
+/** Closes the port; resolves when requests in flight are answered, or are cut off after `ms`. */
+export async function drain(server: Server, ms: number): Promise<void> {
+  const hurry = setTimeout(() => server.closeAllConnections(), ms)
+  await new Promise<unknown>(resolve => server.close(resolve)) // also closes idle connections
+  clearTimeout(hurry)
+}

@@ -1,7 +1,7 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { OutgoingRecord } from '../bus/port.ts'
 import { type Clock, systemClock } from '../clock.ts'
-import { listen } from '../listen.ts'
+import { drain, listen } from '../listen.ts'
 import { placeOf } from '../telemetry/error.ts'
 import { guardConnections } from './connections.ts'
 import { createIntake, fixedLimits, type IntakeOptions, type SettableLimits } from './intake.ts'
@@ -98,11 +98,4 @@ function answerHealth(response: ServerResponse, isHealthy: boolean): void {
     Connection: 'close',
   }
   response.writeHead(isHealthy ? 200 : 503, headers).end(text)
-}
-
-/** `server.close` also closes idle connections. */
-async function drain(server: Server, drainMs: number): Promise<void> {
-  const hurry = setTimeout(() => server.closeAllConnections(), drainMs)
-  await new Promise<unknown>(resolve => server.close(resolve))
-  clearTimeout(hurry)
 }

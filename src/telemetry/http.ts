@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Registry } from 'prom-client'
-import { listen } from '../listen.ts'
+import { drain, listen } from '../listen.ts'
 
 interface TelemetryServerOptions {
   host: string
@@ -32,16 +32,7 @@ export async function startTelemetryServer(options: TelemetryServerOptions) {
   return {
     port,
     /** Resolves when requests in flight are answered and the port is closed. */
-    close: () =>
-      new Promise<void>((resolve, reject) => {
-        // answers are immediate, so only a request that is still being sent can be open by then
-        const hurry = setTimeout(() => server.closeAllConnections(), hurryMs)
-        server.close(error => {
-          clearTimeout(hurry)
-          if (error) reject(error)
-          else resolve()
-        })
-      }),
+    close: () => drain(server, hurryMs), // answers are immediate: only a request that is still being sent can be open by then
   }
 }
 
