@@ -7,7 +7,7 @@ import type { DeadLetterReason } from '../../records/dead-letter.ts'
 import type { Decoder } from '../../records/decoder.ts'
 import { originOf } from '../../records/doubt.ts'
 import type { Doubt, SendCommand } from '../../records/generated.ts'
-import type { Origin, ResultDetails } from '../../records/result.ts'
+import type { ResultDetails } from '../../records/result.ts'
 import { traceOf } from '../../telemetry/trace.ts'
 import type { IntakeOptions } from '../intake/command-intake.ts'
 import { DeadLetterWriter, decodeRecord } from '../intake/dead-letter-writer.ts'
@@ -121,31 +121,36 @@ export class DoubtIntake {
     this.#resolve({ ...this.#pending(record, doubt, command), unreadable: why }, doubt)
   }
 
-  /** Ends a doubt with too little data to poll for. Its producer gets an UNRESOLVED result if the key has the id. */
+  /**
+   * Ends a doubt with too little data to poll for, with a dead letter. Its producer gets an UNRESOLVED result if the key has the
+   * id.
+   */
   #giveUp(record: BusRecord, doubt: Doubt | null, error: DeadLetterReason): void {
-    const { writeResult, telemetry } = this.#options
-    const id = idOf(record)
+    const { writeResult, deadLetterTopic, telemetry } = this.#options
     const { topic, partition } = this.#session
     const origin = doubt ? originOf(doubt) : { topic, partition, record }
-    if (id === null) {
-      this.#writeDeadLetter(record, origin, error, [])
-      return
-    }
-    const { account = 'unknown', attempts = 1 } = doubt ?? {}
-    const type = doubt?.type ?? 'unknown'
-    const trace = traceOf(origin.record.headers)
-    const subject = { id, idText: String(id), type, account, ...marksOf(doubt), hooked: null, trace }
-    const details: ResultDetails = {
-      outcome: 'UNRESOLVED',
-      attempts,
-      errorCode: 'RESPONSE_LOST',
-      error: nobodyCouldTell(error.message),
-      ...(doubt && { sentAt: doubt.postedAt }),
-    }
+    const deadLetters = new DeadLetterWriter(deadLetterTopic, this.#session)
     const counts = new ResultCounts()
-    counts.add(subject, details)
-    this.#writeDeadLetter(record, origin, error, [writeResult(subject, origin, details)], counts)
-    telemetry.emit('doubt.resolved', { outcome: details.outcome })
+    const results: OutgoingRecord[] = []
+    const id = idOf(record)
+    if (id !== null) {
+      const { account = 'unknown', attempts = 1 } = doubt ?? {}
+      const type = doubt?.type ?? 'unknown'
+      const trace = traceOf(origin.record.headers)
+      const subject = { id, idText: String(id), type, account, ...marksOf(doubt), hooked: null, trace }
+      const details: ResultDetails = {
+        outcome: 'UNRESOLVED',
+        attempts,
+        errorCode: 'RESPONSE_LOST',
+        error: nobodyCouldTell(error.message),
+        ...(doubt && { sentAt: doubt.postedAt }),
+      }
+      results.push(writeResult(subject, origin, details))
+      counts.add(subject, details)
+      telemetry.emit('doubt.resolved', { outcome: details.outcome })
+    }
+    deadLetters.writeFor(record.offset, origin, error, results)
+    this.#announce(counts, deadLetters)
   }
 
   /**
@@ -162,25 +167,17 @@ export class DoubtIntake {
   }
 
   #doubtAgain(pending: Pending): void {
-    const { outbox, clock, telemetry } = this.#options
+    const { outbox, clock } = this.#options
     const counts = new ResultCounts()
     outbox.doubt(pending, clock.now(), 'taken_over', counts)
-    void this.#session.committed().then(() => counts.announce(telemetry))
+    this.#announce(counts)
   }
 
-  #writeDeadLetter(
-    record: BusRecord,
-    origin: Origin,
-    error: DeadLetterReason,
-    others: OutgoingRecord[],
-    counts?: ResultCounts,
-  ): void {
-    const { deadLetterTopic, telemetry } = this.#options
-    const deadLetters = new DeadLetterWriter(deadLetterTopic, this.#session)
-    deadLetters.writeFor(record.offset, origin, error, others)
+  #announce(counts: ResultCounts, deadLetters?: DeadLetterWriter): void {
+    const { telemetry } = this.#options
     void this.#session.committed().then(() => {
-      deadLetters.announce(telemetry)
-      counts?.announce(telemetry)
+      deadLetters?.announce(telemetry)
+      counts.announce(telemetry)
     })
   }
 }
