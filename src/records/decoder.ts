@@ -12,6 +12,8 @@ const patienceMs = 10_000
 const firstPauseMs = 250
 /** How long a refused schema is not requested again. The registry may have been wrong. */
 const refusedMs = 60_000
+/** The same for a replayed record, whose schema was probably registered since. Any producer can write its header. */
+export const refusedForReplaysMs = 2_000
 /**
  * A lagging replica lacks one or two schemas. With more missing, for a minute none is requested again: foreign bytes can name
  * any number of schemas, and other records wait meanwhile.
@@ -79,9 +81,14 @@ export function createDecoder<T>(
   const refused = new Map<number, Refusal>()
   const asked = new Map<number, Promise<void>>()
 
+  const isRefused = (refusal: Refusal | undefined, withinMs = refusedMs): refusal is Refusal =>
+    refusal !== undefined && clock.monotonic() < refusal.since + withinMs
+
   async function learn(schemaId: number): Promise<void> {
     try {
-      readings.set(schemaId, readingOf(readerSchema, await schemaOf(schemaId), schemaId))
+      // not patiently: with forged replays a producer could delay its partition again and again
+      const schema = await (isRefused(refused.get(schemaId)) ? registry.schemaOf(schemaId) : schemaOf(schemaId))
+      readings.set(schemaId, readingOf(readerSchema, schema, schemaId))
       refused.delete(schemaId)
     } catch (error) {
       if (error instanceof SchemaNotFound) refuse(schemaId, 'SCHEMA_NOT_FOUND', error.message)
@@ -92,12 +99,15 @@ export function createDecoder<T>(
 
   function refuse(schemaId: number, code: DecodeCode, message: string): void {
     if (refused.size >= mostRefused) refused.clear()
-    refused.set(schemaId, { error: { code, message }, until: clock.monotonic() + refusedMs })
+    refused.set(schemaId, { error: { code, message }, since: clock.monotonic() })
   }
 
   return {
-    /** Decodes a value; null is a tombstone. */
-    decode(value: Buffer | null): Decoded<T> {
+    /**
+     * Decodes a value; null is a tombstone.
+     * @param refusedWithinMs a schema that was refused longer ago is pending, and requested once more
+     */
+    decode(value: Buffer | null, refusedWithinMs?: number): Decoded<T> {
       if (value === null) return failed('NO_VALUE', 'The record has no value: a command topic takes no tombstones.')
       if (value.length > longest) {
         const text = `The value has ${value.length} bytes, a command at most ${longest}: keep other data out of the command topics.`
@@ -108,7 +118,7 @@ export function createDecoder<T>(
       const reading = readings.get(schemaId)
       if (reading !== undefined) return decodeBody(reader, reading, value, schemaId)
       const refusal = refused.get(schemaId)
-      if (refusal && clock.monotonic() < refusal.until) return { ok: false, error: refusal.error }
+      if (isRefused(refusal, refusedWithinMs)) return { ok: false, error: refusal.error }
       return { ok: false, pending: schemaId }
     },
     /**
@@ -123,15 +133,15 @@ export function createDecoder<T>(
       return asking
     },
     /** Error messages of the schemas that cannot be read. */
-    refusals: () => unreadable(refused.values(), clock.monotonic()),
+    refusals: () => unreadable([...refused.values()].filter(refusal => isRefused(refusal))),
   }
 }
 
-/** `until`: monotonic milliseconds. */
-type Refusal = { error: DecodeError; until: number }
+/** `since`: monotonic milliseconds. */
+type Refusal = { error: DecodeError; since: number }
 
-function unreadable(refusals: Iterable<Refusal>, now: number): string[] {
-  const lasting = [...refusals].filter(({ error, until }) => error.code === 'SCHEMA_INCOMPATIBLE' && now < until)
+function unreadable(refusals: readonly Refusal[]): string[] {
+  const lasting = refusals.filter(({ error }) => error.code === 'SCHEMA_INCOMPATIBLE')
   const texts = lasting.map(({ error }) => error.message)
   return texts.length <= 1 ? texts : [`${texts.length} schemas cannot be read, one of them: ${texts[0]}`]
 }

@@ -2,7 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { RecordHeaders } from '../../src/bus/port.ts'
 import type { Answer } from '../../src/gateway/connection.ts'
-import { commandsFrom } from '../support/commands.ts'
+import { changedCommandSchema, encodeCommand } from '../records/codec.ts'
+import { buildCommand, commandsFrom } from '../support/commands.ts'
+import { laggingRegistry } from '../support/lagging-registry.ts'
 import { type Operation, startSendingWorld } from '../support/sending.ts'
 
 const minute = 60_000
@@ -111,5 +113,41 @@ describe.each([
     await clock.pass(60 * minute)
     expect(postsOf(1)).toBe(1)
     expect(results().at(-1)).toMatchObject({ outcome: 'UNRESOLVED', errorCode: 'MAX_AGE' })
+  })
+})
+
+describe('a record whose schema the registry lacked', () => {
+  async function withLetter() {
+    const registry = laggingRegistry()
+    const world = await startSendingWorld({ registry })
+    const newer = changedCommandSchema(({ fields }) => fields.push({ name: 'season', type: 'string', doc: '' }))
+    const value = await encodeCommand({ ...buildCommand({ id: 7n }), season: 'spring' }, registry, newer)
+    const letters = () => world.broker.read({ topic: world.settings.topics.deadLetters, partition: 0 }, 0, 1000).records
+    const replay = () => world.append({ key: null, value, headers: { 'busgate.replayed.from': 'dead-letters/0@0' } })
+    registry.isLagging = true
+    world.append({ key: null, value })
+    await world.clock.pass(15_000)
+    expect(letters()).toHaveLength(1)
+    return { ...world, registry, letters, replay }
+  }
+
+  test('is sent when it is replayed after the schema was registered', async () => {
+    const { registry, replay, letters, clock, results } = await withLetter()
+    registry.isLagging = false
+    replay()
+    await clock.pass(1000)
+    expect(results()).toMatchObject([{ id: 7n, outcome: 'SENT', commandOffset: 1 }])
+    expect(letters()).toHaveLength(1)
+  })
+
+  test('is requested at most every two seconds, however many replays a producer forges', async () => {
+    const { registry, replay, letters, pass } = await withLetter()
+    registry.asked.length = 0
+    for (let second = 0; second < 10; second++) {
+      for (let i = 0; i < 50; i++) replay()
+      await pass(1000)
+    }
+    expect(letters()).toHaveLength(501)
+    expect(registry.asked.length).toBeLessThanOrEqual(5)
   })
 })

@@ -1,6 +1,13 @@
 import type { BusRecord, OutgoingRecord, Session, Unreadable } from '../../bus/port.ts'
-import { type DeadLetterReason, deadLetter } from '../../records/dead-letter.ts'
-import { apicurioSettings, type Decoded, type DecodeError, type Decoder } from '../../records/decoder.ts'
+import { type DeadLetterReason, deadLetter, replayedFromHeader } from '../../records/dead-letter.ts'
+import {
+  apicurioSettings,
+  type Decoded,
+  type DecodeError,
+  type Decoder,
+  isReadableLater,
+  refusedForReplaysMs,
+} from '../../records/decoder.ts'
 import type { Origin } from '../../records/result.ts'
 import type { RecordPlace, Telemetry } from '../../telemetry/events.ts'
 
@@ -51,13 +58,9 @@ type DecodedRecord<T> = Exclude<Decoded<T>, { error: DecodeError }> | { ok: fals
 export function decodeRecord<T>(decoder: Decoder<T>, { value, unreadable, headers }: BusRecord): DecodedRecord<T> {
   if (unreadable) return { ok: false, error: unreadable }
   const decoded = decoder.decode(value)
-  if (
-    !('error' in decoded) ||
-    decoded.error.code !== 'NOT_CONFLUENT' ||
-    !apicurioHeaders.some(name => name in headers)
-  ) {
-    return decoded
-  }
+  if (!('error' in decoded)) return decoded
+  if (replayedFromHeader in headers && isReadableLater(decoded.error)) return decoder.decode(value, refusedForReplaysMs)
+  if (decoded.error.code !== 'NOT_CONFLUENT' || !apicurioHeaders.some(name => name in headers)) return decoded
   const message = `Apicurio's serializer keeps the schema's id in headers: set ${apicurioSettings}.`
   return { ok: false, error: { code: 'NOT_CONFLUENT', message } }
 }
