@@ -40,7 +40,7 @@ describeOnKafka('the command line on a real Kafka', brokers => {
     const input = `${lineOf({ id: 1 })}\n{"id":9007199254740993,${lineOf({ phone: 380501234592 }).slice(1)}`
     expect(await busgate(['send'], { env, input })).toMatchObject({
       code: 0,
-      stderr: expect.stringContaining('Sent 2'),
+      stderr: expect.stringContaining('Wrote 2'),
     })
     const first = await busgate(['run'], { env })
     expect(first.code).toBe(1)
@@ -106,14 +106,14 @@ describeOnKafka('the command line on a real Kafka', brokers => {
     expect((await busgate(['schemas', 'check'], { env })).code).toBe(0)
   })
 
-  test('a line that is wrong is named, and nothing of its batch is sent', async () => {
+  test('a line that is wrong is named, and nothing of its batch is written', async () => {
     const env = await environmentWithGateway(brokers)
     await busgate(['topics', 'create'], { env })
     const input = lineOf({ id: 1 }) + lineOf({ id: 2, message: { sms_mesage: 'Hello' } })
     const { code, stderr } = await busgate(['send'], { env, input })
     expect(code).toBe(1)
     expect(stderr).toContain('line 2: message: sms has no sms_mesage; the nearest is sms_message')
-    expect(stderr).toContain('nothing was sent from line 1 on')
+    expect(stderr).toContain('nothing was written from line 1 on')
   })
 
   test('lines that are not UTF-8 are refused, and a byte order mark, empty lines and CRLF are passed over', async () => {
@@ -122,10 +122,10 @@ describeOnKafka('the command line on a real Kafka', brokers => {
     const cyrillic = lineOf({ id: 3, message: { sms_message: 'При', sms_signature: 'Shop' } })
     const latin = Buffer.from(lineOf({ id: 2, message: { sms_message: 'caf\u00e9', sms_signature: 'Shop' } }), 'latin1')
     const { code, stderr } = await busgate(['send'], { env, input: latin })
-    expect(stderr).toContain('standard input is not UTF-8: save it as UTF-8 (nothing was sent from line 1 on)')
+    expect(stderr).toContain('standard input is not UTF-8: save it as UTF-8 (nothing was written from line 1 on)')
     expect(code).toBe(1)
     const input = `\ufeff${lineOf({ id: 1 }).trimEnd()}\r\n\r\n${cyrillic.trimEnd()}\r\n`
-    expect(await busgate(['send'], { env, input })).toMatchObject({ code: 0, stderr: 'Sent 2 commands.\n' })
+    expect(await busgate(['send'], { env, input })).toMatchObject({ code: 0, stderr: 'Wrote 2 commands.\n' })
   })
 
   test('tail says that its topic does not exist', async () => {

@@ -3,6 +3,7 @@ import { createProducer, type NewCommand } from '../../producer.ts'
 import { operations, parseJson, type SendType, sendTypes } from '../../protocol/index.ts'
 import { isObject, parseQuietly } from '../../protocol/json.ts'
 import { type AvroRecord, type AvroType, schemas } from '../../records/schemas.ts'
+import { count } from '../../words.ts'
 import { choiceFlag, command, given, textFlag, toggle, UsageError, whole } from '../framework/command.ts'
 import { nearest } from '../framework/parse.ts'
 import { strictUtf8 } from '../framework/terminal.ts'
@@ -108,7 +109,7 @@ export const send = command({
     `  busgate send --id 42 --phone 380501234567 --type sms --message '{"sms_message":"Hello","sms_signature":"Shop"}'`,
     'or, without flags, JSON lines from standard input, with the names of the Avro fields:',
     '  {"id":42,"phone":380501234567,"type":"sms","message":{"sms_message":"Hello","sms_signature":"Shop"}}',
-    'If a line is invalid, it exits 1 and names the first line that was not sent.',
+    'If a line is invalid, it exits 1 and names the first line that was not written.',
   ].join('\n'),
   flags: {
     id: textFlag('ID', 'Your id of the message, unique for ever in its account.'),
@@ -132,12 +133,12 @@ export const send = command({
     const one = Object.keys(fields).length > 0 ? commandOfFlags(fields) : null
     const producer = await createProducer(settings)
     try {
-      let sent = 0
+      let written = 0
       for await (const { first, lines } of one ? [] : batchesOf(process.stdin)) {
         try {
           const commands = lines.map((line, i) => commandOfLine(line, first + i)).filter(command => command !== null)
           await producer.send(commands)
-          sent += commands.length
+          written += commands.length
         } catch (error) {
           throw nothingFrom(first, error as Error)
         }
@@ -145,8 +146,8 @@ export const send = command({
       if (one) await producer.send([one])
       process.stderr.write(
         one
-          ? `Sent 1 command. busgate message ${one.id} shows what becomes of it.\n`
-          : `Sent ${sent} command${sent === 1 ? '' : 's'}.\n`,
+          ? `Wrote 1 command. busgate message ${one.id} shows what becomes of it.\n`
+          : `Wrote ${count(written, 'command')}.\n`,
       )
     } finally {
       await producer.close()
@@ -175,4 +176,4 @@ async function* batchesOf(input: AsyncIterable<Buffer>): AsyncIterable<{ first: 
 }
 
 const nothingFrom = (first: number, cause: Error): Error =>
-  new Error(`${cause.message} (nothing was sent from line ${first} on)`, { cause })
+  new Error(`${cause.message} (nothing was written from line ${first} on)`, { cause })
