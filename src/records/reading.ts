@@ -1,4 +1,4 @@
-import type { Resolver, Type } from 'avsc'
+import type { Resolver, Type, types } from 'avsc'
 import { pathToText } from '../protocol/json.ts'
 import { avroTypeOf, lenientTypeOf, refuseOtherUnits } from './avro.ts'
 import { isComplex, mapParts, namesOf, oneLevelDeeper, SchemaUnreadable } from './schema-parts.ts'
@@ -33,6 +33,8 @@ export function readingOf(readerSchema: object, writerSchema: object, schemaId: 
     return { shape, mostValues, ...resolvingOf(readerSchema, canonical, writer) }
   } catch (error) {
     const reason = (error as Error).message.slice(0, longestReason)
+    if (error instanceof OtherRecord)
+      throw new SchemaUnreadable(`Schema ${schemaId} ${reason}: write with the published schema.`)
     throw new SchemaUnreadable(
       `Schema ${schemaId} cannot be read as ${reader.name}: ${reason}. Write with the published schema, or upgrade busgate first.`,
     )
@@ -83,7 +85,9 @@ function resolvingOf(
   try {
     return { type: reader, resolver: reader.createResolver(writer, byName()) }
   } catch (error) {
-    if (writer.name !== undefined && unqualified(writer.name) !== unqualified(reader.name!)) throw error
+    const name = unqualified(reader.name!)
+    const written = branchesOf(writer).map(branch => unqualified(branch.name ?? branch.typeName))
+    if (!written.includes(name)) throw new OtherRecord(`is of type ${written.join(' or ')}, not ${name}`)
     const lenient = lenientTypeOf(readerSchema, unknownRecordsIn(readerSchema, writerSchema))
     try {
       return { type: lenient, resolver: lenient.createResolver(writer, byName()) }
@@ -92,6 +96,14 @@ function resolvingOf(
     }
   }
 }
+
+/** The writer's schema has no record of the reader's name. */
+class OtherRecord extends Error {
+  override readonly name = 'OtherRecord'
+}
+
+const branchesOf = (type: Type): readonly Type[] =>
+  type.typeName.startsWith('union:') ? (type as types.UnwrappedUnionType).types : [type]
 
 /** A new object for each call, since avsc stores resolved types in the options. */
 const byName = () => ({ ignoreNamespaces: true })

@@ -219,6 +219,19 @@ describe('a record of another version', () => {
     )
   })
 
+  test.each<[string, object]>([
+    ['StatusEvent', schemas.status],
+    ['StatusEvent or SendResult', [schemas.status, schemas.result]],
+    ['string', { type: 'string' }],
+  ])('a schema of type %s is refused by its name', async (name, schema) => {
+    const registry = embeddedRegistry()
+    const id = await registry.idOf('any', schema)
+    const decoder = createDecoder<SendCommand>(schemas.command, registry)
+    expect(await decodeWith(decoder, recordOf(id, [2]))).toEqual(
+      refusedWith('SCHEMA_INCOMPATIBLE', new RegExp(`^Schema 1 is of type ${name}, not SendCommand: write with`)),
+    )
+  })
+
   test('a schema without a required field is refused', async () => {
     const schema = changedCommandSchema(changed => without(changed, 'phone'))
     expect(await throughTheBus(buildCommand(), schema)).toEqual(refusedWith('SCHEMA_INCOMPATIBLE', /phone/))
