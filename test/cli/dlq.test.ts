@@ -7,6 +7,7 @@ import { buildRecord, openMemoryBus, publishAll, until } from '../support/bus.ts
 import { buildRotten, RottenBroker } from '../support/rotten.ts'
 
 const topic = 'dead-letters'
+const topics = { deadLetters: topic, doubts: 'doubts' }
 const decodable = async () => null
 
 const headersOf = (code: string, offset: string) => ({
@@ -43,12 +44,27 @@ test('dlq list and show skip unreadable dead letters, and say so', async () => {
 })
 
 test('dlq replay refuses letters that can never be read, and replays the rest', async () => {
-  const { ready, refused } = await planReplay(await withDeadLetters(), topic, {}, decodable)
+  const { ready, refused } = await planReplay(await withDeadLetters(), topics, {}, decodable)
   expect(ready.map(({ place }) => place.offset)).toEqual([2])
   expect(refused.map(({ letter, why }) => [letter.place.offset, why])).toEqual([
     [0, expect.stringContaining('never be read')],
     [1, expect.stringContaining('never be read')],
   ])
+})
+
+test('dlq replay refuses what became of doubts, because their commands were perhaps sent', async () => {
+  const bus = await withDeadLetters()
+  const ofDoubts = { 'busgate.error.topic': 'doubts' }
+  await publishAll(bus, [
+    buildRecord(topic, '1', { headers: { ...headersOf('SCHEMA_NOT_FOUND', '1'), ...ofDoubts } }),
+    buildRecord(topic, '2', { headers: headersOf('OMITTED', '11') }),
+    { topic, key: null, value: null, headers: { ...headersOf('BATCH_CORRUPT', '2'), ...ofDoubts } },
+  ])
+  const { ready, refused } = await planReplay(bus, topics, { at: ['0@3', '0@4', '0@5'] }, decodable)
+  expect(ready).toEqual([])
+  expect(refused.map(({ letter, why }) => [letter.place.offset, why])).toEqual(
+    [3, 4, 5].map(offset => [offset, 'its command was perhaps sent; its result says what is known']),
+  )
 })
 
 test('dlq replay writes a record without a key if it had none', async () => {
@@ -61,7 +77,7 @@ test('dlq replay writes a record without a key if it had none', async () => {
       headers: { ...headersOf('DECODE', '11'), 'busgate.error.key': 'none' },
     },
   ])
-  const { ready } = await planReplay(bus, topic, {}, decodable)
+  const { ready } = await planReplay(bus, topics, {}, decodable)
   await replay(bus, topic, ready, () => {})
   const keys: (string | null)[] = []
   const reader = await bus.read(['commands'], 'earliest', (_, records) => {
@@ -85,7 +101,7 @@ describe('replayed dead letters', () => {
     headers: { 'busgate.replayed.from': from },
   })
   const refusals = async (bus: MemoryBus) => {
-    const { ready, refused } = await planReplay(bus, topic, { code: 'DECODE' }, decodable)
+    const { ready, refused } = await planReplay(bus, topics, { code: 'DECODE' }, decodable)
     return [ready.map(({ place }) => place.offset), refused.map(({ letter, why }) => [letter.place.offset, why])]
   }
 
@@ -101,7 +117,7 @@ describe('replayed dead letters', () => {
     await publishAll(bus, [letterAt('11')])
     await publishAll(bus, [letterAt('50')])
     expect(await refusals(bus)).toEqual([[2, 4], [[3, 'it failed again, as 0@4']]])
-    const { ready } = await planReplay(bus, topic, { at: ['0@4'] }, decodable)
+    const { ready } = await planReplay(bus, topics, { at: ['0@4'] }, decodable)
     await replay(bus, topic, ready, () => {})
     expect(await refusals(bus)).toEqual([
       [2],

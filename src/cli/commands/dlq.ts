@@ -125,10 +125,11 @@ export const dlqReplay = command({
   about: [
     'Writes dead letters back to their topics, with their bytes, key and headers, after the cause is repaired.',
     'Takes those that --at names, or with --all those that match the filters. Without --yes it only shows its plan.',
-    'It adds a header busgate.replayed.from, and refuses letters that cannot be decoded now, and those whose replay is',
-    'still on their topic. If a record failed again, it replays the newest dead letter. Letters stay in dlq list.',
+    'It adds a header busgate.replayed.from, and refuses letters that cannot be decoded now, those whose replay is still',
+    'on their topic, and those of doubts, whose command was perhaps sent: its result says what is known. If a record',
+    'failed again, it replays the newest dead letter. Letters stay in dlq list.',
     '',
-    `No dead letter was ever sent to the gateway. ${warning}`,
+    `No other dead letter was ever sent to the gateway. ${warning}`,
   ].join('\n'),
   flags: {
     at: atFlag,
@@ -150,7 +151,7 @@ export const dlqReplay = command({
         const { error } = await read(letter)
         return error === null ? null : `it cannot be decoded: ${error}`
       }
-      const { ready, refused } = await planReplay(bus, topics.deadLetters, filters, undecodable)
+      const { ready, refused } = await planReplay(bus, topics, filters, undecodable)
       for (const { letter, why } of refused) tell('refused', letter, why)
       if (ready.length === 0) {
         process.stderr.write('There is nothing to replay.\n')

@@ -46,6 +46,10 @@ export function letterOf({ topic, partition }: TopicPartition, record: BusRecord
   }
 }
 
+/** Whether it was a doubt: its command was perhaps sent. */
+export const isOfDoubt = ({ code, origin }: Letter, doubts: string): boolean =>
+  code === 'OMITTED' || origin?.topic === doubts
+
 export function jsonOf({ place, time, stage, code, message, origin }: Letter) {
   return {
     at: shortPlace(place),

@@ -1,10 +1,12 @@
 import { hash } from 'node:crypto'
 import { type Bus, type BusRecord, type OutgoingRecord, type RecordsHandler, unreadableCodes } from '../../bus/port.ts'
 import { scanPartition, scanTopic } from '../../bus/scan.ts'
+import type { Settings } from '../../config/index.ts'
 import { originalHeaders, originalKey, replayedFromHeader } from '../../records/dead-letter.ts'
 import {
   type FullLetter,
   headerText,
+  isOfDoubt,
   type Letter,
   type LetterFilters,
   letterOf,
@@ -32,7 +34,7 @@ const skewMs = 300_000
  */
 export async function planReplay(
   bus: Bus,
-  topic: string,
+  { deadLetters, doubts }: Pick<Settings['topics'], 'deadLetters' | 'doubts'>,
   filters: LetterFilters,
   undecodable: (letter: FullLetter) => Promise<string | null>,
 ): Promise<ReplayPlan> {
@@ -43,7 +45,9 @@ export async function planReplay(
     for (const found of records) {
       const { record, ...letter } = letterOf(from, found)
       const isSelected = matchesLetter(letter, filters)
-      const why = objection(letter, record.value) ?? (isSelected ? await undecodable({ ...letter, record }) : null)
+      const sent = isOfDoubt(letter, doubts) ? 'its command was perhaps sent; its result says what is known' : null
+      const why =
+        sent ?? objection(letter, record.value) ?? (isSelected ? await undecodable({ ...letter, record }) : null)
       if (why !== null) {
         if (isSelected) refused.push({ letter, why })
         continue
@@ -55,7 +59,7 @@ export async function planReplay(
       if (isSelected) selected.push({ letter, content, same })
     }
   }
-  await scanTopic(bus, topic, note)
+  await scanTopic(bus, deadLetters, note)
   const last = selected.filter(({ letter, same }) => {
     const other = newest.get(same)!
     if (other !== letter) refused.push({ letter, why: `it failed again, as ${shortPlace(other.place)}` })
