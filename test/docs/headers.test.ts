@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { deadLetterCodes } from '../../src/telemetry/labels.ts'
 
 const root = join(import.meta.dirname, '../..')
 
@@ -20,4 +21,10 @@ const explained = firstCells.flatMap(cell => [...cell.matchAll(/`(busgate\.[^`]+
 test('the page of headers explains every header that busgate writes, and no other', () => {
   expect(headers.length).toBeGreaterThan(10)
   expect(explained.sort()).toEqual(headers.sort())
+})
+
+test('the runbook of dead letters explains every code, and no other', () => {
+  const runbook = readFileSync(join(root, 'docs/runbooks/BusgateDeadLetters.md'), 'utf8')
+  const cells = [...runbook.matchAll(/^\| ([A-Z_, ]+) \|/gm)].map(([, cell]) => cell!)
+  expect(cells.flatMap(cell => cell.split(', ')).sort()).toEqual(Object.values(deadLetterCodes).flat().sort())
 })
