@@ -67,7 +67,7 @@ const ownership = row(
   lines({
     title: 'Dead letters',
     description:
-      'Records that cannot be read, by code. SCHEMA_NOT_FOUND: register the schema. NOT_CONFLUENT, DECODE: repair the producer. Then replay them. NO_NUMERIC_ID: callbacks about other systems’ messages.',
+      'Records that cannot be read, by code. SCHEMA_NOT_FOUND: register the schema, then replay them. NOT_CONFLUENT, DECODE: repair the producer, which writes them again. NO_NUMERIC_ID: callbacks about other systems’ messages.',
     width: 4,
     unit: 'ops',
     queries: [

@@ -249,7 +249,7 @@ export const metricDefinitions = {
     start: Object.entries(label.deadLetterCodes).map(([stage, code]) => ({ stage: [stage], code })),
     meaning: 'Records that cannot be read, moved to the dead letters with their bytes and headers.',
     action:
-      'Read the busgate.error headers; repair the producer or register the schema, then replay them. NO_NUMERIC_ID: callbacks about messages of other systems.',
+      'Read the busgate.error headers. Register the schema, then replay them; or repair the producer, which writes them again. NO_NUMERIC_ID: callbacks about messages of other systems.',
   },
   callbacks_total: {
     type: 'counter',

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { RecordHeaders } from '../../src/bus/port.ts'
 import { type Change, writeChange } from '../../src/control/change.ts'
 import { MessageSearch } from '../../src/inspect/message/search.ts'
@@ -46,6 +46,17 @@ async function startTopics(left: readonly string[] = []) {
       write(topics.results, String(result.id), encodeResult(result), { headers }),
     change: (change: Change) => publishAll(bus, [writeChange(topics.control, change)]),
     doubt: (doubt: Doubt, id: bigint) => write(topics.doubts, String(id), encodeDoubt(doubt)),
+    letter: (letter: { key: string; value: Buffer; code: string; origin: [partition: number, offset: number] }) => {
+      const { key, value, code, origin } = letter
+      const headers = {
+        'busgate.error.code': code,
+        'busgate.error.message': 'It cannot be read.',
+        'busgate.error.topic': commandTopic,
+        'busgate.error.partition': String(origin[0]),
+        'busgate.error.offset': String(origin[1]),
+      }
+      return write(topics.deadLetters, key, value, { headers, partition: 0 })
+    },
     search: (since = 0) => new MessageSearch({ bus, registry, settings, since, ending: new AbortController().signal }),
   }
 }
@@ -123,6 +134,40 @@ test('a finished command is found although its result is deleted', async () => {
   world.broker.resetOffset('busgate', { topic: commandTopic, partition: 0 }, 1)
   const found = await world.search().byId(8n)
   expect(found.commands.map(({ value }) => value.progress)).toEqual(['done'])
+})
+
+describe('a command whose record became a dead letter', () => {
+  const codes: [code: string, what: RegExp][] = [
+    [
+      'SCHEMA_NOT_FOUND',
+      /^Not sent: its record could not be read \(SCHEMA_NOT_FOUND: It cannot be read\)\. Once its schema is registered, busgate dlq replay --at 0@0 sends it\.$/,
+    ],
+    ['SCHEMA_INCOMPATIBLE', /If a newer busgate can read its schema, busgate dlq replay --at 0@0 sends it\.$/],
+    ...['NOT_CONFLUENT', 'TRUNCATED', 'TRAILING_BYTES', 'DECODE', 'NO_VALUE', 'VALUE_TOO_LARGE'].map(
+      (code): [string, RegExp] => [code, /Its bytes stay unreadable: its producer must write it again\.$/],
+    ),
+    ['OMITTED', /^Perhaps sent: its doubt could not be read .*--since 30d searches further back\.$/],
+  ]
+  test.each(codes)('with the code %s is sent by a replay only if that helps', async (code, what) => {
+    const world = await startTopics()
+    await world.letter({ key: '7', value: Buffer.from('garbage'), code, origin: [1, 0] })
+    expect(tell(await world.search().byId(7n), 7n, {}).conclusions[0]!.text).toMatch(what)
+  })
+
+  test.each(['7', 'customer-1'])('and can be read now is sent by a replay, with the key %s', async key => {
+    const world = await startTopics()
+    const command = buildCommand({ id: 7n })
+    await world.letter({ key: 'customer-1', value: world.encodeCommand(command), code: 'DECODE', origin: [2, 0] })
+    await world.command(command, key, 1)
+    world.broker.resetOffset('busgate', { topic: commandTopic, partition: 1 }, 1) // it is done
+    await world.letter({ key, value: world.encodeCommand(command), code: 'SCHEMA_NOT_FOUND', origin: [1, 0] })
+    const conclusion = async () => tell(await world.search().byId(7n), 7n, {}).conclusions[0]!.text
+    expect(await conclusion()).toBe(
+      'Not sent: its record became a dead letter (SCHEMA_NOT_FOUND). It can be read now: busgate dlq replay --at 0@1 sends it.',
+    )
+    await world.command(command, key, 1) // as a replay does
+    expect(await conclusion()).toMatch(/^Not sent yet: the command at .*1@1 is in the queue/)
+  })
 })
 
 test('results are found, too, that were written before partitions were added', async () => {

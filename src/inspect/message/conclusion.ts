@@ -2,10 +2,11 @@ import { finalOf } from '../../consumer/final.ts'
 import { type Change, changeText } from '../../control/change.ts'
 import { type ErrorCode, errorCodeTexts, isSendType, operations, stateOf } from '../../protocol/index.ts'
 import { hookedUnlessKnown } from '../../records/command.ts'
+import type { DecodeCode } from '../../records/decoder.ts'
 import type { SendResult } from '../../records/generated.ts'
 import { verdictOf } from '../../statuses/lifecycle.ts'
-import { placeText } from '../dead-letters/letter.ts'
-import { type Findings, type FoundCommand, isUnsent, lifeOf, type Sighting } from './findings.ts'
+import { placeText, shortPlace } from '../dead-letters/letter.ts'
+import { type Findings, type FoundCommand, type FoundLetter, isUnsent, lifeOf, type Sighting } from './findings.ts'
 
 /** @param errorCode of a result; one of a newer busgate has no remedy here */
 export const remedyOf = (errorCode: string | null): string | null =>
@@ -42,25 +43,43 @@ function whatBecame(findings: Findings, id: bigint, account: string): string {
       `busgate message ${id} --since 30d searches further back.`
     )
   }
-  const [letter] = findings.letters
-  if (!command && letter) {
-    const { code, message } = letter.value
-    const { partition, offset } = letter.place
-    return (
-      `Not sent: its record could not be read (${code}: ${message}). After the cause is repaired, busgate dlq replay --at ` +
-      `${partition}@${offset} sends it.`
-    )
-  }
+  const letter = findings.letters.toSorted((a, b) => a.time - b.time).at(-1)
+  if (!command && letter) return letterText(letter, findings, id)
   if (!command) return verdictText(findings, id, account) ?? 'Neither its command nor a result was found.'
   return ofCommand(command, findings, id)
 }
 
-/** The command that counts: the oldest that was not settled as a duplicate. */
-function firstCommand({ commands }: Findings, results: readonly SendResult[], account: string) {
-  const repeated = placesOf(results, 'DUPLICATE')
+/** The command that counts: the oldest that was not settled as a duplicate, or as a dead letter. */
+function firstCommand({ commands, letters }: Findings, results: readonly SendResult[], account: string) {
+  const unread = letters.flatMap(({ value: { origin } }) => (origin ? [placeText(origin)] : []))
+  const settled = [...placesOf(results, 'DUPLICATE'), ...unread]
   return commands
-    .filter(({ value, place }) => value.command.account === account && !repeated.includes(placeText(place)))
+    .filter(({ value, place }) => value.command.account === account && !settled.includes(placeText(place)))
     .toSorted((a, b) => a.time - b.time || a.place.offset - b.place.offset)[0]
+}
+
+/** When a record with this code becomes readable; with any other, its bytes never do. */
+const readableOnce: Readonly<Record<string, string>> = {
+  SCHEMA_NOT_FOUND: 'Once its schema is registered',
+  SCHEMA_INCOMPATIBLE: 'If a newer busgate can read its schema',
+} satisfies Partial<Record<DecodeCode, string>>
+
+function letterText({ value, place }: Sighting<FoundLetter>, { commands }: Findings, id: bigint): string {
+  const { code, message, origin, perhapsSent } = value
+  const why = `${code}: ${message.replace(/\.$/, '')}`
+  if (perhapsSent) {
+    return (
+      `Perhaps sent: its doubt could not be read (${why}). Its result says what is known: busgate message ${id} --since 30d ` +
+      'searches further back.'
+    )
+  }
+  const replay = `busgate dlq replay --at ${shortPlace(place)} sends it`
+  if (origin && commands.some(command => placeText(command.place) === placeText(origin))) {
+    return `Not sent: its record became a dead letter (${code}). It can be read now: ${replay}.`
+  }
+  const once = readableOnce[code]
+  const remedy = once ? `${once}, ${replay}.` : 'Its bytes stay unreadable: its producer must write it again.'
+  return `Not sent: its record could not be read (${why}). ${remedy}`
 }
 
 /** Describes the pauses that stop a command, who set them, and how to end them; null if there are none. */

@@ -1,4 +1,4 @@
-import type { BusRecord } from '../../bus/port.ts'
+import type { BusRecord, Searched, TopicPartition } from '../../bus/port.ts'
 import type { Change } from '../../control/change.ts'
 import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../records/generated.ts'
 import { type Lifecycle, lifecycleAfter, newLifecycle, newUnhookedLifecycle } from '../../statuses/lifecycle.ts'
@@ -25,6 +25,11 @@ export interface FoundCommand {
   replayedFrom: string | null
 }
 
+export interface FoundLetter extends Letter {
+  /** Whether it was a doubt. */
+  perhapsSent: boolean
+}
+
 /** Whether no request for the command has begun, so that a pause can stop it. */
 export const isUnsent = ({ progress }: FoundCommand): boolean => progress === 'unread' || progress === 'waiting'
 
@@ -40,13 +45,22 @@ export interface SearchedLog {
   unreadable: number
 }
 
+export function logOf({ topic, partition, from, until, start, since, unreadable }: Searched): SearchedLog {
+  return { topic, partition, records: until - from, since, olderAreGone: from === start && start > 0, unreadable }
+}
+
+export function logOfOne({ topic, partition }: TopicPartition, { timestamp }: BusRecord): SearchedLog {
+  const since = timestamp < 0 ? null : timestamp
+  return { topic, partition, records: 1, since, olderAreGone: false, unreadable: 0 }
+}
+
 /** Everything found about some messages. */
 export interface Findings {
   commands: Sighting<FoundCommand>[]
   results: Sighting<SendResult>[]
   statuses: Sighting<StatusEvent>[]
   doubts: Sighting<Doubt>[]
-  letters: Sighting<Letter>[]
+  letters: Sighting<FoundLetter>[]
   /** Pauses and withdrawals in force; read only if a command is unsent. */
   controls: Change[]
   searched: SearchedLog[]

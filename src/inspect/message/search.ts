@@ -1,6 +1,6 @@
 import { partitionOf } from '../../bus/murmur2.ts'
 import { allPartitions } from '../../bus/partitions.ts'
-import type { Bus, BusRecord, From, Needle, Searched, TopicPartition } from '../../bus/port.ts'
+import type { Bus, BusRecord, From, Needle, TopicPartition } from '../../bus/port.ts'
 import { DONE, INTENT, NEW } from '../../bus/session/window.ts'
 import type { Settings } from '../../config/index.ts'
 import { readControl } from '../../control/read.ts'
@@ -13,14 +13,15 @@ import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../records/
 import type { SchemaRegistry } from '../../records/registry.ts'
 import { withCodeOf } from '../../records/result.ts'
 import { schemas } from '../../records/schemas.ts'
-import { headerText, letterOf, placeText, type RecordPosition } from '../dead-letters/letter.ts'
+import { headerText, isOfDoubt, type Letter, letterOf, placeText, type RecordPosition } from '../dead-letters/letter.ts'
 import { type Progress, readProgress } from '../progress.ts'
 import {
   type CommandProgress,
   type Findings,
   isUnsent,
+  logOf,
+  logOfOne,
   noFindings,
-  type SearchedLog,
   type Sighting,
   sightingOf,
 } from './findings.ts'
@@ -105,6 +106,7 @@ export class MessageSearch {
     }
     const isFurther = () => !isKnown() && this.#findings.commands.length === 0
     await this.#searchCommands([{ key }, { bytes: idBytes(id) }], note, isFurther)
+    if (!isKnown()) await this.#readLettersOfCommands(id)
     if (this.#findings.commands.some(({ value }) => isUnsent(value))) await this.#readControls()
     return this.#findings
   }
@@ -227,7 +229,7 @@ export class MessageSearch {
     if (tp.topic !== deadLetters) return
     for (const found of records) {
       const { record: _, ...letter } = letterOf(tp, found)
-      this.#findings.letters.push(sightingOf(tp, found, letter))
+      this.#findings.letters.push(sightingOf(tp, found, { ...letter, perhapsSent: isOfDoubt(letter, doubts) }))
     }
   }
 
@@ -246,6 +248,22 @@ export class MessageSearch {
         this.#findings.gaps.push(`${placeText({ ...tp, offset: record.offset })} cannot be read: ${why}`)
       }
     }
+  }
+
+  /** Letters of commands that can be read now, and whose key is not their id. */
+  async #readLettersOfCommands(id: bigint): Promise<void> {
+    const { commands, letters } = this.#findings
+    const done = commands.filter(({ value }) => value.progress === 'done')
+    const places = new Set(done.map(({ place }) => placeText(place)))
+    for (const { value } of letters) if (value.origin) places.delete(placeText(value.origin))
+    if (places.size === 0) return
+    const { settings, since } = this.#options
+    const isTheirs = ({ origin }: Letter) => origin !== null && places.has(placeText(origin))
+    const note: Take = (tp, records) => {
+      const theirs = records.filter(record => isTheirs(letterOf(tp, record)))
+      return this.#note(tp, theirs)
+    }
+    await this.#searchAll(this.#tps(settings.topics.deadLetters), () => since, [{ bytes: idBytes(id) }], note)
   }
 
   /** @param further asked after the unfinished commands: whether to search the finished ones, too */
@@ -353,15 +371,6 @@ export class MessageSearch {
 
 const nameOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
 const same = (one: TopicPartition, other: TopicPartition) => nameOf(one) === nameOf(other)
-
-function logOf({ topic, partition, from, until, start, since, unreadable }: Searched): SearchedLog {
-  return { topic, partition, records: until - from, since, olderAreGone: from === start && start > 0, unreadable }
-}
-
-function logOfOne({ topic, partition }: TopicPartition, { timestamp }: BusRecord): SearchedLog {
-  const since = timestamp < 0 ? null : timestamp
-  return { topic, partition, records: 1, since, olderAreGone: false, unreadable: 0 }
-}
 
 /** @param progress undefined: it could not be read */
 function stateOf(progress: Progress | undefined, offset: number): CommandProgress {
