@@ -1,7 +1,7 @@
 import { SettingsError } from '../config/errors.ts'
 import { commands } from './commands.ts'
-import { commandHelp, overview, UsageError } from './framework/command.ts'
-import { findCommand, parseFlags } from './framework/parse.ts'
+import { commandHelp, commandTable, groupHelp, overview, UsageError } from './framework/command.ts'
+import { findCommand, groupOf, parseFlags } from './framework/parse.ts'
 import { printableLines } from './framework/terminal.ts'
 
 /** Runs a command line. @returns the exit code */
@@ -27,6 +27,11 @@ async function dispatch(args: string[]): Promise<number> {
   if (first === undefined) throw new UsageError(`a command is missing.\n\n${overview(commands)}`)
   if (first === '--help' || first === '-h') return print(overview(commands))
   if (first === '--version') return print((await import('../package.ts')).version)
+  const group = groupOf(commands, args)
+  if (group !== null) {
+    if (args.includes('--help') || args.includes('-h')) return print(groupHelp(commands, group))
+    throw new UsageError(`${group} needs one of its commands.\n\n${commandTable(commands, group).join('\n')}`)
+  }
   const { name, load, rest } = findCommand(commands, args)
   const command = await load()
   const parsed = parseFlags(name, command.flags, rest)

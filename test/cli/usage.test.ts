@@ -19,7 +19,8 @@ describe('a command line that is written wrongly, or does not fit its settings, 
     [['withdraw', '--id', '0', '--reason', 'x'], '--id: expected an id'],
     [['rnu'], 'there is no command "rnu"; the nearest is "run"'],
     [['tail', 'result'], 'there is no command "tail result"; the nearest is "tail results"'],
-    [['topics'], 'the nearest is "topics create"'],
+    [['topics'], 'topics needs one of its commands.\n\n  topics create  Creates missing topics.\n'],
+    [['dlq', '--at', '0@1'], '  dlq show    Shows one dead letter'],
     [['dlq', 'replya'], 'there is no command "dlq replya"; the nearest is "dlq replay"'],
     [['gateway', 'whatsapp', '{"id":1}'], 'whatsapp is not a type, only a stage of pipeline: give type pipeline'],
     [['docter'], 'the nearest is "doctor"'],
@@ -108,6 +109,16 @@ test('the help of a command explains its flags', async () => {
   expect(code).toBe(0)
   expect(stdout).toMatch(/^Usage: busgate demo \[FLAGS\]/)
   expect(stdout).toMatch(/--count N +How many commands/)
+})
+
+test('the help of a group of commands lists them', async () => {
+  for (const flag of ['--help', '-h']) {
+    const { code, stdout, stderr } = await busgateHere(['dlq', flag])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toMatch(
+      /^Usage: busgate dlq COMMAND \[FLAGS\]\n\n {2}dlq list +Lists .*\n {2}dlq show .*\n {2}dlq replay .*\n\n/,
+    )
+  }
 })
 
 test('--version prints the version of the package', async () => {

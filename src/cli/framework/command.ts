@@ -119,18 +119,29 @@ export type CommandList = Readonly<
   >
 >
 
+/** One line for each command. @param group only those whose name begins with this word */
+export function commandTable(commands: CommandList, group?: string): string[] {
+  const listed = Object.entries(commands).filter(([name]) => group === undefined || name.startsWith(`${group} `))
+  return table(listed.flatMap(([name, { summary }]): Row[] => (summary ? [[name, summary]] : [])))
+}
+
 /** The text of `busgate --help`. */
 export function overview(commands: CommandList): string {
-  const rows = Object.entries(commands).flatMap(([name, { summary }]): Row[] => (summary ? [[name, summary]] : []))
   return [
     'Usage: busgate COMMAND [FLAGS]',
     '',
-    ...table(rows),
+    ...commandTable(commands),
     '',
     'busgate COMMAND --help describes a command; busgate --version prints the version.',
     'Settings come from --config FILE or BUSGATE_CONFIG, and from variables such as BUSGATE_KAFKA_BROKERS;',
     'busgate config explain NAME describes one.',
   ].join('\n')
+}
+
+/** The text of `busgate GROUP --help`, of commands whose names begin with the same word. */
+export function groupHelp(commands: CommandList, group: string): string {
+  const usage = `Usage: busgate ${group} COMMAND [FLAGS]`
+  return [usage, '', ...commandTable(commands, group), '', `busgate ${group} COMMAND --help describes one.`].join('\n')
 }
 
 /** The text of `busgate COMMAND --help`. */

@@ -74,6 +74,12 @@ export function nearest(name: string, known: readonly string[]): string {
   return known.reduce((best, other) => (editDistance(name, other) < editDistance(name, best) ? other : best))
 }
 
+/** The group of a command line that names none of the group's commands; otherwise null. */
+export function groupOf(commands: CommandList, [first = '', second = '-']: string[]): string | null {
+  const isGroup = Object.keys(commands).some(name => name.startsWith(`${first} `)) && !Object.hasOwn(commands, first)
+  return isGroup && second.startsWith('-') ? first : null
+}
+
 /**
  * Finds the command of a command line.
  * @returns `rest`: the arguments after its name
