@@ -69,7 +69,7 @@ test('for a doubt about a type without a status, it does not advise to ask the g
 
 describe('the conclusion of a story', () => {
   test.each<[string, Found, RegExp]>([
-    ['delivered', { results: [{}], statuses: [{}] }, /^Sent: .* as gw-1\. Delivered: DELIVERED /],
+    ['delivered', { results: [{}], statuses: [{}] }, /^Sent: .* as gw-1\. Delivered 20\S+\.$/],
     ['not delivered', { results: [{}], statuses: [{ status: 'EXPIRED' }] }, /Not delivered: EXPIRED .*under a new id/],
     [
       'told by an address that anybody may know',
@@ -78,6 +78,7 @@ describe('the conclusion of a story', () => {
     ],
     ['on its way', { results: [{}], statuses: [{ status: 'QUEUED' }] }, /Not delivered yet: QUEUED/],
     ['sent without a status', { results: [{}] }, /No status has come yet/],
+    ['read', { results: [{}], statuses: [{ status: 'READ' }] }, /Delivered: READ 20/],
     ['sent, of a type without statuses', { results: [{ type: 'hlr' }] }, /A hlr has no delivery status\.$/],
     [
       'refused',
@@ -145,7 +146,7 @@ describe('the conclusion of a story', () => {
       { results: [{}], statuses: [{ status: 'DELIVERED', state: 'FAILED', success: false }] },
       /Not delivered \(by success of its callback, whose text is DELIVERED\) \d/,
     ],
-    ['only a status', { statuses: [{}] }, /^Delivered: /],
+    ['only a status', { statuses: [{}] }, /^Delivered 20/],
     [
       'only what anybody can claim',
       { statuses: [{ verified: false }] },
@@ -193,7 +194,7 @@ describe('the conclusion of a story', () => {
 
 test("what an account's own address is told counts for a message that had no hook of its own", () => {
   const evidence = evidenceOf({ results: [{ hooked: false }], statuses: [{ verified: false }] })
-  expect(conclusionOf(evidence, 1001n, 'default')).toMatch(/Delivered: DELIVERED/)
+  expect(conclusionOf(evidence, 1001n, 'default')).toMatch(/Delivered 20/)
   expect(storyOf(evidence, false).at(-1)!.text).toContain('← the verdict')
 })
 
@@ -204,6 +205,14 @@ describe('a story', () => {
       ['result', false],
       ['status', true],
       ['status', false],
+    ])
+  })
+
+  test('marks only the first of repeated callbacks as the verdict, and says its word once', () => {
+    const story = storyOf(evidenceOf({ results: [{}], statuses: [{}, {}] }), false)
+    expect(story.slice(1).map(({ text }) => text)).toEqual([
+      'DELIVERED, final, callback, verified ← the verdict',
+      'DELIVERED, final, callback, verified',
     ])
   })
 

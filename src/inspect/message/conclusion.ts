@@ -212,9 +212,10 @@ function verdictText(findings: Findings, id: bigint, account: string): string | 
   return `Not delivered yet: ${life.status}${since} is the last that is known.`
 }
 
-/** The gateway's status text, or a note that `success` decided because the text is missing or contradicts it. */
+/** The gateway's status text if it says more than the verdict, or a note that `success` decided because the text is missing or contradicts it. */
 function toldBy(status: string, verdict: 'DELIVERED' | 'FAILED'): string {
   if (status === '') return ' (its callback has no status text)'
+  if (status === verdict) return ''
   const { state } = stateOf(status)
   return state === 'UNKNOWN' || state === verdict
     ? `: ${status}`

@@ -24,6 +24,7 @@ const hidden = '***'
 
 /** All findings in chronological order. @param show whether to show texts, phone numbers and the like */
 export function storyOf(findings: Findings, show: boolean): Event[] {
+  const verdicts = verdictsOf(findings)
   const events = [
     ...findings.commands.map(one =>
       event('command', one, commandText(one.value, show), commandDetail(one.value, show)),
@@ -35,11 +36,9 @@ export function storyOf(findings: Findings, show: boolean): Event[] {
     }),
     ...findings.results.map(one => event('result', one, resultText(one.value, show), masked(one.value, show))),
     ...findings.statuses.map(one => {
-      const verdict = isVerdict(one.value, findings) ? ' ← the verdict' : ''
-      return event('status', one, `${statusText(one.value, show)}${verdict}`, {
-        ...masked(one.value, show),
-        isVerdict: verdict !== '',
-      })
+      const isVerdict = verdicts.has(one)
+      const text = `${statusText(one.value, show)}${isVerdict ? ' ← the verdict' : ''}`
+      return event('status', one, text, { ...masked(one.value, show), isVerdict })
     }),
     ...findings.letters.map(one => {
       const { code, message, origin } = one.value
@@ -114,7 +113,7 @@ function resultText(result: SendResult, show: boolean): string {
 
 function statusText({ status, state, final, source, verified, error, updatedAt, reply }: StatusEvent, show: boolean) {
   return list([
-    status === '' ? state : `${state}: ${status}`,
+    status === '' || status === state ? state : `${state}: ${status}`,
     error,
     final ? 'final' : 'not final',
     source.toLowerCase(),
@@ -132,8 +131,20 @@ function masked<T extends object>(value: T, show: boolean): object {
   return Object.fromEntries(entries)
 }
 
+/** For each account the first event that gives the verdict; a repeated callback gives it again. */
+function verdictsOf(findings: Findings): Set<Sighting<StatusEvent>> {
+  const given = findings.statuses
+    .toSorted((a, b) => a.time - b.time)
+    .filter(({ value }) => givesVerdict(value, findings))
+  return new Set(
+    Map.groupBy(given, ({ value }) => value.account)
+      .values()
+      .map(([first]) => first!),
+  )
+}
+
 /** Whether this event alone gives the same verdict as all events of its message. */
-function isVerdict(event: StatusEvent, findings: Findings): boolean {
+function givesVerdict(event: StatusEvent, findings: Findings): boolean {
   const all = lifeOf(findings, event)
   const alone = lifecycleAfter(sentLife(findings, event), event)
   if (verdictOf(all) === null || alone.stage !== all.stage) return false
