@@ -77,7 +77,11 @@ describe('the conclusion of a story', () => {
       /anybody can claim anything.*gateway status/,
     ],
     ['on its way', { results: [{}], statuses: [{ status: 'QUEUED' }] }, /Not delivered yet: QUEUED/],
-    ['sent without a status', { results: [{}] }, /No status has come yet/],
+    [
+      'sent without a status',
+      { results: [{}] },
+      /No status has come yet: .* asks the gateway\. The reconciler, if it runs, asks when a verdict is overdue\.$/,
+    ],
     ['read', { results: [{}], statuses: [{ status: 'READ' }] }, /Delivered: READ 20/],
     ['sent, of a type without statuses', { results: [{ type: 'hlr' }] }, /A hlr has no delivery status\.$/],
     [

@@ -171,8 +171,8 @@ function sentText(result: SendResult, findings: Findings): string {
   if (told) return `Sent: ${taken}. ${told}`
   const where = hasOwnHook(findings, result) ? 'callbacks go to the hook of its command' : 'it may still be on its way'
   return (
-    `Sent: ${taken}. No status has come yet: ${where}. ${statusCommand(id, account)} asks the gateway, as the reconciler ` +
-    'does when a verdict is overdue.'
+    `Sent: ${taken}. No status has come yet: ${where}. ${statusCommand(id, account)} asks the gateway. The ` +
+    'reconciler, if it runs, asks when a verdict is overdue.'
   )
 }
 
