@@ -231,13 +231,21 @@ describe('the gateway', () => {
 })
 
 describe('registry and brokers', () => {
-  test('a server that is no registry', async () => {
-    const { url } = await sandbox()
-    const { of } = await diagnose({ ...enough, BUSGATE_REGISTRY_URL: url }, ['settings', 'registry', 'schemas'])
-    expect(of('registry')[0]).toMatch(
-      /^failed: registry\.url \(BUSGATE_REGISTRY_URL\) does not lead to a schema registry \(HTTP 404/,
-    )
+  const wrongPath = 'the registry answers 404: check registry.url (BUSGATE_REGISTRY_URL), its path included'
+
+  test.each([
+    ['a server that is no registry', 'not here'],
+    ['a registry whose path is missing', '{"error_code":404,"message":"HTTP 404 Not Found"}'],
+  ])('%s', async (_, body) => {
+    const { url } = await scriptedServer(answerWith(body, { status: 404 }))
+    const env = { ...enough, BUSGATE_REGISTRY_URL: url }
+    const { of } = await diagnose(env, ['settings', 'registry', 'schemas'])
+    expect(of('registry')).toEqual([`failed: ${wrongPath}`])
     expect(of('schemas')).toEqual(['skipped: no registry was reached'])
+    expect(await busgateHere(['schemas', 'check'], { env })).toMatchObject({
+      code: 1,
+      stderr: `busgate: ${wrongPath}\n`,
+    })
   })
 
   test('a registry that refuses the login', async () => {

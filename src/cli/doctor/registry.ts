@@ -77,7 +77,7 @@ export function registryAdmin(settings: Settings) {
   const login = registryLogin(settings)
   const http = registryHttp({ url: url!, connections: mostConnections, ...login })
 
-  /** Returns null for a 404 of the registry itself, which has an error code. */
+  /** Returns null if the registry says that it has no such subject, version or level. */
   async function ask<T>(path: string, body: { method?: 'POST' | 'PUT'; json?: object } = {}): Promise<T | null> {
     const { status, body: answer } = await http<T>(path, { ...body, signal: AbortSignal.timeout(limitMs) }).catch(
       error => {
@@ -85,7 +85,8 @@ export function registryAdmin(settings: Settings) {
       },
     )
     if (status >= 200 && status < 300 && answer !== null) return answer
-    if (status === 404 && answer?.error_code) return null
+    if (status === 404 && isMissing(answer?.error_code)) return null
+    if (status === 404) throw wrongPath()
     if (status === 401 || status === 403) {
       throw new Error(`the registry refuses ${loginSettings(login)} (${status})`)
     }
@@ -98,7 +99,9 @@ export function registryAdmin(settings: Settings) {
   return {
     /** Default compatibility level. */
     async levelOfAll(): Promise<string> {
-      return (await ask<LevelAnswer>('/config'))?.compatibilityLevel ?? 'NONE'
+      const answer = await ask<LevelAnswer>('/config')
+      if (answer === null) throw wrongPath()
+      return answer.compatibilityLevel ?? 'NONE'
     },
     /** null if the subject has the default level. */
     async levelOf(subject: string): Promise<string | null> {
@@ -123,6 +126,12 @@ export function registryAdmin(settings: Settings) {
     },
   }
 }
+
+/** Whether a 404 is the registry's own: a wrong path or a proxy answers without a code, or with 404 as its code. */
+const isMissing = (code: unknown): boolean => /^404\d\d$/.test(String(code))
+
+const wrongPath = () =>
+  new Error('the registry answers 404: check registry.url (BUSGATE_REGISTRY_URL), its path included')
 
 interface LevelAnswer {
   compatibilityLevel?: string
