@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import type { Settings } from '../config/index.ts'
+import { keyPlaceOf, type Settings } from '../config/index.ts'
 import type { Classified, ItemAnswer } from '../gateway/classify.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { PauseReason, RetryReason } from '../telemetry/labels.ts'
@@ -11,6 +11,8 @@ export interface AccountOptions {
   name: string
   /** The current key; its file may change. */
   apiKey: () => string
+  /** Where the key is set, for people. */
+  keyPlace: string
   /** Operations a second over the whole fleet; undefined for no limit. */
   rate: number | undefined
   clock: Clock
@@ -51,6 +53,7 @@ const recipientsPart = 1 / 10
 export class Account {
   readonly name: string
   readonly apiKey: () => string
+  readonly keyPlace: string
   readonly gate: AccountGate
   /** null if no rate is configured or learnt. */
   limiter: RateLimiter | null
@@ -64,9 +67,10 @@ export class Account {
   /** Since when a request has waited for the rate, in monotonic milliseconds. */
   #waitsSince: number | null = null
 
-  constructor({ name, apiKey, rate, clock, random, telemetry }: AccountOptions) {
+  constructor({ name, apiKey, keyPlace, rate, clock, random, telemetry }: AccountOptions) {
     this.name = name
     this.apiKey = apiKey
+    this.keyPlace = keyPlace
     this.gate = new AccountGate(random)
     this.limiter = rate === undefined ? null : this.#limiterOf(rate)
     this.#clock = clock
@@ -208,7 +212,8 @@ export class Account {
   }
 
   #announcePause(reason: PauseReason, retryInMs: number, error: string): void {
-    this.#telemetry.emit('account.paused', { account: this.name, reason, retryInMs, error })
+    const { name, keyPlace } = this
+    this.#telemetry.emit('account.paused', { account: name, reason, retryInMs, error, keyPlace })
   }
 }
 
@@ -219,8 +224,14 @@ export function accountsOf(
   rate?: number,
 ): Map<string, Account> {
   const accounts = [...gateway.accounts].map(
-    ([name, { apiKey, rate: own }]) =>
-      new Account({ ...options, name, apiKey: () => apiKey.reveal(), rate: rate ?? own }),
+    ([name, settings]) =>
+      new Account({
+        ...options,
+        name,
+        apiKey: () => settings.apiKey.reveal(),
+        keyPlace: keyPlaceOf(name, settings),
+        rate: rate ?? settings.rate,
+      }),
   )
   return new Map(accounts.map(account => [account.name, account]))
 }

@@ -23,11 +23,6 @@ export function settingsWithBrokers(file: string | undefined): Settings {
   throw lackOf('kafka.brokers', brokers && embedded)
 }
 
-/** Path of the setting with an account's API key. */
-export function apiKeyPath(account: string): string {
-  return account === 'default' ? 'gateway.apiKey' : `gateway.accounts.${account}.apiKey`
-}
-
 export function unknownAccount(account: string, known: readonly string[]): UsageError {
   return new UsageError(`--account: gateway.accounts has no ${account}; the nearest is ${nearest(account, known)}`)
 }

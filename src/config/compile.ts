@@ -1,4 +1,5 @@
 import { operations, type Policy, type SendType, sendTypes } from '../protocol/index.ts'
+import { variableOf } from './names.ts'
 import type { Secret } from './secret.ts'
 import type { CheckedValues, Section } from './types.ts'
 
@@ -78,6 +79,12 @@ function accountsOf(values: CheckedValues): ReadonlyMap<string, AccountSettings>
       return [name, { apiKey, rate: rate === undefined ? undefined : rate - taken }]
     }),
   )
+}
+
+/** Where an account's key is set, with the variable. A key must not be set twice, so a file stays a file. */
+export function keyPlaceOf(account: string, { apiKey }: Pick<AccountSettings, 'apiKey'>): string {
+  const path = account === 'default' ? 'gateway.apiKey' : `gateway.accounts.${account}.apiKey`
+  return apiKey.isFile ? `the file of ${path}File (${variableOf(`${path}File`)})` : `${path} (${variableOf(path)})`
 }
 
 /** Quiet hours by account. A process without API keys shows those of `default` and of the accounts that have their own. */

@@ -6,9 +6,12 @@ const recheckAfterMs = 1000
 /** A value that prints as ***. Reveal it for each use: its file may change. */
 export class Secret<T = string> {
   readonly #read: () => T
+  /** Whether its value comes from a file. */
+  readonly isFile: boolean
 
-  constructor(read: () => T) {
+  constructor(read: () => T, isFile = false) {
     this.#read = read
+    this.isFile = isFile
   }
 
   reveal(): T {
@@ -47,7 +50,7 @@ export function secretFromFile<T>(path: string, file: string, parse: (text: stri
     warned = false
   }
 
-  return new Secret(() => {
+  const current = () => {
     if (performance.now() - checkedAt < recheckAfterMs) return value
     checkedAt = performance.now()
     try {
@@ -57,7 +60,8 @@ export function secretFromFile<T>(path: string, file: string, parse: (text: stri
       warned = true
     }
     return value
-  })
+  }
+  return new Secret(current, true)
 }
 
 /** A plain copy of settings for printing: secrets as ***, unset values as null. */

@@ -54,8 +54,8 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
   },
   'account.paused': {
     level: 'warn',
-    msg: ({ account, reason, retryInMs, error }) =>
-      `account ${account} pauses (${reason}) and retries in ${rounded('seconds', retryInMs / 1000)} s: ${safeText(error)}${reason === 'denied' ? keyHint(account) : ''}`,
+    msg: ({ account, reason, retryInMs, error, keyPlace }) =>
+      `account ${account} pauses (${reason}) and retries in ${rounded('seconds', retryInMs / 1000)} s: ${safeText(error)}${reason === 'denied' ? `; put its key into ${keyPlace}` : ''}`,
     action:
       'denied: replace the key ([BusgateKeyRefused](runbooks/BusgateKeyRefused.md)); throttled: nothing, unless it lasts ([BusgateThrottled](runbooks/BusgateThrottled.md)); any other reason: [BusgateBreakerOpen](runbooks/BusgateBreakerOpen.md).',
   },
@@ -292,11 +292,3 @@ const at = ({ topic, partition, offset }: RecordPlace): string => `${topic}/${pa
 const textOf = (error: Error): string => summaryOf(error).message
 
 const nameOf = ({ name, code }: ErrorPlace): string => code ?? name
-
-function keyHint(account: string): string {
-  const [path, variable] =
-    account === 'default'
-      ? ['gateway.apiKey', 'GATEWAY_API_KEY']
-      : [`gateway.accounts.${account}.apiKey`, `GATEWAY_ACCOUNTS_${account.toUpperCase()}_API_KEY`]
-  return `; put its key into ${path} (BUSGATE_${variable})`
-}

@@ -11,6 +11,7 @@ function startPoller() {
   const account = new Account({
     name: 'shop',
     apiKey: () => 'key',
+    keyPlace: 'gateway.accounts.shop.apiKey',
     rate: undefined,
     clock,
     random: () => 1,

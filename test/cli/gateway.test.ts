@@ -11,6 +11,7 @@ import type { FaultName } from '../../src/sandbox/index.ts'
 import { postOne, sandboxFor } from '../sandbox/support.ts'
 import { busgateHere, type CliOptions, startBusgate } from '../support/cli.ts'
 import { startFront } from '../support/front.ts'
+import { keyFile } from '../support/key-file.ts'
 import { buildOperation } from '../support/operations.ts'
 
 const key = 'sandbox-key'
@@ -136,7 +137,10 @@ describe('wrong input exits 2, says what is wrong, and sends nothing', () => {
 
 describe('a failed operation exits 1 and says whether it was sent', () => {
   test.each<[FaultName, string]>([
-    ['access-denied', "Access denied (ACCESS_DENIED); not sent; put the account's key into BUSGATE_GATEWAY_API_KEY"],
+    [
+      'access-denied',
+      "Access denied (ACCESS_DENIED); not sent; put the account's key into gateway.apiKey (BUSGATE_GATEWAY_API_KEY)",
+    ],
     ['throttle', 'THROTTLE (THROTTLED); not sent'],
     ['http-429', 'HTTP 429 (THROTTLED); not sent'],
     ['envelope-refused', 'Service unavailable (REJECTED); not sent'],
@@ -150,6 +154,16 @@ describe('a failed operation exits 1 and says whether it was sent', () => {
     expect(stderr).toMatch(/^busgate: [^\n]+\n$/)
     expect(stderr).toContain(message)
     expect(sandbox.stats().requests).toBe(1)
+  })
+
+  test('a refused key from a file names the setting of the file', async () => {
+    const sandbox = await sandboxFor()
+    const env = { BUSGATE_GATEWAY_URL: sandbox.url, BUSGATE_GATEWAY_API_KEY_FILE: await keyFile('mistyped') }
+    const { code, stderr } = await busgateHere(['gateway', 'balance'], { env })
+    expect(code).toBe(1)
+    expect(stderr).toMatch(
+      /put the account's key into the file of gateway\.apiKeyFile \(BUSGATE_GATEWAY_API_KEY_FILE\)\n$/,
+    )
   })
 
   test('a gateway that nobody reaches', async () => {

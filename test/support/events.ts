@@ -16,7 +16,10 @@ export const buildEvents = (n: number): { [K in keyof Events]: Events[K] } => ({
   'envelope.finished': { account: 'default', outcome: 'answered', operations: 7, seconds: n / 1000, traceId: null },
   'gateway.retry': { reason: 'throttled', count: 3 },
   'rate.waited': { account: 'default', seconds: n / 1000 },
-  'account.paused': { account: 'default', reason: 'denied', retryInMs: n, error: `Access denied ${n}` },
+  'account.paused': {
+    ...{ account: 'default', reason: 'denied', retryInMs: n, error: `Access denied ${n}` },
+    keyPlace: 'gateway.apiKey (BUSGATE_GATEWAY_API_KEY)',
+  },
   'account.resumed': { account: 'default' },
   'session.opened': { topic: 'busgate.commands', partition: 0, offset: n, inDoubt: n, stale: false, took: n },
   'session.lost': { topic: 'busgate.commands', partition: 0, stage: 'commit', error: fencedError(n) },

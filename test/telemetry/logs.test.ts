@@ -43,7 +43,7 @@ describe('the log', () => {
   it('shows at info what an operator acts on, and not each envelope', () => {
     const { telemetry, lines } = logging('info')
     telemetry.emit('envelope.finished', { account: 'default', outcome: 'answered', operations: 100, seconds: 0.02 })
-    telemetry.emit('account.paused', { account: 'default', reason: 'denied', retryInMs: 1000, error: 'Access denied' })
+    telemetry.emit('account.paused', buildEvents(1)['account.paused'])
     telemetry.emit('account.resumed', { account: 'default' })
     telemetry.emit('log.cut', buildEvents(1)['log.cut'])
     expect(lines.map(({ level, event }) => [level, event])).toEqual([
@@ -74,7 +74,7 @@ describe('the log', () => {
   it('rounds its numbers, milliseconds to whole ones', () => {
     const { telemetry, lines } = logging()
     telemetry.emit('session.opened', { ...session, offset: 1, inDoubt: 0, stale: false, took: 0.123456789 })
-    telemetry.emit('account.paused', { account: 'a', reason: 'denied', retryInMs: 1234.5678, error: 'Access denied' })
+    telemetry.emit('account.paused', { ...buildEvents(1)['account.paused'], retryInMs: 1234.5678 })
     telemetry.emit('balance.read', { account: 'a', currency: 'UAH', amount: 31_168.35 })
     expect(lines).toMatchObject([{ took: 0.123 }, { retryInMs: 1235, msg: expect.stringContaining('in 1.235 s') }, {}])
     expect(lines[2]).toMatchObject({ amount: 31_168.35, msg: 'account a has 31168.35 UAH' })
@@ -116,7 +116,7 @@ describe('the log', () => {
   it('is not slowed down by a text full of quotes', () => {
     const { telemetry, lines } = logging()
     const error = 'Unexpected token '.repeat(250_000)
-    telemetry.emit('account.paused', { account: 'default', reason: 'refused', retryInMs: 1000, error })
+    telemetry.emit('account.paused', { ...buildEvents(1)['account.paused'], error })
     expect(lines).toMatchObject([{ error: 'not valid JSON' }])
   })
 })

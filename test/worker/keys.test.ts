@@ -1,20 +1,11 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { writeFile } from 'node:fs/promises'
+import { expect, test } from 'vitest'
 import { parseJson } from '../../src/protocol/index.ts'
 import { until } from '../support/bus.ts'
 import { commandsFrom } from '../support/commands.ts'
 import { startFront } from '../support/front.ts'
+import { keyFile } from '../support/key-file.ts'
 import { startWorld, type World } from '../support/worker.ts'
-
-async function keyFile(key: string): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'busgate-key-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
-  const file = join(folder, 'key')
-  await writeFile(file, `${key}\n`)
-  return file
-}
 
 const readiness = async ({ worker }: World) => {
   const response = await fetch(`http://127.0.0.1:${worker.ports.telemetry}/readyz`)
@@ -26,9 +17,12 @@ test('with a wrong key nothing is lost: one command probes until the file has th
   const apiKeyFile = await keyFile('mistyped')
   const world = await startWorld({ settings: { gateway: { url: gateway.url, apiKeyFile } } })
   gateway.target = world.sandbox.url
+  const places = new Set<string>()
+  world.worker.telemetry.on('account.paused', ({ keyPlace }) => places.add(keyPlace))
   await world.send(commandsFrom(1, 20))
   await until(() => expect(gateway.passed.length).toBeGreaterThanOrEqual(2))
   expect(await readiness(world)).toMatchObject({ status: 503, reasons: ['account default pauses: denied'] })
+  expect([...places]).toEqual(['the file of gateway.apiKeyFile (BUSGATE_GATEWAY_API_KEY_FILE)'])
   expect(world.results()).toEqual([])
 
   await writeFile(apiKeyFile, 'sandbox-key\n')

@@ -2,7 +2,7 @@ import { addAbortSignal } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { stringify } from 'yaml'
 import type { z } from 'zod'
-import { requireGateway, type Settings, variableOf } from '../../config/index.ts'
+import { keyPlaceOf, requireGateway, type Settings, variableOf } from '../../config/index.ts'
 import type { GatewayClient } from '../../gateway/client.ts'
 import { GatewayError, UnreadablePayloadError, ValidationError } from '../../gateway/errors.ts'
 import {
@@ -20,7 +20,7 @@ import { whatsappAdvice } from '../../protocol/operation.ts'
 import { clientFor } from '../doctor/gateway.ts'
 import { type CliCommand, command, type Flag, textFlag, toggle, UsageError } from '../framework/command.ts'
 import { printable, printableLines, strictUtf8, untilSignal } from '../framework/terminal.ts'
-import { apiKeyPath, configFlag, settingsFrom, unknownAccount } from '../settings.ts'
+import { configFlag, settingsFrom, unknownAccount } from '../settings.ts'
 
 type Fields = Record<string, unknown>
 
@@ -117,7 +117,7 @@ function objectOf(text: string, complaint: string): Fields {
 /** @returns the exit code */
 async function ask(options: Options, read: (signal: AbortSignal) => Promise<Given>): Promise<number> {
   const { account = 'default', json = false } = options
-  const client = clientOf(settingsFrom(options.config), account)
+  const { client, keyPlace } = clientOf(settingsFrom(options.config), account)
   const interruption = new AbortController()
   void untilSignal().then(() => interruption.abort())
   const { signal } = interruption
@@ -127,7 +127,7 @@ async function ask(options: Options, read: (signal: AbortSignal) => Promise<Give
     if (json) process.stdout.write(`${jsonLine(operation, result)}\n`)
     else process.stdout.write(textOf(result))
     if (result.ok) return 0
-    process.stderr.write(`busgate: ${complaint(result.error, operation, account)}\n`)
+    process.stderr.write(`busgate: ${complaint(result.error, operation, keyPlace)}\n`)
     return signal.aborted ? 130 : 1
   } catch (error) {
     if ((error as Error).name === 'AbortError') return 130
@@ -137,12 +137,12 @@ async function ask(options: Options, read: (signal: AbortSignal) => Promise<Give
   }
 }
 
-function clientOf(settings: Settings, account: string): GatewayClient {
+function clientOf(settings: Settings, account: string): { client: GatewayClient; keyPlace: string } {
   requireGateway(settings)
   const { accounts } = settings.gateway
   const known = accounts.get(account)
   if (!known) throw unknownAccount(account, [...accounts.keys()])
-  return clientFor(settings.gateway, known)
+  return { client: clientFor(settings.gateway, known), keyPlace: keyPlaceOf(account, known) }
 }
 
 type Result = { ok: true; data: unknown } | { ok: false; error: GatewayError }
@@ -178,8 +178,8 @@ function payloadOf(result: Result): unknown {
 }
 
 /** An error line: what failed, whether it was executed, and what to change. */
-function complaint(error: GatewayError, { type }: Given, account: string): string {
-  return [`${printable(error.message)} (${error.code})`, ...certainty(error, type), ...mendOf(error, account)].join(
+function complaint(error: GatewayError, { type }: Given, keyPlace: string): string {
+  return [`${printable(error.message)} (${error.code})`, ...certainty(error, type), ...mendOf(error, keyPlace)].join(
     '; ',
   )
 }
@@ -191,7 +191,7 @@ function certainty(error: GatewayError, type: OperationType): string[] {
   return [error.definite ? `not ${done}` : `perhaps ${done}: find out before you retry`]
 }
 
-function mendOf({ code }: GatewayError, account: string): string[] {
-  if (code === 'ACCESS_DENIED') return [`put the account's key into ${variableOf(apiKeyPath(account))}`]
+function mendOf({ code }: GatewayError, keyPlace: string): string[] {
+  if (code === 'ACCESS_DENIED') return [`put the account's key into ${keyPlace}`]
   return code === 'UNREACHABLE' ? [`check ${variableOf('gateway.url')}`] : []
 }

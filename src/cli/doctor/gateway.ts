@@ -1,9 +1,8 @@
-import { type AccountSettings, type Settings, variableOf } from '../../config/index.ts'
+import { type AccountSettings, keyPlaceOf, type Settings, variableOf } from '../../config/index.ts'
 import { GatewayClient } from '../../gateway/client.ts'
 import { AccessDeniedError, type GatewayError } from '../../gateway/errors.ts'
 import type { GatewayClientOptions } from '../../gateway/options.ts'
 import { safeText } from '../../telemetry/error.ts'
-import { apiKeyPath } from '../settings.ts'
 import { check, type Finding, failed, notSet, ok, skipped, warning } from './check.ts'
 
 const limitMs = 4000
@@ -35,18 +34,17 @@ async function ofAccount(
       ? ok(told)
       : warning(told, `top up the account ${name}: without a balance the gateway refuses messages`)
   } catch (error) {
-    return refused(name, error as GatewayError)
+    return refused(name, account, error as GatewayError)
   } finally {
     await client.close()
   }
 }
 
-function refused(name: string, error: GatewayError): Finding {
-  const variable = variableOf(apiKeyPath(name))
+function refused(name: string, account: AccountSettings, error: GatewayError): Finding {
   if (error instanceof AccessDeniedError) {
     return failed(
       `${name}: the gateway refuses its key`,
-      `put the key of the account into ${variable} or ${variable}_FILE`,
+      `put the key of the account into ${keyPlaceOf(name, account)}`,
     )
   }
   const settings = ['gateway.url', 'gateway.ssl.ca'] as const
