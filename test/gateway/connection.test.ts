@@ -32,17 +32,21 @@ async function postTo(steps: Step[], options: Partial<ConnectionOptions> = {}) {
   return { answer, seen: server.seen }
 }
 
-/**
- * One POST that has `timeoutMs`, over a connection that an answered POST made before it: however slow the machine is,
- * the request is sent before its time runs out.
- */
-async function postInTime(step: Step, timeoutMs: number) {
-  const steps = { next: answerWith(ok) }
-  const { seen, url } = await scriptedServer((socket, request) => steps.next(socket, request))
-  const connection = connect(url, { timeoutMs, connections: 1 })
-  await until(async () => expect(await connection.post(body, go)).toMatchObject({ kind: 'response' }))
-  steps.next = step
-  return { answer: await connection.post(body, go), seen }
+const timeoutMs = 60_000
+
+/** From now on time-outs end only when a test lets them, so that a slow machine ends none before its request is sent. */
+function holdTimeouts() {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'], shouldClearNativeTimers: true })
+  onTestFinished(() => void vi.useRealTimers())
+}
+
+/** One POST whose time-out ends when the step says so. */
+async function postUntil(step: Step) {
+  holdTimeouts()
+  const { seen, url } = await scriptedServer(step)
+  const answer = await connect(url, { timeoutMs }).post(body, go)
+  vi.useRealTimers()
+  return { answer, seen }
 }
 
 /** Answers 200 with these headers, and bytes that need not be text. */
@@ -225,16 +229,16 @@ describe('nothing was sent', () => {
   })
 
   test('if the time-out ends while it waits for a free connection, even later', async () => {
-    const { seen, url } = await scriptedServer((socket, request) =>
-      (request.body === 'unanswered' ? silence : answerWith(ok))(socket, request),
-    )
-    const connection = connect(url, { timeoutMs: 60, connections: 1 })
-    const answered = (text: string) =>
-      until(async () => expect(await connection.post(text, go)).toMatchObject({ kind: 'response' }))
-    await answered('first') // takes longer than any other, and would part the two that follow
+    holdTimeouts()
+    const { seen, url } = await scriptedServer((socket, request) => {
+      if (request.body === 'unanswered') vi.advanceTimersByTime(timeoutMs)
+      else answerWith(ok)(socket, request)
+    })
+    const connection = connect(url, { timeoutMs, connections: 1 })
     const answers = await Promise.all([connection.post('unanswered', go), connection.post('waits', go)])
     expect(answers).toEqual([lost('timeout'), notSent('timeout')])
-    await answered('next')
+    vi.useRealTimers()
+    expect(await connection.post('next', go)).toMatchObject({ kind: 'response' })
     expect(seen.requests.map(request => request.body)).not.toContain('waits')
   })
 
@@ -280,7 +284,10 @@ describe('in doubt', () => {
     ['within the headers', socket => socket.write('HTTP/1.1 200 OK\r\ncontent-le')],
     ['within the body', socket => socket.write(beginning)],
   ])('if the time-out ends %s, and the connection is not reused', async (_, step) => {
-    const { answer, seen } = await postInTime(step, 60)
+    const { answer, seen } = await postUntil((socket, request) => {
+      step(socket, request)
+      setImmediate(() => setImmediate(() => vi.advanceTimersByTime(timeoutMs))) // once the answer so far is read
+    })
     expect(answer).toEqual(lost('timeout'))
     await until(() => expect(seen.open).toBe(0))
   })
@@ -288,10 +295,13 @@ describe('in doubt', () => {
   test('if the body trickles beyond the time-out', async () => {
     const trickle: Step = socket => {
       socket.write('HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n')
-      const timer = setInterval(() => socket.write('x'), 5)
+      const timer = setInterval(() => {
+        socket.write('x')
+        vi.advanceTimersByTime(timeoutMs / 10)
+      }, 5)
       socket.on('close', () => clearInterval(timer))
     }
-    const { answer } = await postInTime(trickle, 60)
+    const { answer } = await postUntil(trickle)
     expect(answer).toEqual(lost('timeout'))
   })
 
