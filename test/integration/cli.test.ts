@@ -83,7 +83,7 @@ describeOnKafka('the command line on a real Kafka', brokers => {
     expect([code, stdout]).toEqual([1, ''])
     expect(stderr).toContain('cannot be created: Replication-factor is invalid (INVALID_REPLICATION_FACTOR)')
     expect(stderr).toMatch(
-      /: change --partitions or --replication; .* kafka-topics\.sh --bootstrap-server \S+ --create --topic \S+ --partitions 4 --replication-factor 9 --config /,
+      /: change --partitions or --replication; .* kafka-topics\.sh --bootstrap-server \S+ --create --topic \S+ --partitions 12 --replication-factor 9 --config /,
     )
   })
 

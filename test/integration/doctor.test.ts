@@ -36,7 +36,7 @@ describeOnKafka('busgate doctor on a real Kafka', brokers => {
     const { all, of } = await diagnose(env)
     const oneBroker = /^the cluster has \d brokers?:/
     expect(all.filter(({ state, what }) => /warning|failed/.test(state) && !oneBroker.test(what))).toEqual([])
-    expect(of('topics')).toContainEqual(expect.stringMatching(/^ok: .*\.doubts: 4 partitions/))
+    expect(of('topics')).toContainEqual(expect.stringMatching(/^ok: .*\.doubts: 12 partitions/))
     expect(of('limits')).toContain(`ok: ${env.BUSGATE_TOPICS_CONTROL} keeps the last record of each key`)
     expect(of('schemas')).toContainEqual(expect.stringMatching(/^ok: .*\.commands-value is version 1, BACKWARD_TRANS/))
     expect(of('rights')).toContainEqual(expect.stringMatching(/^ok: WRITE of the transactional ids .* aborted$/))

@@ -285,7 +285,8 @@ const deadLettersMs = 30 * dayMs
 const pausesMs = 30 * dayMs
 const mostReplicas = 3
 
-export const defaultPartitions = 4
+/** Partitions can be added, but not removed; twelve divide evenly among up to four processes, six and twelve. */
+export const defaultPartitions = 12
 
 /**
  * Plans all topics. Partitions can only be added, so the topic with the most partitions determines those that must match it.
