@@ -72,6 +72,8 @@ export interface ExecutedMessage {
   msgId: number
   channel: string
   status: string
+  /** Whether the operation `status` finds it: not call/otp and hlr. */
+  hasStatus: boolean
   finalAt: number
 }
 

@@ -37,6 +37,12 @@ test('status returns the state of a known identifier, and an error for an unknow
   })
 })
 
+test.each(['call/otp', 'hlr'] as const)('a %s has no status', async type => {
+  const sandbox = await sandboxFor()
+  await postOne(sandbox, operation(type, { id: 42 }))
+  expect(await postOne(sandbox, { type: 'status', id: 42 })).toMatchObject({ error: 'Message not found' })
+})
+
 test('a message is ACCEPTED until its callback is due', async () => {
   const sandbox = await sandboxFor({ callbackDelayMs: 60_000 })
   await postOne(sandbox, operation('sms', { id: 42 }))

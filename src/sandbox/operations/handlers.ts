@@ -15,7 +15,7 @@ const senderHandler: Handler = () => acceptedItem(JSON.stringify({ senders: [{ n
 const statusHandler: Handler = ({ id }, { account, gateway, now }) => {
   const message = account.executions.messageOf(id!)
   const echoed = idText(id!, gateway)
-  if (!message) return refusedItem(texts.notFound, echoed)
+  if (!message?.hasStatus) return refusedItem(texts.notFound, echoed)
   const state = now < message.finalAt ? 'ACCEPTED' : message.status
   const replies = state === 'REPLIED' ? `,"replies":${JSON.stringify(repliesTo(message))}` : ''
   return acceptedItem(`{"id":${echoed},"type":"${message.channel}","status":"${state}"${replies}}`)

@@ -55,6 +55,7 @@ function execute(operation: GivenOperation, ending: Ending, exchange: Exchange):
     msgId: gateway.nextMsgId(),
     channel: channelOf(operation),
     status: ending.status,
+    hasStatus: protocol[operation.type as SendType].hasStatus,
     finalAt: now + delay,
   }
   account.executions.add(id, message)
