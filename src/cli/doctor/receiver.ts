@@ -3,6 +3,7 @@ import { tokensOf } from '../../callbacks/role.ts'
 import { createHookTokens } from '../../callbacks/token.ts'
 import { type Settings, variableOf } from '../../config/index.ts'
 import { check, type Finding, failed, notSet, ok, warning } from './check.ts'
+import { isOpen } from './settings.ts'
 
 const limitMs = 4000
 const minuteMs = 60_000
@@ -19,7 +20,7 @@ export const receiver = check({
     if (!url || !tokens)
       return { findings: [notSet('callbacks.publicUrl', 'messages sent with these settings get no hook')] }
     const finding = judge(url, await call(url, settings))
-    if (finding.state !== 'ok' || !url.startsWith('http:')) return { findings: [finding] }
+    if (finding.state !== 'ok' || !isOpen(url)) return { findings: [finding] }
     const what = 'callbacks can be read and repeated on the network: the address begins with http'
     return { findings: [finding, warning(what, `terminate TLS in a proxy, and begin ${publicUrl} with https`)] }
   },

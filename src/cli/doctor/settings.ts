@@ -92,7 +92,7 @@ function plainText({ gateway, registry, kafka }: Settings): Finding[] {
 }
 
 /** Whether requests leave this machine unencrypted. */
-function isOpen(url: string): boolean {
+export function isOpen(url: string): boolean {
   const { protocol, hostname } = new URL(url)
   return protocol === 'http:' && !/^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname)
 }
