@@ -14,6 +14,7 @@ import { statusEvent } from './event.ts'
 import { type CallbackOrigin, callbackOriginOf } from './hook-url.ts'
 import { refusals } from './refusals.ts'
 import type { SharedPublish } from './shared-publish.ts'
+import { probeId } from './subject.ts'
 import type { HookTokens } from './token.ts'
 
 /** The rest of a longer body is not read, so that its sender may miss the answer. */
@@ -88,10 +89,14 @@ export function createIntake(
       return
     }
     const { refusal, ...because } = typeof outcome === 'string' ? { refusal: outcome } : outcome
-    telemetry.emit('callback.refused', { reason: refusal, ...because })
+    if (!isProbe(origin)) telemetry.emit('callback.refused', { reason: refusal, ...because })
     await refuse(request, response, refusal)
   }
 }
+
+/** Whether `busgate doctor` tries this receiver. Only who knows the secret can make such an address. */
+const isProbe = (origin: CallbackOrigin | CallbackRefusal): boolean =>
+  typeof origin === 'object' && origin.kind === 'message' && origin.subject.id === probeId
 
 /**
  * Counts the bytes of bodies that are not answered yet.

@@ -12,6 +12,9 @@ export interface OpenedSubject extends TokenSubject {
   issuedAt: number
 }
 
+/** The id in the addresses that `busgate doctor` tries. No command has it. */
+export const probeId = 0n
+
 export const dayMs = 86_400_000
 
 // Neither byte occurs in UTF-8, so fields can hold any text and need no lengths.

@@ -8,6 +8,7 @@ import { startSandbox } from '../../src/sandbox/index.ts'
 import { busgateHere, startBusgate } from '../support/cli.ts'
 import { diagnose } from '../support/doctor.ts'
 import { startFront } from '../support/front.ts'
+import { scrape } from '../support/metrics.ts'
 import { answerWith, portOf, scriptedServer } from '../support/scripted-server.ts'
 
 const key = 'kX9-key-of-nobody'
@@ -292,7 +293,7 @@ describe('the public address of the receiver', () => {
         BUSGATE_TELEMETRY_PORT: '0',
       },
     })
-    const { callbacks } = JSON.parse(await other.line('worker.started'))
+    const { callbacks, telemetry } = JSON.parse(await other.line('worker.started'))
     const env = { ...enough, BUSGATE_ROLES: 'worker', BUSGATE_CALLBACKS_PUBLIC_URL: `http://127.0.0.1:${callbacks}` }
     const same = await diagnose({ ...env, BUSGATE_CALLBACKS_SECRET: secret }, only)
     const fine = expect.stringMatching(/^ok: .* leads to a receiver that accepts addresses of this secret$/)
@@ -303,6 +304,8 @@ describe('the public address of the receiver', () => {
       'warning: callbacks can be read and repeated on the network: the address begins with http',
     ])
     expect(JSON.stringify(same.all)).not.toContain('0123456789abcdef')
+    const rejections = [...(await scrape(telemetry))].filter(([name]) => name.includes('callback_rejections_total'))
+    expect(rejections.map(([, value]) => value).filter(value => value !== 0)).toEqual([])
     const another = await diagnose({ ...env, BUSGATE_CALLBACKS_SECRET: 'k1:fedcba9876543210' }, only)
     expect(another.of('receiver')).toEqual([expect.stringMatching(/^failed: .* refuses addresses made here/)])
     const unknown = await diagnose({ ...env, BUSGATE_CALLBACKS_SECRET: 'k2:fedcba9876543210' }, only)

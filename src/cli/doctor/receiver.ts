@@ -1,5 +1,6 @@
 import { refusals } from '../../callbacks/refusals.ts'
 import { tokensOf } from '../../callbacks/role.ts'
+import { probeId } from '../../callbacks/subject.ts'
 import { createHookTokens } from '../../callbacks/token.ts'
 import { type Settings, variableOf } from '../../config/index.ts'
 import { check, type Finding, failed, notSet, ok, warning } from './check.ts'
@@ -12,7 +13,7 @@ const publicUrl = variableOf('callbacks.publicUrl')
 export const receiver = check({
   name: 'receiver',
   about:
-    'callbacks.publicUrl leads to a receiver that accepts hook addresses of this secret. It sends a callback that can never become an event. An address that leads to none is a warning: the receiver may not run yet, or perhaps only the gateway can reach it.',
+    'callbacks.publicUrl leads to a receiver that accepts hook addresses of this secret. It sends a callback that can never become an event; only a receiver with another secret counts it as refused. An address that leads to none is a warning: the receiver may not run yet, or perhaps only the gateway can reach it.',
   needs: ['settings'],
   async look({ settings }) {
     const url = settings.callbacks.publicUrl
@@ -37,7 +38,7 @@ async function call(url: string, { callbacks }: Settings): Promise<HttpAnswer | 
   const now = () => Date.now() - tokenLifeMs + 5 * minuteMs
   const token = createHookTokens({ keys: () => secret!.reveal(), tokenLifeMs, now }).issue({
     account: 'doctor',
-    id: 0n,
+    id: probeId,
     type: 'doctor',
     correlationId: null,
     tenant: null,
