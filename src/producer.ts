@@ -12,7 +12,7 @@ import type { Settings } from './config/index.ts'
 import type { Withdrawn } from './control/change.ts'
 import { readControl } from './control/read.ts'
 import { recordsOf, usualWithdrawalMs, type WithdrawnNames, withdrawnBy } from './control/withdraw.ts'
-import { messageId, operations, type SendType } from './protocol/index.ts'
+import { isSendType, messageId, operations, type SendType, sendTypes } from './protocol/index.ts'
 import { cutTextComplaint, isCutText, pathToText } from './protocol/json.ts'
 import { branchOf, isInvalid, readCommand } from './records/command.ts'
 import { createEncoder } from './records/encoder.ts'
@@ -140,7 +140,12 @@ export async function createProducer(settings: Settings, options: ProducerOption
   const { publisher, bus } = await publisherOf(settings, options)
 
   function toRecord(command: NewCommand, headers: TraceHeaders | null): OutgoingRecord {
-    const { id, urgent = operations[command.type].urgent } = command
+    const { id, type } = command
+    if (!isSendType(type)) {
+      const types = `expected one of ${sendTypes.join(', ')}; use pipeline for whatsapp`
+      throw new InvalidCommandError(`command ${id}: there is no type ${type}: ${types}`)
+    }
+    const { urgent = operations[type].urgent } = command
     if (!messageId.safeParse(id).success) {
       throw new InvalidCommandError(`command ${id}: id must be a whole number from 1 to 2^63-1, a bigint beyond 2^53`)
     }

@@ -88,6 +88,8 @@ describe('a command of each kind', () => {
     ],
     ['a phone that a double cannot hold', { phone: 380501234567380501n }, 'phone must be a number: digits only'],
     ['an id that lost digits', { id: 2 ** 53 }, 'id must be a whole number from 1 to 2^63-1, a bigint beyond 2^53'],
+    ['an unknown type', { type: 'whatsapp' }, /^command 42: there is no type whatsapp: .*; use pipeline for whatsapp$/],
+    ['a command without a type', { type: undefined }, 'command 42: there is no type undefined'],
     ['an id in text', { id: '042' }, 'id must be a whole number'],
     [
       'half an emoji in a text',
