@@ -136,11 +136,8 @@ function verdictsOf(findings: Findings): Set<Sighting<StatusEvent>> {
   const given = findings.statuses
     .toSorted((a, b) => a.time - b.time)
     .filter(({ value }) => givesVerdict(value, findings))
-  return new Set(
-    Map.groupBy(given, ({ value }) => value.account)
-      .values()
-      .map(([first]) => first!),
-  )
+  const byAccount = Map.groupBy(given, ({ value }) => value.account)
+  return new Set([...byAccount.values()].map(([first]) => first!))
 }
 
 /** Whether this event alone gives the same verdict as all events of its message. */
