@@ -1,9 +1,13 @@
 import { expect, test, vi } from 'vitest'
+import { createEncoder } from '../../src/records/encoder.ts'
+import type { SendResult } from '../../src/records/generated.ts'
+import { schemas, subjectOf } from '../../src/records/schemas.ts'
 import { until } from '../support/bus.ts'
 import { busgate } from '../support/cli.ts'
 import { commandsFrom } from '../support/commands.ts'
 import { environmentOf } from '../support/environment.ts'
 import { describeOnKafka } from '../support/integration.ts'
+import { buildResult } from '../support/results.ts'
 import { startWorld } from '../support/worker.ts'
 
 const withdrawn = { tenant: 'acme', campaign: 'spring' }
@@ -101,4 +105,23 @@ describeOnKafka('a withdrawal', brokers => {
     expect(world.worker.ready().withdrawn).toEqual([])
     expect((await run('status', '--results')).stdout).toContain('No withdrawal is in force')
   }, 240_000)
+
+  test('counts no result of an earlier withdrawal of the same name', async () => {
+    const world = await startWorld({ brokers })
+    const { results: topic } = world.settings.topics
+    const encode = await createEncoder<SendResult>(subjectOf(topic), schemas.result, world.registry)
+    const completedAt = Date.now() - 3_600_000
+    const withdrawnResult = { outcome: 'EXPIRED', errorCode: 'WITHDRAWN' } as const
+    for (const result of [{ id: 1n }, { id: 2n, ...withdrawnResult }]) {
+      await world.produceRaw(encode(buildResult({ ...result, campaign: 'spring', completedAt })), { topic })
+    }
+    await world.send(commandsFrom(3, 2, withdrawn))
+    await world.finished(4)
+    const run = (...args: string[]) => busgate(args, { env: environmentOf(world) })
+    await run('withdraw', '--campaign', 'spring', '--reason', 'wrong price')
+    await until(() => expect(world.worker.ready().withdrawn).toHaveLength(1))
+    await world.send(commandsFrom(5, 1, withdrawn))
+    await world.finished(5)
+    expect((await run('status', '--results')).stdout).toContain('3 sent, 1 not sent (1 WITHDRAWN), 0 unresolved')
+  }, 120_000)
 })

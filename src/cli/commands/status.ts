@@ -112,7 +112,7 @@ function backlogText({ topic, commands, deleted }: UnfinishedCommands): string {
 /** Final results of a withdrawal's messages. For a single message, use `busgate message`. */
 interface CountedResults {
   withdrawn: string
-  /** Start of the counted results, ISO 8601. Older results were written before any command that could be withdrawn. */
+  /** Start of the counted results, ISO 8601. Older commands had expired before the withdrawal. */
   since: string
   sent: number
   notSent: number
@@ -122,8 +122,14 @@ interface CountedResults {
   codes: Record<string, number>
 }
 
-function isOf({ kind, name }: Withdrawal, { campaign, tenant, correlationId }: SendResult): boolean {
-  if (kind === 'message') return false
+/** How far the clocks of two machines may differ. */
+const skewMs = 60_000
+
+/** Whether the result belongs to the withdrawal, and not to an earlier one of the same name. */
+function isOf({ kind, name, at }: Withdrawal, since: number, result: SendResult): boolean {
+  const { campaign, tenant, correlationId, completedAt, errorCode } = result
+  const first = errorCode === 'WITHDRAWN' ? at - skewMs : since
+  if (kind === 'message' || completedAt < first) return false
   return { campaign, tenant, correlation_id: correlationId }[kind] === name
 }
 
@@ -132,31 +138,33 @@ async function countResults(bus: Bus, settings: Settings, inForce: readonly Chan
   const withdrawals = inForce.filter((one): one is Withdrawal => one.effect === 'withdrawn' && one.kind !== 'message')
   if (withdrawals.length === 0) return []
   const { results } = settings.topics
-  const since = Math.min(...withdrawals.map(({ at }) => at)) - settings.delivery.maxAgeMs
-  const instant = new Date(since).toISOString()
   const counts = withdrawals.map(withdrawal => {
+    const since = withdrawal.at - settings.delivery.maxAgeMs
     const counted: CountedResults = {
       withdrawn: nameOf(withdrawal),
-      since: instant,
+      since: instant(since),
       sent: 0,
       notSent: 0,
       unresolved: 0,
       codes: {},
     }
-    return { withdrawal, counted }
+    return { withdrawal, since, counted }
   })
   const decoder = createDecoder<SendResult>(schemas.result, registryOf(settings))
   const take = async (records: readonly BusRecord[]) => {
     for (const decoded of await decodeAll(decoder, records)) {
       if (!decoded.ok || !decoded.value.final) continue
-      for (const { withdrawal, counted } of counts) if (isOf(withdrawal, decoded.value)) add(counted, decoded.value)
+      for (const { withdrawal, since, counted } of counts) {
+        if (isOf(withdrawal, since, decoded.value)) add(counted, decoded.value)
+      }
     }
   }
   const needles = withdrawals.map(({ name }) => ({ bytes: Buffer.from(name) }))
   const ending = AbortSignal.timeout(longestMs)
+  const from = Math.min(...counts.map(({ since }) => since))
   const partitions = (await partitionsOf(bus, [results])).get(results)!
   await Promise.all(
-    allPartitions(results, partitions).map(tp => bus.search(tp, { from: since, needles, ending, take })),
+    allPartitions(results, partitions).map(tp => bus.search(tp, { from, needles, ending, take })),
   )
   return counts.map(({ counted }) => counted)
 }
