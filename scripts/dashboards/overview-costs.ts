@@ -8,7 +8,7 @@ export const cost = row(
   lines({
     title: 'Balance',
     description:
-      'As last read from the gateway (every gateway.balanceIntervalMs). It is not read while the account is paused.',
+      'As last read from the gateway (every gateway.balanceIntervalMs). It is not read while the account is held back.',
     width: 8,
     unit: 'short',
     queries: [[`min by (account, currency) (busgate_account_balance{${own}})`, '{{account}}, {{currency}}']],

@@ -115,7 +115,7 @@ const late = row(
   lines({
     title: 'Age of the oldest unsent command',
     description:
-      'By topic, with its limit (dashed). Rising by one second per second: nothing is sent, because an account is paused, the rate is used up, or the consumer is stuck. 0: the queue is empty.',
+      'By topic, with its limit (dashed). Rising by one second per second: nothing is sent, because an account is paused or held back, the rate is used up, or the consumer is stuck. 0: the queue is empty.',
     width: 6,
     unit: 's',
     queries: [

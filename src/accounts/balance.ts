@@ -14,7 +14,7 @@ export interface BalanceOptions {
 
 /**
  * Requests an account's balance and emits it as an event.
- * @returns false if it was not requested, because the account is paused or its rate is used up
+ * @returns false if it was not requested, because the account is held back or its rate is used up
  */
 export async function readBalance({ connection, account, clock, telemetry }: BalanceOptions): Promise<boolean> {
   const { gate, limiter, name } = account

@@ -7,7 +7,7 @@ interface Admission {
   operations: number
 }
 
-/** Consecutive envelopes without an outcome, or refused with an unknown text, after which the account pauses. */
+/** Consecutive envelopes without an outcome, or refused with an unknown text, after which the account is held back. */
 const mostInARow = 3
 const firstPauseMs = 500
 const longestPauseMs = 30_000

@@ -70,7 +70,7 @@ const leastIntents = 6_400
  */
 const answerBytesPerOperation = 4096
 const leastAnswerBytes = 256 * 1024
-/** Retry delay for the balance while an account pauses or its rate is used up. */
+/** Retry delay for the balance while an account is held back or its rate is used up. */
 const balanceRetryMs = 10_000
 
 /** @throws Error when a topic is missing or unusable, or when the bus or the registry is unavailable */

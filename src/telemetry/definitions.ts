@@ -199,7 +199,7 @@ export const metricDefinitions = {
     type: 'gauge',
     readAtScrape: true,
     labels: { account: 'account' },
-    meaning: "An account's breaker. 0: closed, sending. 1: probing with one operation. 2: open, paused.",
+    meaning: "An account's breaker. 0: closed, sending. 1: probing with one operation. 2: open, held back.",
     action:
       'Not 0: account.paused in the log names the reason, gateway_retries_total counts it. It closes by itself when a probe passes.',
   },

@@ -72,7 +72,7 @@ export interface Events {
   'gateway.retry': { reason: RetryReason; count: number }
   /** An envelope had to wait for the account's rate. */
   'rate.waited': { account: string; seconds: number }
-  /** The account sends only probes until one passes. `keyPlace` names the setting of its key. */
+  /** The account is held back: it sends only probes until one passes. `keyPlace` names the setting of its key. */
   'account.paused': { account: string; reason: PauseReason; retryInMs: number; error: string; keyPlace: string }
   /** A probe of the account passed, so it resumes sending. */
   'account.resumed': { account: string }

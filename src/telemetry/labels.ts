@@ -101,7 +101,7 @@ export type PauseKind = OneOf<typeof pauseKinds>
 export type WithdrawalKind = OneOf<typeof withdrawalKinds>
 export type EnvelopeOutcome = OneOf<typeof envelopeOutcomes>
 export type RetryReason = OneOf<typeof retryReasons>
-/** Why an account pauses. `undecided`: the outcome of many requests in a row is unknown. */
+/** Why an account is held back. `undecided`: the outcome of many requests in a row is unknown. */
 export type PauseReason = RetryReason | 'undecided'
 export type PollResult = OneOf<typeof pollResults>
 export type CallbackRefusal = OneOf<typeof callbackRefusals>

@@ -55,7 +55,7 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
   'account.paused': {
     level: 'warn',
     msg: ({ account, reason, retryInMs, error, keyPlace }) =>
-      `account ${account} pauses (${reason}) and retries in ${rounded('seconds', retryInMs / 1000)} s: ${safeText(error)}${reason === 'denied' ? `; put its key into ${keyPlace}` : ''}`,
+      `account ${account} is held back (${reason}) and retries in ${rounded('seconds', retryInMs / 1000)} s: ${safeText(error)}${reason === 'denied' ? `; put its key into ${keyPlace}` : ''}`,
     action:
       'denied: replace the key ([BusgateKeyRefused](runbooks/BusgateKeyRefused.md)); throttled: nothing, unless it lasts ([BusgateThrottled](runbooks/BusgateThrottled.md)); any other reason: [BusgateBreakerOpen](runbooks/BusgateBreakerOpen.md).',
   },

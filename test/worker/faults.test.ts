@@ -76,7 +76,10 @@ describe("when an envelope's outcome is unknown", () => {
     world.sandbox.faults.next('reset-after', 3)
     await world.send(messages(9))
     await until(() => expect(world.results()).toHaveLength(9))
-    expect(world.worker.ready()).toMatchObject({ ready: false, reasons: ['account default pauses: undecided'] })
+    expect(world.worker.ready()).toMatchObject({
+      ready: false,
+      reasons: [expect.stringContaining('account default is held back (undecided)')],
+    })
     await world.send(messages(6, 10))
     await world.finished(6)
     expect(world.worker.ready().ready).toBe(true)
@@ -148,7 +151,11 @@ describe('a command that was not sent', () => {
     const [port] = await freePorts(1)
     const world = await startWorld({ settings: { gateway: { url: `http://127.0.0.1:${port}` } } })
     await world.send(messages(10))
-    await until(() => expect(world.worker.ready().reasons).toEqual(['account default pauses: unreachable']))
+    await until(() =>
+      expect(world.worker.ready().reasons).toEqual([
+        expect.stringContaining('account default is held back (unreachable)'),
+      ]),
+    )
     expect(world.results()).toEqual([])
     const at = (path: string) => fetch(`http://127.0.0.1:${world.worker.ports.telemetry}${path}`)
     expect([(await at('/healthz')).status, (await at('/readyz')).status]).toEqual([200, 503])

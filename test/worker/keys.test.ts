@@ -21,7 +21,10 @@ test('with a wrong key nothing is lost: one command probes until the file has th
   world.worker.telemetry.on('account.paused', ({ keyPlace }) => places.add(keyPlace))
   await world.send(commandsFrom(1, 20))
   await until(() => expect(gateway.passed.length).toBeGreaterThanOrEqual(2))
-  expect(await readiness(world)).toMatchObject({ status: 503, reasons: ['account default pauses: denied'] })
+  expect(await readiness(world)).toMatchObject({
+    status: 503,
+    reasons: ['account default is held back (denied): its key was refused; it sends one probe at a time'],
+  })
   expect([...places]).toEqual(['the file of gateway.apiKeyFile (BUSGATE_GATEWAY_API_KEY_FILE)'])
   expect(world.results()).toEqual([])
 

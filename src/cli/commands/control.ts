@@ -107,7 +107,7 @@ export const resume = command({
         await write([writeChange(settings.topics.control, change)])
         say(`${nameOf(change)} is resumed.`)
       }
-      if (wanted.length === 0) say('Nothing is paused.')
+      if (wanted.length === 0) say('No operator has paused anything.')
       return 0
     }),
 })

@@ -33,7 +33,7 @@ export const status = command({
     onControl(config, async ({ settings, bus, changes, inForce }) => {
       const shown = history ? changes : inForce
       for (const change of shown) await printLine(printable(json ? jsonOf(change) : lineOf(change)))
-      if (!json && !history && !inForce.some(({ effect }) => effect === 'paused')) await printLine('Nothing is paused.')
+      if (!json && !history && !inForce.some(({ effect }) => effect === 'paused')) await printLine(nothingPaused)
       const counts = results ? await countResults(bus, settings, inForce) : []
       if (!json && results && counts.length === 0) await printLine('No withdrawal is in force whose results to count.')
       for (const counted of counts) {
@@ -48,6 +48,8 @@ export const status = command({
       return 0
     }),
 })
+
+const nothingPaused = 'No operator has paused anything; GET /readyz of a worker says what else holds its commands back.'
 
 function lineOf(change: Change): string {
   if (change.begins) return changeText(change)
@@ -163,9 +165,7 @@ async function countResults(bus: Bus, settings: Settings, inForce: readonly Chan
   const ending = AbortSignal.timeout(longestMs)
   const from = Math.min(...counts.map(({ since }) => since))
   const partitions = (await partitionsOf(bus, [results])).get(results)!
-  await Promise.all(
-    allPartitions(results, partitions).map(tp => bus.search(tp, { from, needles, ending, take })),
-  )
+  await Promise.all(allPartitions(results, partitions).map(tp => bus.search(tp, { from, needles, ending, take })))
   return counts.map(({ counted }) => counted)
 }
 

@@ -141,7 +141,7 @@ export class Delivery {
     if (!hasLease()) return 'the lease on the partition is over'
     const now = clock.now()
     if (pendings.some(isBehind)) return 'callbacks may not have been read'
-    if (!account.admits(permit)) return 'the account pauses'
+    if (!account.admits(permit)) return 'the account is held back'
     if (hasPaused(pendings, controls)) return 'it is paused'
     if (pendings.some(({ proof }) => proof)) return 'a callback proved that a command was sent before'
     return pendings.some(pending => expiry(pending, now, this.#options)) ? 'a command expired or was withdrawn' : null

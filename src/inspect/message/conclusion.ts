@@ -115,7 +115,7 @@ function ofCommand(command: Sighting<FoundCommand>, findings: Findings, id: bigi
     unread: `Not sent yet: no worker owns the partition of ${where}. Start busgate run with this kafka.groupId.${paused ? ` It will still wait, ${paused}` : ''}`,
     waiting: paused
       ? `Not sent yet: the command at ${where} waits, ${paused}`
-      : `Not sent yet: the command at ${where} is in the queue. If that takes long, run busgate doctor.`,
+      : `Not sent yet: the command at ${where} is in the queue. If that takes long, GET /readyz of its worker and busgate doctor say why.`,
     sending: `Being sent now: a request for the command at ${where} is in flight. Its result follows.`,
     doubted:
       `Perhaps sent: its worker stopped with a request for ${where} in flight. Its result follows: do not send it again. ` +
