@@ -1,5 +1,5 @@
 import { type Account, accountsOf, shareRates } from '../accounts/account.ts'
-import { readBalance } from '../accounts/balance.ts'
+import { watchBalances } from '../accounts/balance.ts'
 import { StatusPoller } from '../accounts/poller.ts'
 import type { Bus, JoinOptions, Membership } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
@@ -70,8 +70,6 @@ const leastIntents = 6_400
  */
 const answerBytesPerOperation = 4096
 const leastAnswerBytes = 256 * 1024
-/** Retry delay for the balance while an account is held back or its rate is used up. */
-const balanceRetryMs = 10_000
 
 /** @throws Error when a topic is missing or unusable, or when the bus or the registry is unavailable */
 export async function startSending(options: SendingOptions): Promise<Sending> {
@@ -95,9 +93,9 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
     joined = await bus.join(lanesOf(settings.topics), parts.listener, joinOptionsOf(settings))
     parts.listener.shareChanged()
     parts.dispatcher.pump()
-    const { compaction, stop } = watch(options, parts, joined)
+    const { stop, ...watched } = watch(options, parts, joined)
     return {
-      ...reportsOf(options, parts, joined, compaction),
+      ...reportsOf(options, parts, joined, watched),
       async stop() {
         stop()
         await joined!.leave(Math.max(gateway.timeoutMs, kafka.drainMs))
@@ -170,7 +168,7 @@ function reportsOf(
   { settings, clock }: SendingOptions,
   { accounts, controls, dispatcher, evidence, intake, lookup, lostDoubts, resolver }: Parts,
   joined: Membership,
-  compaction: ReturnType<typeof watchCompaction>,
+  { balances, compaction }: Omit<ReturnType<typeof watch>, 'stop'>,
 ): Omit<Sending, 'stop'> {
   const { commands } = settings.topics
   const read = () => readGauges(joined, dispatcher, resolver, accounts, controls, commands, clock)
@@ -181,6 +179,7 @@ function reportsOf(
     warnings: () => [
       ...(evidence.trouble === null ? [] : [evidence.trouble]),
       ...compaction.warnings(),
+      ...balances.warnings(),
       ...intake.decoder.refusals(),
     ],
   }
@@ -201,14 +200,15 @@ function watch({ settings, bus, clock, telemetry, fatal }: SendingOptions, parts
     stuck: fatal,
   })
   const compaction = watchCompaction(bus, settings.topics, clock, telemetry)
-  const stopAsking = askBalances(connection, accounts, settings.gateway.balanceIntervalMs, { clock, telemetry })
+  const { balanceIntervalMs: intervalMs } = settings.gateway
+  const balances = watchBalances({ connection, accounts, intervalMs, clock, telemetry })
   const stop = () => {
-    stopAsking()
+    balances.stop()
     compaction.stop()
     stopWatching()
     for (const part of [poller, lookup, lostDoubts, dispatcher]) part?.stop()
   }
-  return { compaction, stop }
+  return { balances, compaction, stop }
 }
 
 async function writersOf({ settings: { topics, delivery }, registry, telemetry, clock }: SendingOptions) {
@@ -290,27 +290,4 @@ function objection(
   if (!known) return `account must be one that gateway.accounts knows: ${[...accounts.keys()].join(', ')}`
   const room = maxBytes - envelopeOverhead(known.apiKey())
   return bytes > room ? `the operation is ${bytes} bytes long; gateway.maxBytes leaves room for ${room}` : null
-}
-
-function askBalances(
-  connection: Connection,
-  accounts: ReadonlyMap<string, Account>,
-  intervalMs: number,
-  { clock, telemetry }: Pick<SendingOptions, 'clock' | 'telemetry'>,
-): () => void {
-  if (intervalMs === 0) return () => {}
-  let cancel = () => {}
-  let stopped = false
-  const ask = async () => {
-    const asked = await Promise.all(
-      [...accounts.values()].map(account => readBalance({ connection, account, clock, telemetry })),
-    )
-    if (stopped) return
-    cancel = clock.after(asked.every(Boolean) ? intervalMs : Math.min(intervalMs, balanceRetryMs), () => void ask())
-  }
-  void ask()
-  return () => {
-    stopped = true
-    cancel()
-  }
 }

@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events'
 import type { DoubtCause, ErrorCode, Outcome, Role, State } from '../protocol/index.ts'
 import type { ErrorPlace } from './error.ts'
 import type {
+  BalanceFailure,
   CallbackRefusal,
   DeadLetterCode,
   DeadLetterStage,
@@ -216,6 +217,11 @@ export interface Events {
   'control.unavailable': { topic: string; error: Error }
   /** The gateway reported the balance of an account. `currency` has three letters, or is `other`. */
   'balance.read': { account: string; currency: string; amount: number }
+  /**
+   * The balance of an account cannot be read; commands may still be sent. Reported once for each reason until it is read.
+   * `reason` is refused, denied, not_sent or unknown; `keyPlace` names the setting of the key.
+   */
+  'balance.failed': { account: string; reason: BalanceFailure; error: string; keyPlace: string }
 }
 
 type Listeners = { [K in keyof Events]: [event: Events[K]] }

@@ -100,6 +100,7 @@ type OneOf<L extends readonly string[]> = L[number]
 export type PauseKind = OneOf<typeof pauseKinds>
 export type WithdrawalKind = OneOf<typeof withdrawalKinds>
 export type EnvelopeOutcome = OneOf<typeof envelopeOutcomes>
+export type BalanceFailure = Exclude<EnvelopeOutcome, 'answered'>
 export type RetryReason = OneOf<typeof retryReasons>
 /** Why an account is held back. `undecided`: the outcome of many requests in a row is unknown. */
 export type PauseReason = RetryReason | 'undecided'

@@ -266,6 +266,13 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
     level: 'debug',
     msg: ({ account, currency, amount }) => `account ${account} has ${rounded('amount', amount)} ${currency}`,
   },
+  'balance.failed': {
+    level: 'warn',
+    msg: ({ account, reason, error, keyPlace }) =>
+      `cannot read the balance of account ${account}: ${safeText(error)}${reason === 'denied' ? `; put its key into ${keyPlace}` : ''}`,
+    action:
+      'denied: the key is wrong, or lacks the right to ask for the balance ([BusgateKeyRefused](runbooks/BusgateKeyRefused.md)); any other reason: nothing, unless commands wait ([BusgateBreakerOpen](runbooks/BusgateBreakerOpen.md)). `gateway.balanceIntervalMs=0` ends the requests.',
+  },
 }
 
 /** Says up to which offset the partition is read, whose transaction is open, and what to do. */

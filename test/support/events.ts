@@ -81,6 +81,10 @@ export const buildEvents = (n: number): { [K in keyof Events]: Events[K] } => ({
   'control.unreadable': { topic: 'busgate.control', partition: 0, offset: n, error: unreachable(n) },
   'control.unavailable': { topic: 'busgate.control', error: unreachable(n) },
   'balance.read': { account: 'default', currency: 'other', amount: n },
+  'balance.failed': {
+    ...{ account: 'default', reason: 'denied', error: `Access denied ${n}` },
+    keyPlace: 'gateway.apiKey (BUSGATE_GATEWAY_API_KEY)',
+  },
 })
 
 /** The error that ends a session whose partition has a newer owner. */

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { parseJson } from '../../src/protocol/index.ts'
+import { createLogger } from '../../src/telemetry/logs.ts'
 import { until } from '../support/bus.ts'
 import { commandsFrom } from '../support/commands.ts'
 import { startFront } from '../support/front.ts'
@@ -11,6 +12,25 @@ const readiness = async ({ worker }: World) => {
   const response = await fetch(`http://127.0.0.1:${worker.ports.telemetry}/readyz`)
   return { status: response.status, ...((await response.json()) as { reasons: string[] }) }
 }
+
+test('a wrong key is told before there is a command: once in the log, and as a warning until it is repaired', async () => {
+  const apiKeyFile = await keyFile('mistyped')
+  const lines: { event: string; msg: string }[] = []
+  const logger = createLogger('warn', { write: line => lines.push(JSON.parse(line)) })
+  const world = await startWorld({ logger, settings: { gateway: { apiKeyFile, balanceIntervalMs: 20 } } })
+  const gateway = world.sandbox.stats
+  await until(() => expect(gateway().requests).toBeGreaterThan(2))
+  const warning = 'cannot read the balance of account default: Access denied'
+  expect(await readiness(world)).toMatchObject({ status: 200, reasons: [], warnings: [warning] })
+  const place = 'the file of gateway.apiKeyFile (BUSGATE_GATEWAY_API_KEY_FILE)'
+  expect(lines.filter(({ event }) => event === 'balance.failed').map(({ msg }) => msg)).toEqual([
+    `${warning}; put its key into ${place}`,
+  ])
+  expect(JSON.stringify(lines)).not.toContain('mistyped')
+
+  await writeFile(apiKeyFile, 'sandbox-key\n')
+  await until(() => expect(world.worker.ready().warnings).toEqual([]))
+})
 
 test('with a wrong key nothing is lost: one command probes until the file has the right key', async () => {
   const gateway = await startFront()
