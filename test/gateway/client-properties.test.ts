@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { GatewayError, type ItemResult } from '../../src/index.ts'
-import { operationTypes, parseJson, stringifyJson } from '../../src/protocol/index.ts'
+import { type OperationType, operationTypes, parseJson, stringifyJson } from '../../src/protocol/index.ts'
 import { postText, sandboxFor } from '../sandbox/support.ts'
 import { clientFor } from '../support/client.ts'
 import { type OwnAnswer, startFront } from '../support/front.ts'
@@ -48,8 +48,10 @@ const answersLike = (text: string): fc.Arbitrary<OwnAnswer> =>
 
 test('whatever is done to an answer, every operation ends with a payload or a documented error', async () => {
   const sandbox = await sandboxFor()
-  const list = operationTypes.map((type, i) => {
-    return buildOperation(type, 'phone' in buildOperation(type) ? { id: i + 1 } : type === 'status' ? { id: 2 } : {})
+  const idOf = (type: OperationType) => operationTypes.indexOf(type) + 1
+  const list = operationTypes.map(type => {
+    const asked = type === 'status' ? { id: idOf('sms') } : {}
+    return buildOperation(type, 'phone' in buildOperation(type) ? { id: idOf(type) } : asked)
   })
   const { text } = await postText(sandbox, stringifyJson({ auth: 'sandbox-key', data: list }))
   const front = await startFront()
