@@ -38,6 +38,14 @@ WHERE outcome = 'SENT'
 GROUP BY type, channel
 ORDER BY sent DESC, type, channel;
 
+-- What was delivered of each day's commands, by country? For campaign or type, put them in the place of country.
+SELECT day, country, sum(messages) AS messages,
+  coalesce(sum(messages) FILTER (WHERE delivery = 'DELIVERED'), 0) AS delivered,
+  round(100 * coalesce(sum(messages) FILTER (WHERE delivery = 'DELIVERED'), 0) / sum(messages)) AS percent_delivered
+FROM daily
+GROUP BY day, country
+ORDER BY day, country;
+
 -- How many messages arrived in each minute of the last day? From messages itself, through its index.
 SELECT date_trunc('minute', told_at) AS arrived_at, count(*) AS messages
 FROM messages
