@@ -55,7 +55,7 @@ export function tableOf(csv: string): Row[] {
 
 /** Rows of several tables of CSV, each with its header, whose columns tell which table begins. */
 export function blocksOf(csv: string): Row[] {
-  const headers = new Set(['campaign', 'delivered', 'parts_failed', 'no_verdict', 'percent_delivered', 'arrived_at', 'error_code'])
+  const headers = new Set(['campaign', 'delivered', 'parts_failed', 'no_verdict', 'arrived_at', 'error_code'])
   let header: string[] = []
   return csv
     .split('\n')

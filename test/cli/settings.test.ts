@@ -54,20 +54,6 @@ describe('config print', () => {
   })
 })
 
-describe('hooks url', () => {
-  const env = {
-    ...enough,
-    BUSGATE_CALLBACKS_PUBLIC_URL: 'https://hooks.example/',
-    BUSGATE_CALLBACKS_SECRET: 'k1:0123456789abcdef',
-  }
-
-  test("prints the account's address", async () => {
-    const { code, stdout } = await busgateHere(['hooks', 'url', '--account', 'default'], { env })
-    expect(code).toBe(0)
-    expect(stdout).toMatch(/^https:\/\/hooks\.example\/hooks\/account\/default\/[\w-]{40,}\n$/)
-  })
-})
-
 test.each([
   ['schemas check', []],
   ['send', ['--id=1', '--phone=380501234567', '--type=sms', '--message', '{"sms_message":"Hi"}']],

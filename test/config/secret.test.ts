@@ -57,10 +57,6 @@ describe('a secret', () => {
     })
   })
 
-  it('is read from its file without the last newline', () => {
-    expect(keyFromFile().reveal()).toBe('first-key')
-  })
-
   it('follows its file, checking at most once a second', () => {
     const key = keyFromFile()
     rewrite('second-key\n')

@@ -4,7 +4,7 @@ import { buildResult } from '../support/results.ts'
 
 const first = { topic: 'busgate.commands', partition: 0, offset: 10 }
 const second = { ...first, offset: 11 }
-const of = ({ topic, partition, offset }: typeof first, outcome: 'SENT' | 'DUPLICATE' | 'IN_DOUBT' | 'REJECTED') =>
+const of = ({ topic, partition, offset }: typeof first, outcome: 'SENT' | 'DUPLICATE' | 'IN_DOUBT') =>
   buildResult({
     outcome,
     final: outcome !== 'IN_DOUBT',
@@ -24,13 +24,5 @@ describe('finalOf', () => {
     expect(finalOf(results, second)).toMatchObject({ outcome: 'DUPLICATE' })
     expect(finalOf(results, { id: 1001 })).toMatchObject({ outcome: 'SENT' })
     expect(finalOf([of(second, 'DUPLICATE')], { id: 1001n })).toBeNull()
-  })
-
-  test('of an id with several results returns the most conclusive, in any order', () => {
-    const results = [of(first, 'REJECTED'), of(second, 'SENT')]
-    expect(finalOf(results, { id: 1001n })).toMatchObject({ outcome: 'SENT' })
-    expect(finalOf(results.toReversed(), { id: 1001n })).toMatchObject({ outcome: 'SENT' })
-    expect(finalOf(results, { id: 1002n })).toBeNull()
-    expect(finalOf(results, { id: 1001n, account: 'another' })).toBeNull()
   })
 })

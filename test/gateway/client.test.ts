@@ -141,16 +141,6 @@ describe('not sent', () => {
     expect(sandbox.stats().requests).toBe(0)
   })
 
-  test('if nothing listens', async () => {
-    expect(await failureOf(clientFor('http://127.0.0.1:1').sms(sms()))).toMatchObject({
-      name: 'UnreachableError',
-      code: 'UNREACHABLE',
-      message: expect.stringContaining('ECONNREFUSED'),
-      definite: true,
-      retryable: true,
-    })
-  })
-
   test.each<[FaultName, object]>([
     ['http-401', { name: 'UnreachableError', code: 'UNREACHABLE', message: 'HTTP 401' }],
     ['http-429', { name: 'ThrottledError', code: 'THROTTLED', retryable: true, retryAfterMs: 1000 }],

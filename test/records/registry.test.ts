@@ -50,36 +50,6 @@ describe('a Confluent registry', () => {
     expect(() => confluentRegistry({ url: 'http://busgate:secret@localhost' })).toThrow(/registry\.password/)
   })
 
-  test('a schema with references to other subjects is assembled', async () => {
-    const reference = (name: string, subject: string) => ({ name, subject, version: 1 })
-    server.put(9, {
-      schema: JSON.stringify({
-        type: 'record',
-        name: 'Order',
-        namespace: 'com.shop',
-        fields: [
-          { name: 'id', type: 'long' },
-          { name: 'to', type: ['null', 'Address'] },
-          { name: 'from', type: { type: 'array', items: 'com.shop.Address' } },
-        ],
-      }),
-      references: [reference('com.shop.Address', 'address')],
-    })
-    const fields = [{ name: 'country', type: 'Country' }]
-    server.putVersion('address', 1, {
-      schema: JSON.stringify({ type: 'record', name: 'com.shop.Address', fields }),
-      references: [reference('com.shop.Country', 'country')],
-    })
-    const country = { type: 'enum', name: 'Country', namespace: 'com.shop', symbols: ['UA', 'PL'] }
-    server.putVersion('country', 1, { schema: JSON.stringify(country) })
-
-    const decoder = createDecoder(await registry().schemaOf(9), registry())
-    expect(await decodeWith(decoder, recordOf(9, [2, 2, 0, 2, 2, 0]))).toEqual({
-      ok: true,
-      value: { id: 1n, to: { country: 'UA' }, from: [{ country: 'PL' }] },
-    })
-  })
-
   test.each([
     ['Protobuf', { schema: 'syntax = "proto3";', schemaType: 'PROTOBUF' }, /PROTOBUF, not Avro/],
     ['no JSON', { schema: 'record' }, /not JSON/],
@@ -107,6 +77,26 @@ describe('a schema with references', () => {
   const put = (schema: unknown, references: object[] = []) =>
     server.put(9, { schema: JSON.stringify(schema), references: references as never })
   const record = (name: string, type: unknown) => ({ type: 'record', name, fields: [{ name: 'a', type }] })
+
+  test('to other subjects is assembled, with the references of these', async () => {
+    const fields = [
+      { name: 'id', type: 'long' },
+      { name: 'to', type: ['null', 'Address'] },
+      { name: 'from', type: { type: 'array', items: 'com.shop.Address' } },
+    ]
+    put({ type: 'record', name: 'Order', namespace: 'com.shop', fields }, [reference('com.shop.Address', 'address')])
+    server.putVersion('address', 1, {
+      schema: JSON.stringify(record('com.shop.Address', 'Country')),
+      references: [reference('com.shop.Country', 'country')],
+    })
+    const country = { type: 'enum', name: 'Country', namespace: 'com.shop', symbols: ['UA', 'PL'] }
+    server.putVersion('country', 1, { schema: JSON.stringify(country) })
+    const decoder = createDecoder(await registry().schemaOf(9), registry())
+    expect(await decodeWith(decoder, recordOf(9, [2, 2, 0, 2, 2, 0]))).toEqual({
+      ok: true,
+      value: { id: 1n, to: { a: 'UA' }, from: [{ a: 'PL' }] },
+    })
+  })
 
   test("is assembled if a reference has a file's name, or is a list of definitions", async () => {
     put(record('com.shop.Order', ['null', 'Address', 'Country']), [reference('types.avsc', 'types')])
