@@ -140,9 +140,12 @@ describe('a command whose record became a dead letter', () => {
   const codes: [code: string, what: RegExp][] = [
     [
       'SCHEMA_NOT_FOUND',
-      /^Not sent: its record could not be read \(SCHEMA_NOT_FOUND: It cannot be read\)\. Once its schema is registered, busgate dlq replay --at 0@0 sends it\.$/,
+      /^Not sent: its record could not be read \(SCHEMA_NOT_FOUND: It cannot be read\)\. Once its schema is registered, busgate dlq replay --at 0@0 sends it; otherwise its producer must write it again\.$/,
     ],
-    ['SCHEMA_INCOMPATIBLE', /If a newer busgate can read its schema, busgate dlq replay --at 0@0 sends it\.$/],
+    [
+      'SCHEMA_INCOMPATIBLE',
+      /If a newer busgate can read its schema, busgate dlq replay --at 0@0 sends it; otherwise its producer/,
+    ],
     ...['NOT_CONFLUENT', 'TRUNCATED', 'TRAILING_BYTES', 'DECODE', 'NO_VALUE', 'VALUE_TOO_LARGE'].map(
       (code): [string, RegExp] => [code, /Its bytes stay unreadable: its producer must write it again\.$/],
     ),

@@ -78,8 +78,8 @@ function letterText({ value, place }: Sighting<FoundLetter>, { commands }: Findi
     return `Not sent: its record became a dead letter (${code}). It can be read now: ${replay}.`
   }
   const once = readableOnce[code]
-  const remedy = once ? `${once}, ${replay}.` : 'Its bytes stay unreadable: its producer must write it again.'
-  return `Not sent: its record could not be read (${why}). ${remedy}`
+  const otherwise = once ? `${once}, ${replay}; otherwise` : 'Its bytes stay unreadable:'
+  return `Not sent: its record could not be read (${why}). ${otherwise} its producer must write it again.`
 }
 
 /** Describes the pauses that stop a command, who set them, and how to end them; null if there are none. */
@@ -212,7 +212,7 @@ function verdictText(findings: Findings, id: bigint, account: string): string | 
   return `Not delivered yet: ${life.status}${since} is the last that is known.`
 }
 
-/** The gateway's status text if it says more than the verdict, or a note that `success` decided because the text is missing or contradicts it. */
+/** The status text if it says more than the verdict; a note if `success` decided, because the text is missing or contradicts it. */
 function toldBy(status: string, verdict: 'DELIVERED' | 'FAILED'): string {
   if (status === '') return ' (its callback has no status text)'
   if (status === verdict) return ''
