@@ -37,11 +37,11 @@ GROUP BY type, channel
 ORDER BY sent DESC, type, channel;
 
 -- What was delivered of each day's commands, by country? For campaign or type, put them in the place of country.
-SELECT CAST(command_at AS DATE) AS day, country, count(*) AS messages,
+SELECT date(command_at) AS day, country, count(*) AS messages,
   count(*) FILTER (WHERE delivery = 'DELIVERED') AS delivered,
   round(100.0 * count(*) FILTER (WHERE delivery = 'DELIVERED') / count(*)) AS percent_delivered
 FROM messages
-GROUP BY CAST(command_at AS DATE), country
+GROUP BY date(command_at), country
 ORDER BY day, country;
 
 -- How many messages arrived in each minute of the last day?

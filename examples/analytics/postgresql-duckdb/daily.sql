@@ -1,11 +1,11 @@
 -- Sums messages up by day and by everything that report-daily.sql asks about. Run again, it refreshes the sums.
 CREATE MATERIALIZED VIEW IF NOT EXISTS daily AS
-SELECT CAST(command_at AS DATE) AS day, tenant, campaign, country, type, channel, outcome, error_code, delivery,
+SELECT date(command_at) AS day, tenant, campaign, country, type, channel, outcome, error_code, delivery,
   count(*) AS messages, count(*) FILTER (WHERE times_sent > 1) AS sent_twice,
   sum(parts) AS parts, sum(price) AS price, sum(seconds) AS seconds,
   count(*) FILTER (WHERE seconds <= 10) AS in_10_s, count(*) FILTER (WHERE seconds <= 60) AS in_a_minute
 FROM messages
-GROUP BY CAST(command_at AS DATE), tenant, campaign, country, type, channel, outcome, error_code, delivery
+GROUP BY date(command_at), tenant, campaign, country, type, channel, outcome, error_code, delivery
 WITH NO DATA;
 
 REFRESH MATERIALIZED VIEW daily;
