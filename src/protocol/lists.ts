@@ -72,7 +72,7 @@ export const errorCodeTexts: Readonly<Record<ErrorCode, { meaning: string; remed
     remedy: 'The gateway does not reach the network of this number by this channel: use another one',
   },
   TYPE_INVALID: { meaning: 'the gateway does not know the type', remedy: null },
-  THROTTLED: { meaning: 'the gateway throttled the last request', remedy: null },
+  THROTTLED: { meaning: 'the gateway throttled it; busgate retries, so that no result has it now', remedy: null },
   INSUFFICIENT_FUNDS: { meaning: 'the account has too little money', remedy: 'Top up the account' },
   DUPLICATE_ID: { meaning: 'the id was used before', remedy: null },
   VALIDATION: {

@@ -331,7 +331,7 @@ export interface Hlr {
 /** What to do in doubt, when the message was perhaps sent. DEFAULT: as configured for the type. AT_MOST_ONCE: never send again. AT_LEAST_ONCE: send again under the same id. No default on purpose: an unknown policy must fail. */
 export type SendCommandDelivery = 'DEFAULT' | 'AT_MOST_ONCE' | 'AT_LEAST_ONCE'
 
-/** What became of a command record. Each record ends with exactly one final result; an IN_DOUBT result, which is not final, can come before it. An id that was written in two records has two final results. */
+/** What became of a command record. Each record that can be read ends with exactly one final result; an IN_DOUBT result, which is not final, can come before it. An id that was written in two records has two final results. */
 export interface SendResult {
   /** Id of the command. */
   id: bigint
@@ -367,7 +367,7 @@ export interface SendResult {
   commandPartition: number
   /** Offset of the command. */
   commandOffset: number
-  /** When it was last POSTed to the gateway (milliseconds since 1970, UTC); of a command that was in doubt, the latest time at which that POST can have begun. Null: never. */
+  /** When it was last POSTed to the gateway (milliseconds since 1970, UTC); of a command that was in doubt, the latest time at which that POST can have begun. Null: not POSTed, or ended by DEADLINE, MAX_AGE or WITHDRAWN. */
   sentAt: number | null
   /** When this result was decided (milliseconds since 1970, UTC). */
   completedAt: number
