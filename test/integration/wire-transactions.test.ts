@@ -217,7 +217,8 @@ describeWithJava('on three brokers', () => {
     )
     const busy = new Set(coordinators.map(({ coordinators }) => coordinators[0]!.nodeId))
     const node = [1, 2, 3].find(id => !busy.has(id))!
-    const leaders = await Promise.all([0, 1, 2].map(partition => brokers.leader({ topic: results, partition })))
+    const leadersOf = () => Promise.all([0, 1, 2].map(partition => brokers.leader({ topic: results, partition })))
+    const leaders = await vi.waitFor(leadersOf, { timeout: 30_000 }) // a broker may not know the new topic yet
     const partition = leaders.indexOf(node)
     expect(partition).toBeGreaterThanOrEqual(0)
 
