@@ -94,7 +94,7 @@ export function createIntake(
   }
 }
 
-/** Whether `busgate doctor` tries this receiver. Only who knows the secret can make such an address. */
+/** Whether `busgate doctor` sent it. Such an address can be made only with the secret. */
 const isProbe = (origin: CallbackOrigin | CallbackRefusal): boolean =>
   typeof origin === 'object' && origin.kind === 'message' && origin.subject.id === probeId
 

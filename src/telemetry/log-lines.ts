@@ -55,7 +55,7 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
   'account.paused': {
     level: 'warn',
     msg: ({ account, reason, retryInMs, error, keyPlace }) =>
-      `account ${account} is held back (${reason}) and retries in ${rounded('seconds', retryInMs / 1000)} s: ${safeText(error)}${reason === 'denied' ? `; put its key into ${keyPlace}` : ''}`,
+      `account ${account} is held back (${reason}) and retries in ${rounded('seconds', retryInMs / 1000)} s: ${safeText(error)}${keyHint(reason, keyPlace)}`,
     action:
       'denied: replace the key ([BusgateKeyRefused](runbooks/BusgateKeyRefused.md)); throttled: nothing, unless it lasts ([BusgateThrottled](runbooks/BusgateThrottled.md)); any other reason: [BusgateBreakerOpen](runbooks/BusgateBreakerOpen.md).',
   },
@@ -269,7 +269,7 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
   'balance.failed': {
     level: 'warn',
     msg: ({ account, reason, error, keyPlace }) =>
-      `cannot read the balance of account ${account}: ${safeText(error)}${reason === 'denied' ? `; put its key into ${keyPlace}` : ''}`,
+      `cannot read the balance of account ${account}: ${safeText(error)}${keyHint(reason, keyPlace)}`,
     action:
       'denied: the key is wrong, or lacks the right to ask for the balance ([BusgateKeyRefused](runbooks/BusgateKeyRefused.md)); any other reason: nothing, unless commands wait ([BusgateBreakerOpen](runbooks/BusgateBreakerOpen.md)). `gateway.balanceIntervalMs=0` ends the requests.',
   },
@@ -297,5 +297,7 @@ const untilText = (until: number | null): string => (until === null ? '' : ` unt
 const at = ({ topic, partition, offset }: RecordPlace): string => `${topic}/${partition}@${offset}`
 
 const textOf = (error: Error): string => summaryOf(error).message
+
+const keyHint = (reason: string, keyPlace: string) => (reason === 'denied' ? `; put its key into ${keyPlace}` : '')
 
 const nameOf = ({ name, code }: ErrorPlace): string => code ?? name

@@ -115,7 +115,7 @@ export class Resolver {
     const found = ({ msgId, updatedAt, receivedAt }: StatusEvent) => {
       if (doubt.over) return
       const sentAt = Math.min(doubt.postedAt, Math.max(since, updatedAt ?? receivedAt))
-      const details = { ...this.#sent(doubt, { ...noPayload, msgId }), sentAt }
+      const details = this.#sent(doubt, { ...noPayload, msgId }, sentAt)
       if (doubt.pending.packed) doubt.pending.proof = details
       else this.#settle(doubt, details)
     }
@@ -181,8 +181,8 @@ export class Resolver {
     return policy === 'AT_LEAST_ONCE' && this.#options.accounts.has(command.account)
   }
 
-  #sent({ pending, postedAt }: Doubt, payload: ResultPayload): ResultDetails {
-    return { outcome: 'SENT', attempts: pending.attempts, sentAt: postedAt, payload }
+  #sent({ pending, postedAt }: Doubt, payload: ResultPayload, sentAt = postedAt): ResultDetails {
+    return { outcome: 'SENT', attempts: pending.attempts, sentAt, payload }
   }
 
   #settle({ pending }: Doubt, details: ResultDetails): void {
