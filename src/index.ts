@@ -34,10 +34,11 @@ export {
 } from './records/registry.ts'
 export {
   type Lifecycle,
+  type LifecycleState,
   lifecycleAfter,
   newLifecycle,
-  newUnhookedLifecycle,
   type StatusFacts,
+  stateOf,
   verdictOf,
 } from './statuses/lifecycle.ts'
 export { type Events, Telemetry } from './telemetry/events.ts'

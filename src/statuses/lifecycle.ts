@@ -1,4 +1,4 @@
-import type { StatusEvent } from '../records/generated.ts'
+import type { SendResult, StatusEvent } from '../records/generated.ts'
 
 /**
  * Stages of a message, from least to most certain. A verified event overrides one from an account's address (unverified); any
@@ -16,10 +16,8 @@ const stages = [
 
 type LifecycleStage = (typeof stages)[number]
 
-/** The state of one message. Only `newLifecycle`, `newUnhookedLifecycle` and `lifecycleAfter` create it. */
-export interface Lifecycle {
-  /** Whether the message has no callback address of its own; only then do unverified events count. */
-  unhooked: boolean
+/** What events report of one message. */
+export interface LifecycleState {
   /** The furthest stage that an event reported. */
   stage: LifecycleStage
   /** Status text of the gateway; null before the first event. */
@@ -35,43 +33,60 @@ export interface Lifecycle {
   replied: boolean
 }
 
+/** The events of one message, combined. Plain JSON, to be stored between events; `verdictOf` and `stateOf` read it. */
+export interface Lifecycle {
+  /** From verified events alone. */
+  verified: LifecycleState
+  /** From all events: counts for a message without its own callback address. */
+  all: LifecycleState
+}
+
 /** The fields of a StatusEvent that the life cycle uses. */
 export type StatusFacts = Pick<
   StatusEvent,
   'status' | 'state' | 'final' | 'verified' | 'updatedAt' | 'receivedAt' | 'replies'
 >
 
-/** The initial state of a message with its own callback address: unverified events do not count. */
-export const newLifecycle: Lifecycle = {
-  unhooked: false,
-  stage: 'sent',
-  status: null,
-  since: null,
-  read: false,
-  replied: false,
-}
+const sent: LifecycleState = { stage: 'sent', status: null, since: null, read: false, replied: false }
 
-/**
- * The initial state of a message without its own callback address (its result has `hooked: false`): unverified events count.
- */
-export const newUnhookedLifecycle: Lifecycle = { ...newLifecycle, unhooked: true }
+/** The life cycle of a message before its first event. */
+export const newLifecycle: Lifecycle = { verified: sent, all: sent }
 
 /** Adds an event to the life cycle. Order and repetition of events do not matter: the furthest stage counts. */
 export function lifecycleAfter(known: Lifecycle, event: StatusFacts): Lifecycle {
-  if (!event.verified && !known.unhooked) return known
+  const all = stateAfter(known.all, event)
+  return { verified: event.verified ? stateAfter(known.verified, event) : known.verified, all }
+}
+
+/**
+ * Returns the state of a message.
+ * @param result the message's result, if it is known: only with its `hooked: false` do unverified events count
+ */
+export function stateOf(life: Lifecycle, result?: Pick<SendResult, 'hooked'>): LifecycleState {
+  return result?.hooked === false ? life.all : life.verified
+}
+
+/**
+ * Returns the final verdict, or null if there is none yet. UNKNOWN means that the message was given up without a verdict.
+ * @param result as for `stateOf`
+ */
+export function verdictOf(
+  life: Lifecycle,
+  result?: Pick<SendResult, 'hooked'>,
+): 'DELIVERED' | 'FAILED' | 'UNKNOWN' | null {
+  const { stage } = stateOf(life, result)
+  if (stage.startsWith('delivered')) return 'DELIVERED'
+  if (stage.startsWith('failed')) return 'FAILED'
+  return stage === 'given up' ? 'UNKNOWN' : null
+}
+
+function stateAfter(known: LifecycleState, event: StatusFacts): LifecycleState {
   const word = event.status.replaceAll(/[\s_]+/g, ' ').toUpperCase()
   const replied = word === 'REPLIED' || event.replies.length > 0
   const read = word === 'READ' && event.state !== 'FAILED'
   const facts = { read: known.read || replied || read, replied: known.replied || replied }
   const reported = { stage: stageOf(event), status: event.status, since: event.updatedAt ?? event.receivedAt }
   return { ...known, ...(replaces(reported, known) ? reported : {}), ...facts }
-}
-
-/** Returns the final verdict, or null if there is none yet. UNKNOWN means that the message was given up without a verdict. */
-export function verdictOf({ stage }: Lifecycle): 'DELIVERED' | 'FAILED' | 'UNKNOWN' | null {
-  if (stage.startsWith('delivered')) return 'DELIVERED'
-  if (stage.startsWith('failed')) return 'FAILED'
-  return stage === 'given up' ? 'UNKNOWN' : null
 }
 
 function stageOf({ state, final, verified }: StatusFacts): LifecycleStage {
@@ -81,7 +96,7 @@ function stageOf({ state, final, verified }: StatusFacts): LifecycleStage {
   return 'pending'
 }
 
-type ReportedStage = Pick<Lifecycle, 'stage' | 'status' | 'since'>
+type ReportedStage = Pick<LifecycleState, 'stage' | 'status' | 'since'>
 
 /**
  * Whether an event replaces the known state. Of two equal stages the earlier one stays, then the first in alphabetical order.

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { finalOf } from '../../src/consumer/final.ts'
 import type { StatusEvent } from '../../src/records/generated.ts'
-import { lifecycleAfter, newLifecycle, newUnhookedLifecycle, verdictOf } from '../../src/statuses/lifecycle.ts'
+import { lifecycleAfter, newLifecycle, verdictOf } from '../../src/statuses/lifecycle.ts'
 import { expected } from './answers.ts'
 import { dataset } from './dataset.ts'
 
@@ -16,14 +16,14 @@ test('the expected table tells of each message what the library tells', () => {
     const message = { account, id: BigInt(id) }
     const final = finalOf(finals, message)
     const result = results.find(({ of }) => of === final)
-    const isUnhooked = result?.of.hooked === false && result.record.old !== true
+    const hooked = result?.record.old === true ? null : (result?.of.hooked ?? null)
     const life = events
       .filter(event => event.account === account && event.id === message.id)
-      .reduce(lifecycleAfter, isUnhooked ? newUnhookedLifecycle : newLifecycle)
+      .reduce(lifecycleAfter, newLifecycle)
     expect({ ...message, outcome, delivery }).toEqual({
       ...message,
       outcome: final?.outcome ?? 'IN_DOUBT',
-      delivery: verdictOf(life) ?? '',
+      delivery: verdictOf(life, { hooked }) ?? '',
     })
   }
 })

@@ -4,9 +4,8 @@ import { type ErrorCode, errorCodeTexts, isSendType, operations, stateOf } from 
 import { hookedUnlessKnown } from '../../records/command.ts'
 import type { DecodeCode } from '../../records/decoder.ts'
 import type { SendResult } from '../../records/generated.ts'
-import { verdictOf } from '../../statuses/lifecycle.ts'
 import { placeText, shortPlace } from '../dead-letters/letter.ts'
-import { type Findings, type FoundCommand, type FoundLetter, isUnsent, lifeOf, type Sighting } from './findings.ts'
+import { type Findings, type FoundCommand, type FoundLetter, isUnsent, type Sighting, stateAfter } from './findings.ts'
 
 /** @param errorCode of a result; one of a newer busgate has no remedy here */
 export const remedyOf = (errorCode: string | null): string | null =>
@@ -186,7 +185,7 @@ function hasOwnHook({ commands }: Findings, { account, type }: SendResult): bool
 function verdictText(findings: Findings, id: bigint, account: string): string | null {
   const events = findings.statuses.map(({ value }) => value).filter(event => event.account === account)
   if (events.length === 0) return null
-  const life = lifeOf(findings, { id, account })
+  const life = stateAfter(findings, { id, account })
   if (life.status === null) {
     if (findings.commands.length + findings.results.length === 0) {
       return (
@@ -199,7 +198,7 @@ function verdictText(findings: Findings, id: bigint, account: string): string | 
       `had a hook of its own: ${statusCommand(id, account)} asks the gateway.`
     )
   }
-  const verdict = verdictOf(life)
+  const { verdict } = life
   const since = life.since === null ? '' : ` ${at(life.since)}`
   if (verdict === 'DELIVERED') {
     return `Delivered${toldBy(life.status, verdict)}${since}${life.read ? ', and it was read' : ''}.`

@@ -1,7 +1,7 @@
 import type { BusRecord, Searched, TopicPartition } from '../../bus/port.ts'
 import type { Change } from '../../control/change.ts'
 import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../records/generated.ts'
-import { type Lifecycle, lifecycleAfter, newLifecycle, newUnhookedLifecycle } from '../../statuses/lifecycle.ts'
+import { lifecycleAfter, newLifecycle, stateOf, verdictOf } from '../../statuses/lifecycle.ts'
 import type { Letter, RecordPosition } from '../dead-letters/letter.ts'
 
 export interface Sighting<T> {
@@ -80,16 +80,15 @@ export function sightingOf<T>(place: Omit<RecordPosition, 'offset'>, record: Bus
 
 type Message = { id: bigint; account: string }
 
-/** The state of a message right after sending; its result says whether it had its own callback address. */
-export function sentLife({ results }: Findings, message: Message): Lifecycle {
-  const unhooked = results.some(({ value }) => isOf(value, message) && value.hooked === false)
-  return unhooked ? newUnhookedLifecycle : newLifecycle
-}
-
-/** The state of a message after all its status events. */
-export function lifeOf(findings: Findings, message: Message): Lifecycle {
-  const events = findings.statuses.map(({ value }) => value).filter(event => isOf(event, message))
-  return events.reduce(lifecycleAfter, sentLife(findings, message))
+/** The state of a message after these status events, by default after all of its own. */
+export function stateAfter(
+  { results, statuses }: Findings,
+  message: Message,
+  events = statuses.map(({ value }) => value).filter(event => isOf(event, message)),
+) {
+  const life = events.reduce(lifecycleAfter, newLifecycle)
+  const unhooked = results.find(({ value }) => isOf(value, message) && value.hooked === false)?.value
+  return { ...stateOf(life, unhooked), verdict: verdictOf(life, unhooked) }
 }
 
 const isOf = (one: Message, other: Message) => one.id === other.id && one.account === other.account

@@ -1,10 +1,9 @@
 import { stringifyJson } from '../../protocol/index.ts'
 import type { SendResult, StatusEvent } from '../../records/generated.ts'
-import { lifecycleAfter, verdictOf } from '../../statuses/lifecycle.ts'
 import { count } from '../../words.ts'
 import { placeText, shown } from '../dead-letters/letter.ts'
 import { conclusionOf } from './conclusion.ts'
-import { type Findings, type FoundCommand, lifeOf, type SearchedLog, type Sighting, sentLife } from './findings.ts'
+import { type Findings, type FoundCommand, type SearchedLog, type Sighting, stateAfter } from './findings.ts'
 
 /** An event of a message's story. */
 export interface Event {
@@ -142,9 +141,9 @@ function verdictsOf(findings: Findings): Set<Sighting<StatusEvent>> {
 
 /** Whether this event alone gives the same verdict as all events of its message. */
 function givesVerdict(event: StatusEvent, findings: Findings): boolean {
-  const all = lifeOf(findings, event)
-  const alone = lifecycleAfter(sentLife(findings, event), event)
-  if (verdictOf(all) === null || alone.stage !== all.stage) return false
+  const all = stateAfter(findings, event)
+  const alone = stateAfter(findings, event, [event])
+  if (all.verdict === null || alone.stage !== all.stage) return false
   return alone.since === all.since && alone.status === all.status
 }
 
