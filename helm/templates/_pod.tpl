@@ -68,7 +68,7 @@ securityContext:
   fsGroup: 1000
   seccompProfile:
     type: RuntimeDefault
-{{- $args := ternary (ternary (list "ui" "--show") (list "ui") (dig "show" false .values)) (list "run") (eq .role "ui") }}
+{{- $args := ternary (ternary (list "ui" "--reveal") (list "ui") (dig "reveal" false .values)) (list "run") (eq .role "ui") }}
 {{- $tasks := .tasks | default (list (dict "name" .role "args" $args)) }}
 {{- $before := ternary list $root.Values.extraInitContainers (hasKey . "tasks") }}
 {{- if or $before (initial $tasks) }}

@@ -29,7 +29,7 @@ export interface BoardOptions {
   registry: SchemaRegistry
   settings: Settings
   /** Whether to show message texts and phone numbers. */
-  show: boolean
+  reveal: boolean
 }
 
 /** Steps between two reads of the group's progress and the control topic. */
@@ -87,12 +87,12 @@ export class Board {
   }
 
   now(): Now {
-    const { settings, show } = this.#options
+    const { settings, reveal } = this.#options
     const at = Date.now()
     return {
       at,
       since: Math.max(this.#since, at - windowMs),
-      show,
+      reveal,
       trouble: this.#troubles(),
       counting: this.#isCounting,
       lanes: settings.topics.commands.map(topic => ({ topic, commands: this.#commandsOf(topic) })),

@@ -7,7 +7,7 @@ export interface Now {
   /** Start of the counted period, milliseconds since 1970: when the page was started, but at most ten minutes ago. */
   since: number
   /** Whether message texts and phone numbers are shown. */
-  show: boolean
+  reveal: boolean
   /** Why something cannot be read now; null if everything can. */
   trouble: string | null
   /** Whether the counts are complete; if not, a count of 0 means unknown. */

@@ -37,10 +37,10 @@ const mostMs = 10 * 365 * 24 * 3_600_000
 
 /**
  * Parses `/api/messages?by=…&text=…&back=…&account=…`. `back` is how far to search back, in milliseconds; default 7 days.
- * @param show whether searches by phone are allowed
+ * @param reveal whether searches by phone are allowed
  * @throws InvalidSearch
  */
-export function searchRequestOf(asked: URLSearchParams, show: boolean): SearchRequest {
+export function searchRequestOf(asked: URLSearchParams, reveal: boolean): SearchRequest {
   const text = (asked.get('text') ?? '').trim()
   const by = searchKinds.find(kind => kind === asked.get('by'))
   const account = asked.get('account')
@@ -51,7 +51,7 @@ export function searchRequestOf(asked: URLSearchParams, show: boolean): SearchRe
   if (by === undefined) return refuse(`by: expected one of ${searchKinds.join(', ')}`)
   if (text === '' || text.length > longest) refuse('text: expected a search text')
   if (by === 'id' && idIn(text) === null) refuse('text: expected an id, a whole number from 1 to 9223372036854775807')
-  if (by === 'phone' && !show) refuse('phones are hidden: busgate ui --show allows searches by phone')
+  if (by === 'phone' && !reveal) refuse('phones are hidden: busgate ui --reveal allows searches by phone')
   if (by === 'phone' && !/^\d{4,15}$/.test(text)) refuse('text: expected the last 4 to 15 digits of a phone')
   if (!(back > 0 && back <= mostMs)) refuse('back: expected a duration in milliseconds')
   return { by, text, since: Math.max(0, Date.now() - back), ...(account !== null && { account }) }
@@ -77,7 +77,7 @@ export class Searches {
   }
 
   async #find({ by, text, account, since }: SearchRequest, ending: AbortSignal): Promise<SearchAnswer> {
-    const { show, bus, registry, settings } = this.#options
+    const { reveal, bus, registry, settings } = this.#options
     const options = { bus, registry, settings, since, ending }
     const wide = new MessageSearch(options)
     if (by === 'phone') {
@@ -90,7 +90,7 @@ export class Searches {
     for (const id of ids) {
       const findings = await new MessageSearch(options).byId(id)
       ending.throwIfAborted() // incomplete findings would give a wrong story
-      const story = tell(findings, id, { ...(account !== undefined && { account }), show })
+      const story = tell(findings, id, { ...(account !== undefined && { account }), reveal })
       stories.push({ id, found: story.found, lines: storyLines(story), searched: searchedText(story) })
     }
     ending.throwIfAborted()

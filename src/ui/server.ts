@@ -48,7 +48,7 @@ export async function startUi({ host = '127.0.0.1', ...options }: UiOptions) {
     } else if (pathname === '/api/now') {
       watch(response)
     } else if (pathname === '/api/messages') {
-      const search = searchRequestOf(new URLSearchParams(request.url?.slice(pathname.length)), options.show)
+      const search = searchRequestOf(new URLSearchParams(request.url?.slice(pathname.length)), options.reveal)
       sendJson(response, 200, await searches.find(search, disconnectSignal(response)))
     } else refuse(response, { status: 404, text: 'Not found: the page is at /.' })
   }

@@ -50,6 +50,10 @@ test('a command that was in doubt is reported, and may end UNRESOLVED, executed 
   }
 })
 
+test('messages that were sent and have no verdict are explained', async () => {
+  expect(summaryText(await told(sent))).toContain('SENT without a verdict: callback lost at the gateway 1')
+})
+
 test.each([
   ['a command without a result', [sent[0]!], {}, 'missing 1'],
   ['a command with two final results', [...sent, sent[0]!], {}, 'with two final ones 1'],

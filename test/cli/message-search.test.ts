@@ -87,7 +87,7 @@ test('a one-time password is found in the header of its result, and told only if
   const world = await startTopics()
   await world.result(buildResult({ id: 7n, type: 'call/otp' }), { 'busgate.code': Buffer.from('0815') })
   const found = await world.search().byId(7n)
-  expect(stringifyJson(tell(found, 7n, { show: true }))).toContain('code 0815')
+  expect(stringifyJson(tell(found, 7n, { reveal: true }))).toContain('code 0815')
   expect(stringifyJson(tell(found, 7n, {}))).not.toContain('0815')
 })
 

@@ -220,7 +220,7 @@ describe('a story', () => {
     ])
   })
 
-  test('hides codes, look-ups, replies, texts and phones without --show', () => {
+  test('hides codes, look-ups, replies, texts and phones without --reveal', () => {
     const hlr = { phone: 380671234567, status: null, imsi: null, mccmnc: null, ported: null, network: null }
     const replies = [{ datetime: null, message: 'my secret', media: null }]
     const evidence = evidenceOf({
@@ -229,8 +229,8 @@ describe('a story', () => {
       statuses: [{ reply: '5', replies, extra: '{"to":380509998877}' }],
     })
     const secrets = ['0815', 'secret', '380671234567', '380509998877', String(buildCommand().phone), 'reply 5']
-    const written = (show: boolean) =>
-      JSON.stringify(storyOf(evidence, show), (_, value) => (typeof value === 'bigint' ? String(value) : value))
+    const written = (reveal: boolean) =>
+      JSON.stringify(storyOf(evidence, reveal), (_, value) => (typeof value === 'bigint' ? String(value) : value))
     for (const secret of secrets) {
       expect(written(false)).not.toContain(secret)
       expect(written(true)).toContain(secret)

@@ -47,7 +47,7 @@ describeOnKafka('what became of a message', brokers => {
       expect(stdout + stderr).not.toContain(text)
       expect(stdout + stderr).not.toContain(String(phone))
     }
-    const shown = await busgate(['message', '--id', '1001', '--show', '--json'], { env })
+    const shown = await busgate(['message', '--id', '1001', '--reveal', '--json'], { env })
     expect(shown.stdout).toContain(text)
     expect(shown.stdout).toContain(String(phone))
     expect(kindsOf(shown)).toEqual(['command', 'result', 'status', 'conclusion', 'searched'])

@@ -11,9 +11,9 @@ const patienceMs = 40_000
 /** The page of a world, at its own port; it ends with its test. */
 export async function startPage(
   { bus, registry, settings }: Pick<World, 'bus' | 'registry' | 'settings'>,
-  options: Partial<Pick<UiOptions, 'show'>> & { bus?: Bus } = {},
+  options: Partial<Pick<UiOptions, 'reveal'>> & { bus?: Bus } = {},
 ) {
-  const page = await startUi({ bus, registry, settings, port: 0, show: false, ...options })
+  const page = await startUi({ bus, registry, settings, port: 0, reveal: false, ...options })
   onTestFinished(() => page.close())
   return page
 }

@@ -107,7 +107,7 @@ describe('the search request', () => {
     ['by=id&text=abc', 'text: expected an id, a whole number from 1 to 9223372036854775807'],
     ['by=id&text=9223372036854775808', 'text: expected an id'],
     ['by=id&text=1&back=never', 'back: expected a duration in milliseconds'],
-    ['by=phone&text=4567', 'phones are hidden: busgate ui --show allows searches by phone'],
+    ['by=phone&text=4567', 'phones are hidden: busgate ui --reveal allows searches by phone'],
   ])('%s is refused with what is expected', async (asked, expected) => {
     const { url } = await startPage(await startWorld())
     const { status, body } = await ask(`${url}api/messages?${asked}`)
@@ -116,18 +116,18 @@ describe('the search request', () => {
   })
 
   test('a search by phone needs at least four digits', async () => {
-    const { url } = await startPage(await startWorld(), { show: true })
+    const { url } = await startPage(await startWorld(), { reveal: true })
     expect((await ask(`${url}api/messages?by=phone&text=567`)).status).toBe(400)
   })
 })
 
-test('a message is shown without phone and text, unless --show is given', async () => {
+test('a message is shown without phone and text, unless --reveal is given', async () => {
   const world = await startWorld()
   await world.send([secretSms(11n)])
   await world.finished(1)
   await until(() => expect(world.statuses().length).toBeGreaterThan(0))
   const hidden = await startPage(world)
-  const open = await startPage(world, { show: true })
+  const open = await startPage(world, { reveal: true })
   const told = await ask(`${hidden.url}api/messages?by=id&text=11`)
   expect(told.body).toContain('Sent: ')
   for (const secret of ['380671234501', text]) {
@@ -140,7 +140,7 @@ test('messages are found by id, correlation id and the last digits of a phone', 
   const world = await startWorld()
   await world.send([secretSms(21n), secretSms(22n, 380671239999), buildCommand({ id: 23n })])
   await world.finished(3)
-  const { url } = await startPage(world, { show: true })
+  const { url } = await startPage(world, { reveal: true })
   const find = async (asked: string) => JSON.parse((await ask(`${url}api/messages?${asked}`)).body)
   expect((await find('by=id&text=21')).stories).toMatchObject([{ id: 21, found: true }])
   expect((await find('by=id&text=77')).stories).toMatchObject([{ id: 77, found: false }])

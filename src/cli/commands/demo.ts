@@ -86,7 +86,7 @@ async function showDemo({ total, keep, json, interrupted }: DemoOptions, cleanup
 
 /** Starts the page. It shows texts and phones, since all demo data is made up. @returns its URL */
 async function startPage({ bus, registry, settings }: RunningDemo, cleanups: Cleanups): Promise<string> {
-  const page = await startUi({ bus, registry, settings, port: 0, show: true })
+  const page = await startUi({ bus, registry, settings, port: 0, reveal: true })
   cleanups.push(() => page.close())
   await page.begun()
   return page.url

@@ -154,7 +154,7 @@ export const dlqReplay = command({
       const { ready, refused } = await planReplay(bus, topics, filters, undecodable)
       for (const { letter, why } of refused) tell('refused', letter, why)
       if (ready.length === 0) {
-        process.stderr.write('There is nothing to replay.\n')
+        process.stderr.write(refused.length > 0 ? 'Nothing was replayed.\n' : 'There is nothing to replay.\n')
         return at.length > 0 ? 1 : 0
       }
       if (!yes) {

@@ -179,9 +179,12 @@ function payloadOf(result: Result): unknown {
 
 /** An error line: what failed, whether it was executed, and what to change. */
 function complaint(error: GatewayError, { type }: Given, keyPlace: string): string {
-  return [`${printable(error.message)} (${error.code})`, ...certainty(error, type), ...mendOf(error, keyPlace)].join(
-    '; ',
-  )
+  const what = error.code === 'REJECTED' ? 'the gateway refused the request: ' : ''
+  return [
+    `${what}${printable(error.message)} (${error.code})`,
+    ...certainty(error, type),
+    ...mendOf(error, keyPlace),
+  ].join('; ')
 }
 
 /** Whether the operation may have been executed; empty for read-only ones. */

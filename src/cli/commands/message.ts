@@ -27,7 +27,7 @@ const flags = {
   tenant: textFlag('NAME', 'Only messages of this tenant.'),
   account: textFlag('NAME', 'Only messages of this account: ids are unique within one.'),
   since: sinceFlag('How far back to search: a duration (12h, 7d) or a date. Default: 7d.'),
-  show: toggle('Shows texts, phones, codes and replies.'),
+  reveal: toggle('Shows texts, phones, codes and replies.'),
   json: toggle('Prints one JSON object per line.'),
   config: configFlag,
 }
@@ -38,7 +38,7 @@ export const message = command({
   about: [
     'Shows what became of a message, in order of time: its command, doubts, results, status events and dead letter.',
     'Then says what that means, what to do, and what was searched.',
-    'Texts, phones, codes and replies are shown as *** unless --show is given.',
+    'Texts, phones, codes and replies are shown as *** unless --reveal is given.',
     '',
     'Exits 0 if something was found, else 1.',
   ].join('\n'),

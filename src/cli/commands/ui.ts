@@ -22,15 +22,15 @@ export const ui = command({
       'HOST',
       'Address to listen on. Default: 127.0.0.1. Use another only in a container that publishes the port.',
     ),
-    show: toggle('Shows texts, phones, codes and replies, and allows searches by phone.'),
+    reveal: toggle('Shows texts, phones, codes and replies, and allows searches by phone.'),
     config: configFlag,
   },
-  async run({ port = defaultPort, host, show = false, config }) {
+  async run({ port = defaultPort, host, reveal = false, config }) {
     const settings = settingsWithBrokers(config)
     const stopAsked = untilSignal()
     const bus = openBus(settings, new Telemetry())
     try {
-      const page = await startUi({ bus, registry: registryOf(settings), settings, port, show, ...given({ host }) })
+      const page = await startUi({ bus, registry: registryOf(settings), settings, port, reveal, ...given({ host }) })
       process.stdout.write(`${page.url}\n`)
       process.stderr.write('The page is ready; Ctrl-C ends it.\n')
       await stopAsked

@@ -1,7 +1,7 @@
 import { styleText } from 'node:util'
 import type { Bus, BusRecord, TopicPartition } from '../../bus/port.ts'
 import type { Settings } from '../../config/index.ts'
-import { type SendType, sendTypes } from '../../protocol/index.ts'
+import { operations, type SendType, sendTypes } from '../../protocol/index.ts'
 import { createDecoder, type Decoded, decodeAll } from '../../records/decoder.ts'
 import type { SendResult, StatusEvent } from '../../records/generated.ts'
 import type { SchemaRegistry } from '../../records/registry.ts'
@@ -127,6 +127,7 @@ export function summaryText(report: AuditReport): string {
     '',
     ...(sumOf(errorCodes) > 0 ? [`  REJECTED by the gateway: ${listOf(errorCodes)}`] : []),
     ...(doubted > 0 ? [`  IN_DOUBT for a while: ${grouped(doubted)}`] : []),
+    ...silentTextOf(report),
     check('results: one final one for each command', {
       missing: results.missing,
       'with two final ones': results.moreThanOneFinal,
@@ -140,6 +141,20 @@ export function summaryText(report: AuditReport): string {
       'given up': statuses.givenUp,
     }),
   ].join('\n')
+}
+
+/** Says why fewer messages have a verdict than were sent. */
+function silentTextOf({ kinds }: AuditReport): string[] {
+  const silent = { statusless: 0, lost: 0 }
+  for (const [type, { outcomes, states }] of Object.entries(kinds)) {
+    const unknown = (outcomes.SENT ?? 0) - sumOf(states)
+    silent[operations[type as SendType].hasStatus ? 'lost' : 'statusless'] += unknown
+  }
+  const reasons = [
+    silent.statusless > 0 && `call/otp and hlr have none ${grouped(silent.statusless)}`,
+    silent.lost > 0 && `callback lost at the gateway ${grouped(silent.lost)}`,
+  ].filter(Boolean)
+  return reasons.length > 0 ? [`  SENT without a verdict: ${reasons.join(', ')}`] : []
 }
 
 export function grouped(number: number): string {

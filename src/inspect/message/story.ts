@@ -21,23 +21,23 @@ export interface Event {
 const personal: readonly string[] = ['code', 'hlr', 'payload', 'reply', 'replies', 'extra']
 const hidden = '***'
 
-/** All findings in chronological order. @param show whether to show texts, phone numbers and the like */
-export function storyOf(findings: Findings, show: boolean): Event[] {
+/** All findings in chronological order. @param reveal whether to show texts, phone numbers and the like */
+export function storyOf(findings: Findings, reveal: boolean): Event[] {
   const verdicts = verdictsOf(findings)
   const events = [
     ...findings.commands.map(one =>
-      event('command', one, commandText(one.value, show), commandDetail(one.value, show)),
+      event('command', one, commandText(one.value, reveal), commandDetail(one.value, reveal)),
     ),
     ...findings.doubts.map(one => {
       const { attempts, cause, postedAt, account } = one.value
       const text = `in doubt: ${cause}, account ${account}, ${count(attempts, 'attempt')}, the last begun by ${time(postedAt)}`
-      return event('doubt', one, text, shown(one.value, show))
+      return event('doubt', one, text, shown(one.value, reveal))
     }),
-    ...findings.results.map(one => event('result', one, resultText(one.value, show), masked(one.value, show))),
+    ...findings.results.map(one => event('result', one, resultText(one.value, reveal), masked(one.value, reveal))),
     ...findings.statuses.map(one => {
       const isVerdict = verdicts.has(one)
-      const text = `${statusText(one.value, show)}${isVerdict ? ' ← the verdict' : ''}`
-      return event('status', one, text, { ...masked(one.value, show), isVerdict })
+      const text = `${statusText(one.value, reveal)}${isVerdict ? ' ← the verdict' : ''}`
+      return event('status', one, text, { ...masked(one.value, reveal), isVerdict })
     }),
     ...findings.letters.map(one => {
       const { code, message, origin } = one.value
@@ -75,10 +75,10 @@ function event<T>(kind: Event['kind'], { time, place }: Sighting<T>, text: strin
 
 const list = (parts: readonly (string | null | false | undefined)[]) => parts.filter(Boolean).join(', ')
 
-function commandText({ command, type, progress, replayedFrom }: FoundCommand, show: boolean): string {
+function commandText({ command, type, progress, replayedFrom }: FoundCommand, reveal: boolean): string {
   const { account, tenant, campaign, correlationId, deadline, delivery } = command
   const about = list([
-    `${type} for ${show ? command.phone : hidden}`,
+    `${type} for ${reveal ? command.phone : hidden}`,
     `account ${account}`,
     tenant !== null && `tenant ${tenant}`,
     campaign !== null && `campaign ${campaign}`,
@@ -88,14 +88,14 @@ function commandText({ command, type, progress, replayedFrom }: FoundCommand, sh
     replayedFrom !== null && `replayed from ${replayedFrom}`,
     progress !== 'done' && progress !== 'unknown' && `progress: ${progress}`,
   ])
-  return show ? `${about}: ${stringifyJson(Object.values(command.message)[0])}` : about
+  return reveal ? `${about}: ${stringifyJson(Object.values(command.message)[0])}` : about
 }
 
-function commandDetail({ command, ...rest }: FoundCommand, show: boolean): unknown {
-  return { ...(shown(command, show) as object), ...rest }
+function commandDetail({ command, ...rest }: FoundCommand, reveal: boolean): unknown {
+  return { ...(shown(command, reveal) as object), ...rest }
 }
 
-function resultText(result: SendResult, show: boolean): string {
+function resultText(result: SendResult, reveal: boolean): string {
   const { outcome, final, errorCode, error, msgId, parts, attempts, sentAt, price } = result
   const place = { topic: result.commandTopic, partition: result.commandPartition, offset: result.commandOffset }
   return list([
@@ -105,12 +105,12 @@ function resultText(result: SendResult, show: boolean): string {
     price !== null && `price ${price}`,
     attempts > 0 && count(attempts, 'attempt'),
     sentAt !== null && `posted ${time(sentAt)}`,
-    show && result.code !== null && `code ${result.code}`,
+    reveal && result.code !== null && `code ${result.code}`,
     `of ${placeText(place)}`,
   ])
 }
 
-function statusText({ status, state, final, source, verified, error, updatedAt, reply }: StatusEvent, show: boolean) {
+function statusText({ status, state, final, source, verified, error, updatedAt, reply }: StatusEvent, reveal: boolean) {
   return list([
     status === '' || status === state ? state : `${state}: ${status}`,
     error,
@@ -118,14 +118,14 @@ function statusText({ status, state, final, source, verified, error, updatedAt, 
     source.toLowerCase(),
     verified ? 'verified' : 'not verified',
     updatedAt !== null && `since ${time(updatedAt)}`,
-    reply !== null && `reply ${show ? reply : hidden}`,
+    reply !== null && `reply ${reveal ? reply : hidden}`,
   ])
 }
 
-function masked<T extends object>(value: T, show: boolean): object {
+function masked<T extends object>(value: T, reveal: boolean): object {
   const entries = Object.entries(value).map(([name, one]) => {
     const isEmpty = one === null || (Array.isArray(one) && one.length === 0)
-    return [name, !show && personal.includes(name) && !isEmpty ? hidden : one]
+    return [name, !reveal && personal.includes(name) && !isEmpty ? hidden : one]
   })
   return Object.fromEntries(entries)
 }
@@ -158,7 +158,7 @@ export interface WantedMessage {
   account?: string
   tenant?: string
   /** Whether to show texts, phone numbers, codes and replies. Default false. */
-  show?: boolean
+  reveal?: boolean
 }
 
 export type Story = ReturnType<typeof tell>
@@ -170,7 +170,7 @@ export type Story = ReturnType<typeof tell>
 export function tell(all: Findings, id: bigint, wanted: WantedMessage) {
   const findings = only(all, wanted)
   const accounts = accountsOf(findings)
-  const events = storyOf(findings, wanted.show ?? false)
+  const events = storyOf(findings, wanted.reveal ?? false)
   const conclusions = accounts.map(account => ({ account, text: conclusionOf(findings, id, account) }))
   if (conclusions.length === 0) conclusions.push({ account: '', text: withoutAccount(findings, id) })
   const searched = findings.searched.toSorted(byPlace) // searches end in any order

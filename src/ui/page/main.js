@@ -56,7 +56,7 @@ function header() {
         <label class="hidden" for="by">Search by</label>
         <select id="by" name="by">
           ${Object.entries(kinds).map(([value, name]) =>
-            value === 'phone' && !now?.show
+            value === 'phone' && !now?.reveal
               ? nothing
               : html`<option value=${value} ?selected=${value === by}>${name}</option>`,
           )}
