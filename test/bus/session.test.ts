@@ -53,6 +53,21 @@ test('intents that were committed, but never POSTed, are taken back at once: no 
   expect([other.listener.doubtedKeys, other.listener.freshKeys]).toEqual([[], ['0', '1']])
 })
 
+test('a hand-over takes back intents that no commit holds yet: their commands are not sent, and nobody doubts them', async () => {
+  const log = buildLog(2)
+  const { session, deliver, commit } = await buildOwner(log).open()
+  deliver()
+  session.settle(0, result(0))
+  const intended = session.intend([1])
+  session.hold()
+  await commit()
+  expect(await intended).toBe(false)
+  const other = buildOwner(log, { tag: 'another process' })
+  const next = await other.open()
+  next.deliver()
+  expect([other.listener.doubtedKeys, other.listener.freshKeys]).toEqual([[], ['1']])
+})
+
 describe('a window that moves by reading alone', () => {
   /** Nothing is to be committed any more, and nothing is waited for. */
   const isAtRest = ({ clock }: ReturnType<typeof buildOwner>, { commits }: OpenSession) =>
