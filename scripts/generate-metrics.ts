@@ -11,7 +11,7 @@ Made by scripts/generate-metrics.ts from src/telemetry/definitions.ts: change th
 
 For operators: every metric, what it means, and what to do. Each process serves them at \`/metrics\` (telemetry.port), in the text format of Prometheus, together with those of Node.js and the process (\`nodejs_*\`, \`process_*\`).
 
-Names and labels are stable. No label holds an id, a phone number, a text or a key. If the values of a label are a closed list, or topics or accounts of the settings, all series exist from the start with 0, so that \`rate()\` and alerts see the first event; other values count as \`other\`. Gauges marked "now" are read at the scrape; those with labels exist only where their role runs.
+Names and labels are stable. No label holds an id, a phone number, a text or a key. If the values of a label are a closed list, or topics or accounts of the settings, all series exist from the start with 0, so that \`rate()\` and alerts see the first event; other values count as \`other\`. Series of a country begin with its first message. Gauges marked "now" are read at the scrape; those with labels exist only where their role runs.
 
 | metric | type | labels | meaning | what to do |
 |---|---|---|---|---|

@@ -24,7 +24,7 @@ export const crossChecks: CrossCheck[] = [
     what: 'must be below kafka.sessionTimeoutMs, and that below kafka.rebalanceTimeoutMs',
   },
   {
-    paths: ['delivery.settleMs', 'gateway.timeoutMs', 'kafka.sessionTimeoutMs', 'kafka.brokers'],
+    paths: ['delivery.settleMs', 'gateway.timeoutMs', 'kafka.sessionTimeoutMs'],
     broken: values =>
       values['kafka.brokers'] !== 'embedded' &&
       leaseMs(values['kafka.sessionTimeoutMs']) >= values['gateway.timeoutMs'] + values['delivery.settleMs'],

@@ -97,7 +97,7 @@ export const definitions = {
   'delivery.default': setting(policy, 'AT_LEAST_ONCE', 'Delivery policy for messages in doubt of types without a policy of their own.'),
   'delivery.types.TYPE': optional(policy, 'AT_MOST_ONCE', 'Delivery policy of one type. Default: AT_MOST_ONCE for telegram, call/otp and hlr.'),
   'delivery.maxAgeMs': setting(kind.longMilliseconds, day, 'Older commands expire. Keep it below offsets.retention.minutes of the brokers.'),
-  'delivery.settleMs': setting(kind.milliseconds, 60_000, 'How long to wait, beyond gateway.timeoutMs, before the status of a request in doubt is polled.'),
+  'delivery.settleMs': setting(kind.milliseconds, 60_000, 'How long to wait, beyond gateway.timeoutMs, before the status of a request in doubt is polled. Together they must be above kafka.sessionTimeoutMs (or 10,000, if that is less).'),
   'delivery.polls': setting(kind.integer(1, 1000), 3, 'How many answered status polls resolve a doubt.'),
   'delivery.pollIntervalMs': setting(kind.milliseconds, 20_000, 'Wait between two status polls.'),
   'delivery.attempts': setting(kind.integer(1, 1000), 3, 'Most requests for one command under AT_LEAST_ONCE.'),

@@ -381,7 +381,7 @@ export interface SendResult {
   hooked: boolean | null
   /** When the command was appended to its topic: the timestamp of its record (milliseconds since 1970, UTC). Null: its record had none. */
   commandAt: number | null
-  /** Country of the recipient's number by its prefix, two letters of ISO 3166. Null: no country has the prefix, or the command could not be read. */
+  /** Country of the recipient's number by its prefix, two letters of ISO 3166. Null: the number belongs to no country's numbering plan, or the command could not be read. */
   country: string | null
 }
 
