@@ -1,4 +1,4 @@
-// Sends one SMS through busgate and prints its results: node send.js ID PHONE TEXT
+// Sends one SMS through busgate, prints its results, and whether it was delivered: node send.js ID PHONE TEXT
 import { readFile } from 'node:fs/promises'
 import { SchemaRegistry, SchemaType } from '@kafkajs/confluent-schema-registry'
 import { Kafka, logLevel, Partitioners } from 'kafkajs'
@@ -13,6 +13,8 @@ const {
   REGISTRY_URL = 'http://localhost:8081',
   COMMANDS_TOPIC = 'busgate.commands',
   RESULTS_TOPIC = 'busgate.results',
+  STATUSES_TOPIC = 'busgate.statuses',
+  VERDICT_SECONDS = '60',
 } = process.env
 
 const kafka = new Kafka({ clientId: 'example', brokers: KAFKA_BROKERS.split(','), logLevel: logLevel.ERROR })
@@ -42,40 +44,71 @@ async function send(command) {
   }
 }
 
-/** Prints the results of one command, up to the final one. */
-async function printResults(id) {
-  // Committed records only: the default of kafkajs. Its filter has a hole, see docs/producers.md.
-  const consumer = kafka.consumer({ groupId: 'example-kafkajs', readUncommitted: false })
-  const { promise: ended, resolve, reject } = Promise.withResolvers()
+/** Prints the results of a command, up to the final one, and resolves with that. */
+function finalResult(id) {
+  return find(RESULTS_TOPIC, id, result => {
+    console.log(result.id, result.outcome, result.errorCode ?? result.msgId)
+    return result.final // DUPLICATE: the result of the first command with this id is elsewhere in the topic
+  })
+}
+
+/** Resolves with the first status event with a verdict on a message (docs/statuses.md); null if none comes in time. */
+function verdictOn(result) {
+  const isVerdict = event => {
+    // Unverified events count only for a message without its own hook: anyone who knows the account's address can make
+    // them up.
+    const isBelieved = event.verified || result.hooked === false
+    return event.account === result.account && isBelieved && event.final
+  }
+  return find(STATUSES_TOPIC, result.id, isVerdict, AbortSignal.timeout(Number(VERDICT_SECONDS) * 1000))
+}
+
+/** Resolves with the first record about a message that is wanted; null if the signal is aborted before. */
+async function find(topic, id, isWanted, signal) {
+  const consumer = kafka.consumer({
+    groupId: `example-kafkajs-${topic}`, // all members of a group should read the same topics
+    readUncommitted: false, // the default of kafkajs; its filter has a hole, see docs/producers.md
+  })
+  const { promise, resolve, reject } = Promise.withResolvers()
   consumer.on('consumer.crash', ({ payload }) => payload.restart || reject(payload.error))
+  signal?.addEventListener('abort', () => resolve(null))
   await consumer.connect()
   try {
-    await consumer.subscribe({ topic: RESULTS_TOPIC, fromBeginning: true })
+    await consumer.subscribe({ topic, fromBeginning: true })
+    const key = String(id) // of its command, its results and its statuses
+    let isFound = false
     await consumer.run({
       async eachMessage({ message }) {
-        const result = await registry.decode(message.value)
-        if (result.id !== id) return
-        console.log(result.id, result.outcome, result.errorCode ?? result.msgId)
-        if (result.final) resolve() // DUPLICATE: the result of the first command with this id is elsewhere in the topic
+        if (isFound || message.key?.toString() !== key) return
+        const record = await registry.decode(message.value)
+        isFound = isWanted(record)
+        if (isFound) resolve(record)
       },
     })
-    await ended
+    return await promise
   } finally {
     await consumer.disconnect()
   }
 }
 
-const [id, phone, text] = process.argv.slice(2)
+const [idText, phone, text] = process.argv.slice(2)
 // A number would lose the zero: 0671234567 would become somebody else's phone.
 if (!/^[1-9]\d{0,14}$/.test(phone ?? '')) {
   console.error('Nothing was sent: PHONE must be digits only, in international format such as 380671234567.')
   process.exit(1)
 }
+const id = Number(idText)
 await send({
-  id: Number(id),
+  id,
   phone: Number(phone),
   // Names the record of the union.
   message: { 'io.busgate.Sms': { sms_message: text, sms_signature: 'Shop' } },
   correlationId: 'example-kafkajs',
 })
-await printResults(Number(id))
+const result = await finalResult(id)
+const hasStatuses = !['call/otp', 'hlr'].includes(result.type)
+if (result.outcome === 'SENT' && hasStatuses) {
+  const event = await verdictOn(result)
+  // If you keep reading: a later DELIVERED replaces FAILED, and either replaces UNKNOWN (given up).
+  console.log(id, event?.state ?? 'no verdict yet')
+}

@@ -1,9 +1,11 @@
-"""Sends one SMS through busgate and prints its results: python send.py ID PHONE TEXT"""
+"""Sends one SMS through busgate, prints its results, and whether it was delivered: python send.py ID PHONE TEXT"""
 
 import json
+import math
 import os
 import re
 import sys
+import time
 from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaException, Producer
@@ -15,6 +17,8 @@ BROKERS = os.environ.get("KAFKA_BROKERS", "localhost:9092")
 REGISTRY = SchemaRegistryClient({"url": os.environ.get("REGISTRY_URL", "http://localhost:8081")})
 COMMANDS = os.environ.get("COMMANDS_TOPIC", "busgate.commands")
 RESULTS = os.environ.get("RESULTS_TOPIC", "busgate.results")
+STATUSES = os.environ.get("STATUSES_TOPIC", "busgate.statuses")
+VERDICT_SECONDS = float(os.environ.get("VERDICT_SECONDS", "60"))
 SCHEMA_FILE = Path(__file__).parents[2] / "schemas" / "send-command.avsc"
 # Without spaces, as busgate registers it: Apicurio looks schemas up by their text.
 SCHEMA = json.dumps(json.loads(SCHEMA_FILE.read_text()), separators=(",", ":"))
@@ -45,32 +49,58 @@ def delivered(error, _message) -> None:
         raise KafkaException(error)
 
 
-def results_of(id: int):
-    """The results of one command, up to the final one."""
+def find(topic: str, id: int, is_wanted, seconds: float = math.inf):
+    """The first record about a message that is wanted; None if there is none in so many seconds."""
     deserialize = AvroDeserializer(REGISTRY)
     consumer = Consumer({
         "bootstrap.servers": BROKERS,
-        "group.id": "example-python",
+        "group.id": f"example-python-{topic}",  # all members of a group should read the same topics
         "auto.offset.reset": "earliest",
         "isolation.level": "read_committed",  # librdkafka's default, named because it must not change
         "enable.auto.offset.store": False,
     })
-    consumer.subscribe([RESULTS])
+    consumer.subscribe([topic])
+    key = str(id).encode()  # of its command, its results and its statuses
+    end = time.monotonic() + seconds
     try:
-        while True:
+        while time.monotonic() < end:
             message = consumer.poll(1)
             if message is None:
                 continue
             if message.error():
                 raise KafkaException(message.error())
-            result = deserialize(message.value(), SerializationContext(RESULTS, MessageField.VALUE))
+            is_found = False
+            if message.key() == key:
+                record = deserialize(message.value(), SerializationContext(topic, MessageField.VALUE))
+                is_found = is_wanted(record)
             consumer.store_offsets(message)  # processed: the next commit may include it
-            if result["id"] == id:
-                yield result
-                if result["final"]:  # DUPLICATE: the result of the first command with this id is elsewhere in the topic
-                    return
+            if is_found:
+                return record
     finally:
         consumer.close()
+    return None
+
+
+def final_result(id: int):
+    """Prints the results of a command, up to the final one, and returns that."""
+
+    def show(result: dict) -> bool:
+        print(result["id"], result["outcome"], result["errorCode"] or result["msgId"])
+        return result["final"]  # DUPLICATE: the result of the first command with this id is elsewhere in the topic
+
+    return find(RESULTS, id, show)
+
+
+def verdict_on(result: dict):
+    """The first status event with a verdict on a message (docs/statuses.md); None if none comes in time."""
+
+    def is_verdict(event: dict) -> bool:
+        # Unverified events count only for a message without its own hook: anyone who knows the account's address can
+        # make them up.
+        is_believed = event["verified"] or result["hooked"] is False
+        return event["account"] == result["account"] and is_believed and event["final"]
+
+    return find(STATUSES, result["id"], is_verdict, VERDICT_SECONDS)
 
 
 def main(id: str, phone: str, text: str) -> None:
@@ -79,8 +109,12 @@ def main(id: str, phone: str, text: str) -> None:
     sms = {"sms_message": text, "sms_signature": "Shop"}
     # Names the record of the union; without it fastavro guesses.
     send({"id": int(id), "phone": int(phone), "message": ("io.busgate.Sms", sms), "correlationId": "example-python"})
-    for result in results_of(int(id)):
-        print(result["id"], result["outcome"], result["errorCode"] or result["msgId"])
+    result = final_result(int(id))
+    if result["outcome"] != "SENT" or result["type"] in ("call/otp", "hlr"):  # these types have no statuses
+        return
+    event = verdict_on(result)
+    # If you keep reading: a later DELIVERED replaces FAILED, and either replaces UNKNOWN (given up).
+    print(result["id"], event["state"] if event else "no verdict yet")
 
 
 if __name__ == "__main__":

@@ -1,15 +1,43 @@
 import { expect, test } from 'vitest'
 import { createEncoder } from '../../src/records/encoder.ts'
-import type { SendResult } from '../../src/records/generated.ts'
+import type { SendResult, StatusEvent } from '../../src/records/generated.ts'
 import { schemas, subjectOf } from '../../src/records/schemas.ts'
-import { commandsOf, languages, outputOf, placesOf, prepare, runLine } from '../support/example-programs.ts'
+import {
+  commandsOf,
+  type Language,
+  languages,
+  outputOf,
+  placesOf,
+  prepare,
+  runLine,
+} from '../support/example-programs.ts'
 import { describeOnKafka } from '../support/integration.ts'
 import { openKafkajsProducer } from '../support/kafka.ts'
 import { buildResult } from '../support/results.ts'
+import { buildStatusEvent } from '../support/status-events.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
 /** Fetching and building for the first time takes a minute. */
 const patience = { timeout: 240_000 }
+
+/** The shell line of the README that sends the SMS, and the id in it. */
+function sendingOf(language: Language): { line: string; id: bigint } {
+  const line = commandsOf(language).at(-1)!
+  return { line, id: BigInt(/(\d+) 380671234567/.exec(line)![1]!) }
+}
+
+/** None of them is a verdict on a message with its own hook. */
+function misleadingEvents(id: bigint): StatusEvent[] {
+  return [
+    buildStatusEvent({ id: 2n ** 63n - 1n, status: 'UNDELIVERABLE' }),
+    buildStatusEvent({ id, status: 'UNDELIVERABLE', account: 'another' }),
+    buildStatusEvent({ id, status: 'UNDELIVERABLE', verified: false }),
+    buildStatusEvent({ id, status: 'ACCEPTED' }),
+  ]
+}
+
+/** A worker without callbacks.publicUrl. */
+const withoutHooks = { callbacks: { publicUrl: undefined } }
 
 const refused = buildResult({ outcome: 'REJECTED', errorCode: 'SENDER_INVALID', msgId: null })
 
@@ -24,29 +52,72 @@ describeOnKafka('producers in other languages', brokers => {
     await transaction.abort()
   }
 
+  async function publishStatuses(world: World, events: StatusEvent[]): Promise<void> {
+    const topic = world.settings.topics.statuses
+    const encode = await createEncoder<StatusEvent>(subjectOf(topic), schemas.status, world.registry)
+    const producer = await openKafkajsProducer(brokers.brokers)
+    const messages = events.map(event => ({ key: String(event.id), value: encode(event), partition: 0 }))
+    await producer.send({ topic, messages })
+  }
+
   test.for(languages)(
     '%s: its command has one result; nothing aborted is read; a second command with its id ends as DUPLICATE',
     patience,
     async (language, context) => {
       const env = await prepare(language, context)
       const world = await startWorld({ brokers, partitions: 4 })
+      const { line, id } = sendingOf(language)
       await abortResult(world, refused)
 
       Object.assign(env, placesOf(brokers, world.settings))
-      const send = () => outputOf(language, commandsOf(language).at(-1)!, { env })
+      const send = () => outputOf(language, line, { env })
       const printed = await send()
       const [first] = await world.finished(1)
       expect(first).toMatchObject({ outcome: 'SENT', correlationId: `example-${language}` })
-      expect(printed.stdout.replaceAll(/ +/g, ' ')).toBe(`${first!.id} SENT ${first!.msgId}\n`)
+      expect(printed.stdout.replaceAll(/ +/g, ' ')).toBe(`${id} SENT ${first!.msgId}\n${id} DELIVERED\n`)
       expect(printed.stderr).not.toContain('SLF4J')
 
-      await send()
+      expect((await send()).stdout).toBe(`${id} DUPLICATE DUPLICATE_ID\n`)
       await world.finished(2)
       await world.quiet()
       const [, second, ...more] = world.results()
       expect(second).toMatchObject({ outcome: 'DUPLICATE', commandPartition: first!.commandPartition })
       expect(more).toEqual([])
       expect(world.sandbox.executions(Number(first!.id))).toBe(1)
+    },
+  )
+
+  test.for(languages)(
+    '%s: a message that was in doubt is delivered when a verified event of its account says so, whatever others claim',
+    patience,
+    async (language, context) => {
+      const env = await prepare(language, context)
+      const world = await startWorld({ brokers })
+      world.sandbox.faults.next('reset-after')
+      const { line, id } = sendingOf(language)
+      await publishStatuses(world, misleadingEvents(id))
+      Object.assign(env, placesOf(brokers, world.settings))
+      const lines = (await runLine(language, line, { env })).split('\n')
+      const sent = expect.stringContaining(`${id} SENT`)
+      expect(lines).toEqual([`${id} IN_DOUBT RESPONSE_LOST`, sent, `${id} DELIVERED`, ''])
+    },
+  )
+
+  test.for(languages)(
+    '%s: without callbacks there is no verdict yet; an unverified event counts for a message without a hook',
+    patience,
+    async (language, context) => {
+      const env = await prepare(language, context)
+      const world = await startWorld({ brokers, settings: withoutHooks })
+      const { line, id } = sendingOf(language)
+      Object.assign(env, placesOf(brokers, world.settings), { VERDICT_SECONDS: '1' })
+      expect(await runLine(language, line, { env })).toContain(`${id} no verdict yet\n`)
+
+      const next = id + 1000n
+      await publishStatuses(world, [buildStatusEvent({ id: next, status: 'UNDELIVERABLE', verified: false })])
+      Object.assign(env, { VERDICT_SECONDS: '60' })
+      const printed = await runLine(language, line.replace(String(id), String(next)), { env })
+      expect(printed).toContain(`${next} FAILED\n`)
     },
   )
 

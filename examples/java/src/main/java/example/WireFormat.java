@@ -1,17 +1,16 @@
 package example;
 
 import io.busgate.SendCommand;
-import io.busgate.SendResult;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
-import org.apache.avro.Schema;
 import org.apache.avro.io.BinaryEncoder;
 import org.apache.avro.io.DecoderFactory;
 import org.apache.avro.io.EncoderFactory;
 import org.apache.avro.specific.SpecificDatumReader;
 import org.apache.avro.specific.SpecificDatumWriter;
+import org.apache.avro.specific.SpecificRecord;
 
 /** Confluent's wire format: a zero byte, the schema's id in four bytes, the record. */
 final class WireFormat {
@@ -34,12 +33,12 @@ final class WireFormat {
     return bytes.toByteArray();
   }
 
-  /** Reads with the schema that the result was written with, and answers it as the one of this program. */
-  SendResult decode(byte[] bytes) throws IOException, InterruptedException {
+  /** Reads with the schema that the record was written with, and answers it as the one of this program. */
+  <T extends SpecificRecord> T decode(byte[] bytes, Class<T> type) throws IOException, InterruptedException {
     ByteBuffer header = ByteBuffer.wrap(bytes);
     if (header.get() != MAGIC) throw new IOException("not in Confluent's wire format");
-    Schema written = registry.schemaOf(header.getInt());
-    var reader = new SpecificDatumReader<SendResult>(written, SendResult.getClassSchema());
+    var reader = new SpecificDatumReader<>(type);
+    reader.setSchema(registry.schemaOf(header.getInt()));
     int length = bytes.length - HEADER_BYTES;
     return reader.read(null, DecoderFactory.get().binaryDecoder(bytes, HEADER_BYTES, length, null));
   }
