@@ -1,6 +1,7 @@
 // Sends one SMS through busgate, prints its results, and whether it was delivered: node send.js ID PHONE TEXT
 import { readFile } from 'node:fs/promises'
 import { SchemaRegistry, SchemaType } from '@kafkajs/confluent-schema-registry'
+import avsc from 'avsc'
 import { Kafka, logLevel, Partitioners } from 'kafkajs'
 
 if (Number.parseInt(process.versions.node, 10) < 22) {
@@ -18,7 +19,17 @@ const {
 } = process.env
 
 const kafka = new Kafka({ clientId: 'example', brokers: KAFKA_BROKERS.split(','), logLevel: logLevel.ERROR })
-const registry = new SchemaRegistry({ host: REGISTRY_URL })
+// JavaScript numbers hold 53 bits; ids have 64. Without this type, decoding a larger id of anybody fails.
+const long = avsc.types.LongType.__with({
+  fromBuffer: bytes => bytes.readBigInt64LE(),
+  toBuffer: value => Buffer.from(BigInt64Array.of(value).buffer),
+  fromJSON: BigInt,
+  toJSON: String,
+  isValid: value => typeof value === 'bigint',
+  compare: (a, b) => Number(a > b) - Number(a < b),
+})
+const typeHook = schema => (schema === 'long' ? long : undefined)
+const registry = new SchemaRegistry({ host: REGISTRY_URL }, { [SchemaType.AVRO]: { typeHook } })
 const schemaFile = new URL('../../schemas/send-command.avsc', import.meta.url)
 
 /**
@@ -47,7 +58,7 @@ async function send(command) {
 /** Prints the results of a command, up to the final one, and resolves with that. */
 function finalResult(id) {
   return find(RESULTS_TOPIC, id, result => {
-    console.log(result.id, result.outcome, result.errorCode ?? result.msgId)
+    console.log(String(result.id), result.outcome, result.errorCode ?? result.msgId)
     return result.final // DUPLICATE: the result of the first command with this id is elsewhere in the topic
   })
 }
@@ -97,10 +108,10 @@ if (!/^[1-9]\d{0,14}$/.test(phone ?? '')) {
   console.error('Nothing was sent: PHONE must be digits only, in international format such as 380671234567.')
   process.exit(1)
 }
-const id = Number(idText)
+const id = BigInt(idText)
 await send({
   id,
-  phone: Number(phone),
+  phone: BigInt(phone),
   // Names the record of the union.
   message: { 'io.busgate.Sms': { sms_message: text, sms_signature: 'Shop' } },
   correlationId: 'example-kafkajs',
@@ -110,5 +121,5 @@ const hasStatuses = !['call/otp', 'hlr'].includes(result.type)
 if (result.outcome === 'SENT' && hasStatuses) {
   const event = await verdictOn(result)
   // If you keep reading: a later DELIVERED replaces FAILED, and either replaces UNKNOWN (given up).
-  console.log(id, event?.state ?? 'no verdict yet')
+  console.log(idText, event?.state ?? 'no verdict yet')
 }

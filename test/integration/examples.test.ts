@@ -113,7 +113,7 @@ describeOnKafka('producers in other languages', brokers => {
       Object.assign(env, placesOf(brokers, world.settings), { VERDICT_SECONDS: '1' })
       expect(await runLine(language, line, { env })).toContain(`${id} no verdict yet\n`)
 
-      const next = id + 1000n
+      const next = id + 2n ** 53n
       await publishStatuses(world, [buildStatusEvent({ id: next, status: 'UNDELIVERABLE', verified: false })])
       Object.assign(env, { VERDICT_SECONDS: '60' })
       const printed = await runLine(language, line.replace(String(id), String(next)), { env })
