@@ -13,7 +13,7 @@ const { MemberMetadata, MemberAssignment } = kafkajs.AssignerProtocol
 
 const nothing = { generation: -1, partitions: [] }
 
-test('a subscription is one of the consumer protocol, with the process as user data and what the member owns', () => {
+test('a subscription follows the consumer protocol, with owned partitions, and the process as user data', () => {
   const topics = ['commands', 'größer']
   const owned = { generation: 7, partitions: [0, 3].map(partition => ({ topic: 'commands', partition })) }
   const bytes = encodeSubscription({ topics, process: 'tag', owned })
@@ -21,7 +21,7 @@ test('a subscription is one of the consumer protocol, with the process as user d
   expect(decodeSubscription(bytes)).toEqual({ topics, process: 'tag', owned })
 })
 
-test('a subscription for 864 partitions, all of which one member owns, takes 4 KB', () => {
+test('a subscription of a member that owns 864 partitions takes less than 4 KB', () => {
   const topics = ['commands', 'commands.otp', 'doubts']
   const partitions = topics.flatMap(topic => allPartitions(topic, 288))
   const bytes = encodeSubscription({ topics, process: 'tag', owned: { generation: 7, partitions } })
@@ -35,13 +35,13 @@ test('a subscription of another version without user data names no process and o
   }
 })
 
-test('an assignment is one of the consumer protocol, with counts and processes as user data', () => {
+test('an assignment follows the consumer protocol, with partition counts and processes as user data', () => {
   const partitions = [0, 3].map(partition => ({ topic: 'commands', partition }))
-  const told = { counts: new Map([['commands', 4]]), processes: ['a', 'b'] }
-  const bytes = encodeAssignment(partitions, told)
+  const extra = { counts: new Map([['commands', 4]]), processes: ['a', 'b'] }
+  const bytes = encodeAssignment(partitions, extra)
   const userData = Buffer.from('{"partitions":{"commands":4},"processes":["a","b"]}')
   expect(bytes).toEqual(MemberAssignment.encode({ version: 0, assignment: { commands: [0, 3] }, userData }))
-  expect(decodeAssignment(bytes)).toEqual({ partitions, ...told })
+  expect(decodeAssignment(bytes)).toEqual({ partitions, ...extra })
 })
 
 test('metadata of another program, or metadata that is cut off, names no topics', () => {

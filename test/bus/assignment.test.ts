@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest'
 import type { TopicPartition } from '../../src/bus/port.ts'
 import { assignSticky, type Subscription } from '../../src/bus/session/assignment.ts'
 
-/** What a member says: its topics as one letter each, and what it owns, e.g. `a0 b3`, since a generation. */
-const says = (topics: string, owned = '', generation = 1): Subscription => ({
+/** A member's topics, one letter each, and the partitions that it owns since a generation, e.g. `a0 b3`. */
+const subscription = (topics: string, owned = '', generation = 1): Subscription => ({
   topics: [...topics],
   process: null,
   owned: { generation, partitions: owned.split(' ').filter(Boolean).map(tpOf) },
@@ -13,8 +13,8 @@ const says = (topics: string, owned = '', generation = 1): Subscription => ({
 const tpOf = (name: string): TopicPartition => ({ topic: name[0]!, partition: Number(name.slice(1)) })
 const nameOf = ({ topic, partition }: TopicPartition) => `${topic}${partition}`
 
-/** What each member is given: `{ M: 'a0 a1' }`. */
-function given(members: Record<string, Subscription>, counts: Record<string, number>): Record<string, string> {
+/** The partitions that the leader assigns to each member: `{ M: 'a0 a1' }`. */
+function assign(members: Record<string, Subscription>, counts: Record<string, number>): Record<string, string> {
   const { shares } = assignSticky(new Map(Object.entries(members)), new Map(Object.entries(counts)))
   return Object.fromEntries(
     [...shares].map(([memberId, partitions]) => [memberId, partitions.map(nameOf).toSorted().join(' ')]),
@@ -31,55 +31,59 @@ type Case = [
 describe('the leader of a group', () => {
   const cases: Case[] = [
     [
-      'takes from each owner what a newcomer is to have, of each topic some',
+      'gives a new member partitions of each topic, taken from every owner',
       { a: 4, b: 4 },
-      { M: says('ab', 'a0 a1 b0 b1'), N: says('ab', 'a2 a3 b2 b3'), O: says('ab') },
+      { M: subscription('ab', 'a0 a1 b0 b1'), N: subscription('ab', 'a2 a3 b2 b3'), O: subscription('ab') },
       { M: 'a0 b0 b1', N: 'a2 a3 b2', O: 'a1 b3' },
     ],
     [
-      'believes who was given a partition last, not a member that slept since',
+      'trusts the newest generation if two members claim a partition',
       { a: 2 },
-      { M: says('a', 'a0 a1', 4), N: says('a', 'a0', 5) },
+      { M: subscription('a', 'a0 a1', 4), N: subscription('a', 'a0', 5) },
       { M: 'a1', N: 'a0' },
     ],
     [
-      'deals anew what two members claim since the same generation',
+      'distributes anew the partitions that two members claim since the same generation',
       { a: 4 },
-      { M: says('a', 'a0 a1 a2 a3'), N: says('a', 'a0 a1 a2 a3') },
+      { M: subscription('a', 'a0 a1 a2 a3'), N: subscription('a', 'a0 a1 a2 a3') },
       { M: 'a0 a2', N: 'a1 a3' },
     ],
     [
-      'passes over claims on what is not there, not read or claimed twice',
+      'ignores claims on missing partitions, on topics that the member does not read, and repeated claims',
       { a: 3, b: 1 },
-      { M: says('a', 'a0 a0 a7 a-1 b0 c0'), N: says('ab') },
+      { M: subscription('a', 'a0 a0 a7 a-1 b0 c0'), N: subscription('ab') },
       { M: 'a0 a2', N: 'a1 b0' },
     ],
     [
-      'gives each topic to its readers alone, and nothing to who reads none',
+      'assigns each topic only to its readers, and nothing to a member without topics',
       { a: 4, b: 2 },
-      { M: says('a'), N: says('ab'), O: says('') },
+      { M: subscription('a'), N: subscription('ab'), O: subscription('') },
       { M: 'a0 a2 a3', N: 'a1 b0 b1', O: '' },
     ],
     [
-      'evens out among the readers of a topic',
+      'balances the partitions of a topic among its readers',
       { a: 4, b: 3 },
-      { M: says('a'), N: says('ab', 'a0 a1 a2 b0 b1 b2') },
+      { M: subscription('a'), N: subscription('ab', 'a0 a1 a2 b0 b1 b2') },
       { M: 'a1 a2 a3', N: 'a0 b0 b1 b2' },
     ],
-    ['gives nobody a topic that nobody reads', { a: 1, b: 2 }, { M: says('a') }, { M: 'a0' }],
+    ['does not assign a topic without readers', { a: 1, b: 2 }, { M: subscription('a') }, { M: 'a0' }],
   ]
 
   test.each(cases)('%s', (_, counts, members, expected) => {
-    expect(given(members, counts)).toEqual(expected)
+    expect(assign(members, counts)).toEqual(expected)
   })
 
-  test('names the processes, without those that only read', () => {
-    const members = { M: { ...says('a'), process: 'one' }, N: says('a'), O: { ...says('a'), process: 'two' } }
+  test('lists the processes of the members, without members that only read', () => {
+    const members = {
+      M: { ...subscription('a'), process: 'one' },
+      N: subscription('a'),
+      O: { ...subscription('a'), process: 'two' },
+    }
     expect(assignSticky(new Map(Object.entries(members)), new Map()).processes).toEqual(['one', 'two'])
   })
 })
 
-/** A group through which members come and go one at a time, all of whom read all topics. */
+/** A group whose members join and leave one at a time; all of them read all topics. */
 class Group {
   readonly counts: ReadonlyMap<string, number>
   readonly members = new Map<string, Subscription>()
@@ -94,10 +98,10 @@ class Group {
     return [...this.counts.values()].reduce((sum, count) => sum + count, 0)
   }
 
-  /** Names come in no order. */
-  come(): void {
+  /** Adds a member. The names are not in alphabetical order. */
+  join(): void {
     this.#names++
-    this.members.set(String((this.#names * 7) % 1000), says([...this.counts.keys()].join('')))
+    this.members.set(String((this.#names * 7) % 1000), subscription([...this.counts.keys()].join('')))
   }
 
   /** Assigns. @returns how many partitions have another owner now */
@@ -121,8 +125,8 @@ class Group {
     return Math.max(...sizes) - Math.min(...sizes)
   }
 
-  /** How often partitions are given. */
-  given(): string[] {
+  /** All assigned partitions; one with two owners is in it twice. */
+  assigned(): string[] {
     return [...this.members.values()].flatMap(({ owned }) => owned.partitions.map(nameOf))
   }
 
@@ -133,30 +137,30 @@ class Group {
   }
 }
 
-describe('when members come or go', () => {
+describe('when members join or leave', () => {
   const partitions = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 4 })
-  const steps = fc.array(fc.oneof(fc.constant('comes' as const), fc.nat()), { maxLength: 40 })
+  const steps = fc.array(fc.oneof(fc.constant('join' as const), fc.nat()), { maxLength: 40 })
 
-  test('a rebalance moves only the partitions it must, and leaves all members within one partition of each other', () => {
+  test('a rebalance moves as few partitions as possible, and no member has two more than another', () => {
     fc.assert(
       fc.property(partitions, steps, (counts, steps) => {
         const group = new Group(counts)
-        group.come()
+        group.join()
         group.rebalance()
         for (const step of steps) {
-          let most: number
-          if (step === 'comes') {
-            group.come()
-            most = Math.ceil(group.total / group.members.size)
+          let mostMoves: number
+          if (step === 'join') {
+            group.join()
+            mostMoves = Math.ceil(group.total / group.members.size)
           } else {
             if (group.members.size === 1) continue
             const leaver = [...group.members.keys()][step % group.members.size]!
-            most = group.ownedBy(leaver)
+            mostMoves = group.ownedBy(leaver)
             group.members.delete(leaver)
           }
-          expect(group.rebalance()).toBeLessThanOrEqual(most)
-          expect(group.given().length).toBe(group.total)
-          expect(new Set(group.given()).size).toBe(group.total)
+          expect(group.rebalance()).toBeLessThanOrEqual(mostMoves)
+          expect(group.assigned().length).toBe(group.total)
+          expect(new Set(group.assigned()).size).toBe(group.total)
           expect(group.spread).toBeLessThanOrEqual(1)
           expect(group.rebalance()).toBe(0)
         }

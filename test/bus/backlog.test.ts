@@ -2,13 +2,13 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type BacklogShare, SharedBacklog } from '../../src/bus/session/backlog.ts'
 
-const inAll = { records: 1_000, bytes: 1 << 20 }
-const buildBacklog = (atMost = inAll) => new SharedBacklog(inAll, atMost)
+const total = { records: 1_000, bytes: 1 << 20 }
+const buildBacklog = (perSession = total) => new SharedBacklog(total, perSession)
 const sharesOf = (backlog: SharedBacklog, count: number) => Array.from({ length: count }, () => backlog.share())
 
 const recordAt = (offset: number) => ({ offset, timestamp: 0, key: null, value: null, headers: {} })
 
-/** Takes records in until no more are to be. @returns how many */
+/** Holds records until the share is used up. @returns how many */
 function fill(share: BacklogShare): number {
   let offset = 0
   for (; !share.isOver; offset++) share.hold(recordAt(offset))
@@ -16,7 +16,7 @@ function fill(share: BacklogShare): number {
 }
 
 describe('the memory of sessions', () => {
-  test('goes to a busy session as far as idle ones leave it', () => {
+  test('is available to a busy session while the others are idle', () => {
     const [busy] = sharesOf(buildBacklog(), 100)
     expect(fill(busy!)).toBeGreaterThan(300)
   })
@@ -26,13 +26,13 @@ describe('the memory of sessions', () => {
     expect(fill(busy!)).toBe(40)
   })
 
-  test('gives each session its guaranteed part, although others came first', () => {
+  test('has a guaranteed share for each session, although others filled theirs before', () => {
     const shares = sharesOf(buildBacklog(), 50)
     for (const greedy of shares.slice(0, 49)) fill(greedy)
-    expect(fill(shares[49]!)).toBe(inAll.records / 2 / 50)
+    expect(fill(shares[49]!)).toBe(total.records / 2 / 50)
   })
 
-  test('is shared about equally by busy sessions, whichever came first', () => {
+  test('is shared about equally by busy sessions, even with one that starts later', () => {
     const shares = sharesOf(buildBacklog(), 100)
     const busy = shares.slice(0, 5)
     for (let offset = 0; busy.some(share => !share.isOver); offset++) {
@@ -42,7 +42,7 @@ describe('the memory of sessions', () => {
     expect(late).toBeGreaterThan(5)
   })
 
-  test('is free for others when it is released or its session ends', () => {
+  test('is free for other sessions once its records are released or its session ends', () => {
     const backlog = buildBacklog()
     const [first, second, third] = sharesOf(backlog, 3)
     const records = fill(first!)
@@ -72,9 +72,9 @@ describe('the memory of sessions', () => {
           }
         }
         const records = held.flat()
-        expect(records.length).toBeLessThanOrEqual(inAll.records)
-        // each may go beyond its bound by the one record that it takes then
-        expect(records.reduce((sum, { bytes }) => sum + bytes, 0)).toBeLessThan(inAll.bytes + count * 20_200)
+        expect(records.length).toBeLessThanOrEqual(total.records)
+        // each session may exceed its bound by one record
+        expect(records.reduce((sum, { bytes }) => sum + bytes, 0)).toBeLessThan(total.bytes + count * 20_200)
       }),
     )
   })

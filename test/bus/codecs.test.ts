@@ -9,7 +9,7 @@ import { type Packing, packingNames, packings } from '../support/batches.ts'
 
 const MiB = 1024 * 1024
 
-/** Bytes such as batches hold: some that repeat near or far, some that do not. */
+/** Content like that of batches: some bytes repeat, near or far, and some do not. */
 const contents = fc
   .array(
     fc.oneof(
@@ -28,7 +28,7 @@ const unpackAs = (name: Packing, bytes: Buffer) => unpack(packings[name][0], byt
 
 type Outcome = { bytes: Buffer } | { code: string }
 
-/** Says what comes of bytes that nobody promises anything about. */
+/** Returns the bytes that `work` unpacks, or the code of its UnreadableBatch. */
 function outcomeOf(work: () => Buffer): Outcome {
   try {
     return { bytes: work() }
@@ -38,7 +38,7 @@ function outcomeOf(work: () => Buffer): Outcome {
   }
 }
 
-const outcome = (codec: number, bytes: Buffer, most?: number) => outcomeOf(() => unpack(codec, bytes, most))
+const outcome = (codec: number, bytes: Buffer, limit?: number) => outcomeOf(() => unpack(codec, bytes, limit))
 
 describe.each(packed)('%s', name => {
   const [codec, pack] = packings[name]
@@ -54,7 +54,7 @@ describe.each(packed)('%s', name => {
     }
   })
 
-  test('refuses more bytes than allowed, and accepts exactly as many', () => {
+  test('unpacks up to as many bytes as allowed, and refuses more', () => {
     const bytes = Buffer.alloc(MiB, 'repeated ')
     expect(outcome(codec, pack(bytes), MiB)).toEqual({ bytes })
     expect(outcome(codec, pack(bytes), MiB - 1)).toEqual({ code: 'BATCH_TOO_LARGE' })
@@ -80,11 +80,11 @@ describe.each(packed)('%s', name => {
   })
 })
 
-describe('a compression bomb of some KB is refused early', () => {
+describe('a compression bomb of a few KB is refused early', () => {
   const zeros = Buffer.alloc(64 * MiB)
 
-  /** Snappy that states a GB, and LZ4 of runs of 4 MB. */
-  const statesGigabyte = Buffer.concat([Buffer.from([0x80, 0x80, 0x80, 0x80, 0x04]), Buffer.alloc(4000, 0xfe)])
+  /** Snappy that claims 1 GB, and LZ4 of runs of 4 MB. */
+  const claimsGigabyte = Buffer.concat([Buffer.from([0x80, 0x80, 0x80, 0x80, 0x04]), Buffer.alloc(4000, 0xfe)])
   const run = Buffer.concat([Buffer.from([0x1f, 0, 1, 0]), Buffer.alloc(16_000, 255), Buffer.from([0])])
   const runLength = Buffer.alloc(4)
   runLength.writeUInt32LE(run.length)
@@ -92,12 +92,12 @@ describe('a compression bomb of some KB is refused early', () => {
 
   test.each<[string, number, () => Buffer]>([
     ['gzip', 1, () => Buffer.concat(Array(17).fill(gzipSync(zeros)))],
-    ['snappy', 2, () => statesGigabyte],
+    ['snappy', 2, () => claimsGigabyte],
     ['lz4', 3, () => Buffer.concat(frame)],
     ['zstd', 4, () => zstdCompressSync(Buffer.alloc(256 * MiB))],
     ['zstd of many frames', 4, () => Buffer.concat(Array(17).fill(zstdCompressSync(zeros)))],
   ])(
-    'by %s',
+    'with %s',
     (_name, codec, bomb) => {
       const bytes = bomb()
       const before = process.memoryUsage().rss
@@ -108,21 +108,21 @@ describe('a compression bomb of some KB is refused early', () => {
   )
 })
 
-describe('formats that some producers write', () => {
-  test('LZ4 with linked blocks and checksums of blocks and content', () => {
-    // of the reference implementation (python-lz4 4.3): block_linked, 64 KiB blocks, level 9
+describe('unpacking', () => {
+  test('reads LZ4 with linked blocks and checksums of blocks and content', () => {
+    // written by the reference implementation (python-lz4 4.3): block_linked, 64 KiB blocks, level 9
     const rest = `YUGJjZGVmU95enEIAAAAPEAD${'/'.repeat(74)}6BQYmNkZWZLCvHsAAAAAB/6j8s=`
     const frame = Buffer.from(`BCJNGFRArhsBAAD/ATAxMjM0NTY3ODlhYmNkZWYQAP${'/'.repeat(341)}${rest}`, 'base64')
     expect(unpack(3, frame).equals(Buffer.from('0123456789abcdef'.repeat(5000)))).toBe(true)
   })
 
-  test('LZ4 whose header has a wrong checksum, as of old Java producers', () => {
+  test('reads LZ4 with the wrong header checksum of old Java producers', () => {
     const frame = Buffer.from(lz4Compress(Buffer.from('a value '.repeat(20))))
     frame[6]! ^= 0xff
     expect(String(unpack(3, frame))).toBe('a value '.repeat(20))
   })
 
-  test('LZ4 that states a size it cannot have, without allocating it', () => {
+  test('reads LZ4 that claims an impossible size, without allocating it', () => {
     const size = Buffer.alloc(8)
     size.writeBigUInt64LE(BigInt(60 * MiB))
     const head = Buffer.from([0x04, 0x22, 0x4d, 0x18, 0x48, 0x40])
@@ -132,20 +132,20 @@ describe('formats that some producers write', () => {
     expect(unpacked.buffer.byteLength).toBeLessThan(MiB)
   })
 
-  test('zstd and gzip in several frames', () => {
+  test('reads zstd and gzip in several frames', () => {
     for (const [codec, pack] of [packings.zstd, packings.gzip]) {
       const frames = Buffer.concat(['one ', 'two'].map(text => pack(Buffer.from(text))))
       expect(String(unpack(codec, frames))).toBe('one two')
     }
   })
 
-  test('several Java streams of Snappy in a row', () => {
+  test('reads several Java streams of Snappy in a row', () => {
     const [, pack] = packings['xerial snappy']
     const streams = Buffer.concat(['one ', 'two'].map(text => pack(Buffer.from(text))))
     expect(String(unpack(2, streams))).toBe('one two')
   })
 
-  test('Snappy with copies of all three widths', () => {
+  test('reads Snappy with copies of all three widths', () => {
     const literal = Buffer.from([(60 - 1) << 2, ...Buffer.from('x'.repeat(59)), 0x79])
     const copies = Buffer.from([0b000_000_01, 1, (63 << 2) | 2, 60, 0, (9 << 2) | 3, 1, 0, 0, 0])
     const block = Buffer.concat([Buffer.from([60 + 4 + 64 + 10, 1]), literal, copies])
@@ -155,10 +155,10 @@ describe('formats that some producers write', () => {
     expect(String(unpack(2, block))).toBe(twice + twice.at(-1)!.repeat(10))
   })
 
-  test('an unknown codec is refused by its number', () => {
+  test('refuses an unknown codec and names its number', () => {
     for (const codec of [5, 6, 7]) {
-      const told = { code: 'CODEC_UNKNOWN', message: expect.stringContaining(String(codec)) }
-      expect(() => unpack(codec, snappyCompress(Buffer.from('x')))).toThrow(expect.objectContaining(told))
+      const error = { code: 'CODEC_UNKNOWN', message: expect.stringContaining(String(codec)) }
+      expect(() => unpack(codec, snappyCompress(Buffer.from('x')))).toThrow(expect.objectContaining(error))
     }
   })
 })

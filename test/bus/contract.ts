@@ -24,7 +24,7 @@ interface Joined {
   membership: Membership
 }
 
-/** Every adapter of the bus keeps these promises. */
+/** What every adapter of the bus promises. */
 export function busContract(name: string, createHarness: () => Promise<BusHarness>): void {
   describe(name, () => {
     let harness: BusHarness
@@ -60,13 +60,13 @@ export function busContract(name: string, createHarness: () => Promise<BusHarnes
       return { commands, results, groupId, ...joined }
     }
 
-    /** Fences between two commits: a process whose commit is cut short begins anew at once, perhaps before the fencing is done. */
+    /** Fences the processes between two commits: during a commit they could start anew before all are fenced. */
     async function fence(groupId: string, session: Session) {
       await session.committed()
       await harness.fence(groupId)
     }
 
-    test('commands arrive in order, and a restart delivers again only those that are not settled', async () => {
+    test('commands are delivered in order, and after a restart only the unsettled ones again', async () => {
       const { commands, results, groupId, listener, membership, process } = await setUp(['a', 'b', 'c', 'd'])
       expect(listener.freshKeys).toEqual(['a', 'b', 'c', 'd'])
       for (const key of ['d', 'b']) listener.session().settle(listener.offsetOf(key), [buildRecord(results, key)])
@@ -78,7 +78,7 @@ export function busContract(name: string, createHarness: () => Promise<BusHarnes
       await until(() => expect(keys.toSorted()).toEqual(['b', 'd']))
     })
 
-    test('a session looks back at what was done before, as far as it is asked to', async () => {
+    test('a new session gets the last settled records as history, as many as it asked for', async () => {
       const { commands, groupId, listener, membership } = await setUp(['a', 'b', 'c', 'd', 'e'])
       for (const key of ['a', 'b', 'c', 'e']) listener.session().settle(listener.offsetOf(key), [])
       await listener.session().committed()
@@ -101,7 +101,7 @@ export function busContract(name: string, createHarness: () => Promise<BusHarnes
       })
     })
 
-    test('what is in doubt stays in doubt when its new owner dies, or loses its session, before saying so', async () => {
+    test('a command in doubt stays in doubt if its new owner dies or loses its session before settling it', async () => {
       const { commands, results, groupId, listener, process } = await setUp(['a', 'b'])
       await listener.session().intend([listener.offsetOf('a')])
       await process.crash()
@@ -120,7 +120,7 @@ export function busContract(name: string, createHarness: () => Promise<BusHarnes
       expect(third.listener.freshKeys).toEqual([])
     })
 
-    test('a session that was fenced may begin no POST and publishes nothing', async () => {
+    test('a fenced session may not begin a POST, and publishes nothing', async () => {
       const { results, groupId, listener, process } = await setUp(['a', 'b'])
       const fenced = listener.session()
       await fence(groupId, fenced)
@@ -133,7 +133,7 @@ export function busContract(name: string, createHarness: () => Promise<BusHarnes
       await until(() => expect(keys).toEqual(['a']))
     })
 
-    test('a session opened again in the same process still takes the outcome of a POST that was in flight', async () => {
+    test('a session reopened in the same process publishes the outcome of a POST that was in flight', async () => {
       const { results, groupId, listener, process } = await setUp(['a', 'b', 'c'])
       const first = listener.session()
       expect(await first.intend([listener.offsetOf('a')])).toBe(true)
@@ -147,7 +147,7 @@ export function busContract(name: string, createHarness: () => Promise<BusHarnes
       expect(listener.doubtedKeys).toEqual([])
     })
 
-    test('an intent taken back after its session was opened again is delivered as new', async () => {
+    test('a command whose intent is released after its session was reopened is delivered as new', async () => {
       const { groupId, listener } = await setUp(['a', 'b'])
       const first = listener.session()
       await first.intend([listener.offsetOf('a')])
@@ -159,7 +159,7 @@ export function busContract(name: string, createHarness: () => Promise<BusHarnes
       expect(await listener.session().intend([listener.offsetOf('a')])).toBe(true)
     })
 
-    test('an intent taken back and committed is new for the next owner', async () => {
+    test('a command whose intent was released before the last commit is new for the next owner', async () => {
       const { commands, groupId, listener, process } = await setUp(['a'])
       await listener.session().intend([listener.offsetOf('a')])
       listener.session().release(listener.offsetOf('a'))
@@ -169,7 +169,7 @@ export function busContract(name: string, createHarness: () => Promise<BusHarnes
       await until(() => expect(again.listener.freshKeys).toEqual(['a']))
     })
 
-    test('leaving waits for what is in flight: the next owner finds nothing in doubt', async () => {
+    test('a member that leaves waits for its requests in flight, so that the next owner finds no doubts', async () => {
       const { commands, results, groupId, listener, membership } = await setUp(['a', 'b'])
       const session = listener.session()
       await session.intend([listener.offsetOf('a')])
@@ -201,7 +201,7 @@ export function busContract(name: string, createHarness: () => Promise<BusHarnes
       expect([...listener.doubtedKeys, ...secondListener.doubtedKeys, ...secondListener.freshKeys]).toEqual([])
     })
 
-    test('no more than the bound is delivered while nothing is settled, and all of it in the end', async () => {
+    test('at most one window of commands is delivered while none is settled, and all of them in the end', async () => {
       const commands = await harness.topic('commands', 1)
       const results = await harness.topic('results', 2)
       const count = 20_000
@@ -211,8 +211,7 @@ export function busContract(name: string, createHarness: () => Promise<BusHarnes
         await publishAll(process.bus, buildRecords(commands, keys))
       }
       await until(() => expect(listener.fresh.length).toBeGreaterThanOrEqual(4000))
-      const most = listener.fresh.length
-      expect(most).toBeLessThanOrEqual(8192)
+      expect(listener.fresh.length).toBeLessThanOrEqual(8192)
       let settled = 0
       const settleAll = () => {
         for (const { session, record } of listener.fresh.slice(settled)) {
@@ -228,7 +227,7 @@ export function busContract(name: string, createHarness: () => Promise<BusHarnes
       expect(state).toMatchObject({ lag: 0, windowUsed: 0, open: true })
     })
 
-    test("markers and aborted transactions of upstream's producers, interleaved, leave only what was committed", async () => {
+    test('only the committed records of interleaved producer transactions are delivered', async () => {
       const { commands, results, groupId, listener, membership } = await setUp(['first'])
       const group = (prefix: string, abort: boolean) => ({
         records: [0, 1, 2, 3, 4].map(i => buildRecord(commands, prefix + i)),
@@ -249,7 +248,7 @@ export function busContract(name: string, createHarness: () => Promise<BusHarnes
       await until(() => expect(again.listener.freshKeys).toEqual(['last']))
     })
 
-    test('records of one key meet on one partition, whichever way they were written', async () => {
+    test('records with the same key are on one partition, whether a publisher or a session wrote them', async () => {
       const { results, listener, process } = await setUp(['a'])
       const keys = Array.from({ length: 20 }, (_, i) => `key-${i}`)
       const partitions = new Map<string, Set<number>>()
@@ -268,7 +267,7 @@ export function busContract(name: string, createHarness: () => Promise<BusHarnes
       expect(new Set([...partitions.values()].flatMap(set => [...set])).size).toBe(2)
     })
 
-    test('records deleted before they were read are told of, and reading goes on behind them with what was done kept', async () => {
+    test('records deleted before they were read are reported, and reading continues with the window kept', async () => {
       const { commands, groupId, listener, membership } = await setUp(['a', 'b', 'c', 'd', 'e', 'f'])
       const session = listener.session()
       for (const key of ['b', 'e']) session.settle(listener.offsetOf(key), [])
@@ -288,7 +287,7 @@ export function busContract(name: string, createHarness: () => Promise<BusHarnes
       await until(() => expect(third.listener.freshKeys).toEqual(['f']))
     })
 
-    test('a partition that is added is read from its beginning', async () => {
+    test('an added partition is read from its beginning', async () => {
       const { commands, listener, process } = await setUp(['a'])
       await harness.addPartitions(commands, 2)
       await until(() => publishAll(process.bus, [buildRecord(commands, 'new', { partition: 1 })]))
@@ -301,7 +300,7 @@ export function busContract(name: string, createHarness: () => Promise<BusHarnes
     groupReadingContract(() => harness)
     searchContract(() => harness)
 
-    test('a look at a topic tells how many partitions it has, and that it is the same as before', async () => {
+    test('lookAt returns the id and the number of partitions of a topic, and null if there is none', async () => {
       const topic = await harness.topic('looked-at', 2)
       const { bus } = await harness.process(newGroup())
       const look = await bus.lookAt(topic)

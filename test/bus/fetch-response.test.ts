@@ -15,7 +15,7 @@ import {
 } from '../support/fetches.ts'
 
 describe('the response to a fetch', () => {
-  test('says which partition is refused, and hands over the records of the others', async () => {
+  test('reports the error of one partition, and returns the records of the others', async () => {
     const bytes = Buffer.concat([buildBatch([40, 41]), buildBatch([42])])
     const answers = answering({ partition: 3, bytes }, { partition: 4, errorCode: 6 })
     expect(await readPartitions(answers, [3, 4])).toMatchObject([
@@ -41,13 +41,13 @@ describe('the response to a fetch', () => {
     }
   })
 
-  test('is fetched again if its first batch is incomplete because other partitions came first', async () => {
+  test('is requested again if its first batch is incomplete because other partitions came first', async () => {
     const whole = buildBatch(range(20, 5))
     const answers = [whole.subarray(0, -1), whole].map(bytes => answering({ bytes }))
     expect(await readFrom(request => answers.shift()!(request), 20)).toMatchObject({ records: { length: 5 }, next: 25 })
   })
 
-  test('begins with the requested offset, though its batch begins earlier', async () => {
+  test('begins at the requested offset although its batch begins earlier', async () => {
     expect(offsetsOf((await readBytes(buildBatch(range(10, 5)), 12)).records)).toEqual([12, 13, 14])
   })
 })
@@ -93,20 +93,23 @@ describe('records', () => {
   })
 
   test.each([
-    ['of nanoseconds', 1_780_000_000_000_000_000n, -1],
-    ['of microseconds', 1_780_000_000_000_000n, -1],
+    ['in nanoseconds', 1_780_000_000_000_000_000n, -1],
+    ['in microseconds', 1_780_000_000_000_000n, -1],
     ['of 2^53', 2n ** 53n, -1],
-    ['that is the largest there is', 2n ** 63n - 1n, -1],
+    ['of 2^63 - 1', 2n ** 63n - 1n, -1],
     ['before 1970', -5n, -1],
-    ['that none has set', -1n, -1],
+    ['of -1, which is none', -1n, -1],
     ['of 1970', 0n, 0],
     ['of the year 9999', 253_402_300_799_999n, 253_402_300_799_999],
-  ])('with a timestamp %s are read; it counts only if it can be milliseconds', async (_, written, read) => {
-    const { records } = await readBytes(
-      Buffer.concat([buildBatch([5], { firstTimestamp: written }), buildBatch([6], { appendedAt: written })]),
-    )
-    expect(records.map(({ timestamp }) => timestamp)).toEqual([read, read])
-  })
+  ])(
+    'with a timestamp %s are read; the timestamp counts only if it can be in milliseconds',
+    async (_, written, read) => {
+      const { records } = await readBytes(
+        Buffer.concat([buildBatch([5], { firstTimestamp: written }), buildBatch([6], { appendedAt: written })]),
+      )
+      expect(records.map(({ timestamp }) => timestamp)).toEqual([read, read])
+    },
+  )
 
   test('may have headers of any name and number', async () => {
     const names = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', '']
@@ -121,7 +124,7 @@ describe('records', () => {
     expect(full!.constructor).toBeUndefined()
   })
 
-  test('that wait long keep a few KB in memory, not their whole batch', async () => {
+  test('do not keep their whole batch in memory', async () => {
     const records = range(0, 300).map(offset => ({ offset, value: 'x'.repeat(1000) }))
     for (const packing of packingNames) {
       const { records: read } = await readBytes(buildBatch(records, { packing }))
@@ -143,7 +146,7 @@ describe('transactions', () => {
   const batch = (offset: number, producerId: number, packing: 'none' | 'zstd' = 'none') =>
     buildBatch([offset], { producerId, transactional: true, packing })
 
-  test('that were aborted and the markers of all are left out, packed or not', async () => {
+  test('that were aborted are left out, and all markers too, packed or not', async () => {
     const bytes = Buffer.concat([
       batch(1, 7, 'zstd'),
       batch(2, 8, 'zstd'),
@@ -158,7 +161,7 @@ describe('transactions', () => {
     expect([offsetsOf(records), next]).toEqual([[2, 5, 7], 9])
   })
 
-  test('that were aborted are left out though their batch cannot be read', async () => {
+  test('that were aborted are left out although their batch cannot be read', async () => {
     const broken = buildBatch([1, 2], {
       producerId: 7,
       transactional: true,
@@ -173,7 +176,7 @@ describe('transactions', () => {
 })
 
 describe('batches that unpack to more than fits into memory', () => {
-  test('are read a few at a time, the rest by the next fetches', async () => {
+  test('are read one at a time from each partition, the rest by the next fetches', async () => {
     const large = (offset: number) => buildBatch([{ offset, value: Buffer.alloc(40 * MiB) }], { packing: 'zstd' })
     const bytes = Buffer.concat(range(5, 2).map(large))
     const answer = answering(...range(0, 3).map(partition => ({ partition, bytes })))
@@ -181,7 +184,7 @@ describe('batches that unpack to more than fits into memory', () => {
     expect(fetched).toMatchObject([{ records: { length: 1 }, next: 6 }, { records: { length: 1 }, next: 6 }, undefined])
   }, 20_000)
 
-  test('are read a few thousand small records at a time', async () => {
+  test('of small records are read a few thousand records at a time', async () => {
     const count = 50_000
     const records = range(0, count).map(offset => ({ offset, key: null, value: null }))
     const bytes = Buffer.concat([buildBatch(records, { packing: 'zstd' }), buildBatch([count])])
@@ -201,7 +204,7 @@ describe('batches that unpack to more than fits into memory', () => {
     expect(offsets).toEqual(range(0, count + 1))
   }, 20_000)
 
-  test('a batch with one bad record cannot be read, wherever reading it begins', async () => {
+  test('with one bad record cannot be read, wherever reading begins', async () => {
     const bad = { offset: 20_000, key: null, value: null }
     const records = [...range(0, 10_000).map(offset => ({ offset, key: null, value: null })), bad]
     const bytes = Buffer.concat([buildBatch(records, { last: 10_000 }), buildBatch([10_001])])

@@ -6,15 +6,15 @@ import { buildReadings, tpOf } from '../support/readings.ts'
 
 const partitions = [0, 1, 2]
 const nodes = [0, 1]
-/** Long enough for every rest, and for a leader that moved to be found. */
+/** Long enough for every back-off, and to find a leader that has moved. */
 const healedAfterMs = 10_000
 
-/** What one reading was given since it was moved last. */
+/** What one reading received since its last seek. */
 interface Reader {
   reading: ReturnType<ReturnType<typeof buildReadings>['read']>['reading']
-  /** Where it goes on, by what it was given. */
+  /** The offset that it must receive next. */
   next: number
-  /** Ends the work on the records that it holds. */
+  /** Finish the handling of the records that it received. */
   done: (() => void)[]
 }
 
@@ -22,8 +22,8 @@ interface Reader {
 class World {
   readonly #world = buildReadings()
   readonly readers: Reader[] = []
-  readonly gone = new Set<number>()
-  /** What nodes that are frozen will answer, when they thaw. */
+  readonly stopped = new Set<number>()
+  /** Requests to a frozen node wait until it thaws. */
   readonly #frozen = new Map<number, PromiseWithResolvers<void>>()
   isSlow = false
 
@@ -35,7 +35,7 @@ class World {
       this.read(partition, 0)
     }
     cluster.always('Fetch', async (_: unknown, { node }: { node: number }) => {
-      if (this.gone.has(node)) throw new Unanswered('gone')
+      if (this.stopped.has(node)) throw new Unanswered('gone')
       await this.#frozen.get(node)?.promise
     })
   }
@@ -102,7 +102,7 @@ class World {
   }
 
   async heal(): Promise<void> {
-    this.gone.clear()
+    this.stopped.clear()
     this.isSlow = false
     for (const node of nodes) this.thaw(node)
     for (const reader of this.readers) {
@@ -121,7 +121,7 @@ class World {
 const step = fc.record({
   kind: fc.constantFrom(
     ...(['append', 'append', 'append', 'read', 'seek', 'pause', 'resume', 'forget'] as const),
-    ...(['slow', 'done', 'move', 'lose', 'back', 'freeze', 'thaw'] as const),
+    ...(['slow', 'done', 'move', 'stop', 'restart', 'freeze', 'thaw'] as const),
   ),
   partition: fc.nat(partitions.length - 1),
   count: fc.integer({ min: 1, max: 12 }),
@@ -129,14 +129,14 @@ const step = fc.record({
   ms: fc.constantFrom(0, 0, 1, 5, 20, 250, 6_000),
 })
 
-function take(world: World, { kind, partition, count, who }: typeof step extends fc.Arbitrary<infer S> ? S : never) {
+function perform(world: World, { kind, partition, count, who }: typeof step extends fc.Arbitrary<infer S> ? S : never) {
   const reader = world.readers[who % Math.max(1, world.readers.length)]
   const node = who % nodes.length
   if (kind === 'append') world.append(partition, count)
   else if (kind === 'read') world.read(partition, count)
   else if (kind === 'move') world.lead(partition, node)
-  else if (kind === 'lose') world.gone.add(node)
-  else if (kind === 'back') world.gone.delete(node)
+  else if (kind === 'stop') world.stopped.add(node)
+  else if (kind === 'restart') world.stopped.delete(node)
   else if (kind === 'freeze') world.freeze(node)
   else if (kind === 'thaw') world.thaw(node)
   else if (kind === 'slow') world.isSlow = !world.isSlow
@@ -147,12 +147,12 @@ function take(world: World, { kind, partition, count, who }: typeof step extends
   else for (const resolve of reader.done.splice(0)) resolve()
 }
 
-test('every reader gets each record once and in order, whatever moves, freezes, fails and comes back', async () => {
+test('every reader gets each record once, in order, although leaders move and brokers freeze and restart', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), async steps => {
       const world = new World()
       for (const one of steps) {
-        take(world, one)
+        perform(world, one)
         await world.pass(one.ms)
       }
       await world.heal()

@@ -14,19 +14,19 @@ const leader = 1
 const replica = 3
 
 describe('a replica', () => {
-  /** The leader sends whoever names a rack to a replica. */
-  function buildNear(ofReplica: () => unknown) {
+  /** The leader redirects a reader that names its rack to a replica. */
+  function buildRackReader(answerOfReplica: () => unknown) {
     const world = buildReadings({ rack: 'near' })
     world.cluster.append(tp)
     world.cluster.always('Fetch', ([{ rack }]: [FetchRequest], { node }: { node: number }) => {
-      if (node === replica) return ofReplica()
+      if (node === replica) return answerOfReplica()
       return rack ? [fetched(tp, { preferredReplica: replica })] : undefined
     })
     return { ...world, asked: () => world.fetches().map(({ node, rack, offset }) => [node, rack, offset]) }
   }
 
   test('that fails is replaced by the leader at once, for a minute', async () => {
-    const { asked, read, pass } = buildNear(() => new Unanswered('gone'))
+    const { asked, read, pass } = buildRackReader(() => new Unanswered('gone'))
     const { offsets } = read(0)
     await pass(0)
     expect(asked()).toEqual([
@@ -38,15 +38,15 @@ describe('a replica', () => {
     expect(offsets).toEqual([0])
   })
 
-  test('that lags behind does not look like a log that was cut', async () => {
-    const { asked, read, pass } = buildNear(() => [fetched(tp, { errorCode: codeOf('OFFSET_OUT_OF_RANGE') })])
+  test('that lags behind is replaced by the leader, and its log does not count as cut', async () => {
+    const { asked, read, pass } = buildRackReader(() => [fetched(tp, { errorCode: codeOf('OFFSET_OUT_OF_RANGE') })])
     read(0)
     await pass(0)
     expect(asked().at(-1)).toEqual([leader, '', 1])
   })
 })
 
-test('a reader at the end of a log leaves the next fetch to a reader behind it', async () => {
+test('a fetch begins at the reader that is behind, not at one at the end of the log', async () => {
   const { cluster, read, pass, fetches } = buildReadings()
   cluster.append(tp, 1_001)
   read(0, 1_001)
@@ -57,7 +57,7 @@ test('a reader at the end of a log leaves the next fetch to a reader behind it',
   expect(fetches().every(({ waitMs, rack }) => waitMs > 0 && rack === '')).toBe(true)
 })
 
-test('the end of a log is unknown until its broker tells it; a throttling broker tells nothing', async () => {
+test('the empty answer of a throttling broker does not tell the end of the log', async () => {
   const { cluster, read, pass } = buildReadings()
   cluster.next('Fetch', [], [fetched(tp, { highWatermark: 7 })])
   const { ends } = read(0)
@@ -74,7 +74,7 @@ test('a fetch that left records behind is repeated at once', async () => {
   expect(offsets).toHaveLength(10)
 })
 
-test('a reader that is released during a fetch is not fetched for again', async () => {
+test('a reader that is released during a fetch causes no further fetch', async () => {
   const { cluster, fetcher, read, pass, fetches } = buildReadings()
   const { reading, offsets } = read(0)
   await pass(0)
@@ -84,9 +84,9 @@ test('a reader that is released during a fetch is not fetched for again', async 
   expect([offsets, fetches().length]).toEqual([[], 1])
 })
 
-describe('a look-up of the leader that fails during a fetch', () => {
-  /** The reader's only record is being handled for ever. */
-  async function buildLookedUp() {
+describe('a leader look-up that fails while a fetch is in flight', () => {
+  /** The handler of the reader's only record never finishes. */
+  async function buildFailingLookUp() {
     const world = buildReadings()
     const { cluster, clock, read, pass } = world
     const reader = read(0, 0, () => new Promise(() => {}))
@@ -111,20 +111,23 @@ describe('a look-up of the leader that fails during a fetch', () => {
     return { ...world, ...reader, fail, end: answer.resolve }
   }
 
-  test.each(['before its answer', 'after its answer'])('%s gives the reader nothing too soon', async when => {
-    const { cluster, offsets, pass, fail, end } = await buildLookedUp()
-    for (const step of when.startsWith('before') ? [fail, end] : [end, fail]) {
-      step()
-      await pass(1)
-    }
-    await pass(500)
-    cluster.append(tp)
-    await pass(5_000)
-    expect(offsets).toEqual([0])
-  })
+  test.each(['before it is answered', 'after it was answered'])(
+    '%s delivers nothing to a reader that is busy',
+    async when => {
+      const { cluster, offsets, pass, fail, end } = await buildFailingLookUp()
+      for (const step of when.startsWith('before') ? [fail, end] : [end, fail]) {
+        step()
+        await pass(1)
+      }
+      await pass(500)
+      cluster.append(tp)
+      await pass(5_000)
+      expect(offsets).toEqual([0])
+    },
+  )
 })
 
-test('a reader goes on soon after its records were handled; for one that takes long, brokers are not asked more often', async () => {
+test('a reader gets the next records soon after it handled the last; a slow one causes no extra fetches', async () => {
   const { cluster, clock, read, pass, fetches } = buildReadings()
   cluster.setLog(tp, logOf(3, { inBatch: 1 }))
   const { offsets } = read(0, 0, (_, from) => sleep(clock, from < 2 ? 20 : 10_000))
@@ -135,7 +138,7 @@ test('a reader goes on soon after its records were handled; for one that takes l
   expect(fetches().at(-1)!.waitMs).toBe(200)
 })
 
-test('reading a log that was cut continues at its new beginning at once, however often that happens', async () => {
+test('a reader of a log that is cut continues at its new beginning at once, however often that happens', async () => {
   const { cluster, read, pass, clock, warnings, fetches } = buildReadings()
   const log = cluster.log(tp)
   log.high = 10_000
@@ -152,7 +155,7 @@ test('reading a log that was cut continues at its new beginning at once, however
   expect([clock.monotonic(), warnings]).toEqual([0, []])
 })
 
-test('a log that is said not to hold an offset, but holds it, is read on there', async () => {
+test('a reader continues at its offset if a broker wrongly said OFFSET_OUT_OF_RANGE', async () => {
   const { cluster, read, pass } = buildReadings()
   cluster.append(tp, 5)
   const { offsets } = read(0)
@@ -163,7 +166,7 @@ test('a log that is said not to hold an offset, but holds it, is read on there',
   expect(offsets).toEqual([0, 1, 2, 3, 4, 5])
 })
 
-test('readers notice a recreated topic, though it has their offset', async () => {
+test('readers notice that their topic was recreated, although the new one has their offset', async () => {
   const { cluster, read, pass } = buildReadings()
   cluster.append(tp, 5)
   const { gone } = read(0)
@@ -178,8 +181,8 @@ test('readers notice a recreated topic, though it has their offset', async () =>
   expect(gone.map(({ message }) => message)).toEqual(['t was deleted and made anew'])
 })
 
-describe('trouble', () => {
-  test('is reported once if a leader election takes longer than three seconds, else not at all', async () => {
+describe('trouble of a reader', () => {
+  test('is reported once if a leader election takes longer than three seconds, and else not at all', async () => {
     const { cluster, read, pass, warnings } = buildReadings()
     const { offsets } = read(0)
     cluster.always('Fetch', refusal('NOT_LEADER_OR_FOLLOWER'))
@@ -194,7 +197,7 @@ describe('trouble', () => {
     expect(warnings).toEqual([expect.stringContaining('cannot read t/0 now')])
   })
 
-  test('lasts until the partition is read again or is released', async () => {
+  test('ends when the partition is read again, or is paused', async () => {
     const { cluster, fetcher, read, pass } = buildReadings()
     cluster.lead(tpOf(1), 2)
     const readings = [read(0), read(1)].map(({ reading }) => reading)
@@ -217,8 +220,8 @@ describe('trouble', () => {
 })
 
 describe('a late answer of a former leader', () => {
-  /** Node 1 is asked for partition 0, which node 2 leads by then and is asked for too; neither has answered. */
-  async function buildMoved() {
+  /** Two fetches of partition 0 are in flight: at node 1, its former leader, and at node 2, its new one. */
+  async function buildMovedLeader() {
     const world = buildReadings()
     const { cluster, read, pass, fetches } = world
     cluster.lead(tpOf(1), 2)
@@ -238,7 +241,7 @@ describe('a late answer of a former leader', () => {
   }
 
   test('gives a reader neither records nor the end of the log', async () => {
-    const { cluster, held, offsets, ends, pass } = await buildMoved()
+    const { cluster, held, offsets, ends, pass } = await buildMovedLeader()
     cluster.append(tp)
     cluster.lead(tp, 1)
     held.get(1)!.resolve()
@@ -250,8 +253,8 @@ describe('a late answer of a former leader', () => {
     expect([offsets, ends]).toEqual([[0], [0, 1]])
   })
 
-  test('with an error reports no trouble', async () => {
-    const { cluster, held, offsets, gone, warnings, pass } = await buildMoved()
+  test('with an error is not reported as trouble', async () => {
+    const { cluster, held, offsets, gone, warnings, pass } = await buildMovedLeader()
     held.get(1)!.reject(refusal('UNKNOWN_TOPIC_OR_PARTITION'))
     await pass(0)
     cluster.append(tp)
@@ -262,7 +265,7 @@ describe('a late answer of a former leader', () => {
 })
 
 describe('the next fetch begins', () => {
-  /** Lets so many records come to each partition every millisecond. */
+  /** Appends records to each partition at its rate, in records per millisecond. */
   async function flow(
     { cluster, pass }: ReturnType<typeof buildReadings>,
     ms: number,
@@ -283,7 +286,7 @@ describe('the next fetch begins', () => {
     return world
   }
 
-  test('64 ms after the last one if records come one by one, from all brokers at the same time', async () => {
+  test('64 ms after the last one if records come one by one, at all brokers at the same time', async () => {
     const world = buildTwo()
     world.read(0)
     await world.pass(20, 1)
@@ -299,7 +302,7 @@ describe('the next fetch begins', () => {
     expect(first![2]! - first![1]!).toBe(64)
   })
 
-  test('when a hundred records may have come, beside a broker with few', async () => {
+  test('as soon as a hundred records may have come, although another broker has few', async () => {
     const world = buildTwo()
     world.read(0)
     world.read(1)
@@ -309,7 +312,7 @@ describe('the next fetch begins', () => {
     expect(Math.max(...gaps)).toBeLessThanOrEqual(11)
   })
 
-  test('every 15 ms beside a paused backlog', async () => {
+  test('every 15 ms while another partition with a backlog is paused', async () => {
     const world = buildTwo()
     world.cluster.append(tp, 2_000_000)
     const { reading } = world.read(0)
@@ -321,7 +324,7 @@ describe('the next fetch begins', () => {
     expect(last!.at - before!.at).toBe(15)
   })
 
-  test('twice a second if nothing came for five seconds, else as soon as a broker has waited 200 ms', async () => {
+  test('after a broker has waited 200 ms, or 500 ms if nothing came for five seconds', async () => {
     const { cluster, read, pass, fetches } = buildReadings()
     read(0)
     await pass(7_000, 100)
@@ -332,8 +335,8 @@ describe('the next fetch begins', () => {
     expect(fetches().at(-1)!.waitMs).toBe(200)
   })
 
-  test('as often for a backlog beside a partition with few records', async () => {
-    async function takenBeside(rate: number): Promise<number> {
+  test('about as often for a backlog if another partition has few records', async () => {
+    async function recordsReadBeside(rate: number): Promise<number> {
       const world = buildReadings()
       const pieces = new TickBudget()
       world.cluster.setLog(tp, logOf(1_000_000, { inBatch: 500 }))
@@ -343,12 +346,12 @@ describe('the next fetch begins', () => {
       await flow(world, 300, 0, rate)
       return offsets.length
     }
-    expect(await takenBeside(0.2)).toBeGreaterThan((await takenBeside(0)) / 2)
+    expect(await recordsReadBeside(0.2)).toBeGreaterThan((await recordsReadBeside(0)) / 2)
   })
 })
 
 test('the more readers there are, the less memory each fetch takes', async () => {
-  async function takenBeside(others: number): Promise<number> {
+  async function recordsReadBeside(others: number): Promise<number> {
     const { cluster, read, pass } = buildReadings()
     let taken = 0
     cluster.setLog(tp, logOf(1_000, { value: 'v'.repeat(8_000) }))
@@ -360,7 +363,7 @@ test('the more readers there are, the less memory each fetch takes', async () =>
     await pass(1_000)
     return taken
   }
-  expect(await takenBeside(0)).toBeGreaterThan(4 * (await takenBeside(31)))
+  expect(await recordsReadBeside(0)).toBeGreaterThan(4 * (await recordsReadBeside(31)))
 })
 
 test('partitions whose batches do not fit into memory together are read in turn', async () => {
@@ -383,7 +386,7 @@ test('partitions whose batches do not fit into memory together are read in turn'
 })
 
 describe('an open transaction', () => {
-  /** A log of 90 offsets, of which those from 2 on cannot be read while a transaction is open there. */
+  /** A log that cannot be read from offset 2 on while a transaction is open there. */
   function buildBlocked() {
     const world = buildReadings()
     const { cluster, clock } = world
@@ -427,7 +430,7 @@ describe('an open transaction', () => {
     expect([offsets, fetcher.openTransactions.lasting, ended]).toEqual([[0, 1, 2], [], [tp]])
   })
 
-  test.each(['is released', 'is paused'])('ends for a reader that %s', async how => {
+  test.each(['is released', 'is paused'])('is no longer reported for a reader that %s', async how => {
     const { fetcher, reading, ended, pass } = buildBlocked()
     await pass(32_000, 500)
     expect(fetcher.openTransactions.lasting).toHaveLength(1)

@@ -8,27 +8,24 @@ const broken = new Error('the coordinator is loading')
 
 describe('the first start of a group', () => {
   test.each([
-    ['earliest', false, ['2', '3']],
-    ['latest', false, []],
-    ['latest', true, ['2', '3']],
-    ['fail', true, ['2', '3']],
-  ] as const)(
-    'without a checkpoint: startFrom %s, the group has read the topic before: %s',
-    async (startFrom, known, keys) => {
-      const log = buildLog(4)
-      log.records.splice(0, 2)
-      log.low = 2
-      const { deliver, listener, open } = await buildGroup(1, {
-        ...{ startFrom, known, logs: [log] },
-        withoutLeader: startFrom === 'earliest' || known, // where they end is not asked then
-      })
-      await open()
-      deliver(0)
-      expect(listener.freshKeys).toEqual(keys)
-    },
-  )
+    ['at the beginning with startFrom earliest', 'earliest', false, ['2', '3']],
+    ['at the end with startFrom latest', 'latest', false, []],
+    ['at the beginning with startFrom latest if the group has read the topic before', 'latest', true, ['2', '3']],
+    ['at the beginning with startFrom fail if the group has read the topic before', 'fail', true, ['2', '3']],
+  ] as const)('begins to read a partition without a checkpoint %s', async (_, startFrom, known, keys) => {
+    const log = buildLog(4)
+    log.records.splice(0, 2)
+    log.low = 2
+    const { deliver, listener, open } = await buildGroup(1, {
+      ...{ startFrom, known, logs: [log] },
+      withoutLeader: startFrom === 'earliest' || known, // the end of the log is not needed then
+    })
+    await open()
+    deliver(0)
+    expect(listener.freshKeys).toEqual(keys)
+  })
 
-  test('a new group refuses a topic that is not empty unless kafka.startFrom says where to start', async () => {
+  test('fails if a topic is not empty and kafka.startFrom does not say where to start', async () => {
     const clock = new ManualClock()
     const refused = buildGroup(2, { startFrom: 'fail', logs: [buildLog(0), buildLog(1)], clock })
     const expected = expect(refused).rejects.toThrow(
@@ -40,7 +37,7 @@ describe('the first start of a group', () => {
     expect(listener.session().open).toBe(true)
   })
 
-  test("a topic that filled up while the group's first members started is not refused", async () => {
+  test("does not fail if a topic filled up while the group's first members started", async () => {
     const clock = new ManualClock()
     const logs = [buildLog(1), buildLog(1)]
     const starting = buildGroup(2, { startFrom: 'fail', logs, clock, members: () => true })
@@ -53,7 +50,7 @@ describe('the first start of a group', () => {
     expect(listener.freshKeys).toEqual(['0'])
   })
 
-  test('a group whose members commit nothing is refused in the end', async () => {
+  test('fails after a minute if its members commit nothing', async () => {
     const clock = new ManualClock()
     const starting = buildGroup(1, { startFrom: 'fail', logs: [buildLog(1)], clock, members: () => true })
     const expected = expect(starting).rejects.toThrow(/no committed offset on commands, which is not empty/)
@@ -61,18 +58,18 @@ describe('the first start of a group', () => {
     await expected
   })
 
-  test('a topic without visible partitions does not count as empty', async () => {
+  test('does not count a topic without visible partitions as empty', async () => {
     const starting = buildGroup(1, { startFrom: 'latest', logs: [buildLog(5)], partitionsAtStart: 0 })
     await expect(starting).rejects.toThrow(BusUnavailable)
   })
 
-  test('the starting offset is committed at once, so that a restart does not choose again', async () => {
+  test('commits the starting offset at once, so that a restart does not choose again', async () => {
     const { logs, commit } = await openGroup(1, { startFrom: 'latest', logs: [buildLog(4)] })
     await commit()
     expect(logs[0]!.committed).toMatchObject({ offset: 4 })
   })
 
-  test('with startFrom latest, records that come before the starting offset is committed are not skipped', async () => {
+  test('with startFrom latest skips no record that comes before the starting offset is committed', async () => {
     const { logs, clock, assign, acquire, commit, deliver, listener, reopen } = await buildGroup(1, {
       startFrom: 'latest',
       logs: [buildLog(4)],
@@ -89,7 +86,7 @@ describe('the first start of a group', () => {
     expect(listener.freshKeys).toEqual(['4', '5'])
   })
 
-  test('a partition that was added later starts at its beginning, whatever kafka.startFrom says', async () => {
+  test('reads a partition that was added later from its beginning, whatever kafka.startFrom says', async () => {
     const group = await buildGroup(2, { startFrom: 'latest', partitionsAtStart: 1, logs: [buildLog(2), buildLog(3)] })
     await group.open()
     group.deliver(0)
@@ -97,7 +94,7 @@ describe('the first start of a group', () => {
     expect(group.listener.freshKeys).toEqual(['0', '1', '2'])
   })
 
-  test("with startFrom latest, a process does not begin before the group's first member has committed where", async () => {
+  test("with startFrom latest waits until the group's first member has committed its starting offsets", async () => {
     const clock = new ManualClock()
     const logs = [buildLog(2), buildLog(2)]
     const starting = buildGroup(2, { startFrom: 'latest', logs, clock, members: () => true })
@@ -118,7 +115,7 @@ describe('the first start of a group', () => {
     expect(listener.freshKeys).toEqual(['1', '1'])
   })
 
-  test('with startFrom latest, a group whose members do not read the topic is waited for a minute', async () => {
+  test('with startFrom latest waits at most a minute if the members do not read the topic', async () => {
     const clock = new ManualClock()
     const logs = [buildLog(2)]
     const starting = buildGroup(1, { startFrom: 'latest', logs, clock, members: () => true })
@@ -131,7 +128,7 @@ describe('the first start of a group', () => {
     expect(listener.freshKeys).toEqual(['2'])
   })
 
-  test('with startFrom latest, partitions that another process has not opened yet do not count as added', async () => {
+  test('with startFrom latest does not count partitions as added that another process has not opened yet', async () => {
     const clock = new ManualClock()
     const logs = [buildLog(2), buildLog(2)]
     logs[0]!.committed = { offset: 2, metadata: '1;process A;1;' }

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import type { Bus, BusRecord, Follower, From } from '../../src/bus/port.ts'
 import { type BusHarness, buildRecord, buildRecords, publishAll, until } from '../support/bus.ts'
 
-/** Notes what it is handed over, and works on it as long as the test wants. */
+/** Collects the records that a follower delivers. The test's `work` delays it, or makes it fail. */
 class Handler {
   readonly records: BusRecord[] = []
   readonly chunks: string[][] = []
@@ -20,7 +20,7 @@ class Handler {
   }
 }
 
-/** Every adapter of the bus keeps these promises to those who follow a partition. */
+/** What every adapter of the bus promises to followers of a partition. */
 export function followerContract(harness: () => BusHarness): void {
   describe('a follower', () => {
     let bus: Bus
@@ -36,7 +36,7 @@ export function followerContract(harness: () => BusHarness): void {
       return { handler, follower: await bus.follow({ topic, partition }, from, handler.take) }
     }
 
-    test('gets what is there, in order, and then what comes', async () => {
+    test('gets the existing records in order, and then the new ones', async () => {
       await publish(['a', 'b'])
       const { handler, follower } = await follow('earliest')
       await follower.caughtUp()
@@ -62,9 +62,9 @@ export function followerContract(harness: () => BusHarness): void {
     })
 
     test.each([
-      ['now on', () => 'latest' as const],
-      ['a timestamp that no record has reached', () => Date.now() + 3_600_000],
-    ])('from %s gets what is written after it was told to follow, and nothing older', async (_, from) => {
+      ['the end', () => 'latest' as const],
+      ['a timestamp in the future', () => Date.now() + 3_600_000],
+    ])('from %s gets only records that are written afterwards', async (_, from) => {
       await publish(['old'])
       const { handler, follower } = await follow(from())
       await publish(['new'])
@@ -72,7 +72,7 @@ export function followerContract(harness: () => BusHarness): void {
       expect(handler.keys).toEqual(['new'])
     })
 
-    test('gets nothing of aborted transactions, however they are interleaved, wherever it begins', async () => {
+    test('gets no record of aborted transactions, wherever it begins', async () => {
       const group = (prefix: string, abort: boolean) => ({
         records: [0, 1, 2].map(i => buildRecord(topic, prefix + i, { partition: 0 })),
         abort,
@@ -89,7 +89,7 @@ export function followerContract(harness: () => BusHarness): void {
       expect(some.keys).toEqual(all.keys.slice(from))
     })
 
-    test('is caught up though somebody else has a transaction open, unless told so, and gets its records in the end', async () => {
+    test('is caught up before an open transaction, on request behind it, and gets its records in the end', async () => {
       await publish(['before'])
       const transaction = await harness().openTransaction([buildRecord(topic, 'held', { partition: 0 })])
       await publish(['after'])
@@ -103,13 +103,13 @@ export function followerContract(harness: () => BusHarness): void {
       await until(() => expect([...handler.keys].sort()).toEqual(['after', 'before', 'held']))
     })
 
-    test('is caught up at once where there is nothing', async () => {
+    test('is caught up at once with an empty partition', async () => {
       const { handler, follower } = await follow('earliest')
       await follower.caughtUp()
       expect(handler.keys).toEqual([])
     })
 
-    test('gets no more while its records are worked on, and the other partitions go on', async () => {
+    test('gets nothing more while it handles records, and other partitions are not delayed', async () => {
       const held = new Handler()
       const { promise, resolve: release } = Promise.withResolvers<void>()
       held.work = () => promise
@@ -128,7 +128,7 @@ export function followerContract(harness: () => BusHarness): void {
       expect(held.keys).toEqual(['a', 'b'])
     })
 
-    test('is given the same records again when they could not be worked on', async () => {
+    test('gets the same records again if their handling failed', async () => {
       const handler = new Handler()
       let failures = 0
       handler.work = async () => {
@@ -141,7 +141,7 @@ export function followerContract(harness: () => BusHarness): void {
       expect(handler.keys).toEqual(['a', 'b'])
     })
 
-    test('that is closed gets nothing more, and nobody waits for it', async () => {
+    test('that is closed gets nothing more, and counts as caught up', async () => {
       const handler = new Handler()
       const { follower: stays, handler: staying } = await follow('earliest')
       const { follower } = await follow('earliest', handler)
@@ -155,7 +155,7 @@ export function followerContract(harness: () => BusHarness): void {
       expect(handler.keys).toEqual(['a'])
     })
 
-    test('that is closed while its records are worked on lets those go who wait for it', async () => {
+    test('that is closed while it handles records counts as caught up', async () => {
       const handler = new Handler()
       handler.work = () => new Promise(() => {})
       await publish(['a'])
@@ -167,7 +167,7 @@ export function followerContract(harness: () => BusHarness): void {
       expect(handler.keys).toEqual([])
     })
 
-    test('shares its partition with others that are elsewhere, and gets each record of many fetches once', async () => {
+    test('gets each record once although other followers of its partition are at other offsets', async () => {
       const keys = Array.from({ length: 8000 }, (_, i) => String(i))
       await publishAll(bus, buildRecords(topic, keys, { partition: 0, value: randomBytes(100) }))
       const behind = await follow('earliest')
@@ -182,14 +182,14 @@ export function followerContract(harness: () => BusHarness): void {
       expect(second.handler.keys).toEqual([...keys, 'new'])
     })
 
-    test('needs a partition that exists', async () => {
+    test('of a missing topic or partition is refused', async () => {
       await expect(bus.follow({ topic: `${topic}-x`, partition: 0 }, 'earliest', () => {})).rejects.toThrow(
         `${topic}-x`,
       )
       await expect(bus.follow({ topic, partition: 2 }, 'earliest', () => {})).rejects.toThrow(topic)
     })
 
-    test('of whole topics gets every partition', async () => {
+    test('of a whole topic gets the records of every partition', async () => {
       await publish(['old'])
       const seen: string[] = []
       await bus.read([topic], 'latest', ({ partition }, records) => {
@@ -201,7 +201,7 @@ export function followerContract(harness: () => BusHarness): void {
       await expect(bus.read([topic, `${topic}-x`], 'latest', () => {})).rejects.toThrow(`${topic}-x`)
     })
 
-    test('ends with its bus', async () => {
+    test('ends when its bus is closed', async () => {
       const { handler, follower } = await follow('earliest')
       await bus.close()
       bus = (await harness().process('followers')).bus

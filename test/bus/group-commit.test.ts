@@ -4,10 +4,10 @@ import { GroupCommit } from '../../src/bus/session/group-commit.ts'
 import { buildRecord } from '../support/bus.ts'
 import { ManualClock, settled } from '../support/clock.ts'
 
-/** What nobody waits for waits so long for company. */
-const patience = 70
+/** How long a commit that nobody waits for is delayed to collect more, in milliseconds. */
+const delayMs = 70
 
-/** A session's commits, which end when the test says so. */
+/** The commits of a session. Each ends when the test calls `succeed`. */
 function setUp() {
   const clock = new ManualClock()
   const running: { resolve: () => void }[] = []
@@ -32,7 +32,7 @@ function setUp() {
     done: () => void group.end(),
   }
   const settle = (offset: number) => group.settle(offset, [buildRecord('results', String(offset))])
-  /** Lets the commit that runs succeed. */
+  /** Ends the running commit with success. */
   const succeed = async () => {
     running.shift()!.resolve()
     await settled()
@@ -40,8 +40,8 @@ function setUp() {
   return { clock, group, commits, settle, succeed }
 }
 
-describe('one commit a cycle', () => {
-  test('begins a cycle after the last one, and a moment after its end', async () => {
+describe('a commit', () => {
+  test('begins 20 ms after the last one began, and 3 ms after it ended', async () => {
     const { clock, commits, group, succeed } = setUp()
     void group.intend([1])
     await clock.pass(0)
@@ -57,26 +57,26 @@ describe('one commit a cycle', () => {
     expect(commits.map(({ at }) => at)).toEqual([0, 20, 73])
   })
 
-  test('includes everything that waits, as soon as a commit is awaited', async () => {
+  test('begins at once if somebody waits for it, and includes everything that was settled', async () => {
     const { clock, commits, group, settle, succeed } = setUp()
     settle(1)
-    await clock.pass(patience - 1)
+    await clock.pass(delayMs - 1)
     expect(commits).toEqual([])
     void group.intend([2])
     await clock.pass(0)
-    expect(commits).toEqual([{ at: patience - 1, keys: ['1'] }])
+    expect(commits).toEqual([{ at: delayMs - 1, keys: ['1'] }])
     await succeed()
     settle(3)
-    await clock.pass(patience - 1)
+    await clock.pass(delayMs - 1)
     expect(commits).toHaveLength(1)
     await clock.pass(1)
-    expect(commits[1]).toEqual({ at: 2 * patience - 1, keys: ['3'] })
+    expect(commits[1]).toEqual({ at: 2 * delayMs - 1, keys: ['3'] })
   })
 
-  test('an idle process has no timer and makes no commit', async () => {
+  test('is not made while the process is idle, and no timer runs', async () => {
     const { clock, commits, settle, succeed } = setUp()
     settle(1)
-    await clock.pass(patience)
+    await clock.pass(delayMs)
     await succeed()
     expect(clock.pending).toBe(0)
     await clock.pass(10_000)

@@ -5,13 +5,13 @@ import { systemClock } from '../../src/clock.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { type BusHarness, buildRecord, publishAll, until } from '../support/bus.ts'
 
-/** One process that reads record by record; what it has in hand it works on until the test lets it go on. */
+/** A process that reads record by record, and stops at the key `holdAt` until `goOn`. */
 class Reader {
   readonly keys: string[] = []
   readonly #end = new AbortController()
   /** How often its group has asked it to pause, and how many partitions it follows. */
   readonly seen = { pauses: 0, followed: 0 }
-  /** Stops with this key in hand, until `goOn`. */
+  /** The key of the record that it holds until `goOn`. */
   holdAt: string | null = null
   #goOn = () => {}
   readonly ended: Promise<void>
@@ -44,9 +44,9 @@ class Reader {
   }
 }
 
-/** Every adapter of the bus keeps these promises to those who read a topic record by record, alone or as a group. */
+/** What every adapter of the bus promises to readers of single records, alone or in a group. */
 export function groupReadingContract(harness: () => BusHarness): void {
-  describe('who reads record by record', () => {
+  describe('a reader of single records', () => {
     let topic: string
     let groupId: string
     let run = 0
@@ -56,33 +56,35 @@ export function groupReadingContract(harness: () => BusHarness): void {
     })
 
     const openBus = async () => (await harness().process(`${groupId}-workers`)).bus
-    /** Looks for partitions that were added twenty times as often. */
+    /** A clock that makes the search for added partitions twenty times as frequent. */
     const clock = { ...systemClock, after: (ms: number, then: () => void) => systemClock.after(ms / 20, then) }
     const optionsOf = (bus: Bus, ending: AbortSignal) => ({
       ...{ bus, topic, ending, clock },
       telemetry: new Telemetry(),
     })
 
-    function started(reader: Reader): Reader {
+    function endedAfterTest(reader: Reader): Reader {
       onTestFinished(() => reader.end().catch(() => {}))
       return reader
     }
 
-    async function alone(from: From, untilEnd = false): Promise<Reader> {
+    async function readAlone(from: From, untilEnd = false): Promise<Reader> {
       const bus = await openBus()
-      return started(new Reader(ending => topicRecords({ ...optionsOf(bus, ending), from: () => from, untilEnd })))
+      return endedAfterTest(
+        new Reader(ending => topicRecords({ ...optionsOf(bus, ending), from: () => from, untilEnd })),
+      )
     }
 
-    async function member(startFrom: From = 'earliest', holdAt: string | null = null): Promise<Reader> {
+    async function readInGroup(startFrom: From = 'earliest', holdAt: string | null = null): Promise<Reader> {
       const bus = await openBus()
       const reader = new Reader(ending => groupRecords({ ...optionsOf(bus, ending), groupId, startFrom }))
       reader.holdAt = holdAt
       watch(bus, reader.seen)
-      return started(reader)
+      return endedAfterTest(reader)
     }
 
     function watch(bus: Bus, seen: Reader['seen']): void {
-      const { follow, readInGroup } = bus
+      const { follow, readInGroup: read } = bus
       bus.follow = async (...args) => {
         const follower = await follow.apply(bus, args)
         seen.followed++
@@ -93,7 +95,7 @@ export function groupReadingContract(harness: () => BusHarness): void {
           seen.pauses++
           return options.pause()
         }
-        return readInGroup.call(bus, topics, { ...options, pause })
+        return read.call(bus, topics, { ...options, pause })
       }
     }
 
@@ -108,41 +110,41 @@ export function groupReadingContract(harness: () => BusHarness): void {
     const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => String(from + i))
     const sorted = (keys: string[]) => keys.toSorted((a, b) => Number(a) - Number(b))
 
-    test('alone and until the end gets what was there, and ends', async () => {
+    test('alone gets the existing records and ends, if it reads until the end', async () => {
       await publish(range(0, 50))
-      const reader = await alone('earliest', true)
+      const reader = await readAlone('earliest', true)
       await reader.ended
       expect(sorted(reader.keys)).toEqual(range(0, 50))
     })
 
-    test('alone from an offset begins there, and at the beginning where the log does not hold it', async () => {
+    test('alone begins at an offset, or at the beginning if the log does not hold it', async () => {
       await publish(range(0, 10), 0)
-      const reader = await alone({ offset: 7 }, true)
+      const reader = await readAlone({ offset: 7 }, true)
       await reader.ended
       expect(reader.keys).toEqual(range(7, 10))
-      const beyond = await alone({ offset: 1000 }, true)
+      const beyond = await readAlone({ offset: 1000 }, true)
       await beyond.ended
       expect(beyond.keys).toEqual(range(0, 10))
     })
 
-    test('alone ends at once when it is told to while nothing comes', async () => {
-      const reader = await alone('earliest')
+    test('alone ends at once when it is aborted while no record comes', async () => {
+      const reader = await readAlone('earliest')
       await publish(['1'])
       await until(() => expect(reader.keys).toEqual(['1']))
       await reader.end()
     })
 
-    test('in a group that comes back goes on behind what it has worked on', async () => {
+    test('in a group continues after a restart behind the last record that it handled', async () => {
       await publish(range(0, 40), 0)
-      const first = await member('earliest', '30')
+      const first = await readInGroup('earliest', '30')
       await until(() => expect(first.keys).toHaveLength(31))
-      await first.end() // what it has in hand is finished, and counts
-      const second = await member()
+      await first.end() // the record in hand is finished, and counts as handled
+      const second = await readInGroup()
       await publish(['40'], 0)
       await until(() => expect(second.keys).toEqual(range(31, 41)))
     })
 
-    test('in a group and dies with a record in hand leaves that one to the next', async () => {
+    test('in a group that stops while it handles a record leaves that record to the next one', async () => {
       await publish(range(0, 3), 0)
       const broken = await openBus()
       const end = new AbortController()
@@ -153,26 +155,26 @@ export function groupReadingContract(harness: () => BusHarness): void {
       })) {
         if (String(record.key) === '1') break
       }
-      const next = await member()
+      const next = await readInGroup()
       await until(() => expect(next.keys).toEqual(['1', '2']))
     })
 
-    test('in a group and is killed leaves its partitions to the others, with what it had in hand', async () => {
+    test('in a group that is killed leaves its partitions and the record in hand to the others', async () => {
       await publish(range(0, 5), 0)
       const { bus, crash } = await harness().process(`${groupId}-workers`)
       const killed = new Reader(ending => groupRecords({ ...optionsOf(bus, ending), groupId, startFrom: 'earliest' }))
       killed.holdAt = '2'
       await until(() => expect(killed.keys).toContain('2'))
       await crash()
-      const next = await member()
+      const next = await readInGroup()
       await until(() => expect(next.keys.slice(-3)).toEqual(['2', '3', '4']), 40_000)
     }, 60_000)
 
-    test('in a group shares the partitions with a reader that comes, and both get each record once', async () => {
+    test('in a group shares the partitions with a new reader, and each record is read once', async () => {
       await publish(range(0, 20))
-      const first = await member()
+      const first = await readInGroup()
       await until(() => expect(first.keys).toHaveLength(20))
-      const second = await member()
+      const second = await readInGroup()
       for (let from = 20; second.keys.length < 20; from += 20) await publish(range(from, from + 20))
       const all = () => sorted([...first.keys, ...second.keys])
       await until(() => expect(all()).toEqual(range(0, Number(all().at(-1)) + 1)))
@@ -180,38 +182,38 @@ export function groupReadingContract(harness: () => BusHarness): void {
       expect(first.keys.length).toBeGreaterThan(20)
     })
 
-    test('in a group finishes what it has in hand before its partition goes to another', async () => {
+    test('in a group finishes the record in hand before its partition goes to another reader', async () => {
       await publish(range(0, 5), 0)
       await publish(range(5, 10), 1)
-      const first = await member('earliest', '2')
+      const first = await readInGroup('earliest', '2')
       await until(() => expect(first.keys).toContain('2'))
       const { pauses } = first.seen
-      const second = await member()
+      const second = await readInGroup()
       await until(() => expect(first.seen.pauses).toBeGreaterThan(pauses))
       first.goOn()
       await until(() => expect(sorted([...first.keys, ...second.keys])).toEqual(range(0, 10)))
     })
 
-    test('in a group that is new begins where it is told to, and stays there though nothing came', async () => {
+    test('in a new group begins at startFrom, and a restart continues there although no record came', async () => {
       await publish(range(0, 4))
-      const first = await member('latest')
+      const first = await readInGroup('latest')
       await until(() => expect(first.seen.followed).toBe(2))
       await publish(['4'], 1)
       await publish(['5'], 0)
       await until(() => expect(sorted(first.keys)).toEqual(['4', '5']))
       await first.end()
       groupId = `${groupId}-quiet`
-      const quiet = await member('latest')
+      const quiet = await readInGroup('latest')
       await until(() => expect(quiet.seen.followed).toBe(2))
       await quiet.end()
       await publish(['6'], 0)
-      const back = await member('latest')
+      const back = await readInGroup('latest')
       await until(() => expect(back.keys).toEqual(['6']))
     })
 
-    test('in a group and alone reads partitions that are added', async () => {
-      const reader = await alone('latest')
-      const grouped = await member()
+    test('reads added partitions, alone or in a group', async () => {
+      const reader = await readAlone('latest')
+      const grouped = await readInGroup()
       await publish(['0'])
       await until(() => expect(grouped.keys).toEqual(['0']))
       await harness().addPartitions(topic, 3)

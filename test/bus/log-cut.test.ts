@@ -6,15 +6,15 @@ import { settled } from '../support/clock.ts'
 import { buildGroup, openGroup } from '../support/group.ts'
 import { buildLog, buildOwner, commitDueMs, intend, type PartitionLog, result } from '../support/sessions.ts'
 
-/** Time passes until the partition is open. */
-async function opened({ listener, clock, acquire }: Awaited<ReturnType<typeof buildGroup>>): Promise<void> {
+/** Lets time pass until the partition is open. */
+async function waitUntilOpen({ listener, clock, acquire }: Awaited<ReturnType<typeof buildGroup>>): Promise<void> {
   while (listener.sessions.size === 0) {
     await clock.pass(500)
     await acquire([0])
   }
 }
 
-/** What is told of a log that was cut. */
+/** The event that reports lost offsets. */
 const lost = (how: Partial<Events['log.cut']>): Events['log.cut'] => ({
   topic: 'commands',
   partition: 0,
@@ -25,8 +25,18 @@ const lost = (how: Partial<Events['log.cut']>): Events['log.cut'] => ({
   ...how,
 })
 
+test('new records count as lag although the full window stops reading', async () => {
+  const { logs, deliver, clock, ownership, commit } = await openGroup(1)
+  await commit()
+  logs[0]!.append(windowSize + 10)
+  deliver(0)
+  logs[0]!.append(500)
+  await clock.pass(5_000)
+  expect([...ownership.sessions()]).toMatchObject([{ lag: windowSize + 510 }])
+})
+
 describe('a log that was cut', () => {
-  test('at its beginning while it is read: continues there, keeps its window, and reports how much is gone', async () => {
+  test('at its beginning while it is read keeps its window, and reading continues and reports the loss', async () => {
     const { logs, deliver, ownership, tps, listener, commit, cuts } = await openGroup(1)
     logs[0]!.append(3)
     deliver(0)
@@ -42,7 +52,7 @@ describe('a log that was cut', () => {
     expect(logs[0]!.committed).toMatchObject({ offset: 6 })
   })
 
-  test('loses records that were dropped from memory; the others are read again', async () => {
+  test('has lost the shelved records below its new beginning; the other shelved ones are read again', async () => {
     const { logs, deliver, ownership, tps, listener, commit, cuts } = await openGroup(1)
     logs[0]!.append(6)
     deliver(0)
@@ -62,7 +72,7 @@ describe('a log that was cut', () => {
     expect(logs[0]!.committed).toMatchObject({ offset: 4 })
   })
 
-  test('below shelved records is reported at once, in one event; what is in memory stays', async () => {
+  test('and has lost shelved records is reported at once, in one event; records in memory stay', async () => {
     const { logs, deliver, listener, commit, cuts, clock, driverOf } = await openGroup(1)
     await commit()
     logs[0]!.append(4_000)
@@ -91,17 +101,7 @@ describe('a log that was cut', () => {
     expect(listener.freshKeys.at(-1)).toBe('39000')
   })
 
-  test('adds new records to the lag, though the full window stops reading', async () => {
-    const { logs, deliver, clock, ownership, commit } = await openGroup(1)
-    await commit()
-    logs[0]!.append(windowSize + 10)
-    deliver(0)
-    logs[0]!.append(500)
-    await clock.pass(5_000)
-    expect([...ownership.sessions()]).toMatchObject([{ lag: windowSize + 510 }])
-  })
-
-  test('distinguishes offsets that another process may have sent from those that nobody sent', async () => {
+  test('is reported with unsent offsets apart from those that another process may have sent', async () => {
     const log = buildLog(0)
     const other = await buildOwner(log, { tag: 'another process' }).open()
     await other.commit()
@@ -116,7 +116,7 @@ describe('a log that was cut', () => {
     expect([listener.freshKeys, listener.doubtedKeys, told]).toEqual([['8'], [], ['session.opened 0']])
   })
 
-  test('of doubts: no offset is reported as not sent', async () => {
+  test('of the doubts topic is reported without any unsent offset', async () => {
     const log = buildLog(9)
     log.committed = { offset: 0, metadata: '1;another process;9;' }
     log.cut(4)
@@ -124,7 +124,7 @@ describe('a log that was cut', () => {
     expect(cuts).toEqual([lost({ perhapsSent: 4 })])
   })
 
-  test('above the committed offset before a take-over: the loss is counted, the rest of the window stays', async () => {
+  test('above the committed offset before a take-over is reported, and the rest of the window stays', async () => {
     const log = buildLog(9)
     const other = await buildOwner(log, { tag: 'another process' }).open()
     other.deliver()
@@ -134,10 +134,10 @@ describe('a log that was cut', () => {
     const { deliver, listener, cuts } = await openGroup(1, { logs: [log], known: true })
     deliver(0)
     expect(listener.freshKeys).toEqual(['4', '6', '7', '8'])
-    expect(cuts).toEqual([lost({ perhapsSent: 3 })]) // a group without progress: the results know
+    expect(cuts).toEqual([lost({ perhapsSent: 3 })]) // the results tell which of them were sent
   })
 
-  test('before a take-over is committed at once, so that the next owner does not count it again', async () => {
+  test('before a take-over is committed at once, so that the next owner does not report it again', async () => {
     const log = buildLog(9)
     log.committed = { offset: 0, metadata: '1;another process;9;' }
     log.cut(4)
@@ -149,13 +149,13 @@ describe('a log that was cut', () => {
     expect(log.committed).toMatchObject({ offset: 4 })
   })
 
-  test('at its end is believed after some seconds, and is read again as far back as commands are young enough', async () => {
+  test('at its end counts as cut after five seconds, and commands that are young enough are read again', async () => {
     const log = buildLog(6)
     log.committed = { offset: 6, metadata: '1;another process;9;' }
     log.truncate(3)
     const group = await openGroup(1, { logs: [log], known: true, lookBackMs: 1_000 })
     expect(group.told).toEqual(['session.openFailed 0'])
-    await opened(group)
+    await waitUntilOpen(group)
     expect(group.clock.monotonic()).toBeGreaterThanOrEqual(5_000)
     expect(group.cuts).toEqual([lost({ isEnd: true })]) // all of it was done
     log.append(1)
@@ -163,7 +163,7 @@ describe('a log that was cut', () => {
     expect(group.listener.freshKeys).toEqual(['3']) // the others are from 1970
   })
 
-  test('at its end forgets the state of lost records, because others get their offsets', async () => {
+  test('at its end forgets the state of lost records, because new ones get their offsets', async () => {
     const log = buildLog(6)
     const other = await buildOwner(log, { tag: 'another process' }).open()
     other.deliver()
@@ -171,13 +171,13 @@ describe('a log that was cut', () => {
     await other.commit()
     log.truncate(4)
     const group = await openGroup(1, { logs: [log], known: true })
-    await opened(group)
+    await waitUntilOpen(group)
     log.append(2)
     group.deliver(0)
     expect(group.listener.freshKeys).toEqual(['0', '2', '3', '4', '5'])
   })
 
-  /** Offsets 1 to 8 are done with; then the log ends at 6, and at once others come at 6 to 9. */
+  /** Offsets 1 to 8 are done. Then the log is truncated to offset 6, and new records get the offsets 6 to 9. */
   async function cutWhileRead() {
     const group = await openGroup(1)
     const { logs, listener, deliver, commit, ownership, tps, reopen } = group
@@ -193,7 +193,7 @@ describe('a log that was cut', () => {
     return group
   }
 
-  test('at its end while it was read is remembered until it is committed', async () => {
+  test('at its end while it is read is remembered until the truncation is committed', async () => {
     const { listener, deliver, commit, reopen } = await cutWhileRead()
     await commit('failed')
     await reopen()
@@ -201,7 +201,7 @@ describe('a log that was cut', () => {
     expect(listener.freshKeys.slice(9)).toEqual(['0', '6', '7', '8', '9'])
   })
 
-  test('at its end while it is read is noticed however soon others get the lost offsets, reported once, and later progress stays', async () => {
+  test('at its end while it is read is reported once, and later progress on the same offsets stays', async () => {
     const { listener, deliver, commit, reopen, cuts } = await cutWhileRead()
     deliver(0)
     expect(listener.freshKeys.slice(9)).toEqual(['0', '6', '7', '8', '9'])
@@ -217,19 +217,19 @@ describe('a log that was cut', () => {
     expect(listener.freshKeys.slice(14)).toEqual(['0'])
   })
 
-  test('at its end a second time, before the first was committed, has its new length', async () => {
+  test('at its end again, before the first truncation was committed, has the length of the second one', async () => {
     const group = await cutWhileRead()
     const { logs, listener, deliver, commit, cuts } = group
     logs[0]!.truncate(4)
     await commit('failed')
-    await opened(group)
+    await waitUntilOpen(group)
     logs[0]!.append(5)
     deliver(0)
     expect(cuts).toEqual([lost({ isEnd: true }), lost({ isEnd: true })])
     expect(listener.freshKeys.slice(9)).toEqual(['0', '4', '5', '6', '7', '8'])
   })
 
-  test('and noticed during a commit is remembered although the commit succeeds', async () => {
+  test('at its end during a commit is remembered although the commit succeeds', async () => {
     const { logs, listener, deliver, commit, clock, cuts, ownership, tps, sharedCommits, reopen } = await openGroup(1)
     await commit()
     logs[0]!.append(9)
@@ -246,13 +246,13 @@ describe('a log that was cut', () => {
     expect(listener.freshKeys.slice(9)).toEqual(['0', '6', '7', '8', '9'])
   })
 
-  test('at its end and believed after some seconds is remembered until that is committed', async () => {
+  test('at its end, and counts as cut after five seconds, is remembered until that is committed', async () => {
     const log = buildLog(6)
     log.committed = { offset: 6, metadata: '1;another process;9;' }
     log.truncate(3)
     const group = await buildGroup(1, { logs: [log], known: true })
     await group.assign(0)
-    await opened(group)
+    await waitUntilOpen(group)
     log.append(5)
     await group.commit('failed')
     await group.reopen()
@@ -279,7 +279,7 @@ describe('a log that was cut', () => {
     expect(owner.ledger.size).toBe(0)
   })
 
-  test('loses no result: that of a lost command is published, too', async () => {
+  test('loses no result: the result of a lost command is published, too', async () => {
     for (const cut of [
       (log: ReturnType<typeof buildLog>) => log.cut(3),
       (log: ReturnType<typeof buildLog>) => log.truncate(0),
@@ -298,7 +298,7 @@ describe('a log that was cut', () => {
       log.append(3)
       second.deliver()
       const { offset } = log.records[0]!
-      expect(await intend(second, offset)).toBe(true) // another one, in a place that is perhaps the same
+      expect(await intend(second, offset)).toBe(true) // another command, perhaps at the same offset
       first.session.settle(2, result(2))
       await second.commit()
       expect(log.published).toEqual([result(0), result(1), result(2)].flat())
@@ -325,15 +325,15 @@ describe('a log that was cut', () => {
 const broken = new Error('the coordinator is loading')
 
 describe('a topic that is deleted and recreated', () => {
-  /** Another one of its name has seven records. */
-  function madeAnew([log]: PartitionLog[]) {
+  /** Replaces the log with that of a new topic with seven records. */
+  function recreate([log]: PartitionLog[]) {
     log!.cut(5)
     Object.assign(log!, { low: 0, end: 0, committed: null })
     log!.append(7)
   }
 
-  /** Two commands are being sent; one of them is answered, and its result is not committed yet. */
-  async function answeredOnce() {
+  /** Two commands are being sent. One of them has its answer, and its result is not committed yet. */
+  async function startWithUncommittedResult() {
     const group = await openGroup(1)
     const { logs, listener, deliver, commit } = group
     await commit()
@@ -348,12 +348,12 @@ describe('a topic that is deleted and recreated', () => {
   }
 
   test('publishes no result twice if its commit ends after the deletion', async () => {
-    const { logs, commit, clock, ownership, tps, sharedCommits, before, reopen } = await answeredOnce()
+    const { logs, commit, clock, ownership, tps, sharedCommits, before, reopen } = await startWithUncommittedResult()
     await clock.pass(commitDueMs)
     ownership.gone(tps[0]!, new Error('there is no such topic'))
     sharedCommits.end()
     await settled()
-    madeAnew(logs)
+    recreate(logs)
     await reopen()
     before.settle(4, result(4))
     await commit()
@@ -361,12 +361,13 @@ describe('a topic that is deleted and recreated', () => {
   })
 
   test('is read from its beginning, without the state of the old one', async () => {
-    const { logs, listener, deliver, commit, acquire, clock, ownership, tps, told, before } = await answeredOnce()
+    const { logs, listener, deliver, commit, acquire, clock, ownership, tps, told, before } =
+      await startWithUncommittedResult()
     ownership.gone(tps[0]!, new Error('there is no such topic'))
     expect(told.slice(-2)).toEqual(['session.lost 0', 'session.closed 0'])
     await clock.pass(200)
     await acquire([0], broken)
-    madeAnew(logs)
+    recreate(logs)
     await clock.pass(500)
     await acquire([0])
     deliver(0)
@@ -402,7 +403,7 @@ describe('a topic that is deleted and recreated', () => {
       await commit()
     }
     ownership.gone(tps[0]!, new Error('there is no such topic'))
-    madeAnew(logs)
+    recreate(logs)
     await reopen()
     deliver(0)
     listener.session().settle(0, [])

@@ -7,39 +7,39 @@ import { ManualClock } from '../support/clock.ts'
 
 const away = new Error('connect ECONNREFUSED')
 
-/** A group in memory whose wires are in the hands of the test. */
+/** A group in memory. The test can delay its requests, and make them fail. */
 function buildGroup({ partitions = 2 } = {}) {
   const clock = new ManualClock()
   const group = new MemoryGroup(clock)
   const counts = new Map([['commands', partitions]])
 
   function buildMember(name: string, topics = ['commands']) {
-    /** Called before a request reaches the coordinator, and after it answered: may throw what the member hears instead. */
-    const wire = { there: (_request: string) => {}, back: (_request: string) => {} }
-    const told: { partitions: number[]; unbroken: boolean }[] = []
-    /** The partitions that were given, with their topics. */
-    const given: string[][] = []
+    /** Called before a request reaches the coordinator, and after its answer. Makes the request fail if it throws. */
+    const wire = { onRequest: (_request: string) => {}, onAnswer: (_request: string) => {} }
+    const assignments: { partitions: number[]; unbroken: boolean }[] = []
+    /** The names of the partitions of each assignment. */
+    const assignedNames: string[][] = []
     const warnings: string[] = []
     const telemetry = new Telemetry()
     telemetry.on('bus.log', ({ level, message }) => level === 'warn' && warnings.push(message))
     const requests: string[] = []
     let drain = Promise.resolve()
     let lookUp = () => Promise.resolve()
-    let way = Promise.resolve()
-    const over = async <T>(request: string, ask: () => T | Promise<T>): Promise<T> => {
+    let delay = Promise.resolve()
+    const send = async <T>(request: string, ask: () => T | Promise<T>): Promise<T> => {
       requests.push(request)
-      await way
-      wire.there(request)
+      await delay
+      wire.onRequest(request)
       const answer = await ask()
-      wire.back(request)
+      wire.onAnswer(request)
       return answer
     }
     const transport: GroupTransport = {
       join: (memberId, owned, named) =>
-        over('join', () => group.join(memberId, { sessionTimeoutMs: 10_000, topics, process: name, owned }, named)),
-      sync: (of, assignment) => over('sync', () => group.sync(of, assignment)),
-      heartbeat: of => over('heartbeat', () => group.heartbeat(of)),
-      leave: memberId => over('leave', () => group.leave(memberId)),
+        send('join', () => group.join(memberId, { sessionTimeoutMs: 10_000, topics, process: name, owned }, named)),
+      sync: (of, assignment) => send('sync', () => group.sync(of, assignment)),
+      heartbeat: of => send('heartbeat', () => group.heartbeat(of)),
+      leave: memberId => send('leave', () => group.leave(memberId)),
       partitions: asked => lookUp().then(() => new Map(asked.map(topic => [topic, counts.get(topic) ?? 0]))),
     }
     const member: GroupMember = new GroupMember({
@@ -48,8 +48,8 @@ function buildGroup({ partitions = 2 } = {}) {
       events: {
         joining: () => drain,
         assigned: (tps: readonly TopicPartition[], unbroken) => {
-          told.push({ partitions: tps.map(({ partition }) => partition).toSorted(), unbroken })
-          given.push(tps.map(({ topic, partition }) => `${topic}/${partition}`).toSorted())
+          assignments.push({ partitions: tps.map(({ partition }) => partition).toSorted(), unbroken })
+          assignedNames.push(tps.map(({ topic, partition }) => `${topic}/${partition}`).toSorted())
         },
       },
       clock,
@@ -61,24 +61,24 @@ function buildGroup({ partitions = 2 } = {}) {
       name,
       member,
       wire,
-      told,
-      given,
+      assignments,
+      assignedNames,
       warnings,
       requests,
-      /** What is in flight before the next join. */
-      drains(work: Promise<void>) {
+      /** Delays the next join until this work is done. */
+      drainBeforeJoin(work: Promise<void>) {
         drain = work
       },
-      /** Requests need so long to the coordinator. */
-      travels(time: Promise<void>) {
-        way = time
+      /** Holds the requests back until this is over. */
+      delayRequests(time: Promise<void>) {
+        delay = time
       },
-      /** The brokers tell the number of partitions when this is over. */
-      looksUp(work: () => Promise<void>) {
+      /** Holds the answers about the number of partitions back until this is over. */
+      delayLookUp(work: () => Promise<void>) {
         lookUp = work
       },
       get last() {
-        return told.at(-1)
+        return assignments.at(-1)
       },
     }
   }
@@ -97,7 +97,7 @@ describe('a member of a group', () => {
   test('gets all partitions when it is alone, and shares them with new members', async () => {
     const { clock, joined, buildMember } = buildGroup()
     const [a] = await joined('a')
-    expect(a!.told).toEqual([{ partitions: [0, 1], unbroken: false }])
+    expect(a!.assignments).toEqual([{ partitions: [0, 1], unbroken: false }])
     const b = buildMember('b')
     void b.member.join()
     await clock.pass(2_000)
@@ -125,14 +125,14 @@ describe('a member of a group', () => {
   test('notices a missed generation although the next one assigns it the same partitions', async () => {
     const { clock, joined, buildMember } = buildGroup()
     const [a] = await joined('a')
-    a!.wire.back = request => {
+    a!.wire.onAnswer = request => {
       if (request !== 'sync') return
-      a!.wire.back = () => {}
+      a!.wire.onAnswer = () => {}
       throw away
     }
     void buildMember('b').member.join()
     await clock.pass(12_000)
-    expect(a!.told).toHaveLength(2)
+    expect(a!.assignments).toHaveLength(2)
     expect(a!.last).toMatchObject({ unbroken: false })
   })
 
@@ -141,7 +141,7 @@ describe('a member of a group', () => {
     const [a, b] = await joined('a', 'b')
     expect(a!.member.hasLease).toBe(true)
     let finish = () => {}
-    b!.drains(new Promise(resolve => (finish = resolve)))
+    b!.drainBeforeJoin(new Promise(resolve => (finish = resolve)))
     void buildMember('c').member.join()
     await clock.pass(1_500)
     expect(a!.member.hasLease).toBe(false)
@@ -154,26 +154,26 @@ describe('a member of a group', () => {
     const { clock, joined, buildMember } = buildGroup()
     const [a] = await joined('a')
     let finish = () => {}
-    a!.drains(new Promise(resolve => (finish = resolve)))
+    a!.drainBeforeJoin(new Promise(resolve => (finish = resolve)))
     const b = buildMember('b')
     void b.member.join()
     await clock.pass(25_000)
-    expect(b.told).toEqual([])
+    expect(b.assignments).toEqual([])
     finish()
     await clock.pass(1_000)
     expect([a!.last, b.last]).toMatchObject([{ unbroken: true }, { partitions: [1] }])
   })
 
-  test('waits for an unavailable coordinator, says so, and gets its free partitions back', async () => {
+  test('waits for an unavailable coordinator, reports it, and gets its partitions back', async () => {
     const { clock, joined } = buildGroup()
     const [a] = await joined('a')
-    a!.wire.there = () => {
+    a!.wire.onRequest = () => {
       throw away
     }
     await clock.pass(300_000)
     expect(a!.member.trouble).toContain('ECONNREFUSED')
     expect(a!.member.hasLease).toBe(false)
-    a!.wire.there = () => {}
+    a!.wire.onRequest = () => {}
     await clock.pass(2_000)
     expect(a!.member.trouble).toBeNull()
     expect(a!.member.hasLease).toBe(true)
@@ -186,7 +186,7 @@ describe('a member of a group', () => {
     group.leave(name)
     await clock.pass(2_000)
     expect(a!.member.synced.memberId).not.toBe(name)
-    expect(a!.told).toEqual([
+    expect(a!.assignments).toEqual([
       { partitions: [0, 1], unbroken: false },
       { partitions: [0, 1], unbroken: false },
     ])
@@ -205,29 +205,29 @@ describe('a member of a group', () => {
     const [a] = await joined('a')
     counts.set('commands', 3)
     let answer = () => {}
-    a!.looksUp(() => new Promise(resolve => (answer = resolve)))
+    a!.delayLookUp(() => new Promise(resolve => (answer = resolve)))
     await clock.pass(30_000)
     expect(a!.member.hasLease).toBe(true)
-    a!.looksUp(() => Promise.resolve())
+    a!.delayLookUp(() => Promise.resolve())
     answer()
     await clock.pass(2_000)
-    expect(a!.told).toHaveLength(2)
+    expect(a!.assignments).toHaveLength(2)
     expect(a!.last).toEqual({ partitions: [0, 1, 2], unbroken: true })
   })
 
-  test('that is refused at its first join fails with the reason; a later refusal is retried', async () => {
+  test('that is refused at its first join fails with the reason, and retries after a later refusal', async () => {
     const { clock, buildMember, joined } = buildGroup()
     const denied = new GroupError('refused', 'GROUP_AUTHORIZATION_FAILED')
     const refuse = () => {
       throw denied
     }
     const b = buildMember('b')
-    b.wire.there = refuse
+    b.wire.onRequest = refuse
     await expect(b.member.join()).rejects.toBe(denied)
     const [a] = await joined('a')
-    a!.wire.there = refuse
+    a!.wire.onRequest = refuse
     await clock.pass(60_000)
-    a!.wire.there = () => {}
+    a!.wire.onRequest = () => {}
     await clock.pass(2_000)
     expect(a!.member.trouble).toBeNull()
     expect(a!.member.hasLease).toBe(true)
@@ -235,7 +235,7 @@ describe('a member of a group', () => {
 })
 
 describe('members that consume different topics', () => {
-  test('get partitions of their own topics only, also from a leader that consumes other topics', async () => {
+  test('get only partitions of their own topics, even from a leader that consumes other topics', async () => {
     const { clock, counts, buildMember } = buildGroup()
     counts.set('urgent', 2)
     const a = buildMember('a', ['commands'])
@@ -244,8 +244,8 @@ describe('members that consume different topics', () => {
     await clock.pass(2_000)
     void b.member.join()
     await clock.pass(2_000)
-    expect(a.given.at(-1)).toEqual(['commands/0', 'commands/1'])
-    expect(b.given.at(-1)).toEqual(['urgent/0', 'urgent/1'])
+    expect(a.assignedNames.at(-1)).toEqual(['commands/0', 'commands/1'])
+    expect(b.assignedNames.at(-1)).toEqual(['urgent/0', 'urgent/1'])
     expect([a.member.totalPartitions, b.member.totalPartitions]).toEqual([4, 4])
     expect([a.member.unread, b.member.unread]).toEqual([[], []])
   })
@@ -258,7 +258,7 @@ describe('members that consume different topics', () => {
     await clock.pass(2_000)
     await c.member.leave()
     await clock.pass(2_000)
-    expect(b.given.at(-1)).toEqual(['urgent/0', 'urgent/1'])
+    expect(b.assignedNames.at(-1)).toEqual(['urgent/0', 'urgent/1'])
   })
 
   test('notice partitions that are added to a topic that their leader does not consume', async () => {
@@ -269,7 +269,7 @@ describe('members that consume different topics', () => {
     await clock.pass(2_000)
     counts.set('urgent', 2)
     await clock.pass(15_000)
-    expect(b.given.at(-1)).toEqual(['urgent/0', 'urgent/1'])
+    expect(b.assignedNames.at(-1)).toEqual(['urgent/0', 'urgent/1'])
   })
 
   test('get the other partitions if the leader cannot see one topic, and its consumer reports that', async () => {
@@ -277,18 +277,18 @@ describe('members that consume different topics', () => {
     const [a, b] = [buildMember('a'), buildMember('b', ['commands', 'secret'])]
     for (const { member } of [a, b]) void member.join()
     await clock.pass(2_000)
-    expect([a.given.at(-1), b.given.at(-1)]).toEqual([['commands/0'], ['commands/1']])
+    expect([a.assignedNames.at(-1), b.assignedNames.at(-1)]).toEqual([['commands/0'], ['commands/1']])
     expect(a.member.unread).toEqual([])
     expect(b.member.unread).toEqual([expect.stringContaining('secret is not read')])
   })
 })
 
 describe('a member that leaves while it joins', () => {
-  test('for the first time leaves at once, and nobody waits for it', async () => {
+  test('for the first time leaves at once, and delays nobody', async () => {
     const { clock, joined, buildMember } = buildGroup()
     const [a] = await joined('a')
     let finish = () => {}
-    a!.drains(new Promise(resolve => (finish = resolve)))
+    a!.drainBeforeJoin(new Promise(resolve => (finish = resolve)))
     const b = buildMember('b')
     const refused = expect(b.member.join()).rejects.toThrow('left')
     await clock.pass(1_500)
@@ -299,26 +299,26 @@ describe('a member that leaves while it joins', () => {
     expect(a!.last).toMatchObject({ partitions: [0, 1] })
   })
 
-  test('before the coordinator has named it does not join any more', async () => {
+  test('before it has a member id does not join any more', async () => {
     const { clock, joined, buildMember } = buildGroup()
     const [a] = await joined('a')
     const b = buildMember('b')
     let arrive = () => {}
-    b.travels(new Promise(resolve => (arrive = resolve)))
+    b.delayRequests(new Promise(resolve => (arrive = resolve)))
     const refused = expect(b.member.join()).rejects.toThrow('left')
     await clock.pass(100)
     const left = b.member.leave()
     arrive()
     await clock.pass(12_000)
     await Promise.all([left, refused])
-    expect(a!.told).toHaveLength(1)
+    expect(a!.assignments).toHaveLength(1)
   })
 })
 
 test('a member that leaves does not wait for a group that does not answer', async () => {
   const { clock, joined } = buildGroup()
   const [a] = await joined('a')
-  a!.travels(new Promise(() => {}))
+  a!.delayRequests(new Promise(() => {}))
   const left = a!.member.leave()
   await clock.pass(3_000)
   await left
@@ -333,7 +333,7 @@ describe('a member that retires', () => {
     const b = buildMember('b')
     void b.member.join()
     await clock.pass(25_000)
-    expect([a!.told.length, b.told.length]).toEqual([1, 0])
+    expect([a!.assignments.length, b.assignments.length]).toEqual([1, 0])
     expect(a!.requests.filter(request => request === 'join')).toHaveLength(1)
     await a!.member.leave()
     await clock.pass(1_000)
@@ -348,22 +348,22 @@ describe('a member that retires', () => {
     const b = buildMember('b')
     void b.member.join()
     await clock.pass(40_000)
-    expect(b.told).toEqual([])
+    expect(b.assignments).toEqual([])
   })
 
   test('sends heartbeats after a failed sync, so that what is in flight can still be committed', async () => {
     const { clock, joined, buildMember } = buildGroup()
     const [a] = await joined('a')
     const b = buildMember('b')
-    a!.wire.back = request => {
+    a!.wire.onAnswer = request => {
       if (request !== 'sync') return
-      a!.wire.back = () => {}
+      a!.wire.onAnswer = () => {}
       a!.member.retire()
       throw away
     }
     void b.member.join()
     await clock.pass(40_000)
-    expect(b.told).toHaveLength(1)
+    expect(b.assignments).toHaveLength(1)
     await a!.member.leave()
     await clock.pass(2_000)
     expect(b.last).toMatchObject({ partitions: [0, 1] })

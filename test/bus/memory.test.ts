@@ -6,7 +6,7 @@ import { Telemetry } from '../../src/telemetry/events.ts'
 import type { BusHarness } from '../support/bus.ts'
 import { busContract } from './contract.ts'
 
-/** Knows who has ever initialised a producer. */
+/** Keeps the transactional ids of all producers that were initialised. */
 class Broker extends MemoryBroker {
   readonly ids = new Set<string>()
 
@@ -37,7 +37,7 @@ busContract('the embedded bus', async (): Promise<BusHarness> => {
         drainMs: 2000,
         startFrom: 'earliest',
       })
-      onTestFinished(() => void bus.close()) // one that crashed does not end
+      onTestFinished(() => void bus.close()) // closing a crashed bus never ends
       return { bus, telemetry, crash: () => bus.crash() }
     },
     async fence(groupId) {
@@ -53,10 +53,10 @@ busContract('the embedded bus', async (): Promise<BusHarness> => {
   }
 })
 
-test('a refusal of the embedded broker takes as long as an answer', async () => {
+test('a refusal of the embedded broker takes both hops, like an answer', async () => {
   const broker = new MemoryBroker()
   broker.createTopics([{ topic: 'results', partitions: 1, config: { 'max.message.bytes': '4096' } }])
-  const ways: string[] = []
+  const hops: string[] = []
   const bus = new MemoryBus({
     broker,
     groupId: 'group',
@@ -65,11 +65,11 @@ test('a refusal of the embedded broker takes as long as an answer', async () => 
     drainMs: 2000,
     startFrom: 'earliest',
     hop: async (step, way, answer) => {
-      if (step === 'publish') ways.push(answer ? `${way}: ${answer.status}` : way)
+      if (step === 'publish') hops.push(answer ? `${way}: ${answer.status}` : way)
     },
   })
   const { publish } = await bus.publisher()
   const large = { topic: 'results', key: null, value: Buffer.alloc(5000) }
   await expect(publish([large])).rejects.toMatchObject({ type: 'MESSAGE_TOO_LARGE' })
-  expect(ways).toEqual(['there', 'back: rejected'])
+  expect(hops).toEqual(['there', 'back: rejected'])
 })

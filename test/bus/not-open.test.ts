@@ -6,7 +6,7 @@ const sessions = (count: number, open = false) =>
     return { topic: 'commands', partition, windowUsed: 0, lag: 0, open, committing: false }
   })
 
-test('partitions that are not open are told in one sentence, however many there are', () => {
+test('one sentence says which partitions are not open, and names at most five of them', () => {
   expect(notOpen(sessions(64, true))).toEqual([])
   expect(notOpen([...sessions(9, true), ...sessions(1)])).toEqual(['commands/0 is not open'])
   expect(notOpen(sessions(2))).toEqual(['commands/0, commands/1 are not open'])

@@ -6,7 +6,7 @@ import { buildRecord, buildRecords, TestListener } from '../support/bus.ts'
 import { ManualClock } from '../support/clock.ts'
 import { openWired } from '../support/wires.ts'
 
-/** A process on brokers that the test takes away and gives back. */
+/** A process whose brokers the test can make unavailable with `wire.down`. */
 async function buildProcess() {
   const clock = new ManualClock()
   const broker = new MemoryBroker(clock)
@@ -33,7 +33,7 @@ async function buildProcess() {
   return { clock, broker, wire, listener, membership, results }
 }
 
-test('what the gateway answered while the brokers were away for five minutes is published when they are back', async () => {
+test("the gateway's answers during an outage of the brokers of five minutes are published afterwards", async () => {
   const { clock, wire, listener, membership, results } = await buildProcess()
   const session = listener.session()
   const intended = session.intend([0, 1])
@@ -55,7 +55,7 @@ test('what the gateway answered while the brokers were away for five minutes is 
   expect(membership.trouble()).toBeNull()
 })
 
-test('a stop waits for the brokers too, as long as it may, to publish what the gateway answered', async () => {
+test("a stop waits for unavailable brokers, within its time limit, to publish the gateway's answers", async () => {
   const { clock, wire, listener, membership, results } = await buildProcess()
   const session = listener.session()
   const intended = session.intend([0])
@@ -71,7 +71,7 @@ test('a stop waits for the brokers too, as long as it may, to publish what the g
   expect(results()).toEqual(['sent a'])
 })
 
-test('a bus whose brokers cannot be reached can be closed, whatever waits for them', async () => {
+test('a bus with unavailable brokers can be closed while requests wait for them', async () => {
   const { bus } = openWired({ brokers: ['127.0.0.1:1'], groupId: 'busgate' })
   const asked = expect(bus.partitions(['commands'])).rejects.toThrow('no broker answers')
   await expect(bus.close()).resolves.toBeUndefined()

@@ -6,7 +6,7 @@ import { result } from '../support/sessions.ts'
 
 const broken = new Error('the coordinator is loading')
 
-test('a process that the group has put out takes nothing over, as it would fence the one that has its name', async () => {
+test('a process that is no longer a member takes nothing over, because it could fence its successor', async () => {
   const { commit, clock, drivers, lease, logs, deliver, listener, acquire } = await openGroup(1)
   logs[0]!.append(1)
   deliver(0)
@@ -24,8 +24,8 @@ test('a process that the group has put out takes nothing over, as it would fence
   expect(listener.freshKeys).toEqual(['0', '0'])
 })
 
-describe('opening', () => {
-  test('a partition that is assigned is paused at once, taken over, and read from its checkpoint on', async () => {
+describe('an assigned partition', () => {
+  test('is paused at once, taken over, and read from its checkpoint on', async () => {
     const { ownership, tps, logs, listener, acquire, deliver, driverOf, told } = await buildGroup(1)
     logs[0]!.append(5)
     logs[0]!.committed = { offset: 3, metadata: null }
@@ -40,7 +40,7 @@ describe('opening', () => {
     expect(listener.freshKeys).toEqual(['3', '4'])
   })
 
-  test('that a listener refuses is told, and ends the process in order when it does not even let go of the session', async () => {
+  test('that its listener refuses is reported, and ends the process if the listener cannot even close it', async () => {
     const { listener, told, open } = await buildGroup(1)
     const refuse = () => {
       throw new Error('no such topic')
@@ -51,7 +51,7 @@ describe('opening', () => {
     expect(listener.fatals).toMatchObject([{ message: 'no such topic' }])
   })
 
-  test('tells each cause of a failure once, and again after it was open', async () => {
+  test('reports each cause of a failed opening once, and again after it was open', async () => {
     const { clock, assign, acquire, listener, commit, told } = await buildGroup(1)
     const failWith = async (cause: string) => {
       await acquire([0], new Error(cause))
@@ -70,7 +70,7 @@ describe('opening', () => {
 })
 
 describe('a session that is lost', () => {
-  test('is closed, and opened anew where the last commit left it', async () => {
+  test('is closed, and reopened at its last commit', async () => {
     const { logs, listener, told, driverOf, deliver, commit, reopen } = await openGroup(1)
     logs[0]!.append(3)
     deliver(0)
@@ -88,7 +88,7 @@ describe('a session that is lost', () => {
     expect(listener.freshKeys).toEqual(['0', '1', '2', '1', '2'])
   })
 
-  test('is not opened anew when the partition goes meanwhile', async () => {
+  test('is not reopened if its partition is revoked meanwhile', async () => {
     const { clock, logs, listener, deliver, commit, assign, drivers, told } = await openGroup(1)
     logs[0]!.append(1)
     deliver(0)
@@ -103,17 +103,20 @@ describe('a session that is lost', () => {
   })
 })
 
-describe('a partition that goes', () => {
-  test.each([null, broken])('while it is being opened, never opens, whatever comes of it (%s)', async error => {
-    const { assign, acquire, listener, told, clock, drivers } = await buildGroup(1)
-    await assign(0)
-    await assign()
-    await acquire([0], error)
-    await clock.pass(10_000)
-    expect([listener.sessions.size, told, drivers[0]!.length]).toEqual([0, [], 2])
-  })
+describe('after a rebalance, a partition', () => {
+  test.each([null, broken])(
+    'that was revoked while it was being opened never opens, whether that succeeds or fails (%s)',
+    async error => {
+      const { assign, acquire, listener, told, clock, drivers } = await buildGroup(1)
+      await assign(0)
+      await assign()
+      await acquire([0], error)
+      await clock.pass(10_000)
+      expect([listener.sessions.size, told, drivers[0]!.length]).toEqual([0, [], 2])
+    },
+  )
 
-  test('and comes back while its first opening is still under way, is opened once', async () => {
+  test('that was revoked and assigned again while it was being opened is opened once', async () => {
     const { assign, drivers, listener, told } = await buildGroup(1)
     await assign(0)
     await assign()
@@ -123,7 +126,7 @@ describe('a partition that goes', () => {
     expect([listener.sessions.size, told]).toEqual([1, ['session.opened 0']])
   })
 
-  test('and comes back in the next generation goes on; after one that was missed it is opened anew, however soon', async () => {
+  test('that stays keeps its session, but is reopened if the process missed a generation', async () => {
     const { assign, assignAfterGap, acquire, listener, told } = await openGroup(1)
     const first = listener.session()
     await assign(0)
@@ -134,7 +137,7 @@ describe('a partition that goes', () => {
     expect(listener.session()).not.toBe(first)
   })
 
-  test('is closed with its session, and the others stay as they are', async () => {
+  test('that was revoked is closed with its session, and the others stay open', async () => {
     const { assign, listener, told, ownership } = await openGroup(2)
     const kept = listener.session(1)
     await assign(1)
@@ -144,7 +147,7 @@ describe('a partition that goes', () => {
   })
 })
 
-test('a batch of a partition that is not owned, or not open, is passed over', async () => {
+test('a batch of a partition that is not owned, or not open, is ignored', async () => {
   const { logs, listener, deliver, assign, driverOf, ownership, tps } = await buildGroup(1)
   logs[0]!.append(1)
   ownership.batch({ ...tps[0]!, fetchedOffset: 0, records: logs[0]!.records, nextOffset: 1, highWatermark: 1 })
@@ -157,7 +160,7 @@ test('a batch of a partition that is not owned, or not open, is passed over', as
   expect(listener.freshKeys).toEqual(['0'])
 })
 
-test('a re-join lets no session begin that is opened meanwhile', async () => {
+test('a session that is opened during a re-join may not begin a POST before its end', async () => {
   const { logs, listener, deliver, commit, ownership, tps, reopen } = await openGroup(1)
   logs[0]!.append(1)
   deliver(0)
@@ -170,8 +173,8 @@ test('a re-join lets no session begin that is opened meanwhile', async () => {
   expect(listener.session().open).toBe(true)
 })
 
-describe('what is known when the group has forgotten the process', () => {
-  /** A POST is in flight, its session is lost, and so is the lease; then its answer comes. */
+describe('a result that comes after the process lost its membership', () => {
+  /** The answer to a POST comes after its session and the lease were lost. */
   async function answeredWithoutLease() {
     const group = await openGroup(1)
     const { logs, listener, deliver, commit, lease, clock } = group
@@ -190,7 +193,7 @@ describe('what is known when the group has forgotten the process', () => {
     return group
   }
 
-  test('holds up no join, and is committed when the group gives the partition back', async () => {
+  test('does not delay a join, and is committed when the partition is assigned again', async () => {
     const { ownership, acquire, commit, logs, tps, lease } = await answeredWithoutLease()
     await ownership.joining() // nothing can be committed without a membership
     lease.holds = true
@@ -201,7 +204,7 @@ describe('what is known when the group has forgotten the process', () => {
     expect(logs[0]!.published).toEqual(result(0))
   })
 
-  test('is committed although it was told to leave, if the group gives the partition back', async () => {
+  test('is committed during a leave if the partition is assigned again', async () => {
     const { ownership, acquire, commit, logs, clock, leaving, tps, lease, listener } = await answeredWithoutLease()
     const left = ownership.leave(30_000)
     lease.holds = true
@@ -218,7 +221,7 @@ describe('what is known when the group has forgotten the process', () => {
   })
 })
 
-test('leaving opens nothing any more, however long it takes', async () => {
+test('a process that leaves opens no partition any more, however long that takes', async () => {
   const { clock, assign, acquire, ownership, drivers, leaving, told } = await buildGroup(2)
   await assign(0)
   await acquire([0], broken)
@@ -232,7 +235,7 @@ test('leaving opens nothing any more, however long it takes', async () => {
   expect(clock.pending).toBe(0)
 })
 
-test('the state of each partition that is owned can be seen, open or not', async () => {
+test('the state of each owned partition can be read, whether it is open or not', async () => {
   const { logs, deliver, ownership, commit, assign, acquire } = await buildGroup(2)
   await assign(0, 1)
   await acquire([0])
@@ -247,57 +250,57 @@ test('the state of each partition that is owned can be seen, open or not', async
   expect(ownership.hasLease()).toBe(true)
 })
 
-describe('a change of what is owned is told at once', () => {
-  /** How many partitions are owned, each time that the listener hears of a change. */
-  function heardOf({ listener, ownership }: Awaited<ReturnType<typeof buildGroup>>): number[] {
-    const heard: number[] = []
-    Object.assign(listener, { shareChanged: () => heard.push(ownership.share().owned) })
-    return heard
+describe('the listener hears at once', () => {
+  /** Collects the number of owned partitions at each call of `shareChanged`. */
+  function collectShares({ listener, ownership }: Awaited<ReturnType<typeof buildGroup>>): number[] {
+    const owned: number[] = []
+    Object.assign(listener, { shareChanged: () => owned.push(ownership.share().owned) })
+    return owned
   }
 
-  test('of a partition that was lost while its session was being opened anew', async () => {
+  test('that a partition was revoked while its session was being reopened', async () => {
     const group = await openGroup(2)
     const { listener, commit, assign } = group
     listener.session(1).settle(0, [])
     await commit('failed')
-    const heard = heardOf(group)
+    const owned = collectShares(group)
     await assign(0)
-    expect(heard.at(-1)).toBe(1)
+    expect(owned.at(-1)).toBe(1)
   })
 
-  test('of partitions that another process may have had in between: what they gave is lost before it is given back', async () => {
+  test('that partitions were lost which another process may have owned, before it gets them again', async () => {
     const group = await openGroup(3)
     const { ownership, clock, tps } = group
-    const heard = heardOf(group)
+    const owned = collectShares(group)
     void ownership.joining()
     await clock.pass(20_000)
     ownership.assigned(tps.slice(0, 2), false)
-    expect(heard).toEqual([0, 2])
+    expect(owned).toEqual([0, 2])
   })
 
-  test('of all of them, when the group is left', async () => {
+  test('that all partitions are gone when its process leaves the group', async () => {
     const group = await openGroup(2)
     await group.commit()
-    const heard = heardOf(group)
+    const owned = collectShares(group)
     const left = group.ownership.leave()
     group.leaving.end()
     await left
-    expect(heard).toEqual([0])
+    expect(owned).toEqual([0])
   })
 })
 
-test('a busy partition holds in memory what idle ones leave; the others have their part still', async () => {
+test('a busy partition uses the memory that idle ones leave, but not their guaranteed share', async () => {
   const group = await openGroup(4, { backlog: { records: 80, bytes: 1 << 30 } })
   const { logs, listener, deliver, driverOf, assign, commit } = group
-  const bring = (partition: number, records: number) => {
+  const isPausedAfter = (partition: number, records: number) => {
     logs[partition]!.append(records)
     deliver(partition)
     return driverOf(partition).paused
   }
-  expect([bring(0, 29), bring(0, 1)]).toEqual([false, true])
-  expect([bring(1, 9), bring(1, 1)]).toEqual([false, true])
+  expect([isPausedAfter(0, 29), isPausedAfter(0, 1)]).toEqual([false, true])
+  expect([isPausedAfter(1, 9), isPausedAfter(1, 1)]).toEqual([false, true])
   await assign(1, 2, 3)
   listener.session(1).settle(0, [])
   await commit()
-  expect([driverOf(1).paused, bring(1, 15)]).toEqual([false, false])
+  expect([driverOf(1).paused, isPausedAfter(1, 15)]).toEqual([false, false])
 })

@@ -21,8 +21,8 @@ function setUp() {
 
 const tp = { topic: 'commands', partition: 3 }
 const ends = { low: 2, high: 9 }
-/** The partitions that each question is about. */
-const askedOf = (brokers: FakeCluster): number[][] =>
+/** The partitions of each ListOffsets request. */
+const requestedPartitions = (brokers: FakeCluster): number[][] =>
   brokers.of('ListOffsets').map(({ fields }) => {
     return fields[2].flatMap(({ partitions }: Listed) => partitions.map(({ partitionIndex }) => partitionIndex))
   })
@@ -54,16 +54,16 @@ test('the ends of all logs of one broker are requested together', async () => {
   const { brokers, logs } = setUp()
   const tps = Array.from({ length: 12 }, (_, partition) => ({ ...tp, partition }))
   expect(await Promise.all(tps.map(one => logs.ends(one)))).toEqual(tps.map(one => ({ ...one, ...ends })))
-  expect(askedOf(brokers).map(({ length }) => length)).toEqual([12, 12])
+  expect(requestedPartitions(brokers).map(({ length }) => length)).toEqual([12, 12])
 })
 
 test('a log whose end is requested twice at once is named once, because brokers refuse duplicates', async () => {
   const { brokers, logs } = setUp()
   expect(await Promise.all([logs.ends(tp), logs.ends(tp)])).toEqual(Array(2).fill({ ...tp, ...ends }))
-  expect(askedOf(brokers)).toEqual([[3], [3]])
+  expect(requestedPartitions(brokers)).toEqual([[3], [3]])
 })
 
-/** Lets time pass in steps: the event loop has to turn before a gathered question is asked, whose answer sets a timer. */
+/** Lets time pass in steps, because requests are collected for a turn of the event loop before they are sent. */
 async function passInSteps(clock: ManualClock, ms: number): Promise<void> {
   for (let step = 0; step < 100; step++) await clock.pass(ms / 100)
 }
@@ -84,7 +84,7 @@ test('a leader election does not delay the ends of other logs in the same reques
   await missing
 })
 
-test('the end of a log arrives once its leader is elected', async () => {
+test('the end of a log is known once its leader is elected', async () => {
   const { brokers, clock, logs, warnings } = setUp()
   brokers.next('ListOffsets', moving(), moving(), moving())
   const asked = logs.ends(tp)

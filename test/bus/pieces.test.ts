@@ -4,7 +4,7 @@ import type { FetchedRecords } from '../../src/bus/read/fetch.ts'
 import { type Piece, TickBudget } from '../../src/bus/read/tick-budget.ts'
 import { noHeaders } from '../../src/bus/record-headers.ts'
 
-/** Makes what a fetch brought from an offset on, and a gap of ten offsets behind it. */
+/** The records of a fetch from an offset on, with a gap of ten offsets behind them. */
 function fetched(from: number, count: number): FetchedRecords {
   const ordinary = { key: null, value: null, headers: noHeaders, timestamp: 0 }
   const records = Array.from({ length: count }, (_, i) => ({ ...ordinary, offset: from + i }))

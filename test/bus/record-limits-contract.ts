@@ -3,13 +3,13 @@ import { describe, expect, test } from 'vitest'
 import type { Bus, OutgoingRecord } from '../../src/bus/port.ts'
 import { type BusHarness, buildRecord, publishAll, TestListener, until } from '../support/bus.ts'
 
-/** The shorter one has 300 bytes; compression makes neither smaller. */
+/** A record of random bytes, which do not compress, with a shorter version of 300 bytes. */
 const buildLarge = (topic: string, key: string, bytes: number): OutgoingRecord => ({
   ...buildRecord(topic, key, { value: randomBytes(bytes) }),
   shorter: () => buildRecord(topic, key, { value: randomBytes(300) }),
 })
 
-/** Keys and lengths of what is on a topic. */
+/** The length of the value of each key on a topic. */
 async function readSizes(bus: Bus, topic: string) {
   const sizes: Record<string, number> = {}
   await bus.read([topic], 'earliest', (_, records) => {
@@ -20,9 +20,9 @@ async function readSizes(bus: Bus, topic: string) {
 
 let groups = 0
 
-/** Every adapter keeps these promises about records that are larger than their topics take. */
+/** What every adapter promises about records that are larger than their topic allows. */
 export function recordLimitsContract(harness: () => BusHarness): void {
-  describe('records that are larger than their topic takes', () => {
+  describe('records that are larger than their topic allows', () => {
     async function join() {
       const commands = await harness().topic('commands', 1)
       const { bus } = await harness().process(`limits-${process.pid}-${++groups}`)
@@ -37,7 +37,7 @@ export function recordLimitsContract(harness: () => BusHarness): void {
       return { bus, listener, command }
     }
 
-    test('are published shorter, and those beside them whole', async () => {
+    test('are published shortened, and the others whole', async () => {
       const { bus } = await join()
       const topic = await harness().topic('statuses', 2, 20_000)
       await publishAll(bus, [
@@ -50,7 +50,7 @@ export function recordLimitsContract(harness: () => BusHarness): void {
       expect(sizes).toMatchObject({ a: 15_000, b: 300, n0: 1000, n199: 1000 })
     })
 
-    test('are committed shorter, in one transaction with the progress', async () => {
+    test('are committed shortened, in one transaction with the progress', async () => {
       const { bus, command } = await join()
       const topic = await harness().topic('results', 2, 20_000)
       const { session, record } = await command('a')
@@ -63,7 +63,7 @@ export function recordLimitsContract(harness: () => BusHarness): void {
       expect(sizes).toMatchObject({ large: 300, n0: 1000 })
     })
 
-    test('since the limit was lowered end one session, and the next one goes on with shorter ones', async () => {
+    test('since their limit was lowered end one session, and the next one shortens them', async () => {
       const { bus, listener, command } = await join()
       const topic = await harness().topic('results', 1, 1_000_000)
       const first = await command('a')
@@ -71,18 +71,18 @@ export function recordLimitsContract(harness: () => BusHarness): void {
       await first.session.committed()
       await harness().limit(topic, 20_000)
       await command('b')
-      const settleNew = (session: TestListener['fresh'][number]['session'], offset: number, key: string) =>
+      const settleLarge = (session: TestListener['fresh'][number]['session'], offset: number, key: string) =>
         session.settle(offset, [buildLarge(topic, key, 100_000)])
       listener.onFresh = (session, records) => {
-        for (const { offset, key } of records) settleNew(session, offset, key!.toString())
+        for (const { offset, key } of records) settleLarge(session, offset, key!.toString())
       }
       const { session, record } = listener.fresh.at(-1)!
-      settleNew(session, record.offset, 'b')
+      settleLarge(session, record.offset, 'b')
       const sizes = await readSizes(bus, topic)
       await until(() => expect(sizes).toEqual({ a: 100_000, b: 300 }))
     })
 
-    test('and have no shorter version are refused, and what comes after them is written', async () => {
+    test('and have no shorter version are refused, and later records are written', async () => {
       const { bus } = await join()
       const topic = await harness().topic('statuses', 1, 20_000)
       const publisher = await bus.publisher()

@@ -7,20 +7,23 @@ import { refusal } from '../support/fake-cluster.ts'
 
 const tooLarge = refusal('MESSAGE_TOO_LARGE')
 
-/** A record that has a shorter one of 300 bytes. */
+/** A record with a shorter version of 300 bytes. */
 const buildRecord = (topic: string, bytes: number): OutgoingRecord => ({
   ...{ topic, key: null, value: Buffer.alloc(bytes) },
   shorter: () => ({ topic, key: null, value: Buffer.alloc(300) }),
 })
 
-/** Topics that take so many bytes in a record, and tell it or not. */
-function buildBroker(takes: Record<string, number>, tells: (topic: string) => number | null = topic => takes[topic]!) {
+/** Topics with a limit on the bytes of a record, and what the broker answers when it is asked for the limit. */
+function buildBroker(
+  maxBytes: Record<string, number>,
+  answerOf: (topic: string) => number | null = topic => maxBytes[topic]!,
+) {
   const asked: string[] = []
   const telemetry = new Telemetry()
   const limits = new RecordLimits({
     ask: async topic => {
       asked.push(topic)
-      return tells(topic)
+      return answerOf(topic)
     },
     telemetry,
   })
@@ -29,7 +32,7 @@ function buildBroker(takes: Record<string, number>, tells: (topic: string) => nu
     for (;;) {
       let written: readonly OutgoingRecord[] = []
       const send = async (fitting: readonly OutgoingRecord[]) => {
-        if (fitting.some(record => sizeInBatch(record) > takes[record.topic]!)) {
+        if (fitting.some(record => sizeInBatch(record) > maxBytes[record.topic]!)) {
           throw new Error('send failed', { cause: tooLarge })
         }
         written = fitting
@@ -42,7 +45,7 @@ function buildBroker(takes: Record<string, number>, tells: (topic: string) => nu
       if (++refusals > 30) throw new Error('refused for ever')
     }
   }
-  return { takes, asked, telemetry, limits, write, refusals: () => refusals }
+  return { maxBytes, asked, telemetry, limits, write, refusals: () => refusals }
 }
 
 test('the limit of a topic is read once for all writers', async () => {
@@ -57,15 +60,15 @@ test('the limit of a topic is read once for all writers', async () => {
 })
 
 test('a limit that was lowered is noticed at the first refusal', async () => {
-  const { write, takes, refusals } = buildBroker({ results: 100_000 })
+  const { write, maxBytes, refusals } = buildBroker({ results: 100_000 })
   await write([buildRecord('results', 64_000)])
-  takes.results = 10_000
+  maxBytes.results = 10_000
   const [written] = await write([buildRecord('results', 64_000)])
   expect(written!.value).toHaveLength(300)
   expect(refusals()).toBe(1)
 })
 
-test('if the limit may not be read, smaller records are tried; those of other topics stay whole', async () => {
+test('if the limit may not be read, a refused record is shortened, and those of other topics stay whole', async () => {
   const { write, refusals } = buildBroker({ results: 1_000_000, letters: 20_000 }, () => null)
   const [result, letter] = await write([buildRecord('results', 12_000), buildRecord('letters', 900_000)])
   expect(result!.value).toHaveLength(12_000)
@@ -75,7 +78,7 @@ test('if the limit may not be read, smaller records are tried; those of other to
   expect(refusals()).toBe(before)
 })
 
-test('several refusals for one reason lower the limit only once', async () => {
+test('concurrent refusals lower the limit only once', async () => {
   const roomAfter = async (atOnce: number) => {
     const { limits } = buildBroker({ results: 1_000_000 }, () => null)
     const records = Array.from({ length: 100 }, () => buildRecord('results', 2000))
@@ -88,11 +91,11 @@ test('several refusals for one reason lower the limit only once', async () => {
 })
 
 test('a record that cannot become shorter stays refused, and affects no other', async () => {
-  const { limits, takes } = buildBroker({ commands: 20_000 }, () => null)
+  const { limits, maxBytes } = buildBroker({ commands: 20_000 }, () => null)
   const hopeless = { topic: 'commands', key: null, value: Buffer.alloc(30_000) }
   const publish = () => limits.produce([hopeless], () => Promise.reject(tooLarge)).catch(() => {})
   for (let i = 0; i < 10; i++) await publish()
-  expect(limits.room('commands')).toBeGreaterThan(takes.commands! / 2)
+  expect(limits.room('commands')).toBeGreaterThan(maxBytes.commands! / 2)
 })
 
 test('an error that is not about size changes no limit', async () => {
@@ -103,7 +106,7 @@ test('an error that is not about size changes no limit', async () => {
   expect([limits.room('results'), asked]).toEqual([room, ['results']])
 })
 
-test('if a broker did not tell its limit, a record that does not fit asks again, and no other does', async () => {
+test('a limit that was not told is requested again only for a record that does not fit', async () => {
   let answers = false
   const { write, asked } = buildBroker({ doubts: 10_000_000 }, () => (answers ? 10_000_000 : null))
   const lengthOf = async (bytes: number) => (await write([buildRecord('doubts', bytes)]))[0]!.value!.length

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import type { Bus, BusRecord, From, Needle } from '../../src/bus/port.ts'
 import { type BusHarness, buildRecord, publishAll, until } from '../support/bus.ts'
 
-/** Every adapter of the bus keeps these promises to those who look for records by what is in them. */
+/** What every adapter of the bus promises to searches for records by their content. */
 export function searchContract(harness: () => BusHarness): void {
   describe('a search', () => {
     let bus: Bus
@@ -32,22 +32,22 @@ export function searchContract(harness: () => BusHarness): void {
     const key = (text: string): Needle => ({ key: Buffer.from(text) })
     const bytes = (text: string): Needle => ({ bytes: Buffer.from(text) })
 
-    test('finds all records with a key among thousands, in many fetches, and no others that begin or end alike', async () => {
-      await publish(range(1000, 9000), 4000) // beyond what one answer holds
+    test('finds all records with a key among thousands, and none whose key only begins or ends with it', async () => {
+      await publish(range(1000, 9000), 4000) // more than one answer holds
       await publish(['4321', '14321', '43210'])
       const { keys, from, until: behind, start } = await search('earliest', key('4321'))
       expect(keys).toEqual(['4321', '4321'])
       expect({ from, start, count: behind - from >= 8003 }).toEqual({ from: 0, start: 0, count: true })
     })
 
-    test('finds records by bytes in their values, or by the one or the other', async () => {
+    test('finds records by bytes in their values, by key, or by either', async () => {
       await publish(range(0, 100))
       expect((await search('earliest', bytes('(42)'))).keys).toEqual(['42'])
       expect((await search('earliest', key('7'), bytes('(42)'))).keys).toEqual(['7', '42'])
       expect((await search('earliest', bytes('(142)'))).keys).toEqual([])
     })
 
-    test('begins where it is told to, and says what it has looked at', async () => {
+    test('begins at a timestamp or offset, and says what it has searched', async () => {
       await publish(['1', '2'])
       const { records } = await search('earliest', key('2'))
       await until(() => expect(Date.now()).toBeGreaterThan(records[0]!.timestamp))
@@ -60,7 +60,7 @@ export function searchContract(harness: () => BusHarness): void {
       expect(await search('latest', key('2'))).toMatchObject({ keys: [], since: null })
     })
 
-    test('finds nothing of aborted transactions, and nothing of one that is open', async () => {
+    test('finds no records of aborted and open transactions', async () => {
       const one = (name: string) => [buildRecord(topic, name, { partition: 0 })]
       await harness().transactions([
         { records: [...one('a'), ...one('wanted')], abort: true },
@@ -73,7 +73,7 @@ export function searchContract(harness: () => BusHarness): void {
       await until(async () => expect((await search('earliest', key('wanted'))).keys).toEqual(['wanted', 'wanted']))
     })
 
-    test('hands over all records in order, and ends when they are refused', async () => {
+    test('delivers all matches in order, and fails if their handling fails', async () => {
       await publish(range(1000, 9000), 4000)
       expect((await search('earliest', bytes('('))).keys).toEqual(range(1000, 9000))
       const take = async () => Promise.reject(new Error('enough'))
@@ -81,13 +81,13 @@ export function searchContract(harness: () => BusHarness): void {
       await expect(bus.search(tp(), query)).rejects.toThrow('enough')
     })
 
-    test('says that older records are deleted', async () => {
+    test('says where the log begins if older records were deleted', async () => {
       await publish(range(0, 10))
       await harness().deleteRecords(topic, 0, 4)
       expect(await search('earliest', bytes('('))).toMatchObject({ from: 4, start: 4, keys: range(4, 10) })
     })
 
-    test('does not wait for the records that a follower of the same process waits for', async () => {
+    test('is not delayed by a follower of the same process that waits for records', async () => {
       await publish(['1', '2'])
       const followers = await Promise.all(
         [0, 1].map(partition => bus.follow({ topic, partition }, 'earliest', () => {})),
@@ -97,7 +97,7 @@ export function searchContract(harness: () => BusHarness): void {
       for (let i = 0; i < 20; i++) expect((await search('earliest', key('2'))).keys).toEqual(['2'])
     })
 
-    test('needs a partition that exists', async () => {
+    test('of a missing partition fails', async () => {
       const nowhere = bus.search(
         { topic, partition: 9 },
         { from: 'earliest', needles: [key('1')], ending: AbortSignal.any([]), take: async () => {} },
@@ -106,7 +106,7 @@ export function searchContract(harness: () => BusHarness): void {
     })
   })
 
-  test('the progress of a group is what was committed, and nothing where it has not begun', async () => {
+  test('the progress of a group is null on partitions where it has committed nothing', async () => {
     const { bus } = await harness().process('progress')
     const topic = await harness().topic('progress', 2)
     const tps = [0, 1].map(partition => ({ topic, partition }))

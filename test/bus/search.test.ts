@@ -10,7 +10,7 @@ interface Written {
   bytes: Buffer
 }
 
-/** A partition's log, answered from the batch on that holds the offset, at most so many bytes; the first one is whole. */
+/** Searches a log. A fetch returns at most `mostBytes` and may cut a batch off, but never the first one. */
 async function search(log: readonly Written[], key: string, mostBytes = Number.POSITIVE_INFINITY) {
   const end = log.at(-1)!.last + 1
   const fetch: Fetch = async ({ partitions, partitionBytes }) => {
@@ -42,7 +42,7 @@ const batchFrom = (offset: number, options: Parameters<typeof buildBatch>[1] = {
   bytes: buildBatch(recordsFrom(offset), options),
 })
 
-describe('a search through a log of Kafka', () => {
+describe('a search in a Kafka log', () => {
   test('continues with a batch that an answer cut off, and with one larger than an answer', async () => {
     const log = [0, 10, 20, 30].map(offset => batchFrom(offset))
     for (const bytes of [1, log[0]!.bytes.length + 5, 2 * log[0]!.bytes.length + 70]) {

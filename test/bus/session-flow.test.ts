@@ -39,7 +39,7 @@ describe('the window', () => {
     expect(process.listener.freshKeys).toEqual(['0', String(3 * windowSize + 1)])
   })
 
-  test('commits no offset inside of an unreadable batch, which the next owner would settle again', async () => {
+  test('commits no offset within an unreadable batch, because the next owner would settle it again', async () => {
     const log = buildLog(1)
     const [first, last] = [1, windowSize]
     const unreadable = { code: 'BATCH_CORRUPT', message: 'its checksum is wrong', lastOffset: last } as const
@@ -60,7 +60,7 @@ describe('back-pressure', () => {
   test.each([
     ['records', { records: 10, bytes: 1 << 30 }],
     ['bytes', { records: 1_000_000, bytes: 10 * (200 + 13 * 11) }],
-  ])('fetching stops at the limit of %s, and continues at half of it', async (_, backlog) => {
+  ])('stops fetching at the limit of %s, and continues at half of it', async (_, backlog) => {
     const { session, driver, deliver, commit } = await buildOwner(buildLog(100), { backlog }).open()
     deliver(5)
     expect(driver.paused).toBe(false)
@@ -74,7 +74,7 @@ describe('back-pressure', () => {
     expect(driver.paused).toBe(false)
   })
 
-  test('what is made of a record counts until the record is settled', async () => {
+  test('counts the decoded command of a record until the record is settled', async () => {
     const log = buildLog(100)
     const [first, second] = log.records
     const process = buildOwner(log, { backlog: { records: 1_000, bytes: 10_000 } })
@@ -90,23 +90,23 @@ describe('back-pressure', () => {
     expect(process.listener.fresh).toHaveLength(10)
   })
 
-  test('records are read only as far as their commands will fit into memory', async () => {
+  test('reads only as many records as their commands fit into memory', async () => {
     const log = buildLog(50)
     log.records.splice(0, 50, ...log.records.map(record => ({ ...record, value: Buffer.alloc(20_000) })))
     const process = buildOwner(log, { backlog: { records: 1_000, bytes: 1 << 20 } })
     const { session, deliver, commit } = await process.open()
-    const handedOver = () => process.listener.fresh.length
+    const delivered = () => process.listener.fresh.length
     deliver()
-    const first = handedOver()
+    const first = delivered()
     expect(first * 12 * 20_000).toBeLessThan(2 << 20)
     for (const record of log.records.slice(0, first)) session.made(record, 1_000)
     session.settle(0, [])
     await commit()
-    expect(handedOver()).toBeGreaterThan(first)
-    expect(handedOver()).toBeLessThanOrEqual(2 * first)
+    expect(delivered()).toBeGreaterThan(first)
+    expect(delivered()).toBeLessThanOrEqual(2 * first)
   })
 
-  test('records are handed over a few at a time, so that their commands count before more come', async () => {
+  test('delivers a few records at a time, so that their commands count before more come', async () => {
     const log = buildLog(50)
     log.records.splice(0, 50, ...log.records.map(record => ({ ...record, value: Buffer.alloc(20_000) })))
     const process = buildOwner(log, { backlog: { records: 1_000, bytes: 1 << 20 } })
@@ -123,7 +123,7 @@ describe('back-pressure', () => {
     expect(process.listener.fresh).toHaveLength(50)
   })
 
-  test('a command settled twice counts once', async () => {
+  test('counts a command that is settled twice only once', async () => {
     const { session, driver, deliver, commit } = await buildOwner(buildLog(100), {
       backlog: { records: 4, bytes: 1 << 30 },
     }).open()
@@ -137,7 +137,7 @@ describe('back-pressure', () => {
 describe('a shelved record', () => {
   const small = { backlog: { records: 4, bytes: 1 << 30 } }
 
-  test('makes room for later ones, and is handed over only once', async () => {
+  test('frees memory for later ones, and is delivered only once', async () => {
     const process = buildOwner(buildLog(8), small)
     const { session, driver, deliver } = await process.open()
     deliver(4)
@@ -164,7 +164,7 @@ describe('a shelved record', () => {
     expect(process.listener.recalledKeys).toEqual(['2', '4'])
   })
 
-  test('is read again although the window is full and memory nearly so', async () => {
+  test('is read again although the window is full and the memory is nearly full', async () => {
     const log = buildLog(windowSize + 5)
     const process = buildOwner(log, { backlog: { records: windowSize, bytes: 1 << 30 } })
     const { session, driver, deliver, commit } = await process.open()
@@ -183,7 +183,7 @@ describe('a shelved record', () => {
     expect(process.listener.fresh).toHaveLength(windowSize + 1)
   })
 
-  test('counts as lost when it is no longer in the log, and no other record does', async () => {
+  test('counts as lost if it is no longer in the log, and no other record does', async () => {
     const log = buildLog(windowSize + 5)
     const process = buildOwner(log)
     const { session, deliver, commit } = await process.open()
@@ -220,7 +220,7 @@ describe('a shelved record', () => {
     expect(session).toMatchObject({ lag: 0, windowUsed: 0 })
   })
 
-  test('in a batch that can no longer be read ends as unreadable, each on its own', async () => {
+  test('in a batch that has become unreadable is delivered as unreadable, without the others', async () => {
     const log = buildLog(5)
     const process = buildOwner(log)
     const { session, deliver } = await process.open()

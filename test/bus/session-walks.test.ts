@@ -13,37 +13,37 @@ import {
   result,
 } from '../support/sessions.ts'
 
-/** RUNS=5000 looks for rarer walks. */
+/** The number of random walks. RUNS=5000 finds rarer failures. */
 const runs = Number(process.env.RUNS ?? 100)
 const commands = 5
 
-/** The partition, and what the gateway knows of its commands. */
-interface Place {
+/** The partition, its owner, and what the gateway knows of its commands. */
+interface World {
   log: PartitionLog
   random: Random
   /** Commands whose POST was perhaps executed. */
   posted: Set<number>
-  /** The process that the group gives the partition. */
+  /** The process to which the group has assigned the partition. */
   owner: Sender | null
 }
 
-type Asked = [offset: number, by: Session]
+type Post = [offset: number, by: Session]
 
 /** A process that sends what its sessions give it. */
 class Sender {
   readonly process: ReturnType<typeof buildOwner>
-  readonly #place: Place
+  readonly #world: World
   readonly #known: { foundSeq: number | null; confirmed: Committed | null } = { foundSeq: null, confirmed: null }
   #open: OpenSession | null = null
   /** Commands of the open session that may be sent, and that are in doubt. */
   readonly #fresh = new Set<number>()
   readonly #doubted = new Set<number>()
   /** Commands whose POST may begin, and has begun. */
-  readonly #ready: Asked[] = []
-  readonly #inFlight: Asked[] = []
+  readonly #ready: Post[] = []
+  readonly #inFlight: Post[] = []
 
-  constructor(place: Place, tag: string) {
-    this.#place = place
+  constructor(world: World, tag: string) {
+    this.#world = world
     const nothing = () => {}
     const addTo = (to: Set<number>) => (session: Session, records: readonly BusRecord[]) => {
       if (session === this.#open?.session) for (const { offset } of records) to.add(offset)
@@ -56,14 +56,14 @@ class Sender {
     const committed = (_records: number, _used: number, checkpoint: Committed) => {
       this.#known.confirmed = checkpoint
     }
-    this.process = buildOwner(place.log, { tag, listener, known: this.#known, committed })
+    this.process = buildOwner(world.log, { tag, listener, known: this.#known, committed })
   }
 
   get #session(): OpenSession['session'] | null {
     return this.#open?.session.alive ? this.#open.session : null
   }
 
-  /** Its next session begins behind the end of its last commit. */
+  /** Opens the next session after the last commit has ended. */
   async begin(): Promise<void> {
     await this.endCommit()
     this.#open?.session.close()
@@ -74,7 +74,7 @@ class Sender {
     this.#known.foundSeq ??= this.#open.session.taken!.foundSeq
   }
 
-  /** Another process has had the partition. */
+  /** Another process has owned the partition in between. */
   forget(): void {
     Object.assign(this.#known, { foundSeq: null, confirmed: null })
   }
@@ -85,7 +85,7 @@ class Sender {
 
   intend(share = 0.5): void {
     const session = this.#session
-    const offsets = [...this.#fresh].filter(() => this.#place.random.chance(share))
+    const offsets = [...this.#fresh].filter(() => this.#world.random.chance(share))
     if (!session || offsets.length === 0) return
     for (const offset of offsets) this.#fresh.delete(offset)
     void session.intend(offsets).then(may => {
@@ -98,33 +98,33 @@ class Sender {
 
   /** A POST begins while its session and the lease last. */
   post(): void {
-    const asked = this.#ready.shift()
-    if (!asked) return
-    const [offset, session] = asked
-    const { log, posted, owner } = this.#place
+    const post = this.#ready.shift()
+    if (!post) return
+    const [offset, session] = post
+    const { log, posted, owner } = this.#world
     if (!session.alive || owner !== this) {
-      this.#release(asked)
+      this.#release(post)
       return
     }
     expect(posted, 'a command is POSTed once').not.toContain(offset)
     expect(keysOf(log), 'a command that has ended is not POSTed').not.toContain(offset)
     posted.add(offset)
-    this.#inFlight.push(asked)
+    this.#inFlight.push(post)
   }
 
   /** The gateway answers: it has sent the command, or not. */
-  answer(sent = this.#place.random.chance(0.8)): void {
-    const asked = this.#inFlight.shift()
-    if (!asked) return
-    const [offset, session] = asked
+  answer(sent = this.#world.random.chance(0.8)): void {
+    const post = this.#inFlight.shift()
+    if (!post) return
+    const [offset, session] = post
     if (sent) session.settle(offset, result(offset))
     else {
-      this.#place.posted.delete(offset)
-      this.#release(asked)
+      this.#world.posted.delete(offset)
+      this.#release(post)
     }
   }
 
-  #release([offset, session]: Asked): void {
+  #release([offset, session]: Post): void {
     session.release(offset)
     if (session === this.#session) this.#fresh.add(offset)
   }
@@ -138,7 +138,7 @@ class Sender {
     return this.process.clock.pass(commitDueMs)
   }
 
-  async endCommit(ending: Ending = this.#place.random.pick(['ok', 'ok', 'ok', 'ok', 'lost answer', 'failed'])) {
+  async endCommit(ending: Ending = this.#world.random.pick(['ok', 'ok', 'ok', 'ok', 'lost answer', 'failed'])) {
     this.#open?.commits.end(ending)
     await settled()
   }
@@ -153,8 +153,8 @@ class Sender {
     this.#session?.end('fetch', new Error('the log cannot be read'))
   }
 
-  /** Everything goes well from now on. */
-  async calm(): Promise<void> {
+  /** Sends and commits everything without a failure. */
+  async finish(): Promise<void> {
     if (!this.#session) await this.begin()
     this.read()
     this.settleDoubts()
@@ -184,22 +184,22 @@ const usual = [
 ] as const
 const rare = ['settleDoubts', 'settleDoubts', 'hold', 'fail', 'begin'] as const
 
-/** Two processes take the partition from each other, die, and lose commits and sessions; then all goes well. */
+/** Two processes take the partition from each other, die, and lose commits and sessions. Then everything succeeds. */
 async function walk(seed: number): Promise<void> {
   const random = new Random(seed)
   const log = buildLog(commands)
-  const place: Place = { log, random, posted: new Set(), owner: null }
-  const senders: [Sender, Sender] = [new Sender(place, 'one'), new Sender(place, 'other')]
+  const world: World = { log, random, posted: new Set(), owner: null }
+  const senders: [Sender, Sender] = [new Sender(world, 'one'), new Sender(world, 'other')]
   let owner = senders[0]
   for (let step = 0; step < 150; step++) {
     const i = random.int(0, 1) as 0 | 1
     if (random.chance(0.02)) {
       await senders[i].endCommit()
-      senders[i] = new Sender(place, `process ${step}`)
+      senders[i] = new Sender(world, `process ${step}`)
     }
     if (step === 0 || !senders.includes(owner) || random.chance(0.03)) {
       if (senders[i] !== owner) senders[i].forget()
-      owner = place.owner = senders[i]
+      owner = world.owner = senders[i]
       await owner.begin()
     }
     const sender = random.chance(0.9) ? owner : senders[i]
@@ -207,13 +207,13 @@ async function walk(seed: number): Promise<void> {
     if (action !== 'begin' || sender === owner) await sender[action]()
     await settled()
   }
-  for (let round = 0; round < 4; round++) await owner.calm()
+  for (let round = 0; round < 4; round++) await owner.finish()
   expect(keysOf(log).toSorted(), 'each command ends once').toEqual(log.records.map(({ offset }) => offset))
   expect(log.committed?.offset).toBe(commands)
   expect(owner.process.ledger.size, 'nothing is left over').toBe(0)
 }
 
-test('along random ways of its owners each command is POSTed once, and ends once', async () => {
+test('each command is POSTed once and ends once, whatever happens to the owners of its partition', async () => {
   for (let seed = 1; seed <= runs; seed++) {
     await walk(seed).catch(error => {
       throw new Error(`seed ${seed}`, { cause: error })

@@ -4,7 +4,7 @@ import { buildLog, buildOwner, intend, type OpenSession, type PartitionLog, resu
 
 const publishedKeys = (log: PartitionLog) => log.published.map(({ key }) => String(key))
 
-test('a session opened again in the same process ignores what an earlier one says about a POST that it did not begin', async () => {
+test('a reopened session ignores what an earlier one reports about a POST that it did not begin', async () => {
   const log = buildLog(1)
   const process = buildOwner(log)
   const first = await process.open()
@@ -26,9 +26,9 @@ test('a session opened again in the same process ignores what an earlier one say
 })
 
 test.each([
-  ['not if it was found at the take-over: the brokers lost later ones', 5, 3],
-  ['if it is later', 6, 2],
-])("another process's checkpoint counts instead of this process's own: %s", async (_, seq, position) => {
+  ["does not replace this process's own if it is the one of the take-over", 5, 3],
+  ["replaces this process's own if it is later", 6, 2],
+])("another process's checkpoint %s", async (_, seq, position) => {
   const log = buildLog(9)
   log.committed = { offset: 2, metadata: `1;another process;${seq};` }
   const known = { foundSeq: 5, confirmed: { offset: 3, metadata: '1;this process;8;' } }
@@ -37,7 +37,7 @@ test.each([
   expect(session.taken!.stale).toBe(position === 3)
 })
 
-test('intents that were committed, but never POSTed, are taken back at once: no later owner doubts them', async () => {
+test('committed intents that were never POSTed are released at once, so that no later owner has doubts', async () => {
   const log = buildLog(2)
   const process = buildOwner(log)
   const first = await process.open()
@@ -69,11 +69,11 @@ test('a hand-over takes back intents that no commit holds yet: their commands ar
 })
 
 describe('a window that moves by reading alone', () => {
-  /** Nothing is to be committed any more, and nothing is waited for. */
+  /** Whether no commit is running or due. */
   const isAtRest = ({ clock }: ReturnType<typeof buildOwner>, { commits }: OpenSession) =>
     !commits.isRunning && clock.pending === 0
 
-  test('is committed once, when committed records are read again', async () => {
+  test('is committed once if settled records are read again', async () => {
     const log = buildLog(3)
     const process = buildOwner(log)
     const first = await process.open()
@@ -93,7 +93,7 @@ describe('a window that moves by reading alone', () => {
     expect(isAtRest(process, second)).toBe(true)
   })
 
-  test('is committed once, when a transaction marker ends the log', async () => {
+  test('is committed once if a transaction marker ends the log', async () => {
     const log = buildLog(1)
     const process = buildOwner(log)
     const open = await process.open()
@@ -109,7 +109,7 @@ describe('a window that moves by reading alone', () => {
   })
 })
 
-test('after a failed commit every call is harmless', async () => {
+test('calls to a session whose commit failed have no effect', async () => {
   const log = buildLog(2)
   const { open, losses, clock } = buildOwner(log)
   const { session, deliver, commit } = await open()

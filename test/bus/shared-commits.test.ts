@@ -3,7 +3,7 @@ import { settled } from '../support/clock.ts'
 import { buildGroup } from '../support/group.ts'
 import { commitDueMs, result } from '../support/sessions.ts'
 
-/** Sessions of three partitions with three commands each, whose first commit has landed. */
+/** Opens sessions of three partitions with three commands each, and ends their first commit. */
 async function openTogether() {
   const group = await buildGroup(3, { known: true })
   for (const log of group.logs) log.append(3)
@@ -22,7 +22,7 @@ async function openTogether() {
 }
 
 describe('a process that commits all its partitions together', () => {
-  test('commits the progress of several in one step, and nothing for those without progress', async () => {
+  test('commits the progress of several in one transaction, and leaves out those without progress', async () => {
     const { sharedCommits, commit, sessionOf, logs } = await openTogether()
     const intended = [sessionOf(0).intend([1]), sessionOf(2).intend([0, 1])]
     sessionOf(2).settle(2, result(2))
@@ -46,7 +46,7 @@ describe('a process that commits all its partitions together', () => {
     expect(sharedCommits.began.slice(before)).toEqual([[0], [1]])
   })
 
-  test('waits a moment before it opens them again', async () => {
+  test('waits 200 ms after a failed commit before it reopens them', async () => {
     const { sessionOf, commit, acquire, clock, listener, drivers } = await openTogether()
     sessionOf(0).settle(0, [])
     await commit('failed')
@@ -60,7 +60,7 @@ describe('a process that commits all its partitions together', () => {
 })
 
 describe('during a rebalance', () => {
-  test('nothing is committed until it ends; then everything that came meanwhile is', async () => {
+  test('nothing is committed; after its end everything is committed that was settled meanwhile', async () => {
     const { sharedCommits, sessionOf, ownership, clock, tps, commit, logs } = await openTogether()
     const before = sharedCommits.began.length
     await ownership.joining()
@@ -73,7 +73,7 @@ describe('during a rebalance', () => {
     expect(logs[1]!.published).toHaveLength(1)
   })
 
-  test('a process that is told to leave while it joins commits as long as it is a member', async () => {
+  test('a process that is told to leave commits what it has settled as long as it is a member', async () => {
     const { sessionOf, ownership, commit, logs, leaving, clock } = await openTogether()
     await ownership.joining()
     sessionOf(1).settle(0, result(0))

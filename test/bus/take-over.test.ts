@@ -37,7 +37,7 @@ test('partitions that are taken over together share one barrier write, however s
   expect(cluster.of('OffsetFetch')).toHaveLength(5)
 })
 
-test('a hanging transaction is aborted in the name of the dead process, and of no live one', async () => {
+test('the hanging transaction of a dead process is aborted, and no transaction of a live one', async () => {
   const { cluster, clock, commits, told } = setUp()
   const [tp, held] = [{ topic: 'commands', partition: 0 }, 'commands/0']
   const endings = () => cluster.of('EndTxn').map(({ fields: [id, , , isCommitted] }) => [id, isCommitted])
@@ -47,7 +47,7 @@ test('a hanging transaction is aborted in the name of the dead process, and of n
   cluster.always('ListTransactions', ([states]: [string[]]) => ({ transactionStates: states.length === 0 ? ids : [] }))
   const acquired = commits.acquire(tp)
   for (let seconds = 0; seconds < 20; seconds += 0.05) await clock.pass(50)
-  expect(isHeld()).toBe(true) // brokers end what is open by themselves
+  expect(isHeld()).toBe(true) // brokers are given time to end it by themselves
   for (let seconds = 0; seconds < 20; seconds += 0.05) await clock.pass(50)
   expect(await acquired).toMatchObject({ lacksCommit: true })
   expect(new Map(endings() as [string, boolean][])).toEqual(

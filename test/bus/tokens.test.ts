@@ -8,14 +8,14 @@ import { Tokens } from '../../src/bus/cluster/tokens.ts'
 import { Secret } from '../../src/config/secret.ts'
 import { ManualClock } from '../support/clock.ts'
 
-interface Asked {
+interface TokenRequest {
   authorization: string | undefined
   body: string
 }
 
-/** An endpoint that answers with this, and a client of it. */
+/** Starts a token endpoint with these answers, and a client of it. */
 async function build(answer: (asked: number) => { status?: number; body: unknown }, secret = () => 'p:w') {
-  const asked: Asked[] = []
+  const asked: TokenRequest[] = []
   const server = createServer(async (request: IncomingMessage, response) => {
     asked.push({ authorization: request.headers.authorization, body: await text(request) })
     const { status = 200, body } = answer(asked.length)
@@ -68,8 +68,8 @@ test('a changed client secret is used for the next token', async () => {
 
 test.each([
   ['fails', { status: 503, body: 'busy' }],
-  ['is away', null],
-])('an endpoint that %s is an outage', async (_, answer) => {
+  ['is unavailable', null],
+])('a token endpoint that %s counts as an outage', async (_, answer) => {
   const { tokens, server } = await build(() => answer ?? { body: '' })
   if (!answer) {
     server.close()
@@ -80,7 +80,7 @@ test.each([
   expect(failed.message).toContain('/token')
 })
 
-test('a refusal says what to check, and neither secret nor answer', async () => {
+test('the error for a refused token says what to check, without the secret and the answer', async () => {
   const { tokens } = await build(() => ({ status: 401, body: { error: 'invalid_client', hint: 'p:w' } }))
   const failed = await tokens.get().catch(error => error)
   expect(failed).not.toBeInstanceOf(Unanswered)

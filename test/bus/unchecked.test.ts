@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { buildLog, buildOwner, result } from '../support/sessions.ts'
 
 describe('a session that found no window at its committed offset', () => {
-  test('says up to which offset records may have been answered before, and so does the next owner in between', async () => {
+  test('must look up results of all existing records, and so must the next owner until they are settled', async () => {
     const log = buildLog(10)
     log.committed = { offset: 2, metadata: '' }
     const first = await buildOwner(log).open()
@@ -22,7 +22,7 @@ describe('a session that found no window at its committed offset', () => {
     expect((await buildOwner(log, { tag: 'a third process' }).open()).session.uncheckedUntil).toBe(0)
   })
 
-  test('looks up only records that may have been answered before, and so does the next owner', async () => {
+  test('must look up only records that may have been answered before, and so must the next owner', async () => {
     const log = buildLog(10)
     log.committed = { offset: 2, metadata: '' }
     const first = await buildOwner(log).open()
@@ -37,7 +37,7 @@ describe('a session that found no window at its committed offset', () => {
     expect(second.session.uncheckedUntil).toBe(0)
   })
 
-  test('needs no look-up if no record is above it, or if the window tells', async () => {
+  test('needs no look-up if no record was above that offset, nor does the next owner with its window', async () => {
     const log = buildLog(10)
     log.committed = { offset: 10, metadata: null }
     const first = await buildOwner(log).open()
@@ -49,7 +49,7 @@ describe('a session that found no window at its committed offset', () => {
     expect((await buildOwner(log, { tag: 'another process' }).open()).session.uncheckedUntil).toBe(0)
   })
 
-  test('says so, too, if the broker lost the end of a later commit', async () => {
+  test('or whose broker has lost a later commit must look up all existing records', async () => {
     const log = buildLog(10)
     const first = await buildOwner(log).open()
     first.deliver()
@@ -60,7 +60,7 @@ describe('a session that found no window at its committed offset', () => {
     expect((await buildOwner(log, { tag: 'another process' }).open()).session.uncheckedUntil).toBe(10)
   })
 
-  test('says so for all existing records if the group is new', async () => {
+  test('must look up all existing records if the group is new', async () => {
     expect((await buildOwner(buildLog(3)).open()).session.uncheckedUntil).toBe(3)
   })
 })

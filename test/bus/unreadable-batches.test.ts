@@ -5,7 +5,7 @@ import { ample, answering, MiB, range, read, readAll, readBytes, readFrom, shape
 import { hostileBatches } from '../support/hostile-batches.ts'
 
 describe('a batch that cannot be read', () => {
-  const noStreams: [Packing, RegExp][] = [
+  const invalidStreams: [Packing, RegExp][] = [
     ['gzip', /not valid gzip/],
     ['raw snappy', /not valid Snappy|bytes that do not exist/],
     ['lz4', /not valid LZ4/],
@@ -13,7 +13,7 @@ describe('a batch that cannot be read', () => {
   ]
   const garbage = () => Buffer.from('garbage that is no stream of any codec')
   const cases: Record<string, [code: string, why: RegExp, () => Buffer]> = {
-    'is packed by a future codec': [
+    'is packed with a future codec': [
       'CODEC_UNKNOWN',
       /unknown codec 5.*Upgrade busgate/,
       () => buildBatch([5, 6, 7], { codec: 5 }),
@@ -35,9 +35,9 @@ describe('a batch that cannot be read', () => {
       () => buildBatch([5, 7], { packed: bytes => bytes.subarray(0, -3) }),
     ],
   }
-  for (const [packing, why] of noStreams) {
+  for (const [packing, why] of invalidStreams) {
     const batch = () => buildBatch([5, 7], { packing, packed: garbage })
-    cases[`is packed by no codec of its name (${packing})`] = ['BATCH_CORRUPT', why, batch]
+    cases[`does not hold what its codec packs (${packing})`] = ['BATCH_CORRUPT', why, batch]
   }
 
   test.each(Object.entries(cases))(
@@ -57,7 +57,7 @@ describe('a batch that cannot be read', () => {
     },
   )
 
-  test('has the requested offset, if that lies within it', async () => {
+  test('gets the requested offset if that lies within it', async () => {
     const { records, next } = await readBytes(buildBatch(range(5, 5), { codec: 6 }), 7)
     expect(records).toMatchObject([{ offset: 7, unreadable: { lastOffset: 9 } }])
     expect(next).toBe(10)
@@ -76,7 +76,7 @@ describe('a batch that cannot be read', () => {
   const change = (bytes: Buffer, length: number) => bytes.writeInt32BE(bytes.readInt32BE(8) + length, 8)
 
   test.each(damages)(
-    'because %s is skipped, and all where the broker finds the next batch is read',
+    'because %s is skipped, and reading continues at the next batch that the broker finds',
     async (_, damage, lost) => {
       const damaged = buildBatch(range(5, 5))
       damage(damaged)
@@ -89,7 +89,7 @@ describe('a batch that cannot be read', () => {
     },
   )
 
-  test('loses nothing behind it, although it says otherwise, if an answer ends with it', async () => {
+  test('and has a wrong last offset loses nothing behind it, even if an answer ends with it', async () => {
     for (const last of [0, 3, 1000, 2_000_000_000]) {
       const damaged = buildBatch([10, 11, 12])
       damaged.writeInt32BE(last, 23)
@@ -108,18 +108,18 @@ describe('a batch that cannot be read', () => {
     }
   })
 
-  test('is one record, and so is the next unreadable batch', async () => {
+  test('becomes one record, and so does the next unreadable batch', async () => {
     const [first, second] = [buildBatch([10, 11]), buildBatch([12, 13])].map(bytes => withByte(bytes, -1))
     const log = logOfFiles([{ base: 10, batches: [first!, second!, buildBatch([14])] }], 15)
     expect(shape(await readAll(log, 10, 15))).toEqual(['10-11 lost', '12-13 lost', 14])
   })
 
-  test('ends with the log if nothing is behind it', async () => {
+  test('at the end of the log becomes a record that ends with the log', async () => {
     const log = logOfFiles([{ base: 10, batches: [buildBatch([10]), withByte(buildBatch(range(11, 20)), -1)] }], 31)
     expect(shape(await readAll(log, 10, 31))).toEqual([10, '11-30 lost'])
   })
 
-  test.each([-5, 10, 5_000_000])('because it claims %i bytes delays nobody', async length => {
+  test.each([-5, 10, 5_000_000])('because it claims a length of %i bytes does not stop reading', async length => {
     const damaged = buildBatch(range(5, 5))
     damaged.writeInt32BE(length, 8)
     const behind = buildBatch([10, 11])
@@ -153,7 +153,7 @@ describe('a batch that cannot be read', () => {
     },
   )
 
-  test('because it claims to begin far beyond the log delays nobody, even alone', async () => {
+  test('because it claims to begin far beyond the log does not stop reading, even alone in an answer', async () => {
     for (const bytes of [buildBatch([5, 6]), withByte(buildBatch([5, 6]), -1)]) {
       bytes.writeBigInt64BE(1n << 50n, 0)
       const { records, next } = await read({ bytes, highWatermark: 7 }, 5)
@@ -162,7 +162,7 @@ describe('a batch that cannot be read', () => {
     }
   })
 
-  test('has a format before Kafka 0.11', async () => {
+  test('because its format is older than Kafka 0.11 becomes a record for each message', async () => {
     const old = [5, 6, 7].map(offset => buildOldMessage(offset === 5 ? 0 : 1, offset, Buffer.from('value')))
     const log = logOfFiles(
       [
@@ -176,7 +176,7 @@ describe('a batch that cannot be read', () => {
     expect(records[1]!.unreadable!.message).toContain('it has format v0 instead of v2 (Kafka 0.11 and newer)')
   })
 
-  test('is one that would take gigabytes of memory, however few its bytes', async () => {
+  test('because a few bytes of it would take gigabytes of memory becomes one record', async () => {
     const bomb = buildBatch([5], { codec: 4, packed: () => packings.zstd[1](buildCrowdedRecord(2 ** 20)) })
     const { records, next } = await readBytes(bomb)
     expect(records).toMatchObject([{ offset: 5, unreadable: { code: 'BATCH_TOO_LARGE', lastOffset: 5 } }])
@@ -190,20 +190,20 @@ describe('a batch that cannot be read', () => {
   })
 })
 
-describe('a batch that is made to be expensive', () => {
+describe('a hostile batch', () => {
   test.each(Object.entries(hostileBatches))(
-    '(%s) delays nothing for long, and is skipped',
+    '(%s) does not block the event loop, and is skipped',
     async (_, build) => {
       const bytes = build()
       const log = answering({ bytes, highWatermark: 1_000_000 })
-      const { longestMs, outcome } = await longestStretch(() => readFrom(log, 0, { ...ample, roomPerPartition: MiB }))
+      const { longestMs, outcome } = await longestTurn(() => readFrom(log, 0, { ...ample, roomPerPartition: MiB }))
       expect(outcome.next).toBeGreaterThan(0)
       expect(longestMs).toBeLessThan(500)
     },
     30_000,
   )
 
-  test('with more frames than any client writes counts as damaged, one with a few does not', async () => {
+  test('with more frames than any client writes counts as damaged; one with a few frames is read', async () => {
     const [codec, pack] = packings.zstd
     const framesOf = (count: number) => (record: Buffer) =>
       Buffer.concat([pack(record), ...Array(count - 1).fill(pack(Buffer.alloc(0)))])
@@ -219,8 +219,8 @@ describe('a batch that is made to be expensive', () => {
   })
 })
 
-/** Tells the most CPU time that the event loop was kept from going on, in milliseconds. */
-async function longestStretch<T>(work: () => Promise<T>): Promise<{ longestMs: number; outcome: T }> {
+/** Measures the most CPU time that one turn of the event loop took, in milliseconds. */
+async function longestTurn<T>(work: () => Promise<T>): Promise<{ longestMs: number; outcome: T }> {
   const cpuMs = () => {
     const { user, system } = process.threadCpuUsage()
     return (user + system) / 1000

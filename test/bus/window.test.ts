@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { packCheckpoint, unpackCheckpoint } from '../../src/bus/session/checkpoint.ts'
 import { DONE, IN_DOUBT, INTENT, NEW, type OffsetState, Window, windowSize } from '../../src/bus/session/window.ts'
 
-/** A window with these states from the base on, all of them taken in. */
+/** A window with these states from the base on, and its horizon behind them. */
 function windowOf(base: number, states: readonly OffsetState[]): Window {
   const window = new Window(base)
   states.forEach((state, i) => {
@@ -19,7 +19,7 @@ const statesOf = (window: Window, from: number, count: number) =>
 const anyState = fc.constantFrom<OffsetState>(NEW, INTENT, DONE, IN_DOUBT)
 
 describe('the window', () => {
-  test('knows everything below its base as done, and nothing beyond its end', () => {
+  test('counts everything below its base as done, and holds nothing beyond its end', () => {
     const window = windowOf(100, [INTENT])
     expect(statesOf(window, 98, 4)).toEqual([DONE, DONE, INTENT, NEW])
     expect(window.get(100 + windowSize)).toBe(NEW)
@@ -49,7 +49,7 @@ describe('the window', () => {
 })
 
 describe('the checkpoint', () => {
-  test('the next owner reads all states as they were written', () => {
+  test('gives the next owner all states as they were written', () => {
     const anyCheckpoint = fc.record({
       base: fc.nat({ max: 2 ** 50 }),
       seq: fc.nat(),
@@ -71,7 +71,7 @@ describe('the checkpoint', () => {
     )
   })
 
-  test('a full window fits into the 4,096 characters that a broker allows', () => {
+  test('of a full window fits into the 4,096 characters that a broker allows', () => {
     for (const state of [INTENT, DONE, IN_DOUBT] as const) {
       const base = Number.MAX_SAFE_INTEGER - windowSize
       const window = windowOf(base, Array(windowSize).fill(state))
@@ -87,7 +87,7 @@ describe('the checkpoint', () => {
     }
   })
 
-  test.each([null, undefined, ''])('without metadata (%o) nothing is known up to the end of the log', metadata => {
+  test.each([null, undefined, ''])('without metadata (%o) knows nothing up to the end of the log', metadata => {
     const read = unpackCheckpoint(42, metadata, 100)
     expect(read).toMatchObject({ tag: '', seq: 0, uncheckedUntil: 100, window: { base: 42, horizon: 42, length: 0 } })
   })
@@ -118,7 +118,7 @@ describe('the checkpoint', () => {
   })
 
   test.each(['2;tag;1;AQ==', '10;of another shape'])(
-    'a checkpoint of a newer busgate ("%s") is refused, with the advice to use that version and not to reset',
+    'of a newer busgate ("%s") is refused, with the advice to use that version and not to reset the offset',
     metadata => {
       expect(() => unpackCheckpoint(42, metadata)).toThrow(
         /offset 42 was written by a newer busgate.*go back to the newer busgate; do not reset the offset/,
@@ -127,7 +127,7 @@ describe('the checkpoint', () => {
   )
 
   test.each(['leader-epoch=4', '1;tag', '1;tag;many;AQ==', '{"offset":1}', '1763', ''.padEnd(9, '9')])(
-    'metadata of another program ("%s") is refused, with what to do',
+    'written by another program ("%s") is refused, with advice',
     metadata => {
       expect(() => unpackCheckpoint(42, metadata)).toThrow(
         /offset 42 .*did not write.*kafka\.groupId.*reset the offset/,
@@ -146,7 +146,7 @@ describe('the checkpoint', () => {
     )
   })
 
-  test('the message about foreign metadata is short', () => {
+  test('written by another program is refused with a short message', () => {
     expect(() => unpackCheckpoint(42, 'x'.repeat(4000))).toThrow(/^.{0,250}$/)
   })
 })

@@ -32,7 +32,7 @@ async function read(batch: Buffer, count: number) {
   return batches.flatMap(({ records }) => records)
 }
 
-/** Headers as they come over the wire: bytes, and several of one name perhaps in another order than written. */
+/** Headers as pairs of a name and a value in hex. Values of one name are adjacent. */
 const toBytes = (record: Pick<Content, 'headers'>) =>
   headerPairs(record.headers).map(([name, value]) => [name, Buffer.from(value as string).toString('hex')])
 
@@ -71,7 +71,7 @@ describe('a record batch', () => {
     )
   })
 
-  it('has U+FFFD for half an emoji in a key, a value or a header', async () => {
+  it('replaces half an emoji in a key, a value or a header with U+FFFD', async () => {
     const half = 'a\ud83d'
     const batch = encodeBatch([{ key: half, value: half, headers: { [half]: half } }], frame)
     const [{ key, value, headers }] = (await read(batch, 1)) as [BusRecord]
@@ -82,7 +82,7 @@ describe('a record batch', () => {
     ])
   })
 
-  test.for(['gzip', 'zstd'] as const)('is compressed by %s if that makes it smaller', compression => {
+  test.for(['gzip', 'zstd'] as const)('is compressed with %s if it is larger than 1 KB', compression => {
     const large = [{ value: Buffer.alloc(2000) }]
     const few = [{ value: Buffer.alloc(900) }]
     const sizeOf = (records: Content[], codec: BatchFrame['compression']) =>

@@ -31,7 +31,7 @@ function open(seeds: readonly FakeBroker[], { clock = systemClock, sasl }: { clo
   return { brokers, warnings }
 }
 
-/** Why a broker cannot be used. */
+/** The error of connecting to a broker, or null. */
 const refusalOf = (broker: FakeBroker, options?: Parameters<typeof open>[1]) =>
   open([broker], options)
     .brokers.refresh()
@@ -40,7 +40,7 @@ const refusalOf = (broker: FakeBroker, options?: Parameters<typeof open>[1]) =>
       error => error,
     )
 
-/** Some brokers that know each other; the first coordinates, and leads partition 0, the second partition 1. */
+/** Starts one cluster. The first broker is the coordinator and leads partition 0; the second leads partition 1. */
 async function startCluster(count = 1) {
   const cluster = await Promise.all(Array.from({ length: count }, () => FakeBroker.start()))
   for (const broker of cluster) {
@@ -72,18 +72,21 @@ describe('a request', () => {
   })
 
   test.each([
-    { age: 'that cannot tell stable offsets as busgate asks', code: 0, newest: 7 },
-    { age: 'that does not know how it is asked for what it speaks', code: 35, newest: 8 },
-  ])('is not sent to a broker $age: it says which Kafka is old enough', async ({ code, newest }) => {
-    const [broker] = await startCluster()
-    broker.speaks.set(keys.offsetFetch, [0, newest])
-    if (code) broker.on(keys.apiVersions, ({ fields }) => fields().int16(code))
-    const refused = await refusalOf(broker)
-    expect(refused).toMatchObject({
-      type: 'UNSUPPORTED_VERSION',
-      message: `${broker.place} is older than Apache Kafka 3.0, the oldest that busgate works with: upgrade it`,
-    })
-  })
+    { feature: 'stable offsets in OffsetFetch', code: 0, newest: 7 },
+    { feature: 'the required version of ApiVersions', code: 35, newest: 8 },
+  ])(
+    'is not sent to a broker without $feature: the error names the oldest supported Kafka',
+    async ({ code, newest }) => {
+      const [broker] = await startCluster()
+      broker.speaks.set(keys.offsetFetch, [0, newest])
+      if (code) broker.on(keys.apiVersions, ({ fields }) => fields().int16(code))
+      const refused = await refusalOf(broker)
+      expect(refused).toMatchObject({
+        type: 'UNSUPPORTED_VERSION',
+        message: `${broker.place} is older than Apache Kafka 3.0, the oldest that busgate works with: upgrade it`,
+      })
+    },
+  )
 
   test('is not sent to a controller: the error says that it is no broker', async () => {
     const [broker] = await startCluster()
@@ -92,7 +95,7 @@ describe('a request', () => {
     expect(refused.message).toContain(`${broker.place} is not a broker, but perhaps a KRaft controller`)
   })
 
-  test('that is answered with an error code fails with its name', async () => {
+  test('that is answered with an error code fails with the name of the error', async () => {
     const [broker] = await startCluster()
     broker.on(keys.heartbeat, answering(25))
     const refused = await open([broker])
@@ -102,7 +105,7 @@ describe('a request', () => {
     expect(refused).toMatchObject({ type: 'UNKNOWN_MEMBER_ID', code: 25, answer: { errorCode: 25 } })
   })
 
-  test('that times out fails alone: others in flight are answered, the next one has a new connection', async () => {
+  test('that times out fails alone: others in flight are answered, the next one uses a new connection', async () => {
     const [broker] = await startCluster()
     const answers = Promise.withResolvers<void>()
     broker.on(keys.heartbeat, async asked => {
@@ -113,13 +116,13 @@ describe('a request', () => {
     const patient = brokers.ask(group, heartbeat, beat)
     await expect(brokers.ask(group, heartbeat, beat, { limitMs: 50 })).rejects.toThrow(/no answer to Heartbeat within/)
     const next = brokers.ask(group, heartbeat, beat)
-    await expect.poll(() => broker.count(keys.heartbeat)).toBe(2) // the second of three waits behind the first
+    await expect.poll(() => broker.count(keys.heartbeat)).toBe(2) // the second of the three waits behind the first
     answers.resolve()
     await Promise.all([patient, next])
     await expect.poll(() => broker.connections).toBe(1)
   })
 
-  test('fails if its connection breaks, and the next one has a new connection', async () => {
+  test('fails if its connection breaks, and the next one uses a new connection', async () => {
     const [broker] = await startCluster()
     const { brokers, warnings } = open([broker])
     broker.on(keys.heartbeat, () => {
@@ -132,7 +135,7 @@ describe('a request', () => {
     await brokers.ask(group, heartbeat, beat)
   })
 
-  test('that waits for its connection or answer fails on close', async () => {
+  test('fails on close while it waits for its connection or its answer', async () => {
     const [broker] = await startCluster()
     const { brokers } = open([broker])
     broker.on(keys.heartbeat, never)
@@ -145,7 +148,7 @@ describe('a request', () => {
     await expect.poll(() => broker.connections).toBe(0)
   })
 
-  test('that may take an hour fails if its broker leaves the cluster, and finds the broker that replaced it', async () => {
+  test('with a long time-out fails if its broker leaves the cluster; the next one finds the new broker', async () => {
     const [hung, next] = await startCluster(2)
     const { brokers } = open([next])
     hung.on(keys.heartbeat, never)
@@ -160,7 +163,7 @@ describe('a request', () => {
     expect(next.count(keys.heartbeat)).toBe(1)
   })
 
-  test('that takes long has its whole time-out while its broker is in the cluster', async () => {
+  test('keeps its whole time-out while its broker stays in the cluster', async () => {
     const clock = new ManualClock()
     const [broker] = await startCluster()
     const { brokers } = open([broker], { clock })
@@ -171,10 +174,10 @@ describe('a request', () => {
     })
     const asked = brokers.ask(group, heartbeat, beat, { line: 'join group', limitMs: 60_000 })
     await expect.poll(() => broker.count(keys.heartbeat)).toBe(1)
-    const looks = broker.count(keys.metadata)
+    const lookUps = broker.count(keys.metadata)
     for (let seconds = 1; seconds <= 3; seconds++) {
       await clock.pass(1_000)
-      await expect.poll(() => broker.count(keys.metadata)).toBe(looks + seconds)
+      await expect.poll(() => broker.count(keys.metadata)).toBe(lookUps + seconds)
     }
     answers.resolve()
     expect(await asked).toMatchObject({ errorCode: 0 })
@@ -215,7 +218,7 @@ describe('a request', () => {
             .array([], () => {})
             .int32(ms),
     },
-  ])('waits as long as the broker throttles it after $name, and has its own time after that', async exchange => {
+  ])('waits while the broker throttles after $name, and its time-out starts afterwards', async exchange => {
     const { key, ask, throttledBy } = exchange
     const clock = new ManualClock()
     const [broker] = await startCluster()
@@ -240,7 +243,7 @@ describe('a request', () => {
     await lost
   })
 
-  test('of one line does not wait for a request of another line', async () => {
+  test('on one line does not wait for a request on another line', async () => {
     const [broker] = await startCluster()
     const { brokers } = open([broker])
     broker.on(keys.heartbeat, never)
@@ -254,14 +257,14 @@ describe('a request', () => {
 })
 
 describe('bootstrap brokers', () => {
-  test('need not all be available', async () => {
+  test('may be unavailable if one of them answers', async () => {
     const [broker] = await startCluster()
     const gone = await FakeBroker.start()
     await gone.stop()
     for (let i = 0; i < 8; i++) await open([gone, broker]).brokers.ask(group, heartbeat, beat)
   })
 
-  test('may hang', async () => {
+  test('may hang if one of them answers', async () => {
     const [broker] = await startCluster()
     const frozen = await FakeBroker.start()
     frozen.on(keys.apiVersions, never)
@@ -269,7 +272,7 @@ describe('bootstrap brokers', () => {
     await brokers.ask(group, heartbeat, beat)
   })
 
-  test('are no longer used once the cluster gave other addresses', async () => {
+  test('are no longer used once the cluster has named other addresses', async () => {
     const [broker] = await startCluster()
     const outside = await FakeBroker.start()
     outside.on(keys.metadata, metadataOf([broker]))
@@ -319,7 +322,7 @@ describe('a coordinator', () => {
     await brokers.ask(group, heartbeat, beat)
   })
 
-  test('of a group that this account may not see gives a clear error', async () => {
+  test('of a group without rights fails with GROUP_AUTHORIZATION_FAILED', async () => {
     const [broker] = await startCluster()
     broker.on(keys.coordinator, ({ fields }) => fields().int32(0).int16(30).string(null).int32(-1).string('').int32(-1))
     const refused = open([broker]).brokers.ask(group, heartbeat, beat)
@@ -328,7 +331,7 @@ describe('a coordinator', () => {
 })
 
 describe('a leader', () => {
-  test('is looked up once in half a minute', async () => {
+  test('is looked up at most once in 30 seconds', async () => {
     const clock = new ManualClock()
     const [one, two] = await startCluster(2)
     const { brokers } = open([one], { clock })
@@ -351,7 +354,7 @@ describe('a leader', () => {
     expect(one.count(keys.heartbeat)).toBe(1)
   })
 
-  test("that is unknown fails with the brokers' error, and is looked up again next time", async () => {
+  test("that is unknown fails the request with the broker's error, and is looked up again next time", async () => {
     const [broker] = await startCluster()
     broker.on(keys.metadata, metadataOf([broker], [{ topic: 'commands', errorCode: 29, leaders: [] }]))
     const { brokers } = open([broker])
@@ -364,7 +367,7 @@ describe('a leader', () => {
     expect(await brokers.leader(tp)).toBe(1)
   })
 
-  test('comes from metadata that was requested after the call, not from an earlier request in flight', async () => {
+  test('comes from metadata requested after the call, not from an earlier request in flight', async () => {
     const [broker] = await startCluster()
     const { brokers } = open([broker])
     await brokers.refresh(['commands'])
@@ -375,8 +378,8 @@ describe('a leader', () => {
   })
 })
 
-describe('a connection that signs in', () => {
-  /** A broker that answers an attempt to sign in with this. */
+describe('a connection with SASL', () => {
+  /** Starts a broker that answers SaslAuthenticate with this. */
   async function startSecure(errorCode: number, message: string | null, bytes = '') {
     const [broker] = await startCluster()
     broker.on(keys.handshake, ({ fields }) => {
@@ -389,7 +392,7 @@ describe('a connection that signs in', () => {
     return broker
   }
 
-  test("is refused with the broker's error, and without the password", async () => {
+  test("fails with the broker's error, without the password", async () => {
     const broker = await startSecure(58, 'wrong password')
     const sasl: Sasl = { mechanism: 'plain', username: 'narrow', password: () => 'its-password' }
     expect(await refusalOf(broker, { sasl })).toMatchObject({
@@ -398,13 +401,13 @@ describe('a connection that signs in', () => {
     })
   })
 
-  test('is refused if the broker rejects the token', async () => {
+  test('fails if the broker rejects the token', async () => {
     const broker = await startSecure(0, null, '{"status":"invalid_token"}')
     const refused = await refusalOf(broker, { sasl: { mechanism: 'oauthbearer', token: async () => 'a-token' } })
     expect(refused).toMatchObject({ type: 'SASL_AUTHENTICATION_FAILED', message: /invalid_token/ })
   })
 
-  test('whose token cannot be fetched is an outage, not a refusal', async () => {
+  test('whose token cannot be fetched counts as an outage, not as a refusal', async () => {
     const broker = await startSecure(0, null)
     const sasl: Sasl = { mechanism: 'oauthbearer', token: () => Promise.reject(new Unanswered('no token now')) }
     await expect(open([broker], { sasl }).brokers.refresh()).rejects.toThrow('no token now')

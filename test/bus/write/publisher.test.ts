@@ -29,7 +29,7 @@ async function setUp() {
 }
 
 describe('a publisher', () => {
-  it('has one request in flight, and sends what came meanwhile in the next', async () => {
+  it('has one request in flight, and sends the records that come meanwhile in the next', async () => {
     const { brokers, publisher, keys, sequences } = await setUp()
     const gate = Promise.withResolvers<void>()
     brokers.next('Produce', () => gate.promise)
@@ -59,7 +59,7 @@ describe('a publisher', () => {
     expect(sequences().at(-1)).toEqual([[20, 0]])
   })
 
-  it('delays nobody for a missing topic', async () => {
+  it('fails only the records of a missing topic', async () => {
     const { brokers, publisher } = await setUp()
     brokers.counts.set('missing', 0)
     const outcomes = await Promise.allSettled([
@@ -72,7 +72,7 @@ describe('a publisher', () => {
     ])
   })
 
-  it('fails all waiting records if it cannot become a producer, and tries again with the next', async () => {
+  it('fails all waiting records if it gets no producer id, and tries again with the next ones', async () => {
     const { brokers, publisher } = await setUp()
     brokers.next('Produce', refusing({ 'statuses/0': 'INVALID_RECORD' }))
     await expect(publisher.publish([buildRecord('a')])).rejects.toMatchObject({ type: 'INVALID_RECORD' })

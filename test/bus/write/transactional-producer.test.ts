@@ -54,7 +54,7 @@ const endings = (brokers: FakeCluster) => brokers.of('EndTxn').map(({ fields }) 
 const steps = [['AddPartitionsToTxn', 'AddOffsetsToTxn'], ['TxnOffsetCommit', 'Produce'], ['EndTxn']]
 
 describe('a transaction', () => {
-  it('is made in steps, each after the answer to the one before', async () => {
+  it('is made in steps, each of which begins after the answers to the previous one', async () => {
     const { brokers, producer, names } = await setUp()
     await producer.commit(buildCommit())
     const open = new Map<string, PromiseWithResolvers<void>>()
@@ -105,7 +105,7 @@ describe('a transaction', () => {
     expect(names()).not.toContain('EndTxn')
   })
 
-  it('that failed is followed by one of a new producer, whose numbers begin anew', async () => {
+  it('that failed is followed by one with a new epoch and sequence numbers from 0', async () => {
     const { brokers, producer, sent } = await setUp()
     await producer.commit(buildCommit())
     brokers.next('EndTxn', new Unanswered('the connection was closed'))
@@ -116,7 +116,7 @@ describe('a transaction', () => {
     expect(looks[2]!.epoch).not.toBe(looks[1]!.epoch)
   })
 
-  it('begins after the end of the one before', async () => {
+  it('begins after the end of the previous one', async () => {
     const { brokers, producer, sent } = await setUp()
     const gate = Promise.withResolvers<void>()
     brokers.next('EndTxn', () => gate.promise)
@@ -129,10 +129,10 @@ describe('a transaction', () => {
   })
 })
 
-describe('what a leader refuses', () => {
+describe('a batch that a leader refuses', () => {
   const records = [buildRecord('a'), buildRecord('b', { partition: 1 })]
 
-  it('because it has moved is resent unchanged to the new leader', async () => {
+  it('because it no longer leads is resent unchanged to the new leader', async () => {
     const { brokers, clock, producer, sent } = await setUp()
     brokers.next('Produce', refusing({ 'results/1': 'NOT_LEADER_OR_FOLLOWER' }))
     brokers.onRefresh = () => brokers.lead({ topic: 'results', partition: 1 }, 2)
@@ -143,7 +143,7 @@ describe('what a leader refuses', () => {
     expect(sent()[1]!.batches).toEqual([sent()[0]!.batches[1]])
   })
 
-  it('by not answering is resent unchanged, and counts as written if the leader already has it', async () => {
+  it('or does not answer is resent unchanged, and counts as written if the leader already has it', async () => {
     const { brokers, clock, producer, sent } = await setUp()
     brokers.next('Produce', new Unanswered('no answer'), refusing({ 'results/0': 'DUPLICATE_SEQUENCE_NUMBER' }))
     const commit = producer.commit(buildCommit({ records }))
@@ -152,7 +152,7 @@ describe('what a leader refuses', () => {
     expect(sent()[1]!.batches).toEqual(sent()[0]!.batches)
   })
 
-  it('for too long fails', async () => {
+  it('for too long fails the transaction', async () => {
     const { brokers, clock, producer, names } = await setUp()
     brokers.always('Produce', refusing({ 'results/0': 'LEADER_NOT_AVAILABLE' }))
     const outcome = outcomeOf(producer.commit(buildCommit()))
@@ -167,7 +167,7 @@ describe('what a leader refuses', () => {
     expect(names()).not.toContain('EndTxn')
   })
 
-  it('permanently fails at once, though other records could still pass', async () => {
+  it('permanently fails the transaction at once, although another batch could be retried', async () => {
     const { brokers, producer } = await setUp()
     const codes = { 'results/0': 'NOT_LEADER_OR_FOLLOWER', 'results/1': 'TOPIC_AUTHORIZATION_FAILED' }
     brokers.next('Produce', refusing(codes))
@@ -187,7 +187,7 @@ describe('what a leader refuses', () => {
     expect(brokers.of('Produce')).toHaveLength(1)
   })
 
-  it('and leaves out of its answer does not count as written', async () => {
+  it('or leaves out of its answer is resent', async () => {
     const { brokers, clock, producer, sent } = await setUp()
     brokers.next('Produce', ([request]: [ProduceRequest]) => produced(request).slice(1))
     const commit = producer.commit(buildCommit({ records }))
@@ -200,7 +200,7 @@ describe('what a leader refuses', () => {
 describe('many records', () => {
   const keysOf = ({ batches }: ProduceRequest) => batches.flatMap(one => looksOf(one).keys)
 
-  it('go in requests of at most 5,000 records and 400 KB, in order for each partition', async () => {
+  it('are sent in requests of at most 5,000 records and 400 KB, in order for each partition', async () => {
     const { producer, sent } = await setUp()
     const records = Array.from({ length: 12_000 }, (_, i) => buildRecord(String(i), { partition: i % 3 }))
     await producer.commit(
@@ -222,7 +222,7 @@ describe('many records', () => {
     )
   })
 
-  it.each([2000, 20_000])("keep each batch below its topic's limit: %i bytes", async maxMessageBytes => {
+  it.each([2000, 20_000])("are sent in batches below their topic's limit: %i bytes", async maxMessageBytes => {
     const { producer, sent } = await setUp({ maxMessageBytes })
     const records = Array.from({ length: 2000 }, (_, i) =>
       buildRecord(String(i), { headers: { trace: 'x'.repeat(400) }, partition: i % 2 }),
@@ -233,7 +233,7 @@ describe('many records', () => {
     for (const { bytes } of batches) expect(bytes.length).toBeLessThan(maxMessageBytes)
   })
 
-  it('of which one is too large for its topic put that one into its own batch', async () => {
+  it('are sent in batches without the one that is too large, which has a batch alone', async () => {
     const { producer, sent } = await setUp({ maxMessageBytes: 5000 })
     const large = buildRecord('large', { value: Buffer.alloc(10_000) })
     expect(sizeInBatch(large)).toBeGreaterThan(5000)
@@ -241,7 +241,7 @@ describe('many records', () => {
     expect(sent().map(keysOf)).toEqual([['a'], ['large'], ['b']])
   })
 
-  it('without a partition go where their keys say, and in turn without a key', async () => {
+  it('are distributed by key, and without a key in turn', async () => {
     const { producer, sent } = await setUp()
     const placed = (key: string | null) => {
       const { partition, ...record } = buildRecord('', { key: key === null ? null : Buffer.from(key) })
@@ -256,9 +256,9 @@ describe('many records', () => {
 })
 
 describe('a producer', () => {
-  it('checks its first committed progress, and commits it again, without records, while it is missing', async () => {
+  it('reads its first committed progress back, and commits it again without records while it is missing', async () => {
     const { brokers, producer, sent } = await setUp()
-    brokers.next('TxnOffsetCommit', {}, {}) // and nothing is kept of it
+    brokers.next('TxnOffsetCommit', {}, {}) // the broker keeps nothing of both
     await producer.commit(buildCommit())
     expect(brokers.progress).toEqual(new Map([['commands/0', { offset: 5, metadata: 'window' }]]))
     expect(endings(brokers)).toEqual([true, true, true])
@@ -271,7 +271,7 @@ describe('a producer', () => {
     expect(brokers.of('OffsetFetch')).toHaveLength(4)
   })
 
-  it('waits for that progress while open transactions would change it', async () => {
+  it('reads its first progress back only when no open transaction can change it', async () => {
     const { brokers, clock, producer } = await setUp()
     brokers.next('OffsetFetch', (fields: unknown[]) => brokers.offsets(fields, 'commands/0'))
     const commit = producer.commit(buildCommit())
@@ -280,7 +280,7 @@ describe('a producer', () => {
     expect(brokers.of('TxnOffsetCommit')).toHaveLength(1)
   })
 
-  it('fails if that progress stays missing', async () => {
+  it('fails if its first progress stays missing', async () => {
     const { brokers, producer } = await setUp()
     brokers.always('TxnOffsetCommit', {})
     await expect(producer.commit(buildCommit())).rejects.toThrow(/group group lost the offsets/)
@@ -301,7 +301,7 @@ describe('a producer', () => {
     await producer.commit(buildCommit())
   })
 
-  it('accepts only a refused generation as proof', async () => {
+  it('accepts only a refused generation as proof that brokers check it', async () => {
     const { brokers, producer } = await setUp()
     brokers.next('TxnOffsetCommit', refusal('GROUP_AUTHORIZATION_FAILED'))
     await expect(producer.proveFencing(commands)).rejects.toMatchObject({ type: 'GROUP_AUTHORIZATION_FAILED' })
@@ -320,7 +320,7 @@ describe('a producer', () => {
     await producer.commit(buildCommit())
   })
 
-  it('lists open transactions, as far as brokers tell', async () => {
+  it('lists the open transactions of all brokers that support it', async () => {
     const { brokers, producer } = await setUp()
     brokers.nodeIds = [1, 2, 3]
     const listed = (...ids: string[]) => ({
