@@ -41,7 +41,7 @@ describe('commands of an account whose key is denied', () => {
     expect(sent('right')).toEqual(numbersFrom(1, 10))
   })
 
-  test('end EXPIRED within ten seconds of their deadline or maximum age, once they are shelved', async () => {
+  test('end EXPIRED within ten seconds of their deadline or maximum age, even if they are shelved', async () => {
     const { clock, put, pass, denied, results } = await startSendingWorld({
       settings: { delivery: { maxAgeMs: 60_000 } },
     })
@@ -56,7 +56,7 @@ describe('commands of an account whose key is denied', () => {
     expect(results().filter(({ errorCode }) => errorCode === 'MAX_AGE').length).toBeGreaterThanOrEqual(3_000)
   })
 
-  test('are not duplicates of themselves when they are read again; real repeats are', async () => {
+  test('do not end DUPLICATE when they are read again from Kafka; repeated commands do', async () => {
     const { put, pass, denied, sent, results } = await startSendingWorld()
     denied.add('other')
     put('bulk', commandsFrom(1, 4_500, { account: 'other' }))
@@ -71,7 +71,7 @@ describe('commands of an account whose key is denied', () => {
   })
 })
 
-test('an account with many commands shares its partition with another one', async () => {
+test('an account with a backlog does not block another account on its partition', async () => {
   const { put, pass, sent } = await startSendingWorld({ gateway: { maxOperations: 10 }, takes: () => 1_000 })
   put('bulk', commandsFrom(1, 3_000, { account: 'other' }))
   put('bulk', commandsFrom(10_001, 100, { account: 'default' }))
@@ -80,7 +80,7 @@ test('an account with many commands shares its partition with another one', asyn
 })
 
 describe('an account at its rate', () => {
-  test('leaves room for another one, uses its rate up, and has each of its commands read twice at most', async () => {
+  test('does not block another one, uses its whole rate, and has few of its commands read again', async () => {
     const fetched: number[] = []
     const accounts = { default: undefined, other: 50 }
     const { put, pass, sent, broker } = await startSendingWorld({ accounts })

@@ -5,13 +5,13 @@ test.each([
   ['results', 'results must not be compacted, or they no longer tell what was answered'],
   ['doubts', 'doubts must not be compacted, or records are lost'],
   ['deadLetters', 'dead-letters must not be compacted, or records are lost'],
-] as const)('a worker does not start where its %s are compacted, and says what to set', async (use, why) => {
+] as const)('a worker does not start if its %s topic is compacted, and says what to set', async (use, why) => {
   await expect(startSendingWorld({ compacted: [use] })).rejects.toThrow(
     new RegExp(`${why}.*: set cleanup.policy=delete`),
   )
 })
 
-test('a worker starts where only statuses are compacted', async () => {
+test('a worker starts if only its statuses topic is compacted', async () => {
   const { sending } = await startSendingWorld({ compacted: ['statuses'] })
   expect(sending.reasons()).toEqual([])
 })

@@ -8,8 +8,8 @@ import { type SendingOptions, startSendingWorld } from '../support/sending.ts'
 const minute = 60_000
 const lost: Answer = { kind: 'lost', cause: 'timeout', message: 'timeout' }
 
-/** A gateway that does not answer before the worker dies; later it has no status of anything. */
-const startDyingWorld = (options: SendingOptions = {}) => {
+/** A gateway that never answers a command, and refuses status polls. */
+const startUnansweredWorld = (options: SendingOptions = {}) => {
   const unanswered = new Promise<Answer>(() => {})
   const answer: SendingOptions['answer'] = ([first]) =>
     first!.type === 'status' ? refusal('Access denied') : unanswered
@@ -17,15 +17,15 @@ const startDyingWorld = (options: SendingOptions = {}) => {
 }
 
 const settleMs = 30_000
-/** A gateway that knows the message; a doubt is asked for after `settleMs`. */
-const startAskedWorld = () =>
+/** A gateway that knows the message. A doubt is polled after `settleMs`. */
+const startPolledWorld = () =>
   startSendingWorld({
     settings: { gateway: { timeoutMs: 10_000 }, delivery: { settleMs: settleMs - 10_000 } },
     answer: () => itemsAnswer(sentItem(1, { status: 'ROUTING' })),
   })
 
 describe('a command in doubt', () => {
-  test('after a second request is SENT when the first one’s callback came between them', async () => {
+  test('after a second POST is SENT if the callback of the first one came between them', async () => {
     const { clock, doubted, calledBack, results } = await startSendingWorld({ answer: () => lost })
     const timestamp = clock.now()
     await clock.pass(10 * minute)
@@ -36,7 +36,7 @@ describe('a command in doubt', () => {
     expect(results()).toMatchObject([{ id: 1n, outcome: 'SENT' }])
   })
 
-  test('has a result whose hooked is false only if no settings could have given it a hook', async () => {
+  test('has hooked false in its result only if no settings could have given it a hook', async () => {
     const world = await startSendingWorld({ answer: () => lost })
     for (const id of [1, 2]) world.calledBack(id)
     world.doubted(1)
@@ -53,8 +53,8 @@ describe('a command in doubt', () => {
     ['right', 0],
     ['two minutes ahead', 2 * minute],
     ['counting microseconds', 1e15],
-  ])("whose worker died is SENT by a callback of that time, with its producer's clock %s", async (_, ahead) => {
-    const world = await startDyingWorld()
+  ])("whose worker died is SENT because of an earlier callback, with its producer's clock %s", async (_, ahead) => {
+    const world = await startUnansweredWorld()
     world.put('bulk', [buildCommand({ id: 1n })], 0, world.clock.now() + ahead)
     await world.clock.pass(1000)
     const calledBackAt = world.clock.now()
@@ -67,9 +67,9 @@ describe('a command in doubt', () => {
     expect(world.postsOf(1)).toBe(1)
   })
 
-  test('whose worker died is proven by statuses from its request on, however long it waited before', async () => {
+  test('whose worker died is looked up only in statuses since its POST, however long it waited before', async () => {
     let fetches = 0
-    const world = await startDyingWorld({
+    const world = await startUnansweredWorld({
       hop: async (step, way) => {
         if (step.startsWith('fetch statuses') && way === 'there') fetches++
       },
@@ -87,9 +87,9 @@ describe('a command in doubt', () => {
   })
 
   test.each([0, 2 * minute])(
-    'of an earlier version is SENT by a callback before it, a clock ahead by %d ms',
+    'of an earlier version is SENT because of a callback before it, with a clock %d ms ahead',
     async ahead => {
-      const world = await startDyingWorld()
+      const world = await startUnansweredWorld()
       await world.clock.pass(minute)
       const timestamp = world.clock.now() + ahead
       await world.clock.pass(1000)
@@ -108,7 +108,7 @@ describe('a command in doubt', () => {
     ['a day behind', -24 * 60 * minute],
     ['a day ahead', 24 * 60 * minute],
   ])("is not polled during the settle time, with its sender's clock %s", async (_, ahead) => {
-    const { clock, doubted, posts } = await startAskedWorld()
+    const { clock, doubted, posts } = await startPolledWorld()
     doubted(1, { postedAt: clock.now() + ahead })
     await clock.pass(settleMs - 1000)
     expect(posts).toEqual([])
@@ -117,13 +117,13 @@ describe('a command in doubt', () => {
   })
 
   test('waits for the settle time again after a take-over', async () => {
-    const world = await startAskedWorld()
+    const world = await startPolledWorld()
     world.doubted(1, { postedAt: world.clock.now() })
     await world.clock.pass(settleMs / 2)
     await world.takeOver()
     await world.clock.pass(settleMs - 2000)
     expect(world.posts).toEqual([])
-    await world.clock.pass(15_000) // the group waits for the worker that has died
+    await world.clock.pass(15_000) // the group waits for the session time-out of the dead worker
     expect(world.posts).toHaveLength(1)
   })
 
@@ -133,7 +133,7 @@ describe('a command in doubt', () => {
     [{ status: 'NOT FOUND', success: false }, 'UNRESOLVED'],
     [{ status: 'UNKNOWN', success: true }, 'UNRESOLVED'],
     [{ status: 'SEEN' }, 'UNRESOLVED'],
-  ])('of which the gateway says %j ends %s', async (said, outcome) => {
+  ])('with the status %j ends %s', async (said, outcome) => {
     const world = await startSendingWorld({ answer: () => itemsAnswer(sentItem(1, said)) })
     world.doubted(1, {}, { delivery: 'AT_MOST_ONCE' })
     await world.clock.pass(10 * minute)

@@ -10,7 +10,7 @@ const codes = (from: number, count: number) =>
   numbersFrom(from, count).map(id => buildCommandOf('call/otp', { id: BigInt(id) }))
 
 describe('an envelope', () => {
-  test('holds the commands that wait, in their order, and never more than gateway.maxOperations', async () => {
+  test('holds the waiting commands in order, and at most gateway.maxOperations', async () => {
     const { put, pass, posts, sent } = await startSendingWorld({ gateway: { maxOperations: 7 } })
     put('bulk', commandsFrom(1, 30))
     await pass(second)
@@ -21,7 +21,7 @@ describe('an envelope', () => {
   test.each([
     ['letters', 'x'],
     ['characters of several bytes', 'Замовлення готове 🎉'],
-  ])('is never longer than gateway.maxBytes, and no shorter than it has to be: %s', async (_, text) => {
+  ])('is at most gateway.maxBytes long, and as full as that allows: %s', async (_, text) => {
     const { put, pass, posts } = await startSendingWorld({ gateway: { maxBytes: 4096 } })
     const sms = (id: number) => buildCommandOf('sms', { id: BigInt(id) }, { sms_message: text.repeat(id % 10) || text })
     put('bulk', numbersFrom(1, 60).map(sms))
@@ -44,8 +44,8 @@ describe('an envelope', () => {
   })
 })
 
-describe('a command on its own', () => {
-  test('waits for gateway.lingerMs, and leaves with those that come meanwhile', async () => {
+describe('a command', () => {
+  test('waits for gateway.lingerMs, and is sent with those that come meanwhile', async () => {
     const { put, pass, posts } = await startSendingWorld({ gateway: { lingerMs: 1_000 } })
     put('bulk', commandsFrom(1, 1))
     await pass(500)
@@ -57,7 +57,7 @@ describe('a command on its own', () => {
   test.each([
     ['the envelope is full', commandsFrom(1, 3), [1, 2, 3]],
     ['it is a call/otp', codes(1, 1), [1]],
-  ])('does not wait when %s', async (_, commands, envelope) => {
+  ])('does not wait if %s', async (_, commands, envelope) => {
     const { put, pass, posts } = await startSendingWorld({ gateway: { lingerMs: 60_000, maxOperations: 3 } })
     put('bulk', commands)
     await pass(second)
@@ -66,7 +66,7 @@ describe('a command on its own', () => {
 })
 
 describe('under a backlog', () => {
-  test('everything urgent goes first', async () => {
+  test('urgent commands are sent first', async () => {
     const { put, pass, sent } = await startSendingWorld({ accounts: { default: 20 }, gateway: { maxOperations: 5 } })
     put('bulk', commandsFrom(101, 10))
     put('urgent', commandsFrom(1, 10))
@@ -75,7 +75,7 @@ describe('under a backlog', () => {
     expect(sent('default')).toHaveLength(20)
   })
 
-  test('every partition has its turn', async () => {
+  test('all partitions take turns', async () => {
     const { put, pass, sent } = await startSendingWorld({
       partitions: 3,
       gateway: { maxOperations: 1, concurrency: 1 },
@@ -87,7 +87,7 @@ describe('under a backlog', () => {
     expect(new Set(partitions.slice(0, 6))).toEqual(new Set([0, 1, 2]))
   })
 
-  test('no more than gateway.concurrency requests are in flight, the last of them for the urgent topic only', async () => {
+  test('at most gateway.concurrency requests are in flight, and one slot is kept for the urgent topic', async () => {
     const { put, pass, posts } = await startSendingWorld({
       gateway: { maxOperations: 1, concurrency: 3 },
       takes: () => 10 * second,
@@ -101,7 +101,7 @@ describe('under a backlog', () => {
   })
 })
 
-test('single commands of many partitions leave in one envelope, after one commit', async () => {
+test('single commands of many partitions are sent in one envelope', async () => {
   const { put, pass, posts, sent } = await startSendingWorld({ partitions: 16 })
   await pass(second) // all partitions are open
   for (let partition = 0; partition < 16; partition++) put('bulk', commandsFrom(1 + partition, 1), partition)
@@ -121,7 +121,7 @@ test('a command lingers at most gateway.lingerMs, including its time at the brok
   expect(lingered).toBeLessThan(250)
 })
 
-test('a command from a clock that is ahead lingers as one appended now', async () => {
+test('a command with a timestamp in the future lingers at most gateway.lingerMs, too', async () => {
   const { put, pass, posts, clock } = await startSendingWorld({ gateway: { lingerMs: 500 } })
   await pass(second)
   const begun = clock.monotonic()
@@ -130,7 +130,7 @@ test('a command from a clock that is ahead lingers as one appended now', async (
   expect(posts[0]!.at - begun).toBeLessThan(550)
 })
 
-test('scarce intents are freed at once', async () => {
+test('intents are freed at once, so that few of them suffice', async () => {
   const { put, pass, sent } = await startSendingWorld({
     settings: { delivery: { maxIntents: 20 } },
     gateway: { maxOperations: 10 },
@@ -154,10 +154,10 @@ test('an urgent backlog on one partition does not block other partitions', async
   await pass(second)
   const envelopes = posts.slice(before).map(({ ids }) => ids.includes(10_001))
   expect(envelopes.indexOf(true)).toBeGreaterThanOrEqual(0)
-  expect(envelopes.indexOf(true)).toBeLessThanOrEqual(5) // two were on their way, and three prepared
+  expect(envelopes.indexOf(true)).toBeLessThanOrEqual(5) // two were in flight, and three prepared
 })
 
-test('an envelope that waits for a connection is not POSTed while its account is paused, and once afterwards', async () => {
+test('an envelope that waits for a connection is not POSTed while its key is denied, and once afterwards', async () => {
   const connected = Promise.withResolvers<void>()
   let denies = true
   const { clock, send, postsOf, results } = await startSendingWorld({
@@ -180,13 +180,13 @@ test('an envelope that waits for a connection is not POSTed while its account is
   expect(results().map(({ outcome }) => outcome)).toEqual(['SENT', 'SENT'])
 })
 
-describe('the partitions of an envelope are lost', () => {
+describe('an envelope whose partitions are lost between its intent and the first byte', () => {
   const partitions = 3
   const idOn = (partition: number) =>
     numbersFrom(1, 100).find(id => partitionOf(Buffer.from(String(id)), partitions) === partition)!
   const ids = numbersFrom(0, partitions).map(idOn)
 
-  test('between its intent and the first byte: nothing of it is POSTed then, and later each command once', async () => {
+  test('is not POSTed, and later each of its commands is POSTed once', async () => {
     const connected = Promise.withResolvers<void>()
     let fails = false
     const { clock, append, send, posts, postsOf, results } = await startSendingWorld({
@@ -211,7 +211,7 @@ describe('the partitions of an envelope are lost', () => {
   })
 })
 
-test('a lost answer to the commit of intents leaves no doubt', async () => {
+test('a lost answer to the commit of intents leaves no command in doubt', async () => {
   const partitions = 2
   const onEach = [0, 1].map(
     partition => numbersFrom(1, 100).find(id => partitionOf(Buffer.from(String(id)), partitions) === partition)!,

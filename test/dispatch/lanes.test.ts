@@ -5,8 +5,8 @@ import { startSendingWorld } from '../support/sending.ts'
 
 const urgentIds = 1_000_000
 
-/** A worker whose urgent topic has twice as much to send as its slots can take, for as long as `overload` says. */
-async function overloaded(concurrency: number) {
+/** A worker. `overload` fills its urgent topic with twice as many commands as its slots can send. */
+async function startOverloadable(concurrency: number) {
   const sending = await startSendingWorld({ gateway: { maxOperations: 5, concurrency }, takes: () => 1_000 })
   let next = urgentIds
   const overload = async (seconds: number) => {
@@ -20,9 +20,9 @@ async function overloaded(concurrency: number) {
 }
 
 test.each([1, 2, 8])(
-  'while the urgent topic has more to send than can be sent, every eighth envelope is a bulk one: concurrency %i',
+  'while the urgent topic is overloaded, every eighth envelope is a bulk one: concurrency %i',
   async concurrency => {
-    const { put, overload, posts } = await overloaded(concurrency)
+    const { put, overload, posts } = await startOverloadable(concurrency)
     await overload(5)
     put('bulk', commandsFrom(1, 2_000))
     await overload(2)
@@ -73,7 +73,7 @@ test('an urgent command does not wait for status polls', async () => {
   expect(posts.some(({ operations }) => operations[0]!.type === 'status')).toBe(true)
 })
 
-test.each([1, 2])('bulk waits for at most one status poll in turn: concurrency %i', async concurrency => {
+test.each([1, 2])('a bulk command waits for at most one status poll: concurrency %i', async concurrency => {
   const { clock, send, doubted, postsOf } = await startSendingWorld({
     settings: {
       gateway: { concurrency, timeoutMs: 1_000, maxOperations: 10 },

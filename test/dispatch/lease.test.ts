@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { buildCommand } from '../support/commands.ts'
 import { startSendingWorld } from '../support/sending.ts'
 
-test('without a lease no envelope is formed; waiting commands leave soon after it is back', async () => {
+test('without a lease no envelope is formed; waiting commands are sent soon after it is back', async () => {
   const wire = { down: false, commits: 0 }
   const { put, pass, sent, fatals } = await startSendingWorld({
     hop: async (step, way) => {
@@ -16,7 +16,7 @@ test('without a lease no envelope is formed; waiting commands leave soon after i
   put('bulk', [buildCommand()])
   await pass(1_000)
   wire.commits = 0
-  await pass(600_000) // longer than the watchdog lets anything stand still that nothing explains
+  await pass(600_000) // longer than the watchdog allows a standstill without a known cause
   expect([sent('default'), wire.commits, fatals]).toEqual([[], 0, []])
   wire.down = false
   await pass(2_000)
@@ -26,7 +26,7 @@ test('without a lease no envelope is formed; waiting commands leave soon after i
 describe('envelopes that are prepared when the machine is suspended', () => {
   const hour = 3_600_000
 
-  /** One command is on its way and the next one is prepared; the group's answers are held up from then on. */
+  /** One command is in flight and the next one is prepared. From then on heartbeats are not answered. */
   async function prepare() {
     const wire = { held: Promise.withResolvers<void>(), holds: false }
     const sending = await startSendingWorld({

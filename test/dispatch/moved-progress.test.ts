@@ -3,7 +3,7 @@ import { startSendingWorld } from '../support/sending.ts'
 
 const ids = Array.from({ length: 50 }, (_, i) => i + 1)
 
-/** Fifty commands are sent, their worker stops, and a tool commits another offset, which keeps the metadata. */
+/** Sends fifty commands and stops the worker. Then a tool commits another offset with the same metadata. */
 async function startWithMovedProgress(by: number) {
   const world = await startSendingWorld({ settings: { delivery: { dedupeWindow: 5 } } })
   const tp = { topic: world.settings.topics.commands.at(-1)!, partition: 0 }
@@ -33,7 +33,7 @@ describe('an offset that a tool has committed with the metadata of another one',
     expect([...ids, 101, 102].map(id => world.postsOf(id))).toEqual([...ids.map(() => 1), 0, 0])
   })
 
-  test('that is reset without metadata makes the results decide what was sent', async () => {
+  test('and then resets without metadata makes the worker look up the results, and nothing is sent twice', async () => {
     const { world, tp } = await startWithMovedProgress(-10)
     for (const id of [101, 102]) world.send(id)
     world.broker.resetOffset('busgate', tp, 20)

@@ -9,8 +9,8 @@ import { type Operation, startSendingWorld } from '../support/sending.ts'
 
 const minute = 60_000
 const lost: Answer = { kind: 'lost', cause: 'timeout', message: 'timeout' }
-/** Questions are answered, and nobody hears what became of commands. */
-const losing = (operations: Operation[]) => (operations[0]!.type === 'status' ? null : lost)
+/** Answers status polls, and loses the answer to each command. */
+const loseAnswers = (operations: Operation[]) => (operations[0]!.type === 'status' ? null : lost)
 const delivery = { settleMs: 100, polls: 1, pollIntervalMs: 50 }
 const hasty = { gateway: { timeoutMs: 100 }, delivery }
 
@@ -28,7 +28,7 @@ const headers = fc
   .array(fc.tuple(headerName, fc.oneof(bytes, fc.array(bytes, { maxLength: 300 }))), { maxLength: 10 })
   .map(pairs => Object.fromEntries(pairs))
 
-/** A record that a producer may have written with any client; where its value is missing it is to be a command's. */
+/** A record that any client may have written. `undefined` as its value stands for a valid command. */
 const oddRecord = fc.record({
   timestamp,
   headers,
@@ -36,22 +36,22 @@ const oddRecord = fc.record({
   value: fc.option(bytes, { nil: undefined, freq: 3 }),
 })
 
-test('every record ends, whatever its timestamp, headers, key and value, when each answer is lost', {
+test('every record has one final result or dead letter, whatever its timestamp, headers, key and value', {
   timeout: 120_000,
 }, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(oddRecord, { minLength: 1, maxLength: 20 }), async records => {
-      const world = await startSendingWorld({ settings: hasty, answer: losing })
+      const world = await startSendingWorld({ settings: hasty, answer: loseAnswers })
       const { append, encode, clock, results, broker, settings } = world
       for (const [offset, { timestamp, value, ...record }] of records.entries()) {
         append({ ...record, value: value ?? encode({ id: BigInt(offset + 1) }) }, timestamp)
       }
       await clock.pass(10 * minute)
       const ends = results().filter(({ final }) => final)
-      const buried = broker.read({ topic: settings.topics.deadLetters, partition: 0 }, 0, 1000).records
+      const letters = broker.read({ topic: settings.topics.deadLetters, partition: 0 }, 0, 1000).records
       expect(ends.every(({ commandTopic }) => commandTopic === settings.topics.commands.at(-1))).toBe(true)
       expect(new Set(ends.map(({ commandOffset }) => commandOffset)).size).toBe(ends.length)
-      expect(ends.length + buried.length).toBe(records.length)
+      expect(ends.length + letters.length).toBe(records.length)
     }),
     { numRuns: 30 },
   )
@@ -61,15 +61,18 @@ describe('a command in doubt', () => {
   test('is resolved, whatever the names of its headers', async () => {
     const names = ['constructor', 'toString', '__proto__', 'hasOwnProperty']
     const headers: RecordHeaders = JSON.parse(`{${names.map(name => `"${name}":"v"`)}}`)
-    const { append, encode, clock, results, postsOf } = await startSendingWorld({ settings: hasty, answer: losing })
+    const { append, encode, clock, results, postsOf } = await startSendingWorld({
+      settings: hasty,
+      answer: loseAnswers,
+    })
     append({ key: null, value: encode({ id: 1n }), headers })
     await clock.pass(10 * minute)
     expect(postsOf(1)).toBe(3)
     expect(results().at(-1)).toMatchObject({ outcome: 'UNRESOLVED', errorCode: 'ATTEMPTS_EXHAUSTED' })
   })
 
-  test('is resolved at once, however many headers have one name', async () => {
-    const { append, encode, clock, results } = await startSendingWorld({ settings: hasty, answer: losing })
+  test('is resolved, however many of its headers have the same name', async () => {
+    const { append, encode, clock, results } = await startSendingWorld({ settings: hasty, answer: loseAnswers })
     append({ key: null, value: encode({ id: 1n }), headers: { many: Array<string>(200_000).fill('') } })
     await clock.pass(10 * minute)
     expect(results().at(-1)).toMatchObject({ outcome: 'UNRESOLVED' })
@@ -77,11 +80,11 @@ describe('a command in doubt', () => {
 })
 
 describe.each([
-  ['none', -1],
-  ['that of nanoseconds', 1.78e18],
-  ['that of microseconds', 1.78e15],
-  ['that of a clock a year ahead', Date.UTC(2027, 2, 14)],
-])('a command whose timestamp is %s', (_, timestamp) => {
+  ['is missing', -1],
+  ['is in nanoseconds', 1.78e18],
+  ['is in microseconds', 1.78e15],
+  ['is a year ahead', Date.UTC(2027, 2, 14)],
+])('a command whose timestamp %s', (_, timestamp) => {
   const limits = { delivery: { ...delivery, maxAgeMs: 30 * minute } }
 
   test('is sent', async () => {
@@ -96,7 +99,7 @@ describe.each([
       settings: { delivery: { maxAgeMs: 30 * minute } },
     })
     denied.add('other')
-    // more than memory keeps: most are forgotten meanwhile, and read again
+    // more than memory holds: most are dropped from it and read again
     const commands = commandsFrom(1, 4500, { account: 'other' })
     put('bulk', commands, 0, timestamp)
     await pass(29 * minute, 1000)
@@ -108,7 +111,7 @@ describe.each([
 
   test('is not sent again if it expired in doubt', async () => {
     const settings = { ...hasty, delivery: { ...delivery, settleMs: 10 * minute, maxAgeMs: 5 * minute } }
-    const { append, encode, clock, results, postsOf } = await startSendingWorld({ settings, answer: losing })
+    const { append, encode, clock, results, postsOf } = await startSendingWorld({ settings, answer: loseAnswers })
     append({ key: null, value: encode({ id: 1n }) }, timestamp)
     await clock.pass(60 * minute)
     expect(postsOf(1)).toBe(1)
@@ -117,7 +120,7 @@ describe.each([
 })
 
 describe('a record whose schema the registry lacked', () => {
-  async function withLetter() {
+  async function startWithDeadLetter() {
     const registry = laggingRegistry()
     const world = await startSendingWorld({ registry })
     const newer = changedCommandSchema(({ fields }) => fields.push({ name: 'season', type: 'string', doc: '' }))
@@ -132,7 +135,7 @@ describe('a record whose schema the registry lacked', () => {
   }
 
   test('is sent when it is replayed after the schema was registered', async () => {
-    const { registry, replay, letters, clock, results } = await withLetter()
+    const { registry, replay, letters, clock, results } = await startWithDeadLetter()
     registry.isLagging = false
     replay()
     await clock.pass(1000)
@@ -140,8 +143,8 @@ describe('a record whose schema the registry lacked', () => {
     expect(letters()).toHaveLength(1)
   })
 
-  test('is requested at most every two seconds, however many replays a producer forges', async () => {
-    const { registry, replay, letters, pass } = await withLetter()
+  test('has that schema requested at most every two seconds, however many replays a producer forges', async () => {
+    const { registry, replay, letters, pass } = await startWithDeadLetter()
     registry.asked.length = 0
     for (let second = 0; second < 10; second++) {
       for (let i = 0; i < 50; i++) replay()

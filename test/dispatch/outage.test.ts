@@ -7,8 +7,8 @@ import { type Operation, startSendingWorld } from '../support/sending.ts'
 const second = 1000
 const minute = 60 * second
 const call = { message: { 'io.busgate.CallOtp': { comment: null } } }
-/** Doubts are resolved in a moment. */
-const soonAsked = { gateway: { timeoutMs: 100 }, delivery: { settleMs: 100, polls: 1, pollIntervalMs: 50 } }
+/** Settings that resolve doubts at once. */
+const quickDoubts = { gateway: { timeoutMs: 100 }, delivery: { settleMs: 100, polls: 1, pollIntervalMs: 50 } }
 const down = 'Service temporarily unavailable, try later'
 
 /** A gateway that refuses everything while `down`, and envelopes with one of the `bad` ids at any time. */
@@ -36,8 +36,8 @@ function tallyOf(results: readonly { outcome: string }[]): Record<string, number
   return Object.fromEntries(Object.entries(groups).map(([outcome, all]) => [outcome, all!.length]))
 }
 
-describe('a gateway that refuses every envelope for ten minutes, with a text that nobody knows', () => {
-  test('has no command REJECTED: they wait, one probes, then each is sent once', async () => {
+describe('while a gateway refuses every envelope for ten minutes with an unknown text', () => {
+  test('no command is REJECTED: they wait, one at a time is a probe, and then each is sent once', async () => {
     const one = gateway()
     const world = await startSendingWorld({ answer: one.answer, partitions: 4 })
     one.down = true
@@ -62,19 +62,19 @@ describe('a gateway that refuses every envelope for ten minutes, with a text tha
   })
 })
 
-describe('a gateway that refuses commands for ten minutes but answers questions, with a text that nobody knows', () => {
-  const asks = ([first]: Operation[]) => first!.type === 'balance' || first!.type === 'status'
+describe('while a gateway refuses commands with an unknown text, but answers balance and status', () => {
+  const isQuery = ([first]: Operation[]) => first!.type === 'balance' || first!.type === 'status'
   async function startOutage(settings: object = {}) {
     const one = gateway()
     const world = await startSendingWorld({
-      answer: operations => (asks(operations) ? null : one.answer(operations)),
-      settings: { ...soonAsked, ...settings },
+      answer: operations => (isQuery(operations) ? null : one.answer(operations)),
+      settings: { ...quickDoubts, ...settings },
     })
     one.down = true
     return { one, ...world }
   }
 
-  test.each([1, 5, 500])('has none of %i waiting commands REJECTED', async count => {
+  test.each([1, 5, 500])('none of %i waiting commands is REJECTED', async count => {
     const { one, clock, send, results, sending } = await startOutage()
     for (const id of upTo(count)) send(id)
     await clock.pass(10 * minute)
@@ -86,7 +86,7 @@ describe('a gateway that refuses commands for ten minutes but answers questions,
     expect(tallyOf(results())).toEqual({ SENT: count })
   })
 
-  test('has none REJECTED if they come one by one, and probes no more often', async () => {
+  test('no command is REJECTED if they come one by one, and probes are not more frequent', async () => {
     const { one, clock, send, results, posts } = await startOutage()
     for (const id of upTo(60)) {
       send(id)
@@ -99,9 +99,9 @@ describe('a gateway that refuses commands for ten minutes but answers questions,
     expect(tallyOf(results())).toEqual({ SENT: 60 })
   })
 
-  test('leaves commands in doubt that are sent again in doubt, and their attempts as they are', async () => {
+  test('commands that are POSTed again stay in doubt, and those POSTs do not count as attempts', async () => {
     const { one, clock, doubted, results, gauge } = await startOutage({
-      delivery: { ...soonAsked.delivery, attempts: 2 },
+      delivery: { ...quickDoubts.delivery, attempts: 2 },
     })
     for (const id of upTo(5)) doubted(id, {}, { ...call, delivery: 'AT_LEAST_ONCE' })
     await clock.pass(10 * minute)
@@ -113,9 +113,9 @@ describe('a gateway that refuses commands for ten minutes but answers questions,
   })
 })
 
-describe('a gateway that refuses a share of its requests, whatever is in them, with a text that nobody knows', () => {
-  /** The shares that are wrongly blamed of commands that come alone, and in tens. */
-  async function blamed(share: number) {
+describe('while a gateway refuses requests at random with an unknown text', () => {
+  /** The share of commands that are wrongly REJECTED: of those that come alone, and in tens. */
+  async function rejectedShares(share: number) {
     const shares: number[] = []
     for (const together of [1, 10]) {
       const random = new Random(7)
@@ -135,12 +135,12 @@ describe('a gateway that refuses a share of its requests, whatever is in them, w
     return shares
   }
 
-  test('a fifth of them: hardly one command in a thousand is REJECTED', async () => {
-    expect(Math.max(...(await blamed(0.2)))).toBeLessThan(0.001)
+  test('fewer than one command in a thousand is REJECTED if it refuses a fifth of them', async () => {
+    expect(Math.max(...(await rejectedShares(0.2)))).toBeLessThan(0.001)
   })
 
-  test('half of them: few commands are REJECTED, and hardly any of those that come with others', async () => {
-    const [alone, inTens] = await blamed(0.5)
+  test('few commands are REJECTED if it refuses half of them, and hardly any that come with others', async () => {
+    const [alone, inTens] = await rejectedShares(0.5)
     expect(alone).toBeLessThan(0.03)
     expect(inTens).toBeLessThan(0.003)
   })
@@ -182,7 +182,7 @@ describe('a command that makes the gateway refuse its envelope', () => {
     expect(tallyOf(world.results())).toEqual({ SENT: 1 })
   })
 
-  test('is REJECTED within ten seconds while others pass, the sixth time it is refused alone', async () => {
+  test('is REJECTED within ten seconds while others pass, when it is refused alone for the sixth time', async () => {
     const world = await startSendingWorld({ answer: gateway({ bad: [1] }).answer })
     world.send(1)
     for (const id of upTo(100)) {
@@ -209,7 +209,7 @@ describe('a command that makes the gateway refuse its envelope', () => {
     expect(tallyOf(world.results())).toEqual({ SENT: 1000, REJECTED: 1 })
   })
 
-  test('is found among others, even if every tenth is one', async () => {
+  test('is found among others, even if every tenth command is such a command', async () => {
     const bad = upTo(1000).filter(id => id % 10 === 0)
     const one = gateway({ bad })
     const world = await startSendingWorld({ answer: one.answer, partitions: 2 })
@@ -224,7 +224,7 @@ describe('a command that makes the gateway refuse its envelope', () => {
     expect(Math.max(...one.executed.values())).toBe(1)
   })
 
-  test('and was the first probe in an outage does not prolong it: probes take turns', async () => {
+  test('does not prolong an outage as its first probe, because probes take turns', async () => {
     const one = gateway({ bad: [1] })
     const world = await startSendingWorld({ answer: one.answer, partitions: 4 })
     one.down = true
@@ -237,7 +237,7 @@ describe('a command that makes the gateway refuse its envelope', () => {
   })
 
   test('is UNRESOLVED if it was in doubt, because the refusal says nothing about the first request', async () => {
-    const world = await startSendingWorld({ answer: gateway({ bad: [1] }).answer, settings: soonAsked })
+    const world = await startSendingWorld({ answer: gateway({ bad: [1] }).answer, settings: quickDoubts })
     world.doubted(1, {}, { ...call, delivery: 'AT_LEAST_ONCE' })
     for (const id of upTo(20)) {
       world.send(1 + id)
@@ -249,7 +249,7 @@ describe('a command that makes the gateway refuse its envelope', () => {
   })
 })
 
-test('a text in gateway.errorTexts rejects the commands, although nothing passes', async () => {
+test('commands refused with a text of gateway.errorTexts are REJECTED, although no other command passes', async () => {
   const one = gateway()
   const world = await startSendingWorld({
     answer: one.answer,
@@ -274,7 +274,7 @@ test('commands that were refused in an outage expire soon after their deadline, 
   expect(world.gauge('window_used_ratio')).toBe(0)
 })
 
-test('a command that only waited in an outage expires with that reason, without texts about others', async () => {
+test('a command that only waited in an outage expires with that reason, not with the text of others', async () => {
   const one = gateway()
   const world = await startSendingWorld({ answer: one.answer, settings: { gateway: { concurrency: 8 } } })
   one.down = true

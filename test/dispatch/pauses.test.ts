@@ -11,7 +11,7 @@ const scopes = [
   { kind: 'account', name: 'other' },
   { kind: 'tenant', name: 'acme' },
 ] as const
-/** A command that each of these scopes stops. */
+/** The fields of a command that each of these scopes stops. */
 const stopped = { account: 'other', tenant: 'acme' }
 
 describe.each(scopes)('a paused $kind', scope => {
@@ -28,7 +28,7 @@ describe.each(scopes)('a paused $kind', scope => {
     expect(sorted(posts.flatMap(({ ids }) => ids))).toEqual([...numbersFrom(1, 300), ...numbersFrom(1_001, 10)])
   })
 
-  test('that was paused before the worker started is never sent', async () => {
+  test('that was paused before the worker started sends nothing until it is resumed', async () => {
     const before = [writeChange('control', buildPause(scope))]
     const { put, pass, posts, control } = await startSendingWorld({ control: before })
     put('bulk', commandsFrom(1, 30, stopped))
@@ -55,7 +55,7 @@ describe.each(scopes)('a paused $kind', scope => {
     expect(sorted(posts.flatMap(({ ids }) => ids))).toEqual(numbersFrom(1, 200))
   })
 
-  test('lets deadlines pass, also behind thousands of commands without one', async () => {
+  test('lets commands expire at their deadline, even behind thousands without one', async () => {
     const { clock, put, pass, control, posts, results } = await startSendingWorld()
     control(buildPause(scope))
     await pass(100)
@@ -119,7 +119,7 @@ test('thousands of tenants paused at once delay nobody else', async () => {
   expect(sorted(posts.flatMap(({ ids }) => ids))).toEqual([...numbersFrom(1, 4_000), ...numbersFrom(10_001, 400)])
 })
 
-test('what two pauses stop resumes when both have ended', async () => {
+test('commands under several pauses are sent when all have ended', async () => {
   const { put, pass, control, posts } = await startSendingWorld()
   const [topic, account, tenant] = scopes
   control(buildPause(topic), buildPause(account), buildPause(tenant))
@@ -135,7 +135,7 @@ test('what two pauses stop resumes when both have ended', async () => {
   expect(posts.flatMap(({ ids }) => ids)).toEqual(numbersFrom(1, 20))
 })
 
-test('commands that the gateway refuses alone, paused meanwhile, are still tried again', async () => {
+test('commands that the gateway refused alone before a pause are retried after it', async () => {
   let isRefusing = true
   const refused = (ids: number[]) => isRefusing && ids.includes(7)
   const { put, pass, control, results } = await startSendingWorld({
@@ -173,9 +173,9 @@ describe('the control topic', () => {
     ['of no scope', { key: Buffer.from('nonsense'), value: Buffer.from('{}') }],
     ['of another kind', { key: Buffer.from('planet/mars'), value: Buffer.from('{}') }],
     ['that is no JSON', { key: Buffer.from('topic/bulk'), value: Buffer.from('pause it!') }],
-    ['that says nothing', { key: Buffer.from('topic/bulk'), value: Buffer.from('{"paused":"yes"}') }],
+    ['that does not say whether it pauses', { key: Buffer.from('topic/bulk'), value: Buffer.from('{"paused":"yes"}') }],
     ['without a key', { key: null, value: Buffer.from('{}') }],
-  ])('with a record %s logs and skips it', async (_, record) => {
+  ])('has a record %s reported and skipped', async (_, record) => {
     const { telemetry, broker, pass, control, put, posts } = await startSendingWorld()
     const told: unknown[] = []
     telemetry.on('control.unreadable', event => told.push({ ...event, error: event.error.message }))
@@ -199,8 +199,8 @@ describe('the control topic', () => {
   })
 })
 
-describe('a log that is cut under a pause', () => {
-  test('is reported during the pause, in one event; commands in memory and new ones are sent when it ends', async () => {
+describe('a log that is cut during a pause', () => {
+  test('is reported at once in one event, and the commands in memory and new ones are sent afterwards', async () => {
     const { put, pass, control, posts, broker, telemetry, gauge } = await startSendingWorld()
     const cuts: Events['log.cut'][] = []
     telemetry.on('log.cut', event => cuts.push(event))
@@ -211,7 +211,7 @@ describe('a log that is cut under a pause', () => {
     broker.cut({ topic: 'bulk', partition: 0 }, { start: 39_000 })
     await pass(10_000)
     expect(cuts).toMatchObject([{ topic: 'bulk', partition: 0, perhapsSent: 0 }])
-    expect(gauge('oldest_unsent_command_age_seconds', 'bulk')).toBe(0) // what is left is paused
+    expect(gauge('oldest_unsent_command_age_seconds', 'bulk')).toBe(0) // the remaining commands are paused
     put('bulk', commandsFrom(39_001, 10))
     control(buildResume({ kind: 'topic', name: 'bulk' }))
     await pass(1_000)

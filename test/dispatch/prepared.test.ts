@@ -7,8 +7,8 @@ import { numbersFrom, type SendingOptions, sorted, startSendingWorld } from '../
 
 const urgentIds = 1_000_000
 
-/** A worker whose commits take so many milliseconds each. */
-async function withCommitsOf(ms: number, options: SendingOptions) {
+/** Starts a worker whose commits take `ms` milliseconds each. */
+async function startWithCommitsOf(ms: number, options: SendingOptions) {
   let wait: (ms: number) => Promise<void> = async () => {}
   const isCommit = (step: string) => step.startsWith('commit')
   const hop: Hop = async (step, way) => {
@@ -30,8 +30,8 @@ describe('the slots', () => {
     [4, 20],
     [8, 20],
     [2, 200],
-  ])('do not wait for commits: %i of them, a gateway that takes %i ms', async (concurrency, takes) => {
-    const { put, pass, posts } = await withCommitsOf(15, {
+  ])('do not wait for commits: %i slots, answers after %i ms', async (concurrency, takes) => {
+    const { put, pass, posts } = await startWithCommitsOf(15, {
       gateway: { maxOperations: 5, concurrency },
       takes: () => takes,
     })
@@ -44,9 +44,9 @@ describe('the slots', () => {
   })
 })
 
-describe('what a kill can leave in doubt', () => {
-  test('is at most delivery.maxIntents, however slow the commits are', async () => {
-    const { put, pass, intents, gauge, posts } = await withCommitsOf(300, {
+describe('delivery.maxIntents', () => {
+  test('limits what a kill can leave in doubt, however slow the commits are', async () => {
+    const { put, pass, intents, gauge, posts } = await startWithCommitsOf(300, {
       gateway: { maxOperations: 5, concurrency: 8 },
       settings: { delivery: { maxIntents: 30 } },
       takes: () => 1,
@@ -64,7 +64,7 @@ describe('what a kill can leave in doubt', () => {
   })
 
   test('leaves room for an urgent envelope', async () => {
-    const { put, pass, sent, gauge } = await withCommitsOf(10, {
+    const { put, pass, sent, gauge } = await startWithCommitsOf(10, {
       gateway: { maxOperations: 5, concurrency: 16 },
       settings: { delivery: { maxIntents: 30 } },
       takes: ({ ids }) => (ids[0]! < urgentIds ? 60_000 : 10),
@@ -79,9 +79,9 @@ describe('what a kill can leave in doubt', () => {
 })
 
 describe('an envelope that is prepared and waits for a slot', () => {
-  /** Both slots are taken for 25 s, by an envelope of each topic, and bulk is prepared. */
-  async function waiting(more: SendingOptions = {}) {
-    const sending = await withCommitsOf(5, {
+  /** Both slots are busy for 25 s, with an envelope of each topic. */
+  async function startWithBusySlots(more: SendingOptions = {}) {
+    const sending = await startWithCommitsOf(5, {
       gateway: { maxOperations: 5, concurrency: 2 },
       takes: ({ ids }) => (ids.includes(1) || ids.includes(urgentIds) ? 25_000 : 10),
       ...more,
@@ -93,8 +93,8 @@ describe('an envelope that is prepared and waits for a slot', () => {
     return sending
   }
 
-  test('is taken back when its partition is given away, and is not in doubt although the gateway is slow', async () => {
-    const { put, pass, sending, intents, posts } = await waiting()
+  test('is taken back when its partition is revoked, and leaves no doubt although the gateway is slow', async () => {
+    const { put, pass, sending, intents, posts } = await startWithBusySlots()
     put('bulk', commandsFrom(6, 5))
     await pass(500)
     expect(intents()).toBe(10)
@@ -106,7 +106,7 @@ describe('an envelope that is prepared and waits for a slot', () => {
   })
 
   test('is requeued before everything that came later', async () => {
-    const { put, pass, intents, joinIdle, sent } = await waiting()
+    const { put, pass, intents, joinIdle, sent } = await startWithBusySlots()
     put('bulk', commandsFrom(6, 50))
     await pass(500)
     expect(intents()).toBeGreaterThanOrEqual(15)
@@ -115,8 +115,8 @@ describe('an envelope that is prepared and waits for a slot', () => {
     expect(sent('default').filter(id => id < urgentIds)).toEqual(numbersFrom(1, 55))
   })
 
-  test('is neither sent nor in doubt while its account is paused', async () => {
-    const { put, pass, denied, sent, intents, posts } = await waiting({
+  test('is neither sent nor in doubt while its key is denied', async () => {
+    const { put, pass, denied, sent, intents, posts } = await startWithBusySlots({
       takes: ({ ids }) => (ids.includes(1) || ids.includes(urgentIds) ? 5_000 : 10),
     })
     put('bulk', commandsFrom(6, 50))
@@ -128,15 +128,15 @@ describe('an envelope that is prepared and waits for a slot', () => {
     await pass(30_000)
     expect(probes.length).toBeGreaterThan(0)
     const wholeEnvelopes = posts.slice(2).filter(({ ids }) => ids.length > 1)
-    expect(wholeEnvelopes.length).toBeLessThanOrEqual(2) // those that left together, before the first answer
+    expect(wholeEnvelopes.length).toBeLessThanOrEqual(2) // sent together, before the first answer
     expect(intents()).toBeLessThanOrEqual(1)
     denied.clear()
     await pass(60_000)
     expect(sorted(sent('default').filter(id => id > 5 && id < urgentIds))).toEqual(numbersFrom(6, 50))
   })
 
-  test('leaves without commands whose deadline has passed', async () => {
-    const { put, pass, clock, sent, results, posts, telemetry } = await waiting()
+  test('is sent without the commands whose deadline has passed', async () => {
+    const { put, pass, clock, sent, results, posts, telemetry } = await startWithBusySlots()
     const outcomesOfEnvelopes: string[] = []
     telemetry.on('envelope.finished', ({ outcome }) => outcomesOfEnvelopes.push(outcome))
     put('bulk', [...commandsFrom(6, 2, { deadline: clock.now() + 5_000 }), ...commandsFrom(8, 3)])
@@ -145,15 +145,15 @@ describe('an envelope that is prepared and waits for a slot', () => {
     await pass(29_000)
     expect(posts).toHaveLength(3)
     expect(sent('default').filter(id => id > 5 && id < urgentIds)).toEqual([8, 9, 10])
-    expect(outcomesOfEnvelopes).toEqual(['answered', 'answered', 'answered']) // it gave up no slot for that
+    expect(outcomesOfEnvelopes).toEqual(['answered', 'answered', 'answered']) // it kept its slot
     const outcomes = results().map(({ id, outcome }) => `${id} ${outcome}`)
     expect(outcomes).toContain('6 EXPIRED')
     expect(outcomes).toContain('7 EXPIRED')
     expect(outcomes).toHaveLength(15)
   })
 
-  test('lets a later urgent one go first', async () => {
-    const { put, pass, sent } = await waiting()
+  test('is sent after a later urgent one', async () => {
+    const { put, pass, sent } = await startWithBusySlots()
     put('bulk', commandsFrom(6, 5))
     await pass(5_000)
     put('urgent', commandsFrom(urgentIds + 10, 2))

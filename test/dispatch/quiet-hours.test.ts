@@ -37,7 +37,7 @@ test('no request begins in quiet hours: prepared envelopes are taken back', asyn
   expect(last).toBeLessThan(begin)
 })
 
-test('quiet hours begin on time by the wall clock, even if that was just set', async () => {
+test('quiet hours follow the wall clock, even if it was just set', async () => {
   const { clock, put, pass, posts } = await startSendingWorld({ gateway: { quietHours: afternoon } })
   clock.step(6 * minute)
   put('bulk', commandsFrom(1, 10))
@@ -48,7 +48,7 @@ test('quiet hours begin on time by the wall clock, even if that was just set', a
   expect(posts.flatMap(({ ids }) => ids)).toHaveLength(10)
 })
 
-test('deadlines continue in quiet hours', async () => {
+test('commands expire at their deadline in quiet hours, too', async () => {
   const { clock, put, pass, results } = await startSendingWorld({ gateway: { quietHours: '00:00-23:59 UTC' } })
   put('bulk', commandsFrom(1, 5, { deadline: clock.now() + 5_000 }))
   await pass(12_000)
@@ -65,7 +65,7 @@ test("an account's own quiet hours replace those of the gateway", async () => {
   expect([sent('default'), sent('other')]).toEqual([[], numbersFrom(11, 5)])
 })
 
-test('a pause that is resumed in quiet hours sends nothing until they are over', async () => {
+test('commands that are resumed in quiet hours are sent when these are over', async () => {
   const { put, pass, control, posts } = await startSendingWorld({ gateway: { quietHours: '14:00-14:10 Europe/Kyiv' } })
   control(buildPause())
   put('bulk', commandsFrom(1, 5))

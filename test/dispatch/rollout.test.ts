@@ -7,7 +7,7 @@ test.each([
   ['adds', ['bulk'], both],
   ['removes', both, ['bulk']],
 ])(
-  'while an update %s a topic of commands, old and new processes send all of them, each once',
+  'while a rolling update %s a command topic, old and new processes send each command once',
   async (_, before, after) => {
     const world = await startSendingWorld({ partitions: 4, settings: { topics: { commands: before.join() } } })
     world.broker.createTopics(both.map(topic => ({ topic, partitions: 4 })))

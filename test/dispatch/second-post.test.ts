@@ -4,13 +4,13 @@ import { itemsAnswer, refusal, refusedItem } from '../support/answers.ts'
 import { type Operation, type SendingOptions, startSendingWorld } from '../support/sending.ts'
 
 const second = 1000
-/** A doubt is decided some 300 ms after its record came. */
-const soon = { gateway: { timeoutMs: 100 }, delivery: { settleMs: 100, polls: 1, pollIntervalMs: 50 } }
-const startDoubtingWorld = (options: SendingOptions = {}) => startSendingWorld({ ...options, settings: soon })
+/** Settings that decide a doubt about 300 ms after its record was read. */
+const quickDoubts = { gateway: { timeoutMs: 100 }, delivery: { settleMs: 100, polls: 1, pollIntervalMs: 50 } }
+const startDoubtingWorld = (options: SendingOptions = {}) => startSendingWorld({ ...options, settings: quickDoubts })
 
 const isPoll = ([first]: Operation[]) => first!.type === 'status'
 
-/** Something that is held up until the test lets it go on. */
+/** Blocks its callers until the test opens it. */
 function barrier() {
   const { promise, resolve } = Promise.withResolvers<void>()
   let entered = 0
@@ -26,12 +26,12 @@ function barrier() {
   }
 }
 
-const nothingLeft = (world: Awaited<ReturnType<typeof startSendingWorld>>) =>
+const expectNothingLeft = (world: Awaited<ReturnType<typeof startSendingWorld>>) =>
   expect([world.gauge('doubts_open'), world.gauge('window_used_ratio'), world.gauge('requests_in_flight')]).toEqual([
     0, 0, 0,
   ])
 
-describe('a callback that comes before the second request begins stops it:', () => {
+describe('a callback before the second POST stops that POST', () => {
   test('while the command waits for its account', async () => {
     let denied = true
     const world = await startDoubtingWorld({
@@ -48,18 +48,18 @@ describe('a callback that comes before the second request begins stops it:', () 
     denied = false
     await world.clock.pass(60 * second)
     expect([world.postsOf(1), world.results().length]).toEqual([posts, 1])
-    nothingLeft(world)
+    expectNothingLeft(world)
   })
 
-  test('while the intent is being committed; the others of the envelope are sent', async () => {
+  test('while its intent is being committed, and the other command of the envelope is sent', async () => {
     const commit = barrier()
     let isProbed = () => false
-    const { world, goOn } = await startWithTwoInOneEnvelope({
+    const { world, acceptKey } = await startWithTwoInOneEnvelope({
       hop: step => (step.startsWith('commit doubts') && isProbed() ? commit.pass() : ready),
     })
     const probes = world.postsOf(3)
     isProbed = () => world.postsOf(3) > probes
-    await goOn()
+    await acceptKey()
     expect(commit.entered).toBeGreaterThan(0)
     world.calledBack(2)
     await world.clock.pass(100)
@@ -68,12 +68,12 @@ describe('a callback that comes before the second request begins stops it:', () 
     expectOnlyTheOtherPosted(world)
   })
 
-  test('while the envelope waits for a connection; the others are sent', async () => {
+  test('while its envelope waits for a connection, and the other command of the envelope is sent', async () => {
     const connection = barrier()
-    const { world, goOn } = await startWithTwoInOneEnvelope({
+    const { world, acceptKey } = await startWithTwoInOneEnvelope({
       connected: operations => (operations.length === 2 && !isPoll(operations) ? connection.pass() : ready),
     })
-    await goOn()
+    await acceptKey()
     expect(connection.entered).toBe(1)
     world.calledBack(2)
     await world.clock.pass(100)
@@ -82,7 +82,7 @@ describe('a callback that comes before the second request begins stops it:', () 
     expectOnlyTheOtherPosted(world)
   })
 
-  test('while the broker delivers it slowly', async () => {
+  test('although the broker delivers the callback slowly', async () => {
     let fetching = ready
     let denied = true
     const world = await startDoubtingWorld({
@@ -105,7 +105,7 @@ describe('a callback that comes before the second request begins stops it:', () 
     expect(world.postsOf(1)).toBe(posts)
   })
 
-  test('while it was unreadable for a moment', async () => {
+  test('although the statuses were unreadable for a moment', async () => {
     let refusals = 0
     const world = await startDoubtingWorld({
       hop: async (step, way) => {
@@ -131,7 +131,7 @@ describe('a callback that comes before the second request begins stops it:', () 
     await world.clock.pass(2 * second)
     return {
       world,
-      async goOn() {
+      async acceptKey() {
         denied = false
         await world.clock.pass(2 * second)
       },
@@ -143,11 +143,11 @@ describe('a callback that comes before the second request begins stops it:', () 
     expect(outcomes.sort()).toEqual(['1 SENT', '2 SENT', '3 SENT'])
     const envelopes = world.posts.filter(({ operations }) => !isPoll(operations)).map(({ operations }) => operations)
     expect(envelopes.slice(-2).map(one => one.map(({ id }) => id))).toEqual([[3], [1]])
-    nothingLeft(world)
+    expectNothingLeft(world)
   }
 })
 
-describe('a callback that came before stops the second request', () => {
+describe('a callback on any partition stops the second POST', () => {
   const ids = Array.from({ length: 12 }, (_, i) => i + 1)
   const sentAtOnce = ids.map(id => ({ id: BigInt(id), outcome: 'SENT', attempts: 1 }))
   const byId = (world: Awaited<ReturnType<typeof startSendingWorld>>) =>
@@ -186,7 +186,7 @@ describe('while callbacks cannot be read', () => {
     expect(world.results().slice(1)).toMatchObject([{ id: 1n, outcome: 'UNRESOLVED', errorCode: 'DEADLINE' }])
     expect([world.postsOf(1), world.postsOf(2), troubles.length]).toEqual([0, 0, 1])
     expect(world.sending.warnings()).toEqual([])
-    nothingLeft(world)
+    expectNothingLeft(world)
   })
 
   test('because the broker of the statuses is unavailable, nothing is sent again, no slot is used, and deadlines apply', async () => {
@@ -214,17 +214,17 @@ describe('while callbacks cannot be read', () => {
     away.resolve()
     await world.clock.pass(60 * second)
     expect(world.results().slice(2)).toMatchObject([{ id: 2n, outcome: 'SENT', attempts: 2 }])
-    nothingLeft(world)
+    expectNothingLeft(world)
   })
 })
 
-describe('a callback during the second request', () => {
+describe('a callback during the second POST', () => {
   test.each<[string, Answer, number]>([
     ['was not accepted', refusal('Access denied'), 1],
     ['was throttled', itemsAnswer(refusedItem(1, 'THROTTLE')), 1],
     ['was refused', itemsAnswer(refusedItem(1)), 2],
     ['was lost', { kind: 'lost', cause: 'timeout', message: 'timeout' }, 2],
-  ])('ends it SENT when that request %s', async (_, answer, attempts) => {
+  ])('makes the command SENT if that POST %s', async (_, answer, attempts) => {
     const gateway = barrier()
     const world = await startDoubtingWorld({
       async answer(operations) {
@@ -243,7 +243,7 @@ describe('a callback during the second request', () => {
     await world.clock.pass(60 * second)
     expect(world.results()).toMatchObject([{ id: 1n, outcome: 'SENT', attempts }])
     expect(world.postsOf(1)).toBe(1)
-    nothingLeft(world)
+    expectNothingLeft(world)
   })
 })
 
@@ -253,28 +253,28 @@ describe('a command that waits to be sent again', () => {
       answer: operations => (isPoll(operations) ? null : refusal('Access denied')),
     })
 
-  test('ends UNRESOLVED when its deadline passes meanwhile, and no callback is waited for any more', async () => {
+  test('ends UNRESOLVED when its deadline passes, and its callback is no longer awaited', async () => {
     const world = await startDeniedWorld()
     world.doubted(1, {}, { deadline: world.clock.now() + 5 * second })
     await world.clock.pass(60 * second)
     expect(world.results()).toMatchObject([{ id: 1n, outcome: 'UNRESOLVED', errorCode: 'DEADLINE' }])
-    nothingLeft(world)
+    expectNothingLeft(world)
     world.calledBack(1)
     await world.clock.pass(second)
     expect(world.results()).toHaveLength(1)
   })
 
-  test('is one open doubt after its session was lost and opened again, and a callback settles it once', async () => {
+  test('is one open doubt after its session was lost and reopened, and a callback settles it once', async () => {
     const world = await startDeniedWorld()
     world.doubted(1)
     await world.clock.pass(2 * second)
     world.broker.fence('busgate-doubts-0')
-    await world.clock.pass(60 * second) // the next intent's commit finds out
+    await world.clock.pass(60 * second) // the commit of the next intent fails
     expect(world.gauge('doubts_open')).toBe(1)
     world.calledBack(1)
     await world.clock.pass(second)
     expect(world.results()).toMatchObject([{ id: 1n, outcome: 'SENT' }])
-    nothingLeft(world)
+    expectNothingLeft(world)
   })
 })
 

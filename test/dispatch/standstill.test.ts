@@ -4,7 +4,7 @@ import { startSendingWorld } from '../support/sending.ts'
 
 const minute = 60_000
 
-test('a commit that never ends, ends the worker', async () => {
+test('a commit that never ends makes the worker fail', async () => {
   const hop = (step: string) => (step.startsWith('commit ') ? new Promise<void>(() => {}) : Promise.resolve())
   const { put, pass, fatals } = await startSendingWorld({ hop, mayEnd: true })
   put('bulk', commandsFrom(1, 1))
@@ -15,8 +15,8 @@ test('a commit that never ends, ends the worker', async () => {
   expect(fatals[0]).toContain('for 300 s')
 })
 
-describe('no standstill', () => {
-  test('is an account that may not send, with thousands of commands', async () => {
+describe('the worker does not fail', () => {
+  test('while an account with thousands of commands may not send', async () => {
     const { put, pass, denied, fatals } = await startSendingWorld()
     denied.add('other')
     put('bulk', commandsFrom(1, 9_000, { account: 'other' }))
@@ -24,7 +24,7 @@ describe('no standstill', () => {
     expect(fatals).toEqual([])
   })
 
-  test('is a partition whose records are all beyond a window that waits for one account', async () => {
+  test('while the window of a partition is full because one account may not send', async () => {
     const { put, pass, denied, fatals } = await startSendingWorld()
     denied.add('other')
     put('bulk', commandsFrom(1, 1, { account: 'other' }))

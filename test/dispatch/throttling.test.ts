@@ -7,18 +7,23 @@ import { type Post, type SendingOptions, startSendingWorld } from '../support/se
 
 const tooFast = answered('', { status: 429 })
 
-/** Some operations are throttled, the others pass. */
-const throttlingThose = (ids: readonly number[], isThrottled: (id: number, i: number) => boolean): Answer =>
+/** An answer that throttles some operations and accepts the others. */
+const throttle = (ids: readonly number[], isThrottled: (id: number, i: number) => boolean): Answer =>
   itemsAnswer(...ids.map((id, i) => (isThrottled(id, i) ? refusedItem(id, 'Too many requests') : sentItem(id))))
 
-const anySecond = (at: number) => at - 1_000
-const theMinute = (at: number) => Math.floor(at / 60_000) * 60_000 - 1
+const aSecondBefore = (at: number) => at - 1_000
+const startOfMinute = (at: number) => Math.floor(at / 60_000) * 60_000 - 1
 
 /**
- * A gateway that lets so many operations pass and throttles the rest, item by item or with HTTP 429.
- * @param since after when it counts them
+ * Starts a gateway that accepts `limit` operations in a period, and throttles the rest item by item or with HTTP 429.
+ * @param since the beginning of the period that ends at a time
  */
-async function throttling(limit: number, how: 'items' | 'HTTP 429', options: SendingOptions = {}, since = anySecond) {
+async function startThrottling(
+  limit: number,
+  how: 'items' | 'HTTP 429',
+  options: SendingOptions = {},
+  since = aSecondBefore,
+) {
   const passed: { at: number; count: number }[] = []
   let throttled = 0
   const answer = (_: unknown, { ids, at }: Post): Answer => {
@@ -28,7 +33,7 @@ async function throttling(limit: number, how: 'items' | 'HTTP 429', options: Sen
     const count = whole ? 0 : Math.min(ids.length, room)
     passed.push({ at, count })
     throttled += ids.length - count
-    return whole ? tooFast : throttlingThose(ids, (_, i) => i >= count)
+    return whole ? tooFast : throttle(ids, (_, i) => i >= count)
   }
   const sending = await startSendingWorld({ answer, ...options })
   return {
@@ -43,8 +48,8 @@ async function throttling(limit: number, how: 'items' | 'HTTP 429', options: Sen
   }
 }
 
-/** Has so many commands sent, and counts what passes and what is throttled in 20 s after the first ten. */
-async function inSteadyState(sending: Awaited<ReturnType<typeof throttling>>, count: number) {
+/** Sends commands for 30 s, and counts those that pass and those that are throttled in the last 20 s. */
+async function measureSteadyState(sending: Awaited<ReturnType<typeof startThrottling>>, count: number) {
   const { clock, put, pass, passedIn, takeThrottled } = sending
   put('bulk', commandsFrom(1, count))
   await pass(10_000)
@@ -56,23 +61,26 @@ async function inSteadyState(sending: Awaited<ReturnType<typeof throttling>>, co
 
 describe('an account that the gateway throttles', () => {
   test.each([
-    [200, 'items', 'no rate of its own', undefined],
-    [200, 'HTTP 429', 'no rate of its own', undefined],
-    [50, 'items', 'a rate that is higher', 400],
-  ] as const)('is sent at about the rate that passes: %d in %s, with %s', async (limit, how, _, rate) => {
-    const sending = await throttling(limit, how, { accounts: { default: rate } })
-    const { passed, throttled } = await inSteadyState(sending, 40 * limit)
-    expect(passed / 20).toBeGreaterThan(0.6 * limit)
-    expect(throttled).toBeLessThan(0.15 * passed)
-    const learnt = sending.gauge('rate_learnt_per_second')
-    expect(learnt).toBeGreaterThan(0.25 * limit)
-    expect(learnt).toBeLessThan(2 * limit)
-  })
+    [200, 'items', 'no configured rate', undefined],
+    [200, 'HTTP 429', 'no configured rate', undefined],
+    [50, 'items', 'a higher configured rate', 400],
+  ] as const)(
+    'sends at about the rate that passes: %d a second, throttled by %s, with %s',
+    async (limit, how, _, rate) => {
+      const sending = await startThrottling(limit, how, { accounts: { default: rate } })
+      const { passed, throttled } = await measureSteadyState(sending, 40 * limit)
+      expect(passed / 20).toBeGreaterThan(0.6 * limit)
+      expect(throttled).toBeLessThan(0.15 * passed)
+      const learnt = sending.gauge('rate_learnt_per_second')
+      expect(learnt).toBeGreaterThan(0.25 * limit)
+      expect(learnt).toBeLessThan(2 * limit)
+    },
+  )
 
   test.each(['items', 'HTTP 429'] as const)(
-    'is sent what passes in a minute, where the gateway counts by the minute: %s',
+    'sends what passes in a minute if the gateway counts by the minute: throttled by %s',
     async how => {
-      const sending = await throttling(3_000, how, {}, theMinute)
+      const sending = await startThrottling(3_000, how, {}, startOfMinute)
       const { clock, put, pass, passedIn, takeThrottled } = sending
       put('bulk', commandsFrom(1, 8_000))
       await pass(2 * 60_000, 250)
@@ -87,8 +95,10 @@ describe('an account that the gateway throttles', () => {
     },
   )
 
-  test('is sent at its own rate where that is lower, and nothing is learnt', async () => {
-    const { put, pass, takeThrottled, gauge, sent } = await throttling(200, 'items', { accounts: { default: 100 } })
+  test('sends at its configured rate if that is lower, and learns no other', async () => {
+    const { put, pass, takeThrottled, gauge, sent } = await startThrottling(200, 'items', {
+      accounts: { default: 100 },
+    })
     put('bulk', commandsFrom(1, 1_000))
     await pass(15_000)
     expect(sent('default')).toHaveLength(1_000)
@@ -96,13 +106,13 @@ describe('an account that the gateway throttles', () => {
     expect(gauge('rate_learnt_per_second')).toBe(0)
   })
 
-  test('is sent as fast as it goes two minutes after the gateway has stopped throttling', async () => {
+  test('sends at full speed two minutes after the gateway has stopped throttling', async () => {
     let limit = 50
-    const sending = await throttling(0, 'items', {
+    const sending = await startThrottling(0, 'items', {
       answer: (_, { ids }) => {
         if (limit === 0) return null
         limit--
-        return throttlingThose(ids, () => true)
+        return throttle(ids, () => true)
       },
     })
     const { put, pass, gauge, posts } = sending
@@ -118,50 +128,51 @@ describe('an account that the gateway throttles', () => {
   })
 })
 
-describe('a gateway that refuses envelopes larger than it allows a second', () => {
-  test.each([2, 10, 50])('gets smaller ones, and the messages: %i', async limit => {
-    const { put, pass, passedIn } = await throttling(limit, 'HTTP 429')
+test.each([2, 10, 50])(
+  'a gateway that refuses envelopes larger than its rate gets smaller ones: %i a second',
+  async limit => {
+    const { put, pass, passedIn } = await startThrottling(limit, 'HTTP 429')
     put('bulk', commandsFrom(1, 2_000))
     await pass(3 * 60_000, 100)
     expect(passedIn(0, 3 * 60_000)).toBeGreaterThan(30 * limit)
-  })
+  },
+)
 
-  test('is not sent less for a stray refusal in a quiet time', async () => {
-    let isStray = false
-    const { put, pass, posts } = await startSendingWorld({
-      answer: (_, { ids }) => {
-        const answer = isStray ? tooFast : itemsAnswer(...ids.map(id => sentItem(id)))
-        isStray = false
-        return answer
-      },
-    })
-    isStray = true
-    put('bulk', commandsFrom(1, 1))
-    await pass(2_000)
-    put('bulk', commandsFrom(2, 3_000))
-    await pass(2_000)
-    expect(posts.flatMap(({ ids }) => ids)).toHaveLength(3_002)
+test('a single refusal while few commands come does not slow an account down', async () => {
+  let isStray = false
+  const { put, pass, posts } = await startSendingWorld({
+    answer: (_, { ids }) => {
+      const answer = isStray ? tooFast : itemsAnswer(...ids.map(id => sentItem(id)))
+      isStray = false
+      return answer
+    },
   })
-
-  test('gets full envelopes where it counts requests', async () => {
-    const requests: number[] = []
-    const { put, pass, posts } = await startSendingWorld({
-      answer: (_, { ids, at }) => {
-        if (requests.filter(one => one > at - 1_000).length >= 5) return tooFast
-        requests.push(at)
-        return itemsAnswer(...ids.map(id => sentItem(id)))
-      },
-    })
-    put('bulk', commandsFrom(1, 6_000))
-    await pass(20_000, 50)
-    const sizes = posts.slice(-20).map(({ ids }) => ids.length)
-    expect(sizes.reduce((sum, size) => sum + size, 0) / sizes.length).toBeGreaterThan(50)
-  })
+  isStray = true
+  put('bulk', commandsFrom(1, 1))
+  await pass(2_000)
+  put('bulk', commandsFrom(2, 3_000))
+  await pass(2_000)
+  expect(posts.flatMap(({ ids }) => ids)).toHaveLength(3_002)
 })
 
-describe('a recipient that the gateway throttles, however slowly its account is sent to', () => {
-  test('stops nobody else, though it comes alone and all the time', async () => {
-    const answer = (_: unknown, { ids }: Post) => throttlingThose(ids, id => id === 7)
+test('a gateway that limits requests instead of operations gets full envelopes', async () => {
+  const requests: number[] = []
+  const { put, pass, posts } = await startSendingWorld({
+    answer: (_, { ids, at }) => {
+      if (requests.filter(one => one > at - 1_000).length >= 5) return tooFast
+      requests.push(at)
+      return itemsAnswer(...ids.map(id => sentItem(id)))
+    },
+  })
+  put('bulk', commandsFrom(1, 6_000))
+  await pass(20_000, 50)
+  const sizes = posts.slice(-20).map(({ ids }) => ids.length)
+  expect(sizes.reduce((sum, size) => sum + size, 0) / sizes.length).toBeGreaterThan(50)
+})
+
+describe('a recipient that the gateway throttles at any rate', () => {
+  test('does not stop other recipients, although it is retried alone', async () => {
+    const answer = (_: unknown, { ids }: Post) => throttle(ids, id => id === 7)
     const { put, pass, results } = await startSendingWorld({ answer, partitions: 2 })
     put('bulk', [buildCommandOf('call/otp', { id: 7n })], 0)
     await pass(1_000)
@@ -172,27 +183,27 @@ describe('a recipient that the gateway throttles, however slowly its account is 
     expect(results().length).toBeGreaterThan(5_800)
   })
 
-  test('slows nobody down, though a tenth of all recipients is throttled', async () => {
+  test('does not slow the others down, even if a tenth of all recipients is throttled', async () => {
     const part = 0.1
-    const answer = (_: unknown, { ids }: Post) => throttlingThose(ids, id => id % 100 < part * 100)
+    const answer = (_: unknown, { ids }: Post) => throttle(ids, id => id % 100 < part * 100)
     const { put, pass, results } = await startSendingWorld({ answer })
     put('bulk', commandsFrom(1, 4_000))
     await pass(20_000, 50)
     expect(results()).toHaveLength(4_000 * (1 - part))
   })
 
-  /** The gateway throttles each id that is divisible by a hundred, so often. */
-  async function throttlingSome(times: number) {
+  /** Starts a gateway that throttles each id that is divisible by 100, `times` times. */
+  async function startThrottlingSome(times: number) {
     const tries = new Map<number, number[]>()
     const answer = (_: unknown, { ids, at }: Post) => {
       for (const id of ids) tries.set(id, [...(tries.get(id) ?? []), at])
-      return throttlingThose(ids, id => id % 100 === 0 && tries.get(id)!.length <= times)
+      return throttle(ids, id => id % 100 === 0 && tries.get(id)!.length <= times)
     }
     return { ...(await startSendingWorld({ answer })), tries }
   }
 
-  test('slows nobody else down, and gets its message a second later', async () => {
-    const { put, pass, results, tries, gauge } = await throttlingSome(1)
+  test('does not slow the others down, and gets its message a second later', async () => {
+    const { put, pass, results, tries, gauge } = await startThrottlingSome(1)
     put('bulk', commandsFrom(1, 3_000))
     await pass(3_000)
     const sent = results().filter(({ outcome }) => outcome === 'SENT')
@@ -204,8 +215,8 @@ describe('a recipient that the gateway throttles, however slowly its account is 
     }
   })
 
-  test('is tried less and less often', async () => {
-    const { put, pass, results, tries } = await throttlingSome(Number.POSITIVE_INFINITY)
+  test('is retried less and less often', async () => {
+    const { put, pass, results, tries } = await startThrottlingSome(Number.POSITIVE_INFINITY)
     put('bulk', commandsFrom(1, 200))
     await pass(5 * 60_000, 500)
     expect(results()).toHaveLength(198)
@@ -213,8 +224,8 @@ describe('a recipient that the gateway throttles, however slowly its account is 
     expect(tries.get(100)!.length).toBeLessThan(25)
   })
 
-  test('waits as all others do while it is paused, and expires in time', async () => {
-    const { clock, put, pass, control, results, tries } = await throttlingSome(Number.POSITIVE_INFINITY)
+  test('is not retried during a pause, and its command expires in time', async () => {
+    const { clock, put, pass, control, results, tries } = await startThrottlingSome(Number.POSITIVE_INFINITY)
     put('bulk', commandsFrom(1, 99))
     put('bulk', [buildCommand({ id: 100n, deadline: clock.now() + 20_000 })])
     await pass(3_000)

@@ -9,7 +9,7 @@ const tp = { topic: 'commands', partition: 0 }
 const idle: SessionState = { ...tp, open: true, lag: 0, windowUsed: 0, committing: false }
 const working: SessionState = { ...idle, lag: 7, windowUsed: 0.1 }
 
-/** A watch over a worker whose state the test changes. */
+/** Watches a worker whose state the test changes. */
 function watch(...sessions: SessionState[]) {
   const clock = new ManualClock()
   const telemetry = new Telemetry()
@@ -29,7 +29,7 @@ function watch(...sessions: SessionState[]) {
   return { clock, errors, worker, commit }
 }
 
-test('nothing sent or committed for five minutes, with commands in hand, ends the worker, and is named', async () => {
+test('a partition that sends and commits nothing for five minutes ends the worker, and is named', async () => {
   const { clock, errors } = watch(working)
   await clock.pass(5 * minute)
   expect(errors).toEqual([])
@@ -40,7 +40,7 @@ test('nothing sent or committed for five minutes, with commands in hand, ends th
 test.each([
   ['a doubt that waits', { ...working, topic: 'doubts' }],
   ['a partition that is not open', { ...working, open: false, committing: true }],
-])('%s is no standstill, however long', async (_, session) => {
+])('%s does not end the worker, however long it lasts', async (_, session) => {
   const { clock, errors } = watch(session)
   await clock.pass(60 * minute)
   expect(errors).toEqual([])
@@ -55,14 +55,14 @@ test('successive commits count as progress', async () => {
   expect(errors).toEqual([])
 })
 
-test('an account that may not send, or a registry that is away, does not explain a commit that never ends', async () => {
+test('a commit that never ends ends the worker, even if an account or the registry holds commands back', async () => {
   const { clock, errors, worker } = watch({ ...working, committing: true })
   worker.heldBack = true
   await clock.pass(6 * minute)
   expect(errors).not.toEqual([])
 })
 
-test('a partition that was given away is forgotten', async () => {
+test('a partition that was revoked does not end the worker', async () => {
   const { clock, errors, worker } = watch(working)
   await clock.pass(4 * minute)
   worker.sessions = []

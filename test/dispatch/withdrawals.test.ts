@@ -10,7 +10,7 @@ type World = Awaited<ReturnType<typeof startSendingWorld>>
 
 const sentIds = ({ posts }: World) => sorted(posts.flatMap(({ ids }) => ids))
 
-/** The final results, by their ids: `EXPIRED WITHDRAWN`. */
+/** The outcome and error code of each final result by its id, e.g. `EXPIRED WITHDRAWN`. */
 async function endsOf({ results }: World): Promise<Map<number, string>> {
   const final = (await results()).filter(one => one.final)
   const ends = new Map(
@@ -23,26 +23,26 @@ async function endsOf({ results }: World): Promise<Map<number, string>> {
 const withdrawnIds = async (world: World) =>
   sorted([...(await endsOf(world))].flatMap(([id, end]) => (end === 'EXPIRED WITHDRAWN' ? id : [])))
 
-/** What each of these withdraws is the same commands: ids 1 to 20, but for the single message. */
+/** Each of these scopes withdraws the commands with the fields `inAllScopes`. */
 const scopes = [
   { kind: 'campaign', name: 'spring' },
   { kind: 'tenant', name: 'acme' },
   { kind: 'correlation_id', name: 'order-17' },
 ] as const
-const ofAll = { campaign: 'spring', tenant: 'acme', correlationId: 'order-17' }
+const inAllScopes = { campaign: 'spring', tenant: 'acme', correlationId: 'order-17' }
 
 describe.each(scopes)('a withdrawn $kind', scope => {
-  test('ends unsent and later commands of it, and nothing else', async () => {
+  test('ends its unsent and its later commands, and no others', async () => {
     const world = await startSendingWorld({ accounts: { default: 10 } })
     const { put, pass, control } = world
-    put('bulk', commandsFrom(1, 100, ofAll))
+    put('bulk', commandsFrom(1, 100, inAllScopes))
     put('bulk', commandsFrom(1_001, 5))
     await pass(2_000)
     const before = sentIds(world)
     expect(before.length).toBeGreaterThan(5)
     control(buildWithdrawal(scope))
     await pass(200)
-    put('bulk', commandsFrom(101, 10, ofAll))
+    put('bulk', commandsFrom(101, 10, inAllScopes))
     await pass(2_000)
     expect(sentIds(world).filter(id => id <= 110)).toEqual(before.filter(id => id <= 110))
     expect(await withdrawnIds(world)).toEqual(numbersFrom(1, 110).filter(id => !before.includes(id)))
@@ -52,7 +52,7 @@ describe.each(scopes)('a withdrawn $kind', scope => {
 
   test('that was withdrawn before the worker started is never sent', async () => {
     const world = await startSendingWorld({ control: [writeChange('control', buildWithdrawal(scope))] })
-    world.put('bulk', commandsFrom(1, 30, ofAll))
+    world.put('bulk', commandsFrom(1, 30, inAllScopes))
     await world.pass(2_000)
     expect(world.posts).toEqual([])
     expect(await withdrawnIds(world)).toEqual(numbersFrom(1, 30))
@@ -71,19 +71,19 @@ test('one withdrawn message is not sent; the same id of another account is', asy
   expect(ends.filter(end => end.endsWith('WITHDRAWN')).sort()).toEqual(['default/7 WITHDRAWN', 'default/8 WITHDRAWN'])
 })
 
-test('a message that is at the gateway keeps its outcome', async () => {
+test('a message in flight keeps its outcome', async () => {
   const world = await startSendingWorld({ takes: () => 3_000 })
-  world.put('bulk', commandsFrom(1, 10, ofAll))
+  world.put('bulk', commandsFrom(1, 10, inAllScopes))
   await world.pass(1_000)
   world.control(buildWithdrawal())
   await world.pass(5_000)
   expect([...new Set((await endsOf(world)).values())]).toEqual(['SENT'])
 })
 
-test('prepared commands behind busy slots are taken back and end', async () => {
+test('prepared commands that wait for a slot are taken back and end', async () => {
   const slots = { concurrency: 2, maxOperations: 10 }
   const world = await startSendingWorld({ gateway: slots, takes: () => 20_000 })
-  world.put('bulk', commandsFrom(1, 100, ofAll))
+  world.put('bulk', commandsFrom(1, 100, inAllScopes))
   await world.pass(1_000)
   const before = sentIds(world)
   world.control(buildWithdrawal())
@@ -93,11 +93,11 @@ test('prepared commands behind busy slots are taken back and end', async () => {
   expect(sentIds(world)).toEqual(before)
 })
 
-test('commands behind a pause end at once, although not all are in memory', async () => {
+test('paused commands end at once, although not all are in memory', async () => {
   const world = await startSendingWorld()
   world.control(buildPause({ kind: 'account', name: 'default' }))
   await world.pass(100)
-  world.put('bulk', commandsFrom(1, 7_000, ofAll))
+  world.put('bulk', commandsFrom(1, 7_000, inAllScopes))
   await world.pass(5_000)
   world.control(buildWithdrawal())
   await world.pass(10_000)
@@ -108,7 +108,7 @@ test('commands behind a pause end at once, although not all are in memory', asyn
 test('throttled commands end before they are retried', async () => {
   const throttled = answered('', { status: 429, retryAfterMs: 10_000 })
   const world = await startSendingWorld({ answer: () => throttled })
-  world.put('bulk', commandsFrom(1, 10, ofAll))
+  world.put('bulk', commandsFrom(1, 10, inAllScopes))
   await world.pass(1_000)
   expect(world.posts.length).toBeGreaterThan(0)
   world.control(buildWithdrawal())
@@ -132,7 +132,7 @@ describe('a withdrawn command in doubt', () => {
     return world
   }
 
-  test('is not sent again if it was not sent, and ends with who withdrew it', async () => {
+  test('is not sent again, and its result says who withdrew it', async () => {
     const { results, posts } = await startDoubtWorld(itemsAnswer(refusedItem(1, 'Message not found')))
     expect(results()).toMatchObject([
       { id: 1n, outcome: 'UNRESOLVED', errorCode: 'WITHDRAWN', error: 'it was withdrawn by olena: wrong price' },
@@ -140,35 +140,35 @@ describe('a withdrawn command in doubt', () => {
     expect(posts.flatMap(({ operations }) => operations).map(({ type }) => type)).toEqual(['status'])
   })
 
-  test('is SENT when it turns out that it was', async () => {
+  test('is SENT if the gateway says that it was sent', async () => {
     const { results } = await startDoubtWorld(itemsAnswer(sentItem(1, { status: 'ROUTING' })))
     expect(results()).toMatchObject([{ id: 1n, outcome: 'SENT' }])
   })
 })
 
 describe('the end of a withdrawal', () => {
-  test('depends on when a command was appended: older ones are withdrawn whenever they are read, newer ones are sent', async () => {
+  test('counts by the timestamps of commands: older ones are withdrawn, newer ones are sent', async () => {
     const world = await startSendingWorld()
     const { clock, put, pass, control } = world
     control(buildWithdrawal({ until: clock.now() + 10_000 }))
     await pass(11_000)
-    put('bulk', commandsFrom(1, 5, ofAll), 0, clock.now() - 5_000)
-    put('bulk', commandsFrom(11, 5, ofAll))
+    put('bulk', commandsFrom(1, 5, inAllScopes), 0, clock.now() - 5_000)
+    put('bulk', commandsFrom(11, 5, inAllScopes))
     await pass(1_000)
     expect(await withdrawnIds(world)).toEqual(numbersFrom(1, 5))
     expect(sentIds(world)).toEqual(numbersFrom(11, 5))
   })
 
-  test('can come early: commands written from then on are sent, ended ones stay ended', async () => {
+  test('can be brought forward: later commands are sent, and ended ones stay ended', async () => {
     const world = await startSendingWorld()
     const { put, pass, control, gauge } = world
     control(buildWithdrawal())
-    put('bulk', commandsFrom(1, 5, ofAll))
+    put('bulk', commandsFrom(1, 5, inAllScopes))
     await pass(1_000)
     expect(gauge('withdrawals', 'campaign')).toBe(1)
     control(buildWithdrawal({ begins: false }))
     await pass(100)
-    put('bulk', commandsFrom(11, 5, ofAll))
+    put('bulk', commandsFrom(11, 5, inAllScopes))
     await pass(1_000)
     expect(await withdrawnIds(world)).toEqual(numbersFrom(1, 5))
     expect(sentIds(world)).toEqual(numbersFrom(11, 5))

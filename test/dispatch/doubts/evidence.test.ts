@@ -13,7 +13,7 @@ import { buildStatusEvent } from '../../support/status-events.ts'
 
 const minute = 60_000
 
-/** A search in statuses that can be made unreadable. */
+/** A search in a statuses topic that the test can make unreadable. */
 async function startSearch() {
   const clock = new ManualClock()
   const telemetry = new Telemetry()
@@ -43,8 +43,8 @@ async function startSearch() {
     clock,
     found,
     evidence,
-    /** The topic is deleted and made anew. */
-    makeAnew() {
+    /** Deletes the topic and creates it again. */
+    recreate() {
       current = makeTopic()
     },
     seek: (id: number, since: number) =>
@@ -60,7 +60,7 @@ async function startSearch() {
 }
 
 describe('callbacks as evidence', () => {
-  test('are read from the oldest doubt on, when they could not be until a younger one came', async () => {
+  test('are read from the oldest doubt on, even if they were unreadable until a later doubt came', async () => {
     const { clock, seek, setReadable, found, calledBack } = await startSearch()
     setReadable(false)
     seek(1, clock.now())
@@ -73,11 +73,11 @@ describe('callbacks as evidence', () => {
   })
 
   test('are read from the start of a recreated topic', async () => {
-    const { clock, seek, calledBack, makeAnew, found } = await startSearch()
+    const { clock, seek, calledBack, recreate, found } = await startSearch()
     const seeking = seek(1, clock.now())
     for (let id = 100; id < 110; id++) calledBack(id)
     await clock.pass(minute)
-    makeAnew()
+    recreate()
     calledBack(1)
     expect(await seeking.catchUp(minute)).toBe(true)
     expect(found).toEqual(['1'])

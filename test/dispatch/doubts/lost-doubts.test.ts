@@ -6,9 +6,9 @@ import { ManualClock } from '../../support/clock.ts'
 
 const second = 1000
 const first: TopicLook = { id: 'first', partitions: 4, leaderless: [] }
-const madeAnew: TopicLook = { ...first, id: 'second' }
+const recreated: TopicLook = { ...first, id: 'second' }
 
-/** A worker that resolved doubts until their partitions were closed; `see` says what the bus tells of the topic from then on. */
+/** A worker whose partitions with doubts were closed. `see` sets what the bus says about the topic from then on. */
 async function closeWithDoubts() {
   const clock = new ManualClock()
   const telemetry = new Telemetry()
@@ -32,9 +32,9 @@ async function closeWithDoubts() {
   return { clock, doubts, told, see }
 }
 
-test('the number of doubts lost with a recreated topic is reported, too', async () => {
+test('the number of doubts that were lost with a recreated topic is reported', async () => {
   const { clock, doubts, told, see } = await closeWithDoubts()
-  see(madeAnew)
+  see(recreated)
   await doubts.opened()
   await clock.pass(2 * second)
   expect([told, doubts.reason]).toEqual([[12, 3], null])
@@ -50,7 +50,7 @@ test('a deletion is reported once brokers are reachable and agree on it', async 
   expect(told).toEqual([12, 3])
 })
 
-test('a partition that goes to another worker loses nothing', async () => {
+test('doubts of a partition that goes to another worker do not count as lost', async () => {
   const { clock, doubts, told, see } = await closeWithDoubts()
   await clock.pass(60 * second)
   see(null)

@@ -2,12 +2,12 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { RecentIds } from '../../../src/dispatch/intake/command-intake.ts'
 
-test('none is known when none is to be remembered', () => {
+test('a table of size 0 knows no id', () => {
   const recent = new RecentIds(0)
   expect([recent.add('a', 1n, 0), recent.add('a', 1n, 1)]).toEqual([false, false])
 })
 
-test('the table knows the same ids as a complete list', () => {
+test('a table knows the same ids as a complete list', () => {
   const step = fc.record({
     account: fc.constantFrom('a', 'b'),
     id: fc.oneof(

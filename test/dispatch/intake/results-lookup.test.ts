@@ -19,8 +19,8 @@ const minute = 60_000
 const topics = { results: 'results', deadLetters: 'dead-letters', doubts: 'doubts' }
 const subjectAt = (offset: number) => ({ id: BigInt(1000 + offset), account: 'default' })
 
-/** Builds what takes part in a look into the results: their topic, and sessions that lack a window. */
-async function startLook({ owned = 1 } = {}) {
+/** Starts a look-up in the results topic. `open` opens sessions without a window. */
+async function startLookup({ owned = 1 } = {}) {
   const clock = new ManualClock()
   const registry = laggingRegistry()
   const { broker, bus, telemetry } = openMemoryBus(Object.values(topics), {
@@ -76,7 +76,7 @@ interface OpenOptions extends Partial<TopicPartition> {
   until: number
 }
 
-/** A session without a window, and where its records wait. */
+/** A session without a window, and the queue in which its records wait. */
 function openSession({ lookup, telemetry, topic = 'commands', partition = 0, until }: OpenOptions) {
   const settled: number[] = []
   const fresh: number[] = []
@@ -119,7 +119,7 @@ const answerTo = (commandOffset: number, commandPartition = 0): Partial<SendResu
 
 describe('a search of the results', () => {
   test('finds a result on any partition, and distinguishes ids and accounts', async () => {
-    const { clock, result, open, recordAt } = await startLook()
+    const { clock, result, open, recordAt } = await startLookup()
     const { take, settled, fresh } = open({ until: 4 })
     const records = [0, 1, 2, 3].map(recordAt)
     result(answerTo(0), 3)
@@ -133,18 +133,18 @@ describe('a search of the results', () => {
   })
 
   test.each([
-    ['has no time', -1],
-    ['is dated to the next hour', Date.UTC(2026, 2, 14, 13)],
-  ])('begins where the results begin when a record %s', async (_, timestamp) => {
-    const { clock, reads, open, recordAt } = await startLook()
+    ['has no timestamp', -1],
+    ['has a timestamp in the future', Date.UTC(2026, 2, 14, 13)],
+  ])('begins at the first result if a record %s', async (_, timestamp) => {
+    const { clock, reads, open, recordAt } = await startLookup()
     const { take } = open({ until: 2 })
     take({ ...recordAt(0), timestamp }, recordAt(1))
     await clock.pass(0)
     expect(reads).toEqual([0])
   })
 
-  test('does not delay records that came later', async () => {
-    const { setReadable, open, recordAt } = await startLook()
+  test('does not delay records that need no look-up', async () => {
+    const { setReadable, open, recordAt } = await startLookup()
     setReadable(false)
     const { take, fresh } = open({ until: 2 })
     take(recordAt(1), recordAt(2))
@@ -152,20 +152,21 @@ describe('a search of the results', () => {
   })
 
   test('counts an IN_DOUBT result and a dead letter as an answer', async () => {
-    const { clock, result, append, open, recordAt } = await startLook()
+    const { clock, result, append, open, recordAt } = await startLookup()
     const { take, session, settled, fresh } = open({ until: 9 })
     const [first, second, third] = [0, 1, 2].map(recordAt)
     result({ ...answerTo(0), outcome: 'IN_DOUBT', final: false })
     const reason = { code: 'DECODE', message: 'no' } as const
     append(deadLetter(topics.deadLetters, { ...session, record: second! }, reason))
-    append(deadLetter(topics.deadLetters, { ...session, record: { ...third!, timestamp: 1 } }, reason)) // of a topic before this one
+    const ofEarlierTopic = { ...third!, timestamp: 1 }
+    append(deadLetter(topics.deadLetters, { ...session, record: ofEarlierTopic }, reason))
     take(first!, second!, third!)
     await clock.pass(0)
     expect({ settled, fresh }).toEqual({ settled: [0, 1], fresh: [2] })
   })
 
-  test('of a doubt skips records with a final result or a later doubt', async () => {
-    const { clock, result, doubt, open, recordAt } = await startLook()
+  test('for doubts skips those with a final result or a later doubt', async () => {
+    const { clock, result, doubt, open, recordAt } = await startLookup()
     const { take, ask, settled, fresh } = open({ topic: topics.doubts, until: 9 })
     const doubtOf = (offset: number, attempts: number) => buildDoubt({ offset, attempts, timestamp: 7, postedAt: 8 })
     const doubts = [
@@ -182,7 +183,7 @@ describe('a search of the results', () => {
   })
 
   test('serves all waiting partitions at once, from a minute before the oldest record on', async () => {
-    const { clock, result, open, recordAt, reads } = await startLook({ owned: 64 })
+    const { clock, result, open, recordAt, reads } = await startLookup({ owned: 64 })
     const oldest = recordAt(0)
     await clock.pass(10 * minute)
     const sessions = Array.from({ length: 64 }, (_, partition) => open({ partition, until: 2 }))
@@ -193,8 +194,8 @@ describe('a search of the results', () => {
     expect(reads).toEqual([oldest.timestamp - minute])
   })
 
-  test('reads nothing that was sent since, however long the backlog is', async () => {
-    const { clock, result, open, recordAt, reads } = await startLook({ owned: 1_000_000 })
+  test('is made once, and reads no result that was written since, however long the backlog is', async () => {
+    const { clock, result, open, recordAt, reads } = await startLookup({ owned: 1_000_000 })
     const { take, settled, fresh } = open({ until: 1_000_000 })
     for (const offset of [0, 999_999]) result(answerTo(offset))
     take(recordAt(0), recordAt(1))
@@ -210,8 +211,8 @@ describe('a search of the results', () => {
     ['none was answered before', [], 2],
     ['a record before them still waits for its schema', [1], 2],
     ['one was answered', [5], 6],
-  ])('leaves nothing for a later look behind the last answer: %s', async (_, offsets, uncheckedUntil) => {
-    const { clock, result, open, recordAt } = await startLook()
+  ])('leaves no look-up for records behind the last answer: %s', async (_, offsets, uncheckedUntil) => {
+    const { clock, result, open, recordAt } = await startLookup()
     const { take, session } = open({ until: 1_000_000 })
     for (const offset of offsets) result(answerTo(offset))
     take(recordAt(2), recordAt(3))
@@ -219,8 +220,8 @@ describe('a search of the results', () => {
     expect(session.uncheckedUntil).toBe(uncheckedUntil)
   })
 
-  test('in parts leaves what it did not cover', async () => {
-    const { clock, result, open, recordAt } = await startLook({ owned: 1_000_000 })
+  test('that covered only some offsets leaves the look-up of the others', async () => {
+    const { clock, result, open, recordAt } = await startLookup({ owned: 1_000_000 })
     const { take, session } = open({ until: 5 })
     for (const offset of [0, 2, 4]) for (const id of [1n, 2n]) result({ ...answerTo(offset), id })
     take(recordAt(0))
@@ -229,7 +230,7 @@ describe('a search of the results', () => {
   })
 
   test('is repeated for the rest if there are more answers than one search can hold', async () => {
-    const { clock, result, open, recordAt, reads, troubles } = await startLook({ owned: 1_000_000 })
+    const { clock, result, open, recordAt, reads, troubles } = await startLookup({ owned: 1_000_000 })
     const { take, settled, fresh } = open({ until: 5 })
     for (const offset of [0, 2, 4]) result(answerTo(offset))
     for (const offset of [0, 2, 4]) result({ ...answerTo(offset), id: 77n })
@@ -240,8 +241,8 @@ describe('a search of the results', () => {
     expect(troubles).toEqual([])
   })
 
-  test('continues when it can, and until then says what is missing and how to skip it', async () => {
-    const { clock, result, open, recordAt, setReadable, lookup, troubles } = await startLook()
+  test('is retried until it succeeds, and meanwhile says what is missing and how to skip it', async () => {
+    const { clock, result, open, recordAt, setReadable, lookup, troubles } = await startLookup()
     const { take, settled } = open({ until: 1 })
     setReadable(false)
     result(answerTo(0))
@@ -256,8 +257,8 @@ describe('a search of the results', () => {
     expect(lookup.reason).toBeNull()
   })
 
-  test('answers nothing while the registry lacks the schema of a result, and says so', async () => {
-    const { clock, result, open, recordAt, registry, lookup, troubles } = await startLook()
+  test('settles and delivers nothing while the registry lacks the schema of a result, and says so', async () => {
+    const { clock, result, open, recordAt, registry, lookup, troubles } = await startLookup()
     const { take, settled, fresh } = open({ until: 2 })
     registry.isLagging = true
     result(answerTo(0), 2)
@@ -271,8 +272,8 @@ describe('a search of the results', () => {
     expect({ settled, fresh, reason: lookup.reason }).toEqual({ settled: [0], fresh: [1], reason: null })
   })
 
-  test('answers nothing while a batch of results cannot be read, and says so', async () => {
-    const { clock, append, open, recordAt, lookup, troubles } = await startLook()
+  test('settles and delivers nothing while a batch of results cannot be read, and says so', async () => {
+    const { clock, append, open, recordAt, lookup, troubles } = await startLookup()
     const { take, settled, fresh } = open({ until: 1 })
     append(buildRotten(topics.results, { partition: 3 }))
     take(recordAt(0))
@@ -283,7 +284,7 @@ describe('a search of the results', () => {
   })
 
   test('skips records that are no results', async () => {
-    const { clock, append, result, open, recordAt } = await startLook()
+    const { clock, append, result, open, recordAt } = await startLookup()
     const { take, settled, fresh } = open({ until: 2 })
     append({ topic: topics.results, key: null, value: Buffer.from('of a stranger'), partition: 0 })
     append({ topic: topics.results, key: null, value: null, partition: 0 })
@@ -293,8 +294,8 @@ describe('a search of the results', () => {
     expect({ settled, fresh }).toEqual({ settled: [0], fresh: [1] })
   })
 
-  test('ends when nobody waits for it', async () => {
-    const { clock, open, recordAt, setReadable, lookup } = await startLook()
+  test('ends when no session waits for it', async () => {
+    const { clock, open, recordAt, setReadable, lookup } = await startLookup()
     const { take, session } = open({ until: 1 })
     setReadable(false)
     take(recordAt(0))

@@ -13,7 +13,7 @@ const upTo = (operations: number) => ({ operations, bytes: 1_000_000 })
 const buildPartition = () => ({ open: true }) as { open: boolean } & Session
 const one = buildPartition()
 
-/** A command that waits, with what its queue asks of it. */
+/** A waiting command, with the fields that its queue reads. */
 const buildPending = ({ tenant = '', bytes = 40, session = one }) =>
   ({ command: { tenant, bytes }, session, heldBytes: bytes }) as Pending
 
@@ -31,7 +31,7 @@ const countsOf = (pendings: readonly Pending[]) =>
   )
 
 describe('a single command of a tenant', () => {
-  test.each([1, 5, 99])('is in the next envelope, although %i others have thousands', others => {
+  test.each([1, 5, 99])('is in the next envelope, although %i others have a thousand each', others => {
     const tenants = tenantsOf(Object.fromEntries(Array.from({ length: others }, (_, i) => [`t${i}`, 1_000])))
     for (let i = 0; i < 7; i++) tenants.take(upTo(100), all)
     tenants.push(buildPending({ tenant: 'late' }))
@@ -47,18 +47,18 @@ describe('a single command of a tenant', () => {
 })
 
 describe('among tenants with backlogs', () => {
-  test.each([100, 7, 1])('each has its part by its weight: envelopes of %i', operations => {
+  test.each([100, 7, 1])('each has a share by its weight: envelopes of %i', operations => {
     const tenants = tenantsOf({ a: 5_000, b: 5_000 }, { a: 3 })
     const taken: Pending[] = []
     while (taken.length < 4_000) taken.push(...tenants.take(upTo(operations), all))
     expect(countsOf(taken).a! / taken.length).toBeCloseTo(3 / 4, 1)
   })
 
-  test('unused shares go to others: the envelope is full', () => {
+  test('unused shares go to others, so that the envelope is full', () => {
     expect(countsOf(tenantsOf({ a: 3, b: 1_000, c: 10 }).take(upTo(100), all))).toEqual({ a: 3, b: 87, c: 10 })
   })
 
-  test('long commands of one use at most every other envelope', () => {
+  test('one with long commands fills at most every other envelope', () => {
     const tenants = new TenantQueues(new Map())
     for (let i = 0; i < 30; i++) tenants.push(buildPending({ tenant: 'long', bytes: 400 }))
     const bounds = { operations: 100, bytes: 1_000 }
@@ -68,7 +68,7 @@ describe('among tenants with backlogs', () => {
     expect(envelopes.some(({ short = 0 }) => short > 10)).toBe(true)
   })
 
-  test('an envelope is no longer than its bytes', () => {
+  test('an envelope keeps its limit of bytes', () => {
     const tenants = new TenantQueues(new Map())
     for (const tenant of ['a', 'b', 'a', 'b']) tenants.push(buildPending({ tenant, bytes: 100 }))
     const taken = [1, 2, 3].map(() => tenants.take({ operations: 9, bytes: 201 }, all).length)
@@ -76,7 +76,7 @@ describe('among tenants with backlogs', () => {
   })
 })
 
-test('requeued commands of forgotten tenants are sent, although 256 others wait', () => {
+test('requeued commands of tenants without a queue are sent, although 256 other tenants wait', () => {
   const tenants = new TenantQueues(new Map())
   const session = buildPartition()
   const push = (tenant: string) => tenants.push(buildPending({ tenant, session }))
@@ -97,7 +97,7 @@ test.each([
   { counts: { a: 10, b: 10, c: 10 }, kept: 2, left: { b: 1, c: 1 } },
   { counts: { a: 10, b: 10, c: 10 }, kept: 14, left: { a: 4, b: 5, c: 5 } },
   { counts: { a: 1_000, b: 1, c: 2 }, kept: 100, left: { a: 97, b: 1, c: 2 } },
-])('where memory keeps $kept of a partition, its tenants have equal parts of that and none is unused', example => {
+])('if memory holds $kept commands of a partition, its tenants share them equally and none is unused', example => {
   const { counts, kept, left } = example
   const tenants = tenantsOf(counts)
   tenants.cut(one, { records: kept, bytes: 1_000_000 })
@@ -174,7 +174,7 @@ test('every command is taken once, whether it is requeued or waits for its parti
 })
 
 describe('a worker', () => {
-  test("sends one tenant's command within another's backlog in one of the next envelopes", async () => {
+  test('sends a single command of one tenant soon, although another tenant has a backlog', async () => {
     const { put, pass, posts } = await startSendingWorld({
       partitions: 4,
       gateway: { maxOperations: 10, concurrency: 2 },
@@ -189,6 +189,6 @@ describe('a worker', () => {
     await pass(10_000)
     const envelopes = posts.slice(before).map(({ ids }) => ids.includes(100_001))
     expect(envelopes.indexOf(true)).toBeGreaterThanOrEqual(0)
-    expect(envelopes.indexOf(true)).toBeLessThanOrEqual(2) // one was on its way to its slot
+    expect(envelopes.indexOf(true)).toBeLessThanOrEqual(2) // one was prepared before
   })
 })
