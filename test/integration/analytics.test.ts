@@ -17,8 +17,8 @@ describeOnKafka('delivery figures in SQL', brokers => {
   beforeAll(() => writeDataset(brokers, topics))
 
   test.for(['postgresql', 'duckdb'])(
-    '%s makes the expected table and report, however often the topics are copied',
-    { timeout: 240_000 }, // fetching for the first time takes a minute
+    '%s gives the expected table and report, however often the topics are copied',
+    { timeout: 240_000 }, // the first download takes a minute
     async (of, { skip }) => {
       const engine = engines[of]!
       const missing = lacking(engine)

@@ -12,7 +12,7 @@ import { createTopics, limitMessages } from '../support/kafka.ts'
 import { openWired } from '../support/wires.ts'
 
 describeOnKafka('on Kafka', ({ brokers }) => {
-  test('a bus that is closed while a process joins ends the join, however far it has come', async () => {
+  test('closing a bus ends the join of its process, however far that has come', async () => {
     const topic = `bus-test-${Date.now().toString(36)}-closed`
     await createTopics(brokers, [{ topic, partitions: 1 }])
     for (const beforeCloseMs of [0, 5, 10, 20]) {
@@ -42,7 +42,7 @@ describeOnKafka('on Kafka', ({ brokers }) => {
       return producer
     }
 
-    /** The transactional ids that processes of the group have ever had. */
+    /** The transactional ids of all processes that were ever in the group. */
     async function processesOf(groupId: string): Promise<string[]> {
       const nodes = new Brokers({ clientId: 'fence', seeds: brokers, clock: systemClock, telemetry: new Telemetry() })
       await nodes.refresh()
@@ -119,7 +119,7 @@ describeOnKafka('on Kafka', ({ brokers }) => {
 
       async addPartitions(topic, count) {
         await admin.createPartitions({ topicPartitions: [{ topic, count }] })
-        await expect.poll(() => leadersOf(topic)).toBe(count) // kafkajs leaves out of a send what has none yet
+        await expect.poll(() => leadersOf(topic)).toBe(count) // kafkajs does not send to partitions without a leader
       },
 
       close: () => admin.disconnect(),

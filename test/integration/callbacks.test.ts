@@ -12,11 +12,11 @@ import { hookSubject } from '../support/callbacks.ts'
 import { describeWithJava, ownKafka } from '../support/integration.ts'
 import { createTopics, plainKafka } from '../support/kafka.ts'
 
-/** CALLBACKS_OUTAGE_SECONDS=20 for the whole of it; then the figures are printed. */
+/** CALLBACKS_OUTAGE_SECONDS=20 makes the outage longer, and prints the figures. */
 const { CALLBACKS_OUTAGE_SECONDS } = process.env
 const outageMs = Number(CALLBACKS_OUTAGE_SECONDS ?? 5) * 1000
 const rate = 200
-/** No new ones come while this many are not answered 200: on a busy machine, what a longer outage gathers would be all of its work. */
+/** No new callbacks are sent while this many are not answered 200, so that a busy machine can catch up. */
 const mostPending = 2_000
 /** What the receiver asks for with Retry-After. */
 const retryMs = 5000
@@ -28,7 +28,7 @@ interface Sent {
   slowestMs: number
 }
 
-/** A gateway that calls back at a steady rate, and again until it is answered 200. */
+/** A gateway that calls back at a steady rate, and retries each callback until it is answered 200. */
 function startGateway(addressOf: (id: number) => string) {
   const agent = new Agent()
   const all: Sent[] = []
@@ -77,7 +77,7 @@ function startGateway(addressOf: (id: number) => string) {
   const sending = sendAll()
   return {
     all,
-    /** Sends no new ones, and resolves when each was answered 200. */
+    /** Sends no new callbacks, and resolves when each was answered 200. */
     async finish() {
       stopped = true
       await sending
@@ -87,7 +87,7 @@ function startGateway(addressOf: (id: number) => string) {
   }
 }
 
-/** All committed events of the topic, as any Kafka client reads them, once it holds this many messages. */
+/** Reads the status events with kafkajs until they are of this many messages. */
 async function readStatuses(settings: Settings, registry: SchemaRegistry, messages: number): Promise<StatusEvent[]> {
   const topic = settings.topics.statuses
   const decoder = createDecoder<StatusEvent>(schemas.status, registry)
@@ -109,7 +109,7 @@ async function readStatuses(settings: Settings, registry: SchemaRegistry, messag
   return events
 }
 
-describeWithJava('callbacks while the broker is away', () => {
+describeWithJava('the receiver during an outage of the broker', () => {
   const kafka = ownKafka()
 
   async function startReceiver(name: string) {
@@ -146,7 +146,7 @@ describeWithJava('callbacks while the broker is away', () => {
       await setTimeout(outageMs)
       await kafka.startNode()
     },
-    // Longer than a publish may take, so that some are given up and end up on the topic all the same.
+    // Longer than a publish may take, so that the receiver gives some up that reach the topic all the same.
     frozen: async () => {
       kafka.freezeNode()
       await setTimeout(outageMs + 3000)
@@ -155,13 +155,13 @@ describeWithJava('callbacks while the broker is away', () => {
   }
 
   test.each(['stopped', 'frozen'] as const)(
-    'a broker that is %s costs no callback: 200 means it is on the topic, 503 that a later try will be',
+    'loses no callback while the broker is %s: 200 means that it is on the topic, 503 that it must be retried',
     { timeout: 4 * outageMs + 90_000 },
-    async way => {
-      const { settings, registry, addressOf } = await startReceiver(way)
+    async kind => {
+      const { settings, registry, addressOf } = await startReceiver(kind)
       const gateway = startGateway(addressOf)
       await vi.waitFor(() => expect(gateway.all.length).toBeGreaterThan(rate), 10_000)
-      await outages[way]()
+      await outages[kind]()
       const back = gateway.all.length
       await vi.waitFor(() => expect(gateway.all.length).toBeGreaterThan(back + 2 * rate), 10_000)
       await gateway.finish()
@@ -171,7 +171,7 @@ describeWithJava('callbacks while the broker is away', () => {
       if (CALLBACKS_OUTAGE_SECONDS) {
         const of = (status: number) => answers.filter(answer => answer === status).length
         console.table({
-          way,
+          kind,
           callbacks: gateway.all.length,
           'answered 200': of(200),
           'answered 503': of(503),

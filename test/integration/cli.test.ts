@@ -14,7 +14,7 @@ import { buildEnvironment } from '../support/environment.ts'
 import { type Brokers, describeOnKafka } from '../support/integration.ts'
 import { createTopics, openKafkajsProducer } from '../support/kafka.ts'
 
-/** Settings of a test of its own: new topics, a new group, a gateway of its own. */
+/** The environment of one test, with its own topics, group and gateway. */
 async function environmentWithGateway(brokers: Brokers) {
   const sandbox = await startSandbox()
   onTestFinished(() => sandbox.close())
@@ -25,7 +25,7 @@ const message = { sms_message: 'Hello', sms_signature: 'Shop' }
 const lineOf = (command: object) => `${JSON.stringify({ phone: 380501234567, type: 'sms', message, ...command })}\n`
 
 describeOnKafka('the command line on a real Kafka', brokers => {
-  test('topics create, send, run and tail results lead a command from its line to its result', async () => {
+  test('topics create, send, run and tail results take a command from its input line to its result', async () => {
     const env = await environmentWithGateway(brokers)
     const created = await busgate(['topics', 'create', '--partitions', '2', '--json'], { env })
     expect(created.stderr).toBe('')
@@ -106,7 +106,7 @@ describeOnKafka('the command line on a real Kafka', brokers => {
     expect((await busgate(['schemas', 'check'], { env })).code).toBe(0)
   })
 
-  test('a line that is wrong is named, and nothing of its batch is written', async () => {
+  test('send names the line with an error, and writes nothing of its batch', async () => {
     const env = await environmentWithGateway(brokers)
     await busgate(['topics', 'create'], { env })
     const input = lineOf({ id: 1 }) + lineOf({ id: 2, message: { sms_mesage: 'Hello' } })
@@ -116,7 +116,7 @@ describeOnKafka('the command line on a real Kafka', brokers => {
     expect(stderr).toContain('nothing was written from line 1 on')
   })
 
-  test('lines that are not UTF-8 are refused, and a byte order mark, empty lines and CRLF are passed over', async () => {
+  test('send refuses input that is not UTF-8, and ignores a byte order mark, empty lines and CRLF', async () => {
     const env = await environmentWithGateway(brokers)
     await busgate(['topics', 'create'], { env })
     const cyrillic = lineOf({ id: 3, message: { sms_message: 'При', sms_signature: 'Shop' } })
@@ -128,7 +128,7 @@ describeOnKafka('the command line on a real Kafka', brokers => {
     expect(await busgate(['send'], { env, input })).toMatchObject({ code: 0, stderr: 'Wrote 2 commands.\n' })
   })
 
-  test('tail says that its topic does not exist', async () => {
+  test('tail says how to create a topic that does not exist', async () => {
     const { code, stderr } = await busgate(['tail', 'statuses'], { env: await environmentWithGateway(brokers) })
     expect(code).toBe(1)
     expect(stderr).toContain('busgate topics create')
@@ -136,8 +136,8 @@ describeOnKafka('the command line on a real Kafka', brokers => {
 })
 
 describeOnKafka('dead letters on a real Kafka', brokers => {
-  /** Topics with dead letters in them, as a worker and a receiver write them; read back in the order of this list. */
-  async function withDeadLetters() {
+  /** Creates topics, and writes dead letters as a worker and a receiver do. */
+  async function writeDeadLetters() {
     const env = await environmentWithGateway(brokers)
     await busgate(['topics', 'create', '--partitions', '1'], { env })
     const [, commands = ''] = env.BUSGATE_TOPICS_COMMANDS.split(',')
@@ -172,8 +172,8 @@ describeOnKafka('dead letters on a real Kafka', brokers => {
     return { env, commands, value }
   }
 
-  test('dlq list shows them, filtered, the newest at the end', async () => {
-    const { env, commands } = await withDeadLetters()
+  test('are shown by dlq list with filters, the newest last', async () => {
+    const { env, commands } = await writeDeadLetters()
     const { code, stdout, stderr } = await busgate(['dlq', 'list'], { env })
     expect({ code, stderr }).toEqual({ code: 0, stderr: '4 dead letters.\n' })
     expect(stdout).toMatch(new RegExp(`^0@0  \\S+Z  decode  SCHEMA_NOT_FOUND  ${commands}/0@5  why$`, 'm'))
@@ -184,8 +184,8 @@ describeOnKafka('dead letters on a real Kafka', brokers => {
     expect((await busgate(['dlq', 'list', '--topic', 'another'], { env })).stdout).toBe('')
   })
 
-  test('dlq show decodes, and reveals texts and phones only when asked', async () => {
-    const { env } = await withDeadLetters()
+  test('are decoded by dlq show, which reveals texts and phones only with --reveal', async () => {
+    const { env } = await writeDeadLetters()
     const show = async (...flags: string[]) => (await busgate(['dlq', 'show', ...flags], { env })).stdout
     const command = await show('--at', '0@0')
     expect(command).not.toMatch(/order|380501234567/)
@@ -206,8 +206,8 @@ describeOnKafka('dead letters on a real Kafka', brokers => {
     })
   })
 
-  test('dlq replay sends back what came, once, and only with --yes', async () => {
-    const { env, commands, value } = await withDeadLetters()
+  test('are written back by dlq replay, each once, and only with --yes', async () => {
+    const { env, commands, value } = await writeDeadLetters()
     const asked = await busgate(['dlq', 'replay', '--all'], { env })
     expect(asked.code).toBe(2)
     expect(asked.stdout).toMatch(/^ready +0@0 {2}→ .*\.commands\/0$/m)
@@ -241,7 +241,7 @@ describeOnKafka('dead letters on a real Kafka', brokers => {
   })
 })
 
-/** Reads what is on a topic now. */
+/** Reads the records that are on a topic now. */
 async function recordsOf(env: Record<string, string>, topic: string): Promise<BusRecord[]> {
   const bus = openBus(loadSettings({ env }), new Telemetry())
   const records: BusRecord[] = []

@@ -21,7 +21,7 @@ import { startWorld } from '../support/worker.ts'
 const MiB = 1024 * 1024
 const openBus = (brokers: string[]) => openWired({ brokers, groupId: 'compression-test' }).bus
 
-/** Writes one record that the broker takes for a small one, and that unpacks to more than may be. */
+/** Writes a record that is small for the broker, and unpacks to more than busgate allows. */
 async function sendBomb(brokers: string[], topic: string): Promise<void> {
   const producer = await openKafkajsProducer(brokers)
   const messages = [{ value: Buffer.alloc(65 * MiB) }]
@@ -45,19 +45,16 @@ describeOnKafka('on Kafka', brokers => {
     expect(world.deadLetters()).toEqual([])
   })
 
-  test.for(['none', 'gzip', 'zstd'] as const)(
-    'kafka.compression %s is what results are written with',
-    async compression => {
-      const world = await startWorld({ brokers, settings: { kafka: { compression } } })
-      await world.send(commandsFrom(1, 200))
-      await world.finished(200)
-      await world.quiet()
-      expect(await codecsOf(brokers.brokers[0]!, world.settings.topics.results)).toContain(codecs.indexOf(compression))
-      expect(world.sandbox.stats()).toMatchObject({ executed: 200, billedTwice: 0 })
-    },
-  )
+  test.for(['none', 'gzip', 'zstd'] as const)('results are written with kafka.compression %s', async compression => {
+    const world = await startWorld({ brokers, settings: { kafka: { compression } } })
+    await world.send(commandsFrom(1, 200))
+    await world.finished(200)
+    await world.quiet()
+    expect(await codecsOf(brokers.brokers[0]!, world.settings.topics.results)).toContain(codecs.indexOf(compression))
+    expect(world.sandbox.stats()).toMatchObject({ executed: 200, billedTwice: 0 })
+  })
 
-  test('hostile batches are gone past, and the commands behind them are sent', async () => {
+  test('hostile batches are skipped, and the commands behind them are sent', async () => {
     const world = await startWorld({ brokers })
     const topic = world.settings.topics.commands.at(-1)!
     const wire = openBrokers(brokers.brokers)
@@ -82,7 +79,7 @@ describeOnKafka('on Kafka', brokers => {
     expect(world.worker.ready().ready).toBe(true)
   })
 
-  test('tail says of a batch that it cannot read why, in one line, and shows the rest', async () => {
+  test('tail says in one line why it cannot read a batch, and shows the other records', async () => {
     const env = buildEnvironment(brokers)
     await busgate(['topics', 'create', '--partitions', '1'], { env })
     const topic = env.BUSGATE_TOPICS_DEAD_LETTERS
@@ -101,13 +98,13 @@ describeOnKafka('on Kafka', brokers => {
   })
 })
 
-describeWithJava("a batch that rots on the broker's disk", () => {
-  test('is passed by, and the rest is read', async () => {
-    const dataDir = await mkdtemp(join(tmpdir(), 'busgate-rot-'))
+describeWithJava("a batch that is damaged on the broker's disk", () => {
+  test('is skipped, and the other records are read', async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'busgate-damage-'))
     onTestFinished(() => rm(dataDir, { recursive: true, force: true }))
     const { brokers, stop } = await startKafka({ dataDir })
     onTestFinished(stop)
-    const topic = 'rotting'
+    const topic = 'damaged'
     await createTopics(brokers, [{ topic, partitions: 1 }])
     const bus = openBus(brokers)
     const values = ['a', 'b', 'c'].map(key => Buffer.alloc(3000, `value of ${key} `))

@@ -9,7 +9,7 @@ import { startWorld } from '../support/worker.ts'
 const run = Date.now().toString(36)
 
 describeOnKafka('busgate/consumer on a real Kafka', ({ brokers, registryUrl }) => {
-  test('what a group has worked on is what every tool of Kafka sees, up to behind the last transaction', async () => {
+  test('commits the offsets of its group up to the end of the log, as every tool of Kafka shows them', async () => {
     const world = await startWorld({ brokers: { brokers, registryUrl } })
     const group = `consumer-test-${run}-billing`
     const ids: bigint[] = []

@@ -9,7 +9,7 @@ import { type Brokers, describeOnKafka, describeWithJava, ownKafka } from '../su
 import { createTopics, grant } from '../support/kafka.ts'
 import { startWorld } from '../support/worker.ts'
 
-/** Variables of a test of its own, for all roles. */
+/** The environment of one test, for all roles. */
 function environmentOf(brokers: Brokers) {
   return {
     ...buildEnvironment(brokers),
@@ -22,7 +22,7 @@ function environmentOf(brokers: Brokers) {
 const topicChecks = ['settings', 'cluster', 'topics', 'limits']
 
 describeOnKafka('busgate doctor on a real Kafka', brokers => {
-  test('what topics create and schemas register have made is fine', async () => {
+  test('accepts what topics create and schemas register have made', async () => {
     const sandbox = await startSandbox()
     onTestFinished(() => sandbox.close())
     const env = { ...environmentOf(brokers), BUSGATE_GATEWAY_URL: sandbox.url }
@@ -42,7 +42,7 @@ describeOnKafka('busgate doctor on a real Kafka', brokers => {
     expect(of('rights')).toContainEqual(expect.stringMatching(/^ok: WRITE of the transactional ids .* aborted$/))
   })
 
-  test('unequal partitions, a compacted topic, and commands that vanish before they expire', async () => {
+  test('reports unequal partitions, a compacted topic, and commands that are deleted before they expire', async () => {
     const env = environmentOf(brokers)
     const [otp = '', commands = ''] = env.BUSGATE_TOPICS_COMMANDS.split(',')
     await createTopics(brokers.brokers, [
@@ -77,7 +77,7 @@ describeOnKafka('busgate doctor on a real Kafka', brokers => {
     )
   })
 
-  test('commands that live longer than the brokers remember progress', async () => {
+  test('reports commands that live longer than committed offsets', async () => {
     const env = { ...environmentOf(brokers), BUSGATE_DELIVERY_MAX_AGE_MS: String(30 * 24 * 3_600_000) }
     const { of } = await diagnose(env, topicChecks)
     expect(of('limits')).toContainEqual(
@@ -87,7 +87,7 @@ describeOnKafka('busgate doctor on a real Kafka', brokers => {
     )
   })
 
-  test('a schema that does not go together with the local one', async () => {
+  test('reports a schema that is incompatible with the local one', async () => {
     const env = environmentOf(brokers)
     const subject = `${env.BUSGATE_TOPICS_RESULTS}-value`
     const schema = {
@@ -117,7 +117,7 @@ describeOnKafka('busgate doctor on a real Kafka', brokers => {
     expect(states).toEqual(['registered', 'registered', 'registered', 'differs', 'registered'])
   })
 
-  test('a second group of workers, which would send every command again', async () => {
+  test('reports a second group of workers, which would send every command again', async () => {
     const world = await startWorld({ brokers })
     const env = { ...environmentOfWorld(world), BUSGATE_REGISTRY_URL: brokers.registryUrl }
     const { groupId } = world.settings.kafka
@@ -134,14 +134,14 @@ describeOnKafka('busgate doctor on a real Kafka', brokers => {
     expect((await diagnose(elsewhere, checked)).of('groups')).toEqual(['ok: no other group sends these commands'])
   })
 
-  test('one broker of several that is away keeps nobody from looking at the others', async () => {
+  test('checks the other brokers if one is unavailable', async () => {
     const env = environmentOf({ ...brokers, brokers: ['127.0.0.1:1', ...brokers.brokers] })
     const { of } = await diagnose(env, ['settings', 'cluster'])
     expect(of('cluster')[0]).toMatch(/^ok: broker \d at .* supports all requests of busgate$/)
   })
 })
 
-describeWithJava('busgate doctor on a Kafka that asks who it is', () => {
+describeWithJava('on a Kafka with SASL and ACLs', () => {
   const { AclOperationTypes, AclPermissionTypes, ResourcePatternTypes } = kafkajs
   const user = 'busgate'
   const password = 'pw-of-nobody'
@@ -149,7 +149,7 @@ describeWithJava('busgate doctor on a Kafka that asks who it is', () => {
 
   const only = ['settings', 'cluster', 'topics', 'rights', 'limits']
 
-  async function secured() {
+  async function secureEnvironment() {
     const open = environmentOf({ brokers: kafka.brokers, registryUrl: 'http://127.0.0.1:1' })
     await busgate(['topics', 'create', '--partitions', '1'], { env: open })
     return {
@@ -161,8 +161,8 @@ describeWithJava('busgate doctor on a Kafka that asks who it is', () => {
     }
   }
 
-  /** Does what a line of doctor says: takes the right from its kafka-acls.sh command. */
-  async function mend(command: string): Promise<void> {
+  /** Grants the right that a kafka-acls.sh command grants. */
+  async function execute(command: string): Promise<void> {
     const [, operation = ''] = /--operation (\w+)/.exec(command) ?? []
     const [, kind = '', name = ''] = /--(topic|group|transactional-id) (\S+)/.exec(command) ?? []
     const types: Record<string, AclResourceTypes> = { topic: 2, group: 3, 'transactional-id': 5 }
@@ -181,8 +181,8 @@ describeWithJava('busgate doctor on a Kafka that asks who it is', () => {
     ])
   }
 
-  test('names every missing right, and each is mended by its command', async () => {
-    const env = await secured()
+  test('doctor names every missing right, and the command that grants it', async () => {
+    const env = await secureEnvironment()
     const name = env.BUSGATE_KAFKA_GROUP_ID
     const { of, mends, all } = await diagnose(env, only)
     expect(of('rights')).toEqual([
@@ -206,7 +206,7 @@ describeWithJava('busgate doctor on a Kafka that asks who it is', () => {
     expect(JSON.stringify(all)).not.toContain(password)
     for (const command of mends('rights', 'failed')) {
       expect(command).toMatch(/^kafka-acls\.sh --bootstrap-server \S+ --command-config ADMIN\.properties --add /)
-      await mend(command!)
+      await execute(command!)
     }
     const mended = await diagnose(env, only)
     expect(mended.of('rights')).toHaveLength(11)
@@ -215,9 +215,9 @@ describeWithJava('busgate doctor on a Kafka that asks who it is', () => {
     expect(mended.of('limits')).toEqual([expect.stringMatching(/^skipped: the limits of broker 1 cannot be seen/)])
   })
 
-  test('topics create names the right that is missing, and its command mends it', async () => {
+  test('topics create names the missing right, and the command that grants it', async () => {
     const env = {
-      ...(await secured()),
+      ...(await secureEnvironment()),
       ...environmentOf({ brokers: kafka.outerBrokers, registryUrl: 'http://127.0.0.1:1' }),
     }
     const right = {
@@ -238,8 +238,8 @@ describeWithJava('busgate doctor on a Kafka that asks who it is', () => {
     expect((await busgate(['topics', 'create'], { env })).code).toBe(0)
   })
 
-  test('a wrong password', async () => {
-    const { of } = await diagnose({ ...(await secured()), BUSGATE_KAFKA_SASL_PASSWORD: 'another' }, only)
+  test('doctor reports a wrong password', async () => {
+    const { of } = await diagnose({ ...(await secureEnvironment()), BUSGATE_KAFKA_SASL_PASSWORD: 'another' }, only)
     expect(of('cluster')[0]).toMatch(
       /^failed: no broker can be used: \S+ signing in failed, Authentication failed: Invalid username or password/,
     )

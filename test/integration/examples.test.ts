@@ -17,8 +17,8 @@ import { buildResult } from '../support/results.ts'
 import { buildStatusEvent } from '../support/status-events.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
-/** Fetching and building for the first time takes a minute. */
-const patience = { timeout: 240_000 }
+/** The first download and build take a minute. */
+const slow = { timeout: 240_000 }
 
 /** The shell line of the README that sends the SMS, and the id in it. */
 function sendingOf(language: Language): { line: string; id: bigint } {
@@ -42,7 +42,7 @@ const withoutHooks = { callbacks: { publicUrl: undefined } }
 const refused = buildResult({ outcome: 'REJECTED', errorCode: 'SENDER_INVALID', msgId: null })
 
 describeOnKafka('producers in other languages', brokers => {
-  /** Somebody writes one result in a transaction, and aborts that. */
+  /** Writes a result in a transaction, and aborts it. */
   async function abortResult(world: World, result: SendResult): Promise<void> {
     const topic = world.settings.topics.results
     const encode = await createEncoder<SendResult>(subjectOf(topic), schemas.result, world.registry)
@@ -61,8 +61,8 @@ describeOnKafka('producers in other languages', brokers => {
   }
 
   test.for(languages)(
-    '%s: its command has one result; nothing aborted is read; a second command with its id ends as DUPLICATE',
-    patience,
+    '%s: a command gets one result, aborted ones are not read, and a repeated id ends DUPLICATE',
+    slow,
     async (language, context) => {
       const env = await prepare(language, context)
       const world = await startWorld({ brokers, partitions: 4 })
@@ -123,7 +123,7 @@ describeOnKafka('producers in other languages', brokers => {
 
   test.for(languages)(
     '%s: a phone in national format is refused before anything is sent',
-    patience,
+    slow,
     async (language, context) => {
       const env = await prepare(language, context)
       const world = await startWorld({ brokers })
@@ -139,8 +139,8 @@ describeOnKafka('producers in other languages', brokers => {
   )
 
   test(
-    'python: a typing error in a field is refused, where fastavro alone would send another message',
-    patience,
+    'python: a typing error in the name of a field is refused, although fastavro alone would ignore it',
+    slow,
     async context => {
       const env = await prepare('python', context)
       const world = await startWorld({ brokers })

@@ -35,11 +35,11 @@ describeOnKafka('a group on Kafka', ({ brokers }) => {
   /** Counts the partitions that processes own. */
   const owned = (...of: { membership: Membership }[]) => of.map(({ membership }) => [...membership.sessions()].length)
 
-  test('lets no other program in that assigns as kafkajs does, nor joins one that it has', async () => {
+  test('admits no kafkajs consumer, and busgate does not join the group of one', async () => {
     const { topic, process, groupId, open } = await buildGroup()
     const a = await process()
-    const stranger = (group: string) => plainKafka(brokers).consumer({ groupId: group, retry: { retries: 0 } })
-    const refused = stranger(groupId)
+    const openKafkajs = (group: string) => plainKafka(brokers).consumer({ groupId: group, retry: { retries: 0 } })
+    const refused = openKafkajs(groupId)
     onTestFinished(() => refused.disconnect())
     await refused.connect()
     await refused.subscribe({ topic })
@@ -49,7 +49,7 @@ describeOnKafka('a group on Kafka', ({ brokers }) => {
     expect(owned(a)).toEqual([2])
 
     await a.membership.leave(0)
-    const first = stranger(groupId)
+    const first = openKafkajs(groupId)
     onTestFinished(() => first.disconnect())
     await first.connect()
     await first.subscribe({ topic })
@@ -60,23 +60,23 @@ describeOnKafka('a group on Kafka', ({ brokers }) => {
     await expect(bus.join([topic], listener)).rejects.toThrow('Another program uses this group')
   })
 
-  test('of static members is not disturbed by one that comes back, and goes on to see partitions that are added', async () => {
+  test('of static members does not rebalance when one restarts, and still notices added partitions', async () => {
     const { process, members, addPartitions } = await buildGroup()
     const leader = await process('one')
     const other = await process('two')
     await until(() => expect(owned(leader, other)).toEqual([1, 1]))
     await until(() => expect(other.listener.sessions.size).toBe(1))
-    const disturbed = vi.spyOn(other.listener, 'resumed')
+    const resumed = vi.spyOn(other.listener, 'resumed')
     await leader.membership.leave(0)
     expect(await members()).toBe(2)
     const back = await process('one')
     await until(() => expect(back.listener.sessions.size).toBe(1))
-    expect(disturbed).not.toHaveBeenCalled()
+    expect(resumed).not.toHaveBeenCalled()
     await addPartitions(3)
     await until(() => expect(owned(back, other).toSorted()).toEqual([1, 2]))
   })
 
-  test('does not take two processes of one name: the later one is in, the other says why it is out', async () => {
+  test('replaces a process by a later one with the same kafka.instanceId, and the first one says why', async () => {
     const { process } = await buildGroup()
     const first = await process('same')
     const second = await process('same')

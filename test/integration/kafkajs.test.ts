@@ -37,72 +37,69 @@ describeWithJava('on a Kafka with TLS and SASL', () => {
   })
   afterAll(() => certificates?.remove())
 
-  test.each(['kafka', 'producer'] as const)(
-    'a service sends through its own kafkajs %s and reads with it, over TLS and SASL',
-    async option => {
-      const topic = `kafkajs-${option}`
-      const [commands, results] = [`${topic}-commands`, `${topic}-results`]
-      await createTopics(kafka.brokers, [
-        { topic: commands, partitions: 4 },
-        { topic: results, partitions: 1 },
-      ])
-      const { ca, cert, key } = certificates
-      const settings = loadSettings({
-        env: {},
-        overrides: {
-          kafka: {
-            brokers: kafka.outerBrokers,
-            compression: 'gzip',
-            ssl: { ca },
-            sasl: { mechanism: 'plain', username: user, password },
-          },
-          registry: { url: 'http://127.0.0.1:1' },
-          topics: { commands, results },
+  test.each(['kafka', 'producer'] as const)('a service sends and reads with its own kafkajs %s', async option => {
+    const topic = `kafkajs-${option}`
+    const [commands, results] = [`${topic}-commands`, `${topic}-results`]
+    await createTopics(kafka.brokers, [
+      { topic: commands, partitions: 4 },
+      { topic: results, partitions: 1 },
+    ])
+    const { ca, cert, key } = certificates
+    const settings = loadSettings({
+      env: {},
+      overrides: {
+        kafka: {
+          brokers: kafka.outerBrokers,
+          compression: 'gzip',
+          ssl: { ca },
+          sasl: { mechanism: 'plain', username: user, password },
         },
-      })
-      const registry = embeddedRegistry()
-      const client = new kafkajs.Kafka({
-        brokers: kafka.outerBrokers,
-        logLevel: kafkajs.logLevel.NOTHING,
-        ssl: { ca, cert, key },
-        sasl: { mechanism: 'plain', username: user, password },
-      })
-      const own = client.producer({ idempotent: true, maxInFlightRequests: 1 })
-      await own.connect()
-      onTestFinished(() => own.disconnect())
-      const producer = await createProducer(settings, {
-        registry,
-        ...(option === 'kafka' ? { kafka: client } : { producer: own }),
-      })
-      const ids = Array.from({ length: 600 }, (_, i) => i + 1)
-      await producer.send(ids.map(id => ({ id, phone: 380671234567, type: 'sms', message: sms })))
-      await producer.close()
-      const bus = openBus(settings)
-      onTestFinished(() => bus.close())
-      const found: { partition: number; key: string }[] = []
-      const reader = await bus.read([commands], 'earliest', ({ partition }, records) => {
-        for (const { key } of records) found.push({ partition, key: String(key) })
-      })
-      await reader.caughtUp()
-      expect(found.map(one => one.key).sort()).toEqual(ids.map(String).sort())
-      expect(found.filter(one => one.partition !== partitionOf(one.key, 4))).toEqual([])
-      expect([...(await codecsOf(kafka.brokers[0]!, commands))]).toContain(1)
+        registry: { url: 'http://127.0.0.1:1' },
+        topics: { commands, results },
+      },
+    })
+    const registry = embeddedRegistry()
+    const client = new kafkajs.Kafka({
+      brokers: kafka.outerBrokers,
+      logLevel: kafkajs.logLevel.NOTHING,
+      ssl: { ca, cert, key },
+      sasl: { mechanism: 'plain', username: user, password },
+    })
+    const own = client.producer({ idempotent: true, maxInFlightRequests: 1 })
+    await own.connect()
+    onTestFinished(() => own.disconnect())
+    const producer = await createProducer(settings, {
+      registry,
+      ...(option === 'kafka' ? { kafka: client } : { producer: own }),
+    })
+    const ids = Array.from({ length: 600 }, (_, i) => i + 1)
+    await producer.send(ids.map(id => ({ id, phone: 380671234567, type: 'sms', message: sms })))
+    await producer.close()
+    const bus = openBus(settings)
+    onTestFinished(() => bus.close())
+    const found: { partition: number; key: string }[] = []
+    const reader = await bus.read([commands], 'earliest', ({ partition }, records) => {
+      for (const { key } of records) found.push({ partition, key: String(key) })
+    })
+    await reader.caughtUp()
+    expect(found.map(one => one.key).sort()).toEqual(ids.map(String).sort())
+    expect(found.filter(one => one.partition !== partitionOf(one.key, 4))).toEqual([])
+    expect([...(await codecsOf(kafka.brokers[0]!, commands))]).toContain(1)
 
-      const encode = await createEncoder<SendResult>(subjectOf(results), schemas.result, registry)
-      const result = buildResult({ id: 7n, outcome: 'SENT' })
-      await own.send({ topic: results, messages: [{ value: encode(result) }, { value: 'no result' }] })
-      const { decodeResult } = createDecoders(settings, { registry })
-      const consumer = client.consumer({ groupId: topic })
-      onTestFinished(() => consumer.disconnect())
-      await consumer.connect()
-      await consumer.subscribe({ topic: results, fromBeginning: true })
-      const decoded: unknown[] = []
-      await consumer.run({
-        async eachMessage({ message }) {
-          decoded.push(await decodeResult(message.value).catch((error: UnreadableValueError) => error.code))
-        },
-      })
-      await until(() => expect(decoded).toEqual([result, 'NOT_CONFLUENT']))
-    },
-  )
+    const encode = await createEncoder<SendResult>(subjectOf(results), schemas.result, registry)
+    const result = buildResult({ id: 7n, outcome: 'SENT' })
+    await own.send({ topic: results, messages: [{ value: encode(result) }, { value: 'no result' }] })
+    const { decodeResult } = createDecoders(settings, { registry })
+    const consumer = client.consumer({ groupId: topic })
+    onTestFinished(() => consumer.disconnect())
+    await consumer.connect()
+    await consumer.subscribe({ topic: results, fromBeginning: true })
+    const decoded: unknown[] = []
+    await consumer.run({
+      async eachMessage({ message }) {
+        decoded.push(await decodeResult(message.value).catch((error: UnreadableValueError) => error.code))
+      },
+    })
+    await until(() => expect(decoded).toEqual([result, 'NOT_CONFLUENT']))
+  })
 })

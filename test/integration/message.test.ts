@@ -18,11 +18,11 @@ const smsFields = { sms_signature: 'Shop', short_link: null, sms_lifetime: null,
 const phone = 380501234567
 const withoutFunds = 380501234592
 
-describeOnKafka('what became of a message', brokers => {
-  test('message tells it from the command to the verdict, and hides what is personal', async () => {
+describeOnKafka('on a real Kafka', brokers => {
+  test('message tells what became of a message, from command to verdict, without personal data', async () => {
     const world = await startWorld({ brokers, partitions: 3 })
     const env = environmentOf(world)
-    // a status may stand on the bus before its result, which waits for a commit
+    // a status may be on the bus before its result, which waits for a commit
     world.receiver.answer = () => world.finished(3).then(() => undefined)
     await world.send([
       sms(1001, { correlationId: 'order-17', tenant: 'shop' }),
@@ -68,7 +68,7 @@ describeOnKafka('what became of a message', brokers => {
     expect(nothing.stderr).toMatch(/\.commands \(3 partitions\): \d offsets/)
   }, 120_000)
 
-  test('message finds a command that waits, whatever its producer took for key and partition, and one that died', async () => {
+  test('message finds a waiting command, whatever its key and partition, and a dead letter', async () => {
     const world = await startWorld({ brokers, partitions: 3 })
     const env = environmentOf(world)
     await world.send([sms(1)])
@@ -90,7 +90,7 @@ describeOnKafka('what became of a message', brokers => {
     )
   }, 60_000)
 
-  test('tail ends by itself behind what is there, with what its filters let through', async () => {
+  test('tail --until-end shows the records that match its filters, and ends', async () => {
     const world = await startWorld({ brokers })
     const env = environmentOf(world)
     await world.send([sms(1, { tenant: 'shop' }), sms(2), sms(3, { phone: withoutFunds, tenant: 'shop' })])

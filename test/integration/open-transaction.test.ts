@@ -9,7 +9,7 @@ import { javaCommand, kafkaClassPath } from '../support/local-kafka/maven.ts'
 import { startWorld } from '../support/worker.ts'
 
 describeOnKafka('a transaction that another producer leaves open', brokers => {
-  test('is named within a minute, makes nobody unready, and the command that is told ends it', async () => {
+  test('is reported within a minute, leaves the worker ready, and ends with the reported command', async () => {
     const world = await startWorld({ brokers })
     const [, topic = ''] = world.settings.topics.commands
     const told: Events['transaction.open'][] = []

@@ -12,7 +12,7 @@ async function readyz({ worker }: World) {
 }
 
 describeOnKafka('pause, resume and status', brokers => {
-  test('stop a topic on all workers within two seconds, over restarts, until it goes on', async () => {
+  test('stop a topic on all workers within two seconds, and over restarts, until it is resumed', async () => {
     const world = await startWorld({ brokers, partitions: 4 })
     await world.startWorker()
     const env = environmentOf(world)
@@ -63,7 +63,7 @@ describeOnKafka('pause, resume and status', brokers => {
     expect(history.stdout).toMatch(new RegExp(`^topic ${bulk} is paused by olena .*\\ntopic ${bulk} was resumed by `))
   }, 120_000)
 
-  test('say what is wrong with a name, and change nothing', async () => {
+  test('say what is wrong with their arguments, and change nothing', async () => {
     const world = await startWorld({ brokers })
     const env = environmentOf(world)
     const wrong = async (...args: string[]) => {

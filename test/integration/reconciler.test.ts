@@ -19,7 +19,7 @@ import { buildResult } from '../support/results.ts'
 const partitions = 4
 let worlds = 0
 
-/** Topics of results and statuses as workers and receivers fill them, and a gateway that knows what became of messages. */
+/** Creates the topics that workers and receivers write, and a gateway that knows the status of messages. */
 async function startWorld({ brokers, registryUrl }: Brokers, counts: { overdue?: number } = {}) {
   const sandbox = await startSandbox()
   onTestFinished(() => sandbox.close())
@@ -68,8 +68,8 @@ async function startWorld({ brokers, registryUrl }: Brokers, counts: { overdue?:
 
   return {
     env,
-    /** Messages that the gateway took; no callback comes. */
-    async sent(ids: readonly number[]) {
+    /** Sends messages to the gateway, and publishes their results. No callback comes. */
+    async send(ids: readonly number[]) {
       const sms = { type: 'sms', phone: 380501234567, sms_message: 'Hello', sms_signature: 'Shop' }
       const operations = ids.map(id => JSON.stringify({ ...sms, id }))
       const url = `${sandbox.url}/api/json.php`
@@ -87,7 +87,7 @@ async function startWorld({ brokers, registryUrl }: Brokers, counts: { overdue?:
       onTestFinished(() => reconciler.stop())
       await until(() => expect(reconciler.ready().reasons).toEqual([]))
     },
-    /** Ids that the reconciler gave a verdict, as often as it did. */
+    /** The id of each verdict that the reconciler has published. */
     polled: () => events.filter(({ source, final }) => source === 'POLL' && final).map(({ id }) => Number(id)),
   }
 }
@@ -95,20 +95,20 @@ async function startWorld({ brokers, registryUrl }: Brokers, counts: { overdue?:
 const upTo = (count: number, from = 1) => Array.from({ length: count }, (_, i) => from + i)
 
 describeOnKafka('the reconciler on Kafka', brokers => {
-  test('goes on where another one was killed', async () => {
+  test('continues where another one was killed', async () => {
     const world = await startWorld(brokers)
     const killed = startBusgate(['run'], { env: world.env })
     await killed.line('worker.started')
     await world.startReconciler()
-    await world.sent(upTo(100))
+    await world.send(upTo(100))
     await until(() => expect(world.polled().length).toBeGreaterThan(0))
     killed.signal('SIGKILL')
-    await world.sent(upTo(50, 101))
+    await world.send(upTo(50, 101))
     await until(() => expect(new Set(world.polled()).size).toBe(150))
     expect(world.polled().toSorted((a, b) => a - b)).toEqual(upTo(150))
   })
 
-  test('does not start where its topics are of different numbers of partitions, and names them', async () => {
+  test('does not start if its topics have different numbers of partitions, and names them', async () => {
     const world = await startWorld(brokers, { overdue: 3 })
     const { BUSGATE_TOPICS_RESULTS: results, BUSGATE_TOPICS_OVERDUE: overdue } = world.env
     await expect(world.startReconciler()).rejects.toThrow(

@@ -16,7 +16,7 @@ import { startWorld, type World } from '../support/worker.ts'
 const jars = join(import.meta.dirname, `../../.cache/kafka-${kafkaVersion}`)
 const tools = join(jars, `kafka-tools-${kafkaVersion}.jar`)
 
-/** 200 commands and a record that is none are done with, and the worker has stopped. */
+/** Sends 200 commands and an unreadable record, and stops the worker. */
 async function startFinished(brokers: Brokers): Promise<World> {
   const world = await startWorld({ brokers })
   await world.send(commandsFrom(1, 200))
@@ -27,7 +27,7 @@ async function startFinished(brokers: Brokers): Promise<World> {
   return world
 }
 
-/** Nothing is sent or answered for a second time by the worker that starts now. */
+/** Starts a worker, and expects that it sends and answers nothing a second time. */
 async function expectNothingAgain(world: World): Promise<void> {
   await world.startWorker()
   await world.send(commandsFrom(201, 10))
@@ -41,12 +41,12 @@ async function expectNothingAgain(world: World): Promise<void> {
 
 const createAgain = (admin: Admin, topic: string) =>
   until(async () => {
-    await admin.createTopics({ topics: [{ topic, numPartitions: 1 }] }) // a lost answer has created it, too
+    await admin.createTopics({ topics: [{ topic, numPartitions: 1 }] }) // it may exist although the answer was lost
     expect(await admin.listTopics()).toContain(topic)
   })
 
-describeOnKafka('a topic that is deleted and made anew on Kafka while a worker runs', brokers => {
-  test('is read from its beginning, also where more has come than the old one held', async () => {
+describeOnKafka('a command topic that is deleted and recreated while a worker runs', brokers => {
+  test('is read from its beginning, even if it holds more records than the old one', async () => {
     const world = await startWorld({ brokers })
     await world.send(commandsFrom(1, 50))
     await world.finished(50)
@@ -64,8 +64,8 @@ describeOnKafka('a topic that is deleted and made anew on Kafka while a worker r
   })
 })
 
-describeOnKafka('a topic of doubts that is deleted on Kafka while commands are in doubt', brokers => {
-  test('is told of with their number, keeps the worker unready until it is there again, and then the worker goes on', async () => {
+describeOnKafka('a doubts topic that is deleted while commands are in doubt', brokers => {
+  test('is reported with their number, and keeps the worker unready until it is created again', async () => {
     const told: string[] = []
     const logger = pino({ base: null }, { write: line => void told.push(line) })
     const world = await startWorld({ brokers, logger, settings: { delivery: { settleMs: 3_600_000 } } })
@@ -87,8 +87,8 @@ describeOnKafka('a topic of doubts that is deleted on Kafka while commands are i
   })
 })
 
-describeOnKafka('after a reset of the offset on Kafka', brokers => {
-  test.runIf(existsSync(tools))("by Kafka's own tool, nothing is sent again that has a result", async () => {
+describeOnKafka('after a reset of the offsets', brokers => {
+  test.runIf(existsSync(tools))("with Kafka's own tool, no command with a result is sent again", async () => {
     const world = await startFinished(brokers)
     const { stdout } = await promisify(execFile)(javaCommand(), [
       ...['-cp', join(jars, '*'), 'org.apache.kafka.tools.consumer.group.ConsumerGroupCommand'],

@@ -24,7 +24,7 @@ const [user, password] = ['narrow', 'its-password']
 const rotated = 'rotated'
 const sessionMs = 2_000
 
-/** A token that nobody has signed, as brokers take it that are not told who signs. */
+/** An unsigned token. Brokers accept it unless they are configured to check signatures. */
 function tokenOf(subject: string): string {
   const part = (content: object) => Buffer.from(JSON.stringify(content)).toString('base64url')
   const now = Date.now() / 1000
@@ -32,9 +32,9 @@ function tokenOf(subject: string): string {
 }
 
 async function startTokenEndpoint() {
-  let given = 0
+  let requests = 0
   const server = createServer((request, response) => {
-    given++
+    requests++
     const isKnown = request.headers.authorization === `Basic ${Buffer.from('client:its-secret').toString('base64')}`
     const answer = isKnown ? { access_token: tokenOf(user), expires_in: 3 } : { error: 'invalid_client' }
     response.writeHead(isKnown ? 200 : 401).end(JSON.stringify(answer))
@@ -42,12 +42,12 @@ async function startTokenEndpoint() {
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`,
-    given: () => given,
+    requests: () => requests,
     close: () => server.close(),
   }
 }
 
-/** A file that the test may change, until its end. */
+/** A file with this content, until the end of the test. */
 function fileWith(content: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'busgate-secure-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
@@ -56,7 +56,7 @@ function fileWith(content: string): string {
   return file
 }
 
-/** Makes the user, or gives it another password. */
+/** Creates the user, or changes its password. */
 async function setScramPassword(broker: string, name: string, secret: string): Promise<void> {
   const [host, port] = broker.split(':') as [string, string]
   const connection = new Connection('test')
@@ -68,7 +68,7 @@ async function setScramPassword(broker: string, name: string, secret: string): P
   await connection.close()
 }
 
-describeWithJava('on a Kafka with TLS and logins that end after two seconds', () => {
+describeWithJava('on a Kafka with TLS, and SASL sessions that expire after two seconds', () => {
   let certificates: Certificates
   let endpoint: Awaited<ReturnType<typeof startTokenEndpoint>>
   let names = 0
@@ -133,7 +133,7 @@ describeWithJava('on a Kafka with TLS and logins that end after two seconds', ()
   ]
 
   test.each(logins)(
-    'with %s a process reads and stays in its group while its connections sign in again and again',
+    'with %s a process reads and stays in its group while its connections sign in repeatedly',
     async (_, login) => {
       const topic = `secure-${++names}`
       await createTopics(kafka.brokers, [{ topic, partitions: 1 }])
@@ -161,11 +161,11 @@ describeWithJava('on a Kafka with TLS and logins that end after two seconds', ()
     },
   )
 
-  test('tokens are asked for once in a while, not for each connection', () => {
-    expect(endpoint.given()).toBeLessThan(12)
+  test('a token is requested when the last one expires, not for each connection', () => {
+    expect(endpoint.requests()).toBeLessThan(12)
   })
 
-  test('a password that is changed at the brokers before its file stops the worker, which says so, until the file has it', async () => {
+  test('a worker whose password was changed at the brokers says so, and continues once its file has it', async () => {
     const passwordFile = fileWith('the-first')
     await setScramPassword(kafka.brokers[0]!, rotated, 'the-first')
     const log: string[] = []
@@ -191,7 +191,7 @@ describeWithJava('on a Kafka with TLS and logins that end after two seconds', ()
       })
       await upstream.send({ topic, messages })
     }
-    /** Goes on sending until something holds, so that requests are under way whenever connections end. */
+    /** Sends until a condition holds, so that requests are in flight when connections end. */
     const sendUntil = async (holds: () => unknown) => {
       await vi.waitFor(
         async () => {
@@ -220,12 +220,12 @@ describeWithJava('on a Kafka with TLS and logins that end after two seconds', ()
     expect(log.join('')).not.toMatch(/the-(first|second)/)
   }, 180_000)
 
-  test('a wrong secret of the client is refused at once, and said without it', async () => {
+  test('a wrong client secret fails at once', async () => {
     const { bus } = open({ ...client(), BUSGATE_KAFKA_SASL_CLIENT_SECRET: 'another' })
     await expect(bus.partitions(['any'])).rejects.toThrow(/refuses a token \(401, invalid_client\)/)
   })
 
-  test('a broker is not spoken to until the file of authorities holds one that vouches for it', async () => {
+  test('a broker is not used until the CA file holds the authority of its certificate', async () => {
     const caFile = fileWith(certificates.cert)
     const { bus, warnings } = open({ ...logins[0]![1](), BUSGATE_KAFKA_SSL_CA_FILE: caFile })
     await expect(bus.partitions(['any'])).rejects.toThrow(/certificate|self.signed|signature/i)

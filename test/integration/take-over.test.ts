@@ -5,7 +5,7 @@ import { createTopics } from '../support/kafka.ts'
 import { openWireTap, type WireTap } from '../support/wire-tap.ts'
 import { openWired } from '../support/wires.ts'
 
-/** Counts the requests that come through it. */
+/** Opens a proxy to a broker, and collects the names of the requests that go through it. */
 async function openTapTo(address: string): Promise<{ tap: WireTap; requests: string[] }> {
   const tap = await openWireTap()
   onTestFinished(() => tap.close())
@@ -19,7 +19,7 @@ async function openTapTo(address: string): Promise<{ tap: WireTap; requests: str
 }
 
 describeOnKafka('partitions of a process that died', ({ brokers }) => {
-  /** @returns what lets a process join, perhaps with its connections led elsewhere */
+  /** @returns a function that lets a process join, perhaps through proxies */
   async function buildGroup(partitions: number) {
     const topic = `take-over-${Date.now().toString(36)}`
     await createTopics(brokers, [{ topic, partitions }])
@@ -30,22 +30,22 @@ describeOnKafka('partitions of a process that died', ({ brokers }) => {
     }
   }
 
-  test('are opened with fifty requests at most, sixty-four of them', async () => {
+  test('are taken over with at most fifty requests, if they are 64', async () => {
     const taps = new Map(await Promise.all(brokers.map(async address => [address, await openTapTo(address)] as const)))
     const join = await buildGroup(64)
     const dead = await join()
     await until(() => expect(dead.listener.sessions.size).toBe(64))
     const next = join(address => taps.get(address)!.tap.address)
-    await until(() => expect(asked().JoinGroup).toBeGreaterThan(0))
+    await until(() => expect(countRequests().JoinGroup).toBeGreaterThan(0))
     dead.cut()
     const { listener, membership } = await next
     await until(() => expect(listener.sessions.size).toBe(64))
-    const { Fetch: _, Heartbeat: __, ...others } = asked()
+    const { Fetch: _, Heartbeat: __, ...others } = countRequests()
     const count = Object.values(others).reduce((sum, one) => sum + one, 0)
     expect(count, JSON.stringify(others)).toBeLessThanOrEqual(50)
     await membership.leave(0)
 
-    function asked(): Record<string, number> {
+    function countRequests(): Record<string, number> {
       const apis = [...taps.values()].flatMap(({ requests }) => requests)
       return Object.fromEntries([...Map.groupBy(apis, api => api)].map(([api, { length }]) => [api, length]))
     }

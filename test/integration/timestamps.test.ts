@@ -5,12 +5,12 @@ import { describeOnKafka, hasJava, ownKafka } from '../support/integration.ts'
 import { createTopics, openAdmin, openKafkajsProducer } from '../support/kafka.ts'
 import { startWorld } from '../support/worker.ts'
 
-describeOnKafka('on brokers that look for expired records all the time', ({ registryUrl }) => {
+describeOnKafka('on brokers that delete expired records at once', ({ registryUrl }) => {
   const kafka = ownKafka(() => ({
     properties: () => ({ 'log.retention.check.interval.ms': '300', 'log.initial.task.delay.ms': '0' }),
   }))
 
-  test.runIf(hasJava)('a command that its producer dates to 1970 is sent', async () => {
+  test.runIf(hasJava)('a command with a timestamp of 1970 is sent', async () => {
     const world = await startWorld({
       brokers: { brokers: kafka.brokers, registryUrl },
       settings: { kafka: { startFrom: 'earliest' } },

@@ -6,8 +6,8 @@ import { describeWithJava, ownKafka } from '../support/integration.ts'
 import { createTopics, grant } from '../support/kafka.ts'
 import { openWired } from '../support/wires.ts'
 
-const little = 20_000
-describeWithJava('without the right to see what topics take', () => {
+const smallLimit = 20_000
+describeWithJava('without the right to read the limits of topics', () => {
   const password = 'pw-of-nobody'
   const sasl = { mechanism: 'plain', username: 'busgate', password: () => password } as const
   const kafka = ownKafka(() => ({ users: { [sasl.username]: password } }))
@@ -24,11 +24,11 @@ describeWithJava('without the right to see what topics take', () => {
     ])
   })
 
-  test('less is tried after each refusal, until the partition goes on', async () => {
+  test('records are shortened after each refusal until the broker accepts them', async () => {
     await createTopics(kafka.brokers, [
       { topic: 'limits.commands', partitions: 1 },
       { topic: 'limits.results', partitions: 1 },
-      { topic: 'limits.letters', partitions: 1, config: { 'max.message.bytes': String(little) } },
+      { topic: 'limits.letters', partitions: 1, config: { 'max.message.bytes': String(smallLimit) } },
     ])
     const { bus } = openWired({ brokers: kafka.outerBrokers, sasl, groupId: 'limits' })
     const letter = (key: string) => ({

@@ -9,7 +9,7 @@ import { ask, nowThat } from '../support/ui.ts'
 import { startWorld } from '../support/worker.ts'
 
 describeOnKafka('the page on a real Kafka', brokers => {
-  test('tells the same of a message as the command line, and ends with its process', async () => {
+  test('shows the same story of a message as busgate message, and ends with its process', async () => {
     const world = await startWorld({ brokers, partitions: 2 })
     const env = environmentOf(world)
     await world.send([
@@ -34,7 +34,7 @@ describeOnKafka('the page on a real Kafka', brokers => {
   })
 })
 
-test('brokers that cannot be reached are told of on the page, and in the answer to a search', async () => {
+test('the page reports unavailable brokers, and so does the answer to a search', async () => {
   const env = { BUSGATE_KAFKA_BROKERS: '127.0.0.1:1', BUSGATE_REGISTRY_URL: 'http://127.0.0.1:1' }
   const page = startBusgate(['ui', '--port', '0'], { env })
   const url = await page.line('http://127.0.0.1:')

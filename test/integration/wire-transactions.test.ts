@@ -49,7 +49,7 @@ describeWithJava.each(['4.3.0', '3.9.1'] as const)('transactions on Kafka %s', v
     seeds = kafka.brokers
   })
 
-  test('are read as they were written, whatever the records hold', async () => {
+  test('are read as they were written, whatever their records hold', async () => {
     const { groupId, results, progress, tp } = await setUp(seeds, { partitions: 1 })
     const producer = openProducer(seeds, {
       groupId,
@@ -93,7 +93,7 @@ describeWithJava.each(['4.3.0', '3.9.1'] as const)('transactions on Kafka %s', v
     expect([...(await codecsOf(seeds[0]!, results))]).toContain(compression === 'gzip' ? 1 : 4)
   })
 
-  test('of a generation that is not there are refused, and nothing of them can be read', async () => {
+  test('of another generation are refused, and none of their records can be read', async () => {
     const { groupId, results, buildRecord, progress, tp } = await setUp(seeds)
     const brokers = openBrokers(seeds)
     const producer = openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-0` })
@@ -107,13 +107,13 @@ describeWithJava.each(['4.3.0', '3.9.1'] as const)('transactions on Kafka %s', v
     expect(await stableOffset(brokers, groupId, tp)).toBe(2)
   })
 
-  test('of a member whose partitions another one has by now are refused, and nothing of them can be read', async () => {
+  test('of a member that lost its partitions are refused, and none of their records can be read', async () => {
     const { groupId, results, buildRecord, progress, tp } = await setUp(seeds)
     const brokers = openBrokers(seeds)
     const zombie = openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-0` })
     const heir = openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-1` })
     const gone = await joinAlone(brokers, groupId)
-    await leave(brokers, gone) // as when its session is over
+    await leave(brokers, gone) // as after its session time-out
     const member = await joinAlone(brokers, groupId)
     await heir.commit({ records: [buildRecord('heir')], offsets: [progress(7)], member })
     const late = { records: [buildRecord('zombie')], offsets: [progress(99)], member: gone }
@@ -123,7 +123,7 @@ describeWithJava.each(['4.3.0', '3.9.1'] as const)('transactions on Kafka %s', v
     expect(await stableOffset(brokers, groupId, tp)).toBe(7)
   })
 
-  test('prove that the generation is asked for, and can be taken back', async () => {
+  test('that prove fencing, or are barrier writes, leave the progress as it is', async () => {
     const { groupId, tp, buildRecord, progress } = await setUp(seeds)
     const producer = openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-0` })
     await producer.proveFencing(tp)
@@ -135,7 +135,7 @@ describeWithJava.each(['4.3.0', '3.9.1'] as const)('transactions on Kafka %s', v
     expect(await stableOffset(brokers, groupId, tp)).toBe(3)
   })
 
-  test('keep their progress when late requests of whoever was fenced come meanwhile', async () => {
+  test('keep their progress when late requests of a fenced producer come meanwhile', async () => {
     const { groupId, tp, progress } = await setUp(seeds)
     const transactionalId = `${groupId}-slot-0`
     const late = await comeLate(seeds, { transactionalId, groupId, offsets: [progress(99)], pauseMs: 3 })
@@ -154,7 +154,7 @@ describeWithJava.each(['4.3.0', '3.9.1'] as const)('transactions on Kafka %s', v
     const { groupId, results, partitions, buildRecord, progress } = await setUp(seeds, { commands })
     const producer = openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-0` })
     const all = Array.from({ length: commands }, (_, i) => ({ ...progress(i + 1, i), metadata: 'x'.repeat(4096) }))
-    const records = Array.from({ length: partitions }, (_, partition) => buildRecord('beside it', { partition }))
+    const records = Array.from({ length: partitions }, (_, partition) => buildRecord('result', { partition }))
     await producer.commit({ records, offsets: all, member: noMember })
     expect((await readValues(seeds, results)).size).toBe(partitions)
     const brokers = openBrokers(seeds)
@@ -164,7 +164,7 @@ describeWithJava.each(['4.3.0', '3.9.1'] as const)('transactions on Kafka %s', v
     expect(offsets).toEqual(new Map(all.map(({ partition, offset }) => [partition, offset])))
   })
 
-  test('in which a process died are ended at once by whoever aborts them', async () => {
+  test('of a dead process are aborted at once by another process', async () => {
     const { groupId, results, commands, tp, progress } = await setUp(seeds)
     const heir = openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-1` })
     await heir.commit({ records: [], offsets: [progress(5, 1)], member: noMember })
@@ -183,7 +183,7 @@ describeWithJava.each(['4.3.0', '3.9.1'] as const)('transactions on Kafka %s', v
     expect(await readValues(seeds, results)).toEqual(new Map())
   })
 
-  test('leave room for a publisher beside them, which loses nothing and writes nothing twice', async () => {
+  test('are not needed by a publisher, which writes each record once although one is refused', async () => {
     const { results, buildRecord, partitions } = await setUp(seeds)
     const publisher = openPublisher(seeds)
     await limitMessages(seeds, results, 20_000)
@@ -206,7 +206,7 @@ describeWithJava.each(['4.3.0', '3.9.1'] as const)('transactions on Kafka %s', v
 describeWithJava('on three brokers', () => {
   const kafka = ownKafka(() => ({ nodes: 3 }))
 
-  test('a leader that moves ends no producer', { timeout: 120_000 }, async () => {
+  test('a producer and a publisher continue when a leader moves', { timeout: 120_000 }, async () => {
     const seeds = kafka.brokers
     const { groupId, results, buildRecord, progress } = await setUp(seeds, { partitions: 3 })
     const producer = openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-0` })
@@ -240,8 +240,8 @@ describeWithJava('on three brokers', () => {
     }
     await stopping
     const values = await readValues(seeds, results)
-    const everyOne = Array.from({ length: number }, (_, i) => String(i))
-    expect([values.get(partition), values.get((partition + 1) % 3)]).toEqual([everyOne, everyOne])
+    const expected = Array.from({ length: number }, (_, i) => String(i))
+    expect([values.get(partition), values.get((partition + 1) % 3)]).toEqual([expected, expected])
     await kafka.startNode(node)
   })
 })

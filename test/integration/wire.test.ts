@@ -26,7 +26,7 @@ function open(seeds: readonly string[]) {
   return { brokers, logs: new PartitionOffsets({ ...common, brokers }) }
 }
 
-/** A topic of one partition, and what writes to it. */
+/** A topic with one partition, and a function that writes to it. */
 async function buildTopic({ brokers }: LocalKafka) {
   const topic = `wire-${Date.now().toString(36)}-${++names}`
   await createTopics(brokers, [{ topic, partitions: 1 }])
@@ -56,7 +56,7 @@ describeWithJava('three nodes in three racks', () => {
   const selector = { 'replica.selector.class': 'org.apache.kafka.common.replica.RackAwareReplicaSelector' }
   const kafka = ownKafka(() => ({ nodes: 3, properties: id => ({ ...selector, 'broker.rack': `rack-${id}` }) }))
 
-  test('a partition is read from the replica of the own rack, and from its leader when that is gone', async () => {
+  test('serve a partition from the replica in the rack of its reader, or from the leader if that is gone', async () => {
     const { tp, write } = await buildTopic(kafka)
     const { brokers } = open(kafka.brokers)
     const leader = await brokers.leader(tp)
@@ -76,7 +76,7 @@ describeWithJava('three nodes in three racks', () => {
   }, 120_000)
 
   test.each(['killed', 'frozen'] as const)(
-    'what a coordinator that is %s was asked, its successor answers',
+    'answer requests to a coordinator that is %s from its successor',
     async how => {
       const { tp, write } = await buildTopic(kafka)
       await write('a')
@@ -124,7 +124,7 @@ function leaderOf(brokers: Brokers, topic: string) {
 describeWithJava('Kafka 3.9.1', () => {
   const kafka = ownKafka(() => ({ version: '3.9.1' }))
 
-  test('is read, coordinates and tells offsets', async () => {
+  test('can be read, coordinates groups and tells offsets', async () => {
     const { tp, write } = await buildTopic(kafka)
     const { bus } = openWired({ brokers: kafka.brokers, groupId: tp.topic })
     const listener = new TestListener()

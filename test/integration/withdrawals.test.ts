@@ -12,11 +12,11 @@ import { startWorld } from '../support/worker.ts'
 
 const withdrawn = { tenant: 'acme', campaign: 'spring' }
 
-/** How many commands wait while others of them are sent at full speed. */
+/** How many commands wait when the withdrawal comes, while they are sent at full speed. */
 const waiting = 100_000
 
 describeOnKafka('a withdrawal', brokers => {
-  test('of 100,000 waiting commands under full speed: none is sent once it is known, and each has one final result', async () => {
+  test('of 100,000 commands stops them while they are sent at full speed, and each has one final result', async () => {
     const world = await startWorld({
       brokers,
       partitions: 4,
@@ -68,7 +68,7 @@ describeOnKafka('a withdrawal', brokers => {
     expect(world.sandbox.stats().billedTwice).toBe(0)
   }, 300_000)
 
-  test('of one message is shown, and ended by name; what cannot be withdrawn is refused', async () => {
+  test('of one message is in busgate status, and ends with --end; wrong arguments are refused', async () => {
     const world = await startWorld({ brokers })
     const env = environmentOf(world)
     const run = (...args: string[]) => busgate(args, { env })

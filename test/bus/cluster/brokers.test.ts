@@ -74,19 +74,16 @@ describe('a request', () => {
   test.each([
     { feature: 'stable offsets in OffsetFetch', code: 0, newest: 7 },
     { feature: 'the required version of ApiVersions', code: 35, newest: 8 },
-  ])(
-    'is not sent to a broker without $feature: the error names the oldest supported Kafka',
-    async ({ code, newest }) => {
-      const [broker] = await startCluster()
-      broker.speaks.set(keys.offsetFetch, [0, newest])
-      if (code) broker.on(keys.apiVersions, ({ fields }) => fields().int16(code))
-      const refused = await refusalOf(broker)
-      expect(refused).toMatchObject({
-        type: 'UNSUPPORTED_VERSION',
-        message: `${broker.place} is older than Apache Kafka 3.0, the oldest that busgate works with: upgrade it`,
-      })
-    },
-  )
+  ])('is not sent to a broker without $feature: the error names the oldest Kafka', async ({ code, newest }) => {
+    const [broker] = await startCluster()
+    broker.speaks.set(keys.offsetFetch, [0, newest])
+    if (code) broker.on(keys.apiVersions, ({ fields }) => fields().int16(code))
+    const refused = await refusalOf(broker)
+    expect(refused).toMatchObject({
+      type: 'UNSUPPORTED_VERSION',
+      message: `${broker.place} is older than Apache Kafka 3.0, the oldest that busgate works with: upgrade it`,
+    })
+  })
 
   test('is not sent to a controller: the error says that it is no broker', async () => {
     const [broker] = await startCluster()
