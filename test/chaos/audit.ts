@@ -7,7 +7,7 @@ import type { Sandbox } from '../../src/sandbox/index.ts'
 import { idOf, indexOf, policyOf } from './load.ts'
 import type { RunOptions, Stage } from './stage.ts'
 
-/** What the topics and the gateway say in the end. */
+/** What is on the topics and at the gateway after a run. */
 export interface Verdict {
   commands: number
   withoutFinalResult: number
@@ -19,29 +19,29 @@ export interface Verdict {
   /** REJECTED, INVALID, EXPIRED or DUPLICATE, but the gateway executed it. */
   notSentButExecuted: number
   everInDoubt: number
-  /** Records that the producer wrote again. */
+  /** Records that the producer wrote a second time. */
   duplicates: number
   outcomes: Record<string, number>
 }
 
-const patienceMs = 240_000
+const timeoutMs = 240_000
 
-/** Reads results as any consumer does, from the beginning to the end. */
+/** Reads all results, as any consumer does. */
 export class Audit {
-  /** When each command was POSTed, milliseconds since 1970; 0: it was not, or nobody knows. */
+  /** When each command was POSTed, in milliseconds since 1970. 0 if it was not, or if nobody knows. */
   readonly sentAt: Float64Array
   readonly #options: RunOptions
   readonly #finals: Uint8Array
   readonly #doubted: Uint8Array
   readonly #outcomes: (SendResult['outcome'] | undefined)[]
-  /** All results, of whatever kind. */
+  /** The number of results, final or not. */
   results = 0
   #duplicates = 0
   #finished = 0
 
   /**
-   * Reads from the beginning until every command is finished, for some minutes at most. Meant for the time after the load,
-   * which it would add to.
+   * Reads from the beginning until every command is finished, for at most four minutes. Call it after the load, because
+   * it needs CPU, too.
    */
   static async of(stage: Stage, options: RunOptions): Promise<Audit> {
     const audit = new Audit(options)
@@ -64,17 +64,17 @@ export class Audit {
     return bus.read([settings.topics.results], 'earliest', async (_, records) => {
       for (const decoded of await decodeAll(decoder, records)) {
         if (!decoded.ok) throw new Error('a result cannot be decoded')
-        this.#note(decoded.value)
+        this.#count(decoded.value)
       }
     })
   }
 
-  /** Waits for all results, some minutes at most, and then for what may follow though it must not. */
+  /** Waits at most four minutes for all results, and then three seconds for results that must not come. */
   async #untilFinished(): Promise<void> {
     const { commands, say } = this.#options
-    const patience = performance.now() + patienceMs
+    const deadline = performance.now() + timeoutMs
     let last = -1
-    while (this.#finished < commands && performance.now() < patience) {
+    while (this.#finished < commands && performance.now() < deadline) {
       if (this.#finished !== last) say(`${this.#finished} of ${commands} finished`)
       last = this.#finished
       await pause(2000)
@@ -82,7 +82,7 @@ export class Audit {
     await pause(3000)
   }
 
-  #note(result: SendResult): void {
+  #count(result: SendResult): void {
     const { id, outcome, final, sentAt } = result
     const index = indexOf(id)
     this.results++
@@ -95,13 +95,21 @@ export class Audit {
       return
     }
     if (this.#finals[index]!++ === 0) this.#finished++
-    else this.#tell(result)
+    else this.#reportSecondFinal(result)
     this.#outcomes[index] = outcome
     this.sentAt[index] = sentAt ?? 0
   }
 
-  /** What the logs of the processes can be searched for: a second final result, and when the command was sent. */
-  #tell({ id, outcome, commandTopic, commandPartition, commandOffset, sentAt, completedAt }: SendResult): void {
+  /** Reports a second final result, with times to search for in the logs of the processes. */
+  #reportSecondFinal({
+    id,
+    outcome,
+    commandTopic,
+    commandPartition,
+    commandOffset,
+    sentAt,
+    completedAt,
+  }: SendResult): void {
     const first = `${this.#outcomes[indexOf(id)]}, sent at ${timeOf(this.sentAt[indexOf(id)])}`
     const second = `${outcome}, sent at ${timeOf(sentAt)}, completed at ${timeOf(completedAt)}`
     this.#options.say(`${id} (${commandTopic}/${commandPartition} at ${commandOffset}): ${first}; then ${second}`)
@@ -138,9 +146,9 @@ export class Audit {
   }
 }
 
-const timeOf = (ms: number | null | undefined) => (ms ? new Date(ms).toISOString() : 'no time that is known')
+const timeOf = (ms: number | null | undefined) => (ms ? new Date(ms).toISOString() : 'an unknown time')
 
-/** Names what has happened that never may. Under AT_LEAST_ONCE a second execution is a risk that the command has taken. */
+/** Names the counts that must be 0, but are not. Under AT_LEAST_ONCE a command may be executed twice. */
 export function violations(verdict: Verdict): string[] {
   const forbidden = [
     'withoutFinalResult',

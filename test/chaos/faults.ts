@@ -13,10 +13,10 @@ const gatewayFaults: FaultName[] = [
 ]
 const harmlessFaults: FaultName[] = ['throttle', 'http-429', 'access-denied', 'envelope-refused', 'items-reordered']
 
-const anyone = (scene: Scene): Member | undefined => oneOf(scene, [...scene.fleet.members])
+const anyMember = (scene: Scene): Member | undefined => oneOf(scene, [...scene.fleet.members])
 
 export const kill: Fault = async scene => {
-  const member = anyone(scene)
+  const member = anyMember(scene)
   if (!member) return
   scene.say(`kill -9 ${member.name}`)
   await member.kill()
@@ -24,11 +24,11 @@ export const kill: Fault = async scene => {
   scene.fleet.start()
 }
 
-export const freeze: Fault = scene => standStill(scene, between(scene, 500, 10_000)) // the session time-out is 6 s
+export const freeze: Fault = scene => pauseProcess(scene, between(scene, 500, 10_000)) // the session time-out is 6 s
 
-/** One process stands still; its clocks decide whether its machine was suspended. */
-export async function standStill(scene: Scene, ms: number): Promise<void> {
-  const member = anyone(scene)
+/** Stops one process for a time. Its wrong clocks decide whether that was a suspend of its machine. */
+export async function pauseProcess(scene: Scene, ms: number): Promise<void> {
+  const member = anyMember(scene)
   if (!member) return
   scene.say(`freeze ${member.name} for ${Math.round(ms)} ms`)
   member.freeze()
@@ -37,22 +37,22 @@ export async function standStill(scene: Scene, ms: number): Promise<void> {
 }
 
 export const leaveAndJoin: Fault = async scene => {
-  const member = anyone(scene)
+  const member = anyMember(scene)
   if (!member) return
   scene.say(`${member.name} leaves, another joins`)
   scene.fleet.start()
   await member.leave()
 }
 
-export const gatewayTrouble: Fault = async scene => {
+export const gatewayFault: Fault = async scene => {
   const fault = oneOf(scene, [...gatewayFaults, ...harmlessFaults])
   const count = fault === 'stall' ? 1 : Math.ceil(between(scene, 0, 4))
   scene.say(`gateway: ${fault} × ${count}`)
   scene.sandbox.faults.next(fault, count)
 }
 
-/** One node is stopped in order; of three nodes one is killed, frozen or stopped. */
-export const brokerTrouble: Fault = async scene => {
+/** Shuts a single broker down cleanly; kills, freezes or shuts down one of three. */
+export const brokerFault: Fault = async scene => {
   const { kafka, nodes } = scene
   const id = nodes === 1 ? 1 : 1 + Math.floor(scene.random() * nodes)
   const how = nodes === 1 ? 'stop' : oneOf(scene, ['stop', 'kill', 'freeze'] as const)
@@ -69,7 +69,7 @@ export const brokerTrouble: Fault = async scene => {
   scene.say(`broker ${id} is back`)
 }
 
-/** Kafka is away for so long: every node is stopped in order, and all come back at once. */
+/** Makes Kafka unavailable for `ms`: shuts all brokers down cleanly, and starts them all at once. */
 export function outage(ms: number): Fault {
   return async ({ kafka, nodes, say }) => {
     const ids = Array.from({ length: nodes }, (_, i) => i + 1)
@@ -82,13 +82,13 @@ export function outage(ms: number): Fault {
   }
 }
 
-/** The rights called so are taken from every process for so long, and given back. */
-export function withoutRight(name: string, ms: number): Fault {
+/** Revokes the rights of this name from every process for `ms`, and grants them again. */
+export function revokeRight(name: string, ms: number): Fault {
   return async ({ rights, say }) => {
     say(`no right to ${name} for ${Math.round(ms)} ms`)
     await rights.revoke(name)
     await pause(ms)
-    await rights.giveBack(name)
+    await rights.grant(name)
     say(`the right to ${name} is back`)
   }
 }

@@ -21,19 +21,19 @@ export interface FleetOptions {
   env: Record<string, string>
   /** The command line, from the checkout's folder. */
   program: string
-  /** Their logs are written there. */
+  /** The folder of their logs. */
   folder: string
-  /** Gives each its own wrong clocks. */
+  /** Gives each of them its own wrong clocks. Default: right clocks. */
   clockSeed?: number
   say: (line: string) => void
 }
 
-const patienceMs = 60_000
+const startTimeoutMs = 60_000
 
-/** Processes of busgate that come and go. One that ends by itself is started again, as its supervisor would. */
+/** The busgate processes under test. One that exits by itself is restarted, as a supervisor does. */
 export class Fleet {
   readonly members = new Set<Member>()
-  /** Unexpected exits. */
+  /** The number of unexpected exits. */
   restarts = 0
   readonly #options: FleetOptions
   #count = 0
@@ -53,11 +53,11 @@ export class Fleet {
       env: { ...process.env, ...env, CHAOS_CLOCK_SEED: String((clockSeed ?? 0) + this.#count) },
       logFile,
     })
-    let asked = false
+    let isExpected = false
     const until = async (state: string, reached: () => Promise<boolean>) => {
-      const patience = performance.now() + patienceMs
+      const deadline = performance.now() + startTimeoutMs
       while (!(await reached())) {
-        if (!child.running() || performance.now() > patience)
+        if (!child.running() || performance.now() > deadline)
           throw new Error(`${name} is not ${state}:\n${child.tail()}`)
         await pause(50)
       }
@@ -67,16 +67,16 @@ export class Fleet {
       ready: () => until('ready', () => isReady(logFile)),
       works: () => until('at work', async () => readFileSync(logFile, 'utf8').includes('"session.opened"')),
       kill: async () => {
-        asked = true
+        isExpected = true
         child.signal('SIGKILL')
         await child.ended
       },
       leave: async () => {
-        asked = true
+        isExpected = true
         child.signal('SIGTERM')
         const { ok, how } = await child.ended
-        const beforeItsHandlers = how === 'was ended by SIGTERM' // it had hardly begun
-        if (!ok && !beforeItsHandlers) throw new Error(`${name} ${how} when it was told to leave:\n${child.tail()}`)
+        const hadNoHandler = how === 'was ended by SIGTERM' // it had hardly started
+        if (!ok && !hadNoHandler) throw new Error(`${name} ${how} when it was told to leave:\n${child.tail()}`)
       },
       freeze: () => child.signal('SIGSTOP'),
       thaw: () => child.signal('SIGCONT'),
@@ -84,9 +84,9 @@ export class Fleet {
     this.members.add(member)
     void child.ended.then(({ how }) => {
       this.members.delete(member)
-      if (asked || this.#closing) return
-      const said = child.tail().split('\n')
-      const why = said.findLast(line => line.includes('"level":"fatal"')) ?? said.at(-1)
+      if (isExpected || this.#closing) return
+      const lines = child.tail().split('\n')
+      const why = lines.findLast(line => line.includes('"level":"fatal"')) ?? lines.at(-1)
       say(`${name} ${how} by itself: ${why?.slice(0, 300)}`)
       this.restarts++
       this.start()
@@ -94,7 +94,7 @@ export class Fleet {
     return member
   }
 
-  /** So many in all, each of them ready. */
+  /** Starts processes until there are `count`, and waits until all are ready. */
   async fill(count: number): Promise<void> {
     while (this.members.size < count) this.start()
     await Promise.all([...this.members].map(member => member.ready()))
@@ -106,7 +106,7 @@ export class Fleet {
   }
 }
 
-/** A process tells its port when it has started. */
+/** Asks /readyz at the port that the process has logged at its start. */
 async function isReady(logFile: string): Promise<boolean> {
   const line = readFileSync(logFile, 'utf8').match(/^.*"worker\.started".*$/m)
   if (!line) return false

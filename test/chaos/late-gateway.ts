@@ -5,8 +5,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Agent, request } from 'undici'
 
 /**
- * A proxy before the gateway that has some requests executed so long after they came that nobody waits for the answer.
- * Questions are answered at once.
+ * Starts a proxy in front of the gateway that forwards a share of the requests so late that their senders have timed
+ * out. It forwards status polls at once.
  */
 export async function startLateGateway(
   gateway: string,

@@ -4,7 +4,7 @@ import { type CommandProducer, createProducer, type NewCommand } from '../../src
 import { startOutsideProducer } from '../support/outside/producer.ts'
 import type { RunOptions, Stage } from './stage.ts'
 
-/** Commands have consecutive ids from here on; the policy alternates, so that both are hit by every fault. */
+/** The id of the first command; the others follow. The policies alternate, so that every fault meets both. */
 const firstId = 20_000_000_000
 
 export const idOf = (index: number): number => firstId + index
@@ -13,11 +13,11 @@ export const policyOf = (index: number) => (index % 2 === 0 ? 'AT_MOST_ONCE' : '
 
 const batchesPerSecond = 20
 
-/** Commands at an even rate; what a stall held up comes right after it. */
+/** Produces commands at an even rate. After a stall it catches up at once. */
 export class Load {
   /** When each command was given to the producer, milliseconds since 1970. */
   readonly producedAt: Float64Array
-  /** How many are on their topic. */
+  /** The number of commands on their topic. */
   produced = 0
   readonly #options: RunOptions
 
@@ -60,7 +60,7 @@ export class Load {
     while (this.produced < share * this.#options.commands) await pause(10)
   }
 
-  /** An unconfirmed send is repeated as it is: the repeated ids are duplicates, which get a DUPLICATE result. */
+  /** Repeats a send until it is confirmed. Commands that were written before get a DUPLICATE result. */
   async #untilConfirmed(send: () => Promise<void>): Promise<void> {
     for (let failed = 0; ; failed++) {
       try {

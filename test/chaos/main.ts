@@ -2,11 +2,11 @@ import { parseArgs } from 'node:util'
 import { kafkaVersion, kafkaVersions } from '../support/local-kafka/maven.ts'
 import { codecs } from '../support/outside/producer.ts'
 import { matrixOf, rowOf } from './matrix.ts'
+import { mixedFaults } from './mixed-faults.ts'
 import { type Outcome, runScenario } from './run.ts'
-import { measured, scenarios } from './scenarios.ts'
+import { scenarios, scenariosWithValue } from './scenarios.ts'
 import type { Scenario } from './scene.ts'
 import type { RunOptions } from './stage.ts'
-import { trouble } from './trouble.ts'
 
 const started = performance.now()
 const say = (line: string) => console.log(`${((performance.now() - started) / 1000).toFixed(1).padStart(6)} s  ${line}`)
@@ -15,35 +15,37 @@ const optionsOf = <T extends 'boolean' | 'string'>(names: object, type: T) =>
   Object.fromEntries(Object.keys(names).map(name => [name, { type }]))
 
 /**
- * Processes of busgate on a real Kafka under load, in trouble of one kind or another. Then the topics and the gateway
- * are counted. The options of scenarios.ts choose a kind; without one: all of them, as the seed draws them.
+ * Runs busgate processes on a real Kafka under load, with faults. Then counts what is on the topics and at the gateway.
+ * An option of scenarios.ts chooses one kind of fault; without one, the seed draws faults of all kinds.
  */
 const options = {
   commands: { type: 'string', default: '20000' },
   brokers: { type: 'string', default: '1' },
-  /** Of each topic of commands, and of the doubts. */
+  /** Partitions of each command topic, and of the doubts topic. */
   partitions: { type: 'string', default: '4' },
-  /** How many processes there are while nothing happens. */
+  /** The number of processes between faults. */
   workers: { type: 'string', default: '3' },
   /** The version of Kafka. */
   kafka: { type: 'string', default: kafkaVersion },
-  /** Has Kafka's own client write the commands, with this compression or with all of them mixed. */
+  /** Lets Kafka's own client write the commands, with this codec or with all codecs mixed. */
   codec: { type: 'string' },
-  /** Commands a second; trouble is made while they come. */
+  /** Commands a second. The faults come while they are produced. */
   rate: { type: 'string', default: '1000' },
   seed: { type: 'string', default: String(Date.now() % 1_000_000) },
-  /** Has the processes run what `npm run build` made. */
+  /** Runs the output of `npm run build` instead of the source. */
   built: { type: 'boolean', default: false },
-  /** All runs of the first section of docs/evidence.md, `--commands` in all, and then the table. */
+  /** Runs everything in the first section of docs/evidence.md, with `--commands` in total, and prints a table. */
   matrix: { type: 'boolean', default: false },
 } as const
 const parse = (args: string[]) =>
-  parseArgs({ args, options: { ...optionsOf(scenarios, 'boolean'), ...optionsOf(measured, 'string'), ...options } })
-    .values
+  parseArgs({
+    args,
+    options: { ...optionsOf(scenarios, 'boolean'), ...optionsOf(scenariosWithValue, 'string'), ...options },
+  }).values
 
-const given = process.argv.slice(2)
-const kept = parse(given).matrix ? await runMatrix(Number(parse(given).commands)) : tell(await run(given))
-process.exit(kept ? 0 : 1)
+const args = process.argv.slice(2)
+const allKept = parse(args).matrix ? await runMatrix(Number(parse(args).commands)) : report(await run(args))
+process.exit(allKept ? 0 : 1)
 
 async function run(args: string[]): Promise<Outcome> {
   const values = parse(args)
@@ -66,21 +68,21 @@ async function run(args: string[]): Promise<Outcome> {
 function scenarioOf(values: Record<string, unknown>, { nodes }: RunOptions): Scenario {
   for (const name of ['coordinator', 'ending']) {
     if (values[name] && nodes !== 3)
-      throw new Error(`--${name} takes --brokers 3: another has to coordinate afterwards`)
+      throw new Error(`--${name} needs --brokers 3, so that another broker can take over`)
   }
-  const asked = Object.entries(scenarios).find(([name]) => values[name])?.[1]
-  const [name, of] = Object.entries(measured).find(([name]) => values[name]) ?? []
-  return asked ?? of?.(String(values[name!])) ?? trouble
+  const chosen = Object.entries(scenarios).find(([name]) => values[name])?.[1]
+  const [name, of] = Object.entries(scenariosWithValue).find(([name]) => values[name]) ?? []
+  return chosen ?? of?.(String(values[name!])) ?? mixedFaults
 }
 
 /** @returns whether every promise was kept */
-function tell({ figures, broken }: Outcome): boolean {
+function report({ figures, broken }: Outcome): boolean {
   for (const table of figures) console.table(table)
   say(broken.length === 0 ? 'every promise was kept' : `BROKEN: ${broken.join(', ')}`)
   return broken.length === 0
 }
 
-/** A run that fails does not end the others. */
+/** Makes all runs, even if one of them fails. */
 async function runMatrix(commands: number): Promise<boolean> {
   const rows: object[] = []
   let kept = true
@@ -90,7 +92,7 @@ async function runMatrix(commands: number): Promise<boolean> {
       console.error(error)
       return null
     })
-    if (outcome) tell(outcome)
+    if (outcome) report(outcome)
     rows.push(rowOf(args, outcome))
     console.table(rows)
     kept &&= outcome?.broken.length === 0

@@ -1,10 +1,10 @@
 import { kafkaVersions } from '../support/local-kafka/maven.ts'
 import type { Outcome } from './run.ts'
 
-/** The share of the commands that run into every sort of trouble; the others are for scenarios. */
+/** The share of the commands for runs with faults of all kinds; the others are for single scenarios. */
 const shareOfFaults = 0.8
 const outageMs = 300_000
-/** So that the load lasts longer than the trouble. */
+/** Low enough for the load to last longer than the faults. */
 const scenarioRate = 200
 const scenarios = [
   ['--outage', String(outageMs)],
@@ -20,20 +20,14 @@ const scenarios = [
 
 /** The arguments of each run of the first section of docs/evidence.md: both versions, half of the commands with Zstd. */
 export function matrixOf(commands: number): string[][] {
-  const places = kafkaVersions.flatMap(kafka => ['1', '3'].map(brokers => ['--kafka', kafka, '--brokers', brokers]))
-  const ofEverySort = places.flatMap(place => [place, [...place, '--codec', 'zstd']])
+  const clusters = kafkaVersions.flatMap(kafka => ['1', '3'].map(brokers => ['--kafka', kafka, '--brokers', brokers]))
+  const mixed = clusters.flatMap(cluster => [cluster, [...cluster, '--codec', 'zstd']])
   const single = kafkaVersions.flatMap((kafka, i) =>
     scenarios.map(scenario => ['--kafka', kafka, ...scenario, ...(i % 2 === 0 ? [] : ['--codec', 'zstd'])]),
   )
   const share = (part: number, runs: string[][]) => String(Math.round((part * commands) / runs.length))
   return [
-    ...ofEverySort.map((args, i) => [
-      ...args,
-      '--seed',
-      String(i + 1),
-      '--commands',
-      share(shareOfFaults, ofEverySort),
-    ]),
+    ...mixed.map((args, i) => [...args, '--seed', String(i + 1), '--commands', share(shareOfFaults, mixed)]),
     ...single.map((args, i) => [
       ...args,
       ...['--seed', String(i + 1), '--commands', share(1 - shareOfFaults, single), '--rate', String(scenarioRate)],
@@ -41,7 +35,7 @@ export function matrixOf(commands: number): string[][] {
   ]
 }
 
-/** One run in a row of the table. @param outcome null: the run failed */
+/** The row of one run in the table. @param outcome null if the run failed */
 export function rowOf(args: readonly string[], outcome: Outcome | null): object {
   const run = args.join(' ')
   if (!outcome) return { run, broken: 'the run failed' }

@@ -2,20 +2,20 @@ import kafkajs, { type AclEntry, type Admin } from 'kafkajs'
 import type { Settings } from '../../src/config/index.ts'
 import { plainKafka } from '../support/kafka.ts'
 
-/** Who the processes under test are at the brokers. */
+/** The SASL login of the processes under test. */
 export const login = { user: 'busgate', password: 'password-of-chaos' }
 
 const { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } = kafkajs
 const { READ, WRITE, DESCRIBE_CONFIGS } = AclOperationTypes
 
-/** What is taken away from all processes under test at once, and given back. */
+/** Rights that can be revoked from all processes under test, and granted again. */
 export interface Rights {
   names: readonly string[]
   revoke(name: string): Promise<void>
-  giveBack(name: string): Promise<void>
+  grant(name: string): Promise<void>
 }
 
-/** Gives the processes under test all rights that docs/doctor.md names. @param brokers where everything is allowed */
+/** Grants the processes under test all rights of docs/doctor.md. @param brokers without authorization */
 export async function grantRights(brokers: string[], { topics, kafka }: Settings): Promise<Rights> {
   const { commands, ...others } = topics
   const all = [...commands, ...Object.values(others)].flatMap(topic =>
@@ -35,11 +35,11 @@ export async function grantRights(brokers: string[], { topics, kafka }: Settings
   return {
     names: Object.keys(revocable),
     revoke: name => asAdmin(brokers, admin => admin.deleteAcls({ filters: revocable[name]! })),
-    giveBack: name => asAdmin(brokers, admin => admin.createAcls({ acl: revocable[name]! })),
+    grant: name => asAdmin(brokers, admin => admin.createAcls({ acl: revocable[name]! })),
   }
 }
 
-/** Allows it for every name that begins so: the reconciler's group and the transactional ids have more behind it. */
+/** Allows an operation on all names with this prefix, such as the reconciler's group and the transactional ids. */
 function allow(resourceType: number, resourceName: string, operation: number): AclEntry {
   return {
     resourceType,

@@ -8,27 +8,27 @@ import { Fleet } from './fleet.ts'
 import { startLateGateway } from './late-gateway.ts'
 import { idOf, Load } from './load.ts'
 import type { Scenario, Scene } from './scene.ts'
-import { type RunOptions, type Stage, setStage } from './stage.ts'
+import { type RunOptions, type Stage, startStage } from './stage.ts'
 
 /** The outcome of a run: tables to print, and the names of broken promises. */
 export interface Outcome {
   figures: object[]
   broken: string[]
   verdict: Verdict
-  /** How often trouble was made. */
+  /** The number of faults. */
   faults: number
 }
 
-/** Workers under load and the trouble of a scenario. Then the topics and the gateway are counted. */
+/** Runs workers under load with the faults of a scenario. Then counts what is on the topics and at the gateway. */
 export async function runScenario(options: RunOptions, scenario: Scenario): Promise<Outcome> {
   const { nodes, kafka, seed, say, workers } = options
-  const { play, latencyMs, forbidden, executesLate, starts = workers, inOrder } = scenario
-  const stage = await setStage(options, latencyMs, scenario.env)
+  const { play, latencyMs, forbidden, executesLate, starts = workers, isPlanned } = scenario
+  const stage = await startStage(options, latencyMs, scenario.env)
   const chance = new Random(seed)
   const random = () => chance.next()
-  const front = executesLate && (await startLateGateway(stage.sandbox.url, executesLate, random))
-  const env = { ...stage.env, ...(front && { BUSGATE_GATEWAY_URL: front.url }) }
-  const fleet = new Fleet({ ...stage, env, say, ...(!inOrder && { clockSeed: seed }) })
+  const lateGateway = executesLate && (await startLateGateway(stage.sandbox.url, executesLate, random))
+  const env = { ...stage.env, ...(lateGateway && { BUSGATE_GATEWAY_URL: lateGateway.url }) }
+  const fleet = new Fleet({ ...stage, env, say, ...(!isPlanned && { clockSeed: seed }) })
   try {
     await fleet.fill(starts)
     say(`Kafka ${kafka}, ${nodes} broker(s), seed ${seed}, logs in ${stage.folder}`)
@@ -36,9 +36,9 @@ export async function runScenario(options: RunOptions, scenario: Scenario): Prom
     const load = new Load(options)
     const executions = watchExecutions(stage.sandbox)
     let endedTooEarly = false
-    const playing = play(scene, load).then(made => {
-      endedTooEarly = inOrder === true && load.isOver
-      return made
+    const playing = play(scene, load).then(count => {
+      endedTooEarly = isPlanned === true && load.isOver
+      return count
     })
     const [faults] = await Promise.all([playing, load.produce(stage)])
     const longestGapMs = executions.stop()
@@ -54,23 +54,23 @@ export async function runScenario(options: RunOptions, scenario: Scenario): Prom
       ...outside.broken,
       ...forbidden.filter(name => counts[name] > 0),
     ]
-    if (broken.length > 0) await cp(stage.kafka.folder, join(stage.folder, 'kafka'), { recursive: true }) // else its logs go
+    // Kafka's logs are deleted otherwise
+    if (broken.length > 0) await cp(stage.kafka.folder, join(stage.folder, 'kafka'), { recursive: true })
     const { outcomes, ...figures } = counts
     const first = {
       ...{ kafka, brokers: nodes, codec: options.codec ?? "busgate's producer", faults, ...figures },
-      ...{ longestGapSeconds: seconds(longestGapMs), ...outside.figures, ...(inOrder && waits(load, audit)) },
+      ...{ longestGapSeconds: seconds(longestGapMs), ...outside.figures, ...(isPlanned && waits(load, audit)) },
     }
     return { figures: [first, outcomes], broken, verdict, faults }
   } finally {
     await fleet.close()
-    await front?.close()
+    await lateGateway?.close()
     await stage.close()
   }
 }
 
 /**
- * Looks at the gateway every few milliseconds. `stop` tells the longest time, in milliseconds, in which it executed nothing
- * new.
+ * Polls the gateway every 5 ms. `stop` returns the longest time without a new execution, in milliseconds.
  */
 function watchExecutions(sandbox: Sandbox): { stop(): number } {
   let executed = 0
@@ -92,7 +92,7 @@ function watchExecutions(sandbox: Sandbox): { stop(): number } {
   }
 }
 
-/** How many commands' results Kafka's own consumer can read. */
+/** Counts the commands whose results Kafka's own consumer can read. */
 async function readOutside(stage: Stage, { kafka, commands }: RunOptions, audit: Audit, verdict: Verdict) {
   const { results: topic } = stage.settings.topics
   const { brokers } = stage.kafka
@@ -116,7 +116,7 @@ async function readOutside(stage: Stage, { kafka, commands }: RunOptions, audit:
 
 const seconds = (ms: number): number => Number((ms / 1000).toFixed(2))
 
-/** Tells how long commands took from the producer to the first byte of the request. */
+/** The time of commands from the producer to the first byte of their request. */
 function waits({ producedAt }: Load, { sentAt }: Audit): Record<string, number> {
   const each = sentAt.map((at, index) => at - producedAt[index]!).toSorted()
   const rank = (share: number) => seconds(each[Math.ceil(share * each.length) - 1]!)

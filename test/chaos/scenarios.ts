@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { outage, standStill, withoutRight } from './faults.ts'
+import { outage, pauseProcess, revokeRight } from './faults.ts'
 import type { Fault, Scenario } from './scene.ts'
-import { coordinatorKilled, cutOff, endingKilled, handedBack, wireTrouble } from './wire-faults.ts'
+import { cutOff, handBack, killCoordinator, killTransactionCoordinator, loseAnswers } from './wire-faults.ts'
 
 export const latencyMs = { min: 5, max: 40 }
-/** Requests are in flight and answers known whenever something happens. */
-const slow = { min: 50, max: 800 }
+/** Long enough for requests to be in flight whenever a fault comes. */
+const slowLatencyMs = { min: 50, max: 800 }
 const forbidden = ['executedTwiceUnderAtLeastOnce', 'workersRestartedThemselves'] as const
 
 const repeated = (fault: Fault, times: number, more: Partial<Scenario> = {}): Scenario => ({
@@ -22,7 +22,7 @@ const repeated = (fault: Fault, times: number, more: Partial<Scenario> = {}): Sc
 })
 
 const once = (fault: Fault, more: Partial<Scenario> = {}): Scenario => ({
-  ...{ latencyMs: slow, forbidden },
+  ...{ latencyMs: slowLatencyMs, forbidden },
   async play(scene, load) {
     await load.reached(0.3)
     await fault(scene)
@@ -31,11 +31,11 @@ const once = (fault: Fault, more: Partial<Scenario> = {}): Scenario => ({
   ...more,
 })
 
-const inOrder = { latencyMs, forbidden: ['executedTwiceUnderAtLeastOnce', 'everInDoubt'], inOrder: true } as const
+const planned = { latencyMs, forbidden: ['executedTwiceUnderAtLeastOnce', 'everInDoubt'], isPlanned: true } as const
 
-/** One kind of trouble by itself, by the option that asks for it. */
+/** Scenarios with one kind of fault, by the name of their option. */
 export const scenarios = {
-  /** Every broker is stopped in order and started again, one after the other, as an upgrade does it. */
+  /** The brokers are restarted one after the other, as in an upgrade. */
   rolling: {
     latencyMs,
     forbidden: ['everInDoubt'],
@@ -45,14 +45,14 @@ export const scenarios = {
         await kafka.stopNode(id)
         await kafka.startNode(id)
         say(`broker ${id} is back`)
-        await pause(5000) // its replicas catch up before the next one goes
+        await pause(5000) // its replicas catch up before the next one stops
       }
       return nodes
     },
   },
-  /** An orchestrator's rolling update: it waits for a new process to be ready, then tells an old one to leave. */
+  /** A rolling update: a new process becomes ready, then an old one is told to leave, one after the other. */
   'restart-workers': {
-    ...inOrder,
+    ...planned,
     async play({ fleet, workers, say }, load) {
       await load.reached(0.2)
       for (const old of [...fleet.members]) {
@@ -64,9 +64,9 @@ export const scenarios = {
       return 0
     },
   },
-  /** One worker, three, and one again. */
+  /** One worker, `--workers` of them, and one again. */
   scale: {
-    ...inOrder,
+    ...planned,
     starts: 1,
     async play({ fleet, workers, say }, load) {
       await load.reached(0.2)
@@ -80,18 +80,18 @@ export const scenarios = {
   },
 } satisfies Record<string, Scenario>
 
-/** Scenarios with a size: the option's value. */
-export const measured: Readonly<Record<string, (value: string) => Scenario>> = {
+/** Scenarios whose option has a value. */
+export const scenariosWithValue: Readonly<Record<string, (value: string) => Scenario>> = {
   /** Kafka is unavailable for this many milliseconds. */
   outage: ms => once(outage(Number(ms)), { forbidden: ['everInDoubt', ...forbidden] }),
   /** The processes reach no broker for this many milliseconds. */
   'cut-off': ms => once(cutOff(Number(ms))),
   /** Each right of the processes is revoked for this many milliseconds, once for each value of the list. */
   rights: times => ({
-    ...{ latencyMs: slow, forbidden },
+    ...{ latencyMs: slowLatencyMs, forbidden },
     async play(scene, load) {
       await load.reached(0.1)
-      const each = scene.rights.names.flatMap(name => times.split(',').map(ms => withoutRight(name, Number(ms))))
+      const each = scene.rights.names.flatMap(name => times.split(',').map(ms => revokeRight(name, Number(ms))))
       for (const fault of each) {
         await fault(scene)
         await pause(3000) // the session time-out is 6 s
@@ -100,21 +100,21 @@ export const measured: Readonly<Record<string, (value: string) => Scenario>> = {
     },
   }),
   /** The group's coordinator is killed between JoinGroup and SyncGroup, this many times. Needs three brokers. */
-  coordinator: times => repeated(coordinatorKilled, Number(times)),
+  coordinator: times => repeated(killCoordinator, Number(times)),
   /** The coordinator of a transaction is killed while it ends it, this many times. Needs three brokers. */
-  ending: times => repeated(endingKilled, Number(times)),
+  ending: times => repeated(killTransactionCoordinator, Number(times)),
   /** Answers about the group and transactions are lost, late, or cut off with their connections, this many times. */
-  answers: times => repeated(wireTrouble, Number(times)),
+  answers: times => repeated(loseAnswers, Number(times)),
   /** Partitions go to a process that leaves again, and back to owners that did not notice, this many times. */
-  'hand-back': times => repeated(handedBack, Number(times)),
+  'hand-back': times => repeated(handBack, Number(times)),
   /**
    * Machines are suspended this many times while envelopes wait for a slot, until their partitions have other owners and doubts
    * are sent again. The gateway executes requests late. A process that trusts the wrong clock sends twice.
    */
   suspends: times =>
-    repeated(scene => standStill(scene, 18_000), Number(times), {
-      latencyMs: slow,
-      executesLate: { share: 0.05, ms: 4000 }, // gateway.timeoutMs is 2 s, and a doubt is left alone for 8 s
+    repeated(scene => pauseProcess(scene, 18_000), Number(times), {
+      latencyMs: slowLatencyMs,
+      executesLate: { share: 0.05, ms: 4000 }, // gateway.timeoutMs is 2 s, and a doubt is polled after 8 s
       env: {
         BUSGATE_DELIVERY_NOT_FOUND_ERRORS: 'Message not found',
         BUSGATE_GATEWAY_CONCURRENCY: '4',

@@ -5,42 +5,42 @@ import type { Fleet } from './fleet.ts'
 import type { Load } from './load.ts'
 import type { Rights } from './rights.ts'
 
-/** Everything that can be troubled. */
+/** Everything that faults act on. */
 export interface Scene {
   fleet: Fleet
   kafka: LocalKafka
   nodes: number
-  /** How many processes there are while nothing happens. */
+  /** The number of processes between faults. */
   workers: number
-  /** One before each node. */
+  /** One proxy in front of each broker. */
   taps: readonly WireTap[]
   rights: Rights
   sandbox: Sandbox
-  /** 0 to 1, seeded. */
+  /** A seeded random number from 0 to 1. */
   random: () => number
   say: (line: string) => void
 }
 
-/** Makes trouble once and resolves when it is over. */
+/** Makes a fault once, and resolves when it is over. */
 export type Fault = (scene: Scene) => Promise<void>
 
-/** What a run may show after some trouble and not after other. */
-export type Excusable = 'everInDoubt' | 'executedTwiceUnderAtLeastOnce' | 'workersRestartedThemselves'
+/** Counts that must be 0 in some scenarios only. */
+export type ConditionalCount = 'everInDoubt' | 'executedTwiceUnderAtLeastOnce' | 'workersRestartedThemselves'
 
-/** Trouble of one kind or another, and what it may not come to. */
+/** Faults, and the counts that must be 0 nevertheless. */
 export interface Scenario {
-  /** Makes the trouble while the load comes. @returns how often */
+  /** Makes the faults during the load. @returns how many */
   play(scene: Scene, load: Load): Promise<number>
-  forbidden: readonly Excusable[]
+  forbidden: readonly ConditionalCount[]
   latencyMs: Span
-  /** The gateway executes this share of the requests so late. */
+  /** The share of the requests that the gateway executes late, and how late. */
   executesLate?: { share: number; ms: number }
-  /** Settings of the processes beside the ones that every run has. */
+  /** Additional settings of the processes. */
   env?: Record<string, string>
-  /** How many processes there are at first. Default: `--workers`. */
+  /** The number of processes at the start. Default: `--workers`. */
   starts?: number
-  /** Processes come and go as planned: their clocks are right, and it is told how long commands waited. */
-  inOrder?: true
+  /** Processes only start and stop as planned: clocks are right, and the waits of commands are reported. */
+  isPlanned?: true
 }
 
 export const between = ({ random }: Scene, least: number, most: number) => least + random() * (most - least)

@@ -21,15 +21,15 @@ export interface RunOptions {
   /** Commands a second. */
   rate: number
   nodes: 1 | 3
-  /** Of each topic of commands, and of the doubts. */
+  /** Partitions of each command topic, and of the doubts topic. */
   partitions: number
-  /** How many processes there are while nothing happens. */
+  /** The number of processes between faults. */
   workers: number
   kafka: KafkaVersion
-  /** The codec of the commands' batches, which Kafka's own client then writes. Null: busgate's producer writes them. */
+  /** The codec with which Kafka's own client writes the commands. Null: busgate's producer writes them. */
   codec: Codec | 'mixed' | null
   seed: number
-  /** Whether the processes run what `npm run build` made, or the source. */
+  /** Whether the processes run the output of `npm run build` instead of the source. */
   built: boolean
   say: (line: string) => void
 }
@@ -37,7 +37,7 @@ export interface RunOptions {
 /** A real Kafka, a registry and a gateway: everything but the processes under test. */
 export interface Stage {
   kafka: LocalKafka
-  /** One before each broker, for the processes under test alone. */
+  /** One proxy in front of each broker, for the processes under test only. */
   taps: readonly WireTap[]
   rights: Rights
   sandbox: Sandbox
@@ -46,15 +46,19 @@ export interface Stage {
   registry: SchemaRegistry
   /** The variables of busgate's processes. */
   env: Record<string, string>
-  /** What they run. */
+  /** The program that they run. */
   program: string
-  /** Their logs are written there. */
+  /** The folder of their logs. */
   folder: string
   close(): Promise<void>
 }
 
-/** @param ownEnv settings beside the ones that every run has */
-export async function setStage(run: RunOptions, latencyMs: Span, ownEnv: Record<string, string> = {}): Promise<Stage> {
+/** @param ownEnv additional settings of the processes */
+export async function startStage(
+  run: RunOptions,
+  latencyMs: Span,
+  ownEnv: Record<string, string> = {},
+): Promise<Stage> {
   const { nodes, partitions, kafka: version, built } = run
   const folder = await mkdtemp(join(tmpdir(), 'busgate-chaos-'))
   const taps = await Promise.all(Array.from({ length: nodes }, openWireTap))
@@ -79,7 +83,7 @@ export async function setStage(run: RunOptions, latencyMs: Span, ownEnv: Record<
     ...Object.values(others).map(topic => ({ topic, partitions: topic === others.doubts ? partitions : 4 })),
   ])
   const rights = await grantRights(kafka.brokers, settings)
-  for (const tap of taps) await untilSeen(topics, { ...open, ...throughTaps([tap]) })
+  for (const tap of taps) await waitUntilVisible(topics, { ...open, ...throughTaps([tap]) })
   return {
     kafka,
     taps,
@@ -99,11 +103,11 @@ export async function setStage(run: RunOptions, latencyMs: Span, ownEnv: Record<
   }
 }
 
-/** A broker heeds new rights a while after they were given: until then there is no topic for the processes under test. */
-async function untilSeen(topics: readonly string[], env: Record<string, string>): Promise<void> {
+/** Waits until a broker applies the new rights: before that, the processes under test see no topics. */
+async function waitUntilVisible(topics: readonly string[], env: Record<string, string>): Promise<void> {
   const bus = openBus(loadSettings({ env }), new Telemetry())
-  const areSeen = async () => (await bus.partitions(topics)).size === topics.length
-  await untilReady('Kafka, asked for its topics with the rights of the processes under test,', areSeen)
+  const areVisible = async () => (await bus.partitions(topics)).size === topics.length
+  await untilReady('Kafka with the rights of the processes under test', areVisible)
   await bus.close()
 }
 

@@ -2,13 +2,13 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Api, Fate, Passage } from '../support/wire-tap.ts'
 import { between, type Fault, oneOf, type Scene } from './scene.ts'
 
-const ofTheGroup: Api[] = ['JoinGroup', 'SyncGroup', 'Heartbeat', 'LeaveGroup']
-const ofTransactions: Api[] = ['InitProducerId', 'AddOffsetsToTxn', 'TxnOffsetCommit', 'Produce', 'EndTxn']
-const patienceMs = 30_000
+const groupApis: Api[] = ['JoinGroup', 'SyncGroup', 'Heartbeat', 'LeaveGroup']
+const transactionApis: Api[] = ['InitProducerId', 'AddOffsetsToTxn', 'TxnOffsetCommit', 'Produce', 'EndTxn']
+const timeoutMs = 30_000
 
-/** Some answers to one request are lost, with their connections or without them, or they come late. */
-export const wireTrouble: Fault = async scene => {
-  const api = oneOf(scene, [...ofTheGroup, ...ofTransactions])
+/** Loses or delays some answers to one kind of request; lost answers may break their connections. */
+export const loseAnswers: Fault = async scene => {
+  const api = oneOf(scene, [...groupApis, ...transactionApis])
   const how = oneOf(scene, ['lost', 'cut', 'late'] as const)
   const count = Math.ceil(between(scene, 0, 4))
   const lateMs = Math.round(between(scene, 500, 12_000))
@@ -20,12 +20,12 @@ export const wireTrouble: Fault = async scene => {
     if (how === 'late') return pause(lateMs, undefined)
     return how === 'lost' ? 'swallow' : 'cut'
   })
-  if (ofTheGroup.includes(api)) await rebalance(scene)
+  if (groupApis.includes(api)) await rebalance(scene)
   await until(() => left === 0)
   restore()
 }
 
-/** The processes reach no broker for this long, while the brokers run: their group removes them. */
+/** Cuts all processes off from the running brokers for this long, so that their group removes them. */
 export const cutOff =
   (ms: number): Fault =>
   async scene => {
@@ -36,8 +36,8 @@ export const cutOff =
     scene.say('the brokers can be reached again')
   }
 
-/** The group's coordinator is killed when its members have a new generation and before they know their partitions. */
-export const coordinatorKilled: Fault = async scene => {
+/** Kills the group's coordinator between JoinGroup and SyncGroup. */
+export const killCoordinator: Fault = async scene => {
   const { kafka, say } = scene
   let killed: { id: number; done: Promise<void> } | undefined
   const restore = onEveryWire(scene, async ({ kind, api }, id) => {
@@ -49,7 +49,7 @@ export const coordinatorKilled: Fault = async scene => {
   const moved = rebalance(scene)
   await until(() => killed !== undefined)
   restore()
-  if (!killed) throw new Error('no member has asked for its partitions, though one has joined')
+  if (!killed) throw new Error('no member sent SyncGroup, although one joined')
   await killed.done
   say(`broker ${killed.id}, the group's coordinator, was killed between JoinGroup and SyncGroup`)
   await pause(between(scene, 0, 3000))
@@ -59,10 +59,10 @@ export const coordinatorKilled: Fault = async scene => {
 }
 
 /**
- * A transaction's coordinator is killed some milliseconds after it was asked to end one: perhaps it has written so, perhaps
- * not. It stays away until others have taken its place.
+ * Kills a transaction's coordinator some milliseconds after EndTxn, when it may have written the end or not. It stays
+ * down until another one has taken over.
  */
-export const endingKilled: Fault = async scene => {
+export const killTransactionCoordinator: Fault = async scene => {
   const { kafka, say } = scene
   let killed: { id: number; done: Promise<void> } | undefined
   const kill = async (id: number) => {
@@ -75,7 +75,7 @@ export const endingKilled: Fault = async scene => {
   })
   await until(() => killed !== undefined)
   restore()
-  if (!killed) return say('nothing is left to be done in transactions')
+  if (!killed) return say('no transaction was ended')
   await killed.done
   say(`broker ${killed.id} was killed while it ended a transaction`)
   await pause(between(scene, 10_000, 13_000)) // one that is back sooner breaks what Kafka promises: see docs/delivery.md
@@ -84,10 +84,10 @@ export const endingKilled: Fault = async scene => {
 }
 
 /**
- * A newcomer gets partitions, works and leaves, while those that it got them from still wait for the answer to SyncGroup.
- * They lose that answer, join again, and some partition comes back to its owner, who never heard that it was away.
+ * A new process gets partitions, works and leaves while their former owners still wait for the answer to SyncGroup.
+ * These lose that answer, join again, and get partitions back without knowing that another process owned them.
  */
-export const handedBack: Fault = async scene => {
+export const handBack: Fault = async scene => {
   const { fleet, taps, say } = scene
   const before = taps.map(tap => tap.connections())
   const left = Promise.withResolvers<void>()
@@ -104,14 +104,14 @@ export const handedBack: Fault = async scene => {
     await newcomer.works()
     await pause(1000)
     await newcomer.leave()
-    say(`${newcomer.name} came and went, and ${held} others have heard nothing of it`)
+    say(`${newcomer.name} came and went, unknown to ${held} others`)
   } finally {
     restore()
     left.resolve()
   }
 }
 
-/** One process more, or one less where there are more than usual. */
+/** Starts a process, or stops one if there are more than usual. */
 async function rebalance({ fleet, workers, say }: Scene): Promise<void> {
   const [old] = fleet.members
   if (old && fleet.members.size > workers) {
@@ -129,8 +129,8 @@ function onEveryWire({ taps }: Scene, rule: (passage: Passage, id: number) => Fa
   }
 }
 
-/** Half a minute at most. */
+/** Waits for the condition, at most 30 s. */
 async function until(condition: () => boolean): Promise<void> {
-  const patience = performance.now() + patienceMs
-  while (!condition() && performance.now() < patience) await pause(20)
+  const deadline = performance.now() + timeoutMs
+  while (!condition() && performance.now() < deadline) await pause(20)
 }

@@ -1,8 +1,8 @@
 import { Random } from '../simulation/random.ts'
 
 /**
- * Loaded before a worker. Its wall clock is wrong, and set anew now and then; every other time that the process stood still
- * its machine was suspended: its monotonic clock has not counted that.
+ * Loaded before a worker to make its clocks wrong. Its wall clock is wrong by up to 8 s, and changes every 15 s. Half
+ * of the times that the process was stopped count as suspends of its machine: its monotonic clock omits them.
  */
 const wrongByMs = 8_000
 const setEveryMs = 15_000
@@ -29,4 +29,4 @@ performance.now = () => {
 setInterval(() => {
   ahead = wrong()
 }, setEveryMs).unref()
-setInterval(() => performance.now(), standstillMs / 10).unref() // work that ends late is no standstill
+setInterval(() => performance.now(), standstillMs / 10).unref() // so that long work does not count as a stop

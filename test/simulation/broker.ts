@@ -4,16 +4,16 @@ import type { Clock } from '../../src/clock.ts'
 
 export interface BrokerEvents {
   committed(tp: TopicPartition, offset: number, metadata: string | null): void
-  /** A record that can be read from now on. */
+  /** Called when a record becomes readable. */
   written(place: TopicPartition, record: BusRecord): void
 }
 
-/** The broker in memory, with a witness of everything that becomes visible on it. */
-export class WitnessedBroker extends MemoryBroker {
+/** The broker in memory. It reports everything that becomes visible on it. */
+export class ObservedBroker extends MemoryBroker {
   readonly #events: BrokerEvents
   readonly #watched: TopicPartition[]
   readonly #seen: number[]
-  /** Transactional ids, the last one that was initialised at the end. */
+  /** Transactional ids, in the order of their last initialisation. */
   readonly ids = new Set<string>()
 
   constructor(clock: Clock, topics: ReadonlyMap<string, number>, watched: readonly string[], events: BrokerEvents) {
@@ -28,13 +28,13 @@ export class WitnessedBroker extends MemoryBroker {
 
   override append(records: readonly OutgoingRecord[], now: number): void {
     super.append(records, now)
-    this.#witness()
+    this.#reportWritten()
   }
 
   override endTransaction(...[producer]: Parameters<MemoryBroker['endTransaction']>): Transaction {
     const transaction = super.endTransaction(producer)
     for (const one of transaction.offsets) this.#events.committed(one, one.offset, one.metadata)
-    if (transaction.records.length > 0) this.#witness()
+    if (transaction.records.length > 0) this.#reportWritten()
     return transaction
   }
 
@@ -44,7 +44,7 @@ export class WitnessedBroker extends MemoryBroker {
     return super.fence(id)
   }
 
-  #witness(): void {
+  #reportWritten(): void {
     for (const [i, tp] of this.#watched.entries()) {
       const { records, next } = this.read(tp, this.#seen[i]!, 1000)
       this.#seen[i] = next

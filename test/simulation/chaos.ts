@@ -19,18 +19,18 @@ export interface ChaosOptions {
   judge: Judge
   /** The accounts' keys. */
   keys: readonly string[]
-  /** Deletes the oldest records of a partition of commands. */
+  /** Deletes the oldest records of a command partition. */
   deleteRecords: () => void
-  /** Somebody initialises the transactional producer of a process. */
+  /** Initialises the transactional producer of a process, which fences the process. */
   fence: () => void
-  /** An operator resets the group's offsets, where nothing is in flight. */
+  /** Resets the group's offsets of partitions without requests in flight. */
   reset: () => void
 }
 
 const faults = [...processFaults, ...groupFaults, ...partingFaults, ...clockFaults]
 const mostProcesses = 3
 
-/** Does to processes what the plan allows, right before or right after something happens at one of their ports. */
+/** Makes the faults of the plan, right before or right after a step at a port of a process. */
 export class Chaos {
   readonly counts = Object.fromEntries(faults.map(fault => [fault, 0])) as Record<ProcessFault, number>
   readonly #options: ChaosOptions
@@ -43,11 +43,11 @@ export class Chaos {
     scheduler.before = entry => this.#before(entry)
     scheduler.after = () => this.#after()
     for (let i = 0; i < plan.faults.outages; i++) {
-      scheduler.add('world', null, 'trouble', random.int(0, plan.faults.until), () => this.#troubleGateway())
+      scheduler.add('world', null, 'outage', random.int(0, plan.faults.until), () => this.#disturbGateway())
     }
   }
 
-  /** How often a process was stopped in the middle of its work, kept from it, or lost a session. */
+  /** How often a process was killed or held up in its work, or lost a session. */
   get losses(): number {
     const { crash, freeze, cut, outage, fence, moved, parting, suspend } = this.counts
     const { lost } = this.#options.ports
@@ -55,7 +55,7 @@ export class Chaos {
     return crash + held + fence + lost
   }
 
-  get over(): boolean {
+  get isOver(): boolean {
     return this.#options.scheduler.now >= this.#options.plan.faults.until
   }
 
@@ -63,7 +63,7 @@ export class Chaos {
     const { random, plan, fleet } = this.#options
     const { rate, most, kinds } = plan.faults
     const atPort = kind === 'request' || kind === 'answer' || kind === 'http'
-    if (!atPort || label.startsWith('heartbeat') || this.over || this.#done >= most || !random.chance(rate)) return
+    if (!atPort || label.startsWith('heartbeat') || this.isOver || this.#done >= most || !random.chance(rate)) return
     const process = fleet.alive.find(one => one === owner)
     if (!process) return
     this.#done++
@@ -128,14 +128,14 @@ export class Chaos {
         void fleet.stop(process)
         this.#replace()
     }
-    if (random.chance(0.1)) plan.faults.most++ // a long series now and then
+    if (random.chance(0.1)) plan.faults.most++ // sometimes a long series
   }
 
-  /** The broker sees the connection go, or the group only misses the heartbeats. Requests on their way may arrive. */
+  /** The broker notices the closed connection, or the group only misses heartbeats. Requests in flight may arrive. */
   #crash(process: SimProcess): void {
     const { scheduler, random } = this.#options
     if (random.chance(0.3)) void process.bus.crash()
-    scheduler.bury(process, ({ kind }) => kind === 'request' && random.chance(0.5))
+    scheduler.kill(process, ({ kind }) => kind === 'request' && random.chance(0.5))
     if (this.#options.fleet.alive.length === 0 && random.chance(0.5)) this.#options.reset()
     this.#replace()
   }
@@ -146,7 +146,7 @@ export class Chaos {
     scheduler.add('world', null, 'restart', random.int(0, 1500), () => fleet.start())
   }
 
-  #troubleGateway(): void {
+  #disturbGateway(): void {
     const { scheduler, random, ports, gateway, keys, trace } = this.#options
     const ms = random.int(50, 2000)
     if (random.chance(0.5)) {
@@ -163,7 +163,7 @@ export class Chaos {
       })
       return
     }
-    trace('gateway', `*** turns ${key} away for ${ms} ms`)
+    trace('gateway', `*** denies ${key} for ${ms} ms`)
     gateway.deniedKeys.add(key)
     scheduler.add('world', null, 'key', ms, () => gateway.deniedKeys.delete(key))
   }

@@ -6,7 +6,7 @@ import { schemas } from '../../src/records/schemas.ts'
 
 const all: readonly object[] = Object.values(schemas)
 
-/** The registry of all worlds: it has the published schemas and no other. */
+/** The registry of all worlds. It has only the published schemas. */
 export const registry: SchemaRegistry = {
   async schemaOf(id) {
     const schema = all[id - 1]
@@ -16,8 +16,8 @@ export const registry: SchemaRegistry = {
   idOf: async (_subject, schema) => all.indexOf(schema) + 1,
 }
 
-/** The registry over a network: `passes` answers whether it could be asked, and when. */
-export const distantRegistry = (passes: () => Promise<boolean>): SchemaRegistry => ({
+/** The registry behind a network. `passes` resolves after the delay of a request, to whether that is answered. */
+export const remoteRegistry = (passes: () => Promise<boolean>): SchemaRegistry => ({
   idOf: registry.idOf,
   async schemaOf(id) {
     if (await passes()) return registry.schemaOf(id)
@@ -25,7 +25,7 @@ export const distantRegistry = (passes: () => Promise<boolean>): SchemaRegistry 
   },
 })
 
-/** How the world itself writes commands and reads what comes of them. */
+/** Writes commands and statuses, and reads results and doubts, for the world itself. */
 export interface Codec {
   encode: (command: SendCommand) => Buffer
   result: (value: Buffer) => SendResult
@@ -54,7 +54,7 @@ async function reader<T>(schema: object): Promise<(value: Buffer) => T> {
   await decoder.prepare(all.indexOf(schema) + 1)
   return value => {
     const decoded = decoder.decode(value)
-    if (!decoded.ok) throw new Error(`the worker wrote what cannot be read: ${JSON.stringify(decoded)}`)
+    if (!decoded.ok) throw new Error(`the worker wrote an unreadable record: ${JSON.stringify(decoded)}`)
     return decoded.value
   }
 }

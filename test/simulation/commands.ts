@@ -4,7 +4,7 @@ import type { SendCommand } from '../../src/records/generated.ts'
 import { buildCommandOf } from '../support/commands.ts'
 import type { CommandPlan } from './plan.ts'
 
-/** A command of the world, known by its phone: no two commands have the same, whatever their ids. */
+/** A command of the world. Its phone identifies it, because several commands may have one id. */
 export interface SimCommand {
   plan: CommandPlan
   phone: number
@@ -31,7 +31,7 @@ export function recordOf(
   return { topic, key: Buffer.from(String(plan.id)), value: valueFor(plan, phone, deadline, encode) }
 }
 
-/** How a command's own system knows it. */
+/** The correlation id of the command to this phone. */
 export const correlationOf = (phone: number) => `order ${phone}`
 
 function valueFor(
@@ -44,11 +44,11 @@ function valueFor(
   const value = encode(
     buildCommandOf(type, {
       ...{ id: BigInt(id), phone, delivery, deadline, tenant, correlationId: correlationOf(phone) },
-      account: kind === 'stranger' ? 'stranger' : account,
+      account: kind === 'unknown account' ? 'unknown' : account,
       extra: kind === 'invalid' ? { phone: '1' } : {},
     }),
   )
-  if (kind === 'foreign schema') value.writeUInt32BE(999, 1)
+  if (kind === 'unknown schema') value.writeUInt32BE(999, 1)
   return value
 }
 

@@ -1,36 +1,45 @@
-import { commandsOf, withCompany } from './crowd.ts'
+import { drawCommands, withPassingCommands } from './draw-commands.ts'
 import { type Faults, type Plan, postFaults, processFaults } from './plan.ts'
 import { Random } from './random.ts'
 import {
-  adrift,
-  bounded,
-  cramped,
-  parted,
-  paused,
-  queued,
-  quickLines,
-  quickWays,
-  restless,
-  slowLines,
-  slowWays,
-  spread,
-  uneven,
-  withdrawn,
+  quickBus,
+  quickHttp,
+  slowBus,
+  slowHttp,
+  withBusyGroup,
+  withFewIntents,
+  withLittleMemory,
+  withLossesDuringStops,
+  withManyPartitions,
+  withPauses,
+  withSlowGateway,
+  withUnequalDelays,
+  withWithdrawals,
+  withWrongClocks,
 } from './worlds.ts'
 
 const day = 24 * 3_600_000
+const specialWorlds = [
+  withLossesDuringStops,
+  withSlowGateway,
+  withManyPartitions,
+  withFewIntents,
+  withUnequalDelays,
+  withPauses,
+  withWithdrawals,
+]
 
-export function planOf(seed: number): Plan {
+export function drawPlan(seed: number): Plan {
   const random = new Random(seed)
   const gentle = random.chance(0.15)
-  const calm = faultsOf(random, gentle)
-  const faults = gentle ? calm : restless(seed, calm)
+  const drawn = drawFaults(random, gentle)
+  const faults = gentle ? drawn : withBusyGroup(seed, drawn)
   const plan: Plan = {
     workers: random.int(1, 3),
     partitions: random.int(1, 2),
     fetchRecords: random.pick([1, 3, 500]),
     backlog: undefined,
-    commands: commandsOf(random, faults.until),
+    commands: drawCommands(random, faults.until),
     pauses: [],
     withdrawals: [],
     sessionTimeoutMs: 1000,
@@ -51,20 +60,20 @@ export function planOf(seed: number): Plan {
     notFound: random.chance(0.6),
     refusesDuplicates: random.chance(0.4),
     hooks: random.chance(0.3),
-    bus: random.pick(gentle ? quickWays : [...quickWays, ...slowWays]),
+    bus: random.pick(gentle ? quickBus : [...quickBus, ...slowBus]),
     commits: undefined,
-    http: random.pick(gentle ? quickLines : [...quickLines, ...slowLines]),
+    http: random.pick(gentle ? quickHttp : [...quickHttp, ...slowHttp]),
     faults,
   }
-  const adverse = withCompany(gentle ? plan : adrift(seed, cramped(seed, plan)))
-  return withdrawn(seed, paused(seed, uneven(seed, bounded(seed, spread(seed, queued(seed, parted(seed, adverse)))))))
+  const adverse = withPassingCommands(gentle ? plan : withWrongClocks(seed, withLittleMemory(seed, plan)))
+  return specialWorlds.reduce((changed, change) => change(seed, changed), adverse)
 }
 
 /**
- * Each world has a few kinds of faults, not all of them: more of it meets, and a story is easier to read. In a gentle one
- * workers only come and go as planned, so that nothing excuses a doubt.
+ * Draws a few kinds of faults for each world, so that these meet more often and a trace is easier to read. In a gentle
+ * world workers only start and stop as planned, so that nothing excuses a doubt.
  */
-function faultsOf(random: Random, gentle: boolean): Faults {
+function drawFaults(random: Random, gentle: boolean): Faults {
   const some = <T>(all: readonly T[], share: number) => all.filter(() => random.chance(share))
   const kinds = gentle ? (['join', 'leave'] as const) : some(processFaults, random.pick([0.15, 0.35, 0.7]))
   const posts = some(postFaults, random.pick([0.1, 0.3, 0.7]))

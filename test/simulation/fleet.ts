@@ -9,7 +9,7 @@ export interface FleetOptions extends Omit<SimProcessOptions, 'fatal'> {
   trace: Trace
 }
 
-/** The worker processes that come and go. */
+/** The worker processes of a world. */
 export class Fleet {
   readonly #options: FleetOptions
   readonly #processes: SimProcess[] = []
@@ -22,7 +22,7 @@ export class Fleet {
     return this.#processes.filter(({ dead }) => !dead)
   }
 
-  /** The processes that are there to stay. */
+  /** The processes that live and were not asked to stop. */
   get staying(): SimProcess[] {
     return this.alive.filter(({ leaving }) => !leaving)
   }
@@ -30,36 +30,36 @@ export class Fleet {
   start(): void {
     const { judge, trace } = this.#options
     const name = `w${this.#processes.length + 1}`
-    const accuse = (what: string) => (error: Error) =>
-      judge.accuse('the worker goes on', `${name} ${what}: ${textOf(error)}`)
-    const options = { ...this.#options, fatal: accuse('gives up') }
+    const report = (what: string) => (error: Error) =>
+      judge.report('the worker keeps running', `${name} ${what}: ${textOf(error)}`)
+    const options = { ...this.#options, fatal: report('gives up') }
     const started = new SimProcess(name, options)
     this.#processes.push(started)
     trace(name, 'starts')
-    narrate(started, trace)
-    started.start(options).catch(accuse('cannot start'))
+    traceEvents(started, trace)
+    started.start(options).catch(report('cannot start'))
   }
 
   /** A planned stop. */
   async stop(process: SimProcess): Promise<void> {
     const { judge, trace } = this.#options
-    trace(process.name, 'is asked to stop')
+    trace(process.name, 'is told to stop')
     judge.posts.stopping(process)
     try {
       await process.stop()
       trace(process.name, 'has stopped')
     } catch (error) {
-      judge.accuse('the worker goes on', `${process.name} cannot stop: ${textOf(error)}`)
+      judge.report('the worker keeps running', `${process.name} cannot stop: ${textOf(error)}`)
     }
   }
 
-  /** Frozen processes go on, and those cut off reach the bus again. */
+  /** Ends all freezes and cut-offs. */
   heal(): void {
     for (const process of this.#processes) process.heal()
   }
 }
 
-function narrate({ name, telemetry }: SimProcess, trace: Trace): void {
+function traceEvents({ name, telemetry }: SimProcess, trace: Trace): void {
   telemetry.on('session.opened', ({ topic, partition, offset, inDoubt }) =>
     trace(name, `opens ${topic}/${partition} at ${offset}${inDoubt ? `, ${inDoubt} in doubt` : ''}`),
   )
@@ -67,7 +67,7 @@ function narrate({ name, telemetry }: SimProcess, trace: Trace): void {
     trace(name, `loses its session of ${topic}/${partition}: ${error.message}`),
   )
   telemetry.on('log.cut', ({ topic, partition, unsent, perhapsSent }) =>
-    trace(name, `tells that ${unsent} + ${perhapsSent} of ${topic}/${partition} are gone`),
+    trace(name, `reports ${unsent} unsent and ${perhapsSent} perhaps sent records of ${topic}/${partition} as lost`),
   )
   telemetry.on('session.closed', ({ topic, partition }) => trace(name, `closes ${topic}/${partition}`))
   telemetry.on('account.paused', ({ account, reason, retryInMs }) =>

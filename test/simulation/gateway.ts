@@ -2,7 +2,7 @@ import { parseJson, type SendType, stringifyJson } from '../../src/protocol/inde
 import type { Reaction } from './plan.ts'
 import type { Random } from './random.ts'
 
-/** An operation as it stands in an envelope. */
+/** An operation in an envelope. */
 export interface Operation {
   type: string
   id: number
@@ -24,7 +24,7 @@ export interface GatewayOptions {
   executed: (operation: Operation, msgId: number) => void
 }
 
-/** Answers of the gateway that are in no table: any client may meet them. */
+/** Error texts that the gateway's specification does not list. */
 export const texts = {
   notFound: 'Message not found',
   refusals: ['Error in Alpha-name', 'Not enough money', 'Operator not supported'],
@@ -37,14 +37,14 @@ const withoutStatus: readonly string[] = ['call/otp', 'hlr'] satisfies SendType[
 
 export const readEnvelope = (body: string): Envelope => parseJson(body) as Envelope
 
-/** The gateway: executes what it is asked for, and answers from what it has executed. */
+/** A gateway that executes commands, and answers status polls from what it has executed. */
 export class SimGateway {
-  /** Turned away for a while. */
+  /** Keys that are denied for a while. */
   readonly deniedKeys = new Set<string>()
-  /** Every envelope is refused for a while, with a text that nobody knows. */
+  /** Whether every envelope is refused, with an unknown text. */
   isDown = false
   readonly #options: GatewayOptions
-  /** The key is made of account and id. */
+  /** Executed operations, by account and id. */
   readonly #known = new Map<string, Operation>()
   readonly #throttled = new Set<number>()
   #msgId = 7000
@@ -54,8 +54,8 @@ export class SimGateway {
   }
 
   /**
-   * Takes in one envelope, at once and as a whole.
-   * @param refuse 'throttled' or 'refused': refuses it whole this once
+   * Executes one envelope at once.
+   * @param refuse 'throttled' or 'refused': refuses the whole envelope
    */
   receive(body: string, refuse: 'throttled' | 'refused' | null): string {
     const { auth, data } = readEnvelope(body)
@@ -68,7 +68,7 @@ export class SimGateway {
   }
 
   #reaction({ phone }: Operation): Reaction {
-    return phone === undefined ? 'takes' : this.#options.reactionOf(phone)
+    return phone === undefined ? 'accepts' : this.#options.reactionOf(phone)
   }
 
   #execute(operation: Operation, account: string): object {
@@ -91,8 +91,7 @@ export class SimGateway {
   }
 
   /**
-   * Answers that an executed message has a status and any other one is not found; sometimes that it is unknown, of
-   * both.
+   * Answers with a status of an executed message, and with "not found" of any other. Sometimes answers UNKNOWN to both.
    */
   #status({ id }: Operation, account: string): object {
     const { random } = this.#options

@@ -11,11 +11,11 @@ export interface Delay {
 }
 
 export const processFaults = ['crash', 'freeze', 'cut', 'fence', 'join', 'leave', 'outage'] as const
-/** parting: a process is asked to stop, and cut off from the bus for longer than the group waits for it. */
+/** parting: a process is told to stop, and cut off from the bus for longer than its session time-out. */
 export const partingFaults = ['parting', 'join'] as const
-/** moved: the group's coordinator is nowhere for a while. deletion: an operator deletes the oldest commands of a partition. */
+/** moved: the group has no coordinator for a while. deletion: the oldest commands of a partition are deleted. */
 export const groupFaults = ['join', 'leave', 'freeze', 'cut', 'moved', 'deletion'] as const
-/** suspend: the machine of a process sleeps for a while. step: its wall clock is set. */
+/** suspend: the machine of a process is suspended for a while. step: its wall clock is set. */
 export const clockFaults = ['suspend', 'step'] as const
 export type ProcessFault =
   | (typeof clockFaults)[number]
@@ -23,7 +23,7 @@ export type ProcessFault =
   | (typeof groupFaults)[number]
   | (typeof partingFaults)[number]
 
-/** What may become of a POST. `slow`: executed long after it was sent, but within the settle window. */
+/** Faults of a POST. `slow`: executed long after it was sent, but within the settle time. */
 export const postFaults = [
   'unreachable',
   'queued',
@@ -31,9 +31,9 @@ export const postFaults = [
   'lost',
   'reset',
   'cut',
-  'refused in front',
-  'error in front',
-  'error behind',
+  'refused by proxy',
+  'error of proxy',
+  'error after execution',
   'foreign',
   'items differ',
   'throttled',
@@ -42,15 +42,15 @@ export const postFaults = [
 export type PostFault = (typeof postFaults)[number]
 
 /** What the gateway does with a command's operation; `poison`: it refuses every envelope that holds it. */
-export type Reaction = 'takes' | 'refuses' | 'throttles' | 'poison'
+export type Reaction = 'accepts' | 'refuses' | 'throttles' | 'poison'
 
-/** Operators pause something for a while. */
-export type PausePlan = Extract<Scope, { effect: 'paused' }> & Spell
+/** A pause by an operator. */
+export type PausePlan = Extract<Scope, { effect: 'paused' }> & Period
 
-/** Operators withdraw something; what is written in the meantime is not sent either. */
-export type WithdrawalPlan = Withdrawn & Spell
+/** A withdrawal by an operator, which holds for later commands until its end. */
+export type WithdrawalPlan = Withdrawn & Period
 
-interface Spell {
+interface Period {
   /** Virtual milliseconds. */
   at: number
   /** Milliseconds. */
@@ -58,30 +58,30 @@ interface Spell {
 }
 
 export interface CommandPlan {
-  /** valid; invalid by the interface; of an account nobody knows; bytes that are no Avro; of a schema nobody knows. */
-  kind: 'valid' | 'invalid' | 'stranger' | 'garbage' | 'foreign schema'
+  /** `invalid`: against the gateway's interface. `garbage`: bytes that are no Avro. */
+  kind: 'valid' | 'invalid' | 'unknown account' | 'garbage' | 'unknown schema'
   /** Its own, or that of an earlier command on the same topic. */
   id: number
   type: SendType
   delivery: SendCommandDelivery
   account: 'default' | 'other'
   urgent: boolean
-  /** Virtual milliseconds of its publication. */
+  /** When it is published, in virtual milliseconds. */
   at: number
-  /** Milliseconds after that. */
+  /** In milliseconds after its publication. */
   deadline: number | null
   reaction: Reaction
-  /** That of all commands with its id. */
+  /** All commands with one id have the same. */
   tenant: string | null
 }
 
-/** Everything that a seed decides beforehand. What happens in what order is the scheduler's to choose. */
+/** Everything that a seed decides in advance. The scheduler chooses the order of events. */
 export interface Plan {
   workers: number
   partitions: number
-  /** Most records in one fetch. */
+  /** The limit of records in one fetch. */
   fetchRecords: number
-  /** The most that all sessions of a process may hold undone in memory; undefined: more than these worlds have. */
+  /** The limit of the memory of all sessions of a process. Undefined: more than a world needs. */
   backlog: Backlog | undefined
   commands: CommandPlan[]
   pauses: readonly PausePlan[]
@@ -90,7 +90,7 @@ export interface Plan {
   drainMs: number
   maxOperations: number
   concurrency: number
-  /** The most commands that a kill may leave in doubt; undefined: more than these worlds have. */
+  /** The limit of commands that a kill may leave in doubt. Undefined: more than a world has. */
   maxIntents: number | undefined
   lingerMs: number
   timeoutMs: number
@@ -103,35 +103,35 @@ export interface Plan {
   maxAgeMs: number
   /** Milliseconds by which the wall clocks of processes may differ from true time. */
   skewMs: number
-  /** Whether "not found" is believed. */
+  /** Whether delivery.notFoundErrors has the gateway's text. */
   notFound: boolean
   /** Whether the gateway refuses an id that it has executed. */
   refusesDuplicates: boolean
   /** Whether commands ask for callbacks. */
   hooks: boolean
   bus: Delay
-  /** Each way of a commit; undefined: as long as anything else at the bus. */
+  /** The delay of commits. Undefined: that of all other requests to the bus. */
   commits: Delay | undefined
   http: Delay
   faults: Faults
 }
 
 export interface Faults {
-  /** Virtual milliseconds: from then on nothing goes wrong any more. */
+  /** The end of the faults, in virtual milliseconds. */
   until: number
-  /** The chance that something happens to a process at a step at one of its ports. */
+  /** The chance of a fault at each step at a port of a process. */
   rate: number
   most: number
   kinds: readonly ProcessFault[]
-  /** The chance that a POST goes wrong. */
+  /** The chance of a fault of a POST. */
   postRate: number
   posts: PostFault[]
-  /** The chance that the caller of an acquisition or a commit hears an error; whether it happened is chance, too. */
+  /** The chance that a take-over or commit fails for its caller. Whether it takes effect is random, too. */
   lostRate: number
-  /** The chance that the caller of a join or a sync hears an error; whether the coordinator saw it is chance, too. */
+  /** The chance that a join or sync fails for its caller. Whether it takes effect is random, too. */
   groupLostRate: number
   /** The chance that the registry does not answer. */
   registryRate: number
-  /** How often the gateway turns the keys away or cannot be reached for a while. */
+  /** How often the gateway denies a key, refuses everything or is unreachable for a while. */
   outages: number
 }

@@ -19,11 +19,11 @@ export interface Planted {
   name: string
   /** What goes wrong, in a sentence. */
   what: string
-  /** Plants it. @returns what takes it out again */
+  /** Plants it. @returns a function that removes it */
   plant: () => () => void
 }
 
-/** The bugs by the invariant that they violate: each is seen to be checked. */
+/** The bugs by the invariant that they violate. They prove that each invariant is checked. */
 export const planted: Readonly<Record<Invariant, readonly Planted[]>> = {
   'one final result': [
     {
@@ -42,7 +42,7 @@ export const planted: Readonly<Record<Invariant, readonly Planted[]>> = {
   'sent again only in doubt': [
     {
       name: 'ledger-is-not-asked',
-      what: 'A session that is opened again sends what its process has in flight.',
+      what: 'A reopened session sends what its process has in flight.',
       plant: () => replace(Ledger, 'has', () => () => false),
     },
     {
@@ -120,10 +120,10 @@ export const planted: Readonly<Record<Invariant, readonly Planted[]>> = {
       plant: () => replace(RateLimiter, 'wait', () => () => 0),
     },
   ],
-  'no POST of what is paused': [
+  'no POST during a pause': [
     {
       name: 'start-misses-pauses',
-      what: 'A process that starts sees no pause that began before.',
+      what: 'A process that starts does not see earlier pauses.',
       plant: () =>
         replace(
           MemoryBus,
@@ -135,10 +135,10 @@ export const planted: Readonly<Record<Invariant, readonly Planted[]>> = {
         ),
     },
   ],
-  'no POST of what is withdrawn': [
+  'no POST after a withdrawal': [
     {
       name: 'withdrawals-are-missed',
-      what: 'A worker does not look at withdrawals.',
+      what: 'A worker ignores withdrawals.',
       plant: () => replace(Controls, 'withdrawing', () => () => null),
     },
   ],
@@ -172,10 +172,10 @@ export const planted: Readonly<Record<Invariant, readonly Planted[]>> = {
       plant: () => replace(Ownership, 'joining', () => async () => {}),
     },
   ],
-  'a kill leaves few in doubt': [
+  'a kill leaves few doubts': [
     {
       name: 'intents-have-no-bound',
-      what: 'More commands than delivery.maxIntents are begun.',
+      what: 'More commands than delivery.maxIntents have intents.',
       plant: () =>
         startWith(({ settings }) => ({
           settings: { ...settings, delivery: { ...settings.delivery, maxIntents: 100_000 } },
@@ -185,16 +185,16 @@ export const planted: Readonly<Record<Invariant, readonly Planted[]>> = {
   'nothing is left over': [
     {
       name: 'lost-doubts-are-counted',
-      what: 'Doubts of a partition that another process has now count as open.',
+      what: 'Doubts of a partition that another process has taken over still count as open.',
       plant: () => replace(Resolver, 'forget', () => () => 0),
     },
     {
       name: 'committed-outcomes-are-kept',
-      what: 'A process takes for uncommitted what it has committed.',
+      what: 'A process keeps outcomes that it has committed.',
       plant: () => replace(Ledger, 'remove', () => () => {}),
     },
   ],
-  'the worker goes on': [
+  'the worker keeps running': [
     {
       name: 'stop-never-ends',
       what: 'A planned stop waits for ever for its bus to close.',
@@ -205,7 +205,7 @@ export const planted: Readonly<Record<Invariant, readonly Planted[]>> = {
 
 const unsent: Answer = { kind: 'not_sent', cause: 'unreachable', message: 'no connection' }
 
-/** Replaces a method by a wrong one. @returns what puts the right one back */
+/** Replaces a method with a wrong one. @returns a function that restores the right one */
 function replace<T, K extends keyof T>(type: { prototype: T }, name: K, wrong: (right: T[K]) => T[K]): () => void {
   const right = type.prototype[name]
   type.prototype[name] = wrong(right)
@@ -216,7 +216,7 @@ function replace<T, K extends keyof T>(type: { prototype: T }, name: K, wrong: (
 
 type Post = (body: string, lastCheck: LastCheck, signal?: AbortSignal) => Promise<Answer>
 
-/** Has processes send through a wrong connection. */
+/** Gives processes a wrong connection to the gateway. */
 function postWith(wrong: (post: Post, ...args: Parameters<Post>) => Promise<Answer>): () => void {
   return replace(
     Ports,

@@ -2,10 +2,10 @@ import type { Hop } from '../../src/bus/memory/bus.ts'
 import type { Given } from '../../src/bus/session/assignment.ts'
 import type { Connection } from '../../src/gateway/connection.ts'
 import type { SchemaRegistry } from '../../src/records/registry.ts'
-import { distantRegistry } from './codec.ts'
+import { remoteRegistry } from './codec.ts'
 import type { SimGateway } from './gateway.ts'
+import { connectToGateway } from './gateway-connection.ts'
 import type { Judge } from './judge/judge.ts'
-import { connectLine } from './line.ts'
 import type { Delay, Plan, PostFault } from './plan.ts'
 import type { Random } from './random.ts'
 import type { Owner, Scheduler } from './scheduler.ts'
@@ -22,20 +22,20 @@ export interface PortsOptions {
   trace: Trace
 }
 
-/** What the group's coordinator is asked for, but for the questions before the start, which is simply made again. */
+/** Requests to the group's coordinator, except those before the start, which is retried as a whole. */
 const coordinated = /^(join|sync|heartbeat|leave|acquire|commit)/
 
-/** When nothing goes wrong any more. */
+/** The delay after the faults. */
 const calmDelay: Delay = { usual: 2, rare: 0, most: 0 }
 
-/** A process's ways to bus, registry and gateway: how long each takes, and what is lost on it. */
+/** The connections of processes to bus, registry and gateway, with their delays and losses. */
 export class Ports {
   calm = false
-  /** Virtual milliseconds: until then no connection to the gateway comes about. */
+  /** The gateway is unreachable until then, in virtual milliseconds. */
   unreachableUntil = 0
-  /** Virtual milliseconds: until then no broker coordinates the group. */
+  /** The group has no coordinator until then, in virtual milliseconds. */
   movedUntil = 0
-  /** Steps at the broker of which the caller heard an error. */
+  /** The number of requests to the broker that failed for their caller. */
   lost = 0
   readonly #options: PortsOptions
 
@@ -54,12 +54,9 @@ export class Ports {
       if (lost) this.lost++
       return new Promise((resolve, reject) => {
         const kind = there && !lost ? 'request' : 'answer'
-        scheduler.add(kind, owner, `${step} ${way}`, this.#delay(this.#wayOf(step)), () => {
+        scheduler.add(kind, owner, `${step} ${way}`, this.#delay(this.#busDelayOf(step)), () => {
           if (lost) {
-            trace(
-              owner.name,
-              `${step} fails: ${there ? 'it never came to the broker' : 'it happened, the answer was lost'}`,
-            )
+            trace(owner.name, `${step} fails: ${there ? 'it did not reach the broker' : 'its answer was lost'}`)
             reject(new Error(`${step}: no answer`))
             return
           }
@@ -67,7 +64,7 @@ export class Ports {
             reject(new Error(`${step}: not the coordinator`))
             return
           }
-          if (!there) this.#heard(owner, step, outcome)
+          if (!there) this.#received(owner, step, outcome)
           resolve()
         })
       })
@@ -76,7 +73,7 @@ export class Ports {
 
   registry(owner: Owner): SchemaRegistry {
     const { scheduler, random, plan } = this.#options
-    return distantRegistry(
+    return remoteRegistry(
       () =>
         new Promise(resolve => {
           const passes = this.calm || !random.chance(plan.faults.registryRate)
@@ -87,16 +84,16 @@ export class Ports {
 
   connection(owner: Owner): Connection {
     const { plan, judge } = this.#options
-    return connectLine({
+    return connectToGateway({
       ...this.#options,
       owner,
       timeoutMs: plan.timeoutMs,
       settleMs: plan.settleMs,
       delay: () => this.httpDelay(),
       fault: () => this.#postFault(),
-      asked: envelope => judge.posts.asked(envelope),
+      connectionRequested: envelope => judge.posts.connectionRequested(envelope),
       began: envelope => judge.posts.began(owner, envelope),
-      underway: envelope => judge.posts.underway(envelope),
+      inFlight: envelope => judge.posts.inFlight(envelope),
     })
   }
 
@@ -111,7 +108,7 @@ export class Ports {
     return !this.calm && random.chance(postRate) ? random.pick(posts) : null
   }
 
-  #wayOf(step: string): Delay {
+  #busDelayOf(step: string): Delay {
     const { bus, commits = bus } = this.#options.plan
     return step.startsWith('commit') ? commits : bus
   }
@@ -142,8 +139,8 @@ export class Ports {
     trace('broker', `${owner.name} gets ${partitions.map(tp => `${tp.topic}/${tp.partition}`).join(', ') || 'nothing'}`)
   }
 
-  #heard(owner: Owner, step: string, outcome: Settled | undefined): void {
-    const isSignOfLife = step === 'heartbeat' || step === 'sync'
-    if (isSignOfLife && outcome?.status === 'fulfilled') this.#options.judge.posts.heartbeatAnswered(owner)
+  #received(owner: Owner, step: string, outcome: Settled | undefined): void {
+    const renewsLease = step === 'heartbeat' || step === 'sync'
+    if (renewsLease && outcome?.status === 'fulfilled') this.#options.judge.posts.heartbeatAnswered(owner)
   }
 }

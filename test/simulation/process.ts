@@ -9,7 +9,7 @@ import type { Ports } from './ports.ts'
 import type { Random } from './random.ts'
 import type { Owner, Scheduler } from './scheduler.ts'
 
-/** 2026-03-14, noon: virtual milliseconds begin there. */
+/** The time at virtual millisecond 0: 2026-03-14, noon UTC. */
 export const epoch = Date.UTC(2026, 2, 14, 12)
 
 /** True time, which no process knows. */
@@ -74,13 +74,13 @@ export interface SimProcessOptions {
   fatal: (error: Error) => void
 }
 
-/** A worker process: the real code, and all its ports in the hands of the scheduler. */
+/** A worker process: the real code, with ports that the scheduler controls. */
 export class SimProcess implements Owner {
   readonly name: string
   dead = false
   frozenUntil = 0
   cutUntil = 0
-  /** Asked to stop. */
+  /** Whether it was told to stop. */
   leaving = false
   readonly telemetry = new Telemetry()
   readonly bus: MemoryBus
@@ -109,12 +109,12 @@ export class SimProcess implements Owner {
     })
   }
 
-  /** Whether it takes part: started, and neither dead nor on its way out. */
+  /** Whether it has started, lives, and was not told to stop. */
   get working(): boolean {
     return !this.dead && !this.leaving && this.#sending !== null
   }
 
-  /** What its own metrics say that is still to be done. */
+  /** Unfinished work, by its own metrics. */
   leftovers(): string[] {
     const atRest = ['doubts_open', 'requests_in_flight', 'consumer_lag_records', 'window_used_ratio']
     return [...(this.#sending?.gauges.read() ?? [])]
@@ -136,18 +136,18 @@ export class SimProcess implements Owner {
     })
   }
 
-  /** Its wall clock is set, wrongly. */
+  /** Sets its wall clock to a wrong time. */
   stepClock({ plan: { skewMs }, random }: Pick<SimProcessOptions, 'plan' | 'random'>): void {
     this.#clock.ahead = random.int(-skewMs, skewMs)
   }
 
-  /** Its machine is suspended until then. */
+  /** Suspends its machine until then. */
   suspend(until: number): void {
     this.#clock.suspend(this.#scheduler.now, until)
     this.#scheduler.suspend(this, until)
   }
 
-  /** It goes on, and the bus is there. */
+  /** Ends its freeze, suspend and cut-off. */
   heal(): void {
     const { now } = this.#scheduler
     this.frozenUntil = Math.min(this.frozenUntil, now)

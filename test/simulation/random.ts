@@ -1,10 +1,10 @@
-/** Chance that a seed decides: the same seed, the same story. */
+/** Seeded random numbers: the same seed gives the same numbers. */
 export class Random {
   #state: number
 
   constructor(seed: number) {
     this.#state = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b)
-    for (let i = 0; i < 4; i++) this.next() // neighbouring seeds begin alike
+    for (let i = 0; i < 4; i++) this.next() // the first numbers of neighbouring seeds are alike
   }
 
   /** 0 to below 1 (mulberry32). */

@@ -1,18 +1,18 @@
 import type { Random } from './random.ts'
 
-/** Whoever waits at a port: a process that may be frozen, cut off from the bus, or dead. */
+/** The process that waits for an entry. It may be frozen, cut off from the bus, or dead. */
 export interface Owner {
   readonly name: string
   dead: boolean
-  /** Virtual milliseconds: until then it does nothing. */
+  /** It does nothing until then, in virtual milliseconds. */
   frozenUntil: number
-  /** Until then nothing passes between it and the bus. */
+  /** Nothing passes between it and the bus until then, in virtual milliseconds. */
   cutUntil: number
 }
 
 /**
- * What waits. `request`: on its way to the broker, whatever becomes of its sender; `answer`: on its way back;
- * `http`: something its sender hears of a request; `timer`; `world`: nobody's but the world's own.
+ * `request`: to the broker, which gets it whatever becomes of its sender; `answer`: from the broker; `http`: an event
+ * of a request to the gateway; `timer`: of a process; `world`: an event without a process.
  */
 export type Kind = 'request' | 'answer' | 'http' | 'timer' | 'world'
 
@@ -20,25 +20,25 @@ export interface Entry {
   kind: Kind
   owner: Owner | null
   label: string
-  /** Virtual milliseconds: not before. */
+  /** The earliest time, in virtual milliseconds. */
   at: number
-  /** A request that its sender makes while it stands still: it is written when the sender goes on. */
+  /** Whether a frozen process made this request: it is written when the process continues. */
   unwritten: boolean
   run: () => void
 }
 
-/** Resolves when everything that needs neither time nor a port has happened: promises only, no timer is involved. */
+/** Resolves when all promises are settled that need neither a timer nor a port. */
 const settled = () => new Promise<void>(resolve => process.nextTick(resolve))
 
 /**
- * Everything that can happen next, and virtual time. Each step lets one of the things happen that are due, chosen by
- * the seed; when none is due, time jumps to the next one.
+ * Virtual time, and everything that can happen next. Each step runs one of the entries that are due, chosen by the
+ * seed. If none is due, time jumps to the next one.
  */
 export class Scheduler {
   now = 0
-  /** Whose step is happening. */
+  /** The owner of the entry that runs. */
   running: Owner | null = null
-  /** Sees every step before it happens, and may stop its owner. */
+  /** Called before every entry; may kill its owner. */
   before: (entry: Entry) => void = () => {}
   after: (entry: Entry) => void = () => {}
   readonly #random: Random
@@ -57,7 +57,7 @@ export class Scheduler {
     return () => this.#remove(entry)
   }
 
-  /** The owner does nothing until then, and its timers do not count that time. */
+  /** Suspends the owner until then. Its timers do not count that time. */
   suspend(owner: Owner, until: number): void {
     owner.frozenUntil = Math.max(owner.frozenUntil, until)
     for (const entry of this.#entries) {
@@ -65,8 +65,8 @@ export class Scheduler {
     }
   }
 
-  /** Drops what waits for a dead process, but for requests that it had written already. */
-  bury(owner: Owner, keep: (entry: Entry) => boolean): void {
+  /** Kills a process: drops its entries, except the written requests that `keep` selects. */
+  kill(owner: Owner, keep: (entry: Entry) => boolean): void {
     owner.dead = true
     this.#entries = this.#entries.filter(entry => entry.owner !== owner || keep(entry))
   }

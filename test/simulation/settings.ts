@@ -28,10 +28,10 @@ export const keys: ReadonlyMap<string, string> = new Map(
   [...base.gateway.accounts].map(([name, { apiKey }]) => [apiKey.reveal(), name]),
 )
 
-/** Types that are not to be sent twice unless their command says so, as in every installation. */
+/** Types that are AT_MOST_ONCE by default, as in every installation. */
 const once = new Set(['telegram', 'call/otp', 'hlr'])
 
-/** The settings of a world's workers: the plan's times, hundreds of times shorter than real ones. */
+/** The settings of a world's workers. The plan's times are hundreds of times shorter than real ones. */
 export function settingsOf(plan: Plan): Settings & { gateway: { url: string } } {
   const { sessionTimeoutMs, drainMs, maxOperations, concurrency, lingerMs, timeoutMs, rate } = plan
   const { settleMs, polls, pollIntervalMs, attempts, maxAgeMs, maxIntents } = plan

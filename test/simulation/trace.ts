@@ -1,13 +1,13 @@
-/** Tells what happens, and to whom. */
+/** Traces an event of an actor. */
 export type Trace = (actor: string, text: string) => void
 
-export interface Story {
+export interface Tracer {
   trace: Trace
   lines: string[]
 }
 
-/** Notes what happens with its virtual time; costs nothing when nobody is going to read it. */
-export function createStory(wanted: boolean, now: () => number): Story {
+/** Creates a trace of events with their virtual times. An unwanted trace costs nothing. */
+export function createTracer(wanted: boolean, now: () => number): Tracer {
   const lines: string[] = []
   const trace: Trace = (actor, text) => lines.push(`${now().toString().padStart(7)} ms  ${actor.padEnd(8)} ${text}`)
   return { trace: wanted ? trace : () => {}, lines }

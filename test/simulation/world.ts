@@ -3,11 +3,11 @@ import type { BusRecord, TopicPartition } from '../../src/bus/port.ts'
 import { unpackCheckpoint } from '../../src/bus/session/checkpoint.ts'
 import { type Change, nameOf, writeChange } from '../../src/control/change.ts'
 import { buildStatusEvent } from '../support/status-events.ts'
-import { WitnessedBroker } from './broker.ts'
+import { ObservedBroker } from './broker.ts'
 import { Chaos } from './chaos.ts'
 import { type Codec, sharedCodec } from './codec.ts'
 import { phoneOf, policyOf, recordOf } from './commands.ts'
-import { planOf } from './draw-plan.ts'
+import { drawPlan } from './draw-plan.ts'
 import { Fleet, textOf } from './fleet.ts'
 import { type Operation, SimGateway } from './gateway.ts'
 import type { Violation } from './judge/invariants.ts'
@@ -18,42 +18,42 @@ import { epoch, virtualClock } from './process.ts'
 import { Random } from './random.ts'
 import { Scheduler } from './scheduler.ts'
 import { keys, settingsOf } from './settings.ts'
-import { createStory } from './trace.ts'
+import { createTracer } from './trace.ts'
 
-/** What came of one seed. */
+/** The outcome of one seed. */
 export interface Outcome {
   violation: Violation | null
-  /** What happened how often: faults, POSTs, doubts. */
+  /** The numbers of faults, POSTs, doubts and so on. */
   counts: Record<string, number>
   /** Empty unless asked for. */
   trace: string[]
 }
 
-/** Virtual milliseconds: how long everything may take when nothing goes wrong any more. */
-const patienceMs = 300_000
-/** What may still happen when every command has its final result: callbacks, late executions, a result too many. */
+/** How long everything may take after the faults, in virtual milliseconds. */
+const timeToFinishMs = 300_000
+/** How long a world runs after the last final result, in virtual milliseconds, to see what must not follow. */
 const aftermathMs = 2_000
 
-/** Lives one seed's world to its end, or to the first violation. */
+/** Runs the world of one seed to its end, or to the first violation. */
 export async function runSeed(seed: number, { trace = false } = {}): Promise<Outcome> {
-  return new World(seed, planOf(seed), await sharedCodec(), trace).run()
+  return new World(seed, drawPlan(seed), await sharedCodec(), trace).run()
 }
 
-/** Milliseconds after which a pause holds on every process that hears of it. */
+/** Milliseconds until a pause takes effect on every process that reads it. */
 const pauseMs = 2_000
 
-/** A process whose settings name no bound has this one. */
-const mostIntents = 6_400
+/** The default of delivery.maxIntents. */
+const defaultMaxIntents = 6_400
 
 class World {
   readonly #plan: Plan
   readonly #codec: Codec
   readonly #random: Random
   readonly #scheduler: Scheduler
-  readonly #story: ReturnType<typeof createStory>
+  readonly #tracer: ReturnType<typeof createTracer>
   readonly #settings: ReturnType<typeof settingsOf>
   readonly #judge: Judge
-  readonly #broker: WitnessedBroker
+  readonly #broker: ObservedBroker
   readonly #gateway: SimGateway
   readonly #ports: Ports
   readonly #fleet: Fleet
@@ -66,7 +66,7 @@ class World {
     this.#settings = settingsOf(plan)
     this.#random = new Random(~seed)
     this.#scheduler = new Scheduler(this.#random)
-    this.#story = createStory(wantsTrace, () => this.#scheduler.now)
+    this.#tracer = createTracer(wantsTrace, () => this.#scheduler.now)
     this.#judge = this.#createJudge()
     this.#broker = this.#createBroker()
     this.#gateway = this.#createGateway()
@@ -78,7 +78,7 @@ class World {
       judge: this.#judge,
       broker: this.#broker,
       gateway: this.#gateway,
-      trace: this.#story.trace,
+      trace: this.#tracer.trace,
     }
     this.#ports = new Ports(shared)
     this.#fleet = new Fleet({
@@ -99,7 +99,7 @@ class World {
   async run(): Promise<Outcome> {
     const { faults, workers, commands } = this.#plan
     const scheduler = this.#scheduler
-    const unhandled = (error: unknown) => this.#judge.accuse('the worker goes on', `unhandled: ${textOf(error)}`)
+    const unhandled = (error: unknown) => this.#judge.report('the worker keeps running', `unhandled: ${textOf(error)}`)
     process.on('unhandledRejection', unhandled)
     for (const [i, command] of commands.entries()) {
       scheduler.add('world', null, 'publish', command.at, () => this.#publish(command, phoneOf(i)))
@@ -111,33 +111,34 @@ class World {
     for (const withdrawal of this.#plan.withdrawals) {
       scheduler.add('world', null, 'withdrawal', withdrawal.at, () => this.#withdraw(withdrawal))
     }
-    scheduler.add('world', null, 'calm', faults.until, () => this.#calm())
+    scheduler.add('world', null, 'calm', faults.until, () => this.#endFaults())
     for (let i = 0; i < workers; i++) this.#fleet.start()
-    await this.#live()
-    await new Promise(resolve => setImmediate(resolve)) // where node tells of unhandled rejections
+    await this.#runSteps()
+    await new Promise(resolve => setImmediate(resolve)) // Node.js reports unhandled rejections before that
     process.off('unhandledRejection', unhandled)
     const { violation, counts } = this.#judge
     return {
       violation,
       counts: { commands: commands.length, ...counts, ...this.#chaos.counts },
-      trace: this.#story.lines,
+      trace: this.#tracer.lines,
     }
   }
 
-  async #live(): Promise<void> {
+  async #runSteps(): Promise<void> {
     const { faults, commands, timeoutMs, settleMs } = this.#plan
     const judge = this.#judge
     const concluded = () => this.#ports.calm && this.#published === commands.length && judge.lives.allConcluded
-    await this.#until(concluded, faults.until + patienceMs)
+    await this.#until(concluded, faults.until + timeToFinishMs)
     const end = this.#scheduler.now + timeoutMs + settleMs + aftermathMs
     await this.#until(() => this.#scheduler.now >= end, Number.POSITIVE_INFINITY)
-    if (judge.lives.allConcluded && this.#chaos.counts.deletion === 0) this.#checkLeftovers() // else work may go on that nobody awaits
+    // without their results, or with deleted records, work may continue
+    if (judge.lives.allConcluded && this.#chaos.counts.deletion === 0) this.#checkLeftovers()
     let stopped = false
     void Promise.all(this.#fleet.alive.map(one => this.#fleet.stop(one))).then(() => {
       stopped = true
     })
-    await this.#until(() => stopped, this.#scheduler.now + patienceMs)
-    if (!stopped) judge.accuse('the worker goes on', 'a planned stop does not end')
+    await this.#until(() => stopped, this.#scheduler.now + timeToFinishMs)
+    if (!stopped) judge.report('the worker keeps running', 'a planned stop does not end')
     if (!judge.violation) {
       judge.conclude(tp => this.#broker.committed(this.#settings.kafka.groupId, tp), this.#chaos.losses)
     }
@@ -146,9 +147,9 @@ class World {
   #checkLeftovers(): void {
     for (const process of this.#fleet.staying) {
       const leftovers = process.leftovers()
-      const tell = (what: string) => this.#judge.accuse('nothing is left over', `${process.name}: ${what}`)
-      if (leftovers.length > 0) tell(leftovers.join(', '))
-      process.telemetry.on('bus.log', ({ message }) => tell(message)) // as it stops, with all outcomes committed
+      const report = (what: string) => this.#judge.report('nothing is left over', `${process.name}: ${what}`)
+      if (leftovers.length > 0) report(leftovers.join(', '))
+      process.telemetry.on('bus.log', ({ message }) => report(message)) // it stops with all outcomes committed
     }
   }
 
@@ -180,19 +181,19 @@ class World {
       attempts,
       rate: this.#plan.rate ?? Number.POSITIVE_INFINITY,
       drains: drainMs > timeoutMs + 100 && isPrompt && http.most === 0,
-      maxIntents: maxIntents ?? mostIntents,
-      takesBack: isPrompt,
+      maxIntents: maxIntents ?? defaultMaxIntents,
+      releasesUnsent: isPrompt,
       wasDisturbed: () => this.#chaos.losses > 0,
-      blamesOutages: !this.#plan.faults.posts.includes('refused'),
+      hasOnlyExplainedRefusals: !this.#plan.faults.posts.includes('refused'),
       pauseMs: pauseMs + 4 * bus.most,
-      hearsSince: ({ cutUntil, frozenUntil }) => {
+      connectedSince: ({ cutUntil, frozenUntil }) => {
         const { calm, movedUntil } = this.#ports
         return epoch + Math.max(cutUntil, frozenUntil, movedUntil, calm ? this.#plan.faults.until : 0)
       },
     })
   }
 
-  #createBroker(): WitnessedBroker {
+  #createBroker(): ObservedBroker {
     const { topics } = this.#settings
     const { partitions } = this.#plan
     const all = new Map([
@@ -201,19 +202,19 @@ class World {
     ])
     if (this.#plan.pauses.length + this.#plan.withdrawals.length > 0) all.set(topics.control, 1)
     const watched = [topics.results, topics.doubts, topics.deadLetters]
-    return new WitnessedBroker(virtualClock(this.#scheduler), all, watched, {
+    return new ObservedBroker(virtualClock(this.#scheduler), all, watched, {
       committed: (tp, offset, metadata) => {
         const owner = this.#scheduler.running!
         this.#judge.progress.committed(owner, tp, offset, metadata)
-        this.#story.trace(owner.name, `commits ${tp.topic}/${tp.partition} ${windowText(offset, metadata)}`)
+        this.#tracer.trace(owner.name, `commits ${tp.topic}/${tp.partition} ${windowText(offset, metadata)}`)
       },
-      written: (place, record) => this.#witness({ ...place, offset: record.offset }, record),
+      written: (place, record) => this.#checkRecord({ ...place, offset: record.offset }, record),
     })
   }
 
-  /** A record that the worker wrote is there for all to see. */
-  #witness(place: TopicPartition & { offset: number }, record: BusRecord): void {
-    const { trace } = this.#story
+  /** Checks a record of the worker when it becomes readable. */
+  #checkRecord(place: TopicPartition & { offset: number }, record: BusRecord): void {
+    const { trace } = this.#tracer
     const { value, headers } = record
     const { results, doubts } = this.#settings.topics
     if (place.topic === results) {
@@ -248,15 +249,15 @@ class World {
       refusesDuplicates,
       executed: (operation, msgId) => {
         this.#judge.posts.executed(operation.phone!)
-        this.#tell(operation, msgId)
+        this.#scheduleStatuses(operation, msgId)
       },
     })
   }
 
-  /** A message was executed: statuses of it follow, early, late, twice and out of order, some of them before the answer. */
-  #tell({ id, phone, hook }: Operation, msgId: number): void {
+  /** Schedules the statuses of an executed message: early, late, twice, out of order, some before the answer. */
+  #scheduleStatuses({ id, phone, hook }: Operation, msgId: number): void {
     if (!hook) return
-    const { account } = this.#judge.lives.to(phone!).command.plan
+    const { account } = this.#judge.lives.withPhone(phone!).command.plan
     for (let count = this.#random.pick([1, 1, 2, 3]); count > 0; count--) {
       const status = this.#random.pick(['DELIVERED', 'READ', 'UNDELIVERABLE', 'EXPIRED'])
       const event = buildStatusEvent({ id: BigInt(id), msgId: String(msgId), account, status })
@@ -284,7 +285,7 @@ class World {
     this.#judge.lives.published({ plan, phone, topic, partition, offset, deadline, policy, publishedAt: now })
     const { id, type, account, kind, reaction } = plan
     const until = deadline === null ? '' : ` until ${deadline - epoch} ms`
-    this.#story.trace(
+    this.#tracer.trace(
       'upstream',
       `writes ${topic}/${partition}@${offset}: ${id} ${type} of ${account}, ${policy}, ${kind}, gateway ${reaction}${until}`,
     )
@@ -304,7 +305,7 @@ class World {
     const record = writeChange(this.#settings.topics.control, change)
     this.#broker.append([{ ...record, partition: 0 }], change.at)
     this.#judge.posts.controlled(change)
-    this.#story.trace(
+    this.#tracer.trace(
       'operator',
       `*** ${nameOf(change)}: ${change.effect} ${change.begins ? 'from now on' : 'no more'}`,
     )
@@ -314,7 +315,7 @@ class World {
     return epoch + this.#scheduler.now
   }
 
-  /** Resets an offset. An operator leaves a partition with requests in flight alone: no result could tell of them. */
+  /** Resets offsets, but not of partitions with requests in flight, because no result can tell of these. */
   #reset(): void {
     const { topics, kafka } = this.#settings
     for (const topic of [...topics.commands, topics.doubts]) {
@@ -323,7 +324,7 @@ class World {
         if (!committed || /[i?]/.test(windowText(committed.offset, committed.metadata))) continue
         this.#broker.resetOffset(kafka.groupId, { topic, partition }, 0)
         this.#judge.progress.reset({ topic, partition })
-        this.#story.trace('broker', `*** reset ${topic}/${partition} from ${committed.offset}`)
+        this.#tracer.trace('broker', `*** reset ${topic}/${partition} from ${committed.offset}`)
       }
     }
   }
@@ -341,9 +342,9 @@ class World {
     this.#judge.lives.deleted(tp, start)
   }
 
-  /** From here on nothing goes wrong: whatever was begun must come to its end. */
-  #calm(): void {
-    this.#story.trace('world', '--- nothing goes wrong any more')
+  /** Ends all faults: from then on everything must come to its end. */
+  #endFaults(): void {
+    this.#tracer.trace('world', '--- end of the faults')
     this.#ports.calm = true
     this.#ports.unreachableUntil = 0
     this.#ports.movedUntil = 0
@@ -354,11 +355,11 @@ class World {
   }
 }
 
-const letters = ['n', 'i', '.', '?']
+const stateLetters = ['n', 'i', '.', '?']
 
 /** A checkpoint as a trace shows it: n new, i intent, . done, ? in doubt. */
 function windowText(offset: number, metadata: string | null): string {
   const { window } = unpackCheckpoint(offset, metadata)
-  const states = Array.from({ length: window.length }, (_, i) => letters[window.get(offset + i)])
+  const states = Array.from({ length: window.length }, (_, i) => stateLetters[window.get(offset + i)])
   return `${offset}:${states.join('')}`
 }

@@ -1,5 +1,5 @@
 import type { Scope } from '../../src/control/change.ts'
-import { commandsOf, withCompany } from './crowd.ts'
+import { drawCommands, withPassingCommands } from './draw-commands.ts'
 import {
   type CommandPlan,
   clockFaults,
@@ -11,23 +11,28 @@ import {
 } from './plan.ts'
 import { Random } from './random.ts'
 
-export const quickWays: readonly Delay[] = [
+/*
+ * Each function turns some worlds into special ones. It draws from random numbers of its own, so that the other worlds
+ * stay as they are.
+ */
+
+export const quickBus: readonly Delay[] = [
   { usual: 0, rare: 0, most: 0 },
   { usual: 2, rare: 0, most: 0 },
 ]
 
-export const slowWays: readonly Delay[] = [
+export const slowBus: readonly Delay[] = [
   { usual: 3, rare: 0.02, most: 400 },
   { usual: 30, rare: 0.05, most: 300 },
   { usual: 5, rare: 0.05, most: 1500 },
 ]
 
-export const quickLines: readonly Delay[] = [
+export const quickHttp: readonly Delay[] = [
   { usual: 0, rare: 0, most: 0 },
   { usual: 80, rare: 0, most: 0 },
 ]
 
-export const slowLines: readonly Delay[] = [
+export const slowHttp: readonly Delay[] = [
   { usual: 20, rare: 0.02, most: 200 },
   { usual: 200, rare: 0.1, most: 600 },
   { usual: 100, rare: 0.3, most: 4000 },
@@ -36,10 +41,10 @@ export const slowLines: readonly Delay[] = [
 export const slowGatewayMs = 700
 
 /**
- * In some worlds the group itself is the adversary: members come, go and stand still far more often, answers of the
- * coordinator are lost, and the logs lose their beginning. Drawn apart, so that the other worlds of the same seeds stay as they are.
+ * In some worlds members join, leave and freeze far more often, answers of the coordinator are lost, and the oldest
+ * records of the logs are deleted.
  */
-export function restless(seed: number, faults: Faults): Faults {
+export function withBusyGroup(seed: number, faults: Faults): Faults {
   const random = new Random(seed ^ 0x6e57)
   if (!random.chance(0.35)) return faults
   const kinds = groupFaults.filter(() => random.chance(0.6))
@@ -52,10 +57,8 @@ export function restless(seed: number, faults: Faults): Faults {
   }
 }
 
-/**
- * In some worlds the clocks of processes differ and are set while they run, and machines are suspended. Drawn apart, too.
- */
-export function adrift(seed: number, plan: Plan): Plan {
+/** In some worlds the clocks of processes differ and are set while they run, and machines are suspended. */
+export function withWrongClocks(seed: number, plan: Plan): Plan {
   const random = new Random(seed ^ 0xc10c)
   if (!random.chance(0.25)) return plan
   const { faults } = plan
@@ -63,7 +66,7 @@ export function adrift(seed: number, plan: Plan): Plan {
     ...plan,
     workers: random.int(2, 3),
     skewMs: random.pick([300, 2000, 10_000]),
-    notFound: true, // a doubt that is asked about too early is sent again
+    notFound: true, // a doubt that is polled too early is sent again
     faults: {
       ...faults,
       posts: [...new Set([...faults.posts, 'slow' as const])],
@@ -75,10 +78,8 @@ export function adrift(seed: number, plan: Plan): Plan {
   }
 }
 
-/**
- * In some worlds memory holds few commands, and accounts that may not send have to make room for others. Drawn apart, too.
- */
-export function cramped(seed: number, plan: Plan): Plan {
+/** In some worlds memory holds few commands, and accounts that may not send have to make room for others. */
+export function withLittleMemory(seed: number, plan: Plan): Plan {
   const random = new Random(seed ^ 0xc4a3)
   if (!random.chance(0.25)) return plan
   const { faults } = plan
@@ -90,7 +91,7 @@ export function cramped(seed: number, plan: Plan): Plan {
     ...plan,
     partitions,
     backlog: { records, bytes },
-    commands: commandsOf(random, faults.until, { count: random.int(30, 150), accounts: ['default', 'other'] }),
+    commands: drawCommands(random, faults.until, { count: random.int(30, 150), accounts: ['default', 'other'] }),
     faults: {
       ...faults,
       outages: random.int(1, 4),
@@ -100,43 +101,40 @@ export function cramped(seed: number, plan: Plan): Plan {
 }
 
 /**
- * In some worlds processes lose their partitions while they stop, with requests in flight of which they hear before their
- * time is over: the next owner has begun by then. Drawn apart, too.
+ * In some worlds processes lose their partitions while they stop, and requests in flight are answered before the stop
+ * ends: the next owner has begun by then.
  */
-export function parted(seed: number, plan: Plan): Plan {
+export function withLossesDuringStops(seed: number, plan: Plan): Plan {
   const random = new Random(seed ^ 0x3b91)
   const { faults } = plan
   if (!random.chance(0.15) || plan.backlog) return plan
   const until = random.int(3000, 9000)
   return {
-    ...withCompany({ ...plan, commands: commandsOf(random, until, { count: random.int(20, 60) }) }),
+    ...withPassingCommands({ ...plan, commands: drawCommands(random, until, { count: random.int(20, 60) }) }),
     workers: random.int(2, 3),
     timeoutMs: 3000,
     maxOperations: random.pick([1, 2, 5]),
-    bus: random.pick(quickWays),
+    bus: random.pick(quickBus),
     http: { usual: random.pick([1000, 1400]), rare: 0, most: 0 },
     faults: { ...faults, until, kinds: partingFaults, rate: random.pick([0.01, 0.03]), most: random.int(3, 8) },
   }
 }
 
-/**
- * In some worlds the gateway is slow, so that prepared envelopes wait for a slot while workers come and go as planned.
- * Drawn apart, too.
- */
-export function queued(seed: number, plan: Plan): Plan {
+/** In some worlds the gateway is slow, so that prepared envelopes wait for a slot while workers start and stop. */
+export function withSlowGateway(seed: number, plan: Plan): Plan {
   const random = new Random(seed ^ 0x9e1d)
   const { faults } = plan
   if (!random.chance(0.15) || plan.backlog) return plan
   const until = random.int(3000, 9000)
   return {
-    ...withCompany({ ...plan, commands: commandsOf(random, until, { count: random.int(20, 60) }) }),
+    ...withPassingCommands({ ...plan, commands: drawCommands(random, until, { count: random.int(20, 60) }) }),
     workers: random.int(1, 3),
     rate: undefined, // more processes than operations a second could exceed it, as docs/delivery.md says
     drainMs: random.pick([100, 400]),
     timeoutMs: 3000,
     concurrency: random.pick([1, 2, 4]),
     maxOperations: random.pick([1, 2, 5]),
-    bus: random.pick(quickWays),
+    bus: random.pick(quickBus),
     http: { usual: random.pick([slowGatewayMs, 1400]), rare: 0, most: 0 },
     faults: {
       ...faults,
@@ -149,25 +147,25 @@ export function queued(seed: number, plan: Plan): Plan {
   }
 }
 
-/** In some worlds an envelope holds commands of many partitions. Drawn apart, too. */
-export function spread(seed: number, plan: Plan): Plan {
+/** In some worlds an envelope holds commands of many partitions. */
+export function withManyPartitions(seed: number, plan: Plan): Plan {
   const random = new Random(seed ^ 0x5bad)
   if (!random.chance(0.4)) return plan
   return { ...plan, partitions: random.int(3, 8), maxOperations: random.pick([3, 5, 100]) }
 }
 
-/** In some worlds a kill may leave few commands in doubt. Such worlds are drawn apart from the others. */
-export function bounded(seed: number, plan: Plan): Plan {
+/** In some worlds a kill may leave only few commands in doubt. */
+export function withFewIntents(seed: number, plan: Plan): Plan {
   const random = new Random(seed ^ 0xb0d5)
   if (!random.chance(0.5)) return plan
   return { ...plan, maxIntents: random.int(2, 4) * plan.maxOperations }
 }
 
 /**
- * In some worlds operators pause accounts, topics and tenants, and let them go on; in most of those where the gateway is
- * slow, so that pauses meet what is prepared. Drawn apart, too.
+ * In some worlds operators pause and resume accounts, topics and tenants: in most of those with a slow gateway, so that
+ * pauses meet prepared envelopes.
  */
-export function paused(seed: number, plan: Plan): Plan {
+export function withPauses(seed: number, plan: Plan): Plan {
   const random = new Random(seed ^ 0x9a05)
   if (!random.chance(plan.http.usual >= slowGatewayMs ? 0.7 : 0.2)) return plan
   const { faults, commands } = plan
@@ -190,8 +188,8 @@ export function paused(seed: number, plan: Plan): Plan {
   }
 }
 
-/** In some worlds operators withdraw the messages of a tenant, or single ones. Drawn apart, too. */
-export function withdrawn(seed: number, plan: Plan): Plan {
+/** In some worlds operators withdraw the messages of a tenant, or single ones. */
+export function withWithdrawals(seed: number, plan: Plan): Plan {
   const random = new Random(seed ^ 0x71d4)
   if (!random.chance(plan.http.usual >= slowGatewayMs ? 0.6 : 0.25)) return plan
   const { faults, commands } = plan
@@ -211,11 +209,11 @@ export function withdrawn(seed: number, plan: Plan): Plan {
 }
 
 /**
- * In some worlds commits have a pace of their own. Where they are slow and the rest of the bus is quick, a process that
- * joins anew goes on while commits of before are still under way. Where they are quick and records come one by one, a
- * process loses a partition again before it has read all that it took over in doubt. Drawn apart, too.
+ * In some worlds commits are slower or faster than other requests to the bus. If they are slower, a process that joins
+ * again continues while earlier commits are in flight. If they are faster and records come one by one, a process loses
+ * a partition before it has read all the doubts that it took over.
  */
-export function uneven(seed: number, plan: Plan): Plan {
+export function withUnequalDelays(seed: number, plan: Plan): Plan {
   const random = new Random(seed ^ 0x3a11)
   const { faults } = plan
   if (!random.chance(0.2) || plan.backlog) return plan
@@ -223,7 +221,11 @@ export function uneven(seed: number, plan: Plan): Plan {
   const pace = random.chance(0.5) ? slowCommits : quickCommits
   const some = { ...faults, until, most: random.int(10, 30), groupLostRate: 0, ...pace.faults }
   return {
-    ...withCompany({ ...plan, commands: commandsOf(random, until, { count: random.int(60, 120) }), faults: some }),
+    ...withPassingCommands({
+      ...plan,
+      commands: drawCommands(random, until, { count: random.int(60, 120) }),
+      faults: some,
+    }),
     workers: random.int(1, 2),
     partitions: random.int(3, 8),
     fetchRecords: pace.fetchRecords,
@@ -234,7 +236,7 @@ export function uneven(seed: number, plan: Plan): Plan {
     concurrency: 8,
     bus: pace.bus,
     commits: pace.commits,
-    http: random.pick(quickLines),
+    http: random.pick(quickHttp),
   }
 }
 

@@ -1,4 +1,4 @@
-/** Each invariant must hold whatever happens. */
+/** What must hold, whatever happens. */
 export type Invariant =
   | 'one final result'
   | 'at most once'
@@ -9,18 +9,18 @@ export type Invariant =
   | 'no POST after the lease'
   | 'no POST after a stop'
   | 'no POST above the rate'
-  | 'no POST of what is paused'
-  | 'no POST of what is withdrawn'
+  | 'no POST during a pause'
+  | 'no POST after a withdrawal'
   | 'the result tells the truth'
   | 'a doubt ends SENT or UNRESOLVED'
   | 'no doubt without a cause'
-  | 'a kill leaves few in doubt'
+  | 'a kill leaves few doubts'
   | 'nothing is left over'
-  | 'the worker goes on'
+  | 'the worker keeps running'
 
 export interface Violation {
   invariant: Invariant
   detail: string
 }
 
-export type Accuse = (invariant: Invariant, detail: string) => void
+export type Report = (invariant: Invariant, detail: string) => void

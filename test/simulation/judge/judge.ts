@@ -8,15 +8,15 @@ import { Posts, type PostsOptions } from './posts.ts'
 import { Progress, stateIn } from './progress.ts'
 
 export interface JudgeOptions extends PostsOptions, OutcomesOptions {
-  /** Whether an owner that loses nothing finishes all it has begun before it hands a partition on. */
+  /** Whether an undisturbed process finishes all its requests before it gives a partition up. */
   drains: boolean
-  /** The most commands that a process may have begun, or be about to begin, and not finished. */
+  /** The limit of open intents of a process. */
   maxIntents: number
 }
 
 /**
- * Sees what passes the ports, and nothing of the worker's inside: POSTs and executions at the gateway, transactions and
- * assignments at the broker, heartbeats on the network. The first thing that may not be is kept.
+ * Checks the invariants, and keeps the first violation. It sees only what passes the ports, and nothing inside the
+ * worker: POSTs and executions at the gateway, transactions and assignments at the broker, heartbeats on the network.
  */
 export class Judge {
   violation: Violation | null = null
@@ -28,34 +28,34 @@ export class Judge {
 
   constructor(options: JudgeOptions) {
     const { lives } = this
-    const accuse = this.accuse.bind(this)
+    const report = this.report.bind(this)
     this.#options = options
     this.progress = new Progress()
-    this.posts = new Posts(options, { lives, progress: this.progress, accuse })
-    this.outcomes = new Outcomes(options, lives, accuse, life => this.posts.isWithdrawn(life))
+    this.posts = new Posts(options, { lives, progress: this.progress, report })
+    this.outcomes = new Outcomes(options, lives, report, life => this.posts.isWithdrawn(life))
   }
 
   get counts() {
     return { ...this.posts.counts, ...this.outcomes.counts }
   }
 
-  accuse(invariant: Invariant, detail: string): void {
+  report(invariant: Invariant, detail: string): void {
     this.violation ??= { invariant, detail }
   }
 
-  /** Between two transactions. */
+  /** Checks the number of open intents between two transactions. */
   checkIntents(): void {
     const { drains, maxIntents, wasDisturbed } = this.#options
     if (!drains || wasDisturbed()) return
     for (const [owner, count] of this.progress.newIntents()) {
-      if (count > maxIntents) this.accuse('a kill leaves few in doubt', `${owner.name} has ${count} intents`)
+      if (count > maxIntents) this.report('a kill leaves few doubts', `${owner.name} has ${count} intents`)
     }
   }
 
   /**
-   * When nothing can happen any more.
-   * @param checkpointOf what the group has committed
-   * @param losses how often a process was stopped in the middle of its work, or kept from it
+   * Checks the end of a world, when nothing can happen any more.
+   * @param checkpointOf the committed checkpoint of a partition
+   * @param losses how often a process was killed or held up in its work, or lost a session
    */
   conclude(checkpointOf: (tp: TopicPartition) => Committed | null, losses: number): void {
     const { drains, maxIntents } = this.#options
@@ -65,12 +65,12 @@ export class Judge {
       for (const place of life.places) {
         const committed = checkpointOf(place)
         if (!committed || stateIn(committed, place) !== DONE)
-          this.accuse('one final result', `${nameOf(life)} is not done at ${placeOf(place)}`)
+          this.report('one final result', `${nameOf(life)} is not done at ${placeOf(place)}`)
       }
     }
     const { takenOver } = this.outcomes.counts
     if (drains && takenOver > losses * maxIntents) {
-      this.accuse('no doubt without a cause', `${takenOver} in doubt, ${losses} processes lost or held up`)
+      this.report('no doubt without a cause', `${takenOver} in doubt, ${losses} processes lost or held up`)
     }
   }
 }

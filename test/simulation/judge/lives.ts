@@ -3,7 +3,7 @@ import type { TopicPartition } from '../../../src/bus/port.ts'
 import type { SendResult } from '../../../src/records/generated.ts'
 import type { SimCommand } from '../commands.ts'
 
-/** Where a command waits for its outcome: on its own partition, or among the doubts. */
+/** Where a command waits for its outcome: on its own partition, or on the doubts topic. */
 export interface Place extends TopicPartition {
   offset: number
 }
@@ -12,15 +12,15 @@ export interface Place extends TopicPartition {
 export interface Life {
   command: SimCommand
   places: Place[]
-  /** POSTs on their way to the gateway. */
-  underway: number
+  /** POSTs that the gateway has not received yet. */
+  inFlight: number
   executions: number
   results: SendResult[]
   deadLetters: number
-  /** Its record was deleted before it came to its end: nobody may know of it. */
+  /** Whether its record was deleted before its final result: then it may have none. */
   deleted: boolean
-  /** Whether a connection was asked for to send it. */
-  asked: boolean
+  /** Whether a process has requested a connection to send it. */
+  hasRequestedConnection: boolean
 }
 
 export const placeOf = ({ topic, partition, offset }: Place) => `${topic}/${partition}@${offset}`
@@ -29,18 +29,18 @@ const isOn = (a: TopicPartition, b: TopicPartition) => a.topic === b.topic && a.
 export const nameOf = ({ command: { plan, topic, partition, offset } }: Life) =>
   `command ${plan.id} (${plan.type}, ${placeOf({ topic, partition, offset })})`
 
-/** How often it came to its end. */
+/** The number of its final results and dead letters. */
 export const endsOf = ({ results, deadLetters }: Life) => results.filter(({ final }) => final).length + deadLetters
 
-/** Knows every command that was published, and whether its record is still there. */
+/** Holds every published command, and whether its record still exists. */
 export class Lives implements Iterable<Life> {
   readonly #byPhone = new Map<number, Life>()
   readonly #byPlace = new Map<string, Life>()
-  /** Partitions of which records were deleted: what was sent before can be unknown there. */
+  /** Partitions with deleted records: there it can be unknown that an id was sent before. */
   readonly #cut = new PartitionMap<true>()
   #open = 0
 
-  /** Whether every command that was published has its end. */
+  /** Whether every published command has a final result or dead letter. */
   get allConcluded(): boolean {
     return this.#open === 0
   }
@@ -49,8 +49,8 @@ export class Lives implements Iterable<Life> {
     return this.#byPhone.values()
   }
 
-  /** The command that is sent to this number. Each has one of its own. */
-  to(phone: number): Life {
+  /** The command with this phone, which no other command has. */
+  withPhone(phone: number): Life {
     return this.#byPhone.get(phone)!
   }
 
@@ -73,19 +73,19 @@ export class Lives implements Iterable<Life> {
     const life: Life = {
       command,
       places: [place],
-      underway: 0,
+      inFlight: 0,
       executions: 0,
       results: [],
       deadLetters: 0,
       deleted: false,
-      asked: false,
+      hasRequestedConnection: false,
     }
     this.#byPhone.set(command.phone, life)
     this.#byPlace.set(placeOf(place), life)
     this.#open++
   }
 
-  /** It came to its end, the first time. */
+  /** Called at the first final result or dead letter of a command. */
   concluded(life: Life): void {
     if (!life.deleted) this.#open--
   }

@@ -3,7 +3,7 @@ import type { Doubt, SendResult } from '../../../src/records/generated.ts'
 import { correlationOf } from '../commands.ts'
 import { texts } from '../gateway.ts'
 import type { CommandPlan } from '../plan.ts'
-import type { Accuse } from './invariants.ts'
+import type { Report } from './invariants.ts'
 import { endsOf, type Life, type Lives, nameOf, type Place, placeOf } from './lives.ts'
 
 export interface OutcomesOptions {
@@ -11,29 +11,29 @@ export interface OutcomesOptions {
   maxAgeMs: number
   /** Milliseconds by which the wall clocks of processes may differ from true time. */
   skewMs: number
-  /** Whether what an owner has not begun is free again before it hands a partition on, be the gateway slow. */
-  takesBack: boolean
-  /** Whether a process was stopped in the middle of its work until now, or kept from it. */
+  /** Whether a process releases unsent commands before it gives a partition up, even with a slow gateway. */
+  releasesUnsent: boolean
+  /** Whether any process was killed or held up in its work so far. */
   wasDisturbed: () => boolean
-  /** Whether no envelope is refused by chance: then what only outages and bad neighbours refuse may not be blamed. */
-  blamesOutages: boolean
+  /** Whether envelopes are refused only in outages, or for a poison command: then no other may be REJECTED. */
+  hasOnlyExplainedRefusals: boolean
 }
 
-const isUnreadable = ({ kind }: CommandPlan) => kind === 'garbage' || kind === 'foreign schema'
+const isUnreadable = ({ kind }: CommandPlan) => kind === 'garbage' || kind === 'unknown schema'
 
-/** Judges what is published about a command: results, doubts and dead letters. */
+/** Checks the results, doubts and dead letters of commands. */
 export class Outcomes {
   readonly counts = { doubts: 0, takenOver: 0, unresolved: 0, withdrawn: 0 }
   readonly #options: OutcomesOptions
   readonly #lives: Lives
-  readonly #accuse: Accuse
+  readonly #report: Report
   readonly #isWithdrawn: (life: Life) => boolean
 
   /** @param isWithdrawn whether operators have withdrawn a command */
-  constructor(options: OutcomesOptions, lives: Lives, accuse: Accuse, isWithdrawn: (life: Life) => boolean) {
+  constructor(options: OutcomesOptions, lives: Lives, report: Report, isWithdrawn: (life: Life) => boolean) {
     this.#options = options
     this.#lives = lives
-    this.#accuse = accuse
+    this.#report = report
     this.#isWithdrawn = isWithdrawn
   }
 
@@ -41,18 +41,18 @@ export class Outcomes {
     const { topic, partition, offset, cause } = doubt
     const life = this.#lives.at({ topic, partition, offset })
     if (!life) {
-      this.#accuse('the result tells the truth', `a doubt about ${topic}/${partition}@${offset}, which is no command`)
+      this.#report('the result tells the truth', `a doubt about ${topic}/${partition}@${offset}, which is no command`)
       return
     }
     this.#checkReferences(life, doubt)
     life.places.push(place)
     this.counts.doubts++
     if (cause === 'taken_over') this.counts.takenOver++
-    const { takesBack, wasDisturbed } = this.#options
-    if (cause === 'taken_over' && !life.asked && takesBack && !wasDisturbed()) {
-      this.#accuse(
+    const { releasesUnsent, wasDisturbed } = this.#options
+    if (cause === 'taken_over' && !life.hasRequestedConnection && releasesUnsent && !wasDisturbed()) {
+      this.#report(
         'no doubt without a cause',
-        `${nameOf(life)} is in doubt, and nobody ever asked for a connection to send it`,
+        `${nameOf(life)} is in doubt, and no process has requested a connection to send it`,
       )
     }
   }
@@ -62,12 +62,12 @@ export class Outcomes {
     const place = { topic: text('topic'), partition: Number(text('partition')), offset: Number(text('offset')) }
     const life = this.#lives.at(place)
     if (!life) {
-      this.#accuse('one final result', `a dead letter of ${placeOf(place)}, which is no command`)
+      this.#report('one final result', `a dead letter of ${placeOf(place)}, which is no command`)
       return
     }
     life.deadLetters++
     if (!isUnreadable(life.command.plan)) {
-      this.#accuse('the result tells the truth', `${nameOf(life)} can be read, and is a dead letter: ${text('code')}`)
+      this.#report('the result tells the truth', `${nameOf(life)} can be read, and is a dead letter: ${text('code')}`)
     }
     this.#end(life)
   }
@@ -76,7 +76,7 @@ export class Outcomes {
     const { commandTopic: topic, commandPartition: partition, commandOffset: offset, outcome, final } = result
     const life = this.#lives.at({ topic, partition, offset })
     if (!life) {
-      this.#accuse('one final result', `a result of ${topic}/${partition}@${offset}, which is no command`)
+      this.#report('one final result', `a result of ${topic}/${partition}@${offset}, which is no command`)
       return
     }
     this.#checkOrder(life, result)
@@ -88,27 +88,30 @@ export class Outcomes {
     this.#end(life)
   }
 
-  /** Checks a command when nothing can happen any more: that it was not executed can be told only then. */
+  /** Checks a command when nothing can happen any more: only then it is certain that it was not executed. */
   checkEnd(life: Life): void {
-    if (endsOf(life) === 0) this.#accuse('one final result', `${nameOf(life)} has none`)
+    if (endsOf(life) === 0) this.#report('one final result', `${nameOf(life)} has none`)
     const result = life.results.find(({ final }) => final)
     const final = result?.outcome ?? ''
     if (result && result.attempts < life.executions) {
-      this.#accuse('the result tells the truth', `${nameOf(life)} was executed more often than it was sent`)
+      this.#report('the result tells the truth', `${nameOf(life)} was executed more often than it was sent`)
     }
     if (['REJECTED', 'INVALID', 'EXPIRED', 'DUPLICATE'].includes(final) && life.executions > 0) {
-      this.#accuse('the result tells the truth', `${nameOf(life)} is ${final}, but was executed`)
+      this.#report('the result tells the truth', `${nameOf(life)} is ${final}, but was executed`)
     }
     const twins = () => this.#lives.twins(life)
     if (final === 'DUPLICATE' && twins().every(({ results }) => results.at(-1)?.outcome === 'DUPLICATE')) {
-      this.#accuse('the result tells the truth', `${nameOf(life)} is DUPLICATE, as are all commands with its id`)
+      this.#report('the result tells the truth', `${nameOf(life)} is DUPLICATE, as are all commands with its id`)
     }
   }
 
   #checkReferences(life: Life, { correlationId, tenant }: Pick<SendResult, 'correlationId' | 'tenant'>): void {
     const { plan, phone } = life.command
     if (correlationId === correlationOf(phone) && tenant === plan.tenant) return
-    this.#accuse('the result tells the truth', `${nameOf(life)} is told of as ${correlationId} of ${tenant}`)
+    this.#report(
+      'the result tells the truth',
+      `${nameOf(life)} is published with correlation ${correlationId} and tenant ${tenant}`,
+    )
   }
 
   #end(life: Life): void {
@@ -116,7 +119,7 @@ export class Outcomes {
     if (ends === 1) this.#lives.concluded(life)
     else {
       const outcomes = life.results.map(({ outcome }) => outcome).join(', ')
-      this.#accuse('one final result', `${nameOf(life)} has ${ends}: ${outcomes}, dead letters ${life.deadLetters}`)
+      this.#report('one final result', `${nameOf(life)} has ${ends}: ${outcomes}, dead letters ${life.deadLetters}`)
     }
   }
 
@@ -127,29 +130,30 @@ export class Outcomes {
       : ['IN_DOUBT', 'SENT', 'REJECTED', 'INVALID', 'EXPIRED', 'DUPLICATE']
     if (!allowed.includes(outcome)) {
       const before = doubted ? 'after IN_DOUBT' : 'without IN_DOUBT before'
-      this.#accuse('a doubt ends SENT or UNRESOLVED', `${nameOf(life)} is ${outcome} ${before}`)
+      this.#report('a doubt ends SENT or UNRESOLVED', `${nameOf(life)} is ${outcome} ${before}`)
     }
   }
 
-  /** Checks what can be told at once. */
+  /** Checks a final result against what has happened so far. */
   #checkTruth(life: Life, { outcome, errorCode, error }: SendResult): void {
     const { plan, deadline, publishedAt } = life.command
     const { maxAgeMs, skewMs } = this.#options
     const now = this.#options.now() + 2 * skewMs // the age of a doubt counts from its sender's clock to its resolver's
-    const lie = (why: string) => this.#accuse('the result tells the truth', `${nameOf(life)} is ${outcome}, but ${why}`)
+    const reportFalse = (why: string) =>
+      this.#report('the result tells the truth', `${nameOf(life)} is ${outcome}, but ${why}`)
     const twins = this.#lives.twins(life)
     const twinWasSent = this.#lives.isCut(life.command) && twins.some(({ executions }) => executions > 0)
-    if (outcome === 'SENT' && life.executions === 0 && !twinWasSent) lie('was not executed')
-    const isBlamed = outcome === 'REJECTED' || (outcome === 'UNRESOLVED' && errorCode === 'REJECTED')
-    if (isBlamed && error === texts.outage && plan.reaction !== 'poison' && this.#options.blamesOutages)
-      lie('only outages refused it')
-    if (outcome === 'INVALID' && plan.kind !== 'invalid' && plan.kind !== 'stranger') lie('can be sent')
-    if (outcome === 'DUPLICATE' && twins.length === 0) lie('no other command has its id')
+    if (outcome === 'SENT' && life.executions === 0 && !twinWasSent) reportFalse('was not executed')
+    const isRejected = outcome === 'REJECTED' || (outcome === 'UNRESOLVED' && errorCode === 'REJECTED')
+    if (isRejected && error === texts.outage && plan.reaction !== 'poison' && this.#options.hasOnlyExplainedRefusals)
+      reportFalse('only outages refused it')
+    if (outcome === 'INVALID' && plan.kind !== 'invalid' && plan.kind !== 'unknown account') reportFalse('can be sent')
+    if (outcome === 'DUPLICATE' && twins.length === 0) reportFalse('no other command has its id')
     const expired = (deadline !== null && now > deadline) || now > publishedAt + maxAgeMs
     if (errorCode === 'WITHDRAWN') {
       this.counts.withdrawn++
-      if (!this.#isWithdrawn(life)) lie('nobody has withdrawn it')
+      if (!this.#isWithdrawn(life)) reportFalse('nobody has withdrawn it')
     } else if ((outcome === 'EXPIRED' || errorCode === 'DEADLINE' || errorCode === 'MAX_AGE') && !expired)
-      lie('it is not late')
+      reportFalse('it is not late')
   }
 }

@@ -1,7 +1,7 @@
 import { type Change, keyOf } from '../../../src/control/change.ts'
 import type { Envelope } from '../gateway.ts'
 import type { Owner } from '../scheduler.ts'
-import type { Accuse } from './invariants.ts'
+import type { Report } from './invariants.ts'
 import { type Life, type Lives, nameOf } from './lives.ts'
 import type { Progress } from './progress.ts'
 
@@ -14,10 +14,10 @@ export interface PostsOptions {
   attempts: number
   /** Operations of an account that may begin in any second. */
   rate: number
-  /** Milliseconds after which a pause holds on every process that hears of it. */
+  /** Milliseconds until a pause takes effect on every process that reads it. */
   pauseMs: number
-  /** Since when, milliseconds since 1970, nothing has kept a process from the bus, or from its work. */
-  hearsSince: (owner: Owner) => number
+  /** Since when a process has run and reached the bus without interruption, in milliseconds since 1970. */
+  connectedSince: (owner: Owner) => number
 }
 
 interface Lease {
@@ -28,30 +28,30 @@ interface Lease {
 interface PostsParts {
   lives: Lives
   progress: Progress
-  accuse: Accuse
+  report: Report
 }
 
-/** Judges what is sent to the gateway: whether the process might begin to, and how often a command is executed there. */
+/** Checks POSTs: whether the process may begin them, and how often a command is executed. */
 export class Posts {
   readonly counts = { posts: 0, executions: 0, sentAgain: 0 }
   readonly #options: PostsOptions
   readonly #lives: Lives
   readonly #progress: Progress
-  readonly #accuse: Accuse
+  readonly #report: Report
   readonly #leases = new Map<Owner, Lease>()
-  /** Processes that were asked to stop. */
+  /** Processes that were told to stop. */
   readonly #stopping = new Set<Owner>()
   /** Requests by the key of their account. */
   readonly #begun = new Map<string, { at: number; operations: number }[]>()
-  /** What operators have paused, with the time when. */
+  /** When each paused scope was paused. */
   readonly #paused = new Map<string, number>()
   readonly #withdrawn = new Map<string, Change[]>()
 
-  constructor(options: PostsOptions, { lives, progress, accuse }: PostsParts) {
+  constructor(options: PostsOptions, { lives, progress, report }: PostsParts) {
     this.#options = options
     this.#lives = lives
     this.#progress = progress
-    this.#accuse = accuse
+    this.#report = report
   }
 
   joining(owner: Owner): void {
@@ -72,7 +72,7 @@ export class Posts {
     this.#stopping.add(owner)
   }
 
-  /** Operators pause something, let it go on, or withdraw it. */
+  /** Operators pause, resume or withdraw a scope. */
   controlled(change: Change): void {
     const key = keyOf(change)
     if (change.effect === 'withdrawn') this.#withdrawn.set(key, [...(this.#withdrawn.get(key) ?? []), change])
@@ -80,9 +80,9 @@ export class Posts {
     else if (!this.#paused.has(key)) this.#paused.set(key, change.at)
   }
 
-  /** A process wants a connection for a request. */
-  asked(envelope: Envelope): void {
-    for (const life of this.#in(envelope)) life.asked = true
+  /** A process requests a connection for an envelope. */
+  connectionRequested(envelope: Envelope): void {
+    for (const life of this.#in(envelope)) life.hasRequestedConnection = true
   }
 
   /** A process writes the first byte of a request. */
@@ -91,37 +91,37 @@ export class Posts {
     for (const life of this.#in(envelope)) this.#beganOne(owner, life)
   }
 
-  /** Requests that the gateway is going to get. @returns what to call when it does */
-  underway(envelope: Envelope): () => void {
+  /** A request is sent to the gateway. @returns a function to call when the gateway receives it */
+  inFlight(envelope: Envelope): () => void {
     const lives = this.#in(envelope)
-    for (const life of lives) life.underway++
+    for (const life of lives) life.inFlight++
     return () => {
-      for (const life of lives) life.underway--
+      for (const life of lives) life.inFlight--
     }
   }
 
   executed(phone: number): void {
-    const life = this.#lives.to(phone)
+    const life = this.#lives.withPhone(phone)
     const name = nameOf(life)
     this.counts.executions++
     life.executions++
     const twin = this.#lives.twins(life).find(({ executions }) => executions > 0)
     if (twin && !this.#lives.isCut(life.command)) {
-      this.#accuse('at most once', `${name} is executed, and so was ${nameOf(twin)} with the same id`)
+      this.#report('at most once', `${name} is executed, and so was ${nameOf(twin)} with the same id`)
     }
     if (life.command.policy === 'AT_MOST_ONCE' && life.executions > 1) {
-      this.#accuse('at most once', `${name} is executed ${life.executions} times under AT_MOST_ONCE`)
+      this.#report('at most once', `${name} is executed ${life.executions} times under AT_MOST_ONCE`)
     }
     if (life.executions > 1 && life.places.length === 1) {
-      this.#accuse('sent again only in doubt', `${name} is executed again, and never was in doubt`)
+      this.#report('sent again only in doubt', `${name} is executed again, and was never in doubt`)
     }
     if (life.executions > this.#options.attempts) {
-      this.#accuse('sent again only in doubt', `${name} is executed ${life.executions} times`)
+      this.#report('sent again only in doubt', `${name} is executed ${life.executions} times`)
     }
   }
 
   #in({ data }: Envelope): Life[] {
-    return data.flatMap(({ phone }) => (phone === undefined ? [] : [this.#lives.to(phone)]))
+    return data.flatMap(({ phone }) => (phone === undefined ? [] : [this.#lives.withPhone(phone)]))
   }
 
   #checkRate({ auth, data }: Envelope): void {
@@ -129,52 +129,52 @@ export class Posts {
     const lastSecond = (this.#begun.get(auth) ?? []).filter(({ at }) => at > now - 1000)
     this.#begun.set(auth, [...lastSecond, { at: now, operations: data.length }])
     const count = lastSecond.reduce((sum, earlier) => sum + earlier.operations, data.length)
-    if (count > this.#options.rate) this.#accuse('no POST above the rate', `${count} operations of ${auth} in a second`)
+    if (count > this.#options.rate) this.#report('no POST above the rate', `${count} operations of ${auth} in a second`)
   }
 
   #beganOne(owner: Owner, life: Life): void {
     this.counts.posts++
     if (life.places.length > 1) this.counts.sentAgain++
     const name = nameOf(life)
-    if (this.#stopping.has(owner)) this.#accuse('no POST after a stop', `${owner.name} POSTs ${name}`)
+    if (this.#stopping.has(owner)) this.#report('no POST after a stop', `${owner.name} POSTs ${name}`)
     this.#checkPause(owner, life)
     this.#checkWithdrawal(owner, life)
     this.#checkAge(life)
-    if (life.underway > 0)
-      this.#accuse('one POST at a time', `${name} is POSTed while another POST may still be executed`)
+    if (life.inFlight > 0)
+      this.#report('one POST at a time', `${name} is POSTed while another POST may still be executed`)
     this.#checkLease(owner, life)
   }
 
   #checkPause(owner: Owner, life: Life): void {
-    const { now, pauseMs, hearsSince } = this.#options
+    const { now, pauseMs, connectedSince } = this.#options
     const { plan, topic } = life.command
     for (const key of [`topic/${topic}`, `account/${plan.account}`, `tenant/${plan.tenant}`]) {
       const since = this.#paused.get(key)
-      if (since === undefined || now() <= Math.max(since, hearsSince(owner)) + pauseMs) continue
-      this.#accuse(
-        'no POST of what is paused',
+      if (since === undefined || now() <= Math.max(since, connectedSince(owner)) + pauseMs) continue
+      this.#report(
+        'no POST during a pause',
         `${owner.name} POSTs ${nameOf(life)}, and ${key} is paused since ${now() - since} ms`,
       )
     }
   }
 
   #checkWithdrawal(owner: Owner, life: Life): void {
-    const { now, pauseMs, hearsSince } = this.#options
+    const { now, pauseMs, connectedSince } = this.#options
     const { plan, publishedAt } = life.command
     for (const key of [`withdrawn/tenant/${plan.tenant}`, `withdrawn/message/${plan.account}/${plan.id}`]) {
       const last = this.#withdrawn.get(key)?.at(-1)
-      if (!last || publishedAt > last.until! || now() <= Math.max(last.at, hearsSince(owner)) + pauseMs) continue
-      this.#accuse(
-        'no POST of what is withdrawn',
+      if (!last || publishedAt > last.until! || now() <= Math.max(last.at, connectedSince(owner)) + pauseMs) continue
+      this.#report(
+        'no POST after a withdrawal',
         `${owner.name} POSTs ${nameOf(life)}, and ${key} was withdrawn ${now() - last.at} ms before`,
       )
     }
   }
 
-  /** Tells whether a command was withdrawn up to now. */
+  /** Whether a command was withdrawn so far. */
   isWithdrawn({ command: { plan, publishedAt } }: Life): boolean {
     const keys = [`withdrawn/tenant/${plan.tenant}`, `withdrawn/message/${plan.account}/${plan.id}`]
-    const appendedAt = publishedAt - this.#options.skewMs // as a process may see it whose clock is behind
+    const appendedAt = publishedAt - this.#options.skewMs // as a process with a slow clock sees it
     return keys.some(key => this.#withdrawn.get(key)?.some(({ until }) => appendedAt <= until!))
   }
 
@@ -183,7 +183,7 @@ export class Posts {
     const now = this.#options.now() - skewMs
     const { deadline, publishedAt } = life.command
     const late = (ms: number, than: string) =>
-      this.#accuse('no POST after the deadline', `${nameOf(life)} is POSTed ${ms} ms after ${than}`)
+      this.#report('no POST after the deadline', `${nameOf(life)} is POSTed ${ms} ms after ${than}`)
     if (deadline !== null && now > deadline) late(now - deadline, 'its deadline')
     if (now > publishedAt + maxAgeMs) late(now - publishedAt, 'it was written')
   }
@@ -193,15 +193,15 @@ export class Posts {
     const name = nameOf(life)
     const intents = life.places.filter(place => this.#progress.isIntent(owner, place))
     if (intents.length === 0) {
-      this.#accuse('intent before POST', `${owner.name} POSTs ${name} without having committed that it would`)
+      this.#report('intent before POST', `${owner.name} POSTs ${name} without a committed intent`)
       return
     }
     const { until = Number.NEGATIVE_INFINITY } = this.#leases.get(owner) ?? {}
     if (now >= until) {
-      this.#accuse('no POST after the lease', `${owner.name} POSTs ${name}, ${now - until} ms after its lease`)
+      this.#report('no POST after the lease', `${owner.name} POSTs ${name}, ${now - until} ms after its lease`)
     } else if (!intents.some(place => this.#progress.ownerOf(place) === owner)) {
       const [{ topic, partition }] = intents as [(typeof intents)[0]]
-      this.#accuse('no POST after the lease', `${owner.name} POSTs ${name}, but ${topic}/${partition} is another's`)
+      this.#report('no POST after the lease', `${owner.name} POSTs ${name}, but ${topic}/${partition} is another's`)
     }
   }
 }

@@ -12,7 +12,7 @@ export const stateIn = ({ offset, metadata }: Committed, place: Place) =>
 const intentsIn = (window: Window) =>
   Array.from({ length: window.length }, (_, i) => window.get(window.base + i)).filter(state => state === INTENT).length
 
-/** Knows which process has which partition, and what was committed there last. */
+/** Holds the owner and the last commit of each partition. */
 export class Progress {
   readonly #commits = new PartitionMap<Committed & { owner: Owner }>()
   readonly #owners = new PartitionMap<Owner>()
@@ -31,18 +31,18 @@ export class Progress {
     this.#isNew = true
   }
 
-  /** An operator reset the group's offset there: its checkpoint is gone. */
+  /** An operator has reset the group's offset of a partition, and so its checkpoint is gone. */
   reset(tp: TopicPartition): void {
     this.#commits.delete(tp)
   }
 
-  /** Whether the process has committed last there, and that it is going to send what is at the place. */
+  /** Whether the last commit of a partition is by this process, and has an intent for this place. */
   isIntent(owner: Owner, place: Place): boolean {
     const last = this.#commits.get(place)
     return last?.owner === owner && stateIn(last, place) === INTENT
   }
 
-  /** How many intents each process has, if there was a commit since this was asked last. */
+  /** The number of intents of each process; empty if there was no commit since the last call. */
   newIntents(): Map<Owner, number> {
     const counts = new Map<Owner, number>()
     if (!this.#isNew) return counts

@@ -5,40 +5,40 @@ import type { PostFault } from './plan.ts'
 import type { Random } from './random.ts'
 import type { Owner, Scheduler } from './scheduler.ts'
 
-export interface LineOptions {
+export interface ConnectionOptions {
   owner: Owner
   scheduler: Scheduler
   random: Random
   gateway: SimGateway
   timeoutMs: number
   settleMs: number
-  /** How long each way takes now. */
+  /** The delay of the next request or answer. */
   delay: () => number
-  /** What becomes of the next POST. */
+  /** The fault of the next POST. */
   fault: () => PostFault | null
-  /** Called when the process asks for a connection. */
-  asked: (envelope: Envelope) => void
+  /** Called when the process requests a connection. */
+  connectionRequested: (envelope: Envelope) => void
   /** Called at the first byte. */
   began: (envelope: Envelope) => void
-  /** Called when the gateway is going to get it; what it answers is called when it does. */
-  underway: (envelope: Envelope) => () => void
+  /** Called when the request is sent to the gateway. Returns what is called when the gateway receives it. */
+  inFlight: (envelope: Envelope) => () => void
   trace: (actor: string, text: string) => void
 }
 
-const inFront = [301, 308, 400, 401, 403, 404, 405, 407, 411, 413, 414, 415, 421, 429, 431]
-const errors = [500, 502, 503, 504, 408]
+const refusalStatuses = [301, 308, 400, 401, 403, 404, 405, 407, 411, 413, 414, 415, 421, 429, 431]
+const errorStatuses = [500, 502, 503, 504, 408]
 
-/** A process's connections to the gateway: the port that startSending posts to. */
-export function connectLine(options: LineOptions): Connection {
+/** Connects a process to the simulated gateway: the port that startSending posts to. */
+export function connectToGateway(options: ConnectionOptions): Connection {
   return {
     post: (body, lastCheck) => new Promise(resolve => new Post(options, body, lastCheck, resolve)),
     close: async () => {},
   }
 }
 
-/** One POST: it waits for a connection, begins, reaches the gateway, is answered. Each may go wrong in its own way. */
+/** One POST: it waits for a connection, begins, reaches the gateway, and is answered. Each of these steps can fail. */
 class Post {
-  readonly #options: LineOptions
+  readonly #options: ConnectionOptions
   readonly #body: string
   readonly #fault: PostFault | null
   readonly #name: string
@@ -47,17 +47,17 @@ class Post {
   #begun = false
   #over = false
 
-  constructor(options: LineOptions, body: string, lastCheck: LastCheck, resolve: (answer: Answer) => void) {
+  constructor(options: ConnectionOptions, body: string, lastCheck: LastCheck, resolve: (answer: Answer) => void) {
     this.#options = options
     this.#body = body
     this.#fault = options.fault()
     const envelope = readEnvelope(body)
-    options.asked(envelope)
+    options.connectionRequested(envelope)
     this.#name = describe(envelope.data)
     this.#resolve = resolve
     const { timeoutMs, random } = options
     const timeout = `no answer within ${timeoutMs} ms`
-    this.#cancelTimeout = this.#hears(timeoutMs, 'timeout', () =>
+    this.#cancelTimeout = this.#answer(timeoutMs, 'timeout', () =>
       this.#begun
         ? { kind: 'lost', cause: 'timeout', message: timeout }
         : { kind: 'not_sent', cause: 'timeout', message: timeout },
@@ -88,53 +88,53 @@ class Post {
     const { random, delay, timeoutMs, settleMs } = this.#options
     switch (this.#fault) {
       case 'lost':
-        if (random.chance(0.5)) this.#hears(delay(), 'reset', () => lost('reset'))
+        if (random.chance(0.5)) this.#answer(delay(), 'reset', () => lost('reset'))
         return
       case 'reset':
-        this.#hears(delay() * 2, 'reset', () => lost('reset'))
-        this.#arrive(delay(), () => null)
+        this.#answer(delay() * 2, 'reset', () => lost('reset'))
+        this.#deliver(delay(), () => null)
         return
       case 'cut':
-        this.#arrive(delay(), () => lost('response_cut'))
+        this.#deliver(delay(), () => lost('response_cut'))
         return
       case 'slow':
-        this.#arrive(random.int(0, timeoutMs + settleMs), body => response(200, body))
+        this.#deliver(random.int(0, timeoutMs + settleMs), body => response(200, body))
         return
-      case 'refused in front':
-        this.#hears(delay(), 'answer', () => response(random.pick(inFront), 'not here'))
+      case 'refused by proxy':
+        this.#answer(delay(), 'answer', () => response(random.pick(refusalStatuses), 'not here'))
         return
-      case 'error in front':
-        this.#hears(delay(), 'answer', () => response(random.pick(errors), 'not now'))
+      case 'error of proxy':
+        this.#answer(delay(), 'answer', () => response(random.pick(errorStatuses), 'not now'))
         return
-      case 'error behind':
-        this.#arrive(delay(), () => response(random.pick(errors), 'not now'))
+      case 'error after execution':
+        this.#deliver(delay(), () => response(random.pick(errorStatuses), 'not now'))
         return
       case 'foreign':
-        this.#arrive(delay(), body => response(200, foreign(body, random)))
+        this.#deliver(delay(), body => response(200, foreign(body, random)))
         return
       case 'items differ':
-        this.#arrive(delay(), body => response(200, differing(body, random)))
+        this.#deliver(delay(), body => response(200, differing(body, random)))
         return
       default:
-        this.#arrive(delay(), body => response(200, body))
+        this.#deliver(delay(), body => response(200, body))
     }
   }
 
-  /** The gateway gets it, whatever has become of the process; what the process hears of it is `answer`. */
-  #arrive(ms: number, answer: (body: string) => Answer | null): void {
-    const { scheduler, gateway, delay, trace, underway, timeoutMs, settleMs } = this.#options
-    const arrived = underway(readEnvelope(this.#body))
+  /** Delivers the request to the gateway, whatever becomes of the process, which gets `answer`. */
+  #deliver(ms: number, answer: (body: string) => Answer | null): void {
+    const { scheduler, gateway, delay, trace, inFlight, timeoutMs, settleMs } = this.#options
+    const receive = inFlight(readEnvelope(this.#body))
     const refuse = this.#fault === 'throttled' || this.#fault === 'refused' ? this.#fault : null
     scheduler.add('world', null, 'gateway', Math.min(ms, (timeoutMs + settleMs) * 0.9), () => {
-      arrived()
+      receive()
       const body = gateway.receive(this.#body, refuse)
       trace('gateway', `answers ${this.#name}: ${body}`)
-      const heard = answer(body)
-      if (heard) this.#hears(delay(), 'answer', () => heard)
+      const received = answer(body)
+      if (received) this.#answer(delay(), 'answer', () => received)
     })
   }
 
-  #hears(ms: number, label: string, answer: () => Answer): () => void {
+  #answer(ms: number, label: string, answer: () => Answer): () => void {
     const { scheduler, owner } = this.#options
     return scheduler.add('http', owner, label, ms, () => this.#finish(answer()))
   }
@@ -155,20 +155,20 @@ function foreign(body: string, random: Random): string {
   return random.pick(['', '<html>502</html>', '{"ok":true}', '{"success":"true"}', body.slice(0, body.length / 2)])
 }
 
-/** Items missing, doubled, swapped, or of ids that nobody sent. What names no id keeps its place, as nothing else would tell. */
+/** Removes, doubles or swaps items, or changes their ids. Items without ids keep their order: it identifies them. */
 function differing(body: string, random: Random): string {
   const envelope = parseJson(body) as { success: boolean; data?: { data?: { id?: number } }[] }
   const items = envelope.data
   if (!items) return body
   const named = items.every(({ data }) => data?.id !== undefined)
-  switch (random.pick(['fewer', 'doubled', 'strangers', ...(named ? ['swapped'] : [])])) {
+  switch (random.pick(['fewer', 'doubled', 'unknown ids', ...(named ? ['swapped'] : [])])) {
     case 'fewer':
       items.splice(random.int(0, items.length - 1), 1)
       break
     case 'doubled':
       items.push(random.pick(items))
       break
-    case 'strangers':
+    case 'unknown ids':
       for (const item of items) item.data = { ...item.data, id: 900_000 + random.int(0, 9) }
       break
     default:
@@ -177,7 +177,7 @@ function differing(body: string, random: Random): string {
   return stringifyJson(envelope)
 }
 
-/** Tells of an envelope as a trace shows it: by the ids of its commands, or of the statuses asked for. */
+/** Describes an envelope in a trace: by the ids of its commands or status polls. */
 export function describe(operations: readonly Operation[]): string {
   return `[${operations.map(({ type, id, phone }) => (phone ? `${id}` : `${type} ${id ?? ''}`.trim())).join(', ')}]`
 }
