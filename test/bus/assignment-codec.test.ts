@@ -44,7 +44,7 @@ test('an assignment follows the consumer protocol, with partition counts and pro
   expect(decodeAssignment(bytes)).toEqual({ partitions, ...extra })
 })
 
-test('metadata of another program, or metadata that is cut off, names no topics', () => {
+test('metadata of another program, or truncated metadata, names no topics', () => {
   const owned = { generation: 7, partitions: [{ topic: 'commands', partition: 0 }] }
   const cut = encodeSubscription({ topics: ['commands'], process: 'tag', owned }).subarray(0, -1)
   for (const bytes of [cut, Buffer.from([0, 0, 0, 0, 0, 9, 1]), Buffer.alloc(0)]) {

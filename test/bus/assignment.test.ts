@@ -43,7 +43,7 @@ describe('the leader of a group', () => {
       { M: 'a1', N: 'a0' },
     ],
     [
-      'distributes anew the partitions that two members claim since the same generation',
+      'reassigns partitions that two members claim since the same generation',
       { a: 4 },
       { M: subscription('a', 'a0 a1 a2 a3'), N: subscription('a', 'a0 a1 a2 a3') },
       { M: 'a0 a2', N: 'a1 a3' },

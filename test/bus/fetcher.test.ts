@@ -46,7 +46,7 @@ describe('a replica', () => {
   })
 })
 
-test('a fetch begins at the reader that is behind, not at one at the end of the log', async () => {
+test('of two readers of a log, the one that is behind gets the next fetch', async () => {
   const { cluster, read, pass, fetches } = buildReadings()
   cluster.append(tp, 1_001)
   read(0, 1_001)
@@ -57,7 +57,7 @@ test('a fetch begins at the reader that is behind, not at one at the end of the 
   expect(fetches().every(({ waitMs, rack }) => waitMs > 0 && rack === '')).toBe(true)
 })
 
-test('the empty answer of a throttling broker does not tell the end of the log', async () => {
+test('the end of a log stays unknown after the empty answer of a throttling broker', async () => {
   const { cluster, read, pass } = buildReadings()
   cluster.next('Fetch', [], [fetched(tp, { highWatermark: 7 })])
   const { ends } = read(0)

@@ -89,7 +89,7 @@ export function followerContract(harness: () => BusHarness): void {
       expect(some.keys).toEqual(all.keys.slice(from))
     })
 
-    test('is caught up before an open transaction, on request behind it, and gets its records in the end', async () => {
+    test('is caught up despite an open transaction, and gets the records of the transaction in the end', async () => {
       await publish(['before'])
       const transaction = await harness().openTransaction([buildRecord(topic, 'held', { partition: 0 })])
       await publish(['after'])

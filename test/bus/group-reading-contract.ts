@@ -44,7 +44,7 @@ class Reader {
   }
 }
 
-/** What every adapter of the bus promises to readers of single records, alone or in a group. */
+/** What every adapter of the bus promises to readers of single records, without a group or in one. */
 export function groupReadingContract(harness: () => BusHarness): void {
   describe('a reader of single records', () => {
     let topic: string
@@ -110,14 +110,14 @@ export function groupReadingContract(harness: () => BusHarness): void {
     const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => String(from + i))
     const sorted = (keys: string[]) => keys.toSorted((a, b) => Number(a) - Number(b))
 
-    test('alone gets the existing records and ends, if it reads until the end', async () => {
+    test('without a group gets the existing records and ends, if it reads until the end', async () => {
       await publish(range(0, 50))
       const reader = await readAlone('earliest', true)
       await reader.ended
       expect(sorted(reader.keys)).toEqual(range(0, 50))
     })
 
-    test('alone begins at an offset, or at the beginning if the log does not hold it', async () => {
+    test('without a group begins at an offset, or at the beginning if the log does not hold it', async () => {
       await publish(range(0, 10), 0)
       const reader = await readAlone({ offset: 7 }, true)
       await reader.ended
@@ -127,7 +127,7 @@ export function groupReadingContract(harness: () => BusHarness): void {
       expect(beyond.keys).toEqual(range(0, 10))
     })
 
-    test('alone ends at once when it is aborted while no record comes', async () => {
+    test('without a group ends at once when it is aborted while no record comes', async () => {
       const reader = await readAlone('earliest')
       await publish(['1'])
       await until(() => expect(reader.keys).toEqual(['1']))
@@ -211,7 +211,7 @@ export function groupReadingContract(harness: () => BusHarness): void {
       await until(() => expect(back.keys).toEqual(['6']))
     })
 
-    test('reads added partitions, alone or in a group', async () => {
+    test('reads added partitions, without a group or in one', async () => {
       const reader = await readAlone('latest')
       const grouped = await readInGroup()
       await publish(['0'])

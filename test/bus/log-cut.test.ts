@@ -36,7 +36,7 @@ test('new records count as lag although the full window stops reading', async ()
 })
 
 describe('a log that was cut', () => {
-  test('at its beginning while it is read keeps its window, and reading continues and reports the loss', async () => {
+  test('at its beginning while it is read is read on with the same window, and the loss is reported', async () => {
     const { logs, deliver, ownership, tps, listener, commit, cuts } = await openGroup(1)
     logs[0]!.append(3)
     deliver(0)
@@ -52,7 +52,7 @@ describe('a log that was cut', () => {
     expect(logs[0]!.committed).toMatchObject({ offset: 6 })
   })
 
-  test('has lost the shelved records below its new beginning; the other shelved ones are read again', async () => {
+  test('loses only the shelved records below its new beginning; the others are read again', async () => {
     const { logs, deliver, ownership, tps, listener, commit, cuts } = await openGroup(1)
     logs[0]!.append(6)
     deliver(0)
@@ -72,7 +72,7 @@ describe('a log that was cut', () => {
     expect(logs[0]!.committed).toMatchObject({ offset: 4 })
   })
 
-  test('and has lost shelved records is reported at once, in one event; records in memory stay', async () => {
+  test('is reported at once in one event if shelved records are lost; records in memory stay', async () => {
     const { logs, deliver, listener, commit, cuts, clock, driverOf } = await openGroup(1)
     await commit()
     logs[0]!.append(4_000)
@@ -137,7 +137,7 @@ describe('a log that was cut', () => {
     expect(cuts).toEqual([lost({ perhapsSent: 3 })]) // the results tell which of them were sent
   })
 
-  test('before a take-over is committed at once, so that the next owner does not report it again', async () => {
+  test('has its new beginning committed at once after a take-over, so that it is reported only once', async () => {
     const log = buildLog(9)
     log.committed = { offset: 0, metadata: '1;another process;9;' }
     log.cut(4)
@@ -217,7 +217,7 @@ describe('a log that was cut', () => {
     expect(listener.freshKeys.slice(14)).toEqual(['0'])
   })
 
-  test('at its end again, before the first truncation was committed, has the length of the second one', async () => {
+  test('at its end twice before a commit has the length of the second truncation', async () => {
     const group = await cutWhileRead()
     const { logs, listener, deliver, commit, cuts } = group
     logs[0]!.truncate(4)
@@ -246,7 +246,7 @@ describe('a log that was cut', () => {
     expect(listener.freshKeys.slice(9)).toEqual(['0', '6', '7', '8', '9'])
   })
 
-  test('at its end, and counts as cut after five seconds, is remembered until that is committed', async () => {
+  test('at its end before a take-over is remembered until the truncation is committed', async () => {
     const log = buildLog(6)
     log.committed = { offset: 6, metadata: '1;another process;9;' }
     log.truncate(3)
@@ -377,7 +377,7 @@ describe('a topic that is deleted and recreated', () => {
     expect(logs[0]!.published).toEqual([result(3), result(4)].flat())
   })
 
-  test('is read from its beginning, though progress on the old one was committed afterwards', async () => {
+  test('is read from its beginning, although progress on the old one was committed last', async () => {
     const log = Object.assign(buildLog(5), { topicId: 'first' })
     const { listener, deliver, commit, ownership, tps, driverOf, reopen } = await openGroup(1, { logs: [log] })
     deliver(0)

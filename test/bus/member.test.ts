@@ -351,7 +351,7 @@ describe('a member that retires', () => {
     expect(b.assignments).toEqual([])
   })
 
-  test('sends heartbeats after a failed sync, so that what is in flight can still be committed', async () => {
+  test('sends heartbeats after a failed sync, so that results in flight can still be committed', async () => {
     const { clock, joined, buildMember } = buildGroup()
     const [a] = await joined('a')
     const b = buildMember('b')

@@ -53,7 +53,7 @@ busContract('the embedded bus', async (): Promise<BusHarness> => {
   }
 })
 
-test('a refusal of the embedded broker takes both hops, like an answer', async () => {
+test('a refusal of the embedded broker takes the way there and back, as an answer does', async () => {
   const broker = new MemoryBroker()
   broker.createTopics([{ topic: 'results', partitions: 1, config: { 'max.message.bytes': '4096' } }])
   const hops: string[] = []

@@ -40,7 +40,7 @@ describe('an assigned partition', () => {
     expect(listener.freshKeys).toEqual(['3', '4'])
   })
 
-  test('that its listener refuses is reported, and ends the process if the listener cannot even close it', async () => {
+  test('is reported if its listener refuses it, and ends the process if the listener cannot close it', async () => {
     const { listener, told, open } = await buildGroup(1)
     const refuse = () => {
       throw new Error('no such topic')
@@ -268,7 +268,7 @@ describe('the listener hears at once', () => {
     expect(owned.at(-1)).toBe(1)
   })
 
-  test('that partitions were lost which another process may have owned, before it gets them again', async () => {
+  test('that partitions were lost to another process, even if they are assigned again at once', async () => {
     const group = await openGroup(3)
     const { ownership, clock, tps } = group
     const owned = collectShares(group)

@@ -63,7 +63,7 @@ export function recordLimitsContract(harness: () => BusHarness): void {
       expect(sizes).toMatchObject({ large: 300, n0: 1000 })
     })
 
-    test('since their limit was lowered end one session, and the next one shortens them', async () => {
+    test('after the limit was lowered end one session, and the next session shortens them', async () => {
       const { bus, listener, command } = await join()
       const topic = await harness().topic('results', 1, 1_000_000)
       const first = await command('a')
@@ -82,7 +82,7 @@ export function recordLimitsContract(harness: () => BusHarness): void {
       await until(() => expect(sizes).toEqual({ a: 100_000, b: 300 }))
     })
 
-    test('and have no shorter version are refused, and later records are written', async () => {
+    test('without a shorter version are refused, and later records are written', async () => {
       const { bus } = await join()
       const topic = await harness().topic('statuses', 1, 20_000)
       const publisher = await bus.publisher()

@@ -220,7 +220,7 @@ describe('a shelved record', () => {
     expect(session).toMatchObject({ lag: 0, windowUsed: 0 })
   })
 
-  test('in a batch that has become unreadable is delivered as unreadable, without the others', async () => {
+  test('in a batch that has become unreadable is delivered as unreadable on its own', async () => {
     const log = buildLog(5)
     const process = buildOwner(log)
     const { session, deliver } = await process.open()

@@ -60,7 +60,7 @@ describe('a process that commits all its partitions together', () => {
 })
 
 describe('during a rebalance', () => {
-  test('nothing is committed; after its end everything is committed that was settled meanwhile', async () => {
+  test('nothing is committed until its end; then everything that was settled meanwhile is', async () => {
     const { sharedCommits, sessionOf, ownership, clock, tps, commit, logs } = await openTogether()
     const before = sharedCommits.began.length
     await ownership.joining()

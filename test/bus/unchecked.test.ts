@@ -49,7 +49,7 @@ describe('a session that found no window at its committed offset', () => {
     expect((await buildOwner(log, { tag: 'another process' }).open()).session.uncheckedUntil).toBe(0)
   })
 
-  test('or whose broker has lost a later commit must look up all existing records', async () => {
+  test('must look up all existing records also if the broker has lost a later commit', async () => {
     const log = buildLog(10)
     const first = await buildOwner(log).open()
     first.deliver()

@@ -37,7 +37,7 @@ describe('a batch that cannot be read', () => {
   }
   for (const [packing, why] of invalidStreams) {
     const batch = () => buildBatch([5, 7], { packing, packed: garbage })
-    cases[`does not hold what its codec packs (${packing})`] = ['BATCH_CORRUPT', why, batch]
+    cases[`is no valid ${packing}`] = ['BATCH_CORRUPT', why, batch]
   }
 
   test.each(Object.entries(cases))(
@@ -89,7 +89,7 @@ describe('a batch that cannot be read', () => {
     },
   )
 
-  test('and has a wrong last offset loses nothing behind it, even if an answer ends with it', async () => {
+  test('with a wrong last offset does not hide the records behind it, even at the end of an answer', async () => {
     for (const last of [0, 3, 1000, 2_000_000_000]) {
       const damaged = buildBatch([10, 11, 12])
       damaged.writeInt32BE(last, 23)
@@ -162,7 +162,7 @@ describe('a batch that cannot be read', () => {
     }
   })
 
-  test('because its format is older than Kafka 0.11 becomes a record for each message', async () => {
+  test('because its format is older than Kafka 0.11 becomes one record for each message', async () => {
     const old = [5, 6, 7].map(offset => buildOldMessage(offset === 5 ? 0 : 1, offset, Buffer.from('value')))
     const log = logOfFiles(
       [

@@ -36,7 +36,7 @@ describe('a command in doubt', () => {
     expect(results()).toMatchObject([{ id: 1n, outcome: 'SENT' }])
   })
 
-  test('has hooked false in its result only if no settings could have given it a hook', async () => {
+  test('gets a result with hooked = false only if no settings could have given it a hook', async () => {
     const world = await startSendingWorld({ answer: () => lost })
     for (const id of [1, 2]) world.calledBack(id)
     world.doubted(1)
@@ -67,7 +67,7 @@ describe('a command in doubt', () => {
     expect(world.postsOf(1)).toBe(1)
   })
 
-  test('whose worker died is looked up only in statuses since its POST, however long it waited before', async () => {
+  test('whose worker died is searched only in statuses since its POST, however long it waited before', async () => {
     let fetches = 0
     const world = await startUnansweredWorld({
       hop: async (step, way) => {
@@ -133,7 +133,7 @@ describe('a command in doubt', () => {
     [{ status: 'NOT FOUND', success: false }, 'UNRESOLVED'],
     [{ status: 'UNKNOWN', success: true }, 'UNRESOLVED'],
     [{ status: 'SEEN' }, 'UNRESOLVED'],
-  ])('with the status %j ends %s', async (said, outcome) => {
+  ])('for which the gateway returns %j ends %s', async (said, outcome) => {
     const world = await startSendingWorld({ answer: () => itemsAnswer(sentItem(1, said)) })
     world.doubted(1, {}, { delivery: 'AT_MOST_ONCE' })
     await world.clock.pass(10 * minute)

@@ -130,7 +130,7 @@ test('a command with a timestamp in the future lingers at most gateway.lingerMs,
   expect(posts[0]!.at - begun).toBeLessThan(550)
 })
 
-test('intents are freed at once, so that few of them suffice', async () => {
+test('intents are freed at once, so that a low delivery.maxIntents does not slow sending down much', async () => {
   const { put, pass, sent } = await startSendingWorld({
     settings: { delivery: { maxIntents: 20 } },
     gateway: { maxOperations: 10 },

@@ -33,7 +33,7 @@ describe('an offset that a tool has committed with the metadata of another one',
     expect([...ids, 101, 102].map(id => world.postsOf(id))).toEqual([...ids.map(() => 1), 0, 0])
   })
 
-  test('and then resets without metadata makes the worker look up the results, and nothing is sent twice', async () => {
+  test('can be reset without metadata: the worker looks up the results, and sends nothing twice', async () => {
     const { world, tp } = await startWithMovedProgress(-10)
     for (const id of [101, 102]) world.send(id)
     world.broker.resetOffset('busgate', tp, 20)

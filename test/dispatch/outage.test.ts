@@ -37,7 +37,7 @@ function tallyOf(results: readonly { outcome: string }[]): Record<string, number
 }
 
 describe('while a gateway refuses every envelope for ten minutes with an unknown text', () => {
-  test('no command is REJECTED: they wait, one at a time is a probe, and then each is sent once', async () => {
+  test('no command is REJECTED: all wait, single ones are probes, and afterwards each is sent once', async () => {
     const one = gateway()
     const world = await startSendingWorld({ answer: one.answer, partitions: 4 })
     one.down = true
@@ -99,7 +99,7 @@ describe('while a gateway refuses commands with an unknown text, but answers bal
     expect(tallyOf(results())).toEqual({ SENT: 60 })
   })
 
-  test('commands that are POSTed again stay in doubt, and those POSTs do not count as attempts', async () => {
+  test('commands in doubt stay in doubt, and refused POSTs of them do not count as attempts', async () => {
     const { one, clock, doubted, results, gauge } = await startOutage({
       delivery: { ...quickDoubts.delivery, attempts: 2 },
     })

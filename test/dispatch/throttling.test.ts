@@ -170,7 +170,7 @@ test('a gateway that limits requests instead of operations gets full envelopes',
   expect(sizes.reduce((sum, size) => sum + size, 0) / sizes.length).toBeGreaterThan(50)
 })
 
-describe('a recipient that the gateway throttles at any rate', () => {
+describe('a recipient that the gateway throttles at any rate of the account', () => {
   test('does not stop other recipients, although it is retried alone', async () => {
     const answer = (_: unknown, { ids }: Post) => throttle(ids, id => id === 7)
     const { put, pass, results } = await startSendingWorld({ answer, partitions: 2 })

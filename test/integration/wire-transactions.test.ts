@@ -123,7 +123,7 @@ describeWithJava.each(['4.3.0', '3.9.1'] as const)('transactions on Kafka %s', v
     expect(await stableOffset(brokers, groupId, tp)).toBe(7)
   })
 
-  test('that prove fencing, or are barrier writes, leave the progress as it is', async () => {
+  test('of the fencing proof and of barrier writes leave the progress as it is', async () => {
     const { groupId, tp, buildRecord, progress } = await setUp(seeds)
     const producer = openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-0` })
     await producer.proveFencing(tp)

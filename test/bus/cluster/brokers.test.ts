@@ -145,7 +145,7 @@ describe('a request', () => {
     await expect.poll(() => broker.connections).toBe(0)
   })
 
-  test('with a long time-out fails if its broker leaves the cluster; the next one finds the new broker', async () => {
+  test('fails early if its broker leaves the cluster, and the next one goes to the new broker', async () => {
     const [hung, next] = await startCluster(2)
     const { brokers } = open([next])
     hung.on(keys.heartbeat, never)
@@ -215,7 +215,7 @@ describe('a request', () => {
             .array([], () => {})
             .int32(ms),
     },
-  ])('waits while the broker throttles after $name, and its time-out starts afterwards', async exchange => {
+  ])('waits while the broker throttles the client after $name, and its time-out starts then', async exchange => {
     const { key, ask, throttledBy } = exchange
     const clock = new ManualClock()
     const [broker] = await startCluster()

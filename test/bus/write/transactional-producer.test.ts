@@ -54,7 +54,7 @@ const endings = (brokers: FakeCluster) => brokers.of('EndTxn').map(({ fields }) 
 const steps = [['AddPartitionsToTxn', 'AddOffsetsToTxn'], ['TxnOffsetCommit', 'Produce'], ['EndTxn']]
 
 describe('a transaction', () => {
-  it('is made in steps, each of which begins after the answers to the previous one', async () => {
+  it('is made in steps, each after the answers to the previous one', async () => {
     const { brokers, producer, names } = await setUp()
     await producer.commit(buildCommit())
     const open = new Map<string, PromiseWithResolvers<void>>()
@@ -233,7 +233,7 @@ describe('many records', () => {
     for (const { bytes } of batches) expect(bytes.length).toBeLessThan(maxMessageBytes)
   })
 
-  it('are sent in batches without the one that is too large, which has a batch alone', async () => {
+  it('are sent in several batches if one is too large for its topic: that one is alone in its batch', async () => {
     const { producer, sent } = await setUp({ maxMessageBytes: 5000 })
     const large = buildRecord('large', { value: Buffer.alloc(10_000) })
     expect(sizeInBatch(large)).toBeGreaterThan(5000)

@@ -165,7 +165,7 @@ describe('a search of the results', () => {
     expect({ settled, fresh }).toEqual({ settled: [0, 1], fresh: [2] })
   })
 
-  test('for doubts skips those with a final result or a later doubt', async () => {
+  test('settles doubts that have a final result or a later doubt', async () => {
     const { clock, result, doubt, open, recordAt } = await startLookup()
     const { take, ask, settled, fresh } = open({ topic: topics.doubts, until: 9 })
     const doubtOf = (offset: number, attempts: number) => buildDoubt({ offset, attempts, timestamp: 7, postedAt: 8 })
