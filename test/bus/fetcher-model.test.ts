@@ -30,7 +30,7 @@ class World {
   constructor() {
     const { cluster } = this.#world
     for (const partition of partitions) {
-      cluster.lead(tpOf(partition), partition % nodes.length)
+      cluster.setLeader(tpOf(partition), partition % nodes.length)
       cluster.setLog(tpOf(partition), logOf(0, { inBatch: 5 }))
       this.read(partition, 0)
     }
@@ -53,7 +53,7 @@ class World {
   }
 
   lead(partition: number, node: number): void {
-    this.#world.cluster.lead(tpOf(partition), node)
+    this.#world.cluster.setLeader(tpOf(partition), node)
   }
 
   freeze(node: number): void {

@@ -199,7 +199,7 @@ describe('trouble of a reader', () => {
 
   test('ends when the partition is read again, or is paused', async () => {
     const { cluster, fetcher, read, pass } = buildReadings()
-    cluster.lead(tpOf(1), 2)
+    cluster.setLeader(tpOf(1), 2)
     const readings = [read(0), read(1)].map(({ reading }) => reading)
     const troubles = () => readings.map(reading => fetcher.troubleOf(reading))
     await pass(1_000)
@@ -224,7 +224,7 @@ describe('a late answer of a former leader', () => {
   async function buildMovedLeader() {
     const world = buildReadings()
     const { cluster, read, pass, fetches } = world
-    cluster.lead(tpOf(1), 2)
+    cluster.setLeader(tpOf(1), 2)
     read(1)
     const reader = read(0)
     await pass(300)
@@ -233,7 +233,7 @@ describe('a late answer of a former leader', () => {
       return partitions.some(({ tp }) => tp.partition === 0) ? held.get(node)!.promise : undefined
     })
     await pass(300)
-    cluster.lead(tp, 2)
+    cluster.setLeader(tp, 2)
     world.fetcher.read(reader.reading)
     await pass(7_000)
     expect(fetches(2).at(-1)!.partitions).toContain(0)
@@ -243,11 +243,11 @@ describe('a late answer of a former leader', () => {
   test('gives a reader neither records nor the end of the log', async () => {
     const { cluster, held, offsets, ends, pass } = await buildMovedLeader()
     cluster.append(tp)
-    cluster.lead(tp, 1)
+    cluster.setLeader(tp, 1)
     held.get(1)!.resolve()
     await pass(300)
     expect([offsets, ends]).toEqual([[], [0]])
-    cluster.lead(tp, 2)
+    cluster.setLeader(tp, 2)
     held.get(2)!.resolve()
     await pass(300)
     expect([offsets, ends]).toEqual([[0], [0, 1]])
@@ -282,7 +282,7 @@ describe('the next fetch begins', () => {
   /** Partitions 0 and 1 are led by nodes 1 and 2. */
   function buildTwo() {
     const world = buildReadings()
-    world.cluster.lead(tpOf(1), 2)
+    world.cluster.setLeader(tpOf(1), 2)
     return world
   }
 

@@ -95,7 +95,7 @@ test('the end of a log is known once its leader is elected', async () => {
 
 test('a broker that does not answer does not delay the logs of other brokers', async () => {
   const { brokers, logs } = setUp()
-  brokers.lead({ ...tp, partition: 4 }, 2)
+  brokers.setLeader({ ...tp, partition: 4 }, 2)
   const frozen = Promise.withResolvers<never>()
   brokers.next('ListOffsets', () => frozen.promise)
   const slow = logs.ends(tp)

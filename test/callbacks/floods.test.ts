@@ -1,14 +1,22 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Server } from 'node:http'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { eventually, head, hookSubject, post, rawConnection, receiverBench, whole } from '../support/callbacks.ts'
+import {
+  eventually,
+  hookSubject,
+  post,
+  postHead,
+  rawConnection,
+  receiverBench,
+  wholePost,
+} from '../support/callbacks.ts'
 import { ManualClock } from '../support/clock.ts'
 import { collectGarbage } from '../support/garbage.ts'
 
 type Bench = Awaited<ReturnType<typeof receiverBench>>
 
-const codesOf = ({ heard }: { heard: string }) =>
-  [...heard.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, code]) => Number(code))
+const codesOf = ({ received }: { received: string }) =>
+  [...received.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, code]) => Number(code))
 
 const openOf = (all: readonly { closed: boolean }[]) => all.filter(({ closed }) => !closed)
 
@@ -18,7 +26,7 @@ async function connections(bench: Bench, count: number, text: string) {
   for (let i = 0; i < count; i++) {
     const raw = rawConnection(bench.receiver.port)
     await eventually(() => expect(raw.socket.connecting).toBe(false))
-    raw.say(text)
+    raw.write(text)
     all.push(raw)
   }
   return all
@@ -28,7 +36,7 @@ describe('any number of slow senders keeps nobody out:', () => {
   test.each<[string, (bench: Bench) => string]>([
     ['those that say nothing', () => ''],
     ['those whose headers never end', () => `POST /hooks/x HTTP/1.1\r\nHost: b\r\nX-Slow: ${'x'.repeat(15_000)}`],
-    ['those whose bodies never end', bench => `${head(bench.url(), 'Content-Length: 60000')}${' '.repeat(50_000)}`],
+    ['those whose bodies never end', bench => `${postHead(bench.url(), 'Content-Length: 60000')}${' '.repeat(50_000)}`],
   ])('%s', async (_, text) => {
     const bench = await receiverBench({ connections: 10 })
     const slow = await connections(bench, 40, text(bench))
@@ -41,20 +49,20 @@ describe('any number of slow senders keeps nobody out:', () => {
   test('a connection that has carried a callback is the last to make room', async () => {
     const bench = await receiverBench({ connections: 5 })
     const honest = rawConnection(bench.receiver.port)
-    honest.say(whole(bench.url()))
+    honest.write(wholePost(bench.url()))
     await eventually(() => expect(codesOf(honest)).toEqual([200]))
     const slow = await connections(bench, 20, '')
     await eventually(() => expect(openOf(slow)).toHaveLength(4))
-    honest.say(whole(bench.url()))
+    honest.write(wholePost(bench.url()))
     await eventually(() => expect(codesOf(honest)).toEqual([200, 200]))
   })
 
   test('a callback that waits for the bus is not closed for a new connection', async () => {
     const bench = await receiverBench({ connections: 3 })
     bench.bus.held = true
-    const waiting = await connections(bench, 3, whole(bench.url()))
+    const waiting = await connections(bench, 3, wholePost(bench.url()))
     await eventually(() => expect(bench.opened()).toBe(3))
-    const late = await connections(bench, 2, whole(bench.url()))
+    const late = await connections(bench, 2, wholePost(bench.url()))
     await eventually(() => expect(openOf(late)).toHaveLength(0))
     expect(bench.refused).toEqual(['overloaded', 'overloaded'])
     bench.bus.held = false
@@ -78,7 +86,7 @@ describe('a connection', () => {
     subscribe('http.server.request.start', count)
     onTestFinished(() => void unsubscribe('http.server.request.start', count))
     const raw = rawConnection(bench.receiver.port)
-    raw.say(text.repeat(2000))
+    raw.write(text.repeat(2000))
     await eventually(() => expect(raw.closed).toBe(true))
     expect(begun).toBeLessThan(60)
     expect((await post(bench.url())).status).toBe(200)
@@ -88,30 +96,30 @@ describe('a connection', () => {
     const bench = await receiverBench()
     bench.bus.held = true
     const raw = rawConnection(bench.receiver.port)
-    raw.say(whole(bench.url()))
+    raw.write(wholePost(bench.url()))
     await eventually(() => expect(bench.bus.calls).toHaveLength(1))
-    raw.say(whole(bench.url()))
+    raw.write(wholePost(bench.url()))
     await eventually(() => expect(raw.closed).toBe(true))
     expect([bench.opened(), bench.events().length]).toEqual([1, 1])
   })
 
   test("that brings callbacks stays open; a stranger's, and one answered 503, is closed after the answer", async () => {
     const bench = await receiverBench()
-    for (const request of [whole(`${bench.origin}/hooks/nobody`), 'GET /healthz HTTP/1.1\r\nHost: b\r\n\r\n']) {
+    for (const request of [wholePost(`${bench.origin}/hooks/nobody`), 'GET /healthz HTTP/1.1\r\nHost: b\r\n\r\n']) {
       const stranger = rawConnection(bench.receiver.port)
-      stranger.say(request)
+      stranger.write(request)
       await eventually(() => expect(stranger.closed).toBe(true))
       expect(codesOf(stranger)).toHaveLength(1)
     }
     const honest = rawConnection(bench.receiver.port)
     for (const codes of [[200], [200, 200]]) {
-      honest.say(whole(bench.url()))
+      honest.write(wholePost(bench.url()))
       await eventually(() => expect(codesOf(honest)).toEqual(codes))
     }
     bench.bus.fail = new Error('away')
-    honest.say(whole(bench.url()))
+    honest.write(wholePost(bench.url()))
     await eventually(() => expect(codesOf(honest)).toEqual([200, 200, 503]))
-    expect(honest.heard).toMatch(/503 .*connection: close/is)
+    expect(honest.received).toMatch(/503 .*connection: close/is)
     await eventually(() => expect(honest.closed).toBe(true))
   })
 })
@@ -125,9 +133,9 @@ test('bodies that stop after a few bytes take little memory', async () => {
   for (let i = 1; i <= count; i++) {
     const raw = rawConnection(bench.receiver.port)
     raw.socket.on('close', () => closed++)
-    raw.say(`${head(bench.url(), 'Content-Length: 100')}{`)
+    raw.write(`${postHead(bench.url(), 'Content-Length: 100')}{`)
     await eventually(() => expect(bench.opened()).toBe(i))
-    raw.say('"')
+    raw.write('"')
     for (let left = Buffer.poolSize; left > 0; left -= 1000) Buffer.allocUnsafe(1000) // takes what is left of Node's pool
   }
   await eventually(() => {

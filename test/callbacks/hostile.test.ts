@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
-import { callback, eventually, head, post, rawConnection, receiverBench, whole } from '../support/callbacks.ts'
+import { callback, eventually, post, postHead, rawConnection, receiverBench, wholePost } from '../support/callbacks.ts'
 
 type Bench = Awaited<ReturnType<typeof receiverBench>>
 type Raw = ReturnType<typeof rawConnection>
@@ -28,10 +28,10 @@ describe('honest callbacks go on', () => {
     let pouring: Raw[] = []
     await unharmed(bench, async () => {
       pouring = await connections(bench, 8)
-      for (const raw of pouring) pour(raw, head(target(bench), 'Content-Length: 10000000000'))
+      for (const raw of pouring) pour(raw, postHead(target(bench), 'Content-Length: 10000000000'))
     })
     await patiently(() => expect(pouring.filter(({ closed }) => !closed)).toHaveLength(0))
-    expect(pouring.every(({ heard }) => heard.startsWith(`HTTP/1.1 ${status} `))).toBe(true)
+    expect(pouring.every(({ received }) => received.startsWith(`HTTP/1.1 ${status} `))).toBe(true)
     // Only the system's own buffers take some.
     for (const { socket } of pouring) expect(socket.bytesWritten).toBeLessThan(20_000_000)
   })
@@ -44,7 +44,7 @@ function pour(raw: Raw, start: string): void {
     while (raw.socket.writable && raw.socket.write(piece));
   }
   raw.socket.on('drain', more)
-  raw.say(start)
+  raw.write(start)
   more()
 }
 
@@ -52,26 +52,26 @@ describe('a connection', () => {
   test('of a sender that offers HTTP/2 is served', async () => {
     const bench = await receiverBench()
     const raw = rawConnection(bench.receiver.port)
-    raw.say(whole(bench.url(), 'Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABk'))
-    await eventually(() => expect(raw.heard).toMatch(/^HTTP\/1\.1 200 /))
+    raw.write(wholePost(bench.url(), 'Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABk'))
+    await eventually(() => expect(raw.received).toMatch(/^HTTP\/1\.1 200 /))
   })
 
   test('of a sender with Expect: 100-continue is told to continue, or what is wrong', async () => {
     const bench = await receiverBench()
     const asks = (url: string, length: number) => {
       const raw = rawConnection(bench.receiver.port)
-      raw.say(head(url, `Content-Length: ${length}`, 'Expect: 100-continue'))
+      raw.write(postHead(url, `Content-Length: ${length}`, 'Expect: 100-continue'))
       return raw
     }
     const body = JSON.stringify(callback())
     const good = asks(bench.url(), body.length)
-    await eventually(() => expect(good.heard).toBe('HTTP/1.1 100 Continue\r\n\r\n'))
-    good.say(body)
-    await eventually(() => expect(good.heard).toContain('HTTP/1.1 200 OK'))
+    await eventually(() => expect(good.received).toBe('HTTP/1.1 100 Continue\r\n\r\n'))
+    good.write(body)
+    await eventually(() => expect(good.received).toContain('HTTP/1.1 200 OK'))
     const large = asks(bench.url(), 10_000_000)
     const forged = asks(`${bench.origin}/hooks/nobody`, body.length)
-    await eventually(() => expect(large.heard).toMatch(/^HTTP\/1\.1 413 /))
-    await eventually(() => expect(forged.heard).toMatch(/^HTTP\/1\.1 404 /))
+    await eventually(() => expect(large.received).toMatch(/^HTTP\/1\.1 413 /))
+    await eventually(() => expect(forged.received).toMatch(/^HTTP\/1\.1 404 /))
   })
 })
 
@@ -87,11 +87,13 @@ describe('a body', () => {
       const bench = await receiverBench()
       const raw = rawConnection(bench.receiver.port)
       raw.socket.pause()
-      raw.say(head(bench.url(), `Content-Length: ${length}`))
-      for (let sent = 0; sent < length; sent += 50_000) raw.say(' '.repeat(50_000))
+      raw.write(postHead(bench.url(), `Content-Length: ${length}`))
+      for (let sent = 0; sent < length; sent += 50_000) raw.write(' '.repeat(50_000))
       await patiently(() => expect(raw.socket.writableLength).toBe(0))
       raw.socket.resume()
-      await eventually(() => expect([raw.heard, raw.closed]).toEqual([expect.stringMatching(/^HTTP\/1\.1 413 /), true]))
+      await eventually(() =>
+        expect([raw.received, raw.closed]).toEqual([expect.stringMatching(/^HTTP\/1\.1 413 /), true]),
+      )
     },
   )
 
@@ -116,15 +118,15 @@ describe('a target', () => {
     const bench = await receiverBench()
     const raw = rawConnection(bench.receiver.port)
     const path = new URL(bench.url()).pathname
-    raw.say(whole(bench.url()).replace(path, `http://hooks.example${path}`))
-    await eventually(() => expect(raw.heard).toMatch(/^HTTP\/1\.1 200 /))
+    raw.write(wholePost(bench.url()).replace(path, `http://hooks.example${path}`))
+    await eventually(() => expect(raw.received).toMatch(/^HTTP\/1\.1 200 /))
   })
 
   test.each(['//', '///', '*', 'http://[::1', '/hooks/%', '/hooks//'])('such as %s is answered 404', async path => {
     const bench = await receiverBench()
     const raw = rawConnection(bench.receiver.port)
-    raw.say(`POST ${path} HTTP/1.1\r\nHost: b\r\nContent-Length: 2\r\n\r\n{}`)
-    await eventually(() => expect(raw.heard).toMatch(/^HTTP\/1\.1 404 /))
+    raw.write(`POST ${path} HTTP/1.1\r\nHost: b\r\nContent-Length: 2\r\n\r\n{}`)
+    await eventually(() => expect(raw.received).toMatch(/^HTTP\/1\.1 404 /))
   })
 
   test('of 15 KB that looks like many addresses is not found', async () => {

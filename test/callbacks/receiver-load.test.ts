@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
-import { callback, eventually, head, post, rawConnection, receiverBench, whole } from '../support/callbacks.ts'
+import { callback, eventually, post, postHead, rawConnection, receiverBench, wholePost } from '../support/callbacks.ts'
 
 describe('the bus', () => {
   test('that fails one publish fails the callbacks in it and no others', async () => {
@@ -51,9 +51,9 @@ describe('limits', () => {
   test('a slow body is given up and its connection closed', async () => {
     const bench = await receiverBench({ headersMs: 500, requestMs: 1000 })
     const raw = rawConnection(bench.receiver.port)
-    raw.say(`${head(bench.url(), 'Content-Length: 100')}{"success"`)
+    raw.write(`${postHead(bench.url(), 'Content-Length: 100')}{"success"`)
     await eventually(() => expect(raw.closed).toBe(true))
-    expect(raw.heard).toMatch(/^HTTP\/1\.1 408 /)
+    expect(raw.received).toMatch(/^HTTP\/1\.1 408 /)
     expect(bench.refused).toEqual(['aborted'])
   })
 
@@ -61,7 +61,7 @@ describe('limits', () => {
     const bench = await receiverBench({ inFlightBytes: 3000 })
     for (let round = 0; round < 5; round++) {
       const raw = rawConnection(bench.receiver.port)
-      raw.say(`${head(bench.url(), 'Content-Length: 1900')}${' '.repeat(1800)}`)
+      raw.write(`${postHead(bench.url(), 'Content-Length: 1900')}${' '.repeat(1800)}`)
       await eventually(() => expect(bench.opened()).toBe(round + 1))
       raw.socket.destroy()
       await eventually(() => expect(bench.refused).toHaveLength(round + 1))
@@ -91,7 +91,7 @@ describe('limits', () => {
     const slow: ReturnType<typeof rawConnection>[] = []
     for (let i = 1; i <= 12; i++) {
       const raw = rawConnection(bench.receiver.port)
-      raw.say(`${head(bench.url(), 'Content-Length: 3000')}${' '.repeat(2000)}`)
+      raw.write(`${postHead(bench.url(), 'Content-Length: 3000')}${' '.repeat(2000)}`)
       await eventually(() => expect(bench.opened()).toBe(2 * i - 1))
       slow.push(raw)
       const answer = await post(bench.url(), callback({ error: 'x'.repeat(1500) }))
@@ -105,8 +105,8 @@ describe('limits', () => {
   test('a connection that is idle for too long is closed', async () => {
     const bench = await receiverBench({ keepAliveMs: 50 })
     const raw = rawConnection(bench.receiver.port)
-    raw.say(whole(bench.url()))
-    await eventually(() => expect(raw.heard).toMatch(/^HTTP\/1\.1 200 .*Keep-Alive: timeout=/s))
+    raw.write(wholePost(bench.url()))
+    await eventually(() => expect(raw.received).toMatch(/^HTTP\/1\.1 200 .*Keep-Alive: timeout=/s))
     await vi.waitFor(() => expect(raw.closed).toBe(true), { timeout: 5000 })
   })
 })
@@ -115,7 +115,7 @@ describe('close', () => {
   test('does not wait for ever for a sender that never finishes', async () => {
     const bench = await receiverBench({ drainMs: 50 })
     const raw = rawConnection(bench.receiver.port)
-    raw.say(head(bench.url(), 'Content-Length: 100'))
+    raw.write(postHead(bench.url(), 'Content-Length: 100'))
     await eventually(() => expect(bench.opened()).toBe(1))
     await bench.receiver.close()
     await eventually(() => expect(raw.closed).toBe(true))

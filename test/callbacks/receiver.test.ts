@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { callback, dayMs, eventually, head, post, rawConnection, receiverBench } from '../support/callbacks.ts'
+import { callback, dayMs, eventually, post, postHead, rawConnection, receiverBench } from '../support/callbacks.ts'
 
 describe('a callback of one message', () => {
   test('is answered 200 and becomes a status event', async () => {
@@ -155,17 +155,17 @@ describe('a body that can never become an event', () => {
   test('that announces 10 MB is answered 413 at once, without waiting for it', async () => {
     const bench = await receiverBench({ headersMs: 500, requestMs: 1000 })
     const raw = rawConnection(bench.receiver.port)
-    raw.say(head(bench.url(), 'Content-Length: 10000000'))
-    await eventually(() => expect(raw.heard).toMatch(/^HTTP\/1\.1 413 /))
+    raw.write(postHead(bench.url(), 'Content-Length: 10000000'))
+    await eventually(() => expect(raw.received).toMatch(/^HTTP\/1\.1 413 /))
     await eventually(() => expect(raw.closed).toBe(true))
   })
 
   test('of unknown size is answered 413 once it is too large', async () => {
     const bench = await receiverBench()
     const raw = rawConnection(bench.receiver.port)
-    raw.say(head(bench.url(), 'Transfer-Encoding: chunked'))
-    raw.say(`11000\r\n${'x'.repeat(0x11000)}\r\n`)
-    await eventually(() => expect(raw.heard).toMatch(/^HTTP\/1\.1 413 /))
+    raw.write(postHead(bench.url(), 'Transfer-Encoding: chunked'))
+    raw.write(`11000\r\n${'x'.repeat(0x11000)}\r\n`)
+    await eventually(() => expect(raw.received).toMatch(/^HTTP\/1\.1 413 /))
   })
 
   test('of exactly 64 KiB is accepted', async () => {

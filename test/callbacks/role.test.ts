@@ -9,7 +9,7 @@ import { tokensOf } from '../../src/callbacks/role.ts'
 import { createLogger } from '../../src/telemetry/logs.ts'
 import { createWorker, type Worker } from '../../src/worker.ts'
 import { openMemoryBus } from '../support/bus.ts'
-import { callback, eventually, head, hookSubject, post, rawConnection } from '../support/callbacks.ts'
+import { callback, eventually, hookSubject, post, postHead, rawConnection } from '../support/callbacks.ts'
 import { busgate } from '../support/cli.ts'
 import { buildSettings } from '../support/settings.ts'
 
@@ -100,9 +100,9 @@ test('a receiver that stops becomes not ready, answers what is in flight, and cl
   const url = `${origin}/hooks/${tokens.issue(hookSubject())}`
   const body = JSON.stringify(callback())
   const inFlight = rawConnection(worker.ports.callbacks!)
-  inFlight.say(head(url, `Content-Length: ${body.length}`) + body)
+  inFlight.write(postHead(url, `Content-Length: ${body.length}`) + body)
   const slow = rawConnection(worker.ports.callbacks!)
-  slow.say(head(url, `Content-Length: ${body.length}`) + body.slice(0, 9))
+  slow.write(postHead(url, `Content-Length: ${body.length}`) + body.slice(0, 9))
   await eventually(async () => expect((await fetch(origin)).status).toBe(405))
 
   const stopping = worker.stop()
@@ -116,10 +116,10 @@ test('a receiver that stops becomes not ready, answers what is in flight, and cl
     expect(error.code).toBe('ECONNREFUSED')
   })
   expect((await at('/readyz')).status).toBe(503)
-  slow.say(body.slice(9))
+  slow.write(body.slice(9))
   confirm()
   await eventually(() => expect([inFlight.closed, slow.closed]).toEqual([true, true]))
-  for (const { heard } of [inFlight, slow]) expect(heard).toMatch(/^HTTP\/1\.1 200 OK\r\n.*connection: close/is)
+  for (const { received } of [inFlight, slow]) expect(received).toMatch(/^HTTP\/1\.1 200 OK\r\n.*connection: close/is)
   await stopping
   await eventually(() => expect(published).toHaveLength(2))
 })

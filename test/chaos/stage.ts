@@ -67,7 +67,7 @@ export async function startStage(
     startKafka({ version, nodes, proxies, users: { [login.user]: login.password } }),
     startRegistry(),
   ])
-  for (const [i, tap] of taps.entries()) tap.leadTo(kafka.outerBrokers[i]!)
+  for (const [i, tap] of taps.entries()) tap.forwardTo(kafka.outerBrokers[i]!)
   const sandbox = await startSandbox({ latencyMs })
   const open = {
     ...environment(registryServer.url, sandbox.url),

@@ -4,7 +4,7 @@ import { letterLine } from '../../src/cli/commands/dlq.ts'
 import { findLetter, newestLetters } from '../../src/inspect/dead-letters/letter.ts'
 import { planReplay, replay } from '../../src/inspect/dead-letters/replay.ts'
 import { buildRecord, openMemoryBus, publishAll, until } from '../support/bus.ts'
-import { buildRotten, RottenBroker } from '../support/rotten.ts'
+import { BrokerWithDamagedBatches, buildDamagedBatch } from '../support/damaged-batches.ts'
 
 const topic = 'dead-letters'
 const topics = { deadLetters: topic, doubts: 'doubts' }
@@ -21,7 +21,7 @@ const headersOf = (code: string, offset: string) => ({
 
 /** A letter for a batch of commands that could not be read, a batch of letters that cannot be, and an ordinary letter. */
 async function withDeadLetters() {
-  const { bus } = openMemoryBus([topic, 'commands'], { broker: new RottenBroker() })
+  const { bus } = openMemoryBus([topic, 'commands'], { broker: new BrokerWithDamagedBatches() })
   await publishAll(bus, [
     {
       topic,
@@ -29,7 +29,7 @@ async function withDeadLetters() {
       value: null,
       headers: { ...headersOf('BATCH_TOO_LARGE', '5'), 'busgate.error.last-offset': '9' },
     },
-    buildRotten(topic),
+    buildDamagedBatch(topic),
     buildRecord(topic, 'key', { headers: headersOf('DECODE', '10') }),
   ])
   return bus

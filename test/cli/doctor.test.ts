@@ -7,8 +7,8 @@ import { check } from '../../src/cli/doctor/check.ts'
 import { startSandbox } from '../../src/sandbox/index.ts'
 import { busgateHere, startBusgate } from '../support/cli.ts'
 import { diagnose } from '../support/doctor.ts'
-import { startFront } from '../support/front.ts'
 import { scrape } from '../support/metrics.ts'
+import { startProxy } from '../support/reverse-proxy.ts'
 import { answerWith, portOf, scriptedServer } from '../support/scripted-server.ts'
 
 const key = 'kX9-key-of-nobody'
@@ -320,13 +320,13 @@ describe('the public address of the receiver', () => {
   })
 
   test('is a warning if it leads elsewhere or nowhere', async () => {
-    const front = await startFront()
-    front.answer = () => ({ status: 404, body: 'not here' })
+    const proxy = await startProxy()
+    proxy.answer = () => ({ status: 404, body: 'not here' })
     const env = { ...enough, BUSGATE_CALLBACKS_SECRET: secret }
-    const other = await diagnose({ ...env, BUSGATE_CALLBACKS_PUBLIC_URL: front.url }, only)
-    expect(other.of('receiver')).toEqual([`warning: ${front.url} does not lead to a receiver: it answers 404`])
-    expect(front.passed).toHaveLength(1)
-    expect(JSON.stringify(other.all)).not.toContain(front.passed[0]!.path.slice('/hooks/'.length))
+    const other = await diagnose({ ...env, BUSGATE_CALLBACKS_PUBLIC_URL: proxy.url }, only)
+    expect(other.of('receiver')).toEqual([`warning: ${proxy.url} does not lead to a receiver: it answers 404`])
+    expect(proxy.requests).toHaveLength(1)
+    expect(JSON.stringify(other.all)).not.toContain(proxy.requests[0]!.path.slice('/hooks/'.length))
     const nowhere = await diagnose({ ...env, BUSGATE_CALLBACKS_PUBLIC_URL: 'http://127.0.0.1:1' }, only)
     expect(nowhere.of('receiver')[0]).toMatch(/^warning: http:\/\/127\.0\.0\.1:1 cannot be reached: /)
   })

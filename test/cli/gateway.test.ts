@@ -10,9 +10,9 @@ import {
 import type { FaultName } from '../../src/sandbox/index.ts'
 import { postOne, sandboxFor } from '../sandbox/support.ts'
 import { busgateHere, type CliOptions, startBusgate } from '../support/cli.ts'
-import { startFront } from '../support/front.ts'
 import { keyFile } from '../support/key-file.ts'
 import { buildOperation } from '../support/operations.ts'
+import { startProxy } from '../support/reverse-proxy.ts'
 
 const key = 'sandbox-key'
 const settings = (url: string) => ({ BUSGATE_GATEWAY_URL: url, BUSGATE_GATEWAY_API_KEY: key })
@@ -28,13 +28,13 @@ test.each(['sms', 'voice', 'status', 'template/list'] as const)(
   '%s goes to the gateway as its JSON says, and its answer is printed',
   async type => {
     const sandbox = await sandboxFor()
-    const front = await startFront(sandbox.url)
+    const proxy = await startProxy(sandbox.url)
     if (type === 'status') await postOne(sandbox, buildOperation('sms'))
     const operation = buildOperation(type, type === 'voice' ? { dtmf: true } : {})
     const { type: _, ...fields } = operation
-    const { code, stdout, stderr } = await gateway(front.url, [type, '--json', stringifyJson(fields)])
+    const { code, stdout, stderr } = await gateway(proxy.url, [type, '--json', stringifyJson(fields)])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(front.passed.map(({ body }) => parseJson(body))).toEqual([{ auth: key, data: [operation] }])
+    expect(proxy.requests.map(({ body }) => parseJson(body))).toEqual([{ auth: key, data: [operation] }])
     const { data, ...rest } = JSON.parse(stdout)
     expect(rest).toEqual({ type, ok: true, ...('id' in operation && { id: operation.id }) })
     expect(operations[type].payload.safeParse(data).success).toBe(true)
@@ -176,9 +176,9 @@ describe('a failed operation exits 1 and says whether it was sent', () => {
   })
 
   test('an unreadable answer to a paid operation is shown unchanged', async () => {
-    const front = await startFront()
-    front.answer = () => ({ body: '{"success":true,"data":[{"success":true,"data":{"code":42100,"price":1.5}}]}' })
-    const { code, stdout, stderr } = await gateway(front.url, ['call/otp', '{"id":1,"phone":380501234567}'])
+    const proxy = await startProxy()
+    proxy.answer = () => ({ body: '{"success":true,"data":[{"success":true,"data":{"code":42100,"price":1.5}}]}' })
+    const { code, stdout, stderr } = await gateway(proxy.url, ['call/otp', '{"id":1,"phone":380501234567}'])
     expect({ code, stdout }).toEqual({ code: 1, stdout: 'code: 42100\nprice: 1.5\n' })
     expect(stderr).toBe('busgate: executed, but the answer is invalid: code must be text (PAYLOAD_UNREADABLE)\n')
   })

@@ -6,8 +6,8 @@ import type { SendResult, StatusEvent } from '../../src/records/generated.ts'
 import { registryOf } from '../../src/records/registry.ts'
 import { schemas, subjectOf } from '../../src/records/schemas.ts'
 import { busgateHere } from '../support/cli.ts'
-import { startFront } from '../support/front.ts'
 import { buildResult } from '../support/results.ts'
+import { startProxy } from '../support/reverse-proxy.ts'
 import { buildSettings } from '../support/settings.ts'
 import { buildStatusEvent } from '../support/status-events.ts'
 
@@ -43,14 +43,14 @@ test.each([
 })
 
 test("a registry's answer is shown as text and JSON, with control characters escaped", async () => {
-  const front = await startFront()
-  front.answer = ({ path }) => {
+  const proxy = await startProxy()
+  proxy.answer = ({ path }) => {
     const answer = path.endsWith('/versions')
       ? [1]
       : { compatibilityLevel: evil, version: 1, id: 1, is_compatible: false, messages: [evil] }
     return { body: JSON.stringify(answer) }
   }
-  const env = { BUSGATE_REGISTRY_URL: front.url }
+  const env = { BUSGATE_REGISTRY_URL: proxy.url }
   for (const flags of [[], ['--json']]) {
     const { stdout, stderr } = await busgateHere(['schemas', 'check', ...flags], { env })
     expect(stdout + stderr).toContain('\\u001b[2J')

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import type { RequestInfo } from '../../src/index.ts'
 import { sandboxFor } from '../sandbox/support.ts'
 import { clientFor, failureOf } from '../support/client.ts'
-import { startFront } from '../support/front.ts'
 import { buildOperation } from '../support/operations.ts'
+import { startProxy } from '../support/reverse-proxy.ts'
 
 const sms = (id = 1) => buildOperation('sms', { id })
 
@@ -50,11 +50,11 @@ describe('an abort', () => {
   })
 
   test('between two attempts ends the pause: nothing is sent', async () => {
-    const front = await startFront()
-    const client = clientFor(front.url, { retries: 1, connections: 1 })
+    const proxy = await startProxy()
+    const client = clientFor(proxy.url, { retries: 1, connections: 1 })
     const abort = new AbortController()
     const call = failureOf(client.sms(sms(), { signal: abort.signal }))
-    front.answer = ({ body }) => ({
+    proxy.answer = ({ body }) => ({
       status: body.includes('balance') ? 500 : 429,
       headers: { 'retry-after': '20' },
       body: '',
@@ -62,7 +62,7 @@ describe('an abort', () => {
     await failureOf(client.balance()) // on the same connection: the first answer has come
     abort.abort()
     expect(await call).toMatchObject({ code: 'ABORTED', definite: true })
-    expect(front.passed).toHaveLength(2)
+    expect(proxy.requests).toHaveLength(2)
   })
 
   test('after the answer changes nothing; the next call with the same signal is refused', async () => {

@@ -3,8 +3,8 @@ import { stringifyJson } from '../../src/protocol/index.ts'
 import type { FaultName, SandboxOptions } from '../../src/sandbox/index.ts'
 import { callbackReceiver, sandboxFor } from '../sandbox/support.ts'
 import { clientFor, failureOf } from '../support/client.ts'
-import { type OwnAnswer, startFront } from '../support/front.ts'
 import { buildOperation } from '../support/operations.ts'
+import { type ProxyAnswer, startProxy } from '../support/reverse-proxy.ts'
 
 const sms = buildOperation('sms')
 
@@ -85,14 +85,14 @@ test('what was not queued is retried if retries are set; what is in doubt never 
 })
 
 describe('an answer', () => {
-  test.each<[string, OwnAnswer, object]>([
+  test.each<[string, ProxyAnswer, object]>([
     [
       '400 without a word',
       { status: 400, body: '' },
       { name: 'RefusedError', code: 'VALIDATION', message: 'HTTP 400' },
     ],
     ['503 of something in front', { status: 503, body: '<h1>503</h1>' }, { name: 'InDoubtError', definite: false }],
-    ...[500, 502, 503, 504].flatMap((status): [string, OwnAnswer, object][] =>
+    ...[500, 502, 503, 504].flatMap((status): [string, ProxyAnswer, object][] =>
       [
         { success: false, error: 'Service unavailable' },
         { success: true, request_id: 'x' },
@@ -106,18 +106,18 @@ describe('an answer', () => {
     ['200 with a refusal', { body: '{"success":false,"error":"Not enough money"}' }, { code: 'INSUFFICIENT_FUNDS' }],
     ['200 without a request id', { body: '{"success":true}' }, { code: 'PAYLOAD_UNREADABLE', definite: false }],
   ])('of %s is reported as such', async (_, answer, error) => {
-    const front = await startFront()
-    front.answer = () => answer
-    expect(await failureOf(clientFor('http://127.0.0.1:1', { asyncUrl: front.url }).sendAsync([sms]))).toMatchObject(
+    const proxy = await startProxy()
+    proxy.answer = () => answer
+    expect(await failureOf(clientFor('http://127.0.0.1:1', { asyncUrl: proxy.url }).sendAsync([sms]))).toMatchObject(
       error,
     )
   })
 
   test('can have a number as request id, and its address a query', async () => {
-    const front = await startFront()
-    front.answer = () => ({ body: stringifyJson({ success: true, request_id: 17 }) })
-    const client = clientFor('http://127.0.0.1:1', { asyncUrl: `${front.url}/queue?lane=2` })
+    const proxy = await startProxy()
+    proxy.answer = () => ({ body: stringifyJson({ success: true, request_id: 17 }) })
+    const client = clientFor('http://127.0.0.1:1', { asyncUrl: `${proxy.url}/queue?lane=2` })
     expect(await client.sendAsync([sms])).toEqual({ requestId: '17' })
-    expect(front.passed.map(({ path }) => path)).toEqual(['/queue?lane=2'])
+    expect(proxy.requests.map(({ path }) => path)).toEqual(['/queue?lane=2'])
   })
 })

@@ -5,8 +5,8 @@ import { GatewayClient, GatewayError } from '../../src/index.ts'
 import { stringifyJson } from '../../src/protocol/index.ts'
 import { sandboxFor } from '../sandbox/support.ts'
 import { clientFor, failureOf } from '../support/client.ts'
-import { startFront } from '../support/front.ts'
 import { buildOperation } from '../support/operations.ts'
+import { startProxy } from '../support/reverse-proxy.ts'
 
 const key = 'k3y-that-nobody-may-see'
 const sms = buildOperation('sms')
@@ -64,9 +64,9 @@ test.each([
   ['a payload that lacks its fields', { success: true, data: [{ success: true, data: key }] }],
   ['a very long refusal', { success: false, error: `${'x'.repeat(1020)}${key}` }],
 ])('no error shows the key: %s', async (_, answer) => {
-  const front = await startFront()
-  front.answer = ({ body }) => ({ body: answer ? stringifyJson(answer) : body })
-  const client = clientFor(front.url, { apiKey: key, asyncUrl: `${front.url}/v1/json` })
+  const proxy = await startProxy()
+  proxy.answer = ({ body }) => ({ body: answer ? stringifyJson(answer) : body })
+  const client = clientFor(proxy.url, { apiKey: key, asyncUrl: `${proxy.url}/v1/json` })
   for (const call of [() => client.sms(sms), () => client.sendAsync([sms])]) {
     const error = await failureOf(call())
     expect(error).toBeInstanceOf(GatewayError)

@@ -4,8 +4,8 @@ import { type OperationType, operations, operationTypes, parseJson, sendTypes } 
 import { postOne, sandboxFor } from '../sandbox/support.ts'
 import { clientFor, failureOf } from '../support/client.ts'
 import { examples } from '../support/examples.ts'
-import { startFront } from '../support/front.ts'
 import { buildOperation } from '../support/operations.ts'
+import { startProxy } from '../support/reverse-proxy.ts'
 
 /** The method of each operation. */
 const methods: { [T in OperationType]: (client: GatewayClient) => (fields: never) => Promise<unknown> } = {
@@ -89,10 +89,10 @@ test.each([
 
 test('every operation may carry additional properties', async () => {
   const sandbox = await sandboxFor()
-  const front = await startFront(sandbox.url)
+  const proxy = await startProxy(sandbox.url)
   const list = operationTypes.map((type, i) => buildOperation(type, { ...idOf(type, i), campaign: { spring: [1] } }))
-  const results = await clientFor(front.url).send(list)
-  expect(parseJson(front.passed[0]!.body)).toEqual({ auth: 'sandbox-key', data: list })
+  const results = await clientFor(proxy.url).send(list)
+  expect(parseJson(proxy.requests[0]!.body)).toEqual({ auth: 'sandbox-key', data: list })
   expect(results.map(result => result.ok)).toEqual(list.map(({ type }) => type !== 'status'))
 })
 

@@ -4,8 +4,8 @@ import { GatewayError, type ItemResult } from '../../src/index.ts'
 import { type OperationType, operationTypes, parseJson, stringifyJson } from '../../src/protocol/index.ts'
 import { postText, sandboxFor } from '../sandbox/support.ts'
 import { clientFor } from '../support/client.ts'
-import { type OwnAnswer, startFront } from '../support/front.ts'
 import { buildOperation } from '../support/operations.ts'
+import { type ProxyAnswer, startProxy } from '../support/reverse-proxy.ts'
 
 /** Everything that a JSON value holds, itself included, each with a way to put something else in its place. */
 function places(value: unknown, put: (next: unknown) => unknown = next => next): ((next: unknown) => unknown)[] {
@@ -43,7 +43,7 @@ const anyHeaders = fc.constantFrom<Record<string, string>>(
   { location: 'http://127.0.0.1:1/' },
   { 'content-encoding': 'gzip' },
 )
-const answersLike = (text: string): fc.Arbitrary<OwnAnswer> =>
+const answersLike = (text: string): fc.Arbitrary<ProxyAnswer> =>
   fc.record({ body: mutationsOf(text), status: anyStatus, headers: anyHeaders })
 
 test('whatever is done to an answer, every operation ends with a payload or a documented error', async () => {
@@ -54,12 +54,12 @@ test('whatever is done to an answer, every operation ends with a payload or a do
     return buildOperation(type, 'phone' in buildOperation(type) ? { id: idOf(type) } : asked)
   })
   const { text } = await postText(sandbox, stringifyJson({ auth: 'sandbox-key', data: list }))
-  const front = await startFront()
-  const client = clientFor(front.url)
+  const proxy = await startProxy()
+  const client = clientFor(proxy.url)
   let whole = 0
   await fc.assert(
     fc.asyncProperty(answersLike(text), async answer => {
-      front.answer = () => answer
+      proxy.answer = () => answer
       const results: ItemResult[] | GatewayError = await client.send(list).catch(error => error)
       if (results instanceof GatewayError) {
         expect(results.retryable && !results.definite).toBe(false)

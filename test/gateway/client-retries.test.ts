@@ -5,8 +5,8 @@ import { stringifyJson } from '../../src/protocol/index.ts'
 import { sandboxFor } from '../sandbox/support.ts'
 import { sentItem } from '../support/answers.ts'
 import { clientFor, failureOf } from '../support/client.ts'
-import { startFront } from '../support/front.ts'
 import { buildOperation } from '../support/operations.ts'
+import { startProxy } from '../support/reverse-proxy.ts'
 
 const sms = (id: number, ending = '67') => buildOperation('sms', { id, phone: Number(`3805012345${ending}`) })
 
@@ -30,19 +30,19 @@ test('retries only what was throttled', async () => {
 })
 
 test('ends after the given number of retries', async () => {
-  const front = await startFront()
-  front.answer = () => ({ status: 429, headers: { 'retry-after': '0' }, body: '' })
-  expect(await failureOf(clientFor(front.url, { retries: 2 }).sms(sms(1)))).toMatchObject({ code: 'THROTTLED' })
-  expect(front.passed).toHaveLength(3)
+  const proxy = await startProxy()
+  proxy.answer = () => ({ status: 429, headers: { 'retry-after': '0' }, body: '' })
+  expect(await failureOf(clientFor(proxy.url, { retries: 2 }).sms(sms(1)))).toMatchObject({ code: 'THROTTLED' })
+  expect(proxy.requests).toHaveLength(3)
 })
 
 test('succeeds once the gateway is available again', async () => {
-  const front = await startFront()
-  front.answer = () =>
-    front.passed.length < 3
+  const proxy = await startProxy()
+  proxy.answer = () =>
+    proxy.requests.length < 3
       ? { status: 404, body: '' }
       : { body: stringifyJson({ success: true, data: [sentItem(1)] }) }
-  expect(await clientFor(front.url, { retries: 5 }).sms(sms(1))).toMatchObject({ msg_id: 'm1' })
+  expect(await clientFor(proxy.url, { retries: 5 }).sms(sms(1))).toMatchObject({ msg_id: 'm1' })
 })
 
 test('a second attempt in doubt keeps the results of the first', async () => {
@@ -56,10 +56,10 @@ test('a second attempt in doubt keeps the results of the first', async () => {
 })
 
 test('a Retry-After above 30 s is left to the caller', async () => {
-  const front = await startFront()
-  front.answer = () => ({ status: 429, headers: { 'retry-after': '3600' }, body: '' })
-  expect(await failureOf(clientFor(front.url, { retries: 5 }).sms(sms(1)))).toMatchObject({ retryAfterMs: 3_600_000 })
-  expect(front.passed).toHaveLength(1)
+  const proxy = await startProxy()
+  proxy.answer = () => ({ status: 429, headers: { 'retry-after': '3600' }, body: '' })
+  expect(await failureOf(clientFor(proxy.url, { retries: 5 }).sms(sms(1)))).toMatchObject({ retryAfterMs: 3_600_000 })
+  expect(proxy.requests).toHaveLength(1)
 })
 
 describe('the pause before the next attempt', () => {

@@ -5,8 +5,8 @@ import type { FaultName } from '../../src/sandbox/index.ts'
 import { sandboxFor } from '../sandbox/support.ts'
 import { refusedItem, sentItem } from '../support/answers.ts'
 import { clientFor, failureOf } from '../support/client.ts'
-import { startFront } from '../support/front.ts'
 import { buildOperation } from '../support/operations.ts'
+import { startProxy } from '../support/reverse-proxy.ts'
 
 const sms = (id: number | bigint = 1, change: Record<string, unknown> = {}) => buildOperation('sms', { id, ...change })
 
@@ -20,9 +20,9 @@ const inDoubt = (reason: string) => ({
 
 /** A client of a gateway that answers every request with this. */
 async function clientAnswered(answer: unknown, options: Partial<GatewayClientOptions> = {}) {
-  const front = await startFront()
-  front.answer = () => ({ body: typeof answer === 'string' ? answer : stringifyJson(answer) })
-  return clientFor(front.url, options)
+  const proxy = await startProxy()
+  proxy.answer = () => ({ body: typeof answer === 'string' ? answer : stringifyJson(answer) })
+  return clientFor(proxy.url, options)
 }
 
 describe('an envelope of several operations', () => {
@@ -131,9 +131,9 @@ describe('in doubt', () => {
 describe('not sent', () => {
   test('if the gateway redirects: the redirect is not followed', async () => {
     const sandbox = await sandboxFor()
-    const front = await startFront()
-    front.answer = () => ({ status: 307, headers: { location: `${sandbox.url}/api/json.php` }, body: '' })
-    expect(await failureOf(clientFor(front.url).sms(sms()))).toMatchObject({
+    const proxy = await startProxy()
+    proxy.answer = () => ({ status: 307, headers: { location: `${sandbox.url}/api/json.php` }, body: '' })
+    expect(await failureOf(clientFor(proxy.url).sms(sms()))).toMatchObject({
       name: 'UnreachableError',
       definite: true,
       message: expect.stringContaining(`a redirect to ${sandbox.url}`),

@@ -7,7 +7,7 @@ import {
   type Language,
   languages,
   outputOf,
-  placesOf,
+  exampleEnvironment,
   prepare,
   runLine,
 } from '../support/example-programs.ts'
@@ -69,7 +69,7 @@ describeOnKafka('producers in other languages', brokers => {
       const { line, id } = sendingOf(language)
       await abortResult(world, refused)
 
-      Object.assign(env, placesOf(brokers, world.settings))
+      Object.assign(env, exampleEnvironment(brokers, world.settings))
       const send = () => outputOf(language, line, { env })
       const printed = await send()
       const [first] = await world.finished(1)
@@ -89,14 +89,14 @@ describeOnKafka('producers in other languages', brokers => {
 
   test.for(languages)(
     '%s: a message that was in doubt is delivered when a verified event of its account says so, whatever others claim',
-    patience,
+    slow,
     async (language, context) => {
       const env = await prepare(language, context)
       const world = await startWorld({ brokers })
       world.sandbox.faults.next('reset-after')
       const { line, id } = sendingOf(language)
       await publishStatuses(world, misleadingEvents(id))
-      Object.assign(env, placesOf(brokers, world.settings))
+      Object.assign(env, exampleEnvironment(brokers, world.settings))
       const lines = (await runLine(language, line, { env })).split('\n')
       const sent = expect.stringContaining(`${id} SENT`)
       expect(lines).toEqual([`${id} IN_DOUBT RESPONSE_LOST`, sent, `${id} DELIVERED`, ''])
@@ -105,12 +105,12 @@ describeOnKafka('producers in other languages', brokers => {
 
   test.for(languages)(
     '%s: without callbacks there is no verdict yet; an unverified event counts for a message without a hook',
-    patience,
+    slow,
     async (language, context) => {
       const env = await prepare(language, context)
       const world = await startWorld({ brokers, settings: withoutHooks })
       const { line, id } = sendingOf(language)
-      Object.assign(env, placesOf(brokers, world.settings), { VERDICT_SECONDS: '1' })
+      Object.assign(env, exampleEnvironment(brokers, world.settings), { VERDICT_SECONDS: '1' })
       expect(await runLine(language, line, { env })).toContain(`${id} no verdict yet\n`)
 
       const next = id + 2n ** 53n
@@ -127,7 +127,7 @@ describeOnKafka('producers in other languages', brokers => {
     async (language, context) => {
       const env = await prepare(language, context)
       const world = await startWorld({ brokers })
-      Object.assign(env, placesOf(brokers, world.settings))
+      Object.assign(env, exampleEnvironment(brokers, world.settings))
       const national = commandsOf(language).at(-1)!.replace('380671234567', '0671234567')
       const refusal = 'Nothing was sent: PHONE must be digits only, in international format such as 380671234567.'
       await expect(outputOf(language, national, { env })).rejects.toMatchObject({
@@ -144,7 +144,7 @@ describeOnKafka('producers in other languages', brokers => {
     async context => {
       const env = await prepare('python', context)
       const world = await startWorld({ brokers })
-      Object.assign(env, placesOf(brokers, world.settings))
+      Object.assign(env, exampleEnvironment(brokers, world.settings))
       const mistyped = { sms_mesage: 'Your order is ready', sms_signature: 'Shop' }
       const input = `${JSON.stringify({ id: 1, phone: 380671234567, message: mistyped })}\n`
       const sending = runLine('python', "python3 -c 'import json, send; send.send(json.loads(input()))'", {

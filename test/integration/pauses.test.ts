@@ -4,7 +4,7 @@ import { busgate } from '../support/cli.ts'
 import { commandsFrom } from '../support/commands.ts'
 import { environmentOf } from '../support/environment.ts'
 import { describeOnKafka } from '../support/integration.ts'
-import { passed, startWorld, type World } from '../support/worker.ts'
+import { observeFor, startWorld, type World } from '../support/worker.ts'
 
 async function readyz({ worker }: World) {
   const response = await fetch(`http://127.0.0.1:${worker.ports.telemetry}/readyz`)
@@ -24,7 +24,7 @@ describeOnKafka('pause, resume and status', brokers => {
       while (isProducing) {
         await world.send(commandsFrom(next, 20))
         next += 20
-        await passed(50)
+        await observeFor(50)
       }
     })()
     await until(() => expect(executed()).toBeGreaterThan(100))
@@ -32,9 +32,9 @@ describeOnKafka('pause, resume and status', brokers => {
     const paused = await busgate(['pause', '--topic', bulk, '--reason', 'a stock-taking', '--by', 'olena'], { env })
     expect(paused.stderr).toContain(`topic ${bulk} is paused until it is resumed`)
     expect(paused.code).toBe(0)
-    await passed(2_000)
+    await observeFor(2_000)
     const before = executed()
-    await passed(2_000)
+    await observeFor(2_000)
     await world.worker.stop()
     const third = await world.startWorker()
     await until(() => expect(third.ready().ready).toBe(true))

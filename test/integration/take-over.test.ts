@@ -9,7 +9,7 @@ import { openWired } from '../support/wires.ts'
 async function openTapTo(address: string): Promise<{ tap: WireTap; requests: string[] }> {
   const tap = await openWireTap()
   onTestFinished(() => tap.close())
-  tap.leadTo(address)
+  tap.forwardTo(address)
   const requests: string[] = []
   tap.addRule(({ kind, api }) => {
     if (kind === 'request') requests.push(api ?? 'other')

@@ -5,7 +5,7 @@ import { busgate, startBusgate } from '../support/cli.ts'
 import { buildCommand } from '../support/commands.ts'
 import { environmentOf } from '../support/environment.ts'
 import { describeOnKafka } from '../support/integration.ts'
-import { ask, nowThat } from '../support/ui.ts'
+import { ask, waitForState } from '../support/ui.ts'
 import { startWorld } from '../support/worker.ts'
 
 describeOnKafka('the page on a real Kafka', brokers => {
@@ -38,7 +38,7 @@ test('the page reports unavailable brokers, and so does the answer to a search',
   const env = { BUSGATE_KAFKA_BROKERS: '127.0.0.1:1', BUSGATE_REGISTRY_URL: 'http://127.0.0.1:1' }
   const page = startBusgate(['ui', '--port', '0'], { env })
   const url = await page.line('http://127.0.0.1:')
-  const { trouble } = await nowThat(url, now => now.trouble !== null)
+  const { trouble } = await waitForState(url, now => now.trouble !== null)
   expect(trouble).toContain('ECONNREFUSED')
   const { status, body } = await ask(`${url}api/messages?by=id&text=1`)
   expect(status).toBe(500)

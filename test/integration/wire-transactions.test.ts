@@ -8,7 +8,6 @@ import { createTopics, limitMessages, openKafkajsProducer, plainKafka } from '..
 import { readKeysOutside } from '../support/outside/consumer.ts'
 import {
   codecsOf,
-  comeLate,
   joinAlone,
   leave,
   noMember,
@@ -16,6 +15,7 @@ import {
   openProducer,
   openPublisher,
   readValues,
+  sendLateCommits,
   stableOffset,
 } from '../support/wire.ts'
 
@@ -138,7 +138,7 @@ describeWithJava.each(['4.3.0', '3.9.1'] as const)('transactions on Kafka %s', v
   test('keep their progress when late requests of a fenced producer come meanwhile', async () => {
     const { groupId, tp, progress } = await setUp(seeds)
     const transactionalId = `${groupId}-slot-0`
-    const late = await comeLate(seeds, { transactionalId, groupId, offsets: [progress(99)], pauseMs: 3 })
+    const late = await sendLateCommits(seeds, { transactionalId, groupId, offsets: [progress(99)], pauseMs: 3 })
     const brokers = openBrokers(seeds)
     for (let offset = 1; offset <= 10; offset++) {
       const producer = openProducer(seeds, { groupId, transactionalId })

@@ -2,8 +2,8 @@ import { request } from 'undici'
 import { onTestFinished } from 'vitest'
 import { parseJson, type SendType, stringifyJson } from '../../src/protocol/index.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/index.ts'
-import { startFront } from '../support/front.ts'
 import { buildOperation } from '../support/operations.ts'
+import { startProxy } from '../support/reverse-proxy.ts'
 
 /** A sandbox for one test. */
 export async function sandboxFor(options: SandboxOptions = {}): Promise<Sandbox> {
@@ -54,14 +54,14 @@ export interface Received {
 
 /** A real receiver of callbacks; `statuses` are answered in turn, then 200. */
 export async function callbackReceiver(statuses: number[] = []) {
-  const front = await startFront()
+  const proxy = await startProxy()
   const left = [...statuses]
-  front.answer = () => ({ status: left.shift() ?? 200, body: '' })
-  const { url, passed } = front
+  proxy.answer = () => ({ status: left.shift() ?? 200, body: '' })
+  const { url, requests } = proxy
   return {
     url,
     get received(): Received[] {
-      return passed.map(({ path, body }) => ({ url: path, body: JSON.parse(body) }))
+      return requests.map(({ path, body }) => ({ url: path, body: JSON.parse(body) }))
     },
   }
 }

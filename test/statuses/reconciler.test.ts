@@ -12,9 +12,9 @@ import { startReconciling } from '../../src/statuses/role.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { refusal } from '../support/answers.ts'
 import { ManualClock } from '../support/clock.ts'
+import { BrokerWithDamagedBatches, buildDamagedBatch } from '../support/damaged-batches.ts'
 import { laggingRegistry } from '../support/lagging-registry.ts'
 import { buildResult } from '../support/results.ts'
-import { buildRotten, RottenBroker } from '../support/rotten.ts'
 import { buildSettings } from '../support/settings.ts'
 import { buildStatusEvent } from '../support/status-events.ts'
 
@@ -57,7 +57,7 @@ async function startReconciler(options: Options = {}) {
     denied,
   } = options
   const clock = new ManualClock()
-  const broker = new RottenBroker(clock)
+  const broker = new BrokerWithDamagedBatches(clock)
   const telemetry = new Telemetry()
   const registry = options.registry ?? embeddedRegistry()
   const settings = buildSettings({
@@ -118,7 +118,7 @@ async function startReconciler(options: Options = {}) {
     missing,
     unreadable,
     /** A batch that cannot be read. */
-    rot: (topic: 'results' | 'statuses') => append([buildRotten(topics[topic])]),
+    rot: (topic: 'results' | 'statuses') => append([buildDamagedBatch(topics[topic])]),
     sent(
       id: number,
       { lifetime, headers: others = {}, aheadMs = 0, ...overrides }: Partial<SendResult> & SentOptions = {},

@@ -4,20 +4,20 @@ import { stringifyJson } from '../../src/protocol/index.ts'
 /** An item of a response as the gateway writes it, or as a broken gateway would. */
 export type AnyItem = Record<string, unknown>
 
-/** The gateway took it. */
+/** An accepted item. */
 export const sentItem = (id: unknown, data: Record<string, unknown> = {}): AnyItem => ({
   success: true,
   data: { id, msg_id: `m${id}`, parts: 1, ...data },
 })
 
-/** The gateway refused it. */
+/** A refused item. */
 export const refusedItem = (id: unknown, error = 'Error in Alpha-name'): AnyItem => ({
   success: false,
   error,
   data: { id },
 })
 
-/** What came back with HTTP 200: a text as it is, anything else as JSON. */
+/** An HTTP response, with status 200 by default. A string becomes the body unchanged, anything else becomes JSON. */
 export function answered(body: unknown, changes: { status?: number; retryAfterMs?: number } = {}): Answer {
   const text = typeof body === 'string' ? body : stringifyJson(body)
   return { kind: 'response', status: 200, body: text, retryAfterMs: null, ...changes }
@@ -26,5 +26,5 @@ export function answered(body: unknown, changes: { status?: number; retryAfterMs
 /** An accepted envelope with these items. */
 export const itemsAnswer = (...items: unknown[]): Answer => answered({ success: true, data: items })
 
-/** An envelope that was refused as a whole. */
+/** The refusal of a whole envelope. */
 export const refusal = (error?: unknown): Answer => answered({ success: false, error })

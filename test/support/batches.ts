@@ -6,8 +6,8 @@ import { RecordReader } from '../../src/bus/batches/record-reader.ts'
 import type { EncodedBatch } from '../../src/bus/write/produce-api.ts'
 
 /*
- * Record batches as the protocol has them: made by kafkajs's encoders and by Rust's compressors, not by the code that reads
- * them.
+ * Record batches for the tests of our decoder. They are made by kafkajs's encoders and Rust's compressors, so that an error in
+ * our own code cannot hide itself.
  */
 
 /** kafkajs's encoder. */
@@ -31,16 +31,16 @@ const crc32c = require('kafkajs/src/protocol/recordBatch/crc32C') as (bytes: Buf
 
 type Pack = (bytes: Buffer) => Buffer
 
-/** wasm-utils 0.2.1 throws at empty input once its memory has grown, so that is packed before. */
-function steady(compress: (bytes: Buffer<ArrayBuffer>) => Buffer): Pack {
+/** wasm-utils 0.2.1 throws at empty input once its memory has grown, so empty input is compressed in advance. */
+function withSafeEmptyInput(compress: (bytes: Buffer<ArrayBuffer>) => Buffer): Pack {
   const empty = compress(Buffer.alloc(0))
   return bytes => (bytes.length === 0 ? empty : compress(bytes as Buffer<ArrayBuffer>))
 }
 
-const snappy = steady(snappyCompress)
-const lz4 = steady(lz4Compress)
+const snappy = withSafeEmptyInput(snappyCompress)
+const lz4 = withSafeEmptyInput(lz4Compress)
 
-/** Snappy as Java's producers frame it: blocks of 32 KiB behind a mark. */
+/** Snappy as Java producers frame it: a magic header, then blocks of 32 KiB. */
 function xerial(bytes: Buffer): Buffer {
   const parts: Buffer[] = [Buffer.from([0x82, ...Buffer.from('SNAPPY'), 0]), Buffer.from([0, 0, 0, 1, 0, 0, 0, 1])]
   for (let at = 0; at < bytes.length; at += 32_768) {
@@ -50,7 +50,7 @@ function xerial(bytes: Buffer): Buffer {
   return Buffer.concat(parts)
 }
 
-/** Every way in which producers pack, with the codec's number. */
+/** Every compression format that producers use, with its codec number. */
 export const packings = {
   none: [0, bytes => bytes],
   gzip: [1, bytes => gzipSync(bytes)],
@@ -76,20 +76,20 @@ export interface BatchOptions {
   /** Default: the last record's offset. */
   last?: number
   packing?: Packing
-  /** Overrides the codec's number that the batch names. */
+  /** Overrides the codec number in the batch's attributes. */
   codec?: number
-  /** Overrides what stands for the records. */
+  /** Replaces the compressed records. */
   packed?: (packed: Buffer) => Buffer
   count?: number
   producerId?: number
   transactional?: boolean
   control?: boolean
-  /** Milliseconds that the broker stamped all records with. */
+  /** The broker's timestamp of all records (LogAppendTime), in milliseconds. */
   appendedAt?: number | bigint
   firstTimestamp?: number | bigint
 }
 
-/** A batch of the format v2, of the records at these offsets. */
+/** Builds a batch in format v2 with records at these offsets. */
 export function buildBatch(records: readonly (BatchRecord | number)[], options: BatchOptions = {}): Buffer {
   const full = records.map(one => (typeof one === 'number' ? { offset: one } : one))
   const { first = full[0]!.offset, last = full.at(-1)!.offset, packing = 'none', firstTimestamp = 1_000 } = options
@@ -115,7 +115,7 @@ export function buildBatch(records: readonly (BatchRecord | number)[], options: 
   return new KafkaEncoder().writeInt64(first).writeBytes(rest.buffer).buffer
 }
 
-/** The timestamp of a record is its batch's and its offset's. */
+/** A record's timestamp is the batch's plus its offset within the batch. */
 function encodeRecord({ offset, key, value, headers = {} }: BatchRecord, first: number): Buffer {
   return Record({
     offsetDelta: offset - first,
@@ -126,7 +126,7 @@ function encodeRecord({ offset, key, value, headers = {} }: BatchRecord, first: 
   }).buffer
 }
 
-/** The only record of a batch, with so many headers of one name: kafkajs's encoder takes minutes for them. */
+/** The only record of a batch, with many headers of one name. kafkajs's encoder would take minutes for it. */
 export function buildCrowdedRecord(headers: number): Buffer {
   const body = Buffer.concat([
     Buffer.from([0, 0, 0, 1, 1]), // no attributes, the batch's time and offset, neither key nor value
@@ -144,7 +144,7 @@ export function varint(value: number): Buffer {
   return Buffer.from([...bytes, rest])
 }
 
-/** A message of the format v0 or v1. */
+/** Builds a message in format v0 or v1. */
 export function buildOldMessage(format: 0 | 1, offset: number, value: Buffer): Buffer {
   const body = new KafkaEncoder().writeInt8(format).writeInt8(0)
   if (format === 1) body.writeInt64(1_000 + offset)
@@ -153,8 +153,8 @@ export function buildOldMessage(format: 0 | 1, offset: number, value: Buffer): B
   return new KafkaEncoder().writeInt64(offset).writeBytes(message.buffer).buffer
 }
 
-/** Tells what a batch on its way to a broker says of itself. */
-export function looksOf({ topic, partition, bytes }: EncodedBatch) {
+/** Decodes the header and the keys of an encoded batch. */
+export function describeBatch({ topic, partition, bytes }: EncodedBatch) {
   const reader = new RecordReader(unpack(bytes.readInt16BE(21) & 7, bytes.subarray(61)))
   const records = Array.from({ length: bytes.readInt32BE(57) }, (_, offset) => {
     reader.next()

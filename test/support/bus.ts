@@ -5,35 +5,35 @@ import type { Bus, BusRecord, OutgoingRecord, Session, SessionListener } from '.
 import { systemClock } from '../../src/clock.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 
-/** One process as a test sees it: a bus of its own. */
+/** A simulated process with its own bus. */
 export interface Process {
   bus: Bus
   telemetry: Telemetry
-  /** The process dies: nothing it does reaches the broker any more. */
+  /** Kills the process: nothing that it does afterwards reaches the broker. */
   crash(): Promise<void>
 }
 
-/** A broker with busses on it, and the means to be cruel to them. */
+/** A broker with several processes, and ways to disturb them. The contract tests run on each adapter's harness. */
 export interface BusHarness {
-  /** A topic name that no other test uses. @param maxMessageBytes the broker's own when left out */
+  /** Creates a topic with a unique name. @param maxMessageBytes default: the broker's */
   topic(name: string, partitions: number, maxMessageBytes?: number): Promise<string>
-  /** Changes max.message.bytes of a topic, for every writer. */
+  /** Changes max.message.bytes of a topic. */
   limit(topic: string, maxMessageBytes: number): Promise<void>
-  /** A group of its own for each test, at whose end it is closed. */
+  /** Starts a process, which is closed at the end of the test. Each test has its own group. */
   process(groupId: string): Promise<Process>
-  /** Someone else initialises the transactional producers of the group's processes. */
+  /** Fences the transactional producers of all processes in the group. */
   fence(groupId: string): Promise<void>
-  /** Appends each group of records in a transaction of its own, all open at the same time; those named are aborted. */
+  /** Appends each group of records in its own transaction; all are open at the same time. Those with `abort` are aborted. */
   transactions(groups: { records: OutgoingRecord[]; abort?: boolean }[]): Promise<void>
   /** Appends the records in a transaction that stays open. */
   openTransaction(records: OutgoingRecord[]): Promise<{ commit(): Promise<void> }>
-  /** An operator deletes the records before this offset. */
+  /** Deletes the records before this offset, as an operator would. */
   deleteRecords(topic: string, partition: number, before: number): Promise<void>
   addPartitions(topic: string, count: number): Promise<void>
   close(): Promise<void>
 }
 
-/** Notes what it is told and leaves everything undone until the test says otherwise. */
+/** Records every call and settles nothing by itself. */
 export class TestListener implements SessionListener {
   readonly sessions = new Map<number, Session>()
   readonly fresh: { session: Session; record: BusRecord }[] = []
@@ -41,7 +41,7 @@ export class TestListener implements SessionListener {
   readonly recalls: { session: Session; record: BusRecord }[] = []
   readonly past: { session: Session; record: BusRecord }[] = []
   readonly fatals: Error[] = []
-  /** Where the log was told to begin, each time. */
+  /** The log's new start offset at each cut. */
   readonly cuts: number[] = []
   onFresh: (session: Session, records: readonly BusRecord[]) => void = () => {}
 
@@ -99,7 +99,7 @@ export class TestListener implements SessionListener {
 
 const keysOf = (list: { record: BusRecord }[]) => list.map(({ record }) => record.key?.toString() ?? '')
 
-/** A bus in memory with these topics, until the end of the test. */
+/** Opens an in-memory bus with these topics. It is closed at the end of the test. */
 export function openMemoryBus(
   topics: readonly string[],
   options: Partial<MemoryBusOptions> & { broker?: MemoryBroker; partitions?: number } = {},
@@ -130,7 +130,7 @@ export async function until(condition: () => void | Promise<void>, timeout = 30_
   await vi.waitFor(condition, { timeout, interval: 10 })
 }
 
-/** Keys on a topic, as a reader of committed records sees them until its bus is closed. */
+/** The keys of a topic's committed records. The list grows until the bus is closed. */
 export async function readKeys(bus: Bus, topic: string): Promise<string[]> {
   const keys: string[] = []
   await bus.read([topic], 'earliest', (_, records) => {

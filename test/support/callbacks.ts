@@ -37,14 +37,14 @@ export function callback(changes: Record<string, unknown> = {}): Record<string, 
 
 export const hookKey = (kid = 'k1'): HookKey => ({ kid, secret: `secret of ${kid}, long enough to be one` })
 
-/** Tokens whose clock and keys a test can change. */
+/** Hook tokens whose clock and keys a test can change. */
 export function tokenBench(keys: HookKey[] = [hookKey()]) {
   const bench = { now: noonMs, keys }
   const tokens = createHookTokens({ keys: () => bench.keys, tokenLifeMs: 30 * dayMs, now: () => bench.now })
   return Object.assign(bench, { tokens })
 }
 
-/** A publish that keeps what it was given. Held, it settles when the test says so. */
+/** A `publish` that records its calls. While `held`, a call settles only when the test settles it. */
 function recordingPublish() {
   const calls: { records: OutgoingRecord[]; resolve(): void; reject(error: Error): void }[] = []
   const recording = {
@@ -63,7 +63,7 @@ function recordingPublish() {
   return recording
 }
 
-/** Writes status events as the role does, and reads them again. */
+/** Encodes status events as the role does, and decodes them. */
 async function statusCodec() {
   const registry = embeddedRegistry()
   const encode = await createEncoder<StatusEvent>('statuses-value', schemas.status, registry)
@@ -77,7 +77,7 @@ async function statusCodec() {
   return { encode, read }
 }
 
-/** A receiver on a free port, closed at the end of the test. */
+/** Starts a receiver on a free port. It is closed at the end of the test. */
 export async function receiverBench(
   limits: Partial<ReceiverOptions['limits']> = {},
   options: Partial<Pick<ReceiverOptions, 'healthy' | 'clock' | 'port'>> = {},
@@ -129,7 +129,7 @@ export async function receiverBench(
   return Object.assign(bench, seen, { bus, receiver, origin, url, accountUrl })
 }
 
-/** POSTs as the gateway does. A string is sent as it is. */
+/** POSTs a callback as the gateway does. A string becomes the body unchanged. */
 export function post(url: string, body: unknown = callback(), headers: Record<string, string> = {}): Promise<Response> {
   return fetch(url, {
     method: 'POST',
@@ -138,12 +138,12 @@ export function post(url: string, body: unknown = callback(), headers: Record<st
   })
 }
 
-/** A connection that says what the test writes, however rude; `heard` is all that came back. */
+/** Opens a socket on which a test may write anything, valid HTTP or not. `received` is all that came back. */
 export function rawConnection(port: number) {
   const socket = connect({ port, host: '127.0.0.1' })
-  const raw = { socket, heard: '', closed: false, say: (text: string) => socket.write(text) }
+  const raw = { socket, received: '', closed: false, write: (text: string) => socket.write(text) }
   socket.on('data', piece => {
-    raw.heard += piece.toString('latin1')
+    raw.received += piece.toString('latin1')
   })
   socket.on('error', () => {})
   socket.on('close', () => {
@@ -155,8 +155,8 @@ export function rawConnection(port: number) {
   return raw
 }
 
-/** The head of a POST, for `rawConnection`. */
-export function head(url: string, ...headers: string[]): string {
+/** The request line and headers of a POST, for `rawConnection`. */
+export function postHead(url: string, ...headers: string[]): string {
   const lines = [
     `POST ${new URL(url).pathname} HTTP/1.1`,
     'Host: busgate',
@@ -166,11 +166,11 @@ export function head(url: string, ...headers: string[]): string {
   return `${lines.join('\r\n')}\r\n\r\n`
 }
 
-/** A whole POST, for `rawConnection`. */
-export function whole(url: string, ...headers: string[]): string {
+/** A POST with its body, for `rawConnection`. */
+export function wholePost(url: string, ...headers: string[]): string {
   const body = JSON.stringify(callback())
-  return head(url, `Content-Length: ${body.length}`, ...headers) + body
+  return postHead(url, `Content-Length: ${body.length}`, ...headers) + body
 }
 
-/** A busy machine takes its time. */
+/** Retries an assertion for up to 20 s: a busy machine is slow. */
 export const eventually = (holds: () => unknown) => vi.waitFor(holds, { interval: 5, timeout: 20_000 })

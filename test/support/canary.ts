@@ -1,7 +1,7 @@
 import { onTestFinished, vi } from 'vitest'
 import { createLogger } from '../../src/telemetry/logs.ts'
 
-/** Nobody may read these in a log, a metric or an error: each is easy to find again. */
+/** Personal data and secrets that must not appear in a log, a metric or an error. Each is easy to search for. */
 export const canary = {
   phone: 380671230067,
   text: 'Dear Olena, your code is 0427-zebra',
@@ -14,30 +14,30 @@ export const canary = {
   registryPassword: 'registry-password-of-a-lynx',
 }
 
-/** Parts of them too, so that a text which was cut or quoted in pieces is found. */
+/** The values above and parts of them, to find a value that was truncated or split too. */
 const marks = [
   ...Object.values(canary).map(String),
   ...['zebra', 'otter', 'heron', 'lynx', 'nobody-may-see', 'sandbox-key', '671230067'],
 ]
 
-/** Collects all that a process says: its log lines at every level, and its standard output and error. */
-export function listen() {
-  const said: string[] = []
+/** Captures the log lines of every level, standard output and standard error until the end of the test. */
+export function captureOutput() {
+  const written: string[] = []
   const logged: string[] = []
   for (const stream of [process.stdout, process.stderr]) {
     const spy = vi.spyOn(stream, 'write').mockImplementation(chunk => {
-      said.push(String(chunk))
+      written.push(String(chunk))
       return true
     })
     onTestFinished(() => spy.mockRestore())
   }
   return {
     logger: createLogger('trace', { write: line => logged.push(line) }),
-    /** Adds what was said elsewhere: an answer over HTTP, an error's message. */
-    hear: (text: string) => said.push(text),
-    /** Names of the events logged so far. @throws Error for a line without one */
+    /** Adds output from elsewhere, such as an HTTP response or an error's message. */
+    add: (text: string) => written.push(text),
+    /** The names of all events logged so far. @throws Error for a line without one */
     events: () => new Set(logged.map(eventOf)),
-    all: () => [...logged, ...said].join('\n'),
+    all: () => [...logged, ...written].join('\n'),
   }
 }
 
@@ -47,7 +47,7 @@ function eventOf(line: string): string {
   return event
 }
 
-/** The marks that a text holds, and those given: none, if all is well. Each is shown where it stands. */
+/** Finds the marks, and the values in `alsoForbidden`, in a text. Each is returned with the text around it. */
 export function leaksIn(text: string, alsoForbidden: readonly string[] = []): string[] {
   return [...marks, ...alsoForbidden].flatMap(mark => {
     const at = text.indexOf(mark)

@@ -9,8 +9,8 @@ const run = promisify(execFile)
 export type Certificates = Awaited<ReturnType<typeof makeCertificates>>
 
 /**
- * An authority of one's own, and what it vouches for.
- * @returns files of PEM (who vouches, and the key and certificate of a broker at 127.0.0.1 in one), and a client's certificate
+ * Makes a certificate authority, and certificates that it signed for a broker at 127.0.0.1 and for a client.
+ * @returns PEM files (`caFile`; `brokerFile` with key and certificate), and the PEM texts of the client
  */
 export async function makeCertificates() {
   const folder = await mkdtemp(join(tmpdir(), 'busgate-certificates-'))

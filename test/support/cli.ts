@@ -12,7 +12,7 @@ export interface CliResult {
 }
 
 export interface CliOptions {
-  /** Variables beside the machine's own; of those none begins with BUSGATE_. */
+  /** Variables in addition to this process's, whose BUSGATE_ variables are left out. */
   env?: Record<string, string>
   input?: string | Buffer
   /** `bin` is what `npx busgate` runs. Default `main`. */
@@ -31,7 +31,7 @@ export function busgate(args: string[], options?: CliOptions): Promise<CliResult
   return startBusgate(args, options).ended
 }
 
-/** Runs a command line without a process of its own, which is sooner done. No other may run at the same time. */
+/** Runs a command line in this process, which is faster. Only one may run at a time. */
 export async function busgateHere(
   args: string[],
   { env = {}, input = '' }: Omit<CliOptions, 'entry'> = {},
@@ -54,14 +54,14 @@ export async function busgateHere(
   }
 }
 
-/** The objects that it has printed, one a line. */
+/** Parses standard output as one JSON object a line. */
 export const jsonOf = ({ stdout }: CliResult) =>
   stdout
     .split('\n')
     .filter(Boolean)
     .map(line => JSON.parse(line))
 
-/** Starts a command line; it ends with its test at the latest. */
+/** Starts a command line. It is killed at the end of the test. */
 export function startBusgate(args: string[], { env = {}, input = '', entry = 'main' }: CliOptions = {}) {
   const own = Object.entries(process.env).filter(([name]) => !name.startsWith('BUSGATE_'))
   const child = spawn(process.execPath, [entries[entry], ...args], {
@@ -80,7 +80,7 @@ export function startBusgate(args: string[], { env = {}, input = '', entry = 'ma
     stdout,
     stderr,
     signal: (name: NodeJS.Signals) => child.kill(name),
-    /** Resolves when standard output has this text, with the line that holds it. */
+    /** Waits until a line of standard output contains this text. @returns the line */
     line: (text: string) => vi.waitFor(() => lineWith(text, stdout(), stderr()), { timeout: 30_000, interval: 20 }),
     ended,
   }

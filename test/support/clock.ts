@@ -8,7 +8,7 @@ interface Timer {
 /** 2026-03-14, noon. */
 const epoch = Date.UTC(2026, 2, 14, 12)
 
-/** Time that passes only when the test says so. */
+/** A clock that a test advances by hand. */
 export class ManualClock implements Clock {
   #elapsed = 0
   #suspended = 0
@@ -35,22 +35,22 @@ export class ManualClock implements Clock {
     }
   }
 
-  /** Timers that have not run. */
+  /** The number of timers that have not fired. */
   get pending(): number {
     return this.#timers.length
   }
 
-  /** Somebody sets the wall clock by so many milliseconds. */
+  /** Changes the wall clock by some milliseconds, as an operator or NTP would. */
   step(ms: number): void {
     this.#stepped += ms
   }
 
-  /** The machine is suspended for so many milliseconds, and goes on. */
+  /** Suspends the machine for some milliseconds: `uptime` advances, `monotonic` does not. */
   suspend(ms: number): void {
     this.#suspended += ms
   }
 
-  /** Lets time pass; timers run at their instants, and after each, whatever waits for a promise goes on. */
+  /** Advances the time. Timers fire when they are due; after each, pending promises settle. */
   async pass(ms: number): Promise<void> {
     const end = this.#elapsed + ms
     await settled()
@@ -69,5 +69,5 @@ export class ManualClock implements Clock {
   }
 }
 
-/** Resolves when every promise that can go on without time or input has gone on. */
+/** Resolves when all promises have settled that need neither time nor I/O. */
 export const settled = (): Promise<void> => new Promise(resolve => setImmediate(resolve))

@@ -5,19 +5,19 @@ import { branchOf } from '../../src/records/command.ts'
 import type { SendCommand } from '../../src/records/generated.ts'
 import { schemas } from '../../src/records/schemas.ts'
 
-/** No callback comes from it: only the status tells that it was delivered (docs/sandbox.md). */
+/** The sandbox sends no callbacks for this number: only the status shows a delivery (docs/sandbox.md). */
 export const silentPhone = 380501234596
 
-/** A valid command, as the decoder would answer it: an SMS. */
+/** Builds a valid command for an SMS, as the decoder returns it. */
 export function buildCommand(overrides: Partial<SendCommand> = {}): SendCommand {
   return buildCommandOf('sms', overrides)
 }
 
-/** Commands with consecutive ids. */
+/** Builds commands with consecutive ids. */
 export const commandsFrom = (first: number, count: number, overrides: Partial<SendCommand> = {}): SendCommand[] =>
   Array.from({ length: count }, (_, i) => buildCommand({ id: BigInt(first + i), ...overrides }))
 
-/** A valid command of one type. `fields` replace single fields of its message, valid or not. */
+/** Builds a valid command of one type. `fields` replaces fields of its message, with valid values or not. */
 export function buildCommandOf(
   type: SendType,
   overrides: Partial<SendCommand> = {},
@@ -39,7 +39,7 @@ export function buildCommandOf(
   }
 }
 
-/** Fields beside those of the demo's messages. */
+/** Fields in addition to those of the demo's messages. */
 const more: Partial<Record<SendType, object>> = {
   sms: { short_link: true },
   viber: { viber_image: null, viber_link: null, viber_button: null, viber_lifetime: 3600 },
@@ -52,7 +52,7 @@ const more: Partial<Record<SendType, object>> = {
 
 const commandType = avroTypeOf(schemas.command)
 
-/** The message of a type as the decoder answers it: what is left out is null. */
+/** The message of a type as the decoder returns it: missing fields are null. */
 function decodedMessage(type: SendType): object {
   const given = { [branchOf(type)]: { ...messages[type], ...more[type] } }
   const written = commandType.toBuffer({ id: 1n, phone: 1, message: given })

@@ -2,7 +2,7 @@ import type { Change, Withdrawal } from '../../src/control/change.ts'
 
 type Pause = Extract<Change, { effect: 'paused' }>
 
-/** Builds what somebody writes who pauses something: the topic `bulk` unless told otherwise. */
+/** Builds the change that pauses something, by default the topic `bulk`. */
 export function buildPause(overrides: Partial<Pause> = {}): Pause {
   const scope = { effect: 'paused', kind: 'topic', name: 'bulk' } as const
   return { ...scope, begins: true, by: 'olena', at: 0, until: null, reason: null, ...overrides }
@@ -10,7 +10,7 @@ export function buildPause(overrides: Partial<Pause> = {}): Pause {
 
 export const buildResume = (overrides: Partial<Pause> = {}) => buildPause({ ...overrides, begins: false })
 
-/** Builds what somebody writes who withdraws something: the campaign `spring` unless told otherwise. */
+/** Builds the change that withdraws something, by default the campaign `spring`. */
 export function buildWithdrawal(overrides: Partial<Withdrawal> = {}): Withdrawal {
   const scope = { effect: 'withdrawn', kind: 'campaign', name: 'spring' } as const
   const until = Date.UTC(2100, 0)

@@ -6,7 +6,7 @@ import { type NodeListeners, serverProperties } from './local-kafka/node.ts'
 import { freePorts } from './local-kafka/ports.ts'
 import { confluentApi } from './local-kafka/registry.ts'
 
-/** On a machine that is busy with other tests. */
+/** Long enough for a machine that is busy with other tests. */
 const startWithinMs = 180_000
 
 /** Whether a container engine answers. */
@@ -17,7 +17,7 @@ export async function engineAnswers(): Promise<boolean> {
   )
 }
 
-/** Starts the same Kafka and registry as without an engine, from their images. */
+/** Starts the versions of Kafka and the registry that local JVMs would run, from their images. */
 export async function startContainers(): Promise<RunningBrokers> {
   const host = (await getContainerRuntimeClient()).info.containerRuntime.host
   const [kafka, registry] = await Promise.all([startKafkaContainer(host), startRegistryContainer(host)])
@@ -31,7 +31,7 @@ export async function startContainers(): Promise<RunningBrokers> {
 }
 
 async function startKafkaContainer(host: string) {
-  // The address that clients are sent to has to be known before the container starts.
+  // The advertised address must be known before the container starts.
   const [port] = await freePorts(1)
   const container = await new GenericContainer(`apache/kafka:${kafkaVersion}`)
     .withEnvironment(kafkaEnvironment(`${host}:${port}`))
@@ -54,8 +54,8 @@ async function startRegistryContainer(host: string) {
 }
 
 /**
- * server.properties as the image apache/kafka takes them: upper case, dots as underscores, behind KAFKA_.
- * The node speaks to itself through a listener of its own: the address for clients does not lead into the container.
+ * server.properties as environment variables of the image apache/kafka: upper case, underscores for dots, KAFKA_ in front.
+ * The node reaches itself through the listener INTERNAL: inside the container the advertised address leads nowhere.
  */
 function kafkaEnvironment(clientAddress: string): Record<string, string> {
   const node: NodeListeners = { id: 1, host: '127.0.0.1', port: 19092, controllerPort: 19093 }

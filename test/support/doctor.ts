@@ -2,8 +2,8 @@ import { checks, type Examined, examine } from '../../src/cli/commands/doctor.ts
 import type { CheckState } from '../../src/cli/doctor/check.ts'
 
 /**
- * What doctor finds with some variables.
- * @param only the checks that matter; the others are left out. Default: all.
+ * Runs doctor with these environment variables.
+ * @param only names of the checks to run. Default: all.
  */
 export async function diagnose(env: Record<string, string>, only?: readonly string[]) {
   const wanted = checks.filter(({ name }) => !only || only.includes(name))
@@ -12,9 +12,9 @@ export async function diagnose(env: Record<string, string>, only?: readonly stri
   const lines = (check: string) => all.filter(one => one.check === check)
   return {
     all,
-    /** Lines of one check, as `state: what`. */
+    /** The lines of one check, as `state: what`. */
     of: (check: string) => lines(check).map(({ state, what }) => `${state}: ${what}`),
-    /** What mends the lines that are in this state. */
+    /** The advice in the lines of one check that have this state. */
     mends: (check: string, state: CheckState) => lines(check).flatMap(one => (one.state === state ? [one.mend] : [])),
   }
 }

@@ -3,27 +3,27 @@ import { join } from 'node:path'
 
 const root = join(import.meta.dirname, '../..')
 
-/** Every page that is written for people. */
+/** All hand-written and generated Markdown documents. */
 export const documents = globSync(['*.md', 'docs/**/*.md', 'helm/*.md'], { cwd: root }).sort()
 
-/** Something in a document that a program can read. */
+/** A part of a document. */
 export interface Excerpt {
-  /** Its path from the root of the project. */
+  /** The document's path from the root of the project. */
   file: string
-  /** That of its first line in the file, from 1. */
+  /** Its first line in the file, counted from 1. */
   line: number
   text: string
 }
 
 export interface Block extends Excerpt {
   language: string
-  /** Why nobody can check it, as `<!-- not checked: … -->` in the line before it says; null: it is to be checked. */
+  /** The reason in `<!-- not checked: … -->` on the line before, or null if the block must be checked. */
   excuse: string | null
 }
 
 const fence = /(?: *<!-- not checked: ([^\n]+) -->\n)?^( *)```(\w+)\n(.*?)^ *```$/gms
 
-/** The blocks of code in all documents. */
+/** The code blocks of all documents. */
 export const blocks: readonly Block[] = documents.flatMap(file => {
   const page = readFileSync(join(root, file), 'utf8')
   return [...page.matchAll(fence)].map(match => {
@@ -33,7 +33,7 @@ export const blocks: readonly Block[] = documents.flatMap(file => {
   })
 })
 
-/** The texts between backticks in the sentences of all documents, on one line each. */
+/** The inline code of all documents, each joined to one line. */
 export const quoted: readonly Excerpt[] = documents.flatMap(file => {
   const page = readFileSync(join(root, file), 'utf8').replace(fence, whole => whole.replaceAll(/[^\n]/g, ' '))
   return [...page.matchAll(/`([^`]+)`/g)].map(match => ({

@@ -4,13 +4,13 @@ import type { Settings } from '../../src/config/index.ts'
 import type { Brokers } from './integration.ts'
 import type { World } from './worker.ts'
 
-/** Variables of a test of its own: a group and topics that nobody else has. The gateway's address is still to be given. */
+/** Environment variables with a unique group and unique topics. The caller adds the gateway's address. */
 export function buildEnvironment(brokers: Brokers) {
   const name = `test-${randomUUID()}`
   return { ...variablesOf(brokers, name, topicsNamed(name)), BUSGATE_GATEWAY_API_KEY: 'sandbox-key' }
 }
 
-/** Variables with which a command line finds the topics and the gateway of a world on Kafka. */
+/** Environment variables that point a command line at the topics and the gateway of a world on Kafka. */
 export function environmentOf({ settings: { kafka, topics, registry, gateway } }: World) {
   const brokers = { brokers: [kafka.brokers!].flat(), registryUrl: registry.url! }
   return {

@@ -1,6 +1,6 @@
 import type { Events } from '../../src/telemetry/events.ts'
 
-/** Makes one of each event, `n` standing for whatever varies from message to message. */
+/** Builds one event of each kind. `n` stands for every value that differs between messages. */
 export const buildEvents = (n: number): { [K in keyof Events]: Events[K] } => ({
   'role.started': { role: 'worker' },
   'worker.started': { version: '0.1.0', callbacks: 8080, telemetry: 9464 },

@@ -8,7 +8,7 @@ import type { Brokers } from './integration.ts'
 
 const root = join(import.meta.dirname, '../..')
 
-/** What a machine needs to run the programs of a language; Node is there. */
+/** The command that shows whether a language's tools are installed; null: needs only Node. */
 const tools = {
   python: ['python3', '-m', 'pip', '--version'],
   java: ['mvn', '-v'],
@@ -20,16 +20,16 @@ export const languages = Object.keys(tools) as Language[]
 
 export const exampleFolder = (name: string) => join(root, 'examples', name)
 
-/** The lines of shell in an example's README. */
+/** The shell commands in an example's README. */
 export function commandsOf(name: string): string[] {
   const text = readFileSync(join(exampleFolder(name), 'README.md'), 'utf8')
   return [...text.matchAll(/^```sh\n(.*?)^```$/gms)].flatMap(([, block = '']) => block.trim().split('\n'))
 }
 
 /**
- * Skips the test where this machine lacks a tool of the language, and says which; with CI=true it fails. Else what
- * the programs import is there when this resolves.
- * @returns the variables that their programs need
+ * Installs the dependencies of a language's example programs. Without the language's tools it skips the test and says which
+ * is missing; with CI=true it fails.
+ * @returns environment variables for the programs
  */
 export async function prepare(
   language: Language,
@@ -45,12 +45,12 @@ export async function prepare(
   }
   if (language !== 'python') return {} // Maven fetches and builds as it runs the program
   const { stdout } = await promisify(execFile)(join(root, '.ci/examples-fetch'), [language])
-  // Warnings of what Python's packages deprecate in each other are none of ours.
+  // Deprecation warnings of Python packages about each other are not ours.
   return { PYTHONPATH: `${stdout.trim()}:.`, PYTHONWARNINGS: 'ignore', PYTHONDONTWRITEBYTECODE: '1' }
 }
 
-/** Where a program finds the topics of a world. */
-export function placesOf({ brokers, registryUrl }: Brokers, { topics }: Settings): Record<string, string> {
+/** Environment variables that point an example program at the topics of a world. */
+export function exampleEnvironment({ brokers, registryUrl }: Brokers, { topics }: Settings): Record<string, string> {
   return {
     KAFKA_BROKERS: brokers.join(','),
     REGISTRY_URL: registryUrl,
@@ -60,7 +60,7 @@ export function placesOf({ brokers, registryUrl }: Brokers, { topics }: Settings
   }
 }
 
-/** Runs a line of shell in the folder of an example. @throws Error with what it wrote to standard error */
+/** Runs a shell command in an example's folder. @returns standard output @throws Error with its standard error */
 export async function runLine(
   name: string,
   line: string,

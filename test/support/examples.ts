@@ -2,11 +2,11 @@ import type { OperationType } from '../../src/protocol/index.ts'
 
 type Overrides = Record<string, unknown>
 
-/** The specification says this of one operation, as changes of a valid one (operations.ts). */
+/** The specification's examples of one operation, as changes to a valid one (operations.ts). */
 interface Examples {
-  /** Accepted; by what is special about it. */
+  /** Accepted operations, by their description. */
   good: Record<string, Overrides>
-  /** Refused for the field that is named; by what is wrong. */
+  /** Refused operations, by their description, with the field that is wrong. */
   bad: Record<string, [field: string, change: Overrides]>
 }
 
@@ -120,7 +120,7 @@ export const examples: Record<OperationType, Examples> = {
   voice: {
     good: {
       ...ids,
-      'the digit pressed asked for': { dtmf: true },
+      'the pressed digit requested': { dtmf: true },
       'nothing but id and phone': { message: undefined, voice: undefined, dtmf: undefined },
     },
     bad: { ...addressed, 'another gender': ['voice.gender', { voice: { ...model, gender: 'other' } }] },
@@ -160,7 +160,12 @@ export const examples: Record<OperationType, Examples> = {
   },
   'viber+sms': {
     good: { ...ids, ...hooks.good, ...variants, 'text without an image': { viber_type: 'text' } },
-    bad: { ...addressed, ...hooks.bad, ...carousels, 'a text that is no text': ['sms_message', { sms_message: 5 }] },
+    bad: {
+      ...addressed,
+      ...hooks.bad,
+      ...carousels,
+      'a text that is not a string': ['sms_message', { sms_message: 5 }],
+    },
   },
   pipeline: {
     good: {

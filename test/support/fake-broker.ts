@@ -3,18 +3,18 @@ import net, { type AddressInfo, type Socket } from 'node:net'
 import { Reader, Writer } from '@platformatic/kafka'
 import { onTestFinished } from 'vitest'
 
-/** A request as it came. */
+/** A received request. */
 export interface Asked {
   key: number
   version: number
-  /** The bytes that its body begins with. */
+  /** Reads the bytes field at the start of the body. */
   bytes(): Buffer
   socket: Socket
-  /** Begins an answer to it. */
+  /** Starts a response. */
   fields(): WireWriter
 }
 
-/** Gives the fields of the answer; null: there is none. */
+/** Writes the response; null: sends none. */
 export type Handler = (asked: Asked) => WireWriter | null | Promise<WireWriter | null>
 
 export const keys = {
@@ -29,21 +29,21 @@ export const keys = {
   endTxn: 26,
   authenticate: 36,
 }
-/** The first flexible version of each. */
+/** The first flexible version of each request. */
 const flexibleFrom: Record<number, number> = { 0: 9, 1: 12, 3: 9, 10: 3, 12: 4, 17: 99, 18: 3, 26: 3, 36: 2 }
 
 /**
- * FakeBroker stands for one broker, byte by byte on a socket: only there connections break, sign in and agree on versions.
- * What is asked over them is fake-cluster.ts's. It answers what its test says, and notes what it is asked.
+ * One broker on a real socket, to test connections: broken ones, authentication, versions. Its handlers come from the test, and
+ * it records the requests. fake-cluster.ts tests the requests themselves, without encoding.
  */
 export class FakeBroker {
   readonly #server = net.createServer(socket => this.#take(socket))
   readonly #handlers = new Map<number, Handler>()
   readonly #sockets = new Set<Socket>()
-  /** Kinds and versions of the requests, without those of ApiVersions. */
+  /** Api keys and versions of all requests except ApiVersions. */
   readonly asked: [key: number, version: number][] = []
-  /** What it says that it speaks. */
-  readonly speaks = new Map<number, [min: number, max: number]>([
+  /** The answer to ApiVersions. */
+  readonly supportedVersions = new Map<number, [min: number, max: number]>([
     [keys.produce, [0, 11]],
     [keys.fetch, [0, 12]],
     [keys.metadata, [0, 12]],
@@ -57,7 +57,7 @@ export class FakeBroker {
 
   static async start(): Promise<FakeBroker> {
     const broker = new FakeBroker()
-    broker.on(keys.apiVersions, asked => broker.#tellVersions(asked))
+    broker.on(keys.apiVersions, asked => broker.#answerVersions(asked))
     broker.#server.listen(0, '127.0.0.1')
     await once(broker.#server, 'listening')
     broker.#port = (broker.#server.address() as AddressInfo).port
@@ -81,7 +81,7 @@ export class FakeBroker {
     this.#handlers.set(key, handler)
   }
 
-  /** How often it was asked for that. */
+  /** The number of requests with this api key. */
   count(key: number): number {
     return this.asked.filter(([asked]) => asked === key).length
   }
@@ -106,7 +106,7 @@ export class FakeBroker {
       while (read.length >= 4 && read.length >= 4 + read.readInt32BE(0)) {
         const request = read.subarray(4, 4 + read.readInt32BE(0))
         read = read.subarray(4 + request.length)
-        previous = previous.then(() => this.#answer(request, socket)) // one after the other, as brokers do
+        previous = previous.then(() => this.#answer(request, socket)) // one at a time, as brokers do
       }
     })
   }
@@ -125,9 +125,9 @@ export class FakeBroker {
     if (answer) socket.write(framed(answer.tags().bytes))
   }
 
-  #tellVersions({ version, fields }: Asked): WireWriter {
+  #answerVersions({ version, fields }: Asked): WireWriter {
     const to = fields()
-    to.int16(0).array([...this.speaks], ([key, [min, max]]) => void to.int16(key).int16(min).int16(max))
+    to.int16(0).array([...this.supportedVersions], ([key, [min, max]]) => void to.int16(key).int16(min).int16(max))
     return version >= 1 ? to.int32(0) : to
   }
 }
@@ -141,11 +141,11 @@ export function framed(answer: Buffer): Buffer {
 export interface FakeTopic {
   topic: string
   errorCode?: number
-  /** Node ids by partition. */
+  /** The leader's node id of each partition. */
   leaders: number[]
 }
 
-/** Answers metadata in version 11: the nodes' ids are their places in the list, from 1 on. */
+/** Answers Metadata in version 11. Node ids are positions in the list, counted from 1. */
 export function metadataOf(brokers: readonly FakeBroker[], topics: readonly FakeTopic[] = []): Handler {
   return ({ fields }) => {
     const to = fields().int32(0)
@@ -167,7 +167,7 @@ export function coordinatorIs(id: number, { port }: FakeBroker): Handler {
   return ({ fields }) => fields().int32(0).int16(0).string(null).int32(id).string('127.0.0.1').int32(port)
 }
 
-/** Writes the fields of an answer. In a flexible version lengths are varints, and each structure ends with tags. */
+/** Writes a response. In flexible versions lengths are varints and each structure ends with tagged fields. */
 class WireWriter {
   readonly #flexible: boolean
   readonly #to = Writer.create()
@@ -210,7 +210,7 @@ class WireWriter {
     return this
   }
 
-  /** Structures. */
+  /** Writes an array of structures. */
   array<T>(items: T[], write: (item: T) => void): this {
     return this.values(items, item => {
       write(item)
@@ -218,13 +218,13 @@ class WireWriter {
     })
   }
 
-  /** Single fields. */
+  /** Writes an array of single fields. */
   values<T>(items: T[], write: (item: T) => void): this {
     this.#to.appendArray(items, (_, item) => write(item), this.#flexible, false)
     return this
   }
 
-  /** Ends a structure: there are no tags. */
+  /** Ends a structure, without tagged fields. */
   tags(): this {
     if (this.#flexible) this.#to.appendTaggedFields()
     return this

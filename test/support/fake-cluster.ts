@@ -7,7 +7,7 @@ import type { Produced, ProduceRequest } from '../../src/bus/write/produce-api.t
 import { buildBatch } from './batches.ts'
 import { ManualClock } from './clock.ts'
 
-/** A request, with its fields as the library takes them. */
+/** A request, with the fields that the library would encode. */
 export interface Asked {
   api: string
   target: Target
@@ -17,7 +17,7 @@ export interface Asked {
   fields: any[]
 }
 
-/** An answer, or what the request makes of it. An error is thrown; undefined: the cluster answers as usual. */
+/** A response, or a function that makes it from the request. An error is thrown; undefined gives the default response. */
 // biome-ignore lint/suspicious/noExplicitAny: requests of every kind
 type Answer = unknown | ((fields: any[], target: Target) => unknown)
 
@@ -25,36 +25,36 @@ type Answer = unknown | ((fields: any[], target: Target) => unknown)
 export interface FakeLog {
   low: number
   high: number
-  /** The bytes from the batch on that holds the offset. */
+  /** Reads from the start of the batch that contains the offset. */
   bytes(offset: number, limit: number): Buffer
 }
 
-/** The node that leads and coordinates what nobody has moved. */
-const usualNode = 1
+/** The default leader and coordinator. */
+const defaultNode = 1
 
 const nameOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
 
 /**
- * FakeCluster stands for brokers that agree, asked by requests that are not encoded: what goes over a socket is
- * fake-broker.ts's. A test may script each answer.
+ * Brokers with one consistent state, which answer requests without encoding them. A test may script each response.
+ * fake-broker.ts tests what goes over a socket.
  */
 export class FakeCluster implements Pick<Brokers, 'ask' | 'leader' | 'partitions' | 'topicId' | 'refresh' | 'nodes'> {
   readonly clock: ManualClock
   readonly asked: Asked[] = []
-  nodeIds = [usualNode]
-  /** The id that each topic has now. */
+  nodeIds = [defaultNode]
+  /** The topic id of every topic. */
   currentTopicId = 'first'
-  /** Partitions of each topic, 4 for those that are left out. */
+  /** The number of partitions of a topic; default 4. */
   readonly counts = new Map<string, number>()
-  /** The group's progress, by partition. */
+  /** The group's committed offsets, by partition. */
   readonly progress = new Map<string, { offset: number; metadata: string }>()
-  /** Hears when the view of the cluster is made anew. */
+  /** Called when the client refreshes its metadata. */
   onRefresh = () => {}
   readonly #leaders = new Map<string, number>()
   readonly #logs = new Map<string, FakeLog>()
   readonly #next = new Map<string, Answer[]>()
   readonly #always = new Map<string, Answer>()
-  /** Progress of the transaction that is open. */
+  /** Offsets in the open transaction. */
   #uncommitted: [name: string, { offset: number; metadata: string }][] = []
   #initialised = 0
   #changed = Promise.withResolvers<void>()
@@ -63,12 +63,12 @@ export class FakeCluster implements Pick<Brokers, 'ask' | 'leader' | 'partitions
     this.clock = clock
   }
 
-  /** What the next requests of this API get. */
+  /** Scripts the responses to the next requests of this API. */
   next(api: string, ...answers: Answer[]): void {
     this.#next.set(api, [...(this.#next.get(api) ?? []), ...answers])
   }
 
-  /** What all requests of this API get for which nothing else was said. */
+  /** Sets the response to all other requests of this API. */
   always(api: string, answer: Answer): void {
     this.#always.set(api, answer)
   }
@@ -89,16 +89,16 @@ export class FakeCluster implements Pick<Brokers, 'ask' | 'leader' | 'partitions
 
   append(tp: TopicPartition, count = 1): void {
     this.log(tp).high += count
-    this.stir()
+    this.wakeFetches()
   }
 
-  lead(tp: TopicPartition, node: number): void {
+  setLeader(tp: TopicPartition, node: number): void {
     this.#leaders.set(nameOf(tp), node)
-    this.stir()
+    this.wakeFetches()
   }
 
-  /** Brokers that let a fetch wait look again whether they have something for it. */
-  stir(): void {
+  /** Lets waiting fetches check again for new records. */
+  wakeFetches(): void {
     const { resolve } = this.#changed
     this.#changed = Promise.withResolvers()
     resolve()
@@ -107,15 +107,15 @@ export class FakeCluster implements Pick<Brokers, 'ask' | 'leader' | 'partitions
   async ask<Q extends unknown[], A>(target: Target, { name }: Api<Q, A>, fields: Q): Promise<A> {
     this.asked.push({ api: name, target, at: this.clock.monotonic(), fields })
     const scripted = this.#next.get(name)?.splice(0, 1) ?? []
-    for (const said of scripted.length > 0 ? scripted : [this.#always.get(name)]) {
-      const answer = await (typeof said === 'function' ? said(fields, target) : said)
+    for (const given of scripted.length > 0 ? scripted : [this.#always.get(name)]) {
+      const answer = await (typeof given === 'function' ? given(fields, target) : given)
       if (answer instanceof Error) throw answer
-      if (answer !== undefined) return whole(answer) as A
+      if (answer !== undefined) return withPartitions(answer) as A
     }
-    return whole(await this.#usual(name, fields, target)) as A
+    return withPartitions(await this.#usual(name, fields, target)) as A
   }
 
-  /** The answer to OffsetFetch, where a transaction is open that is to change the progress of one partition. */
+  /** The response to OffsetFetch. @param unstable the partition whose offset an open transaction is about to change */
   // biome-ignore lint/suspicious/noExplicitAny: a request as the library takes it
   offsets([[{ topics }]]: any[], unstable = ''): unknown {
     const of = (topic: string, partition: number) => {
@@ -151,7 +151,7 @@ export class FakeCluster implements Pick<Brokers, 'ask' | 'leader' | 'partitions
   }
 
   #leaderOf(tp: TopicPartition): number {
-    return this.#leaders.get(nameOf(tp)) ?? usualNode
+    return this.#leaders.get(nameOf(tp)) ?? defaultNode
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: requests of every kind
@@ -173,7 +173,7 @@ export class FakeCluster implements Pick<Brokers, 'ask' | 'leader' | 'partitions
     const hasNews = () => request.partitions.some(({ tp, offset }) => !isLed(tp) || this.log(tp).high > offset)
     const end = this.clock.monotonic() + request.waitMs
     while (!hasNews() && this.clock.monotonic() < end) {
-      const cancel = this.clock.after(end - this.clock.monotonic(), () => this.stir())
+      const cancel = this.clock.after(end - this.clock.monotonic(), () => this.wakeFetches())
       await this.#changed.promise
       cancel()
     }
@@ -219,7 +219,7 @@ interface CommittedPartition {
   committedMetadata: string
 }
 
-/** A log whose records are made when they are fetched, in batches of so many at most. */
+/** A log that generates its records when they are fetched, in batches of at most `inBatch`. */
 export function logOf(high: number, { inBatch = 1_000, value = 'value' } = {}): FakeLog {
   const log: FakeLog = {
     low: 0,
@@ -234,8 +234,8 @@ export function logOf(high: number, { inBatch = 1_000, value = 'value' } = {}): 
 }
 
 /**
- * A log as Kafka reads it from its files: it finds an offset by what each batch states of itself, as it stands there now;
- * an answer ends with a file; and the first batch is answered whole, whatever the limit.
+ * A log that is read as Kafka reads its segment files: it finds an offset by the headers of the batches; a response ends with
+ * its file; the first batch is complete even beyond the limit.
  */
 export function logOfFiles(files: readonly { base: number; batches: readonly Buffer[] }[], high: number): FakeLog {
   const written = files.map(({ base, batches }) => ({ base, bytes: Buffer.concat(batches) }))
@@ -258,17 +258,17 @@ export function logOfFiles(files: readonly { base: number; batches: readonly Buf
   }
 }
 
-/** What a broker answers of one partition: nothing, of a log that ends at 90, where nothing else is said. */
+/** One partition of a fetch response. By default it has no records, and the log ends at 90. */
 export function fetched(tp: TopicPartition, some: Partial<FetchedPartition> = {}): FetchedPartition {
   const { highWatermark = 90 } = some
   const nothing = { errorCode: 0, abortedTransactions: [], preferredReplica: -1, bytes: Buffer.alloc(0) }
   return { ...tp, ...nothing, highWatermark, stableOffset: highWatermark, ...some }
 }
 
-/** Answers to Fetch and Produce are written as the list of their partitions. */
-const whole = (answer: unknown) => (Array.isArray(answer) ? { partitions: answer } : answer)
+/** Tests write responses to Fetch and Produce as the list of their partitions. */
+const withPartitions = (answer: unknown) => (Array.isArray(answer) ? { partitions: answer } : answer)
 
-/** An answer to a produce request, with these codes of partitions. */
+/** The response to a Produce request. @param codes error codes, by partition */
 export function produced({ batches }: ProduceRequest, codes: Record<string, number> = {}): Produced[] {
   return batches.map(({ topic, partition }) => {
     const errorCode = codes[nameOf({ topic, partition })] ?? 0
@@ -276,16 +276,16 @@ export function produced({ batches }: ProduceRequest, codes: Record<string, numb
   })
 }
 
-/** What becomes of a produce request whose batches for these partitions are refused. @param types as the protocol calls them */
+/** Answers Produce with an error for these partitions. @param types the protocol's names of the errors, by partition */
 export const refusing =
   (types: Record<string, string>) =>
   ([request]: [ProduceRequest]) =>
     produced(request, Object.fromEntries(Object.entries(types).map(([name, type]) => [name, codeOf(type)])))
 
-/** @param type as the protocol calls it */
+/** @param type the protocol's name of the error */
 export function refusal(type: string): ProtocolError {
   const code = Array.from({ length: 130 }, (_, code) => code).find(code => protocolError(code).type === type)
-  if (code === undefined) throw new Error(`the protocol has no ${type}`)
+  if (code === undefined) throw new Error(`the protocol has no error ${type}`)
   return protocolError(code)
 }
 

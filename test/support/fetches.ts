@@ -6,12 +6,12 @@ import { type FakeLog, fetched } from './fake-cluster.ts'
 export const MiB = 1024 * 1024
 export const ample = { waitMs: 0, partitionBytes: 4096, roomPerPartition: 16 * MiB }
 
-/** A broker that answers every fetch with this, of partition 0 where no other one is named. */
+/** A broker that answers every fetch with these partitions, by default partition 0. */
 export const answering =
   (...partitions: Partial<FetchedPartition>[]): Fetch =>
   async () => ({ partitions: partitions.map(one => fetched({ topic: 'topic', partition: 0 }, one)) })
 
-/** Reads one partition's answer, from an offset on. */
+/** Reads the records of one fetched partition, from an offset on. */
 export const read = (answered: Partial<FetchedPartition>, offset = 0) => readFrom(answering(answered), offset)
 
 export const readBytes = (bytes: Buffer, offset?: number) => read({ bytes }, offset)
@@ -22,14 +22,14 @@ export async function readFrom(broker: Fetch, offset = 0, limits = ample) {
   return found
 }
 
-/** What was fetched of each partition; undefined: nothing yet. */
+/** The result for each partition; undefined: nothing was fetched. */
 export async function readPartitions(broker: Fetch, partitions: number[], offset = 0, limits = ample) {
   const positions = partitions.map(partition => ({ tp: { topic: 'topic', partition }, offset }))
   const found = await fetchCommitted(broker, positions, limits)
   return positions.map(position => found.get(position))
 }
 
-/** All that is read of a log until its end, in as many fetches as it takes. */
+/** Reads a log to its end, in as many fetches as it takes. */
 export async function readAll(log: FakeLog, offset: number, end: number, limits = ample, onFetch = () => {}) {
   const records: BusRecord[] = []
   const broker: Fetch = async ({ partitions: [first], partitionBytes }) => {
@@ -46,7 +46,7 @@ export async function readAll(log: FakeLog, offset: number, end: number, limits 
   return records
 }
 
-/** Offsets of records, and the ranges that cannot be read. */
+/** The offsets of records, with ranges of unreadable ones such as "3-5 lost". */
 export const shape = (records: readonly BusRecord[]) =>
   records.map(({ offset, unreadable }) => (unreadable ? `${offset}-${unreadable.lastOffset} lost` : offset))
 

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-/** Frees what nothing refers to. What a WeakRef was made of in this step of the event loop is kept until its end. */
+/** Runs the garbage collector. The target of a WeakRef survives until the end of the turn in which the WeakRef was made. */
 export function collectGarbage(): void {
   setFlagsFromString('--expose-gc')
   runInNewContext('gc')()

@@ -6,17 +6,17 @@ import { TestListener } from './bus.ts'
 import { ManualClock, settled } from './clock.ts'
 import { commitDueMs, type Ending, PartitionLog, ScriptedCommits, ScriptedDriver } from './sessions.ts'
 
-/** Ownership in a group whose broker does as the test says, with the partitions of one topic. */
+/** Builds the ownership of one topic's partitions, in a group whose broker the test scripts. */
 export async function buildGroup(
   count: number,
   options: Partial<Omit<OwnershipOptions, 'clock'>> & { clock?: ManualClock } & {
     known?: boolean
     logs?: PartitionLog[]
-    /** No broker can be asked about a log when the process starts. */
+    /** No partition has a leader when the process starts. */
     withoutLeader?: boolean
-    /** How many of them there were when the process started. */
+    /** The number of partitions when the process started. */
     partitionsAtStart?: number
-    /** Whether other processes are in the group. Default none. */
+    /** Whether other processes are in the group. Default: no. */
     members?: () => boolean
   } = {},
 ) {
@@ -42,12 +42,12 @@ export async function buildGroup(
   })
   const logs = options.logs ?? Array.from({ length: count }, () => new PartitionLog())
   const tps: TopicPartition[] = logs.map((_, partition) => ({ topic: 'commands', partition }))
-  /** All drivers that were asked for, in order. */
+  /** The drivers of each partition, oldest first. */
   const drivers: ScriptedDriver[][] = logs.map(() => [])
   const { promise: left, resolve: leave } = Promise.withResolvers<void>()
   const leaving = { begun: false, end: leave }
   const lease = { holds: true }
-  /** The driver of a partition's session, or of the one that is being opened. */
+  /** The driver of a partition's current session, or of the one that is opening. */
   const driverOf = (partition: number) => drivers[partition]!.at(-1)!
   const sharedCommits = new ScriptedCommits(driverOf)
   const driver: GroupDriver = {
@@ -86,13 +86,13 @@ export async function buildGroup(
   await ownership.attach(driver, ['commands'])
   const at = (partitions: number[]) => partitions.map(partition => tps[partition]!)
   const all = tps.map(({ partition }) => partition)
-  /** The next generation of the group: nobody else can have owned what is kept. */
+  /** Begins the next generation: no other process can have owned the partitions that stay. */
   async function assign(...partitions: number[]): Promise<void> {
     void ownership.joining()
     ownership.assigned(at(partitions), true)
     await settled()
   }
-  /** The broker answers the take-over of these partitions. */
+  /** Lets the broker answer the take-over of these partitions. */
   async function acquire(partitions: readonly number[], error: Error | null = null): Promise<void> {
     for (const partition of partitions) driverOf(partition).acquired(error)
     await settled()
@@ -105,7 +105,7 @@ export async function buildGroup(
       await assign(...all)
       await acquire(all)
     },
-    /** Opens all partitions again, whose sessions were lost. */
+    /** Opens all partitions again after their sessions were lost. */
     async reopen() {
       await clock.pass(200)
       await acquire(all)
@@ -119,17 +119,17 @@ export async function buildGroup(
     drivers,
     driverOf,
     tps,
-    /** Whether the group was left, and the broker's answer to it. */
+    /** `begun`: LeaveGroup was sent; `end` answers it. */
     leaving,
     lease,
     sharedCommits,
-    /** A generation after one that this process had no part in. */
+    /** Begins a generation after one that this process missed. */
     async assignAfterGap(...partitions: number[]) {
       void ownership.joining()
       ownership.assigned(at(partitions), false)
       await settled()
     },
-    /** A fetch arrives. */
+    /** Delivers the next fetch of a partition. */
     deliver(partition: number) {
       ownership.batch({ ...driverOf(partition).fetch(), partition })
     },
@@ -142,7 +142,7 @@ export async function buildGroup(
   }
 }
 
-/** A group that owns all of its partitions, open. */
+/** Builds a group that owns all partitions, with open sessions. */
 export async function openGroup(count: number, options: Parameters<typeof buildGroup>[1] = {}) {
   const group = await buildGroup(count, options)
   await group.open()

@@ -2,17 +2,17 @@ import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { buildBatch, varint } from './batches.ts'
 
 /*
- * Batches of at most a MiB that a broker takes, and that cost whoever unpacks them without care seconds of CPU or GiB. Their
- * time is now: a broker deletes what is older than its topic's retention, perhaps before anybody has read it.
+ * Batches of at most 1 MiB that a broker accepts, and that cost a careless reader seconds of CPU or GiB of memory. Their
+ * timestamp is now, so that retention does not delete them before the test reads them.
  */
 
 const MiB = 1024 * 1024
 const nothing = Buffer.alloc(0)
 
-/** Repeats some bytes. */
+/** Repeats bytes. */
 const many = (count: number, unit: Buffer) => Buffer.alloc(count * unit.length, unit)
 
-/** A batch of one record. @param change what is made of its bytes */
+/** Builds a batch of one record. @param change replaces its bytes */
 const batchOf = (codec: number, change: (record: Buffer) => Buffer, value: string | Buffer = 'x') =>
   buildBatch([{ offset: 0, key: null, value }], { codec, packed: change, firstTimestamp: Date.now() })
 

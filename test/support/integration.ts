@@ -18,7 +18,7 @@ declare module 'vitest' {
   }
 }
 
-/** A suite that runs against a real Kafka and a real schema registry, and is skipped where there are none. */
+/** Describes a suite that needs a real Kafka and schema registry. Without them it is skipped. */
 export function describeOnKafka(name: string, suite: (brokers: Brokers) => void): void {
   const brokers = inject('brokers')
   if (brokers) describe(name, () => suite(brokers))
@@ -27,10 +27,10 @@ export function describeOnKafka(name: string, suite: (brokers: Brokers) => void)
 
 export const { ok: hasJava } = await javaAvailable()
 
-/** A suite that starts a Kafka of its own, and is skipped where that cannot be. */
+/** Describes a suite that starts its own Kafka. Without Java it is skipped. */
 export const describeWithJava = describe.skipIf(!hasJava)
 
-/** A Kafka for the tests of the surrounding suite alone. */
+/** Starts a Kafka for the surrounding suite only. */
 export function ownKafka(options: () => LocalKafkaOptions | Promise<LocalKafkaOptions> = () => ({})): LocalKafka {
   const kafka: Partial<LocalKafka> = {}
   beforeAll(async () => {

@@ -4,12 +4,12 @@ import { createMissingTopics, type NewTopic } from '../../src/cli/kafka/create-t
 import { loadSettings } from '../../src/config/index.ts'
 import { until } from './bus.ts'
 
-/** Plain kafkajs, to see from outside what is on the brokers. */
+/** A kafkajs client, independent of our own, to check what is on the brokers. */
 export function plainKafka(brokers: string[]): Kafka {
   return new Kafka({ brokers, logLevel: logLevel.ERROR })
 }
 
-/** Kafkajs's admin client, until the end of the test. */
+/** Opens kafkajs's admin client until the end of the test. */
 export async function openAdmin(brokers: string[]): Promise<Admin> {
   const admin = plainKafka(brokers).admin()
   await admin.connect()
@@ -17,7 +17,7 @@ export async function openAdmin(brokers: string[]): Promise<Admin> {
   return admin
 }
 
-/** A producer of kafkajs, until the end of the test. */
+/** Opens kafkajs's producer until the end of the test. */
 export async function openKafkajsProducer(brokers: string[], options?: ProducerConfig): Promise<Producer> {
   const producer = plainKafka(brokers).producer(options)
   await producer.connect()
@@ -31,7 +31,7 @@ export function createTopics(brokers: readonly string[], topics: readonly NewTop
   return createMissingTopics(loadSettings({ env: {}, overrides }), topics)
 }
 
-/** Gives rights, and waits until a broker tells them: it heeds new ones a while after they were given. */
+/** Creates ACLs and waits until a broker lists them: it enforces new ones a while after they were created. */
 export async function grant(brokers: string[], rights: AclEntry[]): Promise<void> {
   const admin = plainKafka(brokers).admin()
   await admin.connect()
@@ -41,12 +41,12 @@ export async function grant(brokers: string[], rights: AclEntry[]): Promise<void
   await admin.disconnect()
 }
 
-/** Changes max.message.bytes of a topic and waits until every broker tells so. */
+/** Changes max.message.bytes of a topic and waits until a broker shows it. */
 export function limitMessages(brokers: string[], topic: string, maxMessageBytes: number): Promise<void> {
   return configure(brokers, topic, 'max.message.bytes', String(maxMessageBytes))
 }
 
-/** Changes a setting of a topic and waits until a broker tells so. */
+/** Changes a setting of a topic and waits until a broker shows it. */
 export async function configure(brokers: string[], topic: string, name: string, value: string): Promise<void> {
   const admin = plainKafka(brokers).admin()
   await admin.connect()

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 
-/** A file with an API key, until the test ends. */
+/** Writes an API key to a file, which is removed at the end of the test. @returns the path */
 export async function keyFile(key: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'busgate-key-'))
   onTestFinished(() => rm(folder, { recursive: true }))

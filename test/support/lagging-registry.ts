@@ -1,13 +1,13 @@
 import { embeddedRegistry, SchemaNotFound, type SchemaRegistry } from '../../src/records/registry.ts'
 
 export interface LaggingRegistry extends SchemaRegistry {
-  /** While it lags it has none of its schemas. */
+  /** While true, every schema is reported as not found. */
   isLagging: boolean
-  /** The ids that were asked for, in their order. */
+  /** The requested schema ids, in order. */
   asked: number[]
 }
 
-/** A registry behind a replica that lags, or that is being restored. */
+/** A registry that can lose its schemas for a while, as a lagging replica or one being restored does. */
 export function laggingRegistry(inner: SchemaRegistry = embeddedRegistry()): LaggingRegistry {
   const registry: LaggingRegistry = {
     isLagging: false,

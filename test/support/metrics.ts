@@ -1,4 +1,4 @@
-/** The metrics that the contract names, with their labels. Dashboards and alerts of others hold on to them. */
+/** The metrics with stable names, and their labels. Users' dashboards and alerts depend on them. */
 export const contract: Record<string, string[]> = {
   commands_consumed_total: ['topic'],
   commands_answered_before_total: ['topic'],
@@ -62,12 +62,12 @@ export function samplesOf(text: string): Samples {
   )
 }
 
-/** The series of busgate itself, without those of Node.js and of the process. */
+/** The names of busgate's own series, without those of Node.js and the process. */
 export function ownSeries(samples: Samples): string[] {
   return [...samples.keys()].filter(name => name.startsWith('busgate_')).sort()
 }
 
-/** The metrics that samples belong to, with the labels that each has. A histogram is one metric. */
+/** The names of the metrics in the samples, with their labels. A histogram is one metric. */
 export function metricsIn(samples: Samples): Record<string, string[]> {
   const metrics: Record<string, string[]> = {}
   for (const series of ownSeries(samples)) {
@@ -78,7 +78,7 @@ export function metricsIn(samples: Samples): Record<string, string[]> {
   return metrics
 }
 
-/** @param port of a telemetry server */
+/** Reads /metrics. @param port of the telemetry server */
 export async function scrape(port: number): Promise<Samples> {
   const response = await fetch(`http://127.0.0.1:${port}/metrics`)
   return samplesOf(await response.text())

@@ -49,7 +49,7 @@ const valid: { [T in OperationType]: OperationObject<T> } = {
   },
 }
 
-/** A valid operation of a type. An override of undefined takes the field away. */
+/** Builds a valid operation of a type. An override of undefined removes the field. */
 export const buildOperation = <T extends OperationType>(
   type: T,
   overrides: Record<string, unknown> = {},

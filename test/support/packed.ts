@@ -24,10 +24,10 @@ const sources = [
   'tsconfig.build.json',
 ]
 
-/** A project of somebody else, in which the packed package is installed. */
+/** A user's project with the packed package installed. */
 export type Project = Awaited<ReturnType<typeof projectWithPackage>>
 
-/** Packs the package as for publication, and installs it into an empty project, without the network. */
+/** Packs the package as for publication and installs it into an empty project, offline. */
 export async function projectWithPackage() {
   const home = await mkdtemp(join(tmpdir(), 'busgate-package-'))
   const folder = join(home, 'project')
@@ -40,13 +40,13 @@ export async function projectWithPackage() {
     folder,
     tarball,
     write: (file: string, text: string) => writeFile(join(folder, file), text),
-    /** Runs a program there: `node`, `npx`, or one of busgate's own development dependencies. @throws Error with its output */
+    /** Runs `node`, `npx` or one of busgate's development dependencies in the project. @throws Error with its output */
     run: (program: string, ...args: string[]) => runProgram(folder, program, args),
     remove: () => rm(home, { recursive: true }),
   }
 }
 
-/** Packs a copy: the build would take `dist` away from whoever uses it just now. */
+/** Packs a copy: a build in place would delete `dist` while another test uses it. */
 async function pack(home: string): Promise<string> {
   const copy = join(home, 'busgate')
   for (const source of sources) await cp(join(root, source), join(copy, source), { recursive: true })
@@ -63,7 +63,7 @@ interface Locked {
   bin?: Record<string, string>
 }
 
-/** Copies what npm would have fetched: it keeps what is there already. */
+/** Copies the dependencies that npm would fetch: npm keeps installed ones. */
 async function copyDependencies(folder: string): Promise<void> {
   const lock: { packages: Record<string, Locked> } = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8'))
   const bin = join(folder, 'node_modules/.bin')
@@ -77,7 +77,7 @@ async function copyDependencies(folder: string): Promise<void> {
   }
 }
 
-/** Runs a program without what npm tells its scripts, which would make it act on this package instead. */
+/** Runs a program without npm's environment variables, which would point it at this package instead. */
 export async function runProgram(cwd: string, program: string, args: string[]): Promise<string> {
   const { PATH = '', ...others } = process.env
   const env = Object.fromEntries(Object.entries(others).filter(([name]) => !/^(npm_|BUSGATE_|NODE_)/i.test(name)))

@@ -6,7 +6,7 @@ import { Telemetry } from '../../src/telemetry/events.ts'
 import { settled } from './clock.ts'
 import { FakeCluster } from './fake-cluster.ts'
 
-/** Reads partitions of one topic from a cluster that does as the test says. */
+/** Builds a fetcher that reads one topic's partitions from a cluster that the test scripts. */
 export function buildReadings({ rack }: { rack?: string } = {}) {
   const cluster = new FakeCluster()
   const { clock } = cluster
@@ -20,7 +20,7 @@ export function buildReadings({ rack }: { rack?: string } = {}) {
 
   function read(partition: number, offset = 0, take?: Reading['take']) {
     const offsets: number[] = []
-    /** The ends of the log that it was told, without repetitions. */
+    /** The high watermarks that it received, without repetitions. */
     const ends: number[] = []
     const gone: Error[] = []
     const reading: Reading = {
@@ -39,7 +39,7 @@ export function buildReadings({ rack }: { rack?: string } = {}) {
     return { reading, offsets, ends, gone }
   }
 
-  /** Time passes in steps, between which all that does not wait for it goes on. */
+  /** Advances the time in steps, and lets promises settle between them. */
   async function pass(ms: number, stepMs = 50): Promise<void> {
     for (let left = ms; left >= 0; left -= stepMs) {
       for (let i = 0; i < 6; i++) await settled()
@@ -47,7 +47,7 @@ export function buildReadings({ rack }: { rack?: string } = {}) {
     }
   }
 
-  /** The fetches that a node was asked for, or all of them, each with the offset of its first partition. */
+  /** The Fetch requests to a node, or to all, each with the offset of its first partition. */
   function fetches(node?: number) {
     const all = cluster.of('Fetch').map(({ target, fields, at }) => {
       const [{ rack, waitMs, partitions }] = fields as [FetchRequest]

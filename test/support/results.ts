@@ -1,6 +1,6 @@
 import type { SendResult } from '../../src/records/generated.ts'
 
-/** The final result of an SMS that was sent. */
+/** Builds the final result of an SMS that was sent. */
 export function buildResult(overrides: Partial<SendResult> = {}): SendResult {
   return {
     id: 1001n,

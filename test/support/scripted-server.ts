@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** Has a server listen on 127.0.0.1 until the end of the test. @returns its port */
+/** Listens on 127.0.0.1 until the end of the test. @returns the port */
 export async function portOf(server: Server): Promise<number> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -10,7 +10,7 @@ export async function portOf(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-/** What the server does once it has read a whole request. */
+/** What the server does when it has read a request. */
 export type Step = (socket: Socket, request: ReceivedRequest) => void
 
 export interface ReceivedRequest {
@@ -19,7 +19,7 @@ export interface ReceivedRequest {
   body: string
 }
 
-/** A server on a bare socket that keeps what it reads and answers by a script: one step a request, the last for ever. */
+/** A raw TCP server that records requests and answers by a script: one step a request; the last step repeats. */
 export async function scriptedServer(...script: Step[]) {
   const seen = { bytes: 0, connections: 0, open: 0, mostOpen: 0, requests: [] as ReceivedRequest[] }
   const sockets = new Set<Socket>()
@@ -38,7 +38,7 @@ export async function scriptedServer(...script: Step[]) {
         step?.(socket, request)
       }
     })
-    socket.on('error', () => {}) // the other side may be cruel too
+    socket.on('error', () => {}) // the client may reset the connection
     socket.on('close', () => {
       seen.open--
       sockets.delete(socket)
@@ -64,7 +64,7 @@ function wholeRequest(text: string): ReceivedRequest | null {
   return text.length < end + length ? null : { head, body: text.slice(end, end + length) }
 }
 
-/** A whole HTTP answer. */
+/** A complete HTTP response. */
 export function httpAnswer(body: string, { status = 200, headers = {} as Record<string, string> } = {}): string {
   const fields = { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)), ...headers }
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`)

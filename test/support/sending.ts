@@ -27,9 +27,9 @@ export interface Operation {
   id: number
 }
 
-/** A request at the scripted gateway. */
+/** A request that the scripted gateway received. */
 export interface Post {
-  /** The account's key. */
+  /** The account's API key. */
   auth: string
   operations: Operation[]
   ids: number[]
@@ -37,36 +37,36 @@ export interface Post {
   bytes: number
   /** Monotonic milliseconds of its first byte. */
   at: number
-  /** Its key is denied. */
+  /** Whether its API key is denied. */
   denied: boolean
 }
 
 export interface SendingOptions {
-  /** A tree like that of the file. */
+  /** A tree as in the settings file. */
   settings?: object
-  /** Over those of the settings. */
+  /** Overrides the settings of `gateway`. */
   gateway?: object
-  /** Operations a second of accounts, which are named like their keys; undefined: no limit. */
+  /** The rate of each account, in operations a second; undefined: no limit. An account's API key is its name. */
   accounts?: Record<string, number | undefined>
-  /** The quiet hours of accounts that have their own. */
+  /** The quiet hours of single accounts. */
   quietHours?: Record<string, string>
   partitions?: number
-  /** Milliseconds that an answer takes. Default 0; Infinity: for ever. */
+  /** Milliseconds until the response. Default 0; Infinity: never. */
   takes?: (post: Post) => number
-  /** How the gateway answers an envelope; null: it takes all of it. */
+  /** The gateway's answer to an envelope; null: it accepts all operations. */
   answer?: (operations: Operation[], post: Post) => Answer | null | Promise<Answer | null>
-  /** What a request waits for before its first byte. */
+  /** Delays the first byte of a request, like a slow connect. */
   connected?: (operations: Operation[]) => Promise<void>
-  /** What each step at the broker takes. */
+  /** Delays each step at the broker. */
   hop?: Hop
   registry?: SchemaRegistry
-  /** Topics with cleanup.policy=compact, by their names in the settings. */
+  /** Topics with cleanup.policy=compact, by their setting. */
   compacted?: readonly ('doubts' | 'results' | 'statuses' | 'deadLetters')[]
-  /** Topics that are not there at the start, by their names in the settings. */
+  /** Topics that do not exist at the start, by their setting. */
   missing?: readonly (keyof Settings['topics'])[]
-  /** What stands on the control topic when the worker starts. */
+  /** Records on the control topic when the worker starts. */
   control?: readonly OutgoingRecord[]
-  /** Whether the worker may end itself. */
+  /** Whether the worker may stop on a fatal error. */
   mayEnd?: boolean
 }
 
@@ -82,7 +82,7 @@ const topics = {
   overdue: 'overdue',
 }
 
-const takesAll = (operations: readonly Operation[]): Answer =>
+const acceptAll = (operations: readonly Operation[]): Answer =>
   itemsAnswer(
     ...operations.map(({ type, id }) => (type === 'balance' ? { success: true, data: {} } : sentItem(id, { data: 0 }))),
   )
@@ -138,7 +138,7 @@ function createBroker(
   return broker
 }
 
-/** A gateway that answers in virtual time. */
+/** Creates a scripted gateway that answers in virtual time. */
 function createGateway({ answer = () => null, connected, takes = () => 0 }: SendingOptions, clock: ManualClock) {
   const posts: Post[] = []
   const denied = new Set<string>()
@@ -155,14 +155,14 @@ function createGateway({ answer = () => null, connected, takes = () => 0 }: Send
       const ms = takes(post)
       if (ms > 0) await new Promise<void>(resolve => Number.isFinite(ms) && clock.after(ms, resolve))
       const answered = await answer(operations, post)
-      return answered ?? (post.denied ? refusal('Access denied') : takesAll(operations))
+      return answered ?? (post.denied ? refusal('Access denied') : acceptAll(operations))
     },
     close: async () => {},
   }
   return { posts, denied, connection }
 }
 
-/** Writes what a worker reads, and reads what it writes. */
+/** Encodes what a worker reads, and decodes what it writes. */
 async function createCodec(registry: SchemaRegistry, { topics }: Settings) {
   const decoder = createDecoder<SendResult>(schemas.result, registry)
   await decoder.prepare(await registry.idOf(subjectOf(topics.results), schemas.result))
@@ -178,7 +178,7 @@ async function createCodec(registry: SchemaRegistry, { topics }: Settings) {
   }
 }
 
-/** The role `worker` on a bus in memory with a gateway of the test's own, in a time that passes as the test says. */
+/** Starts the role `worker` on an in-memory bus with a scripted gateway and a manual clock. */
 export async function startSendingWorld(options: SendingOptions = {}) {
   const { hop = async () => {}, partitions = 1, registry = embeddedRegistry() } = options
   const clock = new ManualClock()
@@ -225,33 +225,33 @@ export async function startSendingWorld(options: SendingOptions = {}) {
 
   return {
     ...{ clock, broker, sending, bus, telemetry, settings, posts, denied, keys, fatals },
-    /** One more process in the group, with some of its topics others. */
+    /** Starts another process in the group, with some other topics. */
     startAnother: async (topics: Partial<Settings['topics']>) => (await join(topics)).sending,
-    /** Another process joins the group, and does nothing with what it gets. */
+    /** Lets another process join the group that ignores all records. */
     joinIdle: () => void openBus(new Telemetry()).join([topics.doubts, ...topics.commands], new TestListener()),
-    /** The process dies, and another one takes its partitions over. */
+    /** Kills the process and lets another one take its partitions over. */
     async takeOver() {
       dead = bus
       await bus.crash()
       await join()
     },
-    /** Stops the first process in order. */
+    /** Stops the first process cleanly. */
     async stop() {
       await Promise.all([sending.stop(), clock.pass(10_000)])
     },
-    /** Lets time pass in steps, so that what happens between them is as it would be. */
+    /** Advances the time in steps, and lets promises settle between them. */
     async pass(ms: number, stepMs = 50) {
       for (let passed = 0; passed < ms; passed += stepMs) {
         await clock.pass(stepMs)
         for (let i = 0; i < 5; i++) await settled()
       }
     },
-    /** How often an id stood in an envelope of commands. */
+    /** The number of envelopes of commands that contained this id. */
     postsOf: (id: number) =>
       posts.filter(({ operations }) => operations.some(one => one.id === id && one.type !== 'status')).length,
-    /** The ids that the gateway took from an account, in order. */
+    /** The ids that the gateway accepted from an account, in order. */
     sent: (account: string) => posts.filter(post => post.auth === account && !post.denied).flatMap(({ ids }) => ids),
-    /** Writes a command; the topic is the least urgent one unless named. */
+    /** Writes a command, by default to the least urgent topic. */
     send: (id: number, overrides: Partial<SendCommand> = {}, topic = topics.commands.at(-1)!) =>
       write(topic, id, codec.command(buildCommand({ id: BigInt(id), ...overrides }))),
     /** Writes commands to one partition. */
@@ -265,7 +265,7 @@ export async function startSendingWorld(options: SendingOptions = {}) {
     append: (record: Omit<OutgoingRecord, 'topic'>, timestamp = clock.now()) =>
       broker.append([{ topic: topics.commands.at(-1)!, partition: 0, ...record }], timestamp),
     encode: (overrides: Partial<SendCommand>) => codec.command(buildCommand(overrides)),
-    /** An operator pauses something, or lets it go on. */
+    /** Writes changes to the control topic, as an operator does. */
     control(...changes: Change[]) {
       broker.append(
         changes.map(change => ({ ...writeChange(topics.control, change), partition: 0 })),
@@ -290,9 +290,9 @@ export async function startSendingWorld(options: SendingOptions = {}) {
       broker
         .read({ topic: topics.results, partition: 0 }, 0, 1_000_000)
         .records.map(({ value }) => codec.result(value)),
-    /** How many there are. */
+    /** The number of dead letters. */
     deadLetters: () => broker.end({ topic: topics.deadLetters, partition: 0 }),
-    /** Adds up what a gauge says, of all its labels or of one. */
+    /** The sum of a gauge over all its series, or over those with one label value. */
     gauge: (name: string, label?: string) =>
       [...sending.gauges.read()]
         .filter(one => one.name === name && (label === undefined || Object.values(one.labels).includes(label)))

@@ -8,10 +8,10 @@ import { PartitionSession, type SessionOptions } from '../../src/bus/session/ses
 import { buildRecord, TestListener } from './bus.ts'
 import { ManualClock, settled } from './clock.ts'
 
-/** Whatever there is to commit is due by then. */
+/** After this time everything that can be committed is due. */
 export const commitDueMs = 80
 
-/** The broker's side of one partition: its log, its checkpoint, and which epoch of its ownership may commit. */
+/** A partition at the broker: its log, its checkpoint, and the epoch of the owner that may commit. */
 export class PartitionLog {
   readonly topic = 'commands'
   readonly partition = 0
@@ -24,7 +24,7 @@ export class PartitionLog {
   epoch = 0
   readonly published: OutgoingRecord[] = []
 
-  /** @param gap offsets without a record before each */
+  /** @param gap the number of offsets without a record before each record */
   append(count: number, gap = 0): void {
     for (let i = 0; i < count; i++) {
       const offset = this.end + gap
@@ -39,13 +39,13 @@ export class PartitionLog {
     }
   }
 
-  /** Retention, or an operator, takes what is before this offset. */
+  /** Deletes the records before this offset, as retention or an operator does. */
   cut(low: number): void {
     this.low = low
     this.records.splice(0, this.records.filter(({ offset }) => offset < low).length)
   }
 
-  /** An unclean election: what is from this offset on is gone. */
+  /** Loses the records from this offset on, as an unclean leader election does. */
   truncate(end: number): void {
     this.end = end
     this.records.splice(this.records.findIndex(({ offset }) => offset >= end))
@@ -55,19 +55,19 @@ export class PartitionLog {
     return { low: this.low, high: this.end }
   }
 
-  /** The log ends with the marker of a transaction. */
+  /** Appends offsets without a record, like the marker of a transaction. */
   appendGap(length = 1): void {
     this.end += length
   }
 }
 
-/** How a commit ends: committed or not, and what its owner hears. */
+/** How a commit ends. With 'lost answer' it takes effect, but its owner gets an error. */
 export type Ending = 'ok' | 'lost answer' | 'failed'
 
-/** One epoch of a partition's ownership whose every step takes as long as the test likes. */
+/** The driver of one epoch of a partition's ownership. The test decides when each step ends. */
 export class ScriptedDriver implements PartitionDriver {
   readonly log: PartitionLog
-  /** -1 until it was acquired. */
+  /** -1 until it is acquired. */
   epoch = -1
   position = 0
   paused = true
@@ -78,7 +78,7 @@ export class ScriptedDriver implements PartitionDriver {
     this.log = log
   }
 
-  /** Whether nobody has taken the partition over since. */
+  /** Whether no other owner has taken the partition over. */
   get current(): boolean {
     return this.epoch === this.log.epoch
   }
@@ -96,13 +96,13 @@ export class ScriptedDriver implements PartitionDriver {
     this.#acquiring = null
   }
 
-  /** The log has what was committed. */
-  land({ records, offset, metadata }: Pick<Part, 'records' | 'offset' | 'metadata'>): void {
+  /** Stores a commit in the log. */
+  store({ records, offset, metadata }: Pick<Part, 'records' | 'offset' | 'metadata'>): void {
     this.log.published.push(...records)
     this.log.committed = { offset, metadata }
   }
 
-  /** The next fetch, with `most` records at most. */
+  /** The next fetch, with at most `most` records. */
   fetch(most = Number.POSITIVE_INFINITY): Batch {
     const { topic, partition, end } = this.log
     const fetchedOffset = this.position
@@ -130,11 +130,11 @@ export class ScriptedDriver implements PartitionDriver {
   }
 }
 
-/** One commit at a time for all partitions, which takes as long as the test likes. */
+/** Runs one commit at a time for all partitions. The test decides when and how it ends. */
 export class ScriptedCommits {
-  /** The driver of each partition's session, or of the one that is being opened. */
+  /** The driver of a partition's current session, or of the one that is opening. */
   readonly #driverOf: (partition: number) => ScriptedDriver
-  /** The partitions of each commit that began. */
+  /** The partitions of each commit. */
   readonly began: number[][] = []
   #end: ((ending: Ending) => void) | null = null
 
@@ -146,7 +146,7 @@ export class ScriptedCommits {
     return this.#end !== null
   }
 
-  /** Is refused when another process has taken one of the partitions over, as its generation is over then. */
+  /** Fails with ILLEGAL_GENERATION if another process has taken one of the partitions over. */
   async commit(parts: readonly Part[]): Promise<void> {
     this.began.push(parts.map(({ partition }) => partition))
     const drivers = parts.map(({ partition }) => this.#driverOf(partition))
@@ -154,7 +154,7 @@ export class ScriptedCommits {
     this.#end = end
     const ending = await promise
     if (!drivers.every(driver => driver.current)) throw new Error('ILLEGAL_GENERATION')
-    if (ending !== 'failed') for (const [i, part] of parts.entries()) drivers[i]!.land(part)
+    if (ending !== 'failed') for (const [i, part] of parts.entries()) drivers[i]!.store(part)
     if (ending !== 'ok') throw new Error('no answer')
   }
 
@@ -165,23 +165,23 @@ export class ScriptedCommits {
   }
 }
 
-/** A session's own part of memory, which nobody shares. */
+/** A share of a backlog that no other session uses. */
 export const shareOf = (backlog: Backlog): BacklogShare =>
   new SharedBacklog({ records: 2 * backlog.records, bytes: 2 * backlog.bytes }, backlog).share()
 
-const wide: Backlog = { records: 1_000_000, bytes: 1 << 30 }
+const unlimited: Backlog = { records: 1_000_000, bytes: 1 << 30 }
 
 export interface OwnerOptions extends Partial<Omit<SessionOptions, 'backlog'>> {
   backlog?: Backlog
 }
 
-/** A process that owns the partition, again and again. */
-export function buildOwner(log: PartitionLog, { backlog = wide, ...options }: OwnerOptions = {}) {
+/** Builds a process that can open sessions on one partition again and again. */
+export function buildOwner(log: PartitionLog, { backlog = unlimited, ...options }: OwnerOptions = {}) {
   const clock = new ManualClock()
   const listener = new TestListener()
   const ledger = new Ledger()
   const losses: string[] = []
-  /** Offsets that were gone from the log, each time. */
+  /** The lost offsets of each cut or truncated log. */
   const lost: LostOffsets[] = []
   const confirmed: { records: number; windowUsed: number }[] = []
   async function open() {
@@ -228,14 +228,14 @@ export function buildOwner(log: PartitionLog, { backlog = wide, ...options }: Ow
 
 export type OpenSession = Awaited<ReturnType<ReturnType<typeof buildOwner>['open']>>
 
-/** Intends and lets the intent be committed. */
+/** Intends offsets and commits the intents. */
 export async function intend({ session, commit }: OpenSession, ...offsets: number[]): Promise<boolean> {
   const intended = session.intend(offsets)
   await commit()
   return intended
 }
 
-/** A log with so many commands, from offset 0 on. */
+/** Builds a log with `count` commands, from offset 0. */
 export function buildLog(count: number): PartitionLog {
   const log = new PartitionLog()
   log.append(count)

@@ -1,12 +1,12 @@
 import { loadSettings, type Settings } from '../../src/config/index.ts'
 
-const enough = {
+const minimalEnv = {
   BUSGATE_KAFKA_BROKERS: 'embedded',
   BUSGATE_GATEWAY_URL: 'http://127.0.0.1:1',
   BUSGATE_GATEWAY_API_KEY: 'test-key',
 }
 
-/** Settings that `run` accepts: the embedded bus and one account. @param overrides a tree like that of the file. */
+/** Builds settings that `run` accepts: the embedded bus and one account. @param overrides a tree as in the settings file */
 export function buildSettings(overrides: object = {}): Settings {
-  return loadSettings({ env: enough, overrides })
+  return loadSettings({ env: minimalEnv, overrides })
 }

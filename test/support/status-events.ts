@@ -1,7 +1,7 @@
 import { stateOf } from '../../src/protocol/index.ts'
 import type { StatusEvent } from '../../src/records/generated.ts'
 
-/** A verified callback: DELIVERED, unless told otherwise. `state` and `final` follow from the status. */
+/** Builds the event of a verified callback, by default DELIVERED. `state` and `final` follow from the status. */
 export function buildStatusEvent(overrides: Partial<StatusEvent> = {}): StatusEvent {
   const status = overrides.status ?? 'DELIVERED'
   const { state, final } = stateOf(status)

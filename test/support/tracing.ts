@@ -5,7 +5,7 @@ import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '
 const exporter = new InMemorySpanExporter()
 let started = false
 
-/** An OpenTelemetry SDK that keeps the spans of this test. It stays for the file's later tests: its API has no way back. */
+/** Registers an OpenTelemetry SDK that collects this test's spans. It cannot be removed, so the file's later tests share it. */
 export function startTracing() {
   exporter.reset()
   if (!started) {

@@ -5,10 +5,10 @@ import type { History, Now } from '../../src/ui/now.ts'
 import { startUi, type UiOptions } from '../../src/ui/server.ts'
 import type { World } from './worker.ts'
 
-/** How long a condition may take to come true on a busy machine. */
+/** The time-out for a condition, long enough for a busy machine. */
 const patienceMs = 40_000
 
-/** The page of a world, at its own port; it ends with its test. */
+/** Serves the page of a world on a free port until the end of the test. */
 export async function startPage(
   { bus, registry, settings }: Pick<World, 'bus' | 'registry' | 'settings'>,
   options: Partial<Pick<UiOptions, 'reveal'>> & { bus?: Bus } = {},
@@ -24,7 +24,7 @@ export interface HttpAnswer {
   body: string
 }
 
-/** Asks with any headers, `host` among them, which `fetch` does not allow. */
+/** Sends a request with any headers, including `host`, which `fetch` forbids. */
 export function ask(url: string, headers: Record<string, string> = {}, method = 'GET'): Promise<HttpAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<HttpAnswer>()
   const asking = request(url, { method, headers }, response => {
@@ -38,8 +38,8 @@ export function ask(url: string, headers: Record<string, string> = {}, method = 
   return promise
 }
 
-/** The first state of a page that is as it is waited for: whoever begins to watch gets the newest at once. */
-export async function nowThat(url: string, fits: (now: Now) => boolean): Promise<Now> {
+/** Waits until the page's state fits. Each attempt opens a new event stream, which begins with the newest state. */
+export async function waitForState(url: string, fits: (now: Now) => boolean): Promise<Now> {
   let last: Now | null = null
   const look = async () => {
     for await (const { event, data } of eventsAt(url, AbortSignal.timeout(patienceMs))) {
@@ -47,19 +47,20 @@ export async function nowThat(url: string, fits: (now: Now) => boolean): Promise
       last = data as Now
       break
     }
-    if (!last || !fits(last)) throw new Error(`the page never came so far; last it showed ${JSON.stringify(last)}`)
+    if (!last || !fits(last))
+      throw new Error(`the page never showed the expected state; its last one: ${JSON.stringify(last)}`)
     return last
   }
   return vi.waitFor(look, { timeout: patienceMs, interval: 100 })
 }
 
-/** The line that a page begins with: its first event. */
+/** The history that the page begins with: its first event. */
 export async function historyAt(url: string): Promise<History> {
   for await (const { event, data } of eventsAt(url, AbortSignal.timeout(patienceMs))) {
     if (event === 'history') return data as History
     break
   }
-  throw new Error('it begins with something else')
+  throw new Error('the first event is not the history')
 }
 
 /** The server-sent events of a page. */

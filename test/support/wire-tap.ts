@@ -18,32 +18,32 @@ const apis = {
   EndTxn: 26,
   TxnOffsetCommit: 28,
 } as const
-/** A request of Kafka's protocol by its name there. */
+/** The protocol's name of a request. */
 export type Api = keyof typeof apis
 const names = new Map(Object.entries(apis).map(([name, key]) => [key as number, name as Api]))
 
-/** A request on its way to a broker, or the answer on its way back. */
+/** A request to a broker, or its response. */
 export interface Passage {
   kind: 'request' | 'answer'
-  /** Null: another one than those that have a name here. */
+  /** Null: a request that is not listed in `apis`. */
   api: Api | null
-  /** The first connection has the number 0. */
+  /** The number of the connection, counted from 0. */
   connection: number
 }
 
-/** `swallow`: it never arrives, and the connection stays open. `cut`: nor does the connection. Else it passes. */
+/** `swallow`: it is dropped and the connection stays open. `cut`: the connection breaks too. Undefined: it passes. */
 export type Fate = 'swallow' | 'cut' | undefined
-/** Decides about what passes. While a promise is open, everything behind it on its connection and its way waits. */
+/** Decides the fate of a request or response. Until it resolves, what follows in the same direction of the connection waits. */
 export type Rule = (passage: Passage) => Fate | Promise<Fate>
 
-/** A proxy before one broker that sees Kafka's requests and answers. */
+/** A proxy in front of one broker that can drop or delay Kafka requests and responses. */
 export type WireTap = Awaited<ReturnType<typeof openWireTap>>
 
 const retryMs = 100
 
 /**
- * Opens a tap on a free port of 127.0.0.1. It refuses connections as long as its broker does, so that a client cannot
- * tell the one from the other.
+ * Opens a tap on a free port of 127.0.0.1. While its broker refuses connections, the tap refuses them too, as a client would
+ * see without it.
  */
 export async function openWireTap() {
   const rules = new Set<Rule>()
@@ -82,7 +82,7 @@ export async function openWireTap() {
     refusing = false
   }
 
-  /** Somebody else may hold the port for a moment: outgoing connections get ports of the same range. */
+  /** False while another connection holds the port: it is in the range of outgoing ones. */
   function listens(): Promise<boolean> {
     server.listen(port, '127.0.0.1')
     return succeeds(once(server, 'listening'))
@@ -94,14 +94,14 @@ export async function openWireTap() {
   return {
     port,
     address: `127.0.0.1:${port}`,
-    /** Tells the broker's own address. */
-    leadTo(address: string): void {
+    /** Sets the broker's own address. */
+    forwardTo(address: string): void {
       const { hostname, port } = new URL(`tcp://${address}`)
       target = { host: hostname, port: Number(port) }
     },
-    /** How many there were so far. */
+    /** The number of connections so far. */
     connections: () => connections,
-    /** Adds a rule; the first one that decides counts. @returns what takes the rule away */
+    /** Adds a rule. The first rule that returns a fate wins. @returns a function that removes the rule */
     addRule(rule: Rule): () => void {
       rules.add(rule)
       return () => void rules.delete(rule)
@@ -137,7 +137,7 @@ async function passBothWays(client: Socket, broker: Socket, connection: number, 
   ])
 }
 
-/** Passes on what has come, however its sender has ended. */
+/** Forwards all frames that arrived, even if the sender then broke the connection. */
 async function pass(from: Socket, to: Socket, decide: (frame: Buffer) => Promise<Fate>, cut: () => void) {
   try {
     for await (const frame of frames(from)) {
@@ -146,13 +146,13 @@ async function pass(from: Socket, to: Socket, decide: (frame: Buffer) => Promise
       if (fate === undefined && !to.write(frame)) await once(to, 'drain')
     }
   } catch {
-    // One of the two is gone.
+    // One side has closed.
   } finally {
     to.end()
   }
 }
 
-/** Each begins with its length, which does not count itself. */
+/** Each frame begins with its length, which excludes the length field. */
 async function* frames(socket: Socket): AsyncGenerator<Buffer> {
   let parts: Buffer[] = []
   let length = 0

@@ -26,29 +26,29 @@ import { Telemetry } from '../../src/telemetry/events.ts'
 import { until } from './bus.ts'
 import { openWired } from './wires.ts'
 
-/** What is committed as this is fenced by no generation. */
+/** The member of a commit outside a group: no generation fences it. */
 export const noMember: CommittingMember = { memberId: '', generation: -1, instanceId: null }
 
-/** The wire to these brokers, which is closed when the test has ended. */
+/** Opens the connections to these brokers. They are closed at the end of the test. */
 export function openBrokers(seeds: readonly string[]): Brokers {
   const brokers = new Brokers({ clientId: 'busgate-test', seeds, clock: systemClock, telemetry: new Telemetry() })
   onTestFinished(() => brokers.close())
   return brokers
 }
 
-/** What topics take, as the brokers tell it. */
+/** The record limits of topics, as the brokers report them. */
 export function openLimits(brokers: Brokers): RecordLimits {
   const ask = (topic: string) => maxMessageBytes(brokers, systemClock, topic)
   return new RecordLimits({ ask, telemetry: new Telemetry() })
 }
 
-type ProducerWishes = Pick<TransactionalProducerOptions, 'transactionalId' | 'groupId'> &
+type ProducerOptions = Pick<TransactionalProducerOptions, 'transactionalId' | 'groupId'> &
   Partial<TransactionalProducerOptions>
 
-export function openProducer(seeds: string[], wishes: ProducerWishes): TransactionalProducer {
+export function openProducer(seeds: string[], options: ProducerOptions): TransactionalProducer {
   const brokers = openBrokers(seeds)
   const limits = openLimits(brokers)
-  return new TransactionalProducer({ brokers, clock: systemClock, compression: 'none', limits, ...wishes })
+  return new TransactionalProducer({ brokers, clock: systemClock, compression: 'none', limits, ...options })
 }
 
 export function openPublisher(seeds: string[]): IdempotentPublisher {
@@ -62,7 +62,7 @@ interface MemberIdentity extends CommittingMember {
   groupId: string
 }
 
-/** Joins a group in which nobody else is. */
+/** Joins a group as its only member. */
 export async function joinAlone(brokers: Brokers, groupId: string): Promise<MemberIdentity> {
   const metadata = MemberMetadata.encode({ version: 0, topics: ['any'], userData: Buffer.alloc(0) })
   const join = (memberId: string) => {
@@ -89,7 +89,7 @@ export async function leave(brokers: Brokers, { groupId, memberId }: MemberIdent
   await brokers.ask({ group: groupId }, leaveGroup, [groupId, [{ memberId }]])
 }
 
-/** The group's offset, once no transaction is about to change it. */
+/** The group's committed offset, once no open transaction is about to change it. */
 export async function stableOffset(brokers: Brokers, groupId: string, tp: TopicPartition): Promise<number | null> {
   let offset: number | null = null
   await until(async () => {
@@ -100,7 +100,7 @@ export async function stableOffset(brokers: Brokers, groupId: string, tp: TopicP
   return offset
 }
 
-/** Everything on a topic that is committed, by partition, when no transaction is open. */
+/** The committed values of a topic by partition, read once no transaction is open. */
 export async function readValues(seeds: string[], topic: string): Promise<Map<number, string[]>> {
   const { bus } = openWired({ brokers: seeds, groupId: 'reader' })
   const values = new Map<number, string[]>()
@@ -115,12 +115,12 @@ interface LateRequests {
   transactionalId: string
   groupId: string
   offsets: readonly CommittedOffset[]
-  /** The longest pause between two, in milliseconds. Whose commits are all met by one never keeps its progress. */
+  /** The longest pause between two requests, in milliseconds. If one hits every commit of a group, its offsets never stay. */
   pauseMs: number
 }
 
-/** Progress of an owner whom the next one with this id fences, on its way to the coordinator again and again. */
-export async function comeLate(
+/** Keeps sending offset commits of a producer that the next one with the same transactional id fences. */
+export async function sendLateCommits(
   seeds: string[],
   { pauseMs, transactionalId, groupId, offsets }: LateRequests,
 ): Promise<{ stop(): Promise<Set<string>> }> {
@@ -140,12 +140,12 @@ export async function comeLate(
         ...([noMember.generation, noMember.memberId, null, topics] as const),
       ])
       await sent.catch(({ type }: ProtocolError) => refusals.add(type))
-      await setTimeout(Math.random() * pauseMs) // they are to come at every moment of a commit
+      await setTimeout(Math.random() * pauseMs) // so that requests arrive at every stage of a commit
     }
   }
   const sending = send(openBrokers(seeds))
   return {
-    /** @returns how they were refused */
+    /** @returns the errors of the requests */
     async stop() {
       isOver = true
       await sending
@@ -154,7 +154,7 @@ export async function comeLate(
   }
 }
 
-/** The codecs in the attributes of the first batches of partition 0. */
+/** The codec numbers of the first batches of partition 0. */
 export async function codecsOf(seed: string, topic: string): Promise<Set<number>> {
   const tp = { topic, partition: 0 }
   const size = { maxBytes: 10 ** 6, partitionBytes: 10 ** 6 }

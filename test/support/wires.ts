@@ -5,7 +5,7 @@ import { KafkaBus } from '../../src/bus/kafka-bus.ts'
 import { systemClock } from '../../src/clock.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 
-/** The adapter of Kafka until the end of the test, with its wires in the hands of the test. */
+/** Opens a Kafka bus, whose connections the test can break, until the end of the test. */
 export function openWired({
   brokers,
   groupId,
@@ -19,12 +19,12 @@ export function openWired({
   telemetry?: Telemetry
   sasl?: Sasl | undefined
   instanceId?: string | undefined
-  /** Leads connections to a broker elsewhere. */
+  /** Redirects connections to a broker to another address. */
   through?: ((address: string) => string) | undefined
 }) {
   const wires = new Set<net.Socket>()
   let cut = false
-  /** Every connection breaks, and may be opened again. */
+  /** Breaks every connection; new ones may be opened. */
   const breakAll = (error?: Error) => {
     for (const wire of wires) wire.destroy(error)
   }
@@ -62,10 +62,10 @@ export function openWired({
     bus,
     telemetry,
     warnings,
-    /** How many connections are open. */
+    /** The number of open connections. */
     connections: () => wires.size,
     breakAll,
-    /** Every connection breaks, now and from now on. */
+    /** Breaks every connection, and each one opened later. */
     cut() {
       cut = true
       breakAll()

@@ -20,61 +20,61 @@ import { schemas, subjectOf } from '../../src/records/schemas.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/index.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { createWorker, type Worker } from '../../src/worker.ts'
-import { type Front, startFront } from './front.ts'
 import type { Brokers } from './integration.ts'
 import { plainKafka } from './kafka.ts'
+import { type ReverseProxy, startProxy } from './reverse-proxy.ts'
 
 export interface WorldOptions {
-  /** A tree like that of the settings' file. */
+  /** A tree as in the settings file. */
   settings?: object
   sandbox?: SandboxOptions
-  /** A real Kafka and its registry; without them both are in this process. */
+  /** A real Kafka and registry. Default: embedded ones. */
   brokers?: Brokers
-  /** Instead of the embedded one. */
+  /** Default: the embedded one. */
   registry?: SchemaRegistry
   /**
-   * Partitions of the topics of commands and doubts; every other topic has one. Default 1: envelopes are easy to
-   * foretell.
+   * Partitions of the topics of commands and doubts; every other topic has one. Default 1, which makes envelopes
+   * predictable.
    */
   partitions?: number
-  /** max.message.bytes of the topics, by their names in the settings; default is the broker's. */
+  /** max.message.bytes of the topics, by their setting. Default: the broker's. */
   maxMessageBytes?: Partial<Record<keyof Settings['topics'], number>>
   logger?: Logger
-  /** Instead of one of its own, where no real Kafka is used. */
+  /** The embedded broker. Default: a new one. */
   broker?: MemoryBroker
 }
 
-/** A gateway, a bus, a receiver that the gateway reaches, a worker between them, and all that comes out of it. */
+/** A worker with the sandbox, a bus, and a receiver that the sandbox can reach, and the records on its output topics. */
 export type World = Awaited<ReturnType<typeof startWorld>>
 
-/** What was told of a command, in order. */
+/** The outcomes of a command's results, in order. */
 export const outcomesOf = (world: World, id: bigint): string[] =>
   world.results().flatMap(result => (result.id === id ? [`${result.outcome}${result.final ? '' : ' for now'}`] : []))
 
-/** @throws Error when the command has not exactly one final result */
+/** The final result of a command. @throws Error unless there is exactly one */
 export function finalOf(world: World, id: bigint): SendResult {
   const finals = world.results().filter(result => result.id === id && result.final)
   if (finals.length !== 1) throw new Error(`${finals.length} final results of ${id}, 1 expected`)
   return finals[0]!
 }
 
-/** Resolves after so long; the test's subject is what does not happen meanwhile. */
-export async function passed(ms: number): Promise<void> {
+/** Waits for some milliseconds in which the test asserts that something does not happen. */
+export async function observeFor(ms: number): Promise<void> {
   const end = performance.now() + ms
   await vi.waitUntil(() => performance.now() > end, { timeout: ms + patienceMs, interval: 5 })
 }
 
-/** How long a condition may take to come true on a busy machine. */
+/** The time-out for a condition, long enough for a busy machine. */
 const patienceMs = 30_000
 vi.setConfig({ testTimeout: 2 * patienceMs })
 
 let worlds = 0
 
-/** Everything is closed when the test ends. */
+/** Starts a world. It is closed at the end of the test. */
 export async function startWorld(options: WorldOptions = {}) {
   const sandbox = await startSandbox({ callbackDelayMs: 0, ...options.sandbox })
   onTestFinished(() => sandbox.close())
-  const receiver = await startFront()
+  const receiver = await startProxy()
   const settings = worldSettings(options, sandbox, receiver)
   const { topics } = settings
   const hookTokens = tokensOf(settings)!
@@ -126,28 +126,28 @@ export async function startWorld(options: WorldOptions = {}) {
     producer,
     bus,
     registry,
-    /** It stands in front of the worker's receiver: callbacks.publicUrl. */
+    /** The reverse proxy in front of the worker's receiver, at callbacks.publicUrl. */
     receiver,
-    /** One more worker in the same group, as in a process of its own. */
+    /** Starts another worker in the same group, like another process. */
     startWorker,
-    /** A bus for one more worker, without Kafka. */
+    /** Opens an in-memory bus for another worker. */
     openMemoryBus,
-    /** What `kafka-consumer-groups --reset-offsets` does to partition 0, while no worker runs. Default: of `send`'s topic. */
+    /** Resets partition 0 as `kafka-consumer-groups --reset-offsets` does; no worker may run. Default: `send`'s topic. */
     resetOffset: (offset: number, topic = bulk): Promise<void> =>
       options.brokers
         ? resetOnKafka(options.brokers, { groupId, topic, offset })
         : Promise.resolve(broker.resetOffset(groupId, { topic, partition: 0 }, offset)),
-    /** The group's progress there, without Kafka; -1 where there is none. */
+    /** The group's committed offset on `send`'s topic, on the in-memory bus; -1 if there is none. */
     committedOffset: () => broker.committed(groupId, { topic: bulk, partition: 0 })?.offset ?? -1,
     encode,
-    /** Writes commands as any upstream service could, unchecked. The topic is the last, least urgent one unless named. */
+    /** Writes commands without checks, as any upstream service could; by default to the least urgent topic. */
     send: (commands: readonly SendCommand[], topic = bulk) =>
       publisher.publish(
         commands.map(command => ({ topic, key: Buffer.from(String(command.id)), value: encode(command) })),
       ),
     produceRaw: (value: Buffer | null, record: Partial<OutgoingRecord> = {}) =>
       publisher.publish([{ topic: bulk, key: null, value, ...record }]),
-    /** What was read so far; resolved with `finished` or `quiet` there is more to be sure of. */
+    /** The results read so far. Wait for `finished` or `quiet` first. */
     results: () => output.results,
     resultOf(id: bigint | number): SendResult {
       const ofId = output.results.filter(result => result.id === BigInt(id))
@@ -156,7 +156,7 @@ export async function startWorld(options: WorldOptions = {}) {
     },
     statuses: () => output.statuses,
     deadLetters: () => output.deadLetters,
-    /** Waits for that many final results. */
+    /** Waits for `count` final results. */
     finished: (count: number) =>
       vi.waitFor(
         () => {
@@ -166,7 +166,7 @@ export async function startWorld(options: WorldOptions = {}) {
         },
         { timeout: patienceMs, interval: 5 },
       ),
-    /** Stops every worker and reads the topics to their ends: what is there now is all there ever will be. */
+    /** Stops every worker and reads the topics to their ends, so that nothing can be added. */
     async quiet(): Promise<void> {
       await Promise.all(workers.map(worker => worker.stop()))
       await output.toTheEnd(records => publisher.publish(records))
@@ -174,7 +174,7 @@ export async function startWorld(options: WorldOptions = {}) {
   }
 }
 
-function worldSettings({ settings = {}, brokers }: WorldOptions, sandbox: Sandbox, receiver: Front): Settings {
+function worldSettings({ settings = {}, brokers }: WorldOptions, sandbox: Sandbox, receiver: ReverseProxy): Settings {
   const name = `world-${process.pid}-${Date.now().toString(36)}-${++worlds}`
   const base = {
     kafka: { brokers: brokers?.brokers ?? 'embedded', groupId: name },
@@ -192,7 +192,7 @@ function worldSettings({ settings = {}, brokers }: WorldOptions, sandbox: Sandbo
   })
 }
 
-/** The topics as `busgate topics create` makes them on one broker, but for the options. */
+/** The topics that `busgate topics create` plans for one broker, changed by the options. */
 function topicsOf(settings: Settings, { partitions = 1, maxMessageBytes = {} }: WorldOptions): TopicSpec[] {
   const planned = planTopics(settings, { existing: new Map(), nodes: 1 })
   return planned.map(({ topic, use, config }) => {

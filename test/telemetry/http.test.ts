@@ -34,8 +34,8 @@ describe('the telemetry server', () => {
   it('stops although a client sends an endless body', async () => {
     const { port, close } = await start()
     const raw = rawConnection(port)
-    raw.say('POST /metrics HTTP/1.1\r\nHost: b\r\nContent-Length: 1000\r\n\r\nx')
-    await eventually(() => expect(raw.heard).toMatch(/^HTTP\/1\.1 405 /))
+    raw.write('POST /metrics HTTP/1.1\r\nHost: b\r\nContent-Length: 1000\r\n\r\nx')
+    await eventually(() => expect(raw.received).toMatch(/^HTTP\/1\.1 405 /))
     await close()
     await eventually(() => expect(raw.closed).toBe(true))
   })
@@ -63,8 +63,8 @@ describe('the telemetry server', () => {
   it.each(['/', '//', '///healthz', '*', 'http://[::1', '/%'])('answers a target such as %s with 404', async target => {
     const { port } = await start()
     const raw = rawConnection(port)
-    raw.say(`GET ${target} HTTP/1.1\r\nHost: b\r\n\r\n`)
-    await eventually(() => expect(raw.heard).toMatch(/^HTTP\/1\.1 404 /))
+    raw.write(`GET ${target} HTTP/1.1\r\nHost: b\r\n\r\n`)
+    await eventually(() => expect(raw.received).toMatch(/^HTTP\/1\.1 404 /))
   })
 
   it('serves metrics in the text format of Prometheus', async () => {

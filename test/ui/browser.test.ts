@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import type { Bus } from '../../src/bus/port.ts'
-import { describeInBrowser, looksOf, openInBrowser } from '../support/browser.ts'
+import { describeInBrowser, measurePage, openInBrowser } from '../support/browser.ts'
 import { startBusgate } from '../support/cli.ts'
 import { buildCommand, buildCommandOf } from '../support/commands.ts'
 import { startPage } from '../support/ui.ts'
@@ -79,7 +79,7 @@ describeInBrowser('the page', () => {
       buildCommandOf('rcs+viber+sms', { id: 3n }),
     ])
     await part(page, 'From command to verdict').getByText('rcs+viber+sms').waitFor({ timeout })
-    const { brightness, overflow } = await looksOf(page)
+    const { brightness, overflow } = await measurePage(page)
     expect(overflow).toBeLessThanOrEqual(0)
     expect(brightness < 60).toBe(options.colorScheme === 'dark')
   })

@@ -5,7 +5,7 @@ import type { Now } from '../../src/ui/now.ts'
 import { publishAll, until } from '../support/bus.ts'
 import { buildCommand, silentPhone } from '../support/commands.ts'
 import { buildPause, buildResume } from '../support/control.ts'
-import { eventsAt, historyAt, nowThat, startPage } from '../support/ui.ts'
+import { eventsAt, historyAt, startPage, waitForState } from '../support/ui.ts'
 import { startWorld } from '../support/worker.ts'
 
 const few = [1n, 2n, 3n].map(id => buildCommand({ id }))
@@ -18,9 +18,9 @@ test('commands, results and verdicts are counted as they are written', async () 
   await world.send([buildCommand({ id: 99n })])
   await world.finished(1)
   const { url } = await startPage(world)
-  await nowThat(url, ({ partitions }) => partitions.length > 0) // its topics are followed
+  await waitForState(url, ({ partitions }) => partitions.length > 0) // its topics are followed
   await world.send([...few, refused])
-  const now = await nowThat(
+  const now = await waitForState(
     url,
     one => smsOf(one)?.delivered === 3 && smsOf(one)?.sent === 3 && one.failures.length > 0,
   )
@@ -30,18 +30,18 @@ test('commands, results and verdicts are counted as they are written', async () 
   })
   expect(now.failures).toMatchObject([{ outcome: 'REJECTED', count: 1, remedy: expect.any(String) }])
   expect(now.lanes.map(({ commands }) => commands)).toEqual([0, 4])
-  const done = await nowThat(url, ({ partitions }) => partitions.every(({ lag }) => lag === 0))
+  const done = await waitForState(url, ({ partitions }) => partitions.every(({ lag }) => lag === 0))
   expect(done.partitions).toHaveLength(2)
 })
 
 test('a message that is read after delivery counts once', async () => {
   const world = await startWorld()
   const { url } = await startPage(world)
-  await nowThat(url, ({ partitions }) => partitions.length > 0)
+  await waitForState(url, ({ partitions }) => partitions.length > 0)
   await world.send([buildCommand({ id: 5n, phone: 380501234594 }), buildCommand({ id: 6n })])
   await until(() => expect(new Set(world.statuses().map(({ id }) => id)).size).toBe(2))
   const verdicts = (one: Now) => (smsOf(one)?.delivered ?? 0) + (smsOf(one)?.notDelivered ?? 0)
-  const now = await nowThat(url, one => smsOf(one)?.sent === 2 && verdicts(one) >= 2)
+  const now = await waitForState(url, one => smsOf(one)?.sent === 2 && verdicts(one) >= 2)
   expect(verdicts(now)).toBe(2)
 })
 
@@ -57,7 +57,7 @@ test('a message in doubt is shown with its age and what it waits for, until it i
   const openDoubts = () => countOpenDoubts(world.bus, world.settings)
   world.sandbox.faults.next('reset-after')
   await world.send([buildCommand({ id: 7n, phone: silentPhone })])
-  const now = await nowThat(url, ({ doubts }) => doubts.open === 1)
+  const now = await waitForState(url, ({ doubts }) => doubts.open === 1)
   expect(now.doubts.oldest).toMatchObject([
     {
       id: '7',
@@ -69,7 +69,7 @@ test('a message in doubt is shown with its age and what it waits for, until it i
   ])
   expect(now.at - now.doubts.oldest[0]!.postedAt).toBeLessThan(60_000)
   expect(await openDoubts(), 'as busgate status counts').toBe(1)
-  await nowThat(url, ({ doubts }) => doubts.open === 0)
+  await waitForState(url, ({ doubts }) => doubts.open === 0)
   expect(await openDoubts()).toBe(0)
 })
 
@@ -79,17 +79,17 @@ test('a pause is shown until it is resumed', async () => {
   const { control } = world.settings.topics
   const pause = { kind: 'account', name: 'default', by: 'olena', reason: 'the invoice' } as const
   await publishAll(world.bus, [writeChange(control, buildPause(pause))])
-  const { pauses } = await nowThat(url, now => now.pauses.length > 0)
+  const { pauses } = await waitForState(url, now => now.pauses.length > 0)
   expect(pauses).toMatchObject([{ what: 'account default', why: expect.stringMatching(/by olena .*the invoice/) }])
   await publishAll(world.bus, [writeChange(control, buildResume(pause))])
-  await nowThat(url, now => now.pauses.length === 0)
+  await waitForState(url, now => now.pauses.length === 0)
 })
 
 test('a withdrawal is shown until it ends', async () => {
   const world = await startWorld()
   const { url } = await startPage(world)
   await world.producer.withdraw({ campaign: 'spring', reason: 'wrong price', by: 'olena' })
-  const { withdrawals, pauses } = await nowThat(url, now => now.withdrawals.length > 0)
+  const { withdrawals, pauses } = await waitForState(url, now => now.withdrawals.length > 0)
   expect(withdrawals).toMatchObject([{ what: 'campaign spring', why: expect.stringMatching(/by olena .*wrong price/) }])
   expect(pauses).toEqual([])
 })
@@ -101,7 +101,7 @@ test('dead letters are grouped by cause, including earlier ones', async () => {
   await until(() => expect(world.deadLetters()).toHaveLength(2))
   const { url } = await startPage(world)
   await world.produceRaw(Buffer.from('no Avro either'))
-  const { deadLetters } = await nowThat(url, now => now.deadLetters.total === 3)
+  const { deadLetters } = await waitForState(url, now => now.deadLetters.total === 3)
   expect(deadLetters.causes.map(({ code, count }) => [code, count])).toEqual([
     ['NOT_CONFLUENT', 2],
     ['NO_VALUE', 1],
@@ -112,9 +112,9 @@ test('a missing topic is reported, and the rest is shown', async () => {
   const world = await startWorld()
   const settings = { ...world.settings, topics: { ...world.settings.topics, doubts: 'not-there' } }
   const { url } = await startPage({ ...world, settings })
-  const now = await nowThat(url, ({ trouble }) => trouble !== null)
+  const now = await waitForState(url, ({ trouble }) => trouble !== null)
   expect(now.trouble).toContain('there is no topic not-there: create it with busgate topics create')
-  await nowThat(url, ({ partitions }) => partitions.length > 0)
+  await waitForState(url, ({ partitions }) => partitions.length > 0)
 })
 
 test('no phone and no text is shown', async () => {
@@ -123,7 +123,7 @@ test('no phone and no text is shown', async () => {
   const phone = 380671234592
   await world.send([buildCommand({ id: 8n, phone })])
   await world.produceRaw(Buffer.from('a phone 380671234567'))
-  const now = await nowThat(
+  const now = await waitForState(
     url,
     one => one.deadLetters.total === 1 && one.failures.length + (smsOf(one)?.sent ?? 0) > 0,
   )
@@ -133,9 +133,9 @@ test('no phone and no text is shown', async () => {
 test('a page that is opened later shows the last minutes', async () => {
   const world = await startWorld()
   const { url } = await startPage(world)
-  await nowThat(url, ({ partitions }) => partitions.length > 0)
+  await waitForState(url, ({ partitions }) => partitions.length > 0)
   await world.send(few)
-  await nowThat(url, now => smsOf(now)?.sent === 3)
+  await waitForState(url, now => smsOf(now)?.sent === 3)
   const bulk = world.settings.topics.commands.at(-1)!
   await until(async () => {
     const { series } = await historyAt(url)

@@ -55,8 +55,8 @@ describe('who may open the page', () => {
     async target => {
       const { url } = await startPage(await startWorld())
       const raw = rawConnection(Number(new URL(url).port))
-      raw.say(`GET ${target} HTTP/1.1\r\nHost: localhost\r\n\r\n`)
-      await eventually(() => expect(raw.heard).toMatch(/^HTTP\/1\.1 404 /))
+      raw.write(`GET ${target} HTTP/1.1\r\nHost: localhost\r\n\r\n`)
+      await eventually(() => expect(raw.received).toMatch(/^HTTP\/1\.1 404 /))
     },
   )
 

@@ -3,12 +3,12 @@ import type { Bus, BusRecord } from '../../src/bus/port.ts'
 import { createDecoders, readResults, waitForResult } from '../../src/consumer/index.ts'
 import { until } from '../support/bus.ts'
 import { buildCommandOf } from '../support/commands.ts'
-import { startFront } from '../support/front.ts'
+import { startProxy } from '../support/reverse-proxy.ts'
 import { startWorld } from '../support/worker.ts'
 
 /** A world after a call/otp that the gateway answered with this item. */
 async function worldAnswered(item: string, codes: string) {
-  const gateway = await startFront()
+  const gateway = await startProxy()
   gateway.answer = () => ({ body: `{"success":true,"data":[${item}]}` })
   const world = await startWorld({ settings: { gateway: { url: gateway.url }, delivery: { codes } } })
   await world.send([buildCommandOf('call/otp', { id: 1n })])

@@ -3,8 +3,8 @@ import { parseJson } from '../../src/protocol/index.ts'
 import { startSandbox } from '../../src/sandbox/index.ts'
 import { until } from '../support/bus.ts'
 import { buildCommand, silentPhone } from '../support/commands.ts'
-import { startFront } from '../support/front.ts'
 import { freePorts } from '../support/local-kafka/ports.ts'
+import { startProxy } from '../support/reverse-proxy.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
 const messages = (count: number, from = 1) =>
@@ -19,14 +19,14 @@ const outcomes = (world: World) =>
 
 /** A worker whose gateway answers an operation truly, but with so many bytes around it. */
 async function worldAnswered(bytes: number, maxOperations: number): Promise<World> {
-  const front = await startFront()
-  front.answer = ({ body }) => {
+  const proxy = await startProxy()
+  proxy.answer = ({ body }) => {
     const [{ type, id }] = (parseJson(body) as { data: [{ type: string; id: number }] }).data
     if (type !== 'sms') return undefined
     return { body: `{"success":true,"data":[{"success":true,"data":{"id":${id},"msg_id":7}}]}${' '.repeat(bytes)}` }
   }
-  const world = await startWorld({ settings: { gateway: { url: front.url, maxOperations } } })
-  front.target = world.sandbox.url
+  const world = await startWorld({ settings: { gateway: { url: proxy.url, maxOperations } } })
+  proxy.target = world.sandbox.url
   await world.send(messages(1))
   await until(() => expect(world.results()).not.toHaveLength(0))
   return world

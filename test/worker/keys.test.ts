@@ -4,8 +4,8 @@ import { parseJson } from '../../src/protocol/index.ts'
 import { createLogger } from '../../src/telemetry/logs.ts'
 import { until } from '../support/bus.ts'
 import { commandsFrom } from '../support/commands.ts'
-import { startFront } from '../support/front.ts'
 import { keyFile } from '../support/key-file.ts'
+import { startProxy } from '../support/reverse-proxy.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
 const readiness = async ({ worker }: World) => {
@@ -33,14 +33,14 @@ test('a wrong key is told before there is a command: once in the log, and as a w
 })
 
 test('with a wrong key nothing is lost: one command probes until the file has the right key', async () => {
-  const gateway = await startFront()
+  const gateway = await startProxy()
   const apiKeyFile = await keyFile('mistyped')
   const world = await startWorld({ settings: { gateway: { url: gateway.url, apiKeyFile } } })
   gateway.target = world.sandbox.url
   const places = new Set<string>()
   world.worker.telemetry.on('account.paused', ({ keyPlace }) => places.add(keyPlace))
   await world.send(commandsFrom(1, 20))
-  await until(() => expect(gateway.passed.length).toBeGreaterThanOrEqual(2))
+  await until(() => expect(gateway.requests.length).toBeGreaterThanOrEqual(2))
   expect(await readiness(world)).toMatchObject({
     status: 503,
     reasons: ['account default is held back (denied): its key was refused; it sends one probe at a time'],
@@ -55,7 +55,7 @@ test('with a wrong key nothing is lost: one command probes until the file has th
   expect(world.results()).toHaveLength(20)
   expect(world.results().every(({ outcome }) => outcome === 'SENT')).toBe(true)
   expect(world.sandbox.stats()).toMatchObject({ executed: 20, billedTwice: 0 })
-  const sizes = gateway.passed.map(({ body }) => (parseJson(body) as { data: unknown[] }).data.length)
+  const sizes = gateway.requests.map(({ body }) => (parseJson(body) as { data: unknown[] }).data.length)
   expect(sizes[0]).toBe(20)
   expect(sizes.slice(1, -1).every(size => size === 1)).toBe(true)
   expect(sizes.at(-1)).toBe(19)

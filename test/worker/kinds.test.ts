@@ -3,7 +3,7 @@ import type { NewCommand } from '../../src/producer.ts'
 import { parseJson, type SendType, sendTypes } from '../../src/protocol/index.ts'
 import { until } from '../support/bus.ts'
 import { buildCommandOf } from '../support/commands.ts'
-import { startFront } from '../support/front.ts'
+import { startProxy } from '../support/reverse-proxy.ts'
 import { startWorld } from '../support/worker.ts'
 
 const marks = { correlationId: 'order-7', tenant: 'acme', campaign: 'spring' }
@@ -112,13 +112,13 @@ describe('a command of each kind', () => {
 
 describe('status events', () => {
   test("a command's own callback address is used instead of busgate's", async () => {
-    const own = await startFront()
+    const own = await startProxy()
     own.answer = () => ({ body: '' })
     const world = await startWorld()
     await world.send([buildCommandOf('sms', { id: 42n, hook: `${own.url}/mine` })])
-    await until(() => expect(own.passed).toHaveLength(1))
+    await until(() => expect(own.requests).toHaveLength(1))
     await world.quiet()
-    expect(JSON.parse(own.passed[0]!.body)).toMatchObject({ id: '42', status: 'DELIVERED' })
+    expect(JSON.parse(own.requests[0]!.body)).toMatchObject({ id: '42', status: 'DELIVERED' })
     expect(world.statuses()).toEqual([])
   })
 })
@@ -127,14 +127,14 @@ describe('an id beyond 2^53', () => {
   const id = 9_007_199_254_740_993n
 
   test('stays exact in request, response, result, callback and status event', async () => {
-    const gateway = await startFront()
+    const gateway = await startProxy()
     const world = await startWorld({ settings: { gateway: { url: gateway.url } } })
     gateway.target = world.sandbox.url
     await world.producer.send([newCommand('sms', id), newCommand('sms', 2n ** 63n - 1n)])
     await until(() => expect(world.statuses()).toHaveLength(2))
     await world.quiet()
 
-    const { data } = parseJson(gateway.passed[0]!.body) as { data: unknown }
+    const { data } = parseJson(gateway.requests[0]!.body) as { data: unknown }
     expect(data).toMatchObject([{ id }, { id: 2n ** 63n - 1n }])
     expect(world.sandbox.executions(id)).toBe(1)
     expect(world.sandbox.executions(id - 1n)).toBe(0)
@@ -142,7 +142,7 @@ describe('an id beyond 2^53', () => {
       { id, outcome: 'SENT' },
       { id: 2n ** 63n - 1n, outcome: 'SENT' },
     ])
-    expect(world.receiver.passed.map(({ body }) => (parseJson(body) as { id: unknown }).id).sort()).toEqual([
+    expect(world.receiver.requests.map(({ body }) => (parseJson(body) as { id: unknown }).id).sort()).toEqual([
       `${id}`,
       `${2n ** 63n - 1n}`,
     ])

@@ -5,9 +5,9 @@ import { confluentRegistry } from '../../src/records/registry.ts'
 import { createWorker } from '../../src/worker.ts'
 import { startRegistry } from '../records/registry-server.ts'
 import { until } from '../support/bus.ts'
-import { canary, leaksIn, listen } from '../support/canary.ts'
+import { canary, captureOutput, leaksIn } from '../support/canary.ts'
 import { buildCommandOf } from '../support/commands.ts'
-import { type Front, type OwnAnswer, startFront } from '../support/front.ts'
+import { type ProxyAnswer, type ReverseProxy, startProxy } from '../support/reverse-proxy.ts'
 import { portOf } from '../support/scripted-server.ts'
 import { buildSettings } from '../support/settings.ts'
 import { startWorld, type World } from '../support/worker.ts'
@@ -29,17 +29,19 @@ async function toldBy(world: World): Promise<string> {
 }
 
 /** Hook tokens that went out, and pieces of them. */
-function tokensIn(front: Front): string[] {
-  const tokens = front.passed.flatMap(({ body }) => [...body.matchAll(/\/hooks\/([\w-]+)/g)].map(([, token]) => token!))
+function tokensIn(proxy: ReverseProxy): string[] {
+  const tokens = proxy.requests.flatMap(({ body }) =>
+    [...body.matchAll(/\/hooks\/([\w-]+)/g)].map(([, token]) => token!),
+  )
   return tokens.flatMap(token => [token.slice(0, 30), token.slice(-30)])
 }
 
-const json = (body: object): OwnAnswer => ({ body: JSON.stringify(body) })
+const json = (body: object): ProxyAnswer => ({ body: JSON.stringify(body) })
 
 test('no content, key or token gets into logs, metrics or errors', async () => {
-  const ears = listen()
+  const output = captureOutput()
   const world = await startWorld({
-    logger: ears.logger,
+    logger: output.logger,
     settings: { gateway: { apiKey: key, timeoutMs: 300 }, callbacks: { secret } },
     sandbox: { keys: [key] },
   })
@@ -73,32 +75,32 @@ test('no content, key or token gets into logs, metrics or errors', async () => {
   await world.finished(15)
   await until(() => expect(world.deadLetters()).toHaveLength(letters.length))
 
-  for (const { outcome, error } of world.results()) if (outcome !== 'REJECTED') ears.hear(String(error))
-  for (const { headers } of world.deadLetters()) ears.hear(String(headers['busgate.error.message']))
-  ears.hear(await toldBy(world))
+  for (const { outcome, error } of world.results()) if (outcome !== 'REJECTED') output.add(String(error))
+  for (const { headers } of world.deadLetters()) output.add(String(headers['busgate.error.message']))
+  output.add(await toldBy(world))
   await world.quiet()
   expect(world.results().filter(({ outcome }) => outcome === 'INVALID').length).toBeGreaterThanOrEqual(5)
-  expect([...ears.events()]).toEqual(
+  expect([...output.events()]).toEqual(
     expect.arrayContaining(['session.opened', 'results.published', 'deadLetter.published', 'envelope.finished']),
   )
-  expect(leaksIn(ears.all(), [String(phone + 25), String(knownId)])).toEqual([])
+  expect(leaksIn(output.all(), [String(phone + 25), String(knownId)])).toEqual([])
 })
 
 test('nothing that a gateway echoes gets into logs or metrics', async () => {
-  const ears = listen()
-  const front = await startFront()
+  const output = captureOutput()
+  const proxy = await startProxy()
   const world = await startWorld({
-    logger: ears.logger,
+    logger: output.logger,
     settings: {
-      gateway: { url: front.url, apiKey: key, timeoutMs: 300, balanceIntervalMs: 10 },
+      gateway: { url: proxy.url, apiKey: key, timeoutMs: 300, balanceIntervalMs: 10 },
       delivery: { settleMs: 0, pollIntervalMs: 5 },
       callbacks: { secret },
     },
     sandbox: { keys: [key] },
   })
-  front.target = world.sandbox.url
+  proxy.target = world.sandbox.url
   const item = (value: object) => json({ success: true, data: [value] })
-  const answers: (() => OwnAnswer)[] = [
+  const answers: (() => ProxyAnswer)[] = [
     () => item({ success: false, error: echo }),
     () => json({ success: false, error: echo }),
     () => json({ success: false, error: 'Access denied', note: echo }),
@@ -111,7 +113,7 @@ test('nothing that a gateway echoes gets into logs or metrics', async () => {
     () => item({ success: true, data: { id: phone, msg_id: text, parts: text, note: echo } }),
   ]
   let good = false
-  front.answer = ({ body }) => {
+  proxy.answer = ({ body }) => {
     if (body.includes('"type":"balance"')) return item({ success: true, data: { amount: 5, currency: echo } })
     if (body.includes('"type":"status"')) return item({ success: false, error: echo, data: { status: text } })
     if (body.includes('"type":"call/otp"')) return item({ success: true, data: { code, price: 1 } })
@@ -119,10 +121,10 @@ test('nothing that a gateway echoes gets into logs or metrics', async () => {
     return good ? undefined : answers.shift()?.()
   }
   for (let id = 1; answers.length > 0; id++) {
-    const { length } = front.passed
+    const { length } = proxy.requests
     await world.send([sms(id)])
-    await until(() => expect(front.passed.length).toBeGreaterThan(length))
-    ears.hear(await toldBy(world))
+    await until(() => expect(proxy.requests.length).toBeGreaterThan(length))
+    output.add(await toldBy(world))
   }
   await world.send([buildCommandOf('call/otp', { id: 1000n, phone })])
   for (const [i, fault] of (['stall', 'reset-after', 'reset-before', 'truncated-json'] as const).entries()) {
@@ -132,22 +134,22 @@ test('nothing that a gateway echoes gets into logs or metrics', async () => {
   }
   await until(() => {
     const wanted = ['account.paused', 'account.resumed', 'doubt.opened', 'status.polled', 'balance.read']
-    expect([...ears.events()]).toEqual(expect.arrayContaining(wanted))
+    expect([...output.events()]).toEqual(expect.arrayContaining(wanted))
     expect(world.resultOf(1000).code).toBe(code)
   })
-  for (const { outcome, error } of world.results()) if (outcome === 'IN_DOUBT') ears.hear(String(error))
-  ears.hear(await toldBy(world))
+  for (const { outcome, error } of world.results()) if (outcome === 'IN_DOUBT') output.add(String(error))
+  output.add(await toldBy(world))
   await world.quiet()
   const ids = [0, 1, 2, 3].map(i => String(knownId + i))
-  expect(leaksIn(ears.all(), [...tokensIn(front), ...ids])).toEqual([])
+  expect(leaksIn(output.all(), [...tokensIn(proxy), ...ids])).toEqual([])
 })
 
 test('a schema registry that refuses, fails or echoes gets neither its password nor a message into the log', async () => {
-  const ears = listen()
+  const output = captureOutput()
   const server = await startRegistry()
   onTestFinished(server.stop)
   const registry = confluentRegistry({ url: server.url, username: 'busgate', password: canary.registryPassword })
-  const world = await startWorld({ logger: ears.logger, registry, settings: { gateway: { apiKey: key } } })
+  const world = await startWorld({ logger: output.logger, registry, settings: { gateway: { apiKey: key } } })
   const own = (id: number) => {
     const value = world.encode(sms(id))
     value.writeUInt32BE(100 + id, 1) // a schema that nobody knows yet
@@ -164,15 +166,15 @@ test('a schema registry that refuses, fails or echoes gets neither its password 
   server.put(101, { schema: `{"type": ${text}` })
   server.fail()
   await until(() => expect(world.deadLetters()).toHaveLength(3))
-  for (const { headers } of world.deadLetters()) ears.hear(String(headers['busgate.error.message']))
-  ears.hear(await toldBy(world))
+  for (const { headers } of world.deadLetters()) output.add(String(headers['busgate.error.message']))
+  output.add(await toldBy(world))
   await world.quiet()
-  expect([...ears.events()]).toContain('registry.unavailable')
-  expect(leaksIn(ears.all())).toEqual([])
+  expect([...output.events()]).toContain('registry.unavailable')
+  expect(leaksIn(output.all())).toEqual([])
 })
 
 test('a refused sign-in at the brokers logs neither the password nor a key', async () => {
-  const ears = listen()
+  const output = captureOutput()
   const server = createServer(socket => socket.on('data', () => socket.destroy()).on('error', () => {}))
   const port = await portOf(server)
   const settings = buildSettings({
@@ -187,15 +189,15 @@ test('a refused sign-in at the brokers logs neither the password nor a key', asy
     roles: ['worker'],
   })
   const giveUp = new AbortController()
-  const starting = createWorker(settings, { logger: ears.logger, signal: giveUp.signal }).then(
+  const starting = createWorker(settings, { logger: output.logger, signal: giveUp.signal }).then(
     () => null,
     (error: Error) => error,
   )
-  await until(() => expect(ears.all()).toContain('"event":"bus.unavailable"'))
+  await until(() => expect(output.all()).toContain('"event":"bus.unavailable"'))
   giveUp.abort()
   const error = await starting
-  ears.hear(`${error?.stack} ${JSON.stringify(error)}`)
+  output.add(`${error?.stack} ${JSON.stringify(error)}`)
   expect(error).not.toBeNull()
-  expect(ears.all()).toContain('"event":"bus.log"')
-  expect(leaksIn(ears.all())).toEqual([])
+  expect(output.all()).toContain('"event":"bus.log"')
+  expect(leaksIn(output.all())).toEqual([])
 })

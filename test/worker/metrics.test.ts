@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { parseJson, sendTypes } from '../../src/protocol/index.ts'
 import { until } from '../support/bus.ts'
 import { buildCommandOf } from '../support/commands.ts'
-import { type Front, startFront } from '../support/front.ts'
 import { contract, metricsIn, ownSeries, scrape } from '../support/metrics.ts'
+import { type ReverseProxy, startProxy } from '../support/reverse-proxy.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
 const scrapeOf = (world: World) => scrape(world.worker.ports.telemetry)
@@ -19,8 +19,8 @@ interface Operation {
 }
 
 /** A gateway that refuses one operation in five, each with a text of its own, and now and then loses its mind. */
-async function startMoody(): Promise<{ front: Front; hooks: Map<number, string> }> {
-  const front = await startFront()
+async function startMoody(): Promise<{ proxy: ReverseProxy; hooks: Map<number, string> }> {
+  const proxy = await startProxy()
   const hooks = new Map<number, string>()
   let said = 0
 
@@ -33,13 +33,13 @@ async function startMoody(): Promise<{ front: Front; hooks: Map<number, string> 
     return { success: true, data: type === 'call/otp' ? { code: '1234', price: 1 } : { id, msg_id: said, parts: 1 } }
   }
 
-  front.answer = ({ body }) => {
+  proxy.answer = ({ body }) => {
     const { data } = parseJson(body) as { data: Operation[] }
-    if (front.passed.length % 40 === 10) return { status: 502, body: strange(++said) }
-    if (front.passed.length % 40 === 20) return { body: JSON.stringify({ success: false, error: strange(++said) }) }
+    if (proxy.requests.length % 40 === 10) return { status: 502, body: strange(++said) }
+    if (proxy.requests.length % 40 === 20) return { body: JSON.stringify({ success: false, error: strange(++said) }) }
     return { body: JSON.stringify({ success: true, data: data.map(itemFor) }) }
   }
-  return { front, hooks }
+  return { proxy, hooks }
 }
 
 /** Everything that this many messages, good and bad, bring with them. */
@@ -81,10 +81,10 @@ async function callBack(url: string, id: number): Promise<void> {
 
 describe('a running worker', () => {
   test('keeps its number of series over 2,000 different messages and callbacks', async () => {
-    const { front, hooks } = await startMoody()
+    const { proxy, hooks } = await startMoody()
     const world = await startWorld({
       settings: {
-        gateway: { url: front.url, timeoutMs: 500, balanceIntervalMs: 20 },
+        gateway: { url: proxy.url, timeoutMs: 500, balanceIntervalMs: 20 },
         delivery: { settleMs: 0, pollIntervalMs: 10 },
       },
     })

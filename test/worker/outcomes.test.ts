@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { SendCommand } from '../../src/records/generated.ts'
 import { buildCommand, buildCommandOf } from '../support/commands.ts'
-import { startFront } from '../support/front.ts'
+import { startProxy } from '../support/reverse-proxy.ts'
 import { startWorld, type World, type WorldOptions } from '../support/worker.ts'
 
 /** A world in which these commands have gone their way. */
@@ -129,7 +129,7 @@ describe('a command that breaks the interface', () => {
   })
 
   test('is INVALID when it alone is longer than gateway.maxBytes, and one that just fits is sent', async () => {
-    const gateway = await startFront()
+    const gateway = await startProxy()
     const maxBytes = 2048
     const world = await startWorld({ settings: { gateway: { url: gateway.url, maxBytes } } })
     gateway.target = world.sandbox.url
@@ -138,13 +138,13 @@ describe('a command that breaks the interface', () => {
 
     await world.send([sms(101n, 100)])
     await world.finished(1)
-    const most = 100 + maxBytes - gateway.passed[0]!.body.length
+    const most = 100 + maxBytes - gateway.requests[0]!.body.length
     await world.send([sms(102n, most), sms(103n, most + 1), sms(104n, 1)])
     await world.finished(4)
     expect(world.resultOf(103)).toMatchObject({ outcome: 'INVALID', errorCode: 'VALIDATION', attempts: 0 })
     expect(world.resultOf(103).error).toContain('gateway.maxBytes')
     for (const id of [101, 102, 104]) expect(world.resultOf(id).outcome).toBe('SENT')
-    expect(gateway.passed.map(({ body }) => body.length)).toContain(maxBytes)
+    expect(gateway.requests.map(({ body }) => body.length)).toContain(maxBytes)
   })
 })
 

@@ -8,8 +8,8 @@ import { until } from '../support/bus.ts'
 import { hookSubject } from '../support/callbacks.ts'
 import { buildCommand, commandsFrom, silentPhone } from '../support/commands.ts'
 import { buildDoubt } from '../support/doubts.ts'
-import { startFront } from '../support/front.ts'
 import { scrape } from '../support/metrics.ts'
+import { startProxy } from '../support/reverse-proxy.ts'
 import { finalOf, outcomesOf, startWorld, type World, type WorldOptions } from '../support/worker.ts'
 
 const usual = 1_048_588
@@ -155,7 +155,7 @@ describe('a doubt that cannot be read', () => {
 describe('an answer of the gateway that is too large for the results', () => {
   /** A gateway that adds so much to each item. */
   async function startTalkativeWorld(field: string, characters: number, options: WorldOptions = {}) {
-    const gateway = await startFront()
+    const gateway = await startProxy()
     const world = await startLimitedWorld({ ...options, settings: { gateway: { url: gateway.url } } })
     gateway.target = world.sandbox.url
     const headers = { 'content-type': 'application/json' }

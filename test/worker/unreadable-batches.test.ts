@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { until } from '../support/bus.ts'
 import { buildCommand } from '../support/commands.ts'
-import { buildRotten, RottenBroker } from '../support/rotten.ts'
+import { BrokerWithDamagedBatches, buildDamagedBatch } from '../support/damaged-batches.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
 const headersOf = (world: World) =>
@@ -11,12 +11,12 @@ const headersOf = (world: World) =>
 
 async function write(world: World, topic: string): Promise<void> {
   const publisher = await world.bus.publisher()
-  await publisher.publish([buildRotten(topic)])
+  await publisher.publish([buildDamagedBatch(topic)])
   await publisher.close()
 }
 
 test('an unreadable batch of commands becomes a dead letter with its coordinates, and others are sent', async () => {
-  const world = await startWorld({ broker: new RottenBroker() })
+  const world = await startWorld({ broker: new BrokerWithDamagedBatches() })
   const commands = world.settings.topics.commands.at(-1)!
   await world.send([buildCommand({ id: 1n })])
   await write(world, commands)
@@ -40,7 +40,7 @@ test('an unreadable batch of commands becomes a dead letter with its coordinates
 })
 
 test('an unreadable batch of commands becomes one dead letter, even if it is read again after a restart', async () => {
-  const world = await startWorld({ broker: new RottenBroker() })
+  const world = await startWorld({ broker: new BrokerWithDamagedBatches() })
   await world.send([buildCommand({ id: 1n })])
   await write(world, world.settings.topics.commands.at(-1)!)
   await world.finished(1)
@@ -55,7 +55,7 @@ test('an unreadable batch of commands becomes one dead letter, even if it is rea
 })
 
 test('an unreadable batch of doubts becomes a dead letter, and is counted', async () => {
-  const world = await startWorld({ broker: new RottenBroker() })
+  const world = await startWorld({ broker: new BrokerWithDamagedBatches() })
   const { doubts } = world.settings.topics
   await write(world, doubts)
   const metrics = `http://127.0.0.1:${world.worker.ports.telemetry}/metrics`
@@ -69,12 +69,16 @@ test('an unreadable batch of doubts becomes a dead letter, and is counted', asyn
 
 test('an unreadable batch of statuses does not prevent callbacks from resolving doubts', async () => {
   const settings = { gateway: { timeoutMs: 300 }, delivery: { settleMs: 60_000 } }
-  const world = await startWorld({ broker: new RottenBroker(), settings, sandbox: { callbackDelayMs: 500 } })
+  const world = await startWorld({
+    broker: new BrokerWithDamagedBatches(),
+    settings,
+    sandbox: { callbackDelayMs: 500 },
+  })
   world.sandbox.faults.next('reset-after', 1)
   await world.send([buildCommand({ id: 1n })])
   await until(() => expect(world.results()).toMatchObject([{ outcome: 'IN_DOUBT' }]))
   const publisher = await world.bus.publisher()
-  await publisher.publish([buildRotten(world.settings.topics.statuses)])
+  await publisher.publish([buildDamagedBatch(world.settings.topics.statuses)])
   await publisher.close()
   await world.finished(1)
   expect(world.results().map(({ outcome }) => outcome)).toEqual(['IN_DOUBT', 'SENT'])

@@ -57,7 +57,7 @@ describe('a request', () => {
     const end: Requested<typeof endTxn> = ['id', 1n, 0, true]
     broker.on(keys.endTxn, answering())
     for (const newest of [3, 4, 5]) {
-      broker.speaks.set(keys.endTxn, [0, newest])
+      broker.supportedVersions.set(keys.endTxn, [0, newest])
       await open([broker]).brokers.ask(group, endTxn, end)
     }
     expect(broker.asked.filter(([key]) => key === keys.endTxn).map(([, version]) => version)).toEqual([3, 4, 4])
@@ -65,7 +65,7 @@ describe('a request', () => {
 
   test('is not sent to a broker that supports no version of it', async () => {
     const [broker] = await startCluster()
-    broker.speaks.delete(keys.heartbeat)
+    broker.supportedVersions.delete(keys.heartbeat)
     const asked = open([broker]).brokers.ask(group, heartbeat, beat)
     await expect(asked).rejects.toMatchObject({ type: 'UNSUPPORTED_VERSION', message: /does not understand Heartbeat/ })
     expect(broker.count(keys.heartbeat)).toBe(0)
@@ -76,7 +76,7 @@ describe('a request', () => {
     { feature: 'the required version of ApiVersions', code: 35, newest: 8 },
   ])('is not sent to a broker without $feature: the error names the oldest Kafka', async ({ code, newest }) => {
     const [broker] = await startCluster()
-    broker.speaks.set(keys.offsetFetch, [0, newest])
+    broker.supportedVersions.set(keys.offsetFetch, [0, newest])
     if (code) broker.on(keys.apiVersions, ({ fields }) => fields().int16(code))
     const refused = await refusalOf(broker)
     expect(refused).toMatchObject({
@@ -87,7 +87,7 @@ describe('a request', () => {
 
   test('is not sent to a controller: the error says that it is no broker', async () => {
     const [broker] = await startCluster()
-    broker.speaks.delete(keys.offsetFetch)
+    broker.supportedVersions.delete(keys.offsetFetch)
     const refused = await refusalOf(broker)
     expect(refused.message).toContain(`${broker.place} is not a broker, but perhaps a KRaft controller`)
   })

@@ -5,7 +5,7 @@ import { RecordLimits } from '../../../src/bus/record-limits.ts'
 import type { ProduceRequest } from '../../../src/bus/write/produce-api.ts'
 import { IdempotentPublisher } from '../../../src/bus/write/publisher.ts'
 import { Telemetry } from '../../../src/telemetry/events.ts'
-import { looksOf } from '../../support/batches.ts'
+import { describeBatch } from '../../support/batches.ts'
 import { settled } from '../../support/clock.ts'
 import { FakeCluster, refusing } from '../../support/fake-cluster.ts'
 
@@ -21,7 +21,7 @@ async function setUp() {
   const limits = new RecordLimits({ ask: async () => 1_048_588, telemetry: new Telemetry() })
   const publisher = new IdempotentPublisher({ brokers, clock, limits, compression: 'none' })
   const looks = () =>
-    brokers.of('Produce').map(({ fields: [request] }) => (request as ProduceRequest).batches.map(looksOf))
+    brokers.of('Produce').map(({ fields: [request] }) => (request as ProduceRequest).batches.map(describeBatch))
   const keys = () => looks().map(batches => batches.flatMap(one => one.keys))
   const sequences = () => looks().map(batches => batches.map(one => [one.epoch, one.sequence]))
   await publisher.publish([buildRecord('first')])

@@ -6,7 +6,7 @@ import { sizeInBatch } from '../../../src/bus/record-size.ts'
 import type { ProduceRequest } from '../../../src/bus/write/produce-api.ts'
 import { type Commit, TransactionalProducer } from '../../../src/bus/write/transactional-producer.ts'
 import { Telemetry } from '../../../src/telemetry/events.ts'
-import { looksOf } from '../../support/batches.ts'
+import { describeBatch } from '../../support/batches.ts'
 import { settled } from '../../support/clock.ts'
 import { FakeCluster, produced, refusal, refusing } from '../../support/fake-cluster.ts'
 
@@ -111,7 +111,7 @@ describe('a transaction', () => {
     brokers.next('EndTxn', new Unanswered('the connection was closed'))
     await expect(producer.commit(buildCommit())).rejects.toThrow('the connection was closed')
     await producer.commit(buildCommit())
-    const looks = sent().map(({ batches: [batch] }) => looksOf(batch!))
+    const looks = sent().map(({ batches: [batch] }) => describeBatch(batch!))
     expect(looks.map(({ sequence }) => sequence)).toEqual([0, 1, 0])
     expect(looks[2]!.epoch).not.toBe(looks[1]!.epoch)
   })
@@ -135,7 +135,7 @@ describe('a batch that a leader refuses', () => {
   it('because it no longer leads is resent unchanged to the new leader', async () => {
     const { brokers, clock, producer, sent } = await setUp()
     brokers.next('Produce', refusing({ 'results/1': 'NOT_LEADER_OR_FOLLOWER' }))
-    brokers.onRefresh = () => brokers.lead({ topic: 'results', partition: 1 }, 2)
+    brokers.onRefresh = () => brokers.setLeader({ topic: 'results', partition: 1 }, 2)
     const commit = producer.commit(buildCommit({ records }))
     await clock.pass(10)
     await commit
@@ -198,7 +198,7 @@ describe('a batch that a leader refuses', () => {
 })
 
 describe('many records', () => {
-  const keysOf = ({ batches }: ProduceRequest) => batches.flatMap(one => looksOf(one).keys)
+  const keysOf = ({ batches }: ProduceRequest) => batches.flatMap(one => describeBatch(one).keys)
 
   it('are sent in requests of at most 5,000 records and 400 KB, in order for each partition', async () => {
     const { producer, sent } = await setUp()
@@ -212,7 +212,7 @@ describe('many records', () => {
       expect(keysOf(request).length).toBeLessThanOrEqual(5000)
       expect(request.batches.reduce((sum, { bytes }) => sum + bytes.length, 0)).toBeLessThan(401_000)
     }
-    const first = requests.flatMap(({ batches }) => batches.map(looksOf)).filter(({ to }) => to === 'results/0')
+    const first = requests.flatMap(({ batches }) => batches.map(describeBatch)).filter(({ to }) => to === 'results/0')
     expect(first.flatMap(({ keys }) => keys)).toEqual([
       ...records.filter((_, i) => i % 3 === 0).map(({ key }) => String(key)),
       'large',
@@ -229,7 +229,7 @@ describe('many records', () => {
     )
     await producer.commit(buildCommit({ records }))
     const batches = sent().flatMap(request => request.batches)
-    expect(batches.flatMap(one => looksOf(one).keys)).toHaveLength(records.length)
+    expect(batches.flatMap(one => describeBatch(one).keys)).toHaveLength(records.length)
     for (const { bytes } of batches) expect(bytes.length).toBeLessThan(maxMessageBytes)
   })
 
@@ -248,7 +248,7 @@ describe('many records', () => {
       return record
     }
     await producer.commit(buildCommit({ records: ['21', '21', null, null, null, null].map(placed) }))
-    const looks = sent().flatMap(({ batches }) => batches.map(looksOf))
+    const looks = sent().flatMap(({ batches }) => batches.map(describeBatch))
     expect(looks.flatMap(({ keys }) => keys).filter(key => key === '21')).toHaveLength(2)
     expect(looks.filter(({ keys }) => keys.includes('21'))).toHaveLength(1)
     expect(looks.map(({ to }) => to).toSorted()).toEqual(['results/0', 'results/1', 'results/2', 'results/3'])

@@ -10,10 +10,10 @@ import { schemas, subjectOf } from '../../../src/records/schemas.ts'
 import type { Telemetry } from '../../../src/telemetry/events.ts'
 import { openMemoryBus } from '../../support/bus.ts'
 import { ManualClock } from '../../support/clock.ts'
+import { BrokerWithDamagedBatches, buildDamagedBatch } from '../../support/damaged-batches.ts'
 import { buildDoubt } from '../../support/doubts.ts'
 import { laggingRegistry } from '../../support/lagging-registry.ts'
 import { buildResult } from '../../support/results.ts'
-import { buildRotten, RottenBroker } from '../../support/rotten.ts'
 
 const minute = 60_000
 const topics = { results: 'results', deadLetters: 'dead-letters', doubts: 'doubts' }
@@ -24,7 +24,7 @@ async function startLookup({ owned = 1 } = {}) {
   const clock = new ManualClock()
   const registry = laggingRegistry()
   const { broker, bus, telemetry } = openMemoryBus(Object.values(topics), {
-    ...{ broker: new RottenBroker(clock), clock, partitions: 4, hop: async () => {} },
+    ...{ broker: new BrokerWithDamagedBatches(clock), clock, partitions: 4, hop: async () => {} },
   })
   const encodeResult = await createEncoder<SendResult>(subjectOf(topics.results), schemas.result, registry)
   const encodeDoubt = await createEncoder<Doubt>(subjectOf(topics.doubts), schemas.doubt, registry)
@@ -275,7 +275,7 @@ describe('a search of the results', () => {
   test('settles and delivers nothing while a batch of results cannot be read, and says so', async () => {
     const { clock, append, open, recordAt, lookup, troubles } = await startLookup()
     const { take, settled, fresh } = open({ until: 1 })
-    append(buildRotten(topics.results, { partition: 3 }))
+    append(buildDamagedBatch(topics.results, { partition: 3 }))
     take(recordAt(0))
     await clock.pass(minute)
     expect(lookup.reason).toMatch(/results\/3, offset 0: .*checksum is wrong.*delivery\.checkResults=false/)

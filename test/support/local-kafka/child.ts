@@ -18,19 +18,19 @@ export interface ProcessExit {
 export interface ChildOptions {
   cwd: string
   logFile: string
-  /** This process's own when left out. */
+  /** Default: the environment of this process. */
   env?: NodeJS.ProcessEnv
-  /** A folder that goes when this process dies without having stopped the child. */
+  /** A folder to remove if this process dies before it stopped the child. */
   scratch?: string | undefined
 }
 
 /**
- * Waits on a pipe that nobody writes to. It closes when this process is gone, however it went (kill -9 included),
- * and then the child has to go too. So no exit or signal handlers are needed here.
+ * Waits on a pipe that nobody writes to. The pipe closes when this process ends, even by kill -9; then the script kills the
+ * child. So this process needs no exit or signal handlers.
  */
 const guardScript = 'read line; kill -9 "$1"; [ -z "$2" ] || rm -rf "$2"'
 
-/** Has the child end when this process is gone. @param scratch a folder that goes with it */
+/** Kills the child when this process ends. @param scratch a folder to remove with it */
 export function endWithThisProcess(child: ChildProcess, scratch = ''): void {
   if (child.pid === undefined) return
   const guardArgs = ['-c', guardScript, 'guard', String(child.pid), scratch]
@@ -38,7 +38,7 @@ export function endWithThisProcess(child: ChildProcess, scratch = ''): void {
   child.once('exit', () => guard.kill('SIGKILL'))
 }
 
-/** Starts another program in a process that ends with this one. Its output goes to a file. */
+/** Starts a program that is killed when this process ends. Its output goes to a file. */
 export function startChild(command: string, args: string[], options: ChildOptions) {
   const { cwd, env = process.env, logFile } = options
   const log = openSync(logFile, 'a')
@@ -56,27 +56,27 @@ export function startChild(command: string, args: string[], options: ChildOption
   const running = () => child.pid !== undefined && child.exitCode === null && child.signalCode === null
   return {
     ended,
-    /** 0: it could not be run. */
+    /** 0: the program could not be started. */
     pid: child.pid ?? 0,
     running,
     signal: (name: 'SIGTERM' | 'SIGKILL' | 'SIGSTOP' | 'SIGCONT') => void (running() && child.kill(name)),
-    /** The last lines that the child has written. */
+    /** The last 25 lines of the child's output. */
     tail: () => readFileSync(logFile, 'utf8').trimEnd().split('\n').slice(-25).join('\n'),
   }
 }
 
 const patience = 60_000
 
-/** Asks until the answer is yes, the child has ended or a minute is over. */
+/** Polls `ready` until it is true. @throws Error if the child ends first, or after a minute */
 export async function untilReady(name: string, ready: () => Promise<boolean>, child?: Child): Promise<void> {
   const deadline = Date.now() + patience
   let cause: unknown
-  const asked = () =>
+  const isReady = () =>
     ready().catch((error: unknown) => {
       cause = error
       return false
     })
-  while (!(await asked())) {
+  while (!(await isReady())) {
     if (child && !child.running()) throw notStarted(`${name} ${(await child.ended).how}`, cause, child)
     if (Date.now() > deadline) throw notStarted(`${name} did not answer within ${patience / 1000} s`, cause, child)
     await setTimeout(50)
@@ -89,7 +89,7 @@ function notStarted(what: string, cause: unknown, child?: Child): Error {
   return new Error(`${what}. ${advice}${log}`, { cause })
 }
 
-async function asking<T>(seeds: readonly string[], ask: (brokers: Brokers) => Promise<T>): Promise<T> {
+async function withBrokers<T>(seeds: readonly string[], ask: (brokers: Brokers) => Promise<T>): Promise<T> {
   const brokers = new Brokers({ clientId: 'warm-up', seeds, clock: systemClock, telemetry: new Telemetry() })
   try {
     return await ask(brokers)
@@ -98,21 +98,21 @@ async function asking<T>(seeds: readonly string[], ask: (brokers: Brokers) => Pr
   }
 }
 
-/** The ids of the nodes that are up, as the node at this address sees them. */
+/** The ids of the running nodes, as the node at this address reports them. */
 export function nodesSeenFrom(address: string): Promise<readonly number[]> {
-  return asking([address], async brokers => {
+  return withBrokers([address], async brokers => {
     await brokers.refresh()
     return brokers.nodes()
   })
 }
 
 /**
- * Has the cluster make its internal topics, so that the first transaction and the first group do not meet
+ * Makes the cluster create its internal topics, so that the first transaction and the first group do not get
  * COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS.
  */
 export async function warmUp(seeds: string[]): Promise<void> {
   const name = 'warm-up'
-  await asking(seeds, async brokers => {
+  await withBrokers(seeds, async brokers => {
     await Promise.all([
       untilReady("Kafka's transaction coordinator", async () => {
         await brokers.ask({ transaction: name }, initProducerId, [name, 10_000])

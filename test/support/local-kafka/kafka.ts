@@ -9,29 +9,29 @@ import { freePorts } from './ports.ts'
 export interface LocalKafkaOptions {
   /** Default 4.3.0. */
   version?: KafkaVersion
-  /** Where to keep the data, to go on with it at the next start. A temporary folder when left out, removed at stop. */
+  /** Keeps the data for the next start. Default: a temporary folder, which `stop` removes. */
   dataDir?: string
   /** One node, or three that replicate to each other (250 MB of memory each). Default 1. */
   nodes?: 1 | 3
-  /** Users with their passwords, who may do what ACLs allow them, at addresses of their own (SASL/PLAIN). */
+  /** Users and passwords for SASL/PLAIN, on a second listener (`outerBrokers`). They may do what ACLs allow. */
   users?: Users
-  /** Ports of 127.0.0.1 where a proxy stands before each node, node 1 first. It leads to the node's place in `outerBrokers`. */
+  /** Ports on 127.0.0.1 of a proxy for each node, node 1 first, which forwards to the node's address in `outerBrokers`. */
   proxies?: readonly number[]
-  /** Further settings of a node, by its id, in place of those made here. */
+  /** Broker settings of a node that override the defaults. */
   properties?: (id: number) => Readonly<Record<string, string>>
-  /** Flags of each node's JVM, in place of those for a short life beside other work. */
+  /** JVM flags. Default: `jvmFlags`, for a short test on a busy machine. */
   jvm?: readonly string[]
-  /** Gets a line about each longer step. */
+  /** Logs each step that takes long. */
   log?: (line: string) => void
 }
 
-/** A running Apache Kafka. Its nodes have the ids 1, 2, 3; what takes an id means node 1 when it is left out. */
+/** A running Apache Kafka. Its nodes have the ids 1, 2, 3; the default id is 1. */
 export type LocalKafka = Awaited<ReturnType<typeof startKafka>>
 
 /**
- * Starts Apache Kafka from Maven Central on 127.0.0.1, with its internal topics made.
- * It ends with this process, whatever ends that.
- * @throws Error with the end of the node's log when it does not start
+ * Starts Apache Kafka from Maven Central on 127.0.0.1 and creates its internal topics.
+ * It ends when this process ends, even by kill -9.
+ * @throws Error with the last lines of the node's log if it does not start
  */
 export async function startKafka(options: LocalKafkaOptions = {}) {
   const { version = kafkaVersion, nodes: count = 1, users = {}, proxies = [], log = () => {} } = options
@@ -60,7 +60,7 @@ export async function startKafka(options: LocalKafkaOptions = {}) {
     return node
   }
   const stop = async () => {
-    // What is removed in a moment needs no orderly shutdown.
+    // Temporary data needs no orderly shutdown.
     await Promise.all(nodes.map(node => (scratch ? node.kill() : node.stop())))
     if (scratch) await rm(scratch, { recursive: true, force: true })
   }
@@ -79,38 +79,38 @@ export async function startKafka(options: LocalKafkaOptions = {}) {
     /** The address of every node, node 1 first. */
     brokers,
     /**
-     * The second address of every node: users sign in there, proxies lead there. Empty without users and proxies.
-     * Whoever comes to `brokers` instead may do everything and meets no proxy.
+     * The second address of every node, for users and proxies. Empty without both.
+     * Clients of `brokers` need no login, may do everything, and pass no proxy.
      */
     outerBrokers,
-    /** Keeps a folder for each node, with its configuration, data and log; without `dataDir` until the stop. */
+    /** Contains a folder for each node with its configuration, data and log. Removed by `stop` unless `dataDir` was given. */
     folder,
     /**
-     * Kills a node as a crash does: SIGKILL. A single node's return takes 11 s, until Kafka has given up its former session.
-     * Kafka 4.3.0 may then have skipped the marker of a transaction that was committed just before ("likely deleted already"
-     * in node.log), so that readers of committed records wait for ever: use three nodes to test exactly-once.
+     * Kills a node with SIGKILL, like a crash. A single node needs 11 s to return, until its former session times out.
+     * Kafka 4.3.0 may then have skipped the marker of a transaction committed just before ("likely deleted already" in
+     * node.log): read_committed consumers wait for ever. Use three nodes to test exactly-once.
      */
     killNode: (id?: number) => nodeOf(id).kill(),
-    /** Stops a node as a planned shutdown does: SIGTERM. */
+    /** Stops a node with SIGTERM, like a planned shutdown. */
     stopNode: (id?: number) => nodeOf(id).stop(),
-    /** Starts a node that was killed or stopped, over its data; resolves when it has joined again, maybe behind. */
+    /** Restarts a killed or stopped node on its data. Resolves when it has rejoined; its replicas may still lag. */
     startNode: (id?: number) => nodeOf(id).start(),
-    /** Halts a node as a hang does: SIGSTOP. Connections stay open and nothing answers. */
+    /** Freezes a node with SIGSTOP: its connections stay open and get no answers. */
     freezeNode: (id?: number) => nodeOf(id).freeze(),
     thawNode: (id?: number) => nodeOf(id).thaw(),
-    /** The node's process. @throws Error when it does not run */
+    /** The node's process id. @throws Error if the node is not running */
     pidOf: (id?: number) => nodeOf(id).pid(),
-    /** Ends every node and removes temporary data. */
+    /** Stops all nodes and removes temporary data. */
     stop,
   }
 }
 
-interface Places extends Pick<LocalKafkaOptions, 'proxies'> {
+interface AddressOptions extends Pick<LocalKafkaOptions, 'proxies'> {
   /** Whether every node has a second address. */
   outer: boolean
 }
 
-async function addresses(count: number, { outer, proxies }: Places): Promise<NodeListeners[]> {
+async function addresses(count: number, { outer, proxies }: AddressOptions): Promise<NodeListeners[]> {
   const ids = Array.from({ length: count }, (_, i) => i + 1)
   const ports = await freePorts(3 * count)
   return ids.map((id, i) => {

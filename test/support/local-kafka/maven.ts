@@ -7,9 +7,9 @@ import { promisify } from 'node:util'
 import { packageRoot } from '../../../src/package.ts'
 import { startChild } from './child.ts'
 
-/** The one that is started when none is named. */
+/** The default version. */
 export const kafkaVersion = '4.3.0'
-/** Each version that can be started needs its own implementation of slf4j, without which it would start and fail in silence. */
+/** Each version needs its own slf4j implementation; without one it would fail without a log line. */
 const loggers = {
   '4.3.0': ['org.apache.logging.log4j', 'log4j-slf4j-impl', '2.25.4'],
   '3.9.1': ['org.slf4j', 'slf4j-reload4j', '1.7.36'],
@@ -19,14 +19,14 @@ export const kafkaVersions = Object.keys(loggers) as KafkaVersion[]
 
 export const registryVersion = '2.6.13.Final'
 
-/** To fetch everything afresh, delete it. */
+/** Delete this folder to download everything again. */
 export const cache = fileURLToPath(new URL('.cache', packageRoot))
 const kafkaFolder = (version: KafkaVersion) => join(cache, `kafka-${version}`)
 const registryFolder = join(cache, `apicurio-registry-${registryVersion}`)
 
 const dependencyPlugin = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1'
 
-// Only the console consumer of Kafka's tools is used, which needs nothing of what they depend on.
+// Of kafka-tools only the console consumer is used, which needs none of its dependencies.
 function pom(version: KafkaVersion): string {
   const [group, artifact, loggerVersion] = loggers[version]
   return `<project xmlns="http://maven.apache.org/POM/4.0.0">
@@ -48,7 +48,7 @@ function pom(version: KafkaVersion): string {
 `
 }
 
-/** Log4j 1 writes nothing without it; Log4j 2 does not read it. */
+/** Configures Log4j 1, which writes nothing without it. Log4j 2 ignores it. */
 const log4jProperties = `log4j.rootLogger=INFO, stderr
 log4j.appender.stderr=org.apache.log4j.ConsoleAppender
 log4j.appender.stderr.target=System.err
@@ -56,7 +56,7 @@ log4j.appender.stderr.layout=org.apache.log4j.PatternLayout
 log4j.appender.stderr.layout.ConversionPattern=[%d] %p %m (%c)%n
 `
 
-/** The class path of Apache Kafka. */
+/** The class path of Apache Kafka, which is downloaded the first time. */
 export async function kafkaClassPath(
   log: (line: string) => void,
   version: KafkaVersion = kafkaVersion,
@@ -71,7 +71,7 @@ export async function kafkaClassPath(
   return [folder, join(folder, '*')].join(delimiter)
 }
 
-/** The jar that runs Apicurio Registry with its schemas in memory. */
+/** The jar of Apicurio Registry with in-memory storage. */
 export async function registryJar(log: (line: string) => void): Promise<string> {
   await fetchOnce(registryFolder, async folder => {
     log(`fetching Apicurio Registry ${registryVersion} from Maven Central (136 MB, only this once)`)
@@ -80,7 +80,7 @@ export async function registryJar(log: (line: string) => void): Promise<string> 
   return join(registryFolder, `apicurio-registry-app-${registryVersion}-runner.jar`)
 }
 
-/** Fills a folder of its own and then renames it, so that of several processes at it the first wins. */
+/** Fills a temporary folder and renames it to `target`, so that the first of several processes wins. */
 export async function fetchOnce(target: string, fetch: (folder: string) => Promise<void>): Promise<void> {
   if (existsSync(target)) return
   await mkdir(cache, { recursive: true })
@@ -95,7 +95,7 @@ export async function fetchOnce(target: string, fetch: (folder: string) => Promi
   }
 }
 
-/** Runs a goal of the dependency plugin on the pom.xml in the folder, into the folder. */
+/** Runs a goal of Maven's dependency plugin on the folder's pom.xml, with the folder as its output. */
 export async function maven(folder: string, goal: string, ...options: string[]): Promise<void> {
   const args = ['-q', '-B', '-Dstyle.color=never', `${dependencyPlugin}:${goal}`, `-DoutputDirectory=${folder}`]
   const child = startChild('mvn', [...args, ...options], {
@@ -113,14 +113,14 @@ export async function maven(folder: string, goal: string, ...options: string[]):
 
 export type Availability = { ok: true } | { ok: false; reason: string }
 
-/** Flags for a short life beside other work: no second compiler, no collector threads, no files in /tmp. */
+/** Flags for a short test on a busy machine: no second compiler, no collector threads, no files in /tmp. */
 export const jvmFlags = ['-Xmx256m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-XX:-UsePerfData']
 
 export function javaCommand(): string {
   return process.env.JAVA_HOME ? join(process.env.JAVA_HOME, 'bin', 'java') : 'java'
 }
 
-/** Tells whether a local Kafka can be started here: a JVM from 17 on and, until the cache is filled, Maven. */
+/** Tells whether a local Kafka can be started: it needs Java 17 or newer and, until the cache is filled, Maven. */
 export function javaAvailable(): Promise<Availability> {
   answer ??= look()
   return answer
@@ -148,7 +148,7 @@ function missing(reason: string): Availability {
   return { ok: false, reason }
 }
 
-/** Runs a program and gives what it writes; empty when it cannot be run. */
+/** The output of a program; empty if it cannot be run. */
 async function output(command: string, argument: string): Promise<string> {
   return promisify(execFile)(command, [argument]).then(
     ({ stdout, stderr }) => stdout + stderr,

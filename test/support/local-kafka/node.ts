@@ -5,25 +5,25 @@ import { setTimeout } from 'node:timers/promises'
 import { type Child, nodesSeenFrom, startChild, untilReady } from './child.ts'
 import { javaCommand } from './maven.ts'
 
-/** NodeListeners says where a node listens: for clients and other nodes, and for the controllers' quorum. */
+/** The addresses at which a node listens for clients and other nodes (`port`) and for controllers. */
 export interface NodeListeners {
   id: number
   host: string
   port: number
   controllerPort: number
-  /** A second listener for clients: where users sign in, or where a proxy leads. Left out, there is none. */
+  /** A second listener for clients, for users or a proxy. Default: none. */
   outerPort?: number
-  /** Where clients of the second listener are sent: the port of a proxy before it. Default: its own. */
+  /** The advertised port of the second listener: that of the proxy. Default: `outerPort`. */
   proxyPort?: number
 }
 
-/** Passwords by their users' names. */
+/** Passwords by user name. */
 export type Users = Readonly<Record<string, string>>
 
 /**
  * The server.properties of one node of a KRaft cluster in which every node is broker and controller.
- * Three nodes replicate everything three times and write with two; fewer keep single copies. Internal topics have
- * one partition: they are made faster, and a test knows which node coordinates.
+ * Three nodes keep three replicas, with min.insync.replicas=2; one node keeps one. Internal topics have one partition: they are
+ * created faster, and a test knows which node is the coordinator.
  */
 export function serverProperties(
   node: NodeListeners,
@@ -55,7 +55,7 @@ export function serverProperties(
     'share.coordinator.state.topic.num.partitions': '1',
     'group.initial.rebalance.delay.ms': '0',
     'auto.create.topics.enable': 'false',
-    // Half of the heap otherwise.
+    // The default would take half of the heap.
     'log.cleaner.dedupe.buffer.size': '4194304',
     ...(outerPort !== undefined && outerListener(users)),
   }
@@ -70,7 +70,7 @@ function outerListener(users: Users): Record<string, string> {
   }
 }
 
-/** Who signs in may do what ACLs allow; the place without a login stays open to all, to the nodes themselves too. */
+/** Users may do what ACLs allow. The listener without a login stays open to all, as the nodes themselves need it. */
 function accessControl(users: Users): Record<string, string> {
   const logins = Object.entries(users).map(([name, password]) => `user_${name}="${password}"`)
   const login = `org.apache.kafka.common.security.plain.PlainLoginModule required ${logins.join(' ')};`
@@ -85,20 +85,20 @@ function accessControl(users: Users): Record<string, string> {
 export interface NodeOptions {
   node: NodeListeners
   cluster: NodeListeners[]
-  /** Keeps the node's configuration, data and log. */
+  /** Contains the node's configuration, data and log. */
   folder: string
   classPath: string
   scratch: string | undefined
   users: Users
-  /** Flags of its JVM. */
+  /** JVM flags. */
   jvm: readonly string[]
   properties: Readonly<Record<string, string>>
 }
 
-// Any cluster id does: 16 bytes in base64url.
+// An arbitrary cluster id: 16 bytes in base64url.
 const clusterId = 'YnVzZ2F0ZS1idXNnYXRlMQ'
 
-/** One node of the cluster: a JVM that comes and goes over the same data, at the same address. */
+/** One node of the cluster: a JVM that can be restarted on the same data and address. */
 export function localNode({ node, cluster, folder, classPath, scratch, users, jvm, ...options }: NodeOptions) {
   const dataDir = join(folder, 'data')
   const config = join(folder, 'server.properties')
@@ -134,7 +134,7 @@ export function localNode({ node, cluster, folder, classPath, scratch, users, jv
       const joined = async () => (await nodesSeenFrom(`${node.host}:${node.port}`)).includes(node.id)
       await untilReady(name, joined, child)
     },
-    /** An orderly shutdown; after 10 s a kill. */
+    /** Shuts down in order; kills after 10 s. */
     async stop(): Promise<void> {
       await Promise.race([end('SIGTERM'), setTimeout(10_000, undefined, { ref: false })])
       await end('SIGKILL')
@@ -142,9 +142,9 @@ export function localNode({ node, cluster, folder, classPath, scratch, users, jv
     kill: () => end('SIGKILL'),
     freeze: () => child?.signal('SIGSTOP'),
     thaw: () => child?.signal('SIGCONT'),
-    /** @throws Error when it does not run */
+    /** @throws Error if the node is not running */
     pid(): number {
-      if (!child?.running()) throw new Error(`${name} does not run`)
+      if (!child?.running()) throw new Error(`${name} is not running`)
       return child.pid
     },
   }

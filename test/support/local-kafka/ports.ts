@@ -3,38 +3,38 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
 
 /**
- * Free ports are looked for below those that systems give to outgoing connections (Linux has them from 32,768 on): one of
- * these could take a port before the process that it is meant for has started.
+ * Free ports come from below the ephemeral range (from 32,768 on Linux): an outgoing connection could reserve an ephemeral port
+ * before the process that needs it has started.
  */
 const lowest = 20_000
-const places = 6_000
-const mostTries = 100
+const portCount = 6_000
+const maxTries = 100
 
-/** Ports of 127.0.0.1 that are free now, which no other call gets while this process lives, in whichever process. */
+/** Reserves free ports on 127.0.0.1. No other call, in any process, gets them while this process lives. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers: Server[] = []
   try {
-    // Held until all are known, so that no two are the same.
-    while (servers.length < count) servers.push(await listenAnywhere())
+    // All stay open until the last is found, so that no two are the same.
+    while (servers.length < count) servers.push(await listenOnRandomPort())
     return servers.map(server => (server.address() as { port: number }).port)
   } finally {
     for (const server of servers) server.close()
   }
 }
 
-async function listenAnywhere(): Promise<Server> {
+async function listenOnRandomPort(): Promise<Server> {
   for (let tries = 1; ; tries++) {
     try {
-      return await take(randomInt(lowest, lowest + places))
+      return await reserve(randomInt(lowest, lowest + portCount))
     } catch (error) {
-      if (tries === mostTries) throw error
+      if (tries === maxTries) throw error
     }
   }
 }
 
-/** A port is told to be taken by whoever listens at its twin, since nobody may listen at the port itself for seconds. */
-async function take(port: number): Promise<Server> {
-  const twin = await listen(port + places)
+/** Reserves a port by listening on its twin for the life of this process: the port itself must be free for its user. */
+async function reserve(port: number): Promise<Server> {
+  const twin = await listen(port + portCount)
   twin.unref()
   try {
     return await listen(port)

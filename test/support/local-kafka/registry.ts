@@ -5,14 +5,14 @@ import { startChild, untilReady } from './child.ts'
 import { javaCommand, jvmFlags, registryJar, registryVersion, requireJava } from './maven.ts'
 import { freePorts } from './ports.ts'
 
-/** Where Apicurio Registry 2 answers as Confluent's registry does. */
+/** The path of Apicurio Registry's Confluent-compatible API. */
 export const confluentApi = '/apis/ccompat/v7'
 
 /**
- * Starts Apicurio Registry from Maven Central on 127.0.0.1. Its schemas are kept in memory and end with it.
- * It ends with this process, whatever ends that.
- * @param log gets a line about each longer step
- * @throws Error with the end of the registry's log when it does not start
+ * Starts Apicurio Registry from Maven Central on 127.0.0.1. It keeps its schemas in memory.
+ * It ends when this process ends, even by kill -9.
+ * @param log logs each step that takes long
+ * @throws Error with the last lines of the registry's log if it does not start
  */
 export async function startRegistry({ log = (_line: string) => {} } = {}) {
   await requireJava()

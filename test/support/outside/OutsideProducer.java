@@ -10,16 +10,16 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * Writes records with Kafka's own client. Arguments: brokers, topic, codecs (with commas between; lines take turns).
- * A line of standard input is a record: key and value in base64 with a tab between, "-" for null. For each record a
- * line of standard output: its number, counted from 0, and after a tab "ok" or the error. Ends with its input.
+ * Writes records with Kafka's own client. Arguments: brokers, topic, codecs (comma-separated; records use them in turn).
+ * Each line of standard input is a record: key and value in base64, separated by a tab, "-" for null. Each record gets a
+ * line on standard output: its number, counted from 0, a tab, and "ok" or the error. Ends when its input ends.
  */
 public class OutsideProducer {
   private static final int PATIENCE_MS = 15 * 60 * 1000;
 
   public static void main(String[] args) throws Exception {
     PrintStream answers = System.out;
-    System.setOut(System.err); // for what logs to standard output
+    System.setOut(System.err); // libraries may log to standard output
     List<KafkaProducer<byte[], byte[]>> producers = new ArrayList<>();
     for (String codec : args[2].split(",")) producers.add(producer(args[0], codec));
 
@@ -51,7 +51,7 @@ public class OutsideProducer {
     settings.put("linger.ms", "20");
     settings.put("batch.size", "65536");
     settings.put("max.request.size", "67108864");
-    // A cluster that is away for minutes costs patience and makes no duplicates.
+    // Wait for minutes while the cluster is down, rather than fail and produce duplicates.
     settings.put("delivery.timeout.ms", String.valueOf(PATIENCE_MS));
     settings.put("max.block.ms", String.valueOf(PATIENCE_MS));
     return new KafkaProducer<>(settings, new ByteArraySerializer(), new ByteArraySerializer());

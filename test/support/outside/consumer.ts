@@ -5,15 +5,15 @@ import { javaCommand, type KafkaVersion, kafkaClassPath, kafkaVersion } from '..
 export interface OutsideConsumerOptions {
   brokers: readonly string[]
   topic: string
-  /** Ends after so many records. */
+  /** Stops after this many records. */
   records: number
   /** The version of the consumer. Default 4.3.0. */
   version?: KafkaVersion
-  /** Ends when no record came for so long. Default two minutes: a busy machine is slow to start it. */
+  /** Stops when no record arrives for this long. Default two minutes: a busy machine starts the JVM slowly. */
   timeoutMs?: number
 }
 
-/** The keys of a topic's committed records from its start, as Kafka's own console consumer prints them. */
+/** Reads the keys of a topic's committed records from its start with Kafka's own console consumer. */
 export async function readKeysOutside(options: OutsideConsumerOptions): Promise<string[]> {
   const { brokers, topic, records, version = kafkaVersion, timeoutMs = 120_000 } = options
   const format = version === '3.9.1' ? '--property' : '--formatter-property'

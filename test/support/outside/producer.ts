@@ -10,7 +10,7 @@ export type Codec = (typeof codecs)[number]
 export interface OutsideProducerOptions {
   brokers: readonly string[]
   topic: string
-  /** `mixed`: one record after the other goes to another codec's batches. */
+  /** `mixed`: records use the codecs in turn. */
   codec: Codec | 'mixed'
 }
 
@@ -24,8 +24,8 @@ type Answered = PromiseWithResolvers<void>
 const source = join(import.meta.dirname, 'OutsideProducer.java')
 
 /**
- * Starts Kafka's own Java client as a producer: acks=all, idempotent, and
- * compressed as no producer in this language can. It waits a quarter of an hour for a cluster that is away.
+ * Starts a producer of Kafka's own Java client: acks=all, idempotent, with codecs that no JavaScript client writes. It retries
+ * for 15 minutes while the cluster is down.
  */
 export async function startOutsideProducer({ brokers, topic, codec }: OutsideProducerOptions) {
   const classPath = await kafkaClassPath(() => {})
@@ -34,13 +34,13 @@ export async function startOutsideProducer({ brokers, topic, codec }: OutsidePro
   const child = spawn(javaCommand(), args, { stdio: ['pipe', 'pipe', 'pipe'] })
   const waiting = new Map<number, Answered>()
   let count = 0
-  let complaints = ''
+  let stderr = ''
   let ended = false
 
   child.stderr.on('data', (chunk: Buffer) => {
-    complaints = (complaints + chunk.toString()).slice(-4000)
+    stderr = (stderr + chunk.toString()).slice(-4000)
   })
-  child.stdin.on('error', () => {}) // it has ended, which 'close' tells
+  child.stdin.on('error', () => {}) // 'close' follows
   createInterface(child.stdout).on('line', line => {
     const [number, answer = ''] = line.split('\t')
     const answered = waiting.get(Number(number))
@@ -50,14 +50,14 @@ export async function startOutsideProducer({ brokers, topic, codec }: OutsidePro
   })
   const closed = once(child, 'close').then(() => {
     ended = true
-    for (const { reject } of waiting.values()) reject(new Error(`The outside producer has ended. ${complaints}`))
+    for (const { reject } of waiting.values()) reject(new Error(`The outside producer has ended. ${stderr}`))
     waiting.clear()
   })
 
   return {
-    /** Resolves when all in-sync replicas hold every record. @throws Error with the first refusal, by Kafka's own words */
+    /** Resolves when all in-sync replicas have every record. @throws Error with Kafka's message of the first failure */
     async send(records: readonly OutsideRecord[]): Promise<void> {
-      if (ended) throw new Error(`The outside producer has ended. ${complaints}`)
+      if (ended) throw new Error(`The outside producer has ended. ${stderr}`)
       const answers = records.map(() => {
         const answered = Promise.withResolvers<void>()
         waiting.set(count++, answered)

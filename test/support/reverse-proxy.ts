@@ -2,60 +2,61 @@ import { Agent, createServer, type IncomingHttpHeaders, type IncomingMessage, re
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-export interface Passed {
+export interface ProxiedRequest {
   path: string
   headers: IncomingHttpHeaders
   body: string
-  /** Monotonic milliseconds when it was read. */
+  /** Monotonic milliseconds when its body had been read. */
   at: number
 }
 
-export interface OwnAnswer {
+export interface ProxyAnswer {
   status?: number
   headers?: Record<string, string>
   body: string
 }
 
-/** A reverse proxy on a free port, as it stands in front of a gateway or of busgate's own receiver. */
-export interface Front {
+/** A reverse proxy on a free port, in front of a gateway or of busgate's own receiver. */
+export interface ReverseProxy {
   url: string
-  /** Where requests are passed on to. */
+  /** Where requests are forwarded to. */
   target: string
   /** Oldest first. */
-  passed: Passed[]
-  /** Answers a request itself instead of passing it on, or passes it on later. */
-  answer: (passed: Passed) => OwnAnswer | undefined | Promise<OwnAnswer | undefined>
+  requests: ProxiedRequest[]
+  /** Answers a request itself instead of forwarding it, or forwards it later. */
+  answer: (request: ProxiedRequest) => ProxyAnswer | undefined | Promise<ProxyAnswer | undefined>
 }
 
-export async function startFront(target = ''): Promise<Front> {
+/** Starts a proxy that is closed at the end of the test. */
+export async function startProxy(target = ''): Promise<ReverseProxy> {
   const agent = new Agent({ keepAlive: true })
-  const front: Front = { url: '', target, passed: [], answer: () => undefined }
+  const proxy: ReverseProxy = { url: '', target, requests: [], answer: () => undefined }
 
   const server = createServer({ keepAliveTimeout: 60_000 }, async (incoming, response) => {
-    const passed = await read(incoming)
-    front.passed.push(passed)
-    const own = await front.answer(passed)
+    const received = await read(incoming)
+    proxy.requests.push(received)
+    const own = await proxy.answer(received)
     if (own) {
       const { status = 200, headers = { 'content-type': 'application/json' }, body } = own
       response.writeHead(status, headers).end(body)
       return
     }
-    const onward = request(front.target + passed.path, { method: incoming.method, headers: passed.headers, agent })
+    const onward = request(proxy.target + received.path, { method: incoming.method, headers: received.headers, agent })
     onward.on('response', answer => answer.pipe(response.writeHead(answer.statusCode!, answer.headers)))
     onward.on('error', () => incoming.socket.resetAndDestroy())
-    onward.end(passed.body)
+    onward.end(received.body)
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  front.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  proxy.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   onTestFinished(() => {
     agent.destroy()
     server.closeAllConnections()
     server.close()
   })
-  return front
+  return proxy
 }
 
-async function read(incoming: IncomingMessage): Promise<Passed> {
+async function read(incoming: IncomingMessage): Promise<ProxiedRequest> {
   const { url = '/', headers } = incoming
   return {
     path: url,
