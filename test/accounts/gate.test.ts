@@ -1,17 +1,17 @@
 import { describe, expect, test } from 'vitest'
 import { AccountGate } from '../../src/accounts/gate.ts'
 
-/** A gate whose pauses are not shortened by chance. */
+/** A gate without jitter: its pauses have their full length. */
 const fullGate = () => new AccountGate(() => 1)
 
-/** A gate that has just begun to pause, and the instant at which the pause is over. */
+/** A gate that has just paused, and the time at which the pause ends. */
 function pausedGate() {
   const gate = fullGate()
   const until = gate.pause('unreachable', false, 0)!
   return { gate, until }
 }
 
-test('a gate whose probe busgate itself withheld stays closed, and lets the next probe go at once', () => {
+test('a gate whose probe was withheld by busgate itself stays paused, and permits the next probe at once', () => {
   const { gate, until } = pausedGate()
   gate.withdraw(gate.permit())
   expect([gate.state, gate.admission(until)]).toEqual(['paused', { wait: 0, operations: 1 }])
@@ -59,7 +59,7 @@ describe('pauses', () => {
     expect(gate.pause('unreachable', false, now)).toBe(500)
   })
 
-  test('are shortened at random, by at most half', () => {
+  test('get a random jitter that shortens them by at most half', () => {
     const pauses = [0, 0.5, 1].map(chance => new AccountGate(() => chance).pause('unreachable', false, 0))
     expect(pauses).toEqual([250, 375, 500])
   })

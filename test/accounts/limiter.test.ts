@@ -2,14 +2,14 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Grant, RateLimiter } from '../../src/accounts/limiter.ts'
 
-/** A limiter that has had its share for long. */
+/** A limiter whose share took effect long ago. */
 function limiterOf(rate: number, share = 1): RateLimiter {
   const limiter = new RateLimiter(rate)
   limiter.setShare(share, -1_000_000)
   return limiter
 }
 
-/** Grants and sends at once, answered at once. */
+/** Gets a grant, sends, and gets the answer, all at the same time. */
 function send(limiter: RateLimiter, operations: number, now: number): Grant {
   const grant = limiter.grant(operations)
   grant.sentAt = now
@@ -23,7 +23,7 @@ interface Sent {
   operations: number
 }
 
-/** The most that was sent in any second. */
+/** The largest number of operations sent in any second. */
 const mostInASecond = (sent: readonly Sent[]) =>
   Math.max(
     0,
@@ -33,7 +33,7 @@ const mostInASecond = (sent: readonly Sent[]) =>
   )
 
 describe('a rate', () => {
-  test('is used up by what was sent in the last second', () => {
+  test('is used up by the operations sent in the last second', () => {
     const limiter = limiterOf(10)
     send(limiter, 4, 0)
     send(limiter, 6, 300)
@@ -73,11 +73,11 @@ describe('a rate', () => {
     [100, 0.29, 29],
     [0.3, 10 / 3, 1],
     [100, 0, 0],
-  ])('of %d with a share of %d allows %d at once', (rate, share, most) => {
+  ])('of %d with a share of %d allows a burst of %d', (rate, share, most) => {
     expect(limiterOf(rate, share).available(0)).toBe(most)
   })
 
-  test('below one a second allows one request in 1/rate seconds', () => {
+  test('below one a second allows one request every 1/rate seconds', () => {
     const limiter = limiterOf(1, 0.25)
     send(limiter, 1, 0)
     expect(limiter.available(4_019)).toBe(0)
@@ -95,13 +95,13 @@ describe('a rate', () => {
 })
 
 describe('a share of the rate', () => {
-  test('that is repeated waits one second only', () => {
+  test('that is set again takes effect after one second, not later', () => {
     const limiter = limiterOf(100, 0.25)
     for (let now = 0; now <= 1_000; now += 100) limiter.setShare(0.5, now)
     expect(limiter.available(1_020)).toBe(50)
   })
 
-  test('of zero says when it will grow', () => {
+  test('of zero says after which time it will allow a request', () => {
     const limiter = new RateLimiter(10)
     limiter.setShare(1, 0)
     expect([limiter.available(0), limiter.wait(0), limiter.available(1_020)]).toEqual([0, 1_020, 10])
@@ -116,7 +116,7 @@ describe('a share of the rate', () => {
   })
 })
 
-describe('whatever the pattern', () => {
+describe('for any pattern of requests', () => {
   const step = fc.record({
     dt: fc.oneof(fc.nat({ max: 30 }), fc.nat({ max: 1_200 })),
     act: fc.constantFrom('grant', 'grant', 'grant', 'begin', 'begin', 'answer', 'give back', 'share'),
@@ -212,7 +212,7 @@ describe('whatever the pattern', () => {
         const sent: Sent[] = []
         const total = 20_000
         for (let now = 0, wakes = 0; now < total; wakes++) {
-          expect(wakes).toBeLessThan(total) // it does not spin
+          expect(wakes).toBeLessThan(total) // it does not busy-poll
           for (const { act } of due.filter(({ at }) => at <= now)) act()
           due.splice(0, due.length, ...due.filter(({ at }) => at > now))
           const operations = Math.min(most, limiter.available(now))

@@ -14,25 +14,25 @@ import { callback, hookSubject, noonMs } from '../support/callbacks.ts'
 const ofMessage: CallbackOrigin = { kind: 'message', subject: { ...hookSubject(), issuedAt: noonMs - 1000 } }
 const ofAccount: CallbackOrigin = { kind: 'account', account: 'shop' }
 
-function made(body: Record<string, unknown> | string, origin = ofMessage) {
+function parse(body: Record<string, unknown> | string, origin = ofMessage) {
   const parsed = parseCallback(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)))
   if (typeof parsed === 'string') throw new Error(`refused: ${parsed}`)
   return statusEvent(origin, parsed, noonMs)
 }
 
 function event(body: Record<string, unknown> | string, origin = ofMessage) {
-  const result = made(body, origin)
+  const result = parse(body, origin)
   if (!result.ok) throw new Error(`refused: ${result.reason}`)
   return result.event
 }
 
 describe('a callback of one message', () => {
-  test('is kept without an unknown field that is nested too deeply', () => {
+  test('is accepted without an unknown field that is nested too deeply', () => {
     const deep = `{"success":true,"status":"READ","x":${'['.repeat(30_000)}${']'.repeat(30_000)}}`
     expect(event(deep)).toMatchObject({ state: 'DELIVERED', status: 'READ', extra: null })
   })
 
-  test('becomes an event with everything from body and address', () => {
+  test('becomes an event with all data of its body and its address', () => {
     const body = callback({
       updated: '2026-03-14T12:00:00+02:00',
       reply: '5',
@@ -81,7 +81,7 @@ describe('a callback of one message', () => {
     })
   })
 
-  test('with nothing but success takes the rest from the address', () => {
+  test('with only the field success takes all other data from the address', () => {
     expect(event({ success: true })).toEqual({ ...event(callback()), msgId: null, status: '' })
     expect(event({ success: false, error: 'Blocked' })).toMatchObject({
       state: 'FAILED',
@@ -90,26 +90,26 @@ describe('a callback of one message', () => {
     })
   })
 
-  test.each(['"42"', '42'])('accepts its id as %s', id => {
+  test.each(['"42"', '42'])('may contain its id as %s', id => {
     expect(event(`{"success":true,"id":${id}}`).id).toBe(42n)
   })
 
-  test('accepts an id that a number cannot hold', () => {
+  test('may contain an id beyond 2^53', () => {
     const subject = { ...hookSubject({ id: 2n ** 63n - 1n }), issuedAt: noonMs }
     const origin: CallbackOrigin = { kind: 'message', subject }
     expect(event('{"success":true,"id":9223372036854775807}', origin).id).toBe(2n ** 63n - 1n)
-    expect(made('{"success":true,"id":9223372036854775806}', origin)).toEqual({ ok: false, reason: 'other_id' })
+    expect(parse('{"success":true,"id":9223372036854775806}', origin)).toEqual({ ok: false, reason: 'other_id' })
   })
 
-  test.each(['', '  ', ' 42 ', '0042', '42\n', null])("treats the id %j as the address's id", id => {
+  test.each(['', '  ', ' 42 ', '0042', '42\n', null])("with the id %j belongs to the address's message", id => {
     expect(event(callback({ id }))).toMatchObject({ id: 42n, verified: true, extra: null })
   })
 
   test.each(['43', 43, '0', '4 2', 'forty-two', 42.5])('with the id %j of another message is refused', id => {
-    expect(made(callback({ id }))).toEqual({ ok: false, reason: 'other_id' })
+    expect(parse(callback({ id }))).toEqual({ ok: false, reason: 'other_id' })
   })
 
-  test('names the channel as the gateway wrote it, known or not', () => {
+  test('keeps the name of the channel, even an unknown one', () => {
     expect(event(callback({ type: 'whatsapp' })).type).toBe('whatsapp')
   })
 
@@ -136,19 +136,19 @@ describe('a callback of one message', () => {
   )
 
   test.each(['2026-03-14T12:00:00', '2026-02-31T12:00:00Z', 'yesterday', 1773489600])(
-    'keeps %j, which is no unambiguous instant, unchanged',
+    'keeps the time %j unchanged because it is ambiguous',
     updated => {
       const { updatedAt, extra } = event(callback({ updated }))
       expect([updatedAt, extra]).toEqual([null, JSON.stringify({ updated })])
     },
   )
 
-  test('keeps unknown fields, digit by digit', () => {
+  test('keeps unknown fields with every digit', () => {
     const { extra } = event('{"success":true,"price":0.05,"parts":[1,2],"campaign":9223372036854775807,"note":null}')
     expect(extra).toBe('{"price":0.05,"parts":[1,2],"campaign":9223372036854775807,"note":null}')
   })
 
-  test('keeps values that do not fit their field', () => {
+  test('keeps values of the wrong type', () => {
     const odd = { msg_id: { id: 7 }, type: ['sms'], status: true, duration: '12 s', reply: false, replies: 'Yes' }
     const { msgId, type, status, state, duration, reply, replies, extra } = event(callback(odd))
     expect({ msgId, type, status, state, duration, reply, replies }).toEqual({
@@ -157,19 +157,19 @@ describe('a callback of one message', () => {
     expect(JSON.parse(extra!)).toEqual(odd)
   })
 
-  test('keeps replies that are only partly readable unchanged, beside what was read', () => {
+  test('keeps partly readable replies unchanged, in addition to their readable parts', () => {
     const replies = [{ message: 'Yes', sticker: 5 }, 'No']
     const read = event(callback({ replies }))
     expect(read.replies).toEqual([{ datetime: null, message: 'Yes', media: null }])
     expect(JSON.parse(read.extra!)).toEqual({ replies })
   })
 
-  test.each([1.5, -1, Number.MAX_SAFE_INTEGER, 1e300])('does not take %d for the size of a file', filesize => {
+  test.each([1.5, -1, Number.MAX_SAFE_INTEGER, 1e300])('ignores the file size %d', filesize => {
     const replies = [{ media: { filesize } }]
     expect(event(callback({ replies })).replies[0]?.media?.filesize).toBeNull()
   })
 
-  test('reads -0 as the size of a file as 0', () => {
+  test('reads the file size -0 as 0', () => {
     const replies = [{ media: { filesize: -0 } }]
     expect(event(callback({ replies })).replies[0]?.media?.filesize).toBe(0)
   })
@@ -206,7 +206,7 @@ describe('a callback of one message', () => {
   })
 })
 
-test('a status event keeps its eventId when a later version adds a field, as long as that is null', () => {
+test('a status event has the same eventId in a later version that adds a field, if the field is null', () => {
   const idOf = (added: object) => {
     const write = createStatusWriter('statuses', ({ eventId }) => Buffer.from(eventId!))
     return String(write({ ...event(callback()), ...added }, null).value)
@@ -227,18 +227,18 @@ describe("a callback to an account's address", () => {
     })
   })
 
-  test.each([' 77\n', '0077', ' 077'])('is about the message whose id is padded: %j', id => {
+  test.each([' 77\n', '0077', ' 077'])('with the padded id %j belongs to message 77', id => {
     expect(event(callback({ id }), ofAccount)).toMatchObject({ id: 77n, verified: false })
   })
 
-  test('without a type has the type unknown', () => {
+  test('without a type becomes an event of type unknown', () => {
     expect(event({ success: true, id: 77 }, ofAccount).type).toBe('unknown')
   })
 
   test.each([undefined, '', 'order-17', '0', '-5', 1.5, '9223372036854775808', '1e3'])(
     'with the id %j belongs to no command',
     id => {
-      expect(made(callback({ id }), ofAccount)).toMatchObject({
+      expect(parse(callback({ id }), ofAccount)).toMatchObject({
         ok: false,
         reason: 'no_id',
         error: { code: 'NO_NUMERIC_ID', message: expect.stringContaining('account shop') },

@@ -20,7 +20,7 @@ const codesOf = ({ received }: { received: string }) =>
 
 const openOf = (all: readonly { closed: boolean }[]) => all.filter(({ closed }) => !closed)
 
-/** Connections that say the same, one after the other. */
+/** Opens connections one after the other; each sends the same text. */
 async function connections(bench: Bench, count: number, text: string) {
   const all = []
   for (let i = 0; i < count; i++) {
@@ -32,11 +32,11 @@ async function connections(bench: Bench, count: number, text: string) {
   return all
 }
 
-describe('any number of slow senders keeps nobody out:', () => {
+describe('honest callbacks are answered in spite of slow senders', () => {
   test.each<[string, (bench: Bench) => string]>([
-    ['those that say nothing', () => ''],
-    ['those whose headers never end', () => `POST /hooks/x HTTP/1.1\r\nHost: b\r\nX-Slow: ${'x'.repeat(15_000)}`],
-    ['those whose bodies never end', bench => `${postHead(bench.url(), 'Content-Length: 60000')}${' '.repeat(50_000)}`],
+    ['that send nothing', () => ''],
+    ['that never end their headers', () => `POST /hooks/x HTTP/1.1\r\nHost: b\r\nX-Slow: ${'x'.repeat(15_000)}`],
+    ['that never end their bodies', bench => `${postHead(bench.url(), 'Content-Length: 60000')}${' '.repeat(50_000)}`],
   ])('%s', async (_, text) => {
     const bench = await receiverBench({ connections: 10 })
     const slow = await connections(bench, 40, text(bench))
@@ -46,7 +46,7 @@ describe('any number of slow senders keeps nobody out:', () => {
     expect(new Set(bench.refused)).toEqual(new Set(['overloaded', ...bench.refused.filter(one => one === 'aborted')]))
   })
 
-  test('a connection that has carried a callback is the last to make room', async () => {
+  test('and connections that have carried a callback are closed last to make room', async () => {
     const bench = await receiverBench({ connections: 5 })
     const honest = rawConnection(bench.receiver.port)
     honest.write(wholePost(bench.url()))
@@ -57,7 +57,7 @@ describe('any number of slow senders keeps nobody out:', () => {
     await eventually(() => expect(codesOf(honest)).toEqual([200, 200]))
   })
 
-  test('a callback that waits for the bus is not closed for a new connection', async () => {
+  test('and a callback that waits for the bus is not closed in favour of a new connection', async () => {
     const bench = await receiverBench({ connections: 3 })
     bench.bus.held = true
     const waiting = await connections(bench, 3, wholePost(bench.url()))
@@ -75,9 +75,9 @@ describe('any number of slow senders keeps nobody out:', () => {
 describe('a connection', () => {
   test.each([
     ['a request without a host', 'POST /hooks/nobody HTTP/1.1\r\n\r\n'],
-    ['a forged one', 'POST /hooks/nobody HTTP/1.1\r\nHost: b\r\n\r\n'],
+    ['a request with a forged token', 'POST /hooks/nobody HTTP/1.1\r\nHost: b\r\n\r\n'],
     ['a health check', 'GET /healthz HTTP/1.1\r\nHost: b\r\n\r\n'],
-  ])('that sends thousands of requests at once, each %s, is closed after a few', async (_, text) => {
+  ])('that sends thousands of requests at once is closed after a few: %s', async (_, text) => {
     const bench = await receiverBench()
     let begun = 0
     const count = () => {
@@ -103,7 +103,7 @@ describe('a connection', () => {
     expect([bench.opened(), bench.events().length]).toEqual([1, 1])
   })
 
-  test("that brings callbacks stays open; a stranger's, and one answered 503, is closed after the answer", async () => {
+  test('that carries callbacks stays open; one without a valid callback, or answered 503, is closed', async () => {
     const bench = await receiverBench()
     for (const request of [wholePost(`${bench.origin}/hooks/nobody`), 'GET /healthz HTTP/1.1\r\nHost: b\r\n\r\n']) {
       const stranger = rawConnection(bench.receiver.port)
@@ -126,7 +126,7 @@ describe('a connection', () => {
 
 test('bodies that stop after a few bytes take little memory', async () => {
   const bench = await receiverBench({ requestMs: 60_000 })
-  const count = 300 // Node and the tests before this one move a megabyte or two of their own
+  const count = 300 // enough to stand out from the few megabytes of Node and earlier tests
   collectGarbage()
   const before = process.memoryUsage().arrayBuffers
   let closed = 0
@@ -136,7 +136,7 @@ test('bodies that stop after a few bytes take little memory', async () => {
     raw.write(`${postHead(bench.url(), 'Content-Length: 100')}{`)
     await eventually(() => expect(bench.opened()).toBe(i))
     raw.write('"')
-    for (let left = Buffer.poolSize; left > 0; left -= 1000) Buffer.allocUnsafe(1000) // takes what is left of Node's pool
+    for (let left = Buffer.poolSize; left > 0; left -= 1000) Buffer.allocUnsafe(1000) // uses up Node's buffer pool
   }
   await eventually(() => {
     collectGarbage()
@@ -145,7 +145,7 @@ test('bodies that stop after a few bytes take little memory', async () => {
   expect(closed).toBe(0)
 })
 
-test('a connection that the system cannot accept affects no other', async () => {
+test('a connection that the operating system cannot accept affects no other', async () => {
   const bench = await receiverBench()
   const servers = new Set<Server>()
   const find = (message: unknown) => void servers.add((message as { server: Server }).server)
@@ -153,7 +153,7 @@ test('a connection that the system cannot accept affects no other', async () => 
   onTestFinished(() => void unsubscribe('http.server.request.start', find))
   expect((await post(bench.url())).status).toBe(200)
   const [server] = servers
-  // What Node tells when accept(2) fails, which no test can bring about at will.
+  // The event that Node emits when accept(2) fails; a test cannot cause the failure itself.
   server!.emit('error', Object.assign(new Error('accept ENOBUFS'), { code: 'ENOBUFS', syscall: 'accept' }))
   expect(bench.refused).toEqual(['overloaded'])
   expect((await post(bench.url())).status).toBe(200)
@@ -195,7 +195,7 @@ describe('refused callbacks', () => {
     expect(bench.reported.slice(2).map(({ counts }) => counts)).toEqual([{ bad_json: 1 }, { bad_json: 1 }])
   })
 
-  test("because the bus failed name the error's code and place, without its message", async () => {
+  test("after a failure of the bus are reported with the error's code and place, without its message", async () => {
     const clock = new ManualClock()
     const bench = await receiverBench({}, { clock })
     bench.bus.fail = Object.assign(new Error('380671230067'), { code: 'NOT_ENOUGH_REPLICAS' })

@@ -15,7 +15,7 @@ function urlBench(options: { publicUrl?: string; urlMaxLength?: number; accounts
   return { tokens, counter, url, opened }
 }
 
-test('the address holds the whole subject when there is room', () => {
+test('the hook address contains the whole subject if it fits', () => {
   const { url, opened, counter } = urlBench()
   const subject = hookSubject({ correlationId: '0e8f3c34-5b0f-4f1f-9f5e-2b6d5a7f8c1d' })
   const address = url(subject)
@@ -25,7 +25,7 @@ test('the address holds the whole subject when there is room', () => {
   expect(counter.dropped).toBe(0)
 })
 
-test('an address that would be too long leaves out correlation, tenant and campaign, and is counted', () => {
+test('a hook address that would be too long leaves out correlation, tenant and campaign, and is counted', () => {
   const { url, opened, counter } = urlBench()
   const address = url(hookSubject({ correlationId: 'x'.repeat(120) }))
   expect(address!.length).toBeLessThanOrEqual(255)
@@ -36,14 +36,14 @@ test('an address that would be too long leaves out correlation, tenant and campa
   expect(counter.dropped).toBe(1)
 })
 
-test('the longest address is exactly as long as allowed', () => {
+test('the longest hook address is exactly as long as allowed', () => {
   const { url, counter } = urlBench()
   const lengths = Array.from({ length: 120 }, (_, n) => url(hookSubject({ correlationId: 'x'.repeat(n) }))!.length)
   expect(Math.max(...lengths)).toBe(255)
   expect(counter.dropped).toBeGreaterThan(0)
 })
 
-test('there is no address when it would be too long even without correlation', () => {
+test('there is no hook address if it would be too long even without correlation', () => {
   const { url } = urlBench()
   expect(url(hookSubject({ account: 'x'.repeat(200) }))).toBeNull()
   expect(url(hookSubject({ account: 'x'.repeat(200), correlationId: null, tenant: null }))).toBeNull()

@@ -6,38 +6,38 @@ type Raw = ReturnType<typeof rawConnection>
 
 const patiently = (holds: () => unknown) => vi.waitFor(holds, { timeout: 10_000, interval: 20 })
 
-/** Connections that are all open. */
+/** Opens connections and waits until all are accepted. */
 async function connections(bench: Bench, count: number): Promise<Raw[]> {
   const all = Array.from({ length: count }, () => rawConnection(bench.receiver.port))
   await patiently(() => expect(all.filter(({ socket }) => socket.readyState !== 'open')).toHaveLength(0))
   return all
 }
 
-/** Honest callbacks are answered beside the trouble. */
-async function unharmed(bench: Bench, trouble: () => Promise<unknown>): Promise<void> {
-  await trouble()
+/** Expects an honest callback to be answered during the attack. */
+async function expectHonestAnswers(bench: Bench, attack: () => Promise<unknown>): Promise<void> {
+  await attack()
   for (let sent = 0; sent < 20; sent++) expect((await post(bench.url())).status).toBe(200)
 }
 
-describe('honest callbacks go on', () => {
+describe('honest callbacks are answered', () => {
   test.each([
-    ["an address that is nobody's", (bench: Bench) => `${bench.origin}/hooks/nobody`, 404],
-    ['an address of theirs', (bench: Bench) => bench.url(), 413],
-  ])('beside gigabytes that are poured into %s, which is hardly read', async (_, target, status) => {
+    ['an unknown address', (bench: Bench) => `${bench.origin}/hooks/nobody`, 404],
+    ['a valid address', (bench: Bench) => bench.url(), 413],
+  ])('while attackers send gigabytes to %s, which are hardly read', async (_, target, status) => {
     const bench = await receiverBench()
     let pouring: Raw[] = []
-    await unharmed(bench, async () => {
+    await expectHonestAnswers(bench, async () => {
       pouring = await connections(bench, 8)
       for (const raw of pouring) pour(raw, postHead(target(bench), 'Content-Length: 10000000000'))
     })
     await patiently(() => expect(pouring.filter(({ closed }) => !closed)).toHaveLength(0))
     expect(pouring.every(({ received }) => received.startsWith(`HTTP/1.1 ${status} `))).toBe(true)
-    // Only the system's own buffers take some.
+    // The rest stays in the operating system's buffers.
     for (const { socket } of pouring) expect(socket.bytesWritten).toBeLessThan(20_000_000)
   })
 })
 
-/** Writes as fast as the other side reads. */
+/** Writes without end, as fast as the receiver reads. */
 function pour(raw: Raw, start: string): void {
   const piece = Buffer.alloc(65_536, ' ')
   const more = () => {
@@ -49,14 +49,14 @@ function pour(raw: Raw, start: string): void {
 }
 
 describe('a connection', () => {
-  test('of a sender that offers HTTP/2 is served', async () => {
+  test('whose sender offers an upgrade to HTTP/2 is served by HTTP/1.1', async () => {
     const bench = await receiverBench()
     const raw = rawConnection(bench.receiver.port)
     raw.write(wholePost(bench.url(), 'Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABk'))
     await eventually(() => expect(raw.received).toMatch(/^HTTP\/1\.1 200 /))
   })
 
-  test('of a sender with Expect: 100-continue is told to continue, or what is wrong', async () => {
+  test('whose sender expects 100-continue gets 100, or the refusal', async () => {
     const bench = await receiverBench()
     const asks = (url: string, length: number) => {
       const raw = rawConnection(bench.receiver.port)
@@ -76,13 +76,13 @@ describe('a connection', () => {
 })
 
 describe('a body', () => {
-  test('with a byte order mark in front is read', async () => {
+  test('with a byte order mark is read', async () => {
     const bench = await receiverBench()
     expect((await post(bench.url(), `\ufeff${JSON.stringify(callback())}`)).status).toBe(200)
   })
 
   test.each([200_000, 1_000_000])(
-    'of %i bytes, too large, is answered to a sender that reads when it has sent all of it',
+    'of %i bytes is answered 413, also if its sender reads only after it has sent everything',
     async length => {
       const bench = await receiverBench()
       const raw = rawConnection(bench.receiver.port)
@@ -97,7 +97,7 @@ describe('a body', () => {
     },
   )
 
-  test('cannot impersonate another by repeated or inherited JSON fields', async () => {
+  test("cannot claim another message's id by repeated or inherited JSON fields", async () => {
     const bench = await receiverBench()
     expect((await post(bench.url(), '{"success":true,"id":"42","id":"43"}')).status).toBe(404)
     expect((await post(bench.url(), '{"success":true,"__proto__":{"id":"43"},"id":"43"}')).status).toBe(404)
@@ -106,15 +106,15 @@ describe('a body', () => {
   })
 })
 
-describe('a target', () => {
-  test("with the public address's path in front is accepted, as proxies may keep it", async () => {
+describe('a request target', () => {
+  test('that begins with the path of the public address is accepted, as proxies may keep it', async () => {
     const bench = await receiverBench()
     const below = (url: string) => url.replace('/hooks/', '/gate/way/hooks/')
     expect((await post(below(bench.url()))).status).toBe(200)
     expect((await post(below(bench.accountUrl('hooks')), callback({ id: 7 }))).status).toBe(200)
   })
 
-  test('with the host in front is accepted, as proxies send it', async () => {
+  test('in absolute form, with the host, is accepted, as proxies send it', async () => {
     const bench = await receiverBench()
     const raw = rawConnection(bench.receiver.port)
     const path = new URL(bench.url()).pathname
@@ -129,7 +129,7 @@ describe('a target', () => {
     await eventually(() => expect(raw.received).toMatch(/^HTTP\/1\.1 404 /))
   })
 
-  test('of 15 KB that looks like many addresses is not found', async () => {
+  test('of 15 KB that looks like many addresses is answered 404', async () => {
     const bench = await receiverBench()
     for (const part of ['/hooks/', '/hooks/account/']) {
       const path = part.repeat(15_000 / part.length)

@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from 'vitest'
 import { callback, eventually, post, postHead, rawConnection, receiverBench, wholePost } from '../support/callbacks.ts'
 
-describe('the bus', () => {
-  test('that fails one publish fails the callbacks in it and no others', async () => {
+describe('if the bus', () => {
+  test('refuses one publish, the callbacks in it are answered 503 and no others', async () => {
     const bench = await receiverBench()
     bench.bus.held = true
     const first = post(bench.url())
@@ -15,7 +15,7 @@ describe('the bus', () => {
     expect((await Promise.all(others)).map(({ status }) => status)).toEqual([200, 200])
   })
 
-  test('that does not answer in time fails what it was given, what waits behind that, and what comes then', async () => {
+  test('does not answer in time, callbacks in flight, in the queue and newly received are answered 503', async () => {
     const bench = await receiverBench({ publishMs: 100 })
     bench.bus.held = true
     const first = post(bench.url())
@@ -32,7 +32,7 @@ describe('the bus', () => {
     expect(bench.bus.calls).toHaveLength(2)
   })
 
-  test('takes many concurrent callbacks in few publishes, each of them once', async () => {
+  test('is slower than the callbacks arrive, few publishes carry all of them, each once', async () => {
     const bench = await receiverBench()
     bench.bus.held = true
     const ids = Array.from({ length: 300 }, (_, n) => n + 1)
@@ -47,8 +47,8 @@ describe('the bus', () => {
   })
 })
 
-describe('limits', () => {
-  test('a slow body is given up and its connection closed', async () => {
+describe('the receiver', () => {
+  test('gives up a slow body and closes its connection', async () => {
     const bench = await receiverBench({ headersMs: 500, requestMs: 1000 })
     const raw = rawConnection(bench.receiver.port)
     raw.write(`${postHead(bench.url(), 'Content-Length: 100')}{"success"`)
@@ -57,7 +57,7 @@ describe('limits', () => {
     expect(bench.refused).toEqual(['aborted'])
   })
 
-  test('a sender that goes away in the middle of a body leaves nothing behind', async () => {
+  test('frees the memory of a body whose sender disconnects', async () => {
     const bench = await receiverBench({ inFlightBytes: 3000 })
     for (let round = 0; round < 5; round++) {
       const raw = rawConnection(bench.receiver.port)
@@ -70,7 +70,7 @@ describe('limits', () => {
     expect((await post(bench.url())).status).toBe(200)
   })
 
-  test('more bytes than may be in flight are answered 503, until there is room again', async () => {
+  test('answers 503 while more bytes than allowed are in flight', async () => {
     const bench = await receiverBench({ inFlightBytes: 2500 })
     bench.bus.held = true
     const large = callback({ error: 'x'.repeat(1500) })
@@ -86,7 +86,7 @@ describe('limits', () => {
     expect(bench.refused).toEqual(['overloaded'])
   })
 
-  test('bodies that do not end make room for those that do, the oldest first', async () => {
+  test('drops unfinished bodies, the oldest first, in favour of new ones', async () => {
     const bench = await receiverBench({ inFlightBytes: 10_000 })
     const slow: ReturnType<typeof rawConnection>[] = []
     for (let i = 1; i <= 12; i++) {
@@ -102,7 +102,7 @@ describe('limits', () => {
     expect(new Set(bench.refused)).toEqual(new Set(['aborted']))
   })
 
-  test('a connection that is idle for too long is closed', async () => {
+  test('closes a connection that is idle for too long', async () => {
     const bench = await receiverBench({ keepAliveMs: 50 })
     const raw = rawConnection(bench.receiver.port)
     raw.write(wholePost(bench.url()))
@@ -111,8 +111,8 @@ describe('limits', () => {
   })
 })
 
-describe('close', () => {
-  test('does not wait for ever for a sender that never finishes', async () => {
+describe('closing the receiver', () => {
+  test('does not wait for ever for an unfinished body', async () => {
     const bench = await receiverBench({ drainMs: 50 })
     const raw = rawConnection(bench.receiver.port)
     raw.write(postHead(bench.url(), 'Content-Length: 100'))
@@ -122,7 +122,7 @@ describe('close', () => {
   })
 })
 
-test('a port that is taken is an error at start', async () => {
+test('a port in use is an error at start', async () => {
   const { port } = (await receiverBench()).receiver
   await expect(receiverBench({}, { port })).rejects.toThrow(
     `cannot serve callbacks on 127.0.0.1:${port} (EADDRINUSE): set callbacks.host and callbacks.port`,

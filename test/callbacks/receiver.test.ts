@@ -13,7 +13,7 @@ describe('a callback of one message', () => {
     ])
   })
 
-  test('whose status text contradicts its success is counted, and kept as it came', async () => {
+  test('whose status contradicts its success is counted, and kept unchanged', async () => {
     const bench = await receiverBench()
     await post(bench.url(), callback({ status: 'DELIVERED', success: false }))
     await post(bench.url(), callback({ status: 'SEEN', success: false }))
@@ -25,7 +25,7 @@ describe('a callback of one message', () => {
     expect(bench.events()[0]).toMatchObject({ status: 'DELIVERED', success: false, state: 'FAILED', final: true })
   })
 
-  test('is answered only when the bus has confirmed it', async () => {
+  test('is answered only after the bus has confirmed its event', async () => {
     const bench = await receiverBench()
     bench.bus.held = true
     let answered = false
@@ -40,7 +40,7 @@ describe('a callback of one message', () => {
     expect(await response).toBe(200)
   })
 
-  test('tells how long the delivery took since the address was made', async () => {
+  test('measures the delivery latency since its address was made', async () => {
     const bench = await receiverBench()
     const url = bench.url()
     bench.now += 90_000
@@ -49,7 +49,7 @@ describe('a callback of one message', () => {
     expect(bench.latencies).toEqual([{ type: 'sms', country: 'UA', seconds: 90 }])
   })
 
-  test('gives its event an id that the repeated callback has too, and no other event', async () => {
+  test('has the same event id when it is repeated, and a different one from any other callback', async () => {
     const bench = await receiverBench()
     const callbacks = [
       ...[callback(), callback(), callback({ status: 'READ' }), callback({ updated: '2026-03-14T12:00:00Z' })],
@@ -66,7 +66,7 @@ describe('a callback of one message', () => {
     expect(new Set([first, ...others]).size).toBe(1 + others.length)
   })
 
-  test('is accepted with a question mark and more behind its address', async () => {
+  test('is accepted with a query behind its address', async () => {
     const bench = await receiverBench()
     expect((await post(`${bench.url()}?attempt=2`)).status).toBe(200)
   })
@@ -78,7 +78,7 @@ describe('a callback of one message', () => {
     'application/jsonp',
     '*/*',
     '',
-  ])('can have the content type %s', async type => {
+  ])('is accepted with the content type %s', async type => {
     const bench = await receiverBench()
     expect((await post(bench.url(), callback(), { 'content-type': type })).status).toBe(200)
     expect(bench.events()).toMatchObject([{ id: 42n, state: 'DELIVERED' }])
@@ -106,7 +106,7 @@ describe('an address', () => {
     expect(bench.refused).toEqual(['expired'])
   })
 
-  test.each(['GET', 'PUT', 'DELETE', 'HEAD', 'OPTIONS'])('answers %s with 405', async method => {
+  test.each(['GET', 'PUT', 'DELETE', 'HEAD', 'OPTIONS'])('answers 405 to %s', async method => {
     const bench = await receiverBench()
     const response = await fetch(bench.url(), { method })
     expect(response.status).toBe(405)
@@ -127,7 +127,7 @@ describe('a body that can never become an event', () => {
     ['success as text', '{"success":"true"}', 'bad_body'],
     ['two objects', '{"success":true}{"success":true}', 'bad_json'],
     ['a number that JSON does not have', '{"success":true,"x":NaN}', 'bad_json'],
-    ['an object behind a byte order mark of its own', '\ufeff\ufeff{"success":true}', 'bad_json'],
+    ['an object behind two byte order marks', '\ufeff\ufeff{"success":true}', 'bad_json'],
   ])('such as %s is answered 400', async (_, body, reason) => {
     const bench = await receiverBench()
     expect((await post(bench.url(), body)).status).toBe(400)
@@ -135,7 +135,7 @@ describe('a body that can never become an event', () => {
     expect(bench.bus.calls).toHaveLength(0)
   })
 
-  test('such as one that is compressed is answered 400', async () => {
+  test('because it is compressed is answered 400', async () => {
     const bench = await receiverBench()
     const answer = await fetch(bench.url(), {
       method: 'POST',
@@ -152,7 +152,7 @@ describe('a body that can never become an event', () => {
     expect(bench.refused).toEqual(['too_large'])
   })
 
-  test('that announces 10 MB is answered 413 at once, without waiting for it', async () => {
+  test('with a Content-Length of 10 MB is answered 413 before it arrives', async () => {
     const bench = await receiverBench({ headersMs: 500, requestMs: 1000 })
     const raw = rawConnection(bench.receiver.port)
     raw.write(postHead(bench.url(), 'Content-Length: 10000000'))
@@ -160,7 +160,7 @@ describe('a body that can never become an event', () => {
     await eventually(() => expect(raw.closed).toBe(true))
   })
 
-  test('of unknown size is answered 413 once it is too large', async () => {
+  test('in chunks is answered 413 once it is too large', async () => {
     const bench = await receiverBench()
     const raw = rawConnection(bench.receiver.port)
     raw.write(postHead(bench.url(), 'Transfer-Encoding: chunked'))

@@ -15,7 +15,7 @@ import { buildSettings } from '../support/settings.ts'
 
 const secret = 'k1:a-secret-of-the-tests'
 
-/** A worker that only receives callbacks, on a bus of its own. */
+/** Prepares a process with only the role `callbacks`, on its own bus. */
 async function startReceiving(callbacks: object) {
   const settings = buildSettings({
     roles: ['callbacks'],
@@ -46,7 +46,7 @@ async function startReceiving(callbacks: object) {
   return { settings, bus, published, deadLetters, logged, start, tokens: tokensOf(settings)! }
 }
 
-/** A file that is gone after the test. */
+/** Writes a secret to a file, which is removed at the end of the test. */
 function secretFile(text: string) {
   const folder = mkdtempSync(join(tmpdir(), 'busgate-hooks-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
@@ -60,7 +60,7 @@ const addressOf = (kid: string) => {
   return `/hooks/${tokens.issue(hookSubject())}`
 }
 
-test('keys rotate while the receiver runs: after a change of the file, old and new addresses are valid', async () => {
+test('keys can rotate without a restart: after the file changes, old and new addresses are valid', async () => {
   const file = secretFile('old:secret-of-old-for-tests')
   const { tokens, start } = await startReceiving({ secretFile: file.path })
   const { origin, metric } = await start()
@@ -91,7 +91,7 @@ test('keys rotate while the receiver runs: after a change of the file, old and n
 const warnings: string[] = []
 process.on('warning', ({ message }) => warnings.push(message))
 
-test('a receiver that stops becomes not ready, answers what is in flight, and closes its port', async () => {
+test('a receiver that stops is not ready, answers callbacks in flight, and closes its port', async () => {
   const { bus, published, tokens, start } = await startReceiving({ secret })
   const publisher = await bus.publisher()
   const { promise: confirmed, resolve: confirm } = Promise.withResolvers<void>()
@@ -147,7 +147,7 @@ test('a receiver is not ready while the bus confirms nothing', async () => {
   expect([await send(), ...(await readiness())]).toEqual([200, true, true, [], 1])
 })
 
-test('a receiver without callbacks notices when the bus is unavailable, and when it is back', async () => {
+test('a receiver without traffic notices when the bus becomes unavailable, and when it is back', async () => {
   const { bus, start } = await startReceiving({ secret })
   const { at } = await start()
   const readiness = async () => (await (await at('/readyz')).json()) as ReturnType<Worker['ready']>
@@ -215,7 +215,7 @@ test('no part of an address, key or body gets into logs, metrics or answers', as
   expect(String(deadLetters[0]!.headers['busgate.error.message'])).not.toContain('zebra')
 })
 
-test("a body about another system's message is kept as a dead letter of the stage callback", async () => {
+test("a callback about another system's message becomes a dead letter of the stage callback", async () => {
   const { tokens, deadLetters, start } = await startReceiving({ secret })
   const { origin, metric } = await start()
   const body = '{ "success": true, "id": "invoice-17", "type": "whatsapp" }'
@@ -233,7 +233,7 @@ test("a body about another system's message is kept as a dead letter of the stag
   expect(await metric('dead_letters_total{stage="callback",code="NO_NUMERIC_ID"}')).toBe(1)
 })
 
-test('the address of busgate hooks url is valid at a receiver with the same secret, for its account only', async () => {
+test('busgate hooks url prints an address that receivers with the same secret accept, for its account only', async () => {
   const { start } = await startReceiving({ secret })
   const { origin } = await start()
   const env = {

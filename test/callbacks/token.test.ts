@@ -22,7 +22,7 @@ const subjects = fc.record({
 })
 
 describe('a token of one message', () => {
-  test('returns its subject and its time of creation', () => {
+  test('opens to its subject and its time of creation', () => {
     const { tokens } = tokenBench()
     fc.assert(
       fc.property(subjects, subject => {
@@ -31,7 +31,7 @@ describe('a token of one message', () => {
     )
   })
 
-  test('holds a subject of many kilobytes', () => {
+  test('can contain a subject of many kilobytes', () => {
     const { tokens } = tokenBench()
     const subject = hookSubject({ correlationId: 'ü'.repeat(5000) })
     expect(tokens.open(tokens.issue(subject))).toMatchObject({ ok: true, subject })
@@ -68,7 +68,7 @@ describe('a token of one message', () => {
     )
   })
 
-  test('is different each time, behind the clear bytes', () => {
+  test('is different each time, behind its unencrypted first bytes', () => {
     const { tokens } = tokenBench()
     const [first, second] = [bytesOf(tokens.issue(hookSubject())), bytesOf(tokens.issue(hookSubject()))]
     const clear = 6
@@ -77,7 +77,7 @@ describe('a token of one message', () => {
     expect(same).toBeLessThan(8)
   })
 
-  test.each([0, 1, 7])('does not open with any one bit flipped, %i days after it was made', days => {
+  test.each([0, 1, 7])('does not open if any bit was flipped, %i days after it was made', days => {
     const bench = tokenBench()
     const { tokens } = bench
     const token = bytesOf(tokens.issue(hookSubject()))
@@ -107,9 +107,12 @@ describe('a token of one message', () => {
     }
   })
 
-  test.each(['', 'A', 'favicon.ico', '../../etc/passwd', '_'.repeat(5000)])('is not read into %j', garbage => {
-    expect(tokenBench().tokens.open(garbage)).toEqual({ ok: false, reason: 'malformed' })
-  })
+  test.each(['', 'A', 'favicon.ico', '../../etc/passwd', '_'.repeat(5000)])(
+    'is not found in the garbage %j',
+    garbage => {
+      expect(tokenBench().tokens.open(garbage)).toEqual({ ok: false, reason: 'malformed' })
+    },
+  )
 
   test('made by an earlier version opens', () => {
     const token =
@@ -118,7 +121,7 @@ describe('a token of one message', () => {
     expect(tokenBench().tokens.open(token)).toEqual({ ok: true, subject })
   })
 
-  test('expires at the end of its life, to the millisecond', () => {
+  test('expires exactly at the end of its life', () => {
     const bench = tokenBench()
     const token = bench.tokens.issue(hookSubject())
     bench.now = noonMs + 30 * dayMs
@@ -129,7 +132,7 @@ describe('a token of one message', () => {
     expect(bench.tokens.open(token)).toEqual({ ok: false, reason: 'expired' })
   })
 
-  test('opens on the next day, and by a clock that is a little behind', () => {
+  test('opens on the next day, and on a machine whose clock is a little behind', () => {
     const bench = tokenBench()
     bench.now = noonMs + dayMs / 2
     const token = bench.tokens.issue(hookSubject())
@@ -148,8 +151,8 @@ test('a token from a future day is refused', () => {
   expect(bench.tokens.open(token)).toEqual({ ok: false, reason: 'forged' })
 })
 
-describe('keys', () => {
-  test('rotate without a restart: the first creates tokens, all open them', () => {
+describe('token keys', () => {
+  test('rotate without a restart: the first key creates tokens, all keys open them', () => {
     const bench = tokenBench([hookKey('old')])
     const before = bench.tokens.issue(hookSubject())
     bench.keys = [hookKey('new'), hookKey('old')]
@@ -161,14 +164,14 @@ describe('keys', () => {
     expect(bench.tokens.open(after)).toMatchObject({ ok: true })
   })
 
-  test('with the same name but another secret open nothing', () => {
+  test('with the same name but another secret open no token', () => {
     const bench = tokenBench()
     const token = bench.tokens.issue(hookSubject())
     bench.keys = [{ ...hookKey(), secret: 'another one' }]
     expect(bench.tokens.open(token)).toEqual({ ok: false, reason: 'forged' })
   })
 
-  test('with the same secret under another name open nothing', () => {
+  test('with the same secret but another name open no token', () => {
     const bench = tokenBench()
     const bytes = bytesOf(bench.tokens.issue(hookSubject()))
     bytes.write('k2', 2)
@@ -176,7 +179,7 @@ describe('keys', () => {
     expect(bench.tokens.open(bytes.toString('base64url'))).toEqual({ ok: false, reason: 'forged' })
   })
 
-  test('missing altogether are named in the error', () => {
+  test('are named in the error if there are none', () => {
     expect(() => tokenBench([]).tokens.issue(hookSubject())).toThrow('callbacks.secret holds no key')
   })
 
@@ -198,12 +201,12 @@ describe('a token of an account', () => {
     expect(tokenBench().tokens.openAccount('default', token)).toEqual({ ok: true })
   })
 
-  test('moved to another account is forged', () => {
+  test('is refused as forged at the address of another account', () => {
     const { tokens } = tokenBench()
     expect(tokens.openAccount('shop2', tokens.issueAccount('shop'))).toEqual({ ok: false, reason: 'forged' })
   })
 
-  test('does not open with any one bit flipped', () => {
+  test('does not open if any bit was flipped', () => {
     const { tokens } = tokenBench()
     const token = bytesOf(tokens.issueAccount('shop'))
     for (let bit = 0; bit < token.length * 8; bit++) {
@@ -213,13 +216,13 @@ describe('a token of an account', () => {
     }
   })
 
-  test('and one of a message do not open in place of each other', () => {
+  test("does not open as a message's token, nor the other way round", () => {
     const { tokens } = tokenBench()
     expect(tokens.openAccount('default', tokens.issue(hookSubject()))).toMatchObject({ ok: false })
     expect(tokens.open(tokens.issueAccount('default'))).toMatchObject({ ok: false })
   })
 
-  test('of a removed key is unknown', () => {
+  test('is refused as unknown after its key was removed', () => {
     const bench = tokenBench()
     const token = bench.tokens.issueAccount('shop')
     bench.keys = [hookKey('new')]

@@ -28,7 +28,7 @@ const embedded = {
 
 const leaks = ({ stdout, stderr }: CliResult) => leaksIn(stdout + stderr)
 
-test('wrong and complete settings are shown without secrets', { timeout: 60_000 }, async () => {
+test('wrong settings and valid ones are shown without secrets', { timeout: 60_000 }, async () => {
   const file = (name: string, yaml: string) => {
     const path = join(tmpdir(), `busgate-canary-${process.pid}-${name}.yaml`)
     writeFileSync(path, yaml)
@@ -57,7 +57,7 @@ test('wrong and complete settings are shown without secrets', { timeout: 60_000 
   expect(runs.map(leaks)).toEqual(runs.map(() => []))
 })
 
-test('a crash is one log line that says where, and quotes nothing of what was being read', {
+test('a crash is one log line that says where it happened, without the data that was being read', {
   timeout: 60_000,
 }, async () => {
   const crash = "setInterval(()=>{if(process.listenerCount('uncaughtException'))JSON.parse(process.env.QUOTED)},20)"

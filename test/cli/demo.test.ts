@@ -6,7 +6,7 @@ import { blocks } from '../support/documents.ts'
 const counts = (row: string) => row.match(/[\d,]+/g)!.map(cell => Number(cell.replaceAll(',', '')))
 
 describe('the demo on the embedded bus', () => {
-  test('succeeds, with a table that adds up, as in README', async () => {
+  test('succeeds, with sums that add up, as in README', async () => {
     const { code, stdout, stderr } = await busgate(['demo'])
     expect(code).toBe(0)
     const lines = stdout.split('\n')
@@ -23,13 +23,13 @@ describe('the demo on the embedded bus', () => {
     expect(stderr).toMatch(/commands 1,000 in; envelopes \d+/)
   })
 
-  test('a disk that cannot be written is reported, with the variable that names another', async () => {
+  test('reports a disk that cannot be written, and names the variable to choose another', async () => {
     const { code, stderr } = await busgate(['demo'], { env: { TMPDIR: '/proc' } })
     expect(code).toBe(1)
     expect(stderr).toMatch(/mkdtemp '\/proc\/busgate-demo-\w+': set TMPDIR to a folder that can be written\n$/)
   })
 
-  test('--json prints the same for programs, and environment variables do not lead it to another gateway', async () => {
+  test('prints JSON with --json, and ignores environment variables that name another gateway', async () => {
     const env = {
       BUSGATE_GATEWAY_URL: 'http://127.0.0.1:1',
       BUSGATE_CONFIG: 'missing.yaml',
@@ -40,7 +40,7 @@ describe('the demo on the embedded bus', () => {
     expect(JSON.parse(stdout)).toMatchObject({ ok: true, commands: 50, results: { missing: 0 } })
   })
 
-  test('--keep leaves it running with its addresses, until it is interrupted', async () => {
+  test('keeps running with --keep until it is interrupted, and prints its addresses', async () => {
     const demo = startBusgate(['demo', '--count', '20', '--keep', '--json'])
     await demo.line('"ok":true')
     const metrics = await addressIn(demo.stderr, 'metrics')

@@ -19,7 +19,7 @@ const headersOf = (code: string, offset: string) => ({
   'busgate.error.offset': offset,
 })
 
-/** A letter for a batch of commands that could not be read, a batch of letters that cannot be, and an ordinary letter. */
+/** Writes the dead letter of an unreadable batch of commands, an unreadable batch of dead letters, and an ordinary one. */
 async function withDeadLetters() {
   const { bus } = openMemoryBus([topic, 'commands'], { broker: new BrokerWithDamagedBatches() })
   await publishAll(bus, [
@@ -35,7 +35,7 @@ async function withDeadLetters() {
   return bus
 }
 
-test('dlq list and show skip unreadable dead letters, and say so', async () => {
+test('dlq list and show report unreadable dead letters and skip them', async () => {
   const bus = await withDeadLetters()
   const { newest } = await newestLetters(bus, topic, {}, 10)
   expect(newest.map(({ code }) => code)).toEqual(['BATCH_TOO_LARGE', 'BATCH_CORRUPT', 'DECODE'])
@@ -43,7 +43,7 @@ test('dlq list and show skip unreadable dead letters, and say so', async () => {
   expect(await findLetter(bus, topic, '0@1')).toMatchObject({ code: 'BATCH_CORRUPT', origin: null })
 })
 
-test('dlq replay refuses letters that can never be read, and replays the rest', async () => {
+test('dlq replay refuses dead letters that can never be read, and replays the rest', async () => {
   const { ready, refused } = await planReplay(await withDeadLetters(), topics, {}, decodable)
   expect(ready.map(({ place }) => place.offset)).toEqual([2])
   expect(refused.map(({ letter, why }) => [letter.place.offset, why])).toEqual([
@@ -52,7 +52,7 @@ test('dlq replay refuses letters that can never be read, and replays the rest', 
   ])
 })
 
-test('dlq replay refuses what became of doubts, because their commands were perhaps sent', async () => {
+test('dlq replay refuses dead letters of doubts, because their commands were perhaps sent', async () => {
   const bus = await withDeadLetters()
   const ofDoubts = { 'busgate.error.topic': 'doubts' }
   await publishAll(bus, [
@@ -67,7 +67,7 @@ test('dlq replay refuses what became of doubts, because their commands were perh
   )
 })
 
-test('dlq replay writes a record without a key if it had none', async () => {
+test('dlq replay writes a record without a key if the original had none', async () => {
   const bus = await withDeadLetters()
   await publishAll(bus, [
     {
@@ -87,7 +87,7 @@ test('dlq replay writes a record without a key if it had none', async () => {
   await reader.close()
 })
 
-describe('replayed dead letters', () => {
+describe('for repeated replays,', () => {
   const letterAt = (offset: string, value = 'bytes') => ({
     topic,
     key: Buffer.from('key'),
@@ -105,14 +105,14 @@ describe('replayed dead letters', () => {
     return [ready.map(({ place }) => place.offset), refused.map(({ letter, why }) => [letter.place.offset, why])]
   }
 
-  test('dlq replay refuses a letter that was replayed, but not one whose producer forged the header', async () => {
+  test('dlq replay refuses a dead letter that was replayed, but not if a producer only forged the header', async () => {
     const bus = await withDeadLetters()
     await publishAll(bus, [letterAt('11', 'one'), letterAt('12', 'two')])
     await publishAll(bus, [replayOf(`${topic}/0@3`, 'one'), replayOf(`${topic}/0@4`, 'something else')])
     expect(await refusals(bus)).toEqual([[2, 4], [[3, 'it was replayed before']]])
   })
 
-  test('dlq replay writes a record that failed again once, from its newest letter', async () => {
+  test('dlq replay writes a record that failed again only once, from its newest dead letter', async () => {
     const bus = await withDeadLetters()
     await publishAll(bus, [letterAt('11')])
     await publishAll(bus, [letterAt('50')])

@@ -14,8 +14,8 @@ import { answerWith, portOf, scriptedServer } from '../support/scripted-server.t
 const key = 'kX9-key-of-nobody'
 const secret = 'k1:0123456789abcdef'
 
-/** Variables that run could start with, as far as one can see without asking anybody. */
-const enough = {
+/** Valid settings for `run`, at addresses where nothing answers. */
+const validEnv = {
   BUSGATE_KAFKA_BROKERS: '127.0.0.1:1',
   BUSGATE_REGISTRY_URL: 'http://127.0.0.1:1',
   BUSGATE_GATEWAY_URL: 'http://127.0.0.1:1',
@@ -29,8 +29,8 @@ async function sandbox(balance?: number) {
 }
 
 describe('busgate doctor', () => {
-  test('prints a line for each finding, its repair below, and exits 1 if a check failed', async () => {
-    const { code, stdout, stderr } = await busgateHere(['doctor'], { env: enough })
+  test('prints each finding with the repair below it, and exits 1 if a check failed', async () => {
+    const { code, stdout, stderr } = await busgateHere(['doctor'], { env: validEnv })
     expect(code).toBe(1)
     expect(stdout).toMatch(/^ok {7}settings {2}valid, for the roles worker, callbacks$/m)
     expect(stdout).toMatch(/^failed {3}cluster {3}no broker can be used: .*ECONNREFUSED/m)
@@ -40,8 +40,8 @@ describe('busgate doctor', () => {
     expect(stdout + stderr).not.toContain(key)
   })
 
-  test('--json prints one JSON object a line', async () => {
-    const { stdout } = await busgateHere(['doctor', '--json'], { env: enough })
+  test('prints one JSON object a line with --json', async () => {
+    const { stdout } = await busgateHere(['doctor', '--json'], { env: validEnv })
     const lines = stdout
       .trimEnd()
       .split('\n')
@@ -55,16 +55,16 @@ describe('busgate doctor', () => {
     })
   })
 
-  test('an interruption exits 130', async () => {
+  test('exits 130 if interrupted', async () => {
     const silent = await scriptedServer(() => {})
-    const env = { ...enough, BUSGATE_GATEWAY_URL: silent.url }
+    const env = { ...validEnv, BUSGATE_GATEWAY_URL: silent.url }
     const running = startBusgate(['doctor'], { env })
     await expect.poll(() => silent.seen.requests.length, { timeout: 10_000 }).toBe(1)
     running.signal('SIGINT')
     expect((await running.ended).code).toBe(130)
   })
 
-  test('a check that hangs times out, one that throws says why, and dependent checks are skipped', async () => {
+  test('reports a check that hangs or throws as failed, and skips the checks that depend on it', async () => {
     const checks = [
       check({ name: 'slow', about: '', needs: [], look: () => new Promise(() => {}) }),
       check({ name: 'broken', about: '', needs: [], look: () => Promise.reject(new Error('the disk is full')) }),
@@ -80,8 +80,8 @@ describe('busgate doctor', () => {
   })
 })
 
-describe('settings', () => {
-  test('everything wrong or missing is reported, and no other check runs', async () => {
+describe('of the settings, busgate doctor', () => {
+  test('reports everything wrong or missing, and runs no other check', async () => {
     const { of, all } = await diagnose({ BUSGATE_GATEWAY_CONCURRENCY: 'many' })
     expect(of('settings')).toEqual([
       'failed: gateway.concurrency (BUSGATE_GATEWAY_CONCURRENCY): expected a whole number from 1 to 1024',
@@ -93,7 +93,7 @@ describe('settings', () => {
     expect(new Set(all.slice(5).map(({ state }) => state))).toEqual(new Set(['skipped']))
   })
 
-  test('a missing setting does not stop the other checks', async () => {
+  test('reports a missing one, and still runs the other checks', async () => {
     const { url } = await sandbox(7)
     const env = { BUSGATE_GATEWAY_URL: url, BUSGATE_GATEWAY_API_KEY: key }
     const { of } = await diagnose(env, ['settings', 'gateway', 'cluster'])
@@ -103,10 +103,10 @@ describe('settings', () => {
     ])
   })
 
-  test('quiet hours in which commands expire are a warning, by account', async () => {
+  test('warns, for each account, of quiet hours in which commands expire', async () => {
     const weekend = '21:00-09:00 Europe/Kyiv, Sat-Sun 00:00-24:00 Europe/Kyiv'
     const env = {
-      ...enough,
+      ...validEnv,
       BUSGATE_GATEWAY_QUIET_HOURS: weekend,
       BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: key,
       BUSGATE_GATEWAY_ACCOUNTS_SHOP_QUIET_HOURS: '21:00-09:00 Europe/Kyiv',
@@ -122,7 +122,7 @@ describe('settings', () => {
   })
 })
 
-describe('safety', () => {
+describe('of safety, busgate doctor', () => {
   const strong = `k1:${randomBytes(32).toString('base64url')}`
   const only = ['settings', 'safety']
   const fine = 'ok: no key, password, phone or text leaves this machine in plain text; no secret is weak'
@@ -144,17 +144,17 @@ describe('safety', () => {
       /^warning: registry\.url begins with http: registry\.password/,
     ],
     [
-      'a message to the brokers',
+      'messages to the brokers',
       { BUSGATE_KAFKA_BROKERS: 'broker-1:9092' },
       /^warning: kafka\.ssl is false: phones and texts can be read/,
     ],
     [
-      'PLAIN at the brokers',
+      'a PLAIN login at the brokers',
       { ...plain, BUSGATE_KAFKA_BROKERS: '127.0.0.1:9092,broker-1:9092' },
       /^warning: kafka\.ssl is false: the password, phones and texts can be read/,
     ],
     [
-      'the token endpoint',
+      'a login at the token endpoint',
       {
         BUSGATE_KAFKA_SASL_MECHANISM: 'oauthbearer',
         BUSGATE_KAFKA_SASL_TOKEN_ENDPOINT: 'http://login.example/token',
@@ -163,48 +163,45 @@ describe('safety', () => {
       },
       /^warning: kafka\.sasl\.tokenEndpoint begins with http: kafka\.sasl\.clientSecret/,
     ],
-  ])('%s in plain text is a warning', async (_, env, expected) => {
-    const { of } = await diagnose({ ...enough, ...env }, only)
+  ])('warns of %s in plain text', async (_, env, expected) => {
+    const { of } = await diagnose({ ...validEnv, ...env }, only)
     expect(of('safety')).toEqual([expect.stringMatching(expected)])
   })
 
   test.each([
-    [
-      'this machine itself',
-      { ...plain, BUSGATE_GATEWAY_URL: 'http://[::1]:8080', BUSGATE_KAFKA_BROKERS: 'localhost:9092' },
-    ],
+    ['this machine', { ...plain, BUSGATE_GATEWAY_URL: 'http://[::1]:8080', BUSGATE_KAFKA_BROKERS: 'localhost:9092' }],
     ['a registry without a password', { BUSGATE_REGISTRY_URL: 'http://registry:8081' }],
     [
       'TLS everywhere',
       { ...plain, BUSGATE_GATEWAY_URL: 'https://a.example', BUSGATE_KAFKA_BROKERS: 'b:1', BUSGATE_KAFKA_SSL: 'true' },
     ],
-  ])('%s is none', async (_, env) => {
-    expect((await diagnose({ ...enough, ...env }, only)).of('safety')).toEqual([fine])
+  ])('does not warn of %s', async (_, env) => {
+    expect((await diagnose({ ...validEnv, ...env }, only)).of('safety')).toEqual([fine])
   })
 
   test.each([
     ['k1:0123456789abcdef', 'the secret of k1'],
     [`${strong},old:${randomBytes(31).toString('base64url')}`, 'the secret of old'],
-  ])('a callbacks secret that is too short is a warning, and not shown', async (given, expected) => {
-    const { all, of } = await diagnose({ ...enough, BUSGATE_CALLBACKS_SECRET: given }, only)
+  ])('warns of a callbacks secret that is too short, without showing it', async (given, expected) => {
+    const { all, of } = await diagnose({ ...validEnv, BUSGATE_CALLBACKS_SECRET: given }, only)
     expect(of('safety')).toEqual([`warning: callbacks.secret: ${expected} is shorter than 32 random bytes`])
     expect(JSON.stringify(all)).not.toContain(given.slice(3))
   })
 
   test.each([strong, `k1:${randomBytes(32).toString('hex')}`, `k1:${randomBytes(32).toString('base64')}`])(
-    'a callbacks secret of 32 random bytes is strong',
+    'accepts a callbacks secret of 32 random bytes',
     async given => {
-      expect((await diagnose({ ...enough, BUSGATE_CALLBACKS_SECRET: given }, only)).of('safety')).toEqual([fine])
+      expect((await diagnose({ ...validEnv, BUSGATE_CALLBACKS_SECRET: given }, only)).of('safety')).toEqual([fine])
     },
   )
 })
 
-describe('the gateway', () => {
+describe('of the gateway, busgate doctor', () => {
   const only = ['settings', 'gateway']
 
-  test('each key is tried, and the balance shown', async () => {
+  test('tries each API key and shows the balance', async () => {
     const { url } = await sandbox(7)
-    const env = { ...enough, BUSGATE_GATEWAY_URL: url, BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'another-key' }
+    const env = { ...validEnv, BUSGATE_GATEWAY_URL: url, BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'another-key' }
     const { all, of, mends } = await diagnose(env, only)
     expect(of('gateway').toSorted()).toEqual([
       'failed: shop: the gateway refuses its key',
@@ -215,31 +212,31 @@ describe('the gateway', () => {
     expect(JSON.stringify(all)).not.toContain(key)
   })
 
-  test('an account without money is a warning', async () => {
+  test('warns of an account without money', async () => {
     const { url } = await sandbox(0)
-    const { of } = await diagnose({ ...enough, BUSGATE_GATEWAY_URL: url }, only)
+    const { of } = await diagnose({ ...validEnv, BUSGATE_GATEWAY_URL: url }, only)
     expect(of('gateway')).toEqual(['warning: default: its key is accepted; 0 UAH'])
   })
 
-  test('with an untrusted certificate is reported with the setting of its CA', async () => {
+  test('reports an untrusted certificate and names the setting of its CA', async () => {
     const pem = readFileSync(new URL('../fixtures/self-signed.pem', import.meta.url))
     const server = createHttpsServer({ key: pem, cert: pem })
     const port = await portOf(server)
-    const { of, mends } = await diagnose({ ...enough, BUSGATE_GATEWAY_URL: `https://127.0.0.1:${port}` }, only)
+    const { of, mends } = await diagnose({ ...validEnv, BUSGATE_GATEWAY_URL: `https://127.0.0.1:${port}` }, only)
     expect(of('gateway')[0]).toMatch(/^failed: default: .*self-signed certificate.* \(UNREACHABLE\)$/)
     expect(mends('gateway', 'failed')[0]).toContain('BUSGATE_GATEWAY_SSL_CA')
   })
 })
 
-describe('registry and brokers', () => {
+describe('of registry and brokers, busgate doctor reports', () => {
   const wrongPath = 'the registry answers 404: check registry.url (BUSGATE_REGISTRY_URL), its path included'
 
   test.each([
-    ['a server that is no registry', 'not here'],
+    ['a server that is not a registry', 'not here'],
     ['a registry whose path is missing', '{"error_code":404,"message":"HTTP 404 Not Found"}'],
   ])('%s', async (_, body) => {
     const { url } = await scriptedServer(answerWith(body, { status: 404 }))
-    const env = { ...enough, BUSGATE_REGISTRY_URL: url }
+    const env = { ...validEnv, BUSGATE_REGISTRY_URL: url }
     const { of } = await diagnose(env, ['settings', 'registry', 'schemas'])
     expect(of('registry')).toEqual([`failed: ${wrongPath}`])
     expect(of('schemas')).toEqual(['skipped: no registry was reached'])
@@ -254,7 +251,7 @@ describe('registry and brokers', () => {
       answerWith('{"error_code":401}', { status: 401, headers: { connection: 'close' } }),
     )
     const login = { BUSGATE_REGISTRY_USERNAME: 'u', BUSGATE_REGISTRY_PASSWORD: 'pw-of-nobody' }
-    const { all, of } = await diagnose({ ...enough, ...login, BUSGATE_REGISTRY_URL: server.url }, [
+    const { all, of } = await diagnose({ ...validEnv, ...login, BUSGATE_REGISTRY_URL: server.url }, [
       'settings',
       'registry',
     ])
@@ -262,29 +259,29 @@ describe('registry and brokers', () => {
     expect(JSON.stringify(all)).not.toContain('pw-of-nobody')
   })
 
-  test('a server that is no broker', async () => {
+  test('a server that is not a broker', async () => {
     const { url } = await sandbox()
-    const env = { ...enough, BUSGATE_KAFKA_BROKERS: new URL(url).host }
+    const env = { ...validEnv, BUSGATE_KAFKA_BROKERS: new URL(url).host }
     const { of } = await diagnose(env, ['settings', 'cluster', 'topics'])
     expect(of('cluster')[0]).toMatch(/^failed: no broker can be used/)
     expect(of('topics')).toEqual(['skipped: no broker answered'])
   })
 
-  test('the embedded bus has no brokers', async () => {
-    const env = { ...enough, BUSGATE_KAFKA_BROKERS: 'embedded', BUSGATE_REGISTRY_URL: '' }
+  test('nothing but skipped checks on the embedded bus', async () => {
+    const env = { ...validEnv, BUSGATE_KAFKA_BROKERS: 'embedded', BUSGATE_REGISTRY_URL: '' }
     const { of } = await diagnose(env, ['settings', 'registry', 'cluster'])
     expect(of('cluster')[0]).toContain('skipped: kafka.brokers is embedded')
     expect(of('registry')[0]).toContain('skipped: registry.url (BUSGATE_REGISTRY_URL) is not set')
   })
 })
 
-describe('the public address of the receiver', () => {
+describe('of the public address of the receiver, busgate doctor', () => {
   const only = ['settings', 'receiver']
 
-  test('reaches a receiver of other processes, with the same secret or another', async () => {
+  test('finds out whether another process receives there, with the same secret or another', async () => {
     const other = startBusgate(['run'], {
       env: {
-        ...enough,
+        ...validEnv,
         BUSGATE_KAFKA_BROKERS: 'embedded',
         BUSGATE_REGISTRY_URL: '',
         BUSGATE_ROLES: 'callbacks',
@@ -294,7 +291,7 @@ describe('the public address of the receiver', () => {
       },
     })
     const { callbacks, telemetry } = JSON.parse(await other.line('worker.started'))
-    const env = { ...enough, BUSGATE_ROLES: 'worker', BUSGATE_CALLBACKS_PUBLIC_URL: `http://127.0.0.1:${callbacks}` }
+    const env = { ...validEnv, BUSGATE_ROLES: 'worker', BUSGATE_CALLBACKS_PUBLIC_URL: `http://127.0.0.1:${callbacks}` }
     const same = await diagnose({ ...env, BUSGATE_CALLBACKS_SECRET: secret }, only)
     const fine = expect.stringMatching(/^ok: .* leads to a receiver that accepts addresses of this secret$/)
     expect(same.of('receiver')).toEqual([fine])
@@ -312,17 +309,17 @@ describe('the public address of the receiver', () => {
     expect(unknown.of('receiver')).toEqual([expect.stringMatching(/^failed: .* does not know the first key/)])
   })
 
-  test('is skipped without callbacks.publicUrl', async () => {
-    const { of } = await diagnose({ ...enough, BUSGATE_ROLES: 'callbacks', BUSGATE_CALLBACKS_SECRET: secret }, only)
+  test('says nothing without callbacks.publicUrl', async () => {
+    const { of } = await diagnose({ ...validEnv, BUSGATE_ROLES: 'callbacks', BUSGATE_CALLBACKS_SECRET: secret }, only)
     expect(of('receiver')).toEqual([
       'skipped: callbacks.publicUrl (BUSGATE_CALLBACKS_PUBLIC_URL) is not set: messages sent with these settings get no hook',
     ])
   })
 
-  test('is a warning if it leads elsewhere or nowhere', async () => {
+  test('warns if it leads elsewhere or nowhere', async () => {
     const proxy = await startProxy()
     proxy.answer = () => ({ status: 404, body: 'not here' })
-    const env = { ...enough, BUSGATE_CALLBACKS_SECRET: secret }
+    const env = { ...validEnv, BUSGATE_CALLBACKS_SECRET: secret }
     const other = await diagnose({ ...env, BUSGATE_CALLBACKS_PUBLIC_URL: proxy.url }, only)
     expect(other.of('receiver')).toEqual([`warning: ${proxy.url} does not lead to a receiver: it answers 404`])
     expect(proxy.requests).toHaveLength(1)

@@ -23,9 +23,9 @@ const gateway = (url: string, args: string[], { input = '', env = {} }: Pick<Cli
 const sms = (id: number | string, phone = 380501234567) =>
   `{"type":"sms","id":${id},"phone":${phone},"sms_message":"Hi","sms_signature":"Shop"}`
 
-// What each type takes and answers, the client's tests show.
+// The tests of the client show the fields and answers of each type.
 test.each(['sms', 'voice', 'status', 'template/list'] as const)(
-  '%s goes to the gateway as its JSON says, and its answer is printed',
+  'busgate gateway %s sends the given JSON and prints the answer',
   async type => {
     const sandbox = await sandboxFor()
     const proxy = await startProxy(sandbox.url)
@@ -41,7 +41,7 @@ test.each(['sms', 'voice', 'status', 'template/list'] as const)(
   },
 )
 
-describe('an answer in a readable form', () => {
+describe('an answer printed without --json', () => {
   test('has a line for each field', async () => {
     const sandbox = await sandboxFor({ balance: 31 })
     const { stdout } = await gateway(sandbox.url, ['balance'])
@@ -58,14 +58,14 @@ describe('an answer in a readable form', () => {
 })
 
 describe('standard input', () => {
-  test('an object without a type gets that of the named operation', async () => {
+  test('may be an object without a type: the named operation gives it', async () => {
     const sandbox = await sandboxFor()
     const { code, stdout } = await gateway(sandbox.url, ['status'], { input: '{"id":7}' })
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(sandbox.stats()).toMatchObject({ requests: 1, operations: 1 })
   })
 
-  test('keeps an id beyond 2^53 both ways, also in JSON', async () => {
+  test('and standard output keep an id beyond 2^53, also in JSON', async () => {
     const sandbox = await sandboxFor()
     const id = 2n ** 63n - 1n
     const { code, stdout } = await gateway(sandbox.url, ['sms', '--json'], { input: sms(String(id)) })
@@ -74,7 +74,7 @@ describe('standard input', () => {
     expect(sandbox.executions(id)).toBe(1)
   })
 
-  test('a refusal can be printed as JSON', async () => {
+  test('may be refused by the gateway; --json prints the refusal as JSON', async () => {
     const sandbox = await sandboxFor()
     const { code, stdout } = await gateway(sandbox.url, ['sms', '--json'], { input: sms(3, 380501234592) })
     expect(code).toBe(1)
@@ -83,37 +83,42 @@ describe('standard input', () => {
   })
 })
 
-describe('wrong input exits 2, says what is wrong, and sends nothing', () => {
+describe('input with an error exits 2, names the error, and sends nothing:', () => {
   test.each([
     ['an unknown operation', ['balanse'], '', 'the nearest is "gateway balance"'],
     ['neither fields nor input', ['sms'], '', 'gateway sms needs id, phone, sms_message, sms_signature, as JSON'],
     ['no operation', [], '', 'gateway needs an OPERATION: busgate gateway --help lists them'],
     ['a missing field', ['hlr', '{"id":1}'], '', 'phone is required and must be a number'],
-    ['a field of another kind', ['status', '{"id":"x"}'], '', 'id must be a whole number from 1 to'],
+    ['a field of the wrong type', ['status', '{"id":"x"}'], '', 'id must be a whole number from 1 to'],
     [
       'a phone in national format',
       ['hlr', '{"id":1,"phone":"0671234561"}'],
       '',
       'phone must be a number: digits only, international format such as 380501234567',
     ],
-    ['a limit', ['telegram', '{"id":1,"phone":380501234567,"message":"123"}'], '', 'must be text of 4 to 8 digits'],
     [
-      'JSON that is none',
+      'a text beyond its limits',
+      ['telegram', '{"id":1,"phone":380501234567,"message":"123"}'],
+      '',
+      'must be text of 4 to 8 digits',
+    ],
+    [
+      'invalid JSON as argument',
       ['viber', '{secret'],
       '',
       "JSON: expected JSON: Expected property name or '}' in JSON at position 1",
     ],
     ['an unknown account', ['balance', '--account', 'defualt'], '', 'the nearest is default'],
     [
-      'input that is no JSON',
+      'invalid JSON on standard input',
       ['sms'],
       '{"secret',
       'standard input is not valid JSON: Unterminated string in JSON at position 8',
     ],
-    ['input that is no object', ['sms'], '[5]', 'expected a JSON object'],
-    ['input with a wrong field', ['hlr'], '{"id":2}', 'phone is required'],
+    ['a list instead of an object', ['sms'], '[5]', 'expected a JSON object'],
+    ['an object without a required field', ['hlr'], '{"id":2}', 'phone is required'],
     [
-      'input in windows-1251',
+      'text in windows-1251',
       ['sms'],
       Buffer.concat([Buffer.from(sms(1).slice(0, -2)), Buffer.from([0xcf, 0xf0]), Buffer.from('"}')]),
       'standard input is not UTF-8: save it as UTF-8',
@@ -127,7 +132,7 @@ describe('wrong input exits 2, says what is wrong, and sends nothing', () => {
     expect(sandbox.stats().requests).toBe(0)
   })
 
-  test('settings that lack the gateway', async () => {
+  test('settings without the gateway', async () => {
     const { code, stderr } = await busgateHere(['gateway', 'balance'])
     expect(code).toBe(2)
     expect(stderr).toContain('gateway.url (BUSGATE_GATEWAY_URL): is not set')
@@ -135,7 +140,7 @@ describe('wrong input exits 2, says what is wrong, and sends nothing', () => {
   })
 })
 
-describe('a failed operation exits 1 and says whether it was sent', () => {
+describe('a failed operation exits 1 and says whether it was sent:', () => {
   test.each<[FaultName, string]>([
     [
       'access-denied',
@@ -156,7 +161,7 @@ describe('a failed operation exits 1 and says whether it was sent', () => {
     expect(sandbox.stats().requests).toBe(1)
   })
 
-  test('a refused key from a file names the setting of the file', async () => {
+  test('a refused key from a file, with the setting of the file', async () => {
     const sandbox = await sandboxFor()
     const env = { BUSGATE_GATEWAY_URL: sandbox.url, BUSGATE_GATEWAY_API_KEY_FILE: await keyFile('mistyped') }
     const { code, stderr } = await busgateHere(['gateway', 'balance'], { env })
@@ -166,7 +171,7 @@ describe('a failed operation exits 1 and says whether it was sent', () => {
     )
   })
 
-  test('a gateway that nobody reaches', async () => {
+  test('an unreachable gateway', async () => {
     const { code, stdout, stderr } = await gateway('http://127.0.0.1:1', ['sms', '--json'], { input: sms(1) })
     expect(code).toBe(1)
     expect(stderr).toMatch(
@@ -175,7 +180,7 @@ describe('a failed operation exits 1 and says whether it was sent', () => {
     expect(JSON.parse(stdout)).toMatchObject({ id: 1, error: { code: 'UNREACHABLE', retryable: true } })
   })
 
-  test('an unreadable answer to a paid operation is shown unchanged', async () => {
+  test('an invalid answer to a paid operation, which is printed unchanged', async () => {
     const proxy = await startProxy()
     proxy.answer = () => ({ body: '{"success":true,"data":[{"success":true,"data":{"code":42100,"price":1.5}}]}' })
     const { code, stdout, stderr } = await gateway(proxy.url, ['call/otp', '{"id":1,"phone":380501234567}'])
@@ -183,7 +188,7 @@ describe('a failed operation exits 1 and says whether it was sent', () => {
     expect(stderr).toBe('busgate: executed, but the answer is invalid: code must be text (PAYLOAD_UNREADABLE)\n')
   })
 
-  test('an interruption exits 130', async () => {
+  test('an interruption, which exits 130', async () => {
     const sandbox = await sandboxFor()
     sandbox.faults.next('stall')
     const running = startBusgate(['gateway', 'sms'], { input: sms(1), env: settings(sandbox.url) })
@@ -195,7 +200,7 @@ describe('a failed operation exits 1 and says whether it was sent', () => {
   })
 })
 
-test('--account chooses the key', async () => {
+test('busgate gateway --account chooses the key', async () => {
   const sandbox = await sandboxFor({ keys: { default: key, shop: 'shop-key' } })
   const env = { BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'shop-key' }
   const { code } = await gateway(sandbox.url, ['sms', '--account', 'shop'], { input: sms(1), env })
@@ -204,7 +209,7 @@ test('--account chooses the key', async () => {
   expect(sandbox.executions(1)).toBe(0)
 })
 
-describe('--help', () => {
+describe('busgate gateway --help', () => {
   test('lists every operation with the fields that it requires', async () => {
     const { code, stdout } = await busgateHere(['gateway', '--help'])
     expect(code).toBe(0)
@@ -226,7 +231,7 @@ describe('--help', () => {
     ],
     ['pipeline', [/pipeline: Required\. The channels, .* a list/, /^ {2}voice: /m]],
     ['template/create', [/template: Required\. Text of the template\.$/m, /^ {2}name: /m]],
-  ])('of %s lists its fields', async (type, expected) => {
+  ])('for %s lists its fields', async (type, expected) => {
     const { code, stdout } = await busgateHere(['gateway', type, '--help'])
     expect(code).toBe(0)
     for (const line of expected) expect(stdout).toMatch(line)

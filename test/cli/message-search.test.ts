@@ -20,7 +20,7 @@ const { topics } = settings
 const commandTopic = topics.commands.at(-1)!
 const all = [...topics.commands, topics.results, topics.statuses, topics.doubts, topics.deadLetters, topics.control]
 
-/** All topics with three partitions, and what writes there. */
+/** Creates all topics with three partitions, and functions that write to them. */
 async function startTopics(left: readonly string[] = []) {
   const { groupId } = settings.kafka
   const { broker, bus } = openMemoryBus(
@@ -64,7 +64,7 @@ async function startTopics(left: readonly string[] = []) {
 const placesOf = (found: { commands: { place: { partition: number; offset: number } }[] }) =>
   found.commands.map(({ place: { partition, offset } }) => [partition, offset])
 
-test("a command is found at its result's coordinates, whatever its key, but not another one there", async () => {
+test("a command is found at its result's coordinates, whatever its key, unless another record is there", async () => {
   const world = await startTopics()
   await world.command(buildCommand({ id: 5n }), 'customer-1', 2)
   await world.command(buildCommand({ id: 6n }), 'customer-1', 2)
@@ -83,7 +83,7 @@ test("a command is found at its result's coordinates, whatever its key, but not 
   })
 })
 
-test('a one-time password is found in the header of its result, and told only if asked', async () => {
+test('a one-time password is read from the header of its result, and shown only with --reveal', async () => {
   const world = await startTopics()
   await world.result(buildResult({ id: 7n, type: 'call/otp' }), { 'busgate.code': Buffer.from('0815') })
   const found = await world.search().byId(7n)
@@ -91,7 +91,7 @@ test('a one-time password is found in the header of its result, and told only if
   expect(stringifyJson(tell(found, 7n, {}))).not.toContain('0815')
 })
 
-test('a command without a result is found among unfinished records, by a short or long id', async () => {
+test('a command without a result is found among the unfinished records, with a short or long id', async () => {
   for (const id of [7n, 300n, 2n ** 62n]) {
     const world = await startTopics()
     await world.command(buildCommand({ id: 1n }), 'x', 1)
@@ -103,7 +103,7 @@ test('a command without a result is found among unfinished records, by a short o
   }
 })
 
-test('for a waiting command, the present pause is given as the reason', async () => {
+test('for a waiting command, the current pause is given as the reason', async () => {
   const world = await startTopics()
   await world.command(buildCommand({ id: 7n }), '7', 1)
   const pause = buildPause({ kind: 'account', name: 'default', by: 'olha' })
@@ -118,7 +118,7 @@ test('for a waiting command, the present pause is given as the reason', async ()
   )
 })
 
-test('a waiting command is found although the control topic is missing', async () => {
+test('a waiting command is found even if the control topic is missing', async () => {
   const world = await startTopics([topics.control])
   await world.command(buildCommand({ id: 7n }), '7', 1)
   const { commands, gaps } = await world.search().byId(7n)
@@ -128,7 +128,7 @@ test('a waiting command is found although the control topic is missing', async (
   ])
 })
 
-test('a finished command is found although its result is deleted', async () => {
+test('a finished command is found even if its result is deleted', async () => {
   const world = await startTopics()
   await world.command(buildCommand({ id: 8n }), 'x', 0)
   world.broker.resetOffset('busgate', { topic: commandTopic, partition: 0 }, 1)
@@ -151,13 +151,13 @@ describe('a command whose record became a dead letter', () => {
     ),
     ['OMITTED', /^Perhaps sent: its doubt could not be read .*--since 30d searches further back\.$/],
   ]
-  test.each(codes)('with the code %s is sent by a replay only if that helps', async (code, what) => {
+  test.each(codes)('with the code %s is offered for a replay only if that helps', async (code, what) => {
     const world = await startTopics()
     await world.letter({ key: '7', value: Buffer.from('garbage'), code, origin: [1, 0] })
     expect(tell(await world.search().byId(7n), 7n, {}).conclusions[0]!.text).toMatch(what)
   })
 
-  test.each(['7', 'customer-1'])('and can be read now is sent by a replay, with the key %s', async key => {
+  test.each(['7', 'customer-1'])('and can be read now is offered for a replay, with the key %s', async key => {
     const world = await startTopics()
     const command = buildCommand({ id: 7n })
     await world.letter({ key: 'customer-1', value: world.encodeCommand(command), code: 'DECODE', origin: [2, 0] })
@@ -173,7 +173,7 @@ describe('a command whose record became a dead letter', () => {
   })
 })
 
-test('results are found, too, that were written before partitions were added', async () => {
+test('results from before partitions were added are found', async () => {
   const ids = [11n, 12n, 13n, 14n, 15n, 16n]
   const world = await startTopics()
   for (const id of ids) await world.result(buildResult({ id }))
@@ -181,7 +181,7 @@ test('results are found, too, that were written before partitions were added', a
   for (const id of ids) expect((await world.search().byId(id)).results).toHaveLength(1)
 })
 
-test('a command in doubt is read from the doubt if its topic has lost it', async () => {
+test('a command in doubt is read from the doubts topic if its own topic has lost it', async () => {
   const world = await startTopics()
   const command = buildCommand({ id: 21n })
   const place = { topic: commandTopic, partition: 1, offset: 40, timestamp: 1_000 }
@@ -193,16 +193,16 @@ test('a command in doubt is read from the doubt if its topic has lost it', async
   expect(found.commands).toMatchObject([{ place: { partition: 1, offset: 40 }, time: 1_000, value: { command } }])
 })
 
-test('all messages of a correlationId are found, with results or without', async () => {
+test('all messages with a correlationId are found, with or without results', async () => {
   const world = await startTopics()
   await world.result(buildResult({ id: 31n, correlationId: 'order-1' }))
-  await world.result(buildResult({ id: 32n, correlationId: 'order-12' })) // holds the bytes, and is another one
+  await world.result(buildResult({ id: 32n, correlationId: 'order-12' })) // contains the bytes of order-1, but is another id
   expect(await world.search().idsOf('order-1', 20)).toEqual({ ids: [31n], more: false })
   await world.command(buildCommand({ id: 33n, correlationId: 'order-9' }), 'x', 1)
   expect(await world.search().idsOf('order-9', 20)).toEqual({ ids: [33n], more: false })
 })
 
-test('a missing topic is reported, and the others are searched', async () => {
+test('a missing topic is reported, and the other topics are searched', async () => {
   const world = await startTopics([topics.doubts])
   await world.result(buildResult({ id: 41n }))
   const found = await world.search().byId(41n)
@@ -210,7 +210,7 @@ test('a missing topic is reported, and the others are searched', async () => {
   expect(found.results).toHaveLength(1)
 })
 
-test('a search by correlation id keeps at most the requested number of messages', async () => {
+test('a search by correlationId returns at most the requested number of messages', async () => {
   const world = await startTopics()
   for (let id = 1n; id <= 9n; id++) await world.result(buildResult({ id, correlationId: 'spring' }))
   const { ids, more } = await world.search().idsOf('spring', 4)

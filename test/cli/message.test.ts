@@ -23,7 +23,7 @@ interface Found {
   controls?: Change[]
 }
 
-/** Evidence about message 1001, in the order of time. */
+/** Builds the findings about message 1001, in order of time. */
 function evidenceOf({ results = [], statuses = [], progress, controls = [] }: Found): Findings {
   const command = { command: buildCommand(), type: 'sms', progress: progress ?? 'done', replayedFrom: null }
   return {
@@ -48,18 +48,18 @@ test.each<[string, Found]>([
   ['in doubt', { results: [{ outcome: 'IN_DOUBT', final: false }] }],
   ['left by a worker that stopped', { progress: 'doubted' }],
   ['unresolved for good', { results: [{ outcome: 'UNRESOLVED' }] }],
-])('of a message that is %s it is said how to ask the gateway', (_, found) => {
+])('for a message that is %s, the conclusion says how to ask the gateway', (_, found) => {
   const status = `busgate gateway status '{"id":1001}'`
   expect(conclusion(found)).toMatch(/^Perhaps sent: /)
   expect(conclusion(found)).toContain(`${status}; any status but UNKNOWN proves`)
 })
 
-test('the advice for a message of another account names that account', () => {
+test('the advice for a message of a named account names the account', () => {
   const evidence = evidenceOf({ results: [{ account: 'shop' }] })
   expect(conclusionOf(evidence, 1001n, 'shop')).toContain(`busgate gateway status '{"id":1001}' --account=shop asks`)
 })
 
-test('for a doubt about a type without a status, it does not advise to ask the gateway', () => {
+test('for a doubt about a type without statuses, the conclusion does not advise to ask the gateway', () => {
   for (const outcome of ['IN_DOUBT', 'UNRESOLVED'] as const) {
     const text = conclusion({ results: [{ outcome, final: outcome === 'UNRESOLVED', type: 'call/otp' }] })
     expect(text).toContain('The gateway has no status of a call/otp.')
@@ -67,12 +67,12 @@ test('for a doubt about a type without a status, it does not advise to ask the g
   }
 })
 
-describe('the conclusion of a story', () => {
+describe('the conclusion', () => {
   test.each<[string, Found, RegExp]>([
     ['delivered', { results: [{}], statuses: [{}] }, /^Sent: .* as gw-1\. Delivered 20\S+\.$/],
     ['not delivered', { results: [{}], statuses: [{ status: 'EXPIRED' }] }, /Not delivered: EXPIRED .*under a new id/],
     [
-      'told by an address that anybody may know',
+      "delivered only according to a callback to the account's address",
       { results: [{}], statuses: [{ verified: false }] },
       /anybody can claim anything.*gateway status/,
     ],
@@ -107,9 +107,13 @@ describe('the conclusion of a story', () => {
       { results: [{ outcome: 'UNRESOLVED' }], statuses: [{}] },
       /until a status came\. Delivered/,
     ],
-    ['only the repetition is known', { results: [{ outcome: 'DUPLICATE' }] }, /^Only a repeated record .*--since 30d/],
+    [
+      'known only by a repeated record',
+      { results: [{ outcome: 'DUPLICATE' }] },
+      /^Only a repeated record .*--since 30d/,
+    ],
     ['waiting', { progress: 'waiting' }, /^Not sent yet: .* is in the queue/],
-    ['not begun', { progress: 'unread' }, /no worker owns/],
+    ['not read yet', { progress: 'unread' }, /no worker owns/],
     ['being sent', { progress: 'sending' }, /^Being sent now/],
     [
       'waiting while another account is paused',
@@ -146,17 +150,17 @@ describe('the conclusion of a story', () => {
       /Delivered \(its callback has no status text\) \d/,
     ],
     [
-      'not delivered by a callback whose text says otherwise',
+      'not delivered by a callback whose status says otherwise',
       { results: [{}], statuses: [{ status: 'DELIVERED', state: 'FAILED', success: false }] },
       /Not delivered \(by success of its callback, whose text is DELIVERED\) \d/,
     ],
-    ['only a status', { statuses: [{}] }, /^Delivered 20/],
+    ['known only by a status', { statuses: [{}] }, /^Delivered 20/],
     [
-      'only what anybody can claim',
+      'known only by an unverified callback',
       { statuses: [{ verified: false }] },
       /^No command and no result of it was found\. What came to the account's own address proves nothing,/,
     ],
-  ])('%s', (_, found, expected) => {
+  ])('fits a message that is %s', (_, found, expected) => {
     expect(conclusion(found)).toMatch(expected)
   })
 
@@ -196,14 +200,14 @@ describe('the conclusion of a story', () => {
   })
 })
 
-test("what an account's own address is told counts for a message that had no hook of its own", () => {
+test("a callback to the account's address counts for a message that had no hook of its own", () => {
   const evidence = evidenceOf({ results: [{ hooked: false }], statuses: [{ verified: false }] })
   expect(conclusionOf(evidence, 1001n, 'default')).toMatch(/Delivered 20/)
   expect(storyOf(evidence, false).at(-1)!.text).toContain('← the verdict')
 })
 
-describe('a story', () => {
-  test('marks the status that is the verdict, even if another came later', () => {
+describe('the story of a message', () => {
+  test('marks the status that is the verdict, even if another one came later', () => {
     const story = storyOf(evidenceOf({ results: [{}], statuses: [{ status: 'READ' }, { status: 'QUEUED' }] }), false)
     expect(story.map(({ kind, text }) => [kind, text.includes('← the verdict')])).toEqual([
       ['result', false],
@@ -212,7 +216,7 @@ describe('a story', () => {
     ])
   })
 
-  test('marks only the first of repeated callbacks as the verdict, and says its word once', () => {
+  test('marks only the first of repeated callbacks as the verdict', () => {
     const story = storyOf(evidenceOf({ results: [{}], statuses: [{}, {}] }), false)
     expect(story.slice(1).map(({ text }) => text)).toEqual([
       'DELIVERED, final, callback, verified ← the verdict',
@@ -237,7 +241,7 @@ describe('a story', () => {
     }
   })
 
-  test('says what was searched, and what is deleted or unreadable', () => {
+  test('lists what was searched, and what is deleted or unreadable', () => {
     const log = { topic: 'results', partition: 2, records: 10, since: 0, olderAreGone: true, unreadable: 1 }
     const evidence: Findings = { ...noFindings(), searched: [log], gaps: ['There is no topic doubts.'] }
     expect(searchedText(evidence)).toEqual([

@@ -13,11 +13,11 @@ test.each([
   ['pipeline', { pipeline: ['sms'], sms: { ...sms, lifetime: 60 } }, 'message: pipeline.sms has no lifetime;'],
   ['pipeline', { pipeline: ['voice'], voice: { voice: { rate: 2 } } }, 'message: pipeline.voice.voice has no rate;'],
   ['viber', { viber_carousel: [slide, { ...slide, link: 'x' }] }, 'message: viber.viber_carousel has no link;'],
-])('send refuses a field that the record of %s would lose: %j', (type, message, refusal) => {
+])('send refuses unknown fields of %s, which the record would lose: %j', (type, message, refusal) => {
   expect(() => read(type, message)).toThrow(`line 3: ${refusal}`)
 })
 
-test('send accepts every field of the records at any depth, and null', () => {
+test('send accepts all fields of the schema at any depth, and null', () => {
   const message = { pipeline: ['sms', 'voice'], sms, rcs: null, voice: { voice: { gender: 'male' }, dtmf: null } }
   expect(read('pipeline', message)).toMatchObject({ type: 'pipeline', message })
   expect(read('viber', { viber_type: 'carousel', viber_carousel: [slide, slide] })).toMatchObject({ type: 'viber' })

@@ -11,7 +11,7 @@ const embedded = {
   BUSGATE_TELEMETRY_PORT: '0',
 }
 
-test.each(['SIGTERM', 'SIGINT'] as const)('run gets ready, and at %s drains and exits 0', async signal => {
+test.each(['SIGTERM', 'SIGINT'] as const)('run becomes ready, and at %s drains and exits 0', async signal => {
   const run = startBusgate(['run'], { env: embedded })
   const { telemetry: port } = JSON.parse(await run.line('worker.started'))
   await vi.waitFor(async () => expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200), 5000)
@@ -25,7 +25,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)('run gets ready, and at %s drains and 
   expect(events.slice(-1)).toEqual(['worker.stopped'])
 })
 
-test('a second signal ends a run that drains at once', async () => {
+test('a second signal ends a draining run at once', async () => {
   const run = startBusgate(['run'], {
     env: {
       ...embedded,
@@ -38,7 +38,7 @@ test('a second signal ends a run that drains at once', async () => {
   const callback = connect(callbacks, '127.0.0.1').on('error', () => {})
   onTestFinished(() => void callback.destroy())
   await once(callback, 'connect')
-  callback.write('POST /hooks/a-token HTTP/1.1\r\nhost: hooks\r\n') // it drains until the rest comes, or for some seconds
+  callback.write('POST /hooks/a-token HTTP/1.1\r\nhost: hooks\r\n') // it drains until the rest arrives, or for some seconds
   run.signal('SIGTERM')
   await run.line('worker.stopping')
   const again = setInterval(() => run.signal('SIGINT'), 100)
@@ -47,7 +47,7 @@ test('a second signal ends a run that drains at once', async () => {
   expect(stdout).not.toContain('worker.stopped')
 })
 
-test('a port in use ends the start with exit code 1 and says what to set', async () => {
+test('run with a port in use exits 1 and names the setting', async () => {
   const first = startBusgate(['run'], { env: embedded })
   const { telemetry: port } = JSON.parse(await first.line('worker.started'))
   const { code, stdout, stderr } = await busgate(['run'], {
@@ -61,7 +61,7 @@ test('a port in use ends the start with exit code 1 and says what to set', async
   })
 })
 
-test('a start that waits for the brokers names busgate doctor', async () => {
+test('run that waits for the brokers recommends busgate doctor in its log', async () => {
   const env = { ...embedded, BUSGATE_KAFKA_BROKERS: '127.0.0.1:1', BUSGATE_REGISTRY_URL: 'http://127.0.0.1:1' }
   const run = startBusgate(['run'], { env })
   expect(await run.line('bus.unavailable')).toContain('busgate doctor')
@@ -69,7 +69,7 @@ test('a start that waits for the brokers names busgate doctor', async () => {
   expect((await run.ended).code).toBe(0)
 })
 
-test('a start that waits for the registry can be stopped, and a second signal ends it at once', async () => {
+test('run that waits for the registry can be stopped, and a second signal ends it at once', async () => {
   const env = { ...embedded, BUSGATE_REGISTRY_URL: 'http://127.0.0.1:1' }
   const run = startBusgate(['run'], { env })
   await run.line('registry.unavailable')
@@ -77,5 +77,5 @@ test('a start that waits for the registry can be stopped, and a second signal en
   await run.line('worker.stopping')
   const again = setInterval(() => run.signal('SIGTERM'), 100)
   const { code, stderr } = await run.ended.finally(() => clearInterval(again))
-  expect({ code, stderr }).toEqual({ code: 130, stderr: '' }) // nothing of what Node may say of its dependencies
+  expect({ code, stderr }).toEqual({ code: 130, stderr: '' }) // no warnings of Node about dependencies
 })

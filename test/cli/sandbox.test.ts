@@ -8,7 +8,7 @@ const balance = (url: string, auth: string) =>
     body: JSON.stringify({ auth, data: [{ type: 'balance' }] }),
   }).then(response => response.json())
 
-test('sandbox prints its address, takes its options and runs until it is stopped', async () => {
+test('sandbox prints its address, applies its options, and runs until it is stopped', async () => {
   const sandbox = startBusgate(['sandbox', '--keys', 'one,two', '--balance', '7'])
   const url = await sandbox.line('http://')
   expect(await balance(url, 'two')).toMatchObject({ success: true, data: [{ data: { amount: 7 } }] })
@@ -17,7 +17,7 @@ test('sandbox prints its address, takes its options and runs until it is stopped
   expect(await sandbox.ended).toMatchObject({ code: 0, stdout: `${url}\n` })
 })
 
-test('a port in use is an error that says what to choose', async () => {
+test('sandbox with a port in use fails and names the flag', async () => {
   const first = startBusgate(['sandbox'])
   const { port } = new URL(await first.line('http://'))
   const { code, stderr } = await busgateHere(['sandbox', '--port', port])

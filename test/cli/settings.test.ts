@@ -3,20 +3,20 @@ import { parse } from 'yaml'
 import { definitions, loadSettings } from '../../src/config/index.ts'
 import { busgateHere } from '../support/cli.ts'
 
-const enough = {
+const validEnv = {
   BUSGATE_KAFKA_BROKERS: 'embedded',
   BUSGATE_GATEWAY_URL: 'http://127.0.0.1:1',
   BUSGATE_GATEWAY_API_KEY: 'not-to-be-shown',
 }
 
 describe('config check', () => {
-  test('settings that run can start with are valid', async () => {
-    const { code, stdout, stderr } = await busgateHere(['config', 'check'], { env: enough })
+  test('accepts settings that run can start with', async () => {
+    const { code, stdout, stderr } = await busgateHere(['config', 'check'], { env: validEnv })
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
     expect(stderr).toContain('valid')
   })
 
-  test('missing settings, contradictions and too long hook addresses are reported together', async () => {
+  test('reports missing settings, contradictions and too long hook addresses together', async () => {
     const env = {
       BUSGATE_GATEWAY_TIMEOUT_MS: '4000',
       BUSGATE_DELIVERY_SETTLE_MS: '1000',
@@ -37,8 +37,8 @@ describe('config check', () => {
 })
 
 describe('config print', () => {
-  test('shows the settings in effect as YAML, secrets masked', async () => {
-    const { code, stdout } = await busgateHere(['config', 'print'], { env: enough })
+  test('shows the settings in effect as YAML, with secrets masked', async () => {
+    const { code, stdout } = await busgateHere(['config', 'print'], { env: validEnv })
     expect(code).toBe(0)
     expect(stdout).not.toContain('not-to-be-shown')
     expect(parse(stdout)).toMatchObject({
@@ -47,8 +47,8 @@ describe('config print', () => {
     })
   })
 
-  test('--json prints one JSON object on one line', async () => {
-    const { stdout } = await busgateHere(['config', 'print', '--json'], { env: enough })
+  test('prints one JSON object on one line with --json', async () => {
+    const { stdout } = await busgateHere(['config', 'print', '--json'], { env: validEnv })
     expect(stdout.trimEnd()).not.toContain('\n')
     expect(JSON.parse(stdout)).toMatchObject({ topics: { results: 'busgate.results' } })
   })
@@ -57,19 +57,19 @@ describe('config print', () => {
 test.each([
   ['schemas check', []],
   ['send', ['--id=1', '--phone=380501234567', '--type=sms', '--message', '{"sms_message":"Hi"}']],
-])('busgate %s names the setting of a registry that takes no connection', async (name, flags) => {
+])('busgate %s names the setting of a registry that refuses connections', async (name, flags) => {
   const env = { BUSGATE_KAFKA_BROKERS: '127.0.0.1:1', BUSGATE_REGISTRY_URL: 'http://127.0.0.1:2' }
   const { code, stderr } = await busgateHere([...name.split(' '), ...flags], { env })
   expect(code).toBe(1)
   expect(stderr).toMatch(/ECONNREFUSED.*heck registry\.url \(BUSGATE_REGISTRY_URL\)/)
 })
 
-test('an unknown variable is reported once', async () => {
+test('config print reports an unknown variable once', async () => {
   const { stderr } = await busgateHere(['config', 'print'], { env: { BUSGATE_GATEWAY_TIMEOUT: '1' } })
   expect(stderr).toContain('  BUSGATE_GATEWAY_TIMEOUT: is not a setting; the nearest is BUSGATE_GATEWAY_TIMEOUT_MS.')
 })
 
-test('brokers that cannot be reached are an error with exit code 1 that says what to check', async () => {
+test('topics create with unreachable brokers exits 1 and says what to check', async () => {
   const env = { BUSGATE_KAFKA_BROKERS: '127.0.0.1:1', BUSGATE_REGISTRY_URL: 'http://127.0.0.1:1' }
   const { code, stderr } = await busgateHere(['topics', 'create'], { env })
   expect(code).toBe(1)
@@ -99,7 +99,7 @@ describe('hooks secret', () => {
 })
 
 describe('config explain', () => {
-  test('describes a setting, by its name or variable', async () => {
+  test('describes a setting given by its name or variable', async () => {
     for (const name of ['kafka.sasl.password', 'BUSGATE_KAFKA_SASL_PASSWORD_FILE']) {
       const { code, stdout } = await busgateHere(['config', 'explain', name])
       expect(code).toBe(0)
@@ -116,7 +116,7 @@ describe('config explain', () => {
     }
   })
 
-  test('accepts the beginning or the last part of several names', async () => {
+  test('accepts the beginning or the last part of names', async () => {
     const pathsOf = async (...args: string[]) => {
       const { stdout } = await busgateHere(['config', 'explain', ...args, '--json'])
       return stdout

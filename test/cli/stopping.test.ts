@@ -5,7 +5,7 @@ import type { Worker } from '../../src/worker.ts'
 
 const second = 1000
 
-/** A worker that is told to stop while one of its roles waits for the group, without end. */
+/** Stops a worker while one of its roles still waits for the group, without end. */
 async function stopStarting() {
   const lines: string[] = []
   const logger = pino({ level: 'info' }, { write: line => void lines.push(JSON.parse(line).event) })
@@ -23,13 +23,13 @@ async function stopStarting() {
   return {
     lines,
     codes,
-    /** What is in flight is finished, and the start given up. */
+    /** Ends the requests in flight and the start. */
     finish: () => reject(giveUp.signal.reason),
     fail: (error: Error) => reject(error),
   }
 }
 
-describe('a stop while a role still starts', () => {
+describe('a stop while a role is starting', () => {
   beforeEach(() => {
     vi.useFakeTimers()
     onTestFinished(() => void vi.useRealTimers())

@@ -9,7 +9,7 @@ const receiving = {
 }
 const embedded = { BUSGATE_KAFKA_BROKERS: 'embedded', BUSGATE_REGISTRY_URL: '' }
 
-describe('a command line that is written wrongly, or does not fit its settings, exits 2 and names the nearest', () => {
+describe('a wrong command line exits 2 and says what is wrong:', () => {
   test.each<[args: string[], message: string, env?: object]>([
     [['withdraw', '--reason', 'x'], 'name one of --campaign NAME, --id ID, --correlation-id TEXT, --tenant NAME'],
     [['withdraw', '--campaign', 'a', '--tenant', 'b', '--reason', 'x'], 'name one of --campaign NAME'],
@@ -89,7 +89,7 @@ describe('a command line that is written wrongly, or does not fit its settings, 
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   })
 
-  test('a missing command shows the list of them', async () => {
+  test('busgate without a command, which lists all commands', async () => {
     const { code, stderr } = await busgateHere([])
     expect(code).toBe(2)
     expect(stderr).toMatch(/^ {2}run +Runs the worker/m)
@@ -128,9 +128,9 @@ test('--version prints the version of the package', async () => {
 })
 
 test.each([
-  ['that reads TypeScript', ''],
-  ['that reads no TypeScript', '--no-experimental-strip-types'],
-])('the binary says in one sentence that a Node %s is too old', async (_, option) => {
+  ['with TypeScript', ''],
+  ['without TypeScript', '--no-experimental-strip-types'],
+])('the binary says in one sentence that Node.js is too old, on a version %s', async (_, option) => {
   const old = "Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.11.0'}})"
   const env = { NODE_OPTIONS: `${option} --import=data:text/javascript,${old}` }
   expect(await busgate(['--version'], { entry: 'bin', env })).toEqual({

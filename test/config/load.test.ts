@@ -21,7 +21,7 @@ function yaml(text: string): string {
   return file
 }
 
-/** The problems of settings that are wrong, each as `path | where | what`. */
+/** The problems of wrong settings, each as `path | where | what`. */
 function problemsOf(sources: { file?: string; env?: Record<string, string>; overrides?: object }): string[] {
   try {
     loadSettings({ env: {}, ...sources })
@@ -34,7 +34,7 @@ function problemsOf(sources: { file?: string; env?: Record<string, string>; over
 }
 
 describe('settings', () => {
-  it('have defaults that depend on others, and one for each type', () => {
+  it('have defaults, some of which depend on other settings', () => {
     const { kafka, gateway, delivery, reconciler, callbacks } = loadSettings({ env: {} })
     expect(kafka).toMatchObject({ brokers: undefined, ssl: false, sasl: undefined, drainMs: 9_000 })
     expect(gateway).toMatchObject({ accounts: new Map(), errorTexts: {}, tenantWeights: {} })
@@ -52,7 +52,7 @@ describe('settings', () => {
     expect([gateway.concurrency, gateway.lingerMs, gateway.maxOperations]).toEqual([16, 5, 25])
   })
 
-  it('have no slash at the end of an address', () => {
+  it('lose the slash at the end of an address', () => {
     const { callbacks } = loadSettings({
       env: {
         BUSGATE_CALLBACKS_PUBLIC_URL: 'https://a.example/b/',
@@ -62,7 +62,7 @@ describe('settings', () => {
     expect(callbacks.publicUrl).toBe('https://a.example/b')
   })
 
-  it('come from the file that --config names, else BUSGATE_CONFIG', () => {
+  it('come from the file named by --config, or else by BUSGATE_CONFIG', () => {
     const env = { BUSGATE_CONFIG: yaml('roles: reconciler') }
     expect(loadSettings({ env }).roles).toEqual(['reconciler'])
     expect(problemsOf({ file: join(folder, 'absent.yaml'), env })).toEqual([
@@ -81,7 +81,7 @@ describe('settings', () => {
     expect(revealed(loadSettings({ file, env: {} }).kafka)).toEqual(['ca', undefined, undefined])
   })
 
-  it('have the same values from a file and from variables', () => {
+  it('mean the same in a file and in variables', () => {
     const file = yaml(`
 kafka: { brokers: [b1:9092, "[::1]:9092"], ssl: true, sasl: { mechanism: plain, username: u, password: p } }
 registry: { url: http://registry:8081/ }
@@ -147,7 +147,7 @@ delivery: { types: { call/otp: AT_LEAST_ONCE, viber+sms: AT_MOST_ONCE }, notFoun
       ['shop', '22:00-07:00 America/New_York'],
     ]
     expect(quietHours(env)).toEqual(expected)
-    // the page and the command line show them without an API key
+    // busgate ui and the command line show quiet hours without an API key
     const { BUSGATE_GATEWAY_API_KEY: _, BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: _key, ...keyless } = env
     expect(quietHours(keyless)).toEqual(expected)
     expect(quietHours({ BUSGATE_GATEWAY_API_KEY: 'k' })).toEqual([])
@@ -171,7 +171,7 @@ delivery: { types: { call/otp: AT_LEAST_ONCE, viber+sms: AT_MOST_ONCE }, notFoun
     expect(others).toEqual([])
   })
 
-  it('refuse quiet hours if every command is urgent, because they would have no effect', () => {
+  it('refuse quiet hours if all command topics are urgent, because they would have no effect', () => {
     const env = { BUSGATE_GATEWAY_QUIET_HOURS: '21:00-09:00 Europe/Kyiv', BUSGATE_TOPICS_COMMANDS: 'only.one' }
     expect(problemsOf({ env })).toEqual([expect.stringContaining('has no effect: topics.commands names one topic')])
   })
@@ -181,7 +181,7 @@ delivery: { types: { call/otp: AT_LEAST_ONCE, viber+sms: AT_MOST_ONCE }, notFoun
     expect(new Set(Object.values(types))).toEqual(new Set(['AT_MOST_ONCE']))
   })
 
-  it('treat an empty variable or file entry as not given', () => {
+  it('treat an empty variable or file entry as unset', () => {
     const file = yaml('gateway:\n  url:\nregistry:\ncallbacks: {}\n')
     expect(loadSettings({ file, env: { BUSGATE_KAFKA_BROKERS: '' } }).gateway.url).toBeUndefined()
   })
@@ -211,7 +211,7 @@ delivery: { types: { call/otp: AT_LEAST_ONCE, viber+sms: AT_MOST_ONCE }, notFoun
 })
 
 describe('wrong settings', () => {
-  it('are all reported at once, with their place, what is wrong and an example', () => {
+  it('are all reported at once, each with its place, its problem and an example', () => {
     const file = yaml('gateway:\n  lingerMs: soon\n  url: gateway.example\nroles: [worker, postman]\n')
     const env = { BUSGATE_GATEWAY_MAX_OPERATIONS: '0', BUSGATE_GATEWAY_ERROR_TEXTS: '{"Oh":"OOPS"}' }
     expect(() => loadSettings({ file, env })).toThrow(
@@ -233,13 +233,13 @@ describe('wrong settings', () => {
       'BUSGATE_GATEWAY_ACCOUNTS_MY_SHOP_API_KEY',
       'BUSGATE_GATEWAY_ACCOUNTS_NAME_API_KEY (NAME is made of lower-case letters and digits)',
     ],
-  ])('are refused for the unknown variable %s, and the nearest is suggested', (variable, nearest) => {
+  ])('include unknown variables: for %s the nearest one is suggested', (variable, nearest) => {
     expect(problemsOf({ env: { [variable]: 'x' } })).toEqual([
       `${variable} | ${variable} | is not a setting; the nearest is ${nearest}`,
     ])
   })
 
-  it('are refused for unknown keys of the file, with line and nearest name', () => {
+  it('include unknown keys of the file, reported with line and nearest name', () => {
     const file = yaml(
       'gatway:\n  url: https://g\ndelivery:\n  types:\n    smss: AT_MOST_ONCE\ntelemetry: loud\nkafk: {}\n',
     )
@@ -255,19 +255,19 @@ describe('wrong settings', () => {
 
   it.each([
     [
-      'for nine tenths of the session time-out',
+      'for at most nine tenths of the session time-out',
       { sessionTimeoutMs: 20_000, rebalanceTimeoutMs: 60_000 },
       30_000,
       18_000,
     ],
-    ['no longer than the time-out of a request', { sessionTimeoutMs: 45_000, rebalanceTimeoutMs: 60_000 }, 8000, 8000],
-    ['as long as it is set', { drainMs: 9000 }, 1500, 9000],
-  ])('let a rebalance wait for answers %s', (_, kafka, timeoutMs, drainMs) => {
+    ['for at most the time-out of a request', { sessionTimeoutMs: 45_000, rebalanceTimeoutMs: 60_000 }, 8000, 8000],
+    ['as long as kafka.drainMs says', { drainMs: 9000 }, 1500, 9000],
+  ])('do not include the drain of a rebalance %s', (_, kafka, timeoutMs, drainMs) => {
     const overrides = { kafka, gateway: { timeoutMs }, delivery: { settleMs: 60_000 } }
     expect(loadSettings({ env: {}, overrides }).kafka.drainMs).toBe(drainMs)
   })
 
-  it('are refused in a file that is not YAML, without quoting the file', () => {
+  it('include a file that is not YAML, which is not quoted', () => {
     expect(problemsOf({ file: yaml('gateway:\n  apiKey: *top-secret\n') })).toEqual([
       `YAML | ${folder}/busgate.yaml | Unresolved alias (the anchor must be set before the alias)`,
     ])
@@ -279,12 +279,12 @@ describe('wrong settings', () => {
 
   it.each<[string, Record<string, string>, string]>([
     [
-      'a drain longer than the session',
+      'a drain longer than the session time-out',
       { BUSGATE_KAFKA_DRAIN_MS: '20000' },
       'kafka.drainMs | BUSGATE_KAFKA_DRAIN_MS | must be below kafka.sessionTimeoutMs, and that below kafka.rebalanceTimeoutMs',
     ],
     [
-      'a session longer than the rebalance',
+      'a session time-out longer than the rebalance time-out',
       { BUSGATE_KAFKA_SESSION_TIMEOUT_MS: '30000' },
       'kafka.drainMs | BUSGATE_KAFKA_DRAIN_MS, beside BUSGATE_KAFKA_SESSION_TIMEOUT_MS | must be below kafka.sessionTimeoutMs, and that below kafka.rebalanceTimeoutMs',
     ],
@@ -294,7 +294,7 @@ describe('wrong settings', () => {
       'registry.url | BUSGATE_REGISTRY_URL, beside BUSGATE_KAFKA_BROKERS | is required unless kafka.brokers is embedded',
     ],
     [
-      'doubts that are asked for while the lease of an earlier owner may last',
+      'doubts that are polled while an earlier owner may still hold its lease',
       { BUSGATE_GATEWAY_TIMEOUT_MS: '8000', BUSGATE_DELIVERY_SETTLE_MS: '2000' },
       'delivery.settleMs | BUSGATE_GATEWAY_TIMEOUT_MS, BUSGATE_DELIVERY_SETTLE_MS | gateway.timeoutMs + delivery.settleMs must be above kafka.sessionTimeoutMs (or 10000, if that is less): a worker that lost its partition may begin a request until then, so a doubt must be left alone for longer; raise delivery.settleMs',
     ],
@@ -304,12 +304,12 @@ describe('wrong settings', () => {
       'callbacks.secret | BUSGATE_CALLBACKS_SECRET, beside BUSGATE_CALLBACKS_PUBLIC_URL | is required with callbacks.publicUrl',
     ],
     [
-      'half of a login at the brokers',
+      'an incomplete login at the brokers',
       { BUSGATE_KAFKA_SASL_USERNAME: 'u' },
       'kafka.sasl.mechanism | BUSGATE_KAFKA_SASL_MECHANISM, beside BUSGATE_KAFKA_SASL_USERNAME | kafka.sasl.mechanism, .username and .password go together: give all three or none',
     ],
     [
-      'half of what oauthbearer needs',
+      'incomplete settings of oauthbearer',
       { BUSGATE_KAFKA_SASL_MECHANISM: 'oauthbearer', BUSGATE_KAFKA_SASL_CLIENT_ID: 'c' },
       'kafka.sasl.mechanism | BUSGATE_KAFKA_SASL_MECHANISM, BUSGATE_KAFKA_SASL_CLIENT_ID | kafka.sasl.tokenEndpoint, .clientId and .clientSecret go together with the mechanism oauthbearer, and with no other',
     ],
@@ -319,7 +319,7 @@ describe('wrong settings', () => {
       'kafka.ssl.cert | BUSGATE_KAFKA_SSL_CERT | kafka.ssl.cert and kafka.ssl.key go together: give both or none',
     ],
     [
-      'half of a login at the registry',
+      'an incomplete login at the registry',
       { BUSGATE_REGISTRY_PASSWORD: 'p' },
       'registry.username | BUSGATE_REGISTRY_USERNAME, beside BUSGATE_REGISTRY_PASSWORD | registry.username and registry.password go together: give both or none',
     ],
@@ -329,12 +329,12 @@ describe('wrong settings', () => {
       'registry.token | BUSGATE_REGISTRY_USERNAME, BUSGATE_REGISTRY_PASSWORD, BUSGATE_REGISTRY_TOKEN | takes the place of registry.username and registry.password: give one of them',
     ],
     [
-      'a key for the registry without its certificate',
+      'a client key for the registry without its certificate',
       { BUSGATE_REGISTRY_SSL_KEY: 'k' },
       'registry.ssl.cert | BUSGATE_REGISTRY_SSL_CERT, beside BUSGATE_REGISTRY_SSL_KEY | registry.ssl.cert and registry.ssl.key go together: give both or none',
     ],
     [
-      'two topics of one name',
+      'two topics with one name',
       { BUSGATE_TOPICS_RESULTS: 'busgate.commands' },
       'topics.commands | BUSGATE_TOPICS_COMMANDS, beside BUSGATE_TOPICS_RESULTS | two topics have the same name; each needs its own',
     ],
@@ -348,13 +348,13 @@ describe('wrong settings', () => {
       { BUSGATE_GATEWAY_ACCOUNTS_SHOP_RATE: '5' },
       'gateway.accounts.NAME.rate | BUSGATE_GATEWAY_ACCOUNTS_SHOP_RATE | an account has a rate but no apiKey',
     ],
-  ])('do not fit together: %s', (_, env, problem) => {
+  ])('include contradictions: %s', (_, env, problem) => {
     expect(problemsOf({ env })).toEqual([problem])
   })
 
   it.each<[string, Record<string, string>]>([
     [
-      'doubts that are asked for soon, with a session that is shorter',
+      'doubts that are polled early, with a shorter session time-out',
       {
         BUSGATE_GATEWAY_TIMEOUT_MS: '5000',
         BUSGATE_DELIVERY_SETTLE_MS: '1001',
@@ -362,7 +362,7 @@ describe('wrong settings', () => {
       },
     ],
     [
-      'doubts that are asked for soon, with a session that is longer than any lease',
+      'doubts that are polled early, with a session time-out longer than any lease',
       {
         BUSGATE_GATEWAY_TIMEOUT_MS: '10000',
         BUSGATE_DELIVERY_SETTLE_MS: '1',
@@ -370,10 +370,10 @@ describe('wrong settings', () => {
       },
     ],
     [
-      'doubts that are asked for at once, on the embedded bus',
+      'doubts that are polled at once, on the embedded bus',
       { BUSGATE_KAFKA_BROKERS: 'embedded', BUSGATE_GATEWAY_TIMEOUT_MS: '1', BUSGATE_DELIVERY_SETTLE_MS: '0' },
     ],
-  ])('fit together: %s', (_, env) => {
+  ])('do not include %s', (_, env) => {
     expect(problemsOf({ env })).toEqual([])
   })
 
@@ -413,7 +413,7 @@ describe('wrong settings', () => {
       'item 1: expected kid:secret, the kid of 1 to 8 letters, digits, - or _, the secret of at least 16 characters',
     ],
     ['BUSGATE_CALLBACKS_SECRET', 'a:0123456789abcdef,a:0123456789abcdeF', 'has the same kid twice'],
-  ])('are refused: %s=%s', (variable, value, what) => {
+  ])('include %s=%s', (variable, value, what) => {
     expect(problemsOf({ env: { [variable]: value } })).toEqual([
       expect.stringMatching(/^[a-zA-Z.]+ \| BUSGATE_[A-Z_]+ \| /),
     ])
@@ -422,7 +422,7 @@ describe('wrong settings', () => {
 })
 
 describe('settings in code', () => {
-  it('have types that refuse unknown names and values', () => {
+  it('have types that reject unknown names and values', () => {
     const overrides: SettingsTree = {
       kafka: { brokers: ['broker-1:9092'], ssl: { caFile: '/run/ca.pem' }, drainMs: '5000' },
       gateway: { apiKey: 'key', accounts: { shop: { apiKeyFile: '/run/shop', rate: 5 } }, rate: 2 },

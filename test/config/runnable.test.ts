@@ -23,7 +23,7 @@ describe('a process', () => {
     expect(() => requireRunnable(buildSettings())).not.toThrow()
   })
 
-  it('that does not catch the error prints each setting once', () => {
+  it('that does not catch the settings error prints each setting once', () => {
     const printed = inspect(
       new SettingsError([{ path: 'gateway.url', where: 'BUSGATE_GATEWAY_URL', what: 'is not set' }]),
     )
@@ -31,13 +31,13 @@ describe('a process', () => {
     expect(printed).toContain("code: 'SETTINGS_INVALID'")
   })
 
-  it('that only reconciles needs the gateway, too', () => {
+  it('with only the role reconciler needs gateway.url too', () => {
     expect(missingFor({ ...brokers, BUSGATE_ROLES: 'reconciler', BUSGATE_GATEWAY_API_KEY: 'k' })).toEqual([
       'gateway.url (BUSGATE_GATEWAY_URL) is not set, but required by reconciler',
     ])
   })
 
-  it('that reconciles an account with a rate needs reconciler.rate, which workers then leave free', () => {
+  it('with the role reconciler and an account with a rate needs reconciler.rate, which workers leave unused', () => {
     const env = {
       ...brokers,
       BUSGATE_GATEWAY_URL: 'http://g',
@@ -55,7 +55,7 @@ describe('a process', () => {
     ])
   })
 
-  it('that only receives callbacks needs callbacks.secret, but no gateway', () => {
+  it('with only the role callbacks needs callbacks.secret, but no gateway', () => {
     expect(missingFor({ ...brokers, BUSGATE_ROLES: 'callbacks' })).toEqual([
       'callbacks.secret (BUSGATE_CALLBACKS_SECRET) is not set, but required by callbacks',
     ])
@@ -63,17 +63,17 @@ describe('a process', () => {
     expect(missingFor({ ...brokers, ...secret, BUSGATE_ROLES: 'callbacks' })).toEqual([])
   })
 
-  it('that has another account needs no key for the account default', () => {
+  it('with another account needs no key for the account default', () => {
     const env = { ...brokers, BUSGATE_GATEWAY_URL: 'https://g', BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'k' }
     expect(missingFor(env)).toEqual([])
   })
 })
 
-describe('the settings of a process that is to run', () => {
+describe('problems that prevent a start', () => {
   const wrongIn = (env: Record<string, string>) =>
     problemsOf(() => loadRunnableSettings({ env })).map(({ path, what }) => `${path} ${what}`)
 
-  it('report a missing registry once, whether the brokers are right, wrong or missing', () => {
+  it('include a missing registry only once, whether the brokers are valid, wrong or missing', () => {
     const gateway = { BUSGATE_GATEWAY_URL: 'http://g', BUSGATE_GATEWAY_API_KEY: 'k' }
     const registry = 'registry.url is required unless kafka.brokers is embedded'
     expect(wrongIn({ ...gateway, BUSGATE_KAFKA_BROKERS: 'b:9092' })).toEqual([registry])

@@ -23,7 +23,7 @@ function keyFromFile() {
   return loadSettings({ env: { BUSGATE_GATEWAY_API_KEY_FILE: file } }).gateway.accounts.get('default')!.apiKey
 }
 
-/** Writes the file so that its time of change differs from before, however fast this test runs. */
+/** Rewrites the file with a new modification time, however fast this test runs. */
 function rewrite(text: string): void {
   const before = statSync(file).mtimeMs
   writeFileSync(file, text)
@@ -57,7 +57,7 @@ describe('a secret', () => {
     })
   })
 
-  it('follows its file, checking at most once a second', () => {
+  it('follows changes of its file, checking at most once a second', () => {
     const key = keyFromFile()
     rewrite('second-key\n')
     vi.advanceTimersByTime(999)
@@ -81,7 +81,7 @@ describe('a secret', () => {
     expect(key.reveal()).toBe('third-key')
   })
 
-  it('holds the keys that sign hook addresses, in their order', () => {
+  it('can be a list of keys for hook addresses, which stay in order', () => {
     writeFileSync(file, 'new:0123456789abcdef\nold:fedcba9876543210:with-colon\n')
     const { secret } = loadSettings({ env: { BUSGATE_CALLBACKS_SECRET_FILE: file } }).callbacks
     expect(secret?.reveal()).toEqual([
@@ -90,18 +90,18 @@ describe('a secret', () => {
     ])
   })
 
-  it('is refused when its file is empty at the start', () => {
+  it('is refused if its file is empty at the start', () => {
     writeFileSync(file, '\n')
     expect(keyFromFile).toThrow('gateway.apiKey (BUSGATE_GATEWAY_API_KEY_FILE): cannot use the file: is empty')
   })
 
-  it('is refused when its file is missing, without the path', () => {
+  it('is refused if its file is missing, without quoting the path', () => {
     const missing = () => loadSettings({ env: { BUSGATE_GATEWAY_API_KEY_FILE: 'the-key-itself' } })
     expect(missing).toThrow('cannot use the file: there is none at the given path')
     expect(missing).not.toThrow('the-key-itself')
   })
 
-  it('is refused when given twice, as itself and as a file', () => {
+  it('is refused if both the secret and its file are set', () => {
     const env = { BUSGATE_GATEWAY_API_KEY_FILE: file }
     const given = () => loadSettings({ env, overrides: { gateway: { apiKey: 'k' } } })
     expect(given).toThrow(SettingsError)

@@ -20,7 +20,7 @@ afterEach(() => {
   vi.unstubAllEnvs()
 })
 
-/** Whoever it is, nobody vouches for it; it notes what it is told. */
+/** A server with an untrusted certificate, which records all data that it receives. */
 async function startImpostor() {
   const heard: Buffer[] = []
   const pem = readFileSync(certificates.brokerFile)
@@ -35,14 +35,14 @@ const settingsFor = (url: string) => loadSettings({ env: { BUSGATE_REGISTRY_URL:
 
 const limits = { timeoutMs: 5_000, connections: 1, ca: undefined, keepAliveMs: undefined, maxResponseBytes: undefined }
 
-/** Each answers why nothing was told. */
+/** Each connects to a port and returns the error. */
 const ways: Record<string, (port: number) => Promise<unknown>> = {
   'the gateway': async port => {
     const gateway = connectGateway({ ...limits, url: `https://127.0.0.1:${port}` })
     onTestFinished(() => gateway.close())
     return gateway.post('{"auth":"a key"}', () => null)
   },
-  'a proxy of https before the gateway': async port => {
+  'an https proxy in front of the gateway': async port => {
     vi.stubEnv('HTTPS_PROXY', `https://me:secret@127.0.0.1:${port}`)
     const gateway = connectGateway({ ...limits, url: 'https://gateway.example' })
     onTestFinished(() => gateway.close())
@@ -52,7 +52,7 @@ const ways: Record<string, (port: number) => Promise<unknown>> = {
     registryOf(settingsFor(`https://127.0.0.1:${port}`))
       .idOf('any', schemas.command)
       .catch(refused),
-  'the registry of a service': port =>
+  'the registry, from a service': port =>
     confluentRegistry({ url: `https://127.0.0.1:${port}` })
       .schemaOf(1)
       .catch(refused),

@@ -21,7 +21,7 @@ import { buildStatusEvent } from '../support/status-events.ts'
 const settings = loadSettings({ env: {}, overrides: { kafka: { brokers: 'embedded' } } })
 const { results: resultsTopic, statuses: statusesTopic } = settings.topics
 
-/** A bus with the topics of results and statuses, two partitions each, and what writes there as busgate does. */
+/** Opens a bus with topics for results and statuses, two partitions each, and functions that write to them like busgate. */
 async function startBus() {
   const { bus } = openMemoryBus([resultsTopic, statusesTopic], { groupId: 'busgate', partitions: 2 })
   const registry = embeddedRegistry()
@@ -51,7 +51,7 @@ async function all<T>(records: AsyncIterable<Received<T>>): Promise<T[]> {
 const idsOf = (results: { id: bigint }[]) => results.map(({ id }) => Number(id)).sort((a, b) => a - b)
 
 describe('readResults', () => {
-  test('yields each result with its coordinates, and can end at the current end of the topic', async () => {
+  test('yields each result with its coordinates, and can stop at the current end of the topic', async () => {
     const { bus, registry, result } = await startBus()
     for (const id of [1n, 2n, 3n]) await result(buildResult({ id, msgId: `gw-${id}` }))
     const found = await received(readResults(settings, { from: 'earliest', untilEnd: true, bus, registry }))
@@ -66,7 +66,7 @@ describe('readResults', () => {
     })
   })
 
-  test('begins at a time, or at stored offsets', async () => {
+  test('can start at a time, or at stored offsets', async () => {
     const { bus, registry, result } = await startBus()
     for (const id of [1n, 2n, 3n, 4n]) await result(buildResult({ id }))
     const since = Date.now() + 1
@@ -83,7 +83,7 @@ describe('readResults', () => {
     expect(idsOf(await all(readResults(settings, { ...options, from: { offsets } })))).toEqual([6])
   })
 
-  test('continues in a group where its last reader ended', async () => {
+  test('continues where the last reader of its group ended', async () => {
     const { bus, registry, result } = await startBus()
     for (const id of [1n, 2n, 3n]) await result(buildResult({ id }))
     const readSome = async (count: number) => {
@@ -93,7 +93,7 @@ describe('readResults', () => {
         ...{ from: { group: 'billing' }, signal: end.signal, bus, registry },
       })) {
         ids.push(value.id)
-        if (ids.length === count) end.abort() // the loop's body is finished all the same, and what it has counts
+        if (ids.length === count) end.abort() // the loop's body still ends, and its record counts
       }
       return ids
     }
@@ -101,7 +101,7 @@ describe('readResults', () => {
     expect(idsOf([...first, ...(await readSome(1))].map(id => ({ id })))).toEqual([1, 2, 3])
   })
 
-  test('ends at once if its reader returns or its signal is aborted, although no record comes', async () => {
+  test('ends at once if its reader returns or its signal is aborted, even while no record arrives', async () => {
     const { bus, registry } = await startBus()
     const waiting = readResults(settings, { from: 'latest', bus, registry })
     const next = waiting.next()
@@ -112,7 +112,7 @@ describe('readResults', () => {
     expect(await all(readResults(settings, { from: 'earliest', signal, bus, registry }))).toEqual([])
   })
 
-  test('ends with an error at an unreadable record, which names its coordinates and none of its content', async () => {
+  test('fails at an unreadable record with its coordinates, without its content', async () => {
     const { bus, registry, garbage } = await startBus()
     await garbage('call 380671234567')
     const error = await all(readResults(settings, { from: 'earliest', bus, registry })).catch(error => error)
@@ -132,7 +132,7 @@ describe('readResults', () => {
     expect(told.map(({ code }) => code)).toEqual(['NOT_CONFLUENT'])
   })
 
-  test('waits for unavailable brokers, with and without a group, and can be ended meanwhile', async () => {
+  test('waits for unavailable brokers, with and without a group, and can be aborted meanwhile', async () => {
     const { bus, registry, result } = await startBus()
     await result(buildResult({ id: 1n }))
     const { partitions } = bus
@@ -170,7 +170,7 @@ describe('readResults', () => {
     expect(asked).toBe(2)
   })
 
-  test('reports missing settings before it reads anything', () => {
+  test('reports missing settings before it starts', () => {
     const nothing = loadSettings({ env: {} })
     expect(() => readResults(nothing, { from: 'earliest' })).toThrow(SettingsError)
     expect(() => readResults(settings, { from: { group: 'busgate' } })).toThrow(
@@ -181,7 +181,7 @@ describe('readResults', () => {
     )
   })
 
-  test('says that its topic does not exist', async () => {
+  test('fails if its topic does not exist', async () => {
     const { bus, registry } = await startBus()
     const other = loadSettings({ env: {}, overrides: { kafka: { brokers: 'embedded' }, topics: { results: 'none' } } })
     await expect(all(readResults(other, { from: 'earliest', bus, registry }))).rejects.toThrow(
@@ -224,7 +224,7 @@ describe('waitForResult', () => {
     await expect(waiting).rejects.toBe(reason)
   })
 
-  test('says after a time-out what it waited for, and which command shows more', async () => {
+  test('fails after a time-out with what it waited for and which command shows more', async () => {
     const { bus, registry } = await startBus()
     const signal = AbortSignal.timeout(20)
     await expect(waitForResult(settings, 5n, { account: 'bank', signal, bus, registry })).rejects.toMatchObject({

@@ -14,12 +14,12 @@ const of = ({ topic, partition, offset }: typeof first, outcome: 'SENT' | 'DUPLI
   })
 
 describe('finalOf', () => {
-  test('of a command returns its final result, and null while it is in doubt', () => {
+  test('returns the final result of a command, or null while it is in doubt', () => {
     expect(finalOf([of(first, 'IN_DOUBT')], first)).toBeNull()
     expect(finalOf([of(first, 'SENT'), of(first, 'IN_DOUBT')], first)).toMatchObject({ outcome: 'SENT' })
   })
 
-  test("of a repeated command returns DUPLICATE, and of its id the message's result", () => {
+  test("returns DUPLICATE for a repeated command, and the message's result for its id", () => {
     const results = [of(second, 'DUPLICATE'), of(first, 'SENT')]
     expect(finalOf(results, second)).toMatchObject({ outcome: 'DUPLICATE' })
     expect(finalOf(results, { id: 1001 })).toMatchObject({ outcome: 'SENT' })

@@ -9,8 +9,8 @@ import { buildPause, buildResume } from '../support/control.ts'
 
 const settings = loadSettings({ env: {}, overrides: { topics: { control: 'control' } } })
 
-/** The changes on each partition. */
-type Told = Change[][]
+/** The changes on the control topic, by partition. */
+type Changes = Change[][]
 
 function recordOf(change: Change, offset: number): BusRecord {
   const { key, value } = writeChange('control', change)
@@ -18,27 +18,27 @@ function recordOf(change: Change, offset: number): BusRecord {
 }
 
 interface TopicOptions {
-  told?: Told
+  changes?: Changes
   missing?: boolean
-  /** Whether what stands on the topic is handed over as soon as it is read. */
+  /** Whether the reader catches up at once. */
   caughtUp?: boolean
 }
 
-/** Follows a control topic, of which the test says what stands there and how it is read. */
-function build({ told = [[buildPause()]], ...options }: TopicOptions = {}) {
+/** Follows a control topic with the given changes, whose reading the test controls. */
+function build({ changes = [[buildPause()]], ...options }: TopicOptions = {}) {
   const { missing = false, caughtUp = true } = options
   const clock = new ManualClock()
-  const topic = { id: 'first', told, missing, leaderless: [] as number[], readers: new Set<RecordsHandler>() }
+  const topic = { id: 'first', changes, missing, leaderless: [] as number[], readers: new Set<RecordsHandler>() }
   const reached = Promise.withResolvers<void>()
   if (caughtUp) reached.resolve()
   const bus = {
     async lookAt() {
       const { id, leaderless } = topic
-      return topic.missing ? null : { id, partitions: topic.told.length, leaderless }
+      return topic.missing ? null : { id, partitions: topic.changes.length, leaderless }
     },
     async read(_topics: readonly string[], _from: unknown, onRecords: RecordsHandler) {
       topic.readers.add(onRecords)
-      for (const [partition, changes] of topic.told.entries()) {
+      for (const [partition, changes] of topic.changes.entries()) {
         await onRecords({ topic: 'control', partition }, changes.map(recordOf))
       }
       return { caughtUp: () => reached.promise, close: async () => void topic.readers.delete(onRecords) }
@@ -52,7 +52,7 @@ function build({ told = [[buildPause()]], ...options }: TopicOptions = {}) {
   const following = followControls({ bus, settings, clock, telemetry })
   following.catch(() => {})
   const write = async (change: Change, partition = 0) => {
-    topic.told[partition]!.push(change)
+    topic.changes[partition]!.push(change)
     for (const take of topic.readers) await take({ topic: 'control', partition }, [recordOf(change, 0)])
   }
   const paused = async () => [...(await following).controls.inForce].map(keyOf)
@@ -60,7 +60,7 @@ function build({ told = [[buildPause()]], ...options }: TopicOptions = {}) {
 }
 
 test('a start that fails on the control topic leaves no timer and no reader', async () => {
-  const { clock, topic, following } = build({ told: [[buildPause({ until: Date.UTC(2030, 0) })]], caughtUp: false })
+  const { clock, topic, following } = build({ changes: [[buildPause({ until: Date.UTC(2030, 0) })]], caughtUp: false })
   await clock.pass(10_000)
   await expect(following).rejects.toThrow('pauses and withdrawals on control could not be read within 10 s')
   expect(topic.readers.size).toBe(0)
@@ -79,8 +79,8 @@ test('a stop during the first read of the control topic leaves no reader', async
   expect([topic.readers.size, clock.pending]).toEqual([0, 0])
 })
 
-test('a pause ends by the wall clock, within a minute after that was set', async () => {
-  const { clock, paused } = build({ told: [[buildPause({ until: Date.UTC(2026, 2, 14, 13) })]] })
+test('a pause ends by the wall clock, within a minute after the clock was changed', async () => {
+  const { clock, paused } = build({ changes: [[buildPause({ until: Date.UTC(2026, 2, 14, 13) })]] })
   await clock.pass(1_000)
   expect(await paused()).toHaveLength(1)
   clock.step(3_600_000)
@@ -90,12 +90,16 @@ test('a pause ends by the wall clock, within a minute after that was set', async
 
 test('after the control topic was recreated, its new records count and earlier pauses stay', async () => {
   const kept = buildPause({ name: 'kept' })
-  const { clock, topic, log, paused } = build({ told: [[buildPause({ name: 'lost' }), kept]] })
+  const { clock, topic, log, paused } = build({ changes: [[buildPause({ name: 'lost' }), kept]] })
   expect(await paused()).toEqual(['topic/lost', 'topic/kept'])
   topic.missing = true
   await clock.pass(60_000)
   expect(await paused()).toEqual(['topic/lost', 'topic/kept'])
-  Object.assign(topic, { missing: false, id: 'second', told: [[kept, buildPause({ kind: 'account', name: 'new' })]] })
+  Object.assign(topic, {
+    missing: false,
+    id: 'second',
+    changes: [[kept, buildPause({ kind: 'account', name: 'new' })]],
+  })
   await clock.pass(30_000)
   expect(await paused()).toEqual(['topic/kept', 'account/new'])
   expect(topic.readers.size).toBe(1)
@@ -109,32 +113,32 @@ test('after the control topic was recreated, its new records count and earlier p
 })
 
 test('a pause on an added partition of the control topic takes effect', async () => {
-  const { clock, topic, paused, write } = build({ told: [[]] })
+  const { clock, topic, paused, write } = build({ changes: [[]] })
   expect(await paused()).toEqual([])
-  topic.told.push([buildPause({ name: 'early' })])
+  topic.changes.push([buildPause({ name: 'early' })])
   await clock.pass(5_000)
   expect(await paused()).toEqual(['topic/early'])
   await write(buildPause({ name: 'late' }), 1)
   expect(await paused()).toEqual(['topic/early', 'topic/late'])
 })
 
-test('of changes of one scope on several partitions the last one counts', async () => {
+test('of several changes to one scope, on several partitions, the last one counts', async () => {
   const resumed = [[buildPause({ at: 1 })], [buildResume({ at: 2 })]]
-  expect(await build({ told: resumed }).paused()).toEqual([])
-  expect(await build({ told: resumed.toReversed() }).paused()).toEqual([])
+  expect(await build({ changes: resumed }).paused()).toEqual([])
+  expect(await build({ changes: resumed.toReversed() }).paused()).toEqual([])
   const byAnotherClock = [[buildPause({ at: 5 }), buildResume({ at: 3 })]]
-  expect(await build({ told: byAnotherClock }).paused()).toEqual([])
+  expect(await build({ changes: byAnotherClock }).paused()).toEqual([])
 })
 
-test('while the control topic has no leader, pauses stay, and one warning says so', async () => {
+test('while the control topic has no leader, pauses stay and one warning is logged', async () => {
   const { clock, topic, log, paused, following } = build()
   await following
   topic.leaderless = [0]
   await clock.pass(60_000)
-  const told = '1 partition of control (0) without a leader: pauses and withdrawals are unknown until they have one'
-  expect([await paused(), (await following).trouble]).toEqual([['topic/bulk'], told])
+  const changes = '1 partition of control (0) without a leader: pauses and withdrawals are unknown until they have one'
+  expect([await paused(), (await following).trouble]).toEqual([['topic/bulk'], changes])
   topic.leaderless = []
   await clock.pass(5_000)
   expect((await following).trouble).toBe(null)
-  expect(log).toEqual(['topic/bulk paused', told])
+  expect(log).toEqual(['topic/bulk paused', changes])
 })

@@ -11,35 +11,40 @@ const kyivNight = ['21:00-09:00 Europe/Kyiv']
 
 describe('quiet hours are in force', () => {
   test.each([
-    ['not a moment before they begin', kyivNight, '2026-07-01T17:59:59.999Z', null],
+    ['not before they begin', kyivNight, '2026-07-01T17:59:59.999Z', null],
     ['from the first moment', kyivNight, '2026-07-01T18:00:00Z', '2026-07-02T06:00:00.000Z'],
     ['over midnight', kyivNight, '2026-07-02T02:30:00Z', '2026-07-02T06:00:00.000Z'],
     ['not at their end', kyivNight, '2026-07-02T06:00:00Z', null],
     ['within a day', ['12:00-13:30 Europe/Kyiv'], '2026-07-01T10:00:00Z', '2026-07-01T10:30:00.000Z'],
     ['until midnight', ['22:00-24:00 Europe/Kyiv'], '2026-07-01T20:00:00Z', '2026-07-01T21:00:00.000Z'],
     ['by the zone, not by UTC', ['21:00-09:00 America/New_York'], '2026-07-01T18:00:00Z', null],
-    ['in a zone of half hours', ['21:00-09:00 Asia/Kolkata'], '2026-07-01T15:30:00Z', '2026-07-02T03:30:00.000Z'],
+    [
+      'in a time zone with half hours',
+      ['21:00-09:00 Asia/Kolkata'],
+      '2026-07-01T15:30:00Z',
+      '2026-07-02T03:30:00.000Z',
+    ],
   ])('%s', (_, windows, at, until) => {
     expect(untilOf(windows, at)).toBe(until)
   })
 })
 
 // 2026-07-03 is a Friday
-describe('days name the day on which they begin:', () => {
+describe('a weekday of quiet hours names the day on which they begin:', () => {
   const working = ['Mon-Fri 21:00-09:00 Europe/Kyiv']
   test.each([
     ['the night from Friday to Saturday', working, '2026-07-04T05:00:00Z', '2026-07-04T06:00:00.000Z'],
-    ['not that from Saturday to Sunday', working, '2026-07-04T20:00:00Z', null],
+    ['not the night from Saturday to Sunday', working, '2026-07-04T20:00:00Z', null],
     ['a whole weekend', ['Sat-Sun 00:00-24:00 Europe/Kyiv'], '2026-07-03T21:00:00Z', '2026-07-05T21:00:00.000Z'],
     ['one day', ['Sun 00:00-24:00 Europe/Kyiv'], '2026-07-04T12:00:00Z', null],
     [
-      'days over the end of the week',
+      'days across the end of the week',
       ['Sat-Mon 10:00-11:00 Europe/Kyiv'],
       '2026-07-06T07:00:00Z',
       '2026-07-06T08:00:00.000Z',
     ],
     [
-      'windows that touch are one',
+      'adjacent windows are one',
       [...kyivNight, 'Sat-Sun 09:00-21:00 Europe/Kyiv'],
       '2026-07-03T19:00:00Z',
       '2026-07-06T06:00:00.000Z',
@@ -49,40 +54,40 @@ describe('days name the day on which they begin:', () => {
   })
 })
 
-describe('a change of clocks', () => {
+describe('a daylight saving change', () => {
   test.each([
     // Kyiv, 2026-03-29: 03:00 becomes 04:00. 2026-10-25: 04:00 becomes 03:00.
-    ['shortens the night of spring', kyivNight, '2026-03-28T19:00:00Z', '2026-03-29T06:00:00.000Z'],
-    ['lengthens the night of autumn', kyivNight, '2026-10-24T18:00:00Z', '2026-10-25T07:00:00.000Z'],
+    ['shortens the night in spring', kyivNight, '2026-03-28T19:00:00Z', '2026-03-29T06:00:00.000Z'],
+    ['lengthens the night in autumn', kyivNight, '2026-10-24T18:00:00Z', '2026-10-25T07:00:00.000Z'],
     [
-      'that skips their end ends them no earlier',
+      'that skips the end of quiet hours does not end them earlier',
       ['01:00-03:30 Europe/Kyiv'],
       '2026-03-29T00:30:00Z',
       '2026-03-29T01:30:00.000Z',
     ],
     [
-      'that skips their begin begins them no later',
+      'that skips the beginning of quiet hours does not begin them later',
       ['03:30-05:00 Europe/Kyiv'],
       '2026-03-29T01:00:00Z',
       '2026-03-29T02:00:00.000Z',
     ],
     [
-      'that shows their begin twice begins them the first time',
+      'in which their beginning occurs twice begins them at the first',
       ['03:30-05:00 Europe/Kyiv'],
       '2026-10-25T00:30:00Z',
       '2026-10-25T03:00:00.000Z',
     ],
     [
-      'that shows their end twice ends them the second time',
+      'in which their end occurs twice ends them at the second',
       ['01:00-03:30 Europe/Kyiv'],
       '2026-10-25T01:15:00Z',
       '2026-10-25T01:30:00.000Z',
     ],
     // New York, 2026-03-08: 02:00 becomes 03:00. 2026-11-01: 02:00 becomes 01:00.
-    ['of New York in spring', ['21:00-09:00 America/New_York'], '2026-03-08T02:00:00Z', '2026-03-08T13:00:00.000Z'],
-    ['of New York in autumn', ['21:00-09:00 America/New_York'], '2026-11-01T01:00:00Z', '2026-11-01T14:00:00.000Z'],
+    ['in New York in spring', ['21:00-09:00 America/New_York'], '2026-03-08T02:00:00Z', '2026-03-08T13:00:00.000Z'],
+    ['in New York in autumn', ['21:00-09:00 America/New_York'], '2026-11-01T01:00:00Z', '2026-11-01T14:00:00.000Z'],
     [
-      'of New York within a window',
+      'in New York within a window',
       ['01:30-01:45 America/New_York'],
       '2026-11-01T05:30:00Z',
       '2026-11-01T06:45:00.000Z',
@@ -92,18 +97,18 @@ describe('a change of clocks', () => {
   })
 })
 
-describe('quiet hours hold since', () => {
+describe('quiet hours began at', () => {
   test.each([
     ['their begin', kyivNight, '2026-07-02T02:30:00Z', '2026-07-01T18:00:00.000Z'],
     ['their first moment', kyivNight, '2026-07-01T18:00:00Z', '2026-07-01T18:00:00.000Z'],
     [
-      'the begin of the first of windows that touch',
+      'the beginning of the first of adjacent windows',
       [...kyivNight, 'Sat-Sun 09:00-21:00 Europe/Kyiv'],
       '2026-07-05T19:00:00Z',
       '2026-07-03T18:00:00.000Z',
     ],
     [
-      'the begin of the first of windows that overlap',
+      'the beginning of the first of overlapping windows',
       ['Sat-Sun 00:00-24:00 Europe/Kyiv', ...kyivNight],
       '2026-07-04T12:00:00Z',
       '2026-07-03T18:00:00.000Z',
@@ -117,7 +122,7 @@ describe('the next quiet hours begin', () => {
   test.each([
     ['today', kyivNight, '2026-07-01T12:00:00Z', '2026-07-01T18:00:00.000Z'],
     ['tomorrow, while they hold', kyivNight, '2026-07-01T18:00:00Z', '2026-07-02T18:00:00.000Z'],
-    ['after the clocks were changed', kyivNight, '2026-10-25T12:00:00Z', '2026-10-25T19:00:00.000Z'],
+    ['after a daylight saving change', kyivNight, '2026-10-25T12:00:00Z', '2026-10-25T19:00:00.000Z'],
     ['in a week', ['Sun 10:00-11:00 Europe/Kyiv'], '2026-07-05T07:00:00Z', '2026-07-12T07:00:00.000Z'],
     ['never', [], '2026-07-01T12:00:00Z', 'never'],
   ])('%s', (_, windows, at, begin) => {
