@@ -20,7 +20,7 @@ interface Reference {
 
 const path = new URL('../../docs/asyncapi.yaml', import.meta.url)
 
-/** The document, with the schemas that it refers to in their places. */
+/** The document, with each schema reference replaced by the schema. */
 function read(): Document {
   const document = parse(readFileSync(path, 'utf8'))
   for (const { payload } of Object.values((document as Document).components.messages)) {
@@ -29,14 +29,14 @@ function read(): Document {
   return document
 }
 
-/** What a reference stands for. */
+/** Resolves a reference. */
 function at(document: object, { $ref }: Reference): unknown {
   const steps = $ref.replace(/^#\//, '').split('/')
   return steps.reduce<unknown>((value, step) => (value as Record<string, unknown> | undefined)?.[step], document)
 }
 
 test('docs/asyncapi.yaml is an AsyncAPI 3 document of this version', () => {
-  // AsyncAPI's schema brings the one of JSON Schema itself, and names formats of its own.
+  // AsyncAPI's schema includes JSON Schema's own, and defines further formats.
   const options = { strict: false, validateFormats: false, meta: false, validateSchema: false }
   const validate = new Ajv(options).compile(asyncapi)
   const document = read()
@@ -45,7 +45,7 @@ test('docs/asyncapi.yaml is an AsyncAPI 3 document of this version', () => {
   expect(document.info.version).toBe(version)
 })
 
-test('each operation names a message of its channel, and each message is there', () => {
+test('each operation in docs/asyncapi.yaml names a message of its channel, and each message exists', () => {
   const document = read()
   const operations = Object.values(document.operations)
   expect(operations).toHaveLength(Object.keys(document.channels).length)
@@ -57,7 +57,7 @@ test('each operation names a message of its channel, and each message is there',
   }
 })
 
-test('it describes the public topics, and every header of a dead letter', () => {
+test('docs/asyncapi.yaml describes the public topics and every header of a dead letter', () => {
   const { topics } = loadSettings({ env: {} })
   const { channels, components } = read()
   const { commands, results, statuses, deadLetters } = topics

@@ -9,7 +9,7 @@ import { blocks, type Excerpt, quoted } from '../support/documents.ts'
 const root = join(import.meta.dirname, '../..')
 const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 
-/** Words that documents write where a value of the reader's own goes. */
+/** Placeholders in documents, with a valid value of each. */
 const placeholders: Record<string, string> = {
   'PARTITION@OFFSET': '0@1',
   N: '1001',
@@ -18,7 +18,7 @@ const placeholders: Record<string, string> = {
 }
 
 const shellBlocks = blocks.filter(({ language }) => language === 'sh')
-/** Each line of each block of shell, with what continues it. */
+/** The commands in all shell blocks; continued lines are joined. */
 const shellLines = shellBlocks
   .filter(({ excuse }) => excuse === null)
   .flatMap(({ file, line, text }) =>
@@ -29,7 +29,7 @@ const sentences = quoted.filter(({ text }) => /^(npx )?busgate [a-z]|^npm (run )
 
 const named = ({ file, line, text }: Excerpt) => [`${file}:${line}`, text] as const
 
-// On a busy machine the modules of all commands take longer than one test may.
+// On a busy machine, loading the modules of all commands takes longer than the time-out of one test.
 beforeAll(() => Promise.all(Object.values(commands).map(({ load }) => load())), 300_000)
 
 describe('each command in the documents is valid as written', () => {
@@ -40,12 +40,12 @@ describe('each command in the documents is valid as written', () => {
 
 test.each(
   quoted.filter(({ file, text }) => file.startsWith('docs/runbooks/') && /^busgate tail /.test(text)).map(named),
-)('%s: %s ends by itself', async (_, line) => {
+)('the command in %s ends by itself: %s', async (_, line) => {
   const [words = []] = commandsIn(line)
   expect(await valuesOf(words.slice(1))).toHaveProperty('until-end', true)
 })
 
-test('each command that messages and help name exists', () => {
+test('each command in messages and help texts exists', () => {
   const families = new Set(Object.keys(commands).map(name => name.split(' ')[0]!))
   const hints = globSync('src/**/*.ts', { cwd: root }).flatMap(file =>
     [...readFileSync(join(root, file), 'utf8').matchAll(/\bbusgate ([a-z]+)(?: ([a-z-]+))?/g)].flatMap(
@@ -70,13 +70,13 @@ test('each variable in the documents belongs to a setting', () => {
 })
 
 test('every unchecked code block says why in the line before it', () => {
-  const checked = ['ts', 'sh', 'text', 'mermaid'] // the packed package compiles TypeScript, in test/package; the last two are shown
+  const checked = ['ts', 'sh', 'text', 'mermaid'] // test/package compiles the TypeScript; text and mermaid are not code
   expect(blocks.filter(({ language, excuse }) => !checked.includes(language) && excuse === null)).toEqual([])
   expect(shellBlocks.length).toBeGreaterThan(5)
   expect(sentences.length).toBeGreaterThan(50)
 })
 
-/** The words of each command of a line, without variables and comment. */
+/** The words of each command in a line, without variables and comments. */
 function commandsIn(line: string): string[][] {
   const found: string[][] = [[]]
   for (const [word] of line.replace(/(^| )# .*$/, '').matchAll(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g)) {
@@ -93,14 +93,14 @@ function commandsIn(line: string): string[][] {
   )
 }
 
-/** @throws Error that says what is wrong with it */
+/** Checks one command. @throws Error that says what is wrong with it */
 async function check([program = '', ...args]: string[]): Promise<void> {
   if (program === 'npx') return check(args)
   if (program === 'busgate') return void (await valuesOf(args))
   if (program === 'npm') return checkScript(args)
   if (program !== 'export')
-    throw new Error(`nobody checks ${program}: say so before the block, <!-- not checked: WHY -->`)
-  expect(args.join()).toMatch(/^[A-Z_]+=./) // which variables there are, another test knows
+    throw new Error(`${program} cannot be checked: put <!-- not checked: WHY --> before the block`)
+  expect(args.join()).toMatch(/^[A-Z_]+=./) // another test checks the variables
 }
 
 async function checkScript([command = '', name = '', dashes, ...args]: string[]): Promise<void> {
@@ -114,7 +114,7 @@ async function checkScript([command = '', name = '', dashes, ...args]: string[])
   if (name === 'demo') await valuesOf(['demo', ...args])
 }
 
-/** Lets the command line itself read these words. @throws UsageError */
+/** Parses the words as the command line does. @throws UsageError */
 async function valuesOf(words: string[]): Promise<Record<string, unknown>> {
   const given = words.map(word => placeholders[word] ?? word)
   const isFamily = Object.keys(commands).some(name => name.startsWith(`${given.join(' ')} `))

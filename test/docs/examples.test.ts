@@ -16,11 +16,11 @@ test.each(parts)('$file:$line quotes $example exactly', ({ example, text }) => {
   expect(readFileSync(join(root, example), 'utf8')).toContain(text)
 })
 
-test.each(['producers.md', 'analytics.md', 'embedding.md'])('%s quotes examples', document => {
+test.each(['producers.md', 'analytics.md', 'embedding.md'])('docs/%s quotes examples', document => {
   expect(parts.filter(({ file }) => file === `docs/${document}`).length).toBeGreaterThan(2)
 })
 
-test('the kafkajs example refuses an old Node before it sends', async () => {
+test('the kafkajs example refuses to run on an old Node.js before it sends', async () => {
   const old = "Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.11.0'}})"
   const send = join(root, 'examples/kafkajs/send.js')
   const args = [`--import=data:text/javascript,${old}`, send, '1001', '380671234567', 'Hello']

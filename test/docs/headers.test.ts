@@ -5,7 +5,7 @@ import { deadLetterCodes } from '../../src/telemetry/labels.ts'
 
 const root = join(import.meta.dirname, '../..')
 
-/** Names that are none of headers: topics, a file, attributes of spans, a prefix. */
+/** Names that are not headers: topics, a file, span attributes, a prefix. */
 const others =
   /^busgate\.(commands.*|results|statuses|doubts|overdue|control|dead-letters|yaml|account|operations|outcome|error\.)$/
 
@@ -18,12 +18,12 @@ const page = readFileSync(join(root, 'docs/headers.md'), 'utf8')
 const firstCells = [...page.matchAll(/^\| (`.*?`) \|/gm)].map(([, cell]) => cell!)
 const explained = firstCells.flatMap(cell => [...cell.matchAll(/`(busgate\.[^`]+)`/g)].map(([, name]) => name!))
 
-test('the page of headers explains every header that busgate writes, and no other', () => {
+test('docs/headers.md explains every header that busgate writes, and no other', () => {
   expect(headers.length).toBeGreaterThan(10)
   expect(explained.sort()).toEqual(headers.sort())
 })
 
-test('the runbook of dead letters explains every code, and no other', () => {
+test('the runbook of dead letters explains every error code, and no other', () => {
   const runbook = readFileSync(join(root, 'docs/runbooks/BusgateDeadLetters.md'), 'utf8')
   const cells = [...runbook.matchAll(/^\| ([A-Z_, ]+) \|/gm)].map(([, cell]) => cell!)
   expect(cells.flatMap(cell => cell.split(', ')).sort()).toEqual(Object.values(deadLetterCodes).flat().sort())

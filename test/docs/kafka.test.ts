@@ -10,7 +10,7 @@ const rows = (title: string) =>
 const names = { deadLetters: 'dead letters' } as Record<string, string>
 const roles = ['worker', 'callbacks', 'reconciler'] as const
 
-test('docs/kafka.md names the rights of each role that busgate doctor asks for', () => {
+test('docs/kafka.md names the rights of each role that busgate doctor checks', () => {
   const wanted = topicUses.map(use => [
     names[use] ?? use,
     ...roles.map(role => (topology[use].rights[role] ?? []).join(', ')),
@@ -18,7 +18,7 @@ test('docs/kafka.md names the rights of each role that busgate doctor asks for',
   expect(rows('Rights').toSorted()).toEqual(wanted.toSorted())
 })
 
-test('it names every topic', () => {
+test('docs/kafka.md names every topic', () => {
   const named = [...section('Topics').matchAll(/`(busgate\.[a-z.-]+)`/g)].map(([, name]) => name)
   expect([...new Set(named)].toSorted()).toEqual(
     topicsIn(loadSettings({ env: {} }).topics)

@@ -8,7 +8,7 @@ const root = join(import.meta.dirname, '../..')
 const withoutCode = (page: string) => page.replaceAll(/```.*?```/gs, '')
 const pageOf = (file: string) => withoutCode(readFileSync(join(root, file), 'utf8'))
 
-/** Names a heading as GitHub does. */
+/** The anchor that GitHub gives to a heading. */
 const anchorOf = (heading: string) =>
   heading
     .toLowerCase()

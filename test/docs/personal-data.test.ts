@@ -7,8 +7,8 @@ import { schemas } from '../../src/records/schemas.ts'
 const page = readFileSync(new URL('../../docs/personal-data.md', import.meta.url), 'utf8')
 const dayMs = 24 * 3_600_000
 
-/** Topics, record, of a person, nothing of a person, kept for. */
-type Row = [topics: string, record: string, of: string, nothing: string, kept: string]
+/** A row of the table: topics, record, personal fields, other fields, retention. */
+type Row = [topics: string, record: string, personal: string, other: string, retention: string]
 
 const section = page.slice(page.indexOf('## Topics'), page.indexOf('## On the way'))
 const rows = [...section.matchAll(/^\| (`busgate\..*) \|$/gm)].map(([, cells]) => cells!.split(' | ') as Row)
@@ -18,7 +18,7 @@ const rowOf = (topic: string) => rows.find(([topics]) => quoted(topics).includes
 const settings = loadSettings({ env: {} })
 const planned = planTopics(settings, { existing: new Map(), nodes: 3 })
 
-test('the page of personal data names every topic that busgate uses, and how long it is kept', () => {
+test('docs/personal-data.md names every topic that busgate uses, and its retention', () => {
   expect(rows.flatMap(([topics]) => quoted(topics)).sort()).toEqual(planned.map(({ topic }) => topic).sort())
   for (const { topic, config } of planned.filter(({ use }) => use !== 'control')) {
     const [, , , , kept] = rowOf(topic)
@@ -32,13 +32,16 @@ const withSchemas = topicUses.flatMap(use => {
   return schema === null ? [] : [[use, schemas[schema]] as const]
 })
 
-test.each(withSchemas)('it classifies each field of %s once, as personal or not', (use, { fields }) => {
-  const [, , of, nothing] = rowOf([settings.topics[use]].flat()[0]!)
-  const known = fields.map(({ name }) => name as string)
-  expect([...quoted(of), ...quoted(nothing)].sort()).toEqual([...known].sort())
-})
+test.each(withSchemas)(
+  'docs/personal-data.md classifies each field of %s once, as personal or not',
+  (use, { fields }) => {
+    const [, , personal, other] = rowOf([settings.topics[use]].flat()[0]!)
+    const known = fields.map(({ name }) => name as string)
+    expect([...quoted(personal), ...quoted(other)].sort()).toEqual([...known].sort())
+  },
+)
 
-test('it names existing tests', () => {
+test('docs/personal-data.md names existing tests', () => {
   const files = quoted(page).filter(name => name.startsWith('test/'))
   expect(files.length).toBeGreaterThan(3)
   for (const file of files) expect(readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')).toContain('test(')

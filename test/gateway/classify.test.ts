@@ -30,7 +30,7 @@ describe('a definite answer', () => {
     })
   })
 
-  test('distinguishes ids beyond 2^53, as text or number', () => {
+  test('distinguishes ids beyond 2^53, as texts or numbers', () => {
     const long = ['9007199254740993', '9007199254740992', '9223372036854775807']
     const items = [sentItem(long[0]), refusedItem(BigInt(long[1]!)), sentItem(BigInt(long[2]!))]
     expect(classify(long, itemsAnswer(...items))).toMatchObject({
@@ -57,7 +57,7 @@ describe('a definite answer', () => {
     })
   })
 
-  test('uses gateway.errorTexts, and REJECTED for unknown texts', () => {
+  test('gets error codes from gateway.errorTexts, and REJECTED for unknown texts', () => {
     const texts = { 'Слишком много запросов': 'THROTTLED', 'Error in Alpha-name': 'VALIDATION' } as const
     const items = ['слишком много запросов.', 'Error in Alpha-name', 'Kaput'].map((error, i) =>
       refusedItem(i + 1, error),
@@ -73,7 +73,7 @@ describe('a definite answer', () => {
     ['', 'no reason given'],
     [17, '17'],
     [{ code: 5, text: 'Kaput' }, '{"code":5,"text":"Kaput"}'],
-  ])('has a reason even if the gateway gave %o', (error, text) => {
+  ])('gives a reason even if the gateway gave %o', (error, text) => {
     const item = { success: false, error, data: { id: 1 } }
     expect(classify(['1'], itemsAnswer(item))).toEqual({
       outcome: 'answered',
@@ -82,71 +82,80 @@ describe('a definite answer', () => {
   })
 })
 
-describe('an envelope that was refused as a whole', () => {
-  test.each(['Access denied', 'access denied.', 'IP_DENIED', 'API_DISABLE'])('with "%s": the key is refused', error => {
-    expect(classify(ids, refusal(error))).toEqual({ outcome: 'denied', error })
-  })
+describe('a refusal of the whole envelope', () => {
+  test.each(['Access denied', 'access denied.', 'IP_DENIED', 'API_DISABLE'])(
+    'with "%s" means that the API key is refused',
+    error => {
+      expect(classify(ids, refusal(error))).toEqual({ outcome: 'denied', error })
+    },
+  )
 
-  test.each(['Too many requests', 'THROTTLE', 'OVERLIMIT'])('with "%s": throttled, and nothing was sent', error => {
-    expect(classify(ids, refusal(error))).toEqual(notSent('throttled', error))
-  })
+  test.each(['Too many requests', 'THROTTLE', 'OVERLIMIT'])(
+    'with "%s" means that the account is throttled and nothing was sent',
+    error => {
+      expect(classify(ids, refusal(error))).toEqual(notSent('throttled', error))
+    },
+  )
 
   test.each([
     ['Not enough money', 'INSUFFICIENT_FUNDS', true],
     ['Invalid message type', 'TYPE_INVALID', true],
     ['Kaput', 'REJECTED', false],
-  ])('with "%s": nothing was sent, and its halves may pass', (error, code, known) => {
+  ])('with "%s" means that nothing was sent, and halves of the envelope may pass', (error, code, known) => {
     expect(classify(ids, refusal(error))).toEqual({ outcome: 'refused', code, known, error })
   })
 
-  test('with a text of gateway.errorTexts: known, whatever its code', () => {
+  test('with a text in gateway.errorTexts is a known refusal, whatever its code', () => {
     const classified = classify(ids, refusal('Kaput'), { kaput: 'REJECTED' })
     expect(classified).toMatchObject({ outcome: 'refused', code: 'REJECTED', known: true })
   })
 
-  test('and refuses its items too: nothing was sent', () => {
+  test('and of each of its items means that nothing was sent', () => {
     const answer = answered({ success: false, error: 'Kaput', data: [refusedItem(1), refusedItem(2), refusedItem(3)] })
     expect(classify(ids, answer)).toMatchObject({ outcome: 'refused' })
   })
 
-  test('but with an accepted item: a contradiction, in doubt', () => {
+  test('that contains an accepted item is a contradiction: all operations are in doubt', () => {
     const answer = answered({ success: false, error: 'Access denied', data: [refusedItem(1), sentItem(2)] })
     expect(classify(ids, answer)).toEqual(allInDoubt('contradiction'))
   })
 })
 
-describe('a status from a proxy in front of the gateway', () => {
+describe('after an HTTP status of a proxy in front of the gateway', () => {
   const refusals = [
     400, 401, 402, 403, 404, 405, 406, 407, 410, 411, 412, 414, 415, 417, 421, 422, 425, 426, 428, 431, 451,
   ]
-  test.each([300, 301, 302, 303, 304, 307, 308, ...refusals, 499])('HTTP %i: nothing was sent', status => {
+  test.each([300, 301, 302, 303, 304, 307, 308, ...refusals, 499])('such as %i, nothing was sent', status => {
     for (const body of ['', '<html>', '{"error":"no"}', { success: false, error: 'Kaput' }]) {
       expect(classify(ids, answered(body, { status }))).toEqual(notSent('unreachable', `HTTP ${status}`))
     }
   })
 
-  test('a redirect: the reason names its target', () => {
+  test('that redirects, the reason names the target', () => {
     const answer = { ...answered('', { status: 308 }), location: 'https://new.example/api' } as Answer
     const reason = 'HTTP 308, a redirect to https://new.example/api: set gateway.url'
     expect(classify(ids, answer)).toEqual(notSent('unreachable', reason))
   })
 
-  test.each([301, 401, 403])('HTTP %i with a body that says something was sent: in doubt', status => {
-    expect(classify(ids, { ...itemsAnswer(sentItem(1)), status } as Answer)).toEqual(allInDoubt('http_status'))
-  })
+  test.each([301, 401, 403])(
+    'such as %i whose body says that something was sent, all operations are in doubt',
+    status => {
+      expect(classify(ids, { ...itemsAnswer(sentItem(1)), status } as Answer)).toEqual(allInDoubt('http_status'))
+    },
+  )
 
-  test('HTTP 429: nothing was sent, with the time to retry', () => {
+  test('of 429, nothing was sent, and Retry-After is honoured', () => {
     expect(classify(ids, answered('', { status: 429, retryAfterMs: 7_000 }))).toEqual(
       notSent('throttled', 'HTTP 429', 7_000),
     )
   })
 
-  test('HTTP 413: nothing was sent, and halves may pass', () => {
+  test('of 413, nothing was sent, and halves of the envelope may pass', () => {
     expect(classify(ids, answered('', { status: 413 }))).toMatchObject({ outcome: 'refused', error: 'HTTP 413' })
   })
 
   test.each([201, 202, 203, 204, 206, 408, 409, 500, 501, 502, 503, 504, 507, 520, 522, 524, 529, 599])(
-    'HTTP %i: in doubt, whatever the body says',
+    'such as %i, all operations are in doubt, whatever the body says',
     status => {
       const bodies = ['', '<html>', '{"success":false,"error":"Cannot be processed"}']
       const answers = [itemsAnswer(sentItem(1)), ...bodies.map(body => answered(body))]
@@ -156,20 +165,26 @@ describe('a status from a proxy in front of the gateway', () => {
   )
 })
 
-describe('no answer', () => {
-  test.each(['unreachable', 'timeout'] as const)('and nothing was sent: %s', cause => {
-    const answer: Answer = { kind: 'not_sent', cause, message: 'ECONNREFUSED' }
-    expect(classify(ids, answer)).toEqual(notSent('unreachable', 'ECONNREFUSED'))
-  })
+describe('without an answer', () => {
+  test.each(['unreachable', 'timeout'] as const)(
+    'nothing was sent if the connection failed before the request: %s',
+    cause => {
+      const answer: Answer = { kind: 'not_sent', cause, message: 'ECONNREFUSED' }
+      expect(classify(ids, answer)).toEqual(notSent('unreachable', 'ECONNREFUSED'))
+    },
+  )
 
-  test('because the last check withheld it: that says nothing about the gateway', () => {
+  test('nothing is known about the gateway if the last check withheld the request', () => {
     const answer: Answer = { kind: 'not_sent', cause: 'withheld', message: 'the partition was lost' }
     expect(classify(ids, answer)).toEqual(notSent('withheld', 'the partition was lost'))
   })
 
-  test.each(['timeout', 'reset', 'response_too_large', 'response_cut'] as const)('in doubt: %s', cause => {
-    expect(classify(ids, { kind: 'lost', cause, message: 'ECONNRESET' })).toEqual(allInDoubt(cause))
-  })
+  test.each(['timeout', 'reset', 'response_too_large', 'response_cut'] as const)(
+    'all operations are in doubt after %s',
+    cause => {
+      expect(classify(ids, { kind: 'lost', cause, message: 'ECONNRESET' })).toEqual(allInDoubt(cause))
+    },
+  )
 })
 
 describe('an answer that leaves operations in doubt', () => {
@@ -177,13 +192,13 @@ describe('an answer that leaves operations in doubt', () => {
     ['is empty', ''],
     ['is cut', '{"success":true,"data":[{"success":true,"data":{"id":1'],
     ['is a page of HTML', '<html><body>Service unavailable</body></html>'],
-    ['is JSON of another kind', { status: 'ok' }],
+    ['is JSON without the fields of an answer', { status: 'ok' }],
     ['is a list', [sentItem(1)]],
     ['is null', null],
     ['is a number', 200],
-    ['is nested deeper than anyone can read', `${'['.repeat(100_000)}${']'.repeat(100_000)}`],
-    ['writes success as a number', { success: 1, data: ids.map(id => sentItem(id)) }],
-    ['writes success as text', { success: 'true', data: ids.map(id => sentItem(id)) }],
+    ['is nested too deeply to be parsed', `${'['.repeat(100_000)}${']'.repeat(100_000)}`],
+    ['has a number as success', { success: 1, data: ids.map(id => sentItem(id)) }],
+    ['has a text as success', { success: 'true', data: ids.map(id => sentItem(id)) }],
     ['has no success', { data: ids.map(id => sentItem(id)) }],
   ])('%s', (_, body) => {
     expect(classify(ids, answered(body))).toEqual(allInDoubt('foreign_body'))
@@ -191,16 +206,16 @@ describe('an answer that leaves operations in doubt', () => {
 
   test.each<[string, unknown]>([
     ['has no items', { success: true }],
-    ['has items that are no list', { success: true, data: sentItem(1) }],
+    ['has an object instead of a list of items', { success: true, data: sentItem(1) }],
     ['has fewer items, without ids', { success: true, data: [{ success: true }, { success: true }] }],
     ['has more items, without ids', { success: true, data: Array(4).fill({ success: true }) }],
-    ['has an item that is none', { success: true, data: [null, 'x', []] }],
+    ['has items that are not objects', { success: true, data: [null, 'x', []] }],
     [
       'has an item without success',
       { success: true, data: [{ data: { id: 9 } }, { success: true }, { success: true }] },
     ],
-    ['names ids of nobody', { success: true, data: [sentItem(7), sentItem(8), sentItem(9)] }],
-  ])('%s: all of them are in doubt', (_, body) => {
+    ['has only unknown ids', { success: true, data: [sentItem(7), sentItem(8), sentItem(9)] }],
+  ])('%s, and leaves all operations in doubt', (_, body) => {
     expect(classify(ids, answered(body))).toEqual(allInDoubt('items_differ'))
   })
 
@@ -209,14 +224,22 @@ describe('an answer that leaves operations in doubt', () => {
   test.each<[string, AnyItem[], unknown[]]>([
     ['has fewer items', [one, three], [sent(1), inDoubt, sent(3)]],
     ['has more items', [one, two, three, sentItem(4)], [sent(1), refusedTwo, sent(3)]],
-    ['has them in another order', [three, one, two], [sent(1), refusedTwo, sent(3)]],
-    ['has one of them twice', [one, one, three], [inDoubt, inDoubt, sent(3)]],
-    ['has one of them twice, as text and as a number', [one, sentItem('1'), two], [inDoubt, refusedTwo, inDoubt]],
-    ['has one of them three times', [one, one, one], [inDoubt, inDoubt, inDoubt]],
-    ['names another id at one place', [one, sentItem(7), three], [sent(1), inDoubt, sent(3)]],
+    ['has the items in another order', [three, one, two], [sent(1), refusedTwo, sent(3)]],
+    ['has one item twice', [one, one, three], [inDoubt, inDoubt, sent(3)]],
+    [
+      'has one item twice, with its id as text and as a number',
+      [one, sentItem('1'), two],
+      [inDoubt, refusedTwo, inDoubt],
+    ],
+    ['has one item three times', [one, one, one], [inDoubt, inDoubt, inDoubt]],
+    ['has an unknown id at one place', [one, sentItem(7), three], [sent(1), inDoubt, sent(3)]],
     ['has an item without success', [one, { data: { id: 2 } }, three], [sent(1), inDoubt, sent(3)]],
-    ['has an item without an id among others that moved', [{ success: true }, one, three], [sent(1), inDoubt, sent(3)]],
-  ])('%s: only those that match by id are definite', (_, items, answers) => {
+    [
+      'has an item without an id among items in another order',
+      [{ success: true }, one, three],
+      [sent(1), inDoubt, sent(3)],
+    ],
+  ])('%s: only the operations that match by id are definite', (_, items, answers) => {
     expect(classify(ids, itemsAnswer(...items))).toMatchObject({
       outcome: 'unknown',
       cause: 'items_differ',
@@ -224,13 +247,13 @@ describe('an answer that leaves operations in doubt', () => {
     })
   })
 
-  test('does not confuse an id that lost digits with another one', () => {
+  test('does not mistake an id that lost digits for another id', () => {
     const answer = answered('{"success":true,"data":[{"success":true,"data":{"id":9007199254740993.0}}]}')
     expect(classify(['9007199254740993', '9007199254740992'], answer)).toMatchObject({ items: [inDoubt, inDoubt] })
   })
 })
 
-describe('whatever is done to a valid answer', () => {
+describe('for any mutation of a valid answer', () => {
   const anyId = fc.oneof(fc.integer({ min: 1, max: 6 }), fc.bigInt(1n, 2n ** 63n - 1n)).map(String)
   const anyIds = fc.uniqueArray(anyId, { minLength: 1, maxLength: 6 })
   const echo = (id: string) => fc.constantFrom<unknown>(id, BigInt(id))

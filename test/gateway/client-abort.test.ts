@@ -8,7 +8,7 @@ import { startProxy } from '../support/reverse-proxy.ts'
 const sms = (id = 1) => buildOperation('sms', { id })
 
 describe('an abort', () => {
-  test('before the call: nothing is sent', async () => {
+  test('before the call sends nothing', async () => {
     const sandbox = await sandboxFor()
     const reason = new Error('never mind')
     const error = await failureOf(clientFor(sandbox.url).sms(sms(), { signal: AbortSignal.abort(reason) }))
@@ -22,7 +22,7 @@ describe('an abort', () => {
     expect(sandbox.stats().requests).toBe(0)
   })
 
-  test('while it waits for a free connection: nothing is sent', async () => {
+  test('while the call waits for a free connection sends nothing', async () => {
     const sandbox = await sandboxFor()
     sandbox.faults.next('stall')
     const client = clientFor(sandbox.url, { connections: 1 })
@@ -38,7 +38,7 @@ describe('an abort', () => {
     expect(sandbox.executions(2)).toBe(0)
   })
 
-  test('after the first byte: in doubt', async () => {
+  test('after the first byte leaves the operation in doubt', async () => {
     const sandbox = await sandboxFor()
     sandbox.faults.next('stall')
     const abort = new AbortController()
@@ -49,7 +49,7 @@ describe('an abort', () => {
     expect(sandbox.stats().requests).toBe(1)
   })
 
-  test('between two attempts ends the pause: nothing is sent', async () => {
+  test('between two attempts ends the back-off and sends nothing more', async () => {
     const proxy = await startProxy()
     const client = clientFor(proxy.url, { retries: 1, connections: 1 })
     const abort = new AbortController()
@@ -59,13 +59,13 @@ describe('an abort', () => {
       headers: { 'retry-after': '20' },
       body: '',
     })
-    await failureOf(client.balance()) // on the same connection: the first answer has come
+    await failureOf(client.balance()) // on the same connection, so the first answer has arrived
     abort.abort()
     expect(await call).toMatchObject({ code: 'ABORTED', definite: true })
     expect(proxy.requests).toHaveLength(2)
   })
 
-  test('after the answer changes nothing; the next call with the same signal is refused', async () => {
+  test('after the answer has no effect; the next call with the same signal is refused', async () => {
     const sandbox = await sandboxFor()
     const client = clientFor(sandbox.url)
     const abort = new AbortController()
@@ -80,13 +80,13 @@ describe('an abort', () => {
 describe('onRequest', () => {
   test('runs before the first byte, with types and attempt', async () => {
     const sandbox = await sandboxFor()
-    const told: [RequestInfo, number][] = []
-    const onRequest = (request: RequestInfo) => void told.push([request, sandbox.stats().requests])
+    const calls: [RequestInfo, number][] = []
+    const onRequest = (request: RequestInfo) => void calls.push([request, sandbox.stats().requests])
     await clientFor(sandbox.url, { onRequest }).send([sms(), { type: 'balance' }])
-    expect(told).toEqual([[{ types: ['sms', 'balance'], attempt: 1 }, 0]])
+    expect(calls).toEqual([[{ types: ['sms', 'balance'], attempt: 1 }, 0]])
   })
 
-  test('withholds the request when it throws', async () => {
+  test('withholds the request if it throws', async () => {
     const sandbox = await sandboxFor()
     const cause = new Error('the journal is full')
     const client = clientFor(sandbox.url, {

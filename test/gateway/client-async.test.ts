@@ -13,7 +13,7 @@ async function start(options: SandboxOptions = {}) {
   return { sandbox, client: clientFor(sandbox.url, { asyncUrl: sandbox.asyncUrl }) }
 }
 
-test('operations are queued, and their callbacks repeat the request id', async () => {
+test('sendAsync queues operations, and their callbacks repeat the request id', async () => {
   const receiver = await callbackReceiver()
   const { sandbox, client } = await start()
   const hook = receiver.url
@@ -28,21 +28,21 @@ test('operations are queued, and their callbacks repeat the request id', async (
   ])
 })
 
-test('needs the option asyncUrl', async () => {
+test('sendAsync needs the option asyncUrl', async () => {
   const sandbox = await sandboxFor()
   const error = await failureOf(clientFor(sandbox.url).sendAsync([sms]))
   expect(error).toBeInstanceOf(TypeError)
   expect(error.message).toBe('GatewayClient: sendAsync needs the option asyncUrl')
 })
 
-test('operations that violate the interface are not queued', async () => {
+test('sendAsync does not queue operations that violate the interface', async () => {
   const { sandbox, client } = await start()
   const bad = { ...sms, phone: '1' as never }
   expect(await failureOf(client.sendAsync([sms, bad]))).toMatchObject({ code: 'VALIDATION', index: 1, field: 'phone' })
   expect(sandbox.stats().requests).toBe(0)
 })
 
-test('a refused key is an AccessDeniedError', async () => {
+test('sendAsync fails with an AccessDeniedError if the key is refused', async () => {
   const sandbox = await sandboxFor()
   const client = clientFor(sandbox.url, { asyncUrl: sandbox.asyncUrl, apiKey: 'other' })
   expect(await failureOf(client.sendAsync([sms]))).toMatchObject({
@@ -52,7 +52,7 @@ test('a refused key is an AccessDeniedError', async () => {
   })
 })
 
-test('too many operations are refused', async () => {
+test('sendAsync fails with a RefusedError if there are too many operations', async () => {
   const { client } = await start({ maxOperations: 1 })
   expect(await failureOf(client.sendAsync([sms, sms]))).toMatchObject({ name: 'RefusedError', definite: true })
 })
@@ -66,13 +66,13 @@ test.each<[FaultName, object]>([
   ['http-401', { name: 'AccessDeniedError', message: 'HTTP 401', definite: true }],
   ['http-413', { name: 'RefusedError', message: 'HTTP 413', definite: true }],
   ['http-429', { name: 'ThrottledError', retryAfterMs: 1000, definite: true }],
-])('when the gateway meets %s', async (fault, error) => {
+])('sendAsync reports the gateway fault %s', async (fault, error) => {
   const { sandbox, client } = await start()
   sandbox.faults.next(fault)
   expect(await failureOf(client.sendAsync([sms]))).toMatchObject(error)
 })
 
-test('what was not queued is retried if retries are set; what is in doubt never is', async () => {
+test('sendAsync retries operations that were not queued, if retries are set, but never those in doubt', async () => {
   const sandbox = await sandboxFor()
   const client = clientFor(sandbox.url, { asyncUrl: sandbox.asyncUrl, retries: 3 })
   sandbox.faults.next('http-429')
@@ -84,20 +84,20 @@ test('what was not queued is retried if retries are set; what is in doubt never 
   expect(sandbox.stats()).toMatchObject({ requests: 4, executed: 2 })
 })
 
-describe('an answer', () => {
+describe('an answer to sendAsync', () => {
   test.each<[string, ProxyAnswer, object]>([
     [
-      '400 without a word',
+      '400 without a body',
       { status: 400, body: '' },
       { name: 'RefusedError', code: 'VALIDATION', message: 'HTTP 400' },
     ],
-    ['503 of something in front', { status: 503, body: '<h1>503</h1>' }, { name: 'InDoubtError', definite: false }],
+    ['503 of a proxy', { status: 503, body: '<h1>503</h1>' }, { name: 'InDoubtError', definite: false }],
     ...[500, 502, 503, 504].flatMap((status): [string, ProxyAnswer, object][] =>
       [
         { success: false, error: 'Service unavailable' },
         { success: true, request_id: 'x' },
       ].map(body => [
-        `${status} that says success: ${body.success}`,
+        `${status} with success: ${body.success}`,
         { status, body: stringifyJson(body) },
         { name: 'InDoubtError', reason: 'http_status', message: `HTTP ${status}`, retryable: false },
       ]),
@@ -105,7 +105,7 @@ describe('an answer', () => {
     ['405', { status: 405, body: '' }, { name: 'UnreachableError', message: 'HTTP 405', definite: true }],
     ['200 with a refusal', { body: '{"success":false,"error":"Not enough money"}' }, { code: 'INSUFFICIENT_FUNDS' }],
     ['200 without a request id', { body: '{"success":true}' }, { code: 'PAYLOAD_UNREADABLE', definite: false }],
-  ])('of %s is reported as such', async (_, answer, error) => {
+  ])('with the status %s is reported with the right error', async (_, answer, error) => {
     const proxy = await startProxy()
     proxy.answer = () => answer
     expect(await failureOf(clientFor('http://127.0.0.1:1', { asyncUrl: proxy.url }).sendAsync([sms]))).toMatchObject(
@@ -113,7 +113,7 @@ describe('an answer', () => {
     )
   })
 
-  test('can have a number as request id, and its address a query', async () => {
+  test('may contain a number as request id, and asyncUrl a query', async () => {
     const proxy = await startProxy()
     proxy.answer = () => ({ body: stringifyJson({ success: true, request_id: 17 }) })
     const client = clientFor('http://127.0.0.1:1', { asyncUrl: `${proxy.url}/queue?lane=2` })

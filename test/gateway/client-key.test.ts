@@ -15,12 +15,12 @@ test.each([
   ['text', 'a-key'],
   ['a function', () => 'a-key'],
   ['a secret', new Secret(() => 'a-key')],
-])('the key may be %s', async (_, apiKey) => {
+])('the API key may be %s', async (_, apiKey) => {
   const sandbox = await sandboxFor({ keys: ['a-key'] })
   expect(await clientFor(sandbox.url, { apiKey }).balance()).toMatchObject({ currency: 'UAH' })
 })
 
-test('a key that changed is used from the next request on', async () => {
+test('a changed key is used from the next request on', async () => {
   const sandbox = await sandboxFor({ keys: ['first'] })
   let current = 'first'
   const client = clientFor(sandbox.url, { apiKey: () => current })
@@ -58,12 +58,12 @@ test('the client never shows its key', async () => {
 })
 
 test.each([
-  ['a gateway that repeats the request', undefined],
-  ['an envelope refused with it', { success: false, error: `No account has ${key}` }],
-  ['an item refused with it', { success: true, data: [{ success: false, error: `${key}${key}` }] }],
-  ['a payload that lacks its fields', { success: true, data: [{ success: true, data: key }] }],
-  ['a very long refusal', { success: false, error: `${'x'.repeat(1020)}${key}` }],
-])('no error shows the key: %s', async (_, answer) => {
+  ['the gateway repeats the request', undefined],
+  ['it refuses an envelope with the key', { success: false, error: `No account has ${key}` }],
+  ['it refuses an item with the key', { success: true, data: [{ success: false, error: `${key}${key}` }] }],
+  ['it answers with the key as payload', { success: true, data: [{ success: true, data: key }] }],
+  ['its refusal is very long', { success: false, error: `${'x'.repeat(1020)}${key}` }],
+])('no error shows the key if %s', async (_, answer) => {
   const proxy = await startProxy()
   proxy.answer = ({ body }) => ({ body: answer ? stringifyJson(answer) : body })
   const client = clientFor(proxy.url, { apiKey: key, asyncUrl: `${proxy.url}/v1/json` })
@@ -75,7 +75,7 @@ test.each([
   }
 })
 
-test('no error shows phone or text of the operation', async () => {
+test("no error shows an operation's phone or text", async () => {
   const sandbox = await sandboxFor()
   const secret = { phone: 380671112233, sms_message: 'the secret text' }
   const errors = [
@@ -86,6 +86,6 @@ test('no error shows phone or text of the operation', async () => {
   for (const error of errors) for (const text of everything(error)) expect(text).not.toMatch(/380671112233|secret text/)
 })
 
-test('an option that cannot be used does not show the key', () => {
+test('the error of an invalid option does not show the key', () => {
   expect(() => new GatewayClient({ url: 'no address', apiKey: key })).toThrow(/^(?!.*k3y)/)
 })

@@ -7,7 +7,7 @@ import { examples } from '../support/examples.ts'
 import { buildOperation } from '../support/operations.ts'
 import { startProxy } from '../support/reverse-proxy.ts'
 
-/** The method of each operation. */
+/** The client's method for each operation. */
 const methods: { [T in OperationType]: (client: GatewayClient) => (fields: never) => Promise<unknown> } = {
   balance: client => client.balance,
   'call/otp': client => client.callOtp,
@@ -36,7 +36,7 @@ function call(client: GatewayClient, operation: Record<string, unknown>): Promis
   return methods[type as OperationType](client)(fields as never)
 }
 
-/** A sandbox, to which every message that is asked about was sent before. */
+/** Starts a sandbox to which the message of a status request was sent before. */
 async function gateway(operation: Record<string, unknown>) {
   const sandbox = await sandboxFor()
   if (operation.type === 'status') await postOne(sandbox, buildOperation('sms', { id: operation.id }))
@@ -46,8 +46,8 @@ async function gateway(operation: Record<string, unknown>) {
 describe.each(operationTypes)('%s', type => {
   const { good, bad } = examples[type]
 
-  test.each(Object.entries({ 'its plain form': {}, ...good }))(
-    'with %s is executed and answered',
+  test.each(Object.entries({ 'its usual fields': {}, ...good }))(
+    'with %s is sent, executed and answered',
     async (_, change) => {
       const operation = buildOperation(type, change)
       const sandbox = await gateway(operation)
@@ -58,19 +58,22 @@ describe.each(operationTypes)('%s', type => {
     },
   )
 
-  test.each(Object.entries(bad))('with %s is refused before it is sent, and by the gateway too', async (_, example) => {
-    const [field, change] = example
-    const operation = buildOperation(type, change)
-    const sandbox = await gateway(operation)
-    const { requests, executed } = sandbox.stats()
-    const error = await failureOf(call(clientFor(sandbox.url), operation))
-    expect(error).toBeInstanceOf(ValidationError)
-    expect(error).toMatchObject({ code: 'VALIDATION', index: 0, field, definite: true, retryable: false })
-    expect(sandbox.stats().requests).toBe(requests)
+  test.each(Object.entries(bad))(
+    'with %s is refused by the client before it is sent, and by the gateway',
+    async (_, example) => {
+      const [field, change] = example
+      const operation = buildOperation(type, change)
+      const sandbox = await gateway(operation)
+      const { requests, executed } = sandbox.stats()
+      const error = await failureOf(call(clientFor(sandbox.url), operation))
+      expect(error).toBeInstanceOf(ValidationError)
+      expect(error).toMatchObject({ code: 'VALIDATION', index: 0, field, definite: true, retryable: false })
+      expect(sandbox.stats().requests).toBe(requests)
 
-    expect(await postOne(sandbox, operation)).toMatchObject({ success: false })
-    expect(sandbox.stats().executed).toBe(executed)
-  })
+      expect(await postOne(sandbox, operation)).toMatchObject({ success: false })
+      expect(sandbox.stats().executed).toBe(executed)
+    },
+  )
 })
 
 test.each([
@@ -96,7 +99,7 @@ test('every operation may carry additional properties', async () => {
   expect(results.map(result => result.ok)).toEqual(list.map(({ type }) => type !== 'status'))
 })
 
-/** Ids of messages differ, those of templates stay. */
+/** A unique id for messages; templates keep theirs. */
 const idOf = (type: OperationType, i: number) => ('phone' in buildOperation(type) ? { id: 1 + i } : {})
 
 test('an envelope without an operation is refused before it is sent', async () => {

@@ -7,7 +7,7 @@ import { clientFor } from '../support/client.ts'
 import { buildOperation } from '../support/operations.ts'
 import { type ProxyAnswer, startProxy } from '../support/reverse-proxy.ts'
 
-/** Everything that a JSON value holds, itself included, each with a way to put something else in its place. */
+/** For a JSON value and each value in it, a function that replaces it and returns the whole. */
 function places(value: unknown, put: (next: unknown) => unknown = next => next): ((next: unknown) => unknown)[] {
   if (typeof value !== 'object' || value === null) return [put]
   const inner = Object.entries(value).flatMap(([key, held]) =>
@@ -20,7 +20,7 @@ function places(value: unknown, put: (next: unknown) => unknown = next => next):
   return [put, ...inner]
 }
 
-/** A body with pieces cut, bytes changed, values replaced or left out; or something else altogether. */
+/** Mutations of a body: cut, with changed bytes, with replaced or missing values, or an unrelated body. */
 function mutationsOf(text: string): fc.Arbitrary<string> {
   const value = parseJson(text)
   const spots = places(value)
@@ -46,7 +46,7 @@ const anyHeaders = fc.constantFrom<Record<string, string>>(
 const answersLike = (text: string): fc.Arbitrary<ProxyAnswer> =>
   fc.record({ body: mutationsOf(text), status: anyStatus, headers: anyHeaders })
 
-test('whatever is done to an answer, every operation ends with a payload or a documented error', async () => {
+test('for any mutation of an answer, every operation ends with a payload or a documented error', async () => {
   const sandbox = await sandboxFor()
   const idOf = (type: OperationType) => operationTypes.indexOf(type) + 1
   const list = operationTypes.map(type => {
@@ -74,5 +74,5 @@ test('whatever is done to an answer, every operation ends with a payload or a do
     }),
     { numRuns: 500 },
   )
-  expect(whole).toBeGreaterThan(0) // some of the answers stayed good
+  expect(whole).toBeGreaterThan(0) // some answers stayed valid
 })

@@ -10,13 +10,13 @@ import { startProxy } from '../support/reverse-proxy.ts'
 
 const sms = (id: number, ending = '67') => buildOperation('sms', { id, phone: Number(`3805012345${ending}`) })
 
-test('nothing is retried by default', async () => {
+test('the client retries nothing by default', async () => {
   const sandbox = await sandboxFor()
   expect(await failureOf(clientFor(sandbox.url).sms(sms(1, '98')))).toMatchObject({ code: 'THROTTLED' })
   expect(sandbox.stats().requests).toBe(1)
 })
 
-test('retries only what was throttled', async () => {
+test('the client retries only throttled operations', async () => {
   const sandbox = await sandboxFor()
   const attempts: number[] = []
   const client = clientFor(sandbox.url, {
@@ -29,14 +29,14 @@ test('retries only what was throttled', async () => {
   expect(sandbox.stats()).toMatchObject({ executed: 3, billedTwice: 0 })
 })
 
-test('ends after the given number of retries', async () => {
+test('the client gives up after the given number of retries', async () => {
   const proxy = await startProxy()
   proxy.answer = () => ({ status: 429, headers: { 'retry-after': '0' }, body: '' })
   expect(await failureOf(clientFor(proxy.url, { retries: 2 }).sms(sms(1)))).toMatchObject({ code: 'THROTTLED' })
   expect(proxy.requests).toHaveLength(3)
 })
 
-test('succeeds once the gateway is available again', async () => {
+test('the client succeeds once the gateway is available again', async () => {
   const proxy = await startProxy()
   proxy.answer = () =>
     proxy.requests.length < 3
@@ -45,7 +45,7 @@ test('succeeds once the gateway is available again', async () => {
   expect(await clientFor(proxy.url, { retries: 5 }).sms(sms(1))).toMatchObject({ msg_id: 'm1' })
 })
 
-test('a second attempt in doubt keeps the results of the first', async () => {
+test('a retry in doubt keeps the definite results of the first attempt', async () => {
   const sandbox = await sandboxFor()
   const onRequest = ({ attempt }: { attempt: number }) => {
     if (attempt === 2) sandbox.faults.next('reset-after')
@@ -62,7 +62,7 @@ test('a Retry-After above 30 s is left to the caller', async () => {
   expect(proxy.requests).toHaveLength(1)
 })
 
-describe('the pause before the next attempt', () => {
+describe('the back-off before the next attempt', () => {
   const unreachable = new UnreachableError('ECONNREFUSED', null)
 
   test.each([
@@ -71,13 +71,13 @@ describe('the pause before the next attempt', () => {
     [3, 1000],
     [7, 10_000],
     [100, 10_000],
-  ])('after attempt %d is any part of %d ms', (attempt, longest) => {
+  ])('after attempt %d is random between 0 and %d ms', (attempt, longest) => {
     expect(delayAfter([unreachable], attempt, () => 0)).toBe(0)
     expect(delayAfter([unreachable], attempt, () => 0.5)).toBe(longest / 2)
     expect(delayAfter([null, unreachable], attempt, () => 1)).toBe(longest)
   })
 
-  test('comes on top of the longest Retry-After', () => {
+  test('is added to the longest Retry-After', () => {
     const errors = [new ThrottledError('', 3000), unreachable, null, new ThrottledError('', 7000)]
     expect(delayAfter(errors, 1, () => 0.5)).toBe(7125)
   })

@@ -18,7 +18,7 @@ const inDoubt = (reason: string) => ({
   reason,
 })
 
-/** A client of a gateway that answers every request with this. */
+/** Opens a client of a gateway that gives the same answer to every request. */
 async function clientAnswered(answer: unknown, options: Partial<GatewayClientOptions> = {}) {
   const proxy = await startProxy()
   proxy.answer = () => ({ body: typeof answer === 'string' ? answer : stringifyJson(answer) })
@@ -26,7 +26,7 @@ async function clientAnswered(answer: unknown, options: Partial<GatewayClientOpt
 }
 
 describe('an envelope of several operations', () => {
-  test('gives a result for each in order, with its own type', async () => {
+  test('returns a result for each operation in order, with its own type', async () => {
     const sandbox = await sandboxFor()
     const results = await clientFor(sandbox.url).send([
       { type: 'balance' },
@@ -49,7 +49,7 @@ describe('an envelope of several operations', () => {
     expect(sandbox.stats()).toMatchObject({ requests: 1, executed: 1 })
   })
 
-  test('that violates the interface is not sent, and every violation is named', async () => {
+  test('is not sent if it violates the interface, and every violation is named', async () => {
     const sandbox = await sandboxFor()
     const list = [sms(1), sms(2, { phone: '+380', sms_message: undefined }), { type: 'fax' }, null] as OperationObject[]
     expect(await failureOf(clientFor(sandbox.url).send(list))).toMatchObject({
@@ -67,7 +67,7 @@ describe('an envelope of several operations', () => {
     expect(sandbox.stats().requests).toBe(0)
   })
 
-  test('with a property that cannot be written as JSON is not sent', async () => {
+  test('is not sent if a property cannot be written as JSON', async () => {
     const sandbox = await sandboxFor()
     const loop: Record<string, unknown> = {}
     loop.loop = loop
@@ -83,7 +83,7 @@ describe('an envelope of several operations', () => {
     ['items-reordered', ['ok', 'ok', 'ok']],
     ['foreign-ids', ['RESPONSE_LOST', 'RESPONSE_LOST', 'RESPONSE_LOST']],
   ] as const)(
-    'answered with %s: results that match by id are definite, the rest is in doubt',
+    'gets definite results for the ids in a wrong answer, and is otherwise in doubt: %s',
     async (fault, outcomes) => {
       const sandbox = await sandboxFor()
       sandbox.faults.next(fault)
@@ -93,13 +93,13 @@ describe('an envelope of several operations', () => {
     },
   )
 
-  test('with an id twice and an item too few leaves both in doubt', async () => {
+  test('that contains an id twice leaves both operations in doubt if an item is missing', async () => {
     const client = await clientAnswered({ success: true, data: [sentItem(1), sentItem(2)] })
     const results = await client.send([sms(1), { type: 'status', id: 1 }, sms(2)])
     expect(results.map(({ ok }) => ok)).toEqual([false, false, true])
   })
 
-  test('with a template is not matched by the id of the template', async () => {
+  test('is not matched by the id of a template', async () => {
     const template = { type: 'template/create', template: 'Hello' } as const
     const created = { success: true, data: { id: 7 } }
     const whole = await clientAnswered({ success: true, data: [created, sentItem(1)] })
@@ -109,12 +109,12 @@ describe('an envelope of several operations', () => {
   })
 })
 
-describe('in doubt', () => {
+describe('an operation is in doubt', () => {
   test.each<[FaultName, string]>([
     ['reset-after', 'reset'],
     ['stall', 'timeout'],
     ['truncated-json', 'foreign_body'],
-  ])('if the gateway has the fault %s: %s, and never resent', async (fault, reason) => {
+  ])('and never sent again after the gateway fault %s (cause %s)', async (fault, reason) => {
     const sandbox = await sandboxFor()
     sandbox.faults.next(fault)
     const client = clientFor(sandbox.url, { timeoutMs: fault === 'stall' ? 100 : 5000, retries: 3 })
@@ -122,14 +122,14 @@ describe('in doubt', () => {
     expect(sandbox.stats().requests).toBe(1)
   })
 
-  test('when the answer is longer than allowed', async () => {
+  test('if the answer is longer than allowed', async () => {
     const client = await clientAnswered({ success: true, data: [sentItem(1)] }, { maxResponseBytes: 20 })
     expect(await failureOf(client.sms(sms()))).toMatchObject(inDoubt('response_too_large'))
   })
 })
 
-describe('not sent', () => {
-  test('if the gateway redirects: the redirect is not followed', async () => {
+describe('an operation is reported as not sent', () => {
+  test('if the gateway redirects, and the redirect is not followed', async () => {
     const sandbox = await sandboxFor()
     const proxy = await startProxy()
     proxy.answer = () => ({ status: 307, headers: { location: `${sandbox.url}/api/json.php` }, body: '' })
@@ -148,7 +148,7 @@ describe('not sent', () => {
     ['throttle', { name: 'ThrottledError', code: 'THROTTLED', retryable: true, retryAfterMs: null }],
     ['access-denied', { name: 'AccessDeniedError', code: 'ACCESS_DENIED' }],
     ['envelope-refused', { name: 'RefusedError', code: 'REJECTED', message: 'Service unavailable' }],
-  ])('when the gateway meets %s', async (fault, error) => {
+  ])('after the gateway fault %s', async (fault, error) => {
     const sandbox = await sandboxFor()
     sandbox.faults.next(fault)
     expect(await failureOf(clientFor(sandbox.url).sms(sms()))).toMatchObject({ definite: true, ...error })
@@ -164,7 +164,7 @@ describe('not sent', () => {
     })
   })
 
-  test('when the client was closed', async () => {
+  test('if the client was closed', async () => {
     const sandbox = await sandboxFor()
     const client = clientFor(sandbox.url)
     await client.close()
@@ -173,12 +173,12 @@ describe('not sent', () => {
   })
 })
 
-describe('an executed operation whose payload cannot be read', () => {
+describe('an executed operation with an unreadable payload', () => {
   test.each([
-    ['sms without a msg_id', sms(), { id: 1 }],
-    ['sms without data', sms(), null],
-    ['a code that is none', buildOperation('call/otp'), { code: 42_100, price: 1 }],
-  ])('%s fails as executed, and does not print the payload', async (_, operation, data) => {
+    ['an sms without a msg_id', sms(), { id: 1 }],
+    ['an sms without data', sms(), null],
+    ['a one-time password that is a number', buildOperation('call/otp'), { code: 42_100, price: 1 }],
+  ])('fails as executed, without printing the payload: %s', async (_, operation, data) => {
     const client = await clientAnswered({ success: true, data: [{ success: true, data }] })
     const [result] = await client.send([operation as OperationObject])
     expect(result!.ok || result!.error).toMatchObject({
@@ -192,7 +192,7 @@ describe('an executed operation whose payload cannot be read', () => {
     expect(JSON.stringify(error)).not.toContain('42')
   })
 
-  test.each(['sender', 'balance'] as const)('%s may be answered with anything', async type => {
+  test.each(['sender', 'balance'] as const)('does not fail if it is %s, which may have any payload', async type => {
     for (const data of [undefined, null, 'x', 5, [1], { a: 1 }]) {
       const client = await clientAnswered({ success: true, data: [{ success: true, data }] })
       expect(await client[type]()).toEqual(data)
@@ -200,7 +200,7 @@ describe('an executed operation whose payload cannot be read', () => {
   })
 })
 
-describe('an option that cannot be used is named', () => {
+describe('the error of an invalid option names it', () => {
   test.each<[keyof GatewayClientOptions, unknown]>([
     ['url', undefined],
     ['url', 'gateway.example'],

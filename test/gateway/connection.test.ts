@@ -15,7 +15,7 @@ import { answerWith, httpAnswer, type Step, scriptedServer } from '../support/sc
 const key = 'key-that-nobody-may-see'
 const body = envelopeBody(key, ['{"type":"sms","id":1,"sms_message":"text that nobody may see"}'])
 const ok = '{"success":true,"data":[]}'
-const go: LastCheck = () => null
+const allow: LastCheck = () => null
 
 const defaults = { ca: undefined, keepAliveMs: undefined, maxResponseBytes: undefined }
 
@@ -25,31 +25,31 @@ function connect(url: string, options: Partial<ConnectionOptions> = {}) {
   return connection
 }
 
-/** One POST to a server that does as the steps say. */
+/** POSTs to a server that answers by these steps. */
 async function postTo(steps: Step[], options: Partial<ConnectionOptions> = {}) {
   const server = await scriptedServer(...steps)
-  const answer = await connect(server.url, options).post(body, go)
+  const answer = await connect(server.url, options).post(body, allow)
   return { answer, seen: server.seen }
 }
 
 const timeoutMs = 60_000
 
-/** From now on time-outs end only when a test lets them, so that a slow machine ends none before its request is sent. */
+/** Lets time-outs expire only when a test advances them, so that none expires early on a slow machine. */
 function holdTimeouts() {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'], shouldClearNativeTimers: true })
   onTestFinished(() => void vi.useRealTimers())
 }
 
-/** One POST whose time-out ends when the step says so. */
+/** POSTs with a time-out that expires when the step advances it. */
 async function postUntil(step: Step) {
   holdTimeouts()
   const { seen, url } = await scriptedServer(step)
-  const answer = await connect(url, { timeoutMs }).post(body, go)
+  const answer = await connect(url, { timeoutMs }).post(body, allow)
   vi.useRealTimers()
   return { answer, seen }
 }
 
-/** Answers 200 with these headers, and bytes that need not be text. */
+/** Answers 200 with these headers and bytes. */
 const answerBytes =
   (headers: string, bytes: Buffer): Step =>
   socket => {
@@ -57,9 +57,9 @@ const answerBytes =
     socket.write(bytes)
   }
 
-/** A server that reads requests and says nothing. */
+/** Reads the request and does not answer. */
 const silence: Step = () => {}
-/** The beginning of an answer whose body never comes whole. */
+/** An answer with an incomplete body. */
 const beginning = httpAnswer(ok).slice(0, -10)
 
 const lost = (cause: string) => ({ kind: 'lost', cause, message: expect.any(String) })
@@ -69,8 +69,8 @@ const notSent = (cause: string, message: RegExp = /./) => ({
   message: expect.stringMatching(message),
 })
 
-describe('an answer that came in time', () => {
-  test('has its status and text', async () => {
+describe('an answer in time', () => {
+  test('is returned with its status and text', async () => {
     const { answer, seen } = await postTo([answerWith('{"success":true,"note":"привіт"}')])
     const text = '{"success":true,"note":"привіт"}'
     expect(answer).toEqual({ kind: 'response', status: 200, body: text, retryAfterMs: null })
@@ -81,14 +81,14 @@ describe('an answer that came in time', () => {
     'answers a POST of JSON to the one endpoint, below the address with a path ending in "%s"',
     async end => {
       const server = await scriptedServer(answerWith(ok))
-      await connect(`${server.url}/gateway${end}`).post(body, go)
+      await connect(`${server.url}/gateway${end}`).post(body, allow)
       const { head } = server.seen.requests[0]!
       expect(head).toMatch(/^POST \/gateway\/api\/json\.php HTTP\/1\.1\r\n/)
       expect(head).toMatch(/^content-type: application\/json\r$/m)
     },
   )
 
-  test('can come byte by byte, and takes little more memory than its length', async () => {
+  test('may arrive byte by byte, and takes little more memory than its length', async () => {
     const length = 200_000
     let received = 0
     const count = () => {
@@ -105,7 +105,7 @@ describe('an answer that came in time', () => {
       return heapUsed + arrayBuffers
     }
     const before = held()
-    const posted = connect(server.url, { timeoutMs: 60_000 }).post(body, go)
+    const posted = connect(server.url, { timeoutMs: 60_000 }).post(body, allow)
     await until(() => expect(received).toBe(length))
     expect(held() - before).toBeLessThan(40 * length)
     for (const socket of server.sockets) socket.write('0\r\n\r\n')
@@ -117,21 +117,21 @@ describe('an answer that came in time', () => {
     ['deflate', deflateSync],
     ['br', brotliCompressSync],
   ]
-  test.each(packed)('is read if it is compressed with %s, although not requested', async (encoding, pack) => {
+  test.each(packed)('is read if it is compressed with %s, even unrequested', async (encoding, pack) => {
     const text = '{"success":true,"note":"привіт"}'
     const { answer, seen } = await postTo([answerBytes(`content-encoding: ${encoding}`, pack(Buffer.from(text)))])
     expect(answer).toMatchObject({ kind: 'response', body: text })
     expect(seen.requests[0]!.head).toMatch(/^accept-encoding: identity\r$/m)
   })
 
-  test('that unpacks to more than the limit is in doubt', async () => {
+  test('that decompresses to more than the limit leaves the request in doubt', async () => {
     const large = answerBytes('content-encoding: gzip', gzipSync(Buffer.alloc(1_000_000, 'x')))
     expect((await postTo([large], { maxResponseBytes: 10_000 })).answer).toEqual(lost('response_too_large'))
   })
 
   test.each([
     ['at once', 0],
-    ['in a piece of its own', 30],
+    ['in a separate packet', 30],
   ])('is read after an unrequested 100 Continue, %s', async (_, delayMs) => {
     const early = 'HTTP/1.1 100 Continue\r\n\r\n'
     const answers: Step = socket => {
@@ -140,11 +140,11 @@ describe('an answer that came in time', () => {
     }
     const { seen, url } = await scriptedServer(answers)
     const connection = connect(url, { connections: 1 })
-    for (let i = 0; i < 2; i++) expect(await connection.post(body, go)).toMatchObject({ kind: 'response', body: ok })
+    for (let i = 0; i < 2; i++) expect(await connection.post(body, allow)).toMatchObject({ kind: 'response', body: ok })
     expect(seen.connections).toBe(1)
   })
 
-  test('is read after several 100 Continue, however the network splits them', async () => {
+  test('is read after several 100 Continue, wherever the network splits them', async () => {
     const early = 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(2)
     const pieces = ['HTTP', `${early}${early}`.slice(4, -3), `\n\r\n${httpAnswer(ok)}`]
     const step: Step = async socket => {
@@ -156,13 +156,13 @@ describe('an answer that came in time', () => {
     expect((await postTo([step])).answer).toMatchObject({ kind: 'response', body: ok })
   })
 
-  test('that claims to be compressed and is not is in doubt', async () => {
+  test('with a wrong Content-Encoding leaves the request in doubt', async () => {
     const { answer } = await postTo([answerWith(ok, { headers: { 'content-encoding': 'gzip' } })])
     expect(answer).toEqual(lost('response_cut'))
   })
 
   test.each([
-    ['a byte order mark in front', 'application/json', Buffer.from(`\ufeff{"note":"ї"}`)],
+    ['a byte order mark', 'application/json', Buffer.from(`\ufeff{"note":"ї"}`)],
     ['windows-1251', 'application/json; charset=windows-1251', Buffer.from('{"note":"\xbf"}', 'latin1')],
     [
       'a charset in the wrong quotes',
@@ -170,13 +170,13 @@ describe('an answer that came in time', () => {
       Buffer.from('{"note":"\xbf"}', 'latin1'),
     ],
     ['UTF-16', 'application/json;charset="utf-16le"', Buffer.from('{"note":"ї"}', 'utf16le')],
-    ['a charset that nobody knows', 'application/json; charset=utf8mb4', Buffer.from('{"note":"ї"}')],
+    ['an unknown charset', 'application/json; charset=utf8mb4', Buffer.from('{"note":"ї"}')],
   ])('is read with %s', async (_, type, bytes) => {
     const { answer } = await postTo([answerBytes(`content-type: ${type}`, bytes)])
     expect(answer).toMatchObject({ kind: 'response', body: '{"note":"ї"}' })
   })
 
-  test('that redirects names the target without what could be secret', async () => {
+  test('that redirects names the target without login and query', async () => {
     const headers = { location: 'https://me:secret@new.example/api?token=secret' }
     const { answer } = await postTo([answerWith('', { status: 308, headers })])
     expect(answer).toMatchObject({ status: 308, location: 'https://new.example' })
@@ -188,61 +188,61 @@ describe('an answer that came in time', () => {
     [new Date(Date.now() + 3_000_000).toUTCString(), 1_000_000, 3_000_000],
     ['Sun, 06 Nov 1994 08:49:37 GMT', 0, 0],
     ['9'.repeat(400), 3_600_000, 3_600_000],
-  ])('says with Retry-After: %s when to retry', async (retryAfter, least, most) => {
+  ])('with Retry-After: %s says when to retry', async (retryAfter, least, most) => {
     const { answer } = await postTo([answerWith('', { status: 429, headers: { 'retry-after': retryAfter } })])
     const { retryAfterMs } = answer as Answer & { kind: 'response' }
     expect(retryAfterMs).toBeGreaterThanOrEqual(least)
     expect(retryAfterMs).toBeLessThanOrEqual(most)
   })
 
-  test("says when to retry by the gateway's clock, not by our own", async () => {
+  test("with a date in Retry-After is compared with the gateway's clock, not our own", async () => {
     const headers = { date: 'Sun, 06 Nov 1994 08:49:37 GMT', 'retry-after': 'Sun, 06 Nov 1994 08:50:07 GMT' }
     const { answer } = await postTo([answerWith('', { status: 429, headers })])
     expect(answer).toMatchObject({ retryAfterMs: 30_000 })
   })
 
-  test.each(['soon', '-3', '1.5'])('is not held back by a Retry-After of "%s"', async retryAfter => {
+  test.each(['soon', '-3', '1.5'])('with the invalid Retry-After "%s" has no time to retry', async retryAfter => {
     const { answer } = await postTo([answerWith('', { status: 429, headers: { 'retry-after': retryAfter } })])
     expect(answer).toMatchObject({ status: 429, retryAfterMs: null })
   })
 })
 
 describe('nothing was sent', () => {
-  test('when the name is not known', async () => {
-    const answer = await connect('http://no-such-host.invalid').post(body, go)
+  test('if the host name is unknown', async () => {
+    const answer = await connect('http://no-such-host.invalid').post(body, allow)
     expect(answer).toEqual(notSent('unreachable', /no-such-host\.invalid/))
   })
 
-  test('when the other side does not speak TLS', async () => {
+  test('if the server does not speak TLS', async () => {
     const server = await scriptedServer(silence)
     const connection = connect(server.url.replace('http', 'https'))
-    const posted = connection.post(body, go)
+    const posted = connection.post(body, allow)
     await until(() => expect(server.seen.bytes).toBeGreaterThan(0))
     for (const socket of server.sockets) socket.end('220 this is another protocol\r\n')
     expect(await posted).toEqual(notSent('unreachable'))
   })
 
-  test('if the time-out ends while it connects', async () => {
+  test('if the time-out expires during the connect', async () => {
     const server = await scriptedServer(silence)
     const connection = connect(server.url.replace('http', 'https'), { timeoutMs: 60 })
-    expect(await connection.post(body, go)).toEqual(notSent('timeout', /60 ms/))
+    expect(await connection.post(body, allow)).toEqual(notSent('timeout', /60 ms/))
   })
 
-  test('if the time-out ends while it waits for a free connection, even later', async () => {
+  test('if the time-out expires while the request waits for a connection, even once one is free', async () => {
     holdTimeouts()
     const { seen, url } = await scriptedServer((socket, request) => {
       if (request.body === 'unanswered') vi.advanceTimersByTime(timeoutMs)
       else answerWith(ok)(socket, request)
     })
     const connection = connect(url, { timeoutMs, connections: 1 })
-    const answers = await Promise.all([connection.post('unanswered', go), connection.post('waits', go)])
+    const answers = await Promise.all([connection.post('unanswered', allow), connection.post('waits', allow)])
     expect(answers).toEqual([lost('timeout'), notSent('timeout')])
     vi.useRealTimers()
-    expect(await connection.post('next', go)).toMatchObject({ kind: 'response' })
+    expect(await connection.post('next', allow)).toMatchObject({ kind: 'response' })
     expect(seen.requests.map(request => request.body)).not.toContain('waits')
   })
 
-  test('if the last check withholds it: no byte leaves', async () => {
+  test('if the last check withholds the request, not even a byte', async () => {
     const { seen, url } = await scriptedServer(answerWith(ok))
     const connection = connect(url, { connections: 1 })
     expect(await connection.post(body, () => 'the partition was lost')).toEqual(
@@ -250,11 +250,11 @@ describe('nothing was sent', () => {
     )
     await until(() => expect(seen).toMatchObject({ connections: 1, open: 0 }))
     expect(seen.bytes).toBe(0)
-    expect(await connection.post('next', go)).toMatchObject({ kind: 'response' })
+    expect(await connection.post('next', allow)).toMatchObject({ kind: 'response' })
     expect(seen.requests.map(request => request.body)).toEqual(['next'])
   })
 
-  test('when the last check itself fails', async () => {
+  test('if the last check throws', async () => {
     const { seen, url } = await scriptedServer(answerWith(ok))
     const answer = await connect(url).post(body, () => {
       throw new Error('no clock')
@@ -264,13 +264,17 @@ describe('nothing was sent', () => {
   })
 })
 
-describe('in doubt', () => {
+describe('a request is in doubt', () => {
   test.each<[string, string, Step]>([
-    ['the connection is reset after the whole request was read', 'reset', socket => socket.resetAndDestroy()],
-    ['it is closed before an answer', 'reset', socket => socket.end()],
-    ['it is closed within the headers', 'reset', socket => socket.end('HTTP/1.1 200 OK\r\ncontent-le')],
-    ['it is closed within the body', 'response_cut', socket => socket.end(beginning)],
-    ['it is reset within the body', 'response_cut', socket => socket.write(beginning, () => socket.resetAndDestroy())],
+    ['the connection is reset after the request was read', 'reset', socket => socket.resetAndDestroy()],
+    ['the connection is closed before the answer', 'reset', socket => socket.end()],
+    ['the connection is closed within the headers', 'reset', socket => socket.end('HTTP/1.1 200 OK\r\ncontent-le')],
+    ['the connection is closed within the body', 'response_cut', socket => socket.end(beginning)],
+    [
+      'the connection is reset within the body',
+      'response_cut',
+      socket => socket.write(beginning, () => socket.resetAndDestroy()),
+    ],
     ['the answer is not HTTP', 'reset', socket => socket.end('220 this is another protocol\r\n')],
     ['a chunk is broken', 'response_cut', s => s.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n')],
   ])('when %s', async (_, cause, step) => {
@@ -283,16 +287,16 @@ describe('in doubt', () => {
     ['before the headers', silence],
     ['within the headers', socket => socket.write('HTTP/1.1 200 OK\r\ncontent-le')],
     ['within the body', socket => socket.write(beginning)],
-  ])('if the time-out ends %s, and the connection is not reused', async (_, step) => {
+  ])('if the time-out expires %s, and the connection is not reused', async (_, step) => {
     const { answer, seen } = await postUntil((socket, request) => {
       step(socket, request)
-      setImmediate(() => setImmediate(() => vi.advanceTimersByTime(timeoutMs))) // once the answer so far is read
+      setImmediate(() => setImmediate(() => vi.advanceTimersByTime(timeoutMs))) // after the first part of the answer was read
     })
     expect(answer).toEqual(lost('timeout'))
     await until(() => expect(seen.open).toBe(0))
   })
 
-  test('if the body trickles beyond the time-out', async () => {
+  test('if the body arrives slowly, beyond the time-out', async () => {
     const trickle: Step = socket => {
       socket.write('HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n')
       const timer = setInterval(() => {
@@ -313,31 +317,31 @@ describe('in doubt', () => {
     await until(() => expect(seen.open).toBe(0))
   })
 
-  test('when the connections are closed meanwhile', async () => {
+  test('if the connections are closed during it', async () => {
     const { seen, url } = await scriptedServer(silence)
     const connection = connect(url)
-    const posted = connection.post(body, go)
+    const posted = connection.post(body, allow)
     await until(() => expect(seen.requests).toHaveLength(1))
     await connection.close()
     expect(await posted).toMatchObject({ kind: 'lost' })
   })
 
-  test('if the answer switches the protocol, without delaying the next request', async () => {
+  test('if the answer switches protocols, and the next request is not delayed', async () => {
     const upgrade: Step = socket => socket.write('HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\n\r\n')
     const { url } = await scriptedServer(upgrade, answerWith(ok))
     const connection = connect(url, { connections: 1 })
-    expect(await connection.post(body, go)).toMatchObject({ kind: 'lost' })
-    expect(await connection.post(body, go)).toMatchObject({ kind: 'response' })
+    expect(await connection.post(body, allow)).toMatchObject({ kind: 'lost' })
+    expect(await connection.post(body, allow)).toMatchObject({ kind: 'response' })
   })
 })
 
-describe('connections', () => {
-  test('the last check runs once a connection is free, and not before', async () => {
+describe('a connection', () => {
+  test('is free before the last check of the request runs', async () => {
     const free = Promise.withResolvers<void>()
     const { seen, url } = await scriptedServer(socket => void free.promise.then(() => socket.write(httpAnswer(ok))))
     const connection = connect(url, { connections: 1 })
-    const first = connection.post('first', go)
-    const lastCheck = vi.fn(go)
+    const first = connection.post('first', allow)
+    const lastCheck = vi.fn(allow)
     const second = connection.post('second', lastCheck)
     await until(() => expect(seen.requests).toHaveLength(1))
     expect(lastCheck).not.toHaveBeenCalled()
@@ -347,29 +351,29 @@ describe('connections', () => {
   })
 
   test.each([
-    ['that is idle for longer than keepAliveMs is closed', {}],
-    ['is not kept for longer than that because the gateway would', { 'keep-alive': 'timeout=600' }],
-  ])('one %s', async (_, headers) => {
+    ['is closed if it is idle for longer than keepAliveMs', {}],
+    ['is closed even if the gateway would keep it for longer', { 'keep-alive': 'timeout=600' }],
+  ])('%s', async (_, headers) => {
     const { seen, url } = await scriptedServer(answerWith(ok, { headers }))
     const connection = connect(url, { connections: 1, keepAliveMs: 50 })
-    await connection.post('first', go)
+    await connection.post('first', allow)
     await until(() => expect(seen.open).toBe(0))
-    expect(await connection.post('second', go)).toMatchObject({ kind: 'response' })
+    expect(await connection.post('second', allow)).toMatchObject({ kind: 'response' })
     expect(seen.connections).toBe(2)
   })
 
-  test('an answered request leaves no timer that would delay the exit', async () => {
+  test('keeps no timer after an answer, which would delay the exit', async () => {
     const { url } = await scriptedServer(answerWith(ok))
     const timers = () => process.getActiveResourcesInfo().filter(resource => resource === 'Timeout').length
     const before = timers()
     const connection = connect(url, { timeoutMs: 60_000 })
-    await connection.post(body, go)
+    await connection.post(body, allow)
     await connection.close()
     await until(() => expect(timers()).toBeLessThanOrEqual(before))
   })
 })
 
-test('no message contains any part of the request or answer', async () => {
+test('no error message contains any part of the request or answer', async () => {
   const secret = 'text of the answer'
   const steps: Step[] = [
     socket => socket.end(`HTTP/1.1 200 ${secret}\r\n${secret}: ${secret}\u0000\r\n\r\n`),
@@ -383,7 +387,7 @@ test('no message contains any part of the request or answer', async () => {
   const connection = connect(url, { timeoutMs: 500, maxResponseBytes: 1_000, connections: 1 })
   const messages: string[] = []
   for (const _ of steps) {
-    const answer = await connection.post(body, go)
+    const answer = await connection.post(body, allow)
     if (answer.kind !== 'response') messages.push(answer.message)
   }
   expect(messages).toHaveLength(steps.length)

@@ -11,7 +11,7 @@ import { answerWith, portOf, type Step, scriptedServer } from '../support/script
 
 const body = '{"auth":{"key":"any"},"data":[]}'
 const ok = '{"success":true,"data":[]}'
-const go = () => null
+const allow = () => null
 const notSent = (message: RegExp) => ({
   kind: 'not_sent',
   cause: 'unreachable',
@@ -30,7 +30,7 @@ afterEach(() => {
   vi.unstubAllEnvs()
 })
 
-/** A gateway behind TLS, with a certificate of an authority of its own. */
+/** Starts a gateway with TLS and a certificate of a private CA. */
 async function tlsGateway(...steps: Step[]) {
   const inner = await scriptedServer(...steps)
   const pem = readFileSync(certificates.brokerFile)
@@ -49,7 +49,7 @@ function join(one: Duplex, other: Duplex): void {
   }
 }
 
-/** A proxy that opens tunnels, or does otherwise with who asks for one. */
+/** Starts a proxy that opens tunnels, or handles CONNECT with `instead`. */
 async function startProxy(instead?: (socket: Duplex) => void) {
   const asked: { place: string; authorization: string | undefined }[] = []
   const tunnels = new Set<Duplex>()
@@ -86,52 +86,53 @@ function connect(url: string, options: Partial<ConnectionOptions> = {}) {
   return connection
 }
 
-describe('a gateway with a certificate of an authority of its own', () => {
+describe('a gateway with a certificate of a private CA', () => {
   test('is trusted if gateway.ssl.ca names it', async () => {
     const { url } = await tlsGateway(answerWith(ok))
-    expect(await connect(url).post(body, go)).toMatchObject({ kind: 'response', status: 200 })
+    expect(await connect(url).post(body, allow)).toMatchObject({ kind: 'response', status: 200 })
   })
 
   test.each([
-    ['none is named', () => undefined],
-    ['another one is named', () => others.ca],
-  ])('is sent nothing where %s', async (_, ca) => {
+    ['does not name a CA', () => undefined],
+    ['names another CA', () => others.ca],
+  ])('receives nothing if gateway.ssl.ca %s', async (_, ca) => {
     const { url, seen } = await tlsGateway(answerWith(ok))
-    expect(await connect(url, { ca: ca() }).post(body, go)).toEqual(notSent(/certificate|signature/))
+    expect(await connect(url, { ca: ca() }).post(body, allow)).toEqual(notSent(/certificate|signature/))
     expect(seen.requests).toEqual([])
   })
 
-  test('is trusted by the present gateway.ssl.ca; requests in flight finish', async () => {
+  test('is checked with the current gateway.ssl.ca; requests in flight finish after a change', async () => {
     const waiting: Socket[] = []
     const { url, seen } = await tlsGateway(socket => void waiting.push(socket), answerWith(ok))
     let pem = certificates.ca
     const connection = connect(url, { ca: { reveal: () => pem } })
-    const first = connection.post(body, go)
+    const first = connection.post(body, allow)
     await expect.poll(() => waiting).toHaveLength(1)
     pem = others.ca
-    expect(await connection.post(body, go)).toEqual(notSent(/certificate|signature/))
+    expect(await connection.post(body, allow)).toEqual(notSent(/certificate|signature/))
     answerWith(ok)(waiting[0]!, seen.requests[0]!)
     expect(await first).toMatchObject({ kind: 'response', status: 200 })
     pem = certificates.ca
-    expect(await connection.post(body, go)).toMatchObject({ kind: 'response', status: 200 })
+    expect(await connection.post(body, allow)).toMatchObject({ kind: 'response', status: 200 })
   })
 })
 
 describe('a gateway behind a proxy', () => {
-  test('is reached through a tunnel that is reused', async () => {
+  test('is reached through one tunnel for several requests', async () => {
     const { asked } = await startProxy()
     const { url, host, seen } = await tlsGateway(answerWith(ok))
     const connection = connect(url, { connections: 1 })
-    for (let i = 0; i < 3; i++) expect(await connection.post(body, go)).toMatchObject({ kind: 'response', status: 200 })
+    for (let i = 0; i < 3; i++)
+      expect(await connection.post(body, allow)).toMatchObject({ kind: 'response', status: 200 })
     expect(asked).toEqual([{ place: host, authorization: undefined }])
     expect(seen.requests).toHaveLength(3)
   })
 
-  test('has a tunnel for each request in flight, up to the limit', async () => {
+  test('is reached through a tunnel for each request in flight, up to the limit', async () => {
     const { asked } = await startProxy()
     const { url, seen, sockets } = await tlsGateway(() => {})
     const connection = connect(url, { connections: 2 })
-    const all = [1, 2, 3].map(() => connection.post(body, go))
+    const all = [1, 2, 3].map(() => connection.post(body, allow))
     await expect.poll(() => seen.requests.length).toBe(2)
     expect([asked.length, seen.mostOpen]).toEqual([2, 2])
     for (const socket of sockets) answerWith(ok)(socket, seen.requests[0]!)
@@ -141,44 +142,44 @@ describe('a gateway behind a proxy', () => {
     expect([asked.length, seen.mostOpen]).toEqual([2, 2])
   })
 
-  test('signs in at the proxy with user and password of its address', async () => {
+  test("is reached with the user and password in the proxy's address", async () => {
     const { asked, place } = await startProxy()
     vi.stubEnv('HTTPS_PROXY', `http://me:pass%20word@${place}`)
     const { url } = await tlsGateway(answerWith(ok))
-    await connect(url).post(body, go)
+    await connect(url).post(body, allow)
     expect(asked[0]!.authorization).toBe(`Basic ${Buffer.from('me:pass word').toString('base64')}`)
   })
 
   test.each([
     ['refuses', (socket: Duplex) => socket.end('HTTP/1.1 403 Forbidden\r\n\r\n'), /403/],
-    ['wants a password', (socket: Duplex) => socket.end('HTTP/1.1 407 Who are you\r\n\r\n'), /407/],
-    ['does not reach it', (socket: Duplex) => socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n'), /502/],
+    ['requires a password', (socket: Duplex) => socket.end('HTTP/1.1 407 Who are you\r\n\r\n'), /407/],
+    ['cannot reach the gateway', (socket: Duplex) => socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n'), /502/],
     ['hangs up', (socket: Duplex) => socket.destroy(), /./],
     ['never answers', () => {}, /HEADERS_TIMEOUT/],
-  ])('was sent nothing if the proxy %s', async (_, instead, message) => {
+  ])('received nothing if the proxy %s', async (_, instead, message) => {
     await startProxy(instead)
     const { url, seen } = await tlsGateway(answerWith(ok))
-    const answer = await connect(url).post(body, go)
+    const answer = await connect(url).post(body, allow)
     expect(answer).toEqual(notSent(message))
     expect(classify(['1'], answer)).toMatchObject({ outcome: 'not_sent', reason: 'unreachable' })
     expect(seen.requests).toEqual([])
   })
 
-  test('was sent nothing if the proxy is missing', async () => {
+  test('received nothing if the proxy is down', async () => {
     const { url } = await tlsGateway(answerWith(ok))
     vi.stubEnv('HTTPS_PROXY', 'http://127.0.0.1:1')
-    expect(await connect(url).post(body, go)).toEqual(notSent(/ECONNREFUSED/))
+    expect(await connect(url).post(body, allow)).toEqual(notSent(/ECONNREFUSED/))
   })
 
-  test('was perhaps sent what was in flight when the tunnel broke', async () => {
+  test('perhaps received the requests in flight when the tunnel broke', async () => {
     const { tunnels } = await startProxy()
     const { url } = await tlsGateway(() => {
       for (const tunnel of tunnels) tunnel.destroy()
     })
-    expect(await connect(url).post(body, go)).toMatchObject({ kind: 'lost', cause: 'reset' })
+    expect(await connect(url).post(body, allow)).toMatchObject({ kind: 'lost', cause: 'reset' })
   })
 
-  test.each(['127.0.0.1:3128', 'proxy:3128', 'ftp://proxy'])('is not called if HTTPS_PROXY is %s', value => {
+  test.each(['127.0.0.1:3128', 'proxy:3128', 'ftp://proxy'])('cannot be configured with HTTPS_PROXY=%s', value => {
     vi.stubEnv('HTTPS_PROXY', value)
     expect(() => connect('https://gateway.example')).toThrow('HTTPS_PROXY is not the address of a proxy')
   })
@@ -187,10 +188,10 @@ describe('a gateway behind a proxy', () => {
     const { asked } = await startProxy()
     const plain = await scriptedServer(answerWith(ok))
     vi.stubEnv('HTTP_PROXY', 'http://127.0.0.1:1')
-    expect(await connect(plain.url).post(body, go)).toMatchObject({ kind: 'response', status: 200 })
+    expect(await connect(plain.url).post(body, allow)).toMatchObject({ kind: 'response', status: 200 })
     vi.stubEnv('NO_PROXY', '127.0.0.1')
     const { url } = await tlsGateway(answerWith(ok))
-    expect(await connect(url).post(body, go)).toMatchObject({ kind: 'response', status: 200 })
+    expect(await connect(url).post(body, allow)).toMatchObject({ kind: 'response', status: 200 })
     expect(asked).toEqual([])
   })
 })

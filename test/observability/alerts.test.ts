@@ -29,7 +29,7 @@ describe.each(alerts)('the alert $alert, $labels.severity', ({ alert, labels, an
   })
 })
 
-test('no runbook is without an alert', () => {
+test('every runbook belongs to an alert', () => {
   const names = new Set(alerts.map(({ alert }) => alert))
   expect([...runbooks.keys()].filter(name => !names.has(name) && !others.includes(name))).toEqual([])
 })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { dashboards, panels, questions, runbooks } from './sources.ts'
 
-describe.each(panels)('$dashboard.title, $panel.title', ({ panel }) => {
+describe.each(panels)('the panel $panel.title of the dashboard $dashboard.title', ({ panel }) => {
   test('has a description with advice, a unit and a query', () => {
     expect(panel.description.length).toBeGreaterThan(40)
     expect(panel.fieldConfig?.defaults.unit).toBeTruthy()
@@ -23,7 +23,7 @@ test('dashboards have unique uids, and panels unique titles', () => {
   }
 })
 
-test('every question of analysts has a query and a panel', () => {
+test('every question in docs/analytics.md has a query and a panel', () => {
   const channels = dashboards.find(({ uid }) => uid === 'busgate-channels')
   const titles = channels?.panels.map(({ title }) => title) ?? []
   expect(questions.length).toBe(3)
@@ -33,7 +33,7 @@ test('every question of analysts has a query and a panel', () => {
   }
 })
 
-test('the first row of the overview shows six large values', () => {
+test('the first row of the overview has six large values', () => {
   const overview = dashboards.find(({ uid }) => uid === 'busgate-overview')
   const first = overview?.panels.filter(({ gridPos }) => gridPos.y === 1) ?? []
   expect(first.map(({ type }) => type)).toEqual(Array.from({ length: 6 }, () => 'stat'))

@@ -7,10 +7,10 @@ import { contract, metricsIn, scrape } from '../support/metrics.ts'
 import { startWorld } from '../support/worker.ts'
 import { alerts, panels, questions, rules } from './sources.ts'
 
-const ofHistograms = ['bucket', 'sum', 'count']
-/** Metrics of this process, and records of the rules: `busgate_…`, `busgate:…`, `nodejs_…`, `process_…`. */
+const histogramSuffixes = ['bucket', 'sum', 'count']
+/** Names of metrics and of recording rules: `busgate_…`, `busgate:…`, `nodejs_…`, `process_…`. */
 const names = /\b(?:busgate|nodejs|process)[_:][\w:]+/g
-/** Recorded only where somebody sets it. */
+/** Recording rules that exist only if their limit is set. */
 const ofLimits = ['busgate:limit_balance']
 
 test('every metric of dashboards, rules and alerts is exported by a running worker', async () => {
@@ -18,16 +18,16 @@ test('every metric of dashboards, rules and alerts is exported by a running work
   const scraped = () => scrape(world.worker.ports.telemetry)
   await until(async () =>
     expect(metricsIn(await scraped()), 'the contract is in test/support/metrics.ts').toEqual(contract),
-  ) // the balance is read soon
+  ) // until the balance has been read
   await until(async () => {
-    collectGarbage() // its series exist once there was something to measure
+    collectGarbage() // its series appear after the first collection
     expect([...(await scraped()).keys()].join()).toContain('nodejs_gc_duration_seconds_sum')
   })
   const samples = await scraped()
   const known = new Set([...ofLimits, ...rules.flatMap(({ record }) => record ?? [])])
   for (const series of samples.keys()) known.add(series.split('{')[0]!)
   for (const name of Object.keys(metricsIn(samples))) {
-    for (const end of ['', ...ofHistograms.map(suffix => `_${suffix}`)]) known.add(`busgate_${name}${end}`)
+    for (const end of ['', ...histogramSuffixes.map(suffix => `_${suffix}`)]) known.add(`busgate_${name}${end}`)
   }
   const queries = panels.flatMap(({ dashboard, panel }) =>
     panel.targets!.map(({ expr }) => ({ where: `${dashboard.title}, ${panel.title}`, expr })),
@@ -44,7 +44,7 @@ test('every metric of dashboards, rules and alerts is exported by a running work
   expect(alerts.length + queries.length).toBeGreaterThan(80)
 })
 
-/** Metrics without a panel or a rule, and what shows them. */
+/** Metrics without a panel or a rule, and where to see them. */
 const unwatched = {
   commands_answered_before_total: 'answered.found in the log',
   callback_contradictions_total: 'the status events themselves',
@@ -63,7 +63,7 @@ test('every metric is on a dashboard or in a rule, except those shown elsewhere'
   )
 })
 
-test('every gauge that is read at a scrape has a source in some role', async () => {
+test('every gauge that is collected at a scrape has a source in some role', async () => {
   const inc = vi.spyOn(Gauge.prototype, 'inc')
   onTestFinished(() => inc.mockRestore())
   const world = await startWorld({ settings: { roles: 'worker,callbacks,reconciler', reconciler: { rate: 5 } } })

@@ -1,6 +1,6 @@
 /**
- * Runs busgate with trouble on purpose, lets a real Prometheus scrape it, and asks it everything that the dashboards ask.
- * Fails when a panel stays empty that must not, when a rule or a target fails, or when an alert's text is broken.
+ * Runs busgate with deliberate faults, lets a real Prometheus scrape it, and runs all queries of the dashboards.
+ * Fails if a panel that should show data stays empty, a rule or a target fails, or the text of an alert is broken.
  * Usage: node test/observability/look.ts [--seconds N]
  */
 import { setTimeout } from 'node:timers/promises'
@@ -25,7 +25,7 @@ await watched(async (run, prometheus) => {
     const faults = [...judge(seen, await prometheus.alerts()), ...(await unanswered(prometheus, span.to))]
     return { span, seen, faults }
   }
-  // What the run has begun, such as a doubt that is resolved, ends later on a busy machine.
+  // On a busy machine, doubts and other work of the run end later.
   let { span, seen, faults } = await found()
   for (let tries = 20; tries > 0 && faults.length > 0; tries--) {
     await setTimeout(3_000)
@@ -39,7 +39,7 @@ await watched(async (run, prometheus) => {
   process.exitCode = faults.length > 0 ? 1 : 0
 })
 
-/** Queries of docs/analytics.md that show nothing, or only zeros. */
+/** The queries in docs/analytics.md that return nothing or only zeros. */
 async function unanswered(prometheus: Api, time: number): Promise<string[]> {
   const faults: string[] = []
   for (const query of questions.flatMap(({ queries }) => queries)) {
@@ -50,7 +50,7 @@ async function unanswered(prometheus: Api, time: number): Promise<string[]> {
   return faults
 }
 
-/** On a busy machine a scrape may fail now and then. */
+/** Complaints that stay: on a busy machine, single scrapes may fail. */
 async function lastingComplaints(prometheus: Api): Promise<string[]> {
   for (let tries = 10; tries > 0 && (await prometheus.complaints()).length > 0; tries--) await setTimeout(500)
   return prometheus.complaints()

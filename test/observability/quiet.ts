@@ -1,7 +1,7 @@
 /**
- * Runs busgate with nothing to do, restarts one of its processes meanwhile, and lets a real Prometheus scrape it under alerts
- * that wait for seconds only. Fails when one of them fires, or when a target or a rule fails. What takes hours is tested
- * with promtool (rules/quiet.test.yaml).
+ * Runs busgate without traffic, restarts one of its processes, and lets a real Prometheus scrape it, with alerts that fire
+ * within seconds. Fails if an alert fires, or if a target or a rule fails. promtool tests what takes hours
+ * (rules/quiet.test.yaml).
  */
 import { setTimeout } from 'node:timers/promises'
 import { watched } from './look/watched.ts'
@@ -16,8 +16,8 @@ await watched(async (run, prometheus) => {
   const ready = await prometheus.instant('sum by (role) (min_over_time(busgate_ready[10s])) > 0', span.to)
   const roles = ready.map(({ labels }) => labels.role!).sort()
   const faults = [...(await prometheus.complaints()), ...fired.map(name => `${name} fired`)]
-  if (roles.join() !== 'callbacks,reconciler,worker') faults.push(`ready are only ${roles.join()}`)
+  if (roles.join() !== 'callbacks,reconciler,worker') faults.push(`only these roles are ready: ${roles.join()}`)
   for (const fault of faults) console.error(fault)
-  console.log(`an idle installation and a restart: ${faults.length} faults`)
+  console.log(`idle installation with a restart: ${faults.length} faults`)
   process.exitCode = faults.length > 0 ? 1 : 0
 })

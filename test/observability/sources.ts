@@ -29,7 +29,7 @@ export const panels = dashboards.flatMap(dashboard =>
   dashboard.panels.filter(({ type }) => type !== 'row').map(panel => ({ dashboard, panel })),
 )
 
-/** What docs/analytics.md asks Prometheus, and the panels of the dashboard Channels that it names. */
+/** The Prometheus queries in docs/analytics.md, each with the panel of the dashboard Channels that it names. */
 export const questions = [
   ...textOf('docs/analytics.md').matchAll(/^\| [^|]+ \| \d \| ((?:[^|]|\\\|)+) \| (\*.+\*) \|$/gm),
 ].map(([, queries = '', titles = '']) => ({
@@ -37,14 +37,14 @@ export const questions = [
   titles: [...titles.matchAll(/\*([^*]+)\*/g)].map(([, title]) => title),
 }))
 
-/** Every page of docs/runbooks, by its name. */
+/** Every page in docs/runbooks, by its name. */
 export const runbooks = new Map(
   readdirSync(new URL('docs/runbooks/', root))
     .filter(file => file.endsWith('.md'))
     .map(file => [file.slice(0, -3), textOf(`docs/runbooks/${file}`)]),
 )
 
-/** Expectations of the rules in promtool's tests. */
+/** The expectations in promtool's tests of the rules. */
 export const expectations = readdirSync(new URL('rules/', import.meta.url)).flatMap(file =>
   (parse(readFileSync(new URL(`rules/${file}`, import.meta.url), 'utf8')) as RuleTest).tests.flatMap(
     test => test.promql_expr_test,

@@ -15,9 +15,7 @@ beforeAll(async () => {
 }, 300_000)
 afterAll(() => project?.remove())
 
-/**
- * The blocks of TypeScript in all documents, each as a file that says where it stands, with the same numbers of lines.
- */
+/** The TypeScript blocks of all documents, each as a file named after its place, with the same line numbers. */
 const examples = blocks
   .filter(({ language, excuse }) => language === 'ts' && excuse === null)
   .map(({ file, line, text }) => ({
@@ -25,7 +23,7 @@ const examples = blocks
     code: '\n'.repeat(line - 1) + text,
   }))
 
-/** The example of a worker inside a service, which a stranger would have in a project of theirs. */
+/** The example of a worker inside a service, as a user would copy it into a project. */
 const embedded = ['service.mts', 'embedded.test.mts'].map(name => ({
   name,
   code: readFileSync(join(root, 'examples/embedded', name), 'utf8'),
@@ -61,14 +59,14 @@ loadSettings({ env: {}, overrides: { kafak: 1 } })
 const sms: OperationObject<'sms'> = { type: 'sms', id: 2n ** 60n, phone: 380501234567, sms_message: 'Hi', sms_signature: 'Shop' }
 export const results = client.send([sms, { type: 'balance' }])
 export const payload: Promise<Payload<'call/otp'>> = client.callOtp({ id: 1, phone: 380501234567 })
-// @ts-expect-error without its text
+// @ts-expect-error its text is missing
 client.sms({ id: 1, phone: 380501234567, sms_signature: 'Shop' })
 // @ts-expect-error there is no such type of message
 export const command: Partial<NewCommand> = { type: 'fax' }
 `
 
 describe('the packed package', () => {
-  test('brings a list of what it is made of: every dependency, in the version that was tested, and no tool', async () => {
+  test('contains an SBOM with every dependency in its tested version, and no development tools', async () => {
     const bom = JSON.parse(await readFile(join(project.folder, 'node_modules/busgate/dist/busgate.cdx.json'), 'utf8'))
     const listed = new Map<string, string>()
     for (const { purl } of bom.components) {
@@ -81,7 +79,7 @@ describe('the packed package', () => {
     expect(['typescript', 'vitest', 'testcontainers'].filter(name => listed.has(name))).toEqual([])
   })
 
-  test('brings the documents, examples and chart that its README leads to', async () => {
+  test('contains the documents, examples and chart that its README links to', async () => {
     const brought = join(project.folder, 'node_modules/busgate')
     const readme = await readFile(join(brought, 'README.md'), 'utf8')
     const links = [...readme.matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(([, path]) => path!)
@@ -89,7 +87,7 @@ describe('the packed package', () => {
     expect(links.filter(path => !existsSync(join(brought, path)))).toEqual([])
   })
 
-  test('brings the sources that its source maps point to, inside of them', async () => {
+  test('contains the sources within its source maps', async () => {
     const built = join(project.folder, 'node_modules/busgate/dist')
     const maps = (await readdir(built, { recursive: true })).filter(file => file.endsWith('.map'))
     expect(maps.length).toBeGreaterThan(100)
@@ -99,13 +97,13 @@ describe('the packed package', () => {
     }
   })
 
-  test('brings a command line that runs', async () => {
+  test('contains a command line that runs', async () => {
     const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
     expect(await project.run('npx', '--offline', 'busgate', '--version')).toBe(`${version}\n`)
     expect(await project.run('npx', '--offline', 'busgate', 'gateway', '--help')).toContain('template/viber/create')
   })
 
-  test('brings every command, each with all that it is made of', async () => {
+  test('contains every command with all the files that it needs', async () => {
     const helps = await Promise.all(
       Object.keys(commands).map(name => project.run('node_modules/.bin/busgate', ...name.split(' '), '--help')),
     )
@@ -113,7 +111,7 @@ describe('the packed package', () => {
     for (const help of helps) expect(help).toMatch(/^Usage: busgate /)
   })
 
-  test('is not needed in a checkout, where the command line runs without a build', async () => {
+  test('is not needed in a checkout: the command line runs there without a build', async () => {
     const checkout = await mkdtemp(join(tmpdir(), 'busgate-checkout-'))
     onTestFinished(() => rm(checkout, { recursive: true }))
     for (const name of ['bin', 'package.json']) await cp(join(root, name), join(checkout, name), { recursive: true })
@@ -121,7 +119,7 @@ describe('the packed package', () => {
     expect(await runProgram(checkout, 'npx', ['--offline', 'busgate', '--version'])).toMatch(/^\d+\.\d+\.\d+\n$/)
   })
 
-  test('brings the page of busgate ui, with all that a browser needs', async () => {
+  test('contains the page of busgate ui, with all files that a browser needs', async () => {
     const script = `
       import { spawn } from 'node:child_process'
       const env = { ...process.env, BUSGATE_KAFKA_BROKERS: '127.0.0.1:1', BUSGATE_REGISTRY_URL: 'http://127.0.0.1:1' }
@@ -140,7 +138,7 @@ describe('the packed package', () => {
   test.each([
     ['node16', 'node16'],
     ['esnext', 'bundler'],
-  ])('has types under module %s, resolution %s, with which the documented examples compile', async (module, way) => {
+  ])('has types for module %s, resolution %s, with which the documented examples compile', async (module, way) => {
     expect(examples.length).toBeGreaterThanOrEqual(7)
     const all = [{ name: 'everything.ts', code: everything }, ...examples, ...embedded]
     for (const { name, code } of all) await project.write(name, code)
@@ -152,13 +150,13 @@ describe('the packed package', () => {
     expect(await project.run('tsc', '-p', '.')).toBe('')
   })
 
-  test('runs the test of docs/gateway-client.md as it stands there', async () => {
+  test('passes the test in docs/gateway-client.md', async () => {
     const example = examples.find(({ name, code }) => name.includes('gateway-client') && code.includes('node:test'))
     await project.write('client.test.ts', example!.code)
     expect(await project.run('node', '--test', 'client.test.ts')).toMatch(/^. pass 1$/m)
   })
 
-  test('runs the client of docs/gateway-client.md, which catches what it shows', async () => {
+  test('runs the client example in docs/gateway-client.md, which catches the documented errors', async () => {
     const example = examples.find(
       ({ name, code }) => name.includes('gateway-client') && code.includes('gateway.example'),
     )
@@ -176,7 +174,7 @@ describe('the packed package', () => {
   })
 
   test.each(['commonjs', 'module'])(
-    'runs the example of a worker inside a service, and its tests, in a project of the type %s',
+    'runs the example of a worker inside a service, and its tests, in a project of type %s',
     async type => {
       await mkdir(join(project.folder, type), { recursive: true })
       await project.write(`${type}/package.json`, JSON.stringify({ type }))
@@ -186,7 +184,7 @@ describe('the packed package', () => {
   )
 
   test.each(['busgate', 'busgate/consumer', 'busgate/producer', 'busgate/sandbox'])(
-    'says in one sentence that Node is too old for %s',
+    'says in one sentence that Node.js is too old for %s',
     async entry => {
       const old = "Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.11.0'}})"
       await project.write('old.js', `import('${entry}').catch(error => console.log(error.message))`)

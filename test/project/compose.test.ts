@@ -26,31 +26,31 @@ const settingsOf = ({ environment }: Service) =>
   loadSettings({ env: Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, String(value)])) })
 
 describe('docker-compose.yml', () => {
-  test.each(own)('%s: every variable is a valid setting', (_, service) => {
+  test.each(own)('has only valid settings for the service %s', (_, service) => {
     expect(settingsOf(service).kafka.brokers).toEqual(['kafka:9094'])
   })
 
-  test.each(roles)('%s: has what its role needs', (name, service) => {
+  test.each(roles)('has all settings that the role %s needs', (name, service) => {
     const settings = settingsOf(service)
     expect(settings.roles).toEqual([name])
     requireRunnable(settings)
   })
 
-  test.each(roles)('%s: has a longer grace period than its stop can take', (_, service) => {
+  test.each(roles)('gives the service %s a longer grace period than its stop can take', (_, service) => {
     const { kafka, gateway } = settingsOf(service)
     expect(Number.parseInt(service.stop_grace_period!, 10) * 1000).toBeGreaterThan(
       Math.max(kafka.drainMs, gateway.timeoutMs) + 15_000,
     )
   })
 
-  test('its head names the ports of the workers', () => {
+  test("names the workers' ports in its first comment", () => {
     const [from, to] = /(\d+)-(\d+):/.exec(services.worker!.ports![0]!)!.slice(1)
     const [head] = read('docker-compose.yml').split('\nname:')
     expect(head).toContain(`127.0.0.1:${from}/readyz`)
     expect(head).toContain(`ports up to ${to}`)
   })
 
-  test('every mounted file exists', () => {
+  test('mounts only files that exist', () => {
     const files = Object.values(services).flatMap(({ volumes = [] }) => volumes.map(volume => volume.split(':')[0]!))
     const home = String(services.grafana!.environment.GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH)
     files.push(home.replace('/var/lib/grafana', 'helm'))
@@ -59,7 +59,7 @@ describe('docker-compose.yml', () => {
   })
 })
 
-test("foreign images are pinned by digest, except the registry's, which is unknown", () => {
+test("third-party images are pinned by digest, except the registry's, whose digest is unknown", () => {
   const others = Object.values(services).flatMap(({ image }) => (image.startsWith('busgate:') ? [] : [image]))
   const [, base] = /^FROM (\S+) AS base$/m.exec(read('Dockerfile'))!
   const unpinned = [...others, base!].filter(image => !/@sha256:[0-9a-f]{64}$/.test(image))
@@ -73,7 +73,7 @@ test('the image has the Node version of the tests', () => {
   expect([...versions]).toEqual([devDependencies.node])
 })
 
-test("the image's build context is what its Dockerfile copies", () => {
+test("the image's build context contains exactly what the Dockerfile copies", () => {
   const linesOf = (file: string) => read(file).split('\n')
   const given = linesOf('.dockerignore').flatMap(line => (line.startsWith('!') ? [line.slice(1)] : []))
   const copies = linesOf('Dockerfile').filter(line => /^COPY (?!--)/.test(line))

@@ -2,7 +2,7 @@ import { globSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { describe, expect, test } from 'vitest'
 
-/** The room that a file of src is in; files beside the rooms are rooms of their own. */
+/** The room of a file in src. A file beside the rooms is its own room. */
 const roomOf = (file: string): string => file.split('/')[1]!
 
 /** What each room may import, from the table in docs/design.md. */
@@ -16,16 +16,16 @@ const table = readFileSync('docs/design.md', 'utf8')
     return [...names.matchAll(/`([\w.-]+)\/?`/g)].map(([, name]) => [name!, imports] as const)
   })
 
-/** Null: all of them. */
+/** The rooms named in a cell; null: all rooms. */
 function roomsIn(cell: string): string[] | null {
   if (cell.startsWith('nothing of ours')) return []
   return cell === 'all' ? null : cell.split(', ')
 }
 
-/** The folder in its room that a file is in; files beside the folders have their own name. */
+/** The folder of a file within its room. A file beside the folders is its own folder. */
 const folderOf = (file: string): string => file.split('/').slice(1, 3).join('/')
 
-/** Each import from one room of another, the imports of types among them, by the room. */
+/** The other rooms that each room imports, including type imports. */
 function importsOf(files: readonly string[], placeOf = roomOf): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>()
   for (const file of files) {
@@ -40,8 +40,8 @@ function importsOf(files: readonly string[], placeOf = roomOf): Map<string, Set<
   return found
 }
 
-/** The first circle that is found; null: there is none. */
-function circleIn(imports: ReadonlyMap<string, ReadonlySet<string>>): string[] | null {
+/** Finds an import cycle; null: there is none. */
+function cycleIn(imports: ReadonlyMap<string, ReadonlySet<string>>): string[] | null {
   const seen = new Set<string>()
   const from = (place: string, way: readonly string[]): string[] | null => {
     if (way.includes(place)) return [...way, place]
@@ -71,13 +71,13 @@ describe('imports between rooms', () => {
     expect([...allowed.keys()].sort()).toEqual(readdirSync('src').sort())
   })
 
-  test.each([...allowed.keys()])('%s imports exactly what the table says', room => {
+  test.each([...allowed.keys()])('the room %s imports exactly what the table says', room => {
     const others = [...(imports.get(room) ?? [])].filter(other => !common.has(other)).sort()
     const said = allowed.get(room) ?? others
     expect(others).toEqual([...said].sort())
   })
 
-  test('files that every room may import import nothing of ours', () => {
+  test('the files that every room may import import no room', () => {
     expect(common.size).toBeGreaterThan(0)
     for (const file of common) expect([...imports.get(file)!].filter(other => !common.has(other))).toEqual([])
   })
@@ -85,7 +85,7 @@ describe('imports between rooms', () => {
   const rooms = [...allowed.keys()].filter(room => !room.endsWith('.ts'))
   test.each(rooms)('files and folders in %s have no import cycles', room => {
     const inside = sources.filter(file => file.startsWith(`src/${room}/`) && !file.endsWith('/generated.ts'))
-    expect(circleIn(importsOf(inside, folderOf))).toBeNull()
+    expect(cycleIn(importsOf(inside, folderOf))).toBeNull()
   })
 
   test("the command line's framework imports no command", () => {

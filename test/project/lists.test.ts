@@ -25,7 +25,7 @@ function fieldOf(schema: AvroRecord, name: string) {
   return { doc: field.doc, symbols, enumDoc: doc }
 }
 
-/** The words in the first cells of the rows of a document's tables. */
+/** The words in the first column of a document's tables. */
 const firstCells = (path: string): string[] =>
   Array.from(read(path).matchAll(/^\| `?([\w ]+?)`?(?:, [^|]*)? \|/gm), ([, word]) => word!)
 
@@ -37,7 +37,7 @@ const messages = (schemas.command.fields.find(({ name }) => name === 'message')!
   ({ name }) => name,
 )
 
-/** The words that a list has, and those that a place knows, which is mended by hand. */
+/** The places that are maintained by hand, each with the words of its list and those that it contains. */
 const places: [place: string, words: readonly string[], known: readonly string[]][] = [
   ['schemas/send-result.avsc, symbols of outcome', [...outcomes, 'UNKNOWN'], outcome.symbols],
   ['schemas/send-result.avsc, doc of outcome', outcome.symbols, named(outcome.enumDoc)],
@@ -80,7 +80,7 @@ const places: [place: string, words: readonly string[], known: readonly string[]
   ],
 ]
 
-describe('a list that several places share', () => {
+describe('a list that is repeated in several places', () => {
   test.each(places)('is complete in %s', (_place, words, known) => {
     expect(words.filter(word => !known.includes(word))).toEqual([])
   })
@@ -101,7 +101,7 @@ describe('a list that several places share', () => {
   })
 })
 
-/** Each value that a selector names, as `metric label value`; variables of a dashboard are left out. */
+/** Each label value in a selector, as `metric label value`, without dashboard variables. */
 function selectedIn(text: string): string[] {
   return [...text.matchAll(/busgate_(\w+)\{([^}]*)\}/g)].flatMap(([, name = '', matchers = '']) =>
     [...matchers.matchAll(/(\w+)(?:=~|!~|!=|=)"([\w|]*)"/g)].flatMap(([, label, values = '']) =>

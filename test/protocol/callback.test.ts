@@ -26,12 +26,12 @@ describe('a callback', () => {
     expect(callbackBody.parse(body)).toEqual(body)
   })
 
-  test.each([1001, '1001', 9223372036854775807n])('may have its ids as %o', id => {
+  test.each([1001, '1001', 9223372036854775807n])('may contain the id %o', id => {
     expect(callbackBody.parse({ ...body, id, msg_id: id })).toMatchObject({ id, msg_id: id })
   })
 })
 
-test('the asynchronous interface answers with the id of the request', () => {
+test('the asynchronous interface answers with a request id', () => {
   expect(asyncResponse.parse({ success: true, request_id: 'r-1' })).toEqual({ success: true, request_id: 'r-1' })
   expect(asyncResponse.safeParse({ request_id: 'r-1' }).success).toBe(false)
 })

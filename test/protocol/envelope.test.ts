@@ -5,7 +5,7 @@ import { buildOperation } from '../support/operations.ts'
 describe('a request', () => {
   const request = { auth: 'key', data: [buildOperation('sms'), { type: 'whatsapp' }] }
 
-  test('has a key and operations of any type, each validated by its own schema', () => {
+  test('contains a key and operations of any type, which their own schemas validate', () => {
     expect(requestEnvelope.parse(request)).toEqual(request)
   })
 
@@ -36,7 +36,7 @@ describe('a response', () => {
     expect(responseEnvelope.parse(response)).toEqual(response)
   })
 
-  test('may have null for error and data', () => {
+  test('may have null as error and data', () => {
     expect(responseEnvelope.parse({ success: true, error: null, data: [{ success: true, error: null }] })).toEqual({
       success: true,
       data: [{ success: true }],

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { errorCodeOf } from '../../src/protocol/index.ts'
 
-describe('the code of an error text', () => {
+describe('the error code', () => {
   test.each([
     ['Sender phone should contains only english letters, digits, dot, underscore, dash', 'SENDER_INVALID'],
     ['Please enter SMS text', 'VALIDATION'],
@@ -16,21 +16,21 @@ describe('the code of an error text', () => {
     ['id exists', 'DUPLICATE_ID'],
     ['IP_DENIED', 'ACCESS_DENIED'],
     ['API_DISABLE', 'ACCESS_DENIED'],
-  ])('%s is %s', (text, code) => {
+  ])('of "%s" is %s', (text, code) => {
     expect(errorCodeOf(text)).toBe(code)
   })
 
-  test('ignores case, surrounding space and a final full stop', () => {
+  test("does not depend on the text's case, surrounding space or final full stop", () => {
     expect(errorCodeOf('  access DENIED. \n')).toBe('ACCESS_DENIED')
   })
 
-  test('is REJECTED for a text that only contains a known one, and for any other text', () => {
+  test('is REJECTED for unknown texts, even one that contains a known text', () => {
     expect(errorCodeOf('Access denied for this sender')).toBe('REJECTED')
     expect(errorCodeOf('')).toBe('REJECTED')
     expect(errorCodeOf('constructor')).toBe('REJECTED')
   })
 
-  test("is the caller's own if it gave one", () => {
+  test('comes first from the texts of the caller', () => {
     const own = { 'Daily limit reached.': 'THROTTLED', 'Access denied': 'REJECTED' } as const
     expect(errorCodeOf('daily limit reached', own)).toBe('THROTTLED')
     expect(errorCodeOf('Access denied', own)).toBe('REJECTED')

@@ -15,18 +15,21 @@ describe('a message id', () => {
 })
 
 describe('an echoed id', () => {
-  test('is the same as a number, a text and a bigint', () => {
+  test('may be a number, a text or a bigint', () => {
     for (const echoed of ['42', 42, 42n]) for (const id of [42, 42n]) expect(sameId(echoed, id)).toBe(true)
     expect(sameId('9223372036854775807', 2n ** 63n - 1n)).toBe(true)
   })
 
-  test('differs by its last digit beyond 2^53', () => {
+  test('is compared to its last digit beyond 2^53', () => {
     expect(sameId(9007199254740993n, 9007199254740992n)).toBe(false)
     expect(sameId('9007199254740993', 9007199254740992n)).toBe(false)
     expect(sameId(2 ** 53, 2n ** 53n)).toBe(false)
   })
 
-  test.each([undefined, null, '', ' 42', '042', '42.0', 43, true, [42], { id: 42 }])('of %o is not 42', echoed => {
-    expect(sameId(echoed, 42)).toBe(false)
-  })
+  test.each([undefined, null, '', ' 42', '042', '42.0', 43, true, [42], { id: 42 }])(
+    'such as %o does not match 42',
+    echoed => {
+      expect(sameId(echoed, 42)).toBe(false)
+    },
+  )
 })

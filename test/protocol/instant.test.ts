@@ -31,11 +31,11 @@ test.each([
   '1773489600',
   'yesterday',
   '',
-])('"%s" is no unambiguous instant', text => {
+])('"%s" is not an unambiguous instant', text => {
   expect(instantOf(text)).toBeNull()
 })
 
-test('what a Date writes is read as that date', () => {
+test('the ISO text of any date is read as that date', () => {
   const date = fc.date({ min: new Date('0001-01-01'), max: new Date('9999-12-31'), noInvalidDate: true })
   fc.assert(fc.property(date, at => instantOf(at.toISOString()) === at.getTime()))
 })

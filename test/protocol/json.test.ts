@@ -34,7 +34,7 @@ const operation = fc
   )
 
 describe('JSON', () => {
-  test('every valid operation survives being written and read', () => {
+  test('keeps every valid operation unchanged when written and read', () => {
     fc.assert(
       fc.property(operation, sent => {
         const read = parseJson(stringifyJson(sent))
@@ -45,7 +45,7 @@ describe('JSON', () => {
     )
   })
 
-  test('every id from 1 to 2^63-1 survives with all its digits', () => {
+  test('keeps all digits of every id from 1 to 2^63-1', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 1n, max: 2n ** 63n - 1n }), id => {
         const text = stringifyJson({ success: true, data: [{ success: true, data: { id } }] })
@@ -57,7 +57,7 @@ describe('JSON', () => {
   })
 
   test.each(['9223372036854775807', '-9007199254740992', '9007199254740992', '12345678901234567890123'])(
-    'the integer %s is read as a bigint anywhere',
+    'reads the integer %s as a bigint at any place',
     digits => {
       const id = BigInt(digits)
       expect(parseJson(digits)).toBe(id)
@@ -78,19 +78,19 @@ describe('JSON', () => {
     '"note: ,12345678901234567890"',
     'null',
     '{"a":[1,"2",true,null,{}]}',
-  ])('%s is read as JSON.parse reads it', text => {
+  ])('reads %s as JSON.parse does', text => {
     expect(parseJson(text)).toStrictEqual(JSON.parse(text))
   })
 
   test.each(['', '{', '{"id":12345678901234567890,}', 'undefined', '[01234567890123456]'])(
-    '%o is refused with a SyntaxError',
+    'refuses %o with a SyntaxError',
     text => {
       expect(() => parseJson(text)).toThrow(SyntaxError)
     },
   )
 
   test.each(['{"__proto__":{"admin":true}}', '{"id":12345678901234567890,"__proto__":{"admin":true}}'])(
-    'a __proto__ key is data: %s',
+    'reads a __proto__ key as data: %s',
     text => {
       const value = parseJson(text) as Record<string, unknown>
       expect(Object.getPrototypeOf(value)).toBe(Object.prototype)

@@ -13,11 +13,11 @@ describe('the lifetime of a message', () => {
     ['telegram', { telegram_lifetime: 90 }, 90],
     ['voice', {}, 2 * day],
     ['pipeline', { pipeline: ['telegram', 'sms'], telegram: { lifetime: 60 }, sms: {} }, 60 + 2 * day],
-  ])('of %s with %j is %i seconds: the channels of a chain add up', (type, fields, seconds) => {
+  ])('of %s with %j is %i seconds, the sum of its channels', (type, fields, seconds) => {
     expect(lifetimeOf(type, { type, ...fields }) ?? usualLifetime(type)).toBe(seconds)
   })
 
-  it("is the default one if the message's is invalid", () => {
+  it('is the default if the message has an invalid one', () => {
     expect(lifetimeOf('sms', { sms_lifetime: -1 })).toBe(2 * day)
     expect(lifetimeOf('sms', { sms_lifetime: '60' })).toBe(2 * day)
     expect(lifetimeOf('pipeline', { pipeline: ['sms'], sms: null })).toBe(2 * day)

@@ -3,18 +3,18 @@ import { missingContent, type OperationType, operations, operationTypes, sendTyp
 import { buildOperation } from '../support/operations.ts'
 import { problems } from './problems.ts'
 
-describe.each(operationTypes)('%s', type => {
-  test('a valid operation passes unchanged, additional properties included', () => {
+describe.each(operationTypes)('the schema of %s', type => {
+  test('passes a valid operation unchanged, with additional properties', () => {
     const operation = buildOperation(type, { campaign: 'spring', nested: { a: [1] } })
     expect(operations[type].schema.parse(operation)).toEqual(operation)
   })
 
-  test('another type is refused', () => {
+  test('refuses another type', () => {
     expect(problems(type, { type: 'whatsapp' })).toEqual([`type must be '${type}'`])
     expect(problems(type, { type: undefined })).toEqual([`type is required and must be '${type}'`])
   })
 
-  test('anything but an object is refused', () => {
+  test('refuses anything but an object', () => {
     for (const value of [null, [], 'sms', 1]) expect(operations[type].schema.safeParse(value).success).toBe(false)
   })
 })
@@ -96,7 +96,7 @@ test.each(wrong)('%s with %s = %o is refused: %s', (type, field, value, message)
   expect(found[0]).toContain(message)
 })
 
-test.each(operationTypes)('a hook of %s is validated, even if the interface lists none', type => {
+test.each(operationTypes)('a hook of %s is validated, even if the interface does not list it', type => {
   expect(problems(type, { hook: 'https://shop.example/hook' })).toEqual([])
   for (const hook of ['shop.example/hook', 5, null]) {
     expect(problems(type, { hook })).toEqual(['hook must be an http or https URL'])
@@ -113,7 +113,7 @@ test.each([
 })
 
 test.each([{}, { message: 5 }, { signature: ['Shop'], template: 'otp' }])(
-  'whatsapp in a pipeline is passed on unchecked: %j',
+  'whatsapp in a pipeline is passed on without validation: %j',
   whatsapp => {
     expect(problems('pipeline', { pipeline: ['whatsapp'], whatsapp })).toEqual([])
     expect(missingContent('pipeline', { pipeline: ['whatsapp'], whatsapp })).toBeNull()
@@ -124,27 +124,27 @@ test.each(sendTypes)('the phone of %s may be a bigint', type => {
   expect(problems(type, { phone: 380501234567n })).toEqual([])
 })
 
-test.each(sendTypes)('a refused %s tells neither the phone number nor the text', type => {
+test.each(sendTypes)('the refusal of %s contains neither the phone number nor the text', type => {
   const secret = { phone: '+380671112233', sms_message: ['secret'], message: ['secret'], viber_message: ['secret'] }
   expect(problems(type, secret).join()).not.toMatch(/380671112233|secret/)
 })
 
 describe('pipeline', () => {
   test.each([
-    ['in the object itself', model],
-    ['in a nested voice', { message: 'Hi', voice: model, dtmf: true }],
-  ])('takes the voice model %s', (_where, voice) => {
+    ['in its voice object', model],
+    ['in a nested voice object', { message: 'Hi', voice: model, dtmf: true }],
+  ])('accepts the voice model %s', (_where, voice) => {
     expect(problems('pipeline', { pipeline: ['voice'], voice })).toEqual([])
   })
 
-  test('without a voice model says where it may be', () => {
+  test('is refused without a voice model, with the places where it may be', () => {
     expect(problems('pipeline', { pipeline: ['voice'], voice: { message: 'Hi', dtmf: true } })).toEqual([
       'voice must be an object with gender (male or female), language and name, in itself or in a nested voice',
     ])
   })
 
   test.each(['voice', 'telegram', 'viber', 'sms', 'whatsapp'])(
-    'requires the object of a channel it names: %s',
+    'requires the object of each channel that it names: %s',
     channel => {
       const found = problems('pipeline', { pipeline: [channel], [channel]: undefined })
       expect(found).toEqual([`${channel} is required when pipeline names it`])

@@ -4,7 +4,7 @@ import { type OperationType, operations, sendTypes } from '../../src/protocol/in
 const read = (type: OperationType, payload: unknown) => operations[type].payload.safeParse(payload)
 
 describe.each(sendTypes.filter(type => type !== 'hlr' && type !== 'call/otp'))('the payload of %s', type => {
-  test.each(['77', 77, 9223372036854775807n])('has msg_id %o', msg_id => {
+  test.each(['77', 77, 9223372036854775807n])('may contain the msg_id %o', msg_id => {
     const payload = { id: '1001', msg_id, parts: 2, data: 1, price: 0.5 }
     expect(read(type, payload).data).toEqual(payload)
   })
@@ -16,7 +16,7 @@ describe.each(sendTypes.filter(type => type !== 'hlr' && type !== 'call/otp'))('
     )
   })
 
-  test('is read although a detail has another type', () => {
+  test('is read even if an optional field has the wrong type', () => {
     expect(read(type, { id: null, msg_id: 77, parts: '2', data: {} }).data).toEqual({ msg_id: 77, parts: 2, data: {} })
   })
 })
@@ -36,7 +36,7 @@ describe('the payload of hlr', () => {
     expect(read('hlr', payload).data).toEqual(payload)
   })
 
-  test('is read although a detail is missing or has another type', () => {
+  test('is read even if a field is missing or has the wrong type', () => {
     const odd = { ...payload, phone: '380501234567', imsi: '001010000000000', ported: 'no', network: { origin: null } }
     expect(read('hlr', odd).data).toEqual({
       phone: 380501234567,
@@ -51,12 +51,12 @@ describe('the payload of hlr', () => {
 test.each([
   ['false', false],
   ['true', true],
-])('ported of the payload of hlr may be the text %s', (ported, flag) => {
+])('the field ported of an hlr payload may be the text %s', (ported, flag) => {
   expect(read('hlr', { ported }).data).toEqual({ ported: flag })
 })
 
 describe('the payload of call/otp', () => {
-  test('keeps the zeros that the code begins with', () => {
+  test('keeps the leading zeros of the code', () => {
     expect(read('call/otp', { code: '0042', price: '0.25' }).data).toEqual({ code: '0042', price: 0.25 })
   })
 
@@ -64,11 +64,11 @@ describe('the payload of call/otp', () => {
     [42, '0042'],
     [0, '0000'],
     [9999, '9999'],
-  ])('has a code that came as the number %d as %s, with the zeros that it lost', (code, text) => {
+  ])('turns the code %d, a number, into %s with its leading zeros', (code, text) => {
     expect(read('call/otp', { code, price: 0.25 }).data).toEqual({ code: text, price: 0.25 })
   })
 
-  test.each([10_000, -1, 4.2, true, null, ['0042']])('has no code in %j', code => {
+  test.each([10_000, -1, 4.2, true, null, ['0042']])('is refused with the code %j', code => {
     expect(read('call/otp', { code }).error?.issues[0]?.message).toBe('code must be text')
   })
 })

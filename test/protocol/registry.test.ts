@@ -8,11 +8,11 @@ import {
   operationTypes,
 } from '../../src/protocol/index.ts'
 
-test.each(['whatsapp', 'SMS', '', 'toString', '__proto__', undefined, 1])('%o is no type of operation', type => {
+test.each(['whatsapp', 'SMS', '', 'toString', '__proto__', undefined, 1])('%o is not a type of operation', type => {
   expect(isOperationType(type)).toBe(false)
 })
 
-test('hook is a field of the eight operations that the specification names, and of voice, where it is not shown', () => {
+test('hook is a field of the eight operations in the specification, and an undocumented one of voice', () => {
   const withHook = operationTypes.filter(type => 'hook' in operations[type].schema.shape && type !== 'voice')
   expect(withHook).toEqual(['pipeline', 'rcs', 'rcs+sms', 'rcs+viber+sms', 'sms', 'telegram', 'viber', 'viber+sms'])
   const { voice, pipeline, ...rest } = operations
@@ -21,7 +21,7 @@ test('hook is a field of the eight operations that the specification names, and 
   for (const { schema, hook } of Object.values(rest)) expect(hook).toBe('hook' in schema.shape ? 'accepted' : 'none')
 })
 
-test.each(operationTypes)('every field of %s, nested ones too, says what it is for', type => {
+test.each(operationTypes)('every field of %s, even a nested one, has a description', type => {
   const { type: _, ...fields } = operations[type].schema.shape as Record<string, z.ZodType>
   const meanings = meaningsIn(fields)
   expect(meanings.filter(([, meaning]) => !/^[A-Z].*\.$/s.test(meaning))).toEqual([])
@@ -34,7 +34,7 @@ function meaningsIn(fields: Record<string, z.ZodType>): [name: string, meaning: 
   ])
 }
 
-/** The fields of a nested object, in each of the forms that it may have. */
+/** The fields of a nested object, for each alternative of its schema. */
 function shapesOf(field: z.ZodType): Record<string, z.ZodType>[] {
   const { def } = field as z.ZodOptional<z.ZodType> | z.ZodUnion<z.ZodType[]> | z.ZodObject
   if (def.type === 'optional') return shapesOf(def.innerType)
@@ -42,7 +42,7 @@ function shapesOf(field: z.ZodType): Record<string, z.ZodType>[] {
   return def.type === 'object' ? [def.shape as Record<string, z.ZodType>] : []
 }
 
-test('the fields of an operation compile with whatever else, but not without what is required or of another kind', () => {
+test('the types of an operation accept additional properties, but no missing or wrong fields', () => {
   const fields: OperationFields['sms'] = {
     id: 1n,
     phone: 380671234567,
@@ -50,9 +50,9 @@ test('the fields of an operation compile with whatever else, but not without wha
     sms_signature: 'Shop',
     more: [],
   }
-  // @ts-expect-error the text is missing
+  // @ts-expect-error sms_message is missing
   const without: OperationFields['sms'] = { id: 1, phone: 1, sms_signature: 'Shop' }
-  // @ts-expect-error a text is expected
+  // @ts-expect-error sms_message must be a string
   const wrong: OperationFields['sms'] = { ...fields, sms_message: 7 }
   const { success } = operations.sms.schema.safeParse({ type: 'sms', ...fields })
   expect([success, without.sms_message, wrong.sms_message]).toEqual([true, undefined, 7])

@@ -5,7 +5,7 @@ import { segmentsOf } from '../../src/protocol/index.ts'
 const gsm7 = (characters: number, parts: number) => ({ encoding: 'GSM-7', characters, parts })
 const ucs2 = (characters: number, parts: number) => ({ encoding: 'UCS-2', characters, parts })
 
-describe('a text of GSM 03.38', () => {
+describe('a text in the GSM 03.38 alphabet', () => {
   test.each([
     [0, 1],
     [1, 1],
@@ -19,7 +19,7 @@ describe('a text of GSM 03.38', () => {
     expect(segmentsOf('a'.repeat(length))).toEqual(gsm7(length, parts))
   })
 
-  test('may hold every character of the basic table (3GPP TS 23.038, 6.2.1)', () => {
+  test('may contain every character of the basic table (3GPP TS 23.038, 6.2.1)', () => {
     const basic =
       '@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !"#¤%&\'()*+,-./0123456789:;<=>?' +
       '¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà'
@@ -33,7 +33,7 @@ describe('a text of GSM 03.38', () => {
     expect(segmentsOf(character.repeat(81))).toEqual(gsm7(162, 2))
   })
 
-  test('is longer for an escape at the border than its characters say (phlib/sms-length#1)', () => {
+  test('takes one more part if an escape sequence does not fit at the end of a part (phlib/sms-length#1)', () => {
     const fox = 'The quick brown fox jumps over the lazy dog. '
     const text = `${fox.repeat(3)}The quick brown f[x jumps over the lazy dog. ${fox.repeat(2)}The quick brown fox jumps over the.`
     expect(segmentsOf(text.replace('[', 'o'))).toEqual(gsm7(305, 2))
@@ -62,12 +62,12 @@ describe('any other text', () => {
     expect(segmentsOf(`${'я'.repeat(65)}😘${'я'.repeat(67)}`)).toEqual(ucs2(134, 2))
   })
 
-  test('may divide what only looks like one character', () => {
+  test('may divide combining characters', () => {
     expect(segmentsOf(`e${'\u0301'.repeat(133)}`)).toEqual(ucs2(134, 2))
   })
 })
 
-/** Fills part after part, character by character. */
+/** Counts the parts by filling one after the other, character by character. */
 function fill(costs: number[], single: number, joined: number): number {
   const total = costs.reduce((sum, cost) => sum + cost, 0)
   if (total <= single) return 1
@@ -83,7 +83,7 @@ function fill(costs: number[], single: number, joined: number): number {
   return parts
 }
 
-test('the count is that of filling part after part', () => {
+test('the number of parts equals that of filling one part after the other', () => {
   const texts = fc.array(fc.constantFrom('a', 'a', 'a', '[', '€', '😘', 'я'), { maxLength: 400 })
   fc.assert(
     fc.property(texts, characters => {

@@ -11,8 +11,8 @@ const statuses: Record<State, string[]> = {
   UNKNOWN: ['UNKNOWN', 'DELIVERED TO HANDSET', 'UNDELIVERED', '', 'constructor'],
 }
 
-describe.each(Object.entries(statuses))('%s', (state, texts) => {
-  test.each(texts)('is the state of "%s"', text => {
+describe.each(Object.entries(statuses))('the state %s', (state, texts) => {
+  test.each(texts)('belongs to the status "%s"', text => {
     expect(stateOf(text)).toEqual({ state, final: state === 'DELIVERED' || state === 'FAILED' })
   })
 })
@@ -25,7 +25,7 @@ test.each(['partially delivered', 'PARTIALLY_DELIVERED', ' Partially  Delivered 
 )
 
 describe('success', () => {
-  test.each(['', 'SEEN', 'NO ANSWER', 'constructor'])('tells the state where the text "%s" does not', text => {
+  test.each(['', 'SEEN', 'NO ANSWER', 'constructor'])('decides the state if the status is "%s"', text => {
     expect(stateOf(text, true)).toEqual({ state: 'DELIVERED', final: true })
     expect(stateOf(text, false)).toEqual({ state: 'FAILED', final: true })
     expect(stateOf(text, null)).toEqual({ state: 'UNKNOWN', final: false })
@@ -36,7 +36,7 @@ describe('success', () => {
     ['READ', 'DELIVERED'],
     ['QUEUED', 'PENDING'],
     ['UNKNOWN', 'UNKNOWN'],
-  ])('does not change what the text %s says', (text, state) => {
+  ])('does not change the state of the status %s', (text, state) => {
     for (const success of [true, false]) expect(stateOf(text, success).state).toBe(state)
   })
 })

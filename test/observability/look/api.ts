@@ -15,15 +15,15 @@ export interface Alert {
   annotations: Record<string, string>
 }
 
-/** Queries to a Prometheus; each rejects with its error. */
+/** Queries a Prometheus; each call rejects with its error. */
 export interface Api {
   range(query: string, span: Span, step: number): Promise<Series[]>
   instant(query: string, time: number): Promise<Series[]>
-  /** Names of the alerts that fired at some time. */
+  /** The names of alerts that have fired. */
   fired(span: Span): Promise<string[]>
-  /** The alerts that fire now, or are about to. */
+  /** The alerts that are firing or pending. */
   alerts(): Promise<Alert[]>
-  /** What is wrong with targets and rules now; empty: nothing. */
+  /** The current errors of targets and rules. */
   complaints(): Promise<string[]>
 }
 

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import type { Api, Series, Span } from './api.ts'
 
-/** What is used here of a dashboard's JSON. */
+/** The used part of a dashboard's JSON. */
 export interface Dashboard {
   uid: string
   title: string
@@ -28,7 +28,7 @@ interface Target {
 export interface Frame {
   refId: string
   expr: string
-  /** Its series over the whole time, also of a panel that shows only what is now. */
+  /** The series over the whole run, even if the panel shows only the latest value. */
   series: Series[]
 }
 
@@ -46,7 +46,7 @@ export function readDashboards(): Dashboard[] {
     .map(name => JSON.parse(readFileSync(new URL(name, folder), 'utf8')) as Dashboard)
 }
 
-/** Asks everything that a dashboard asks, as Grafana would with all variables on "All". */
+/** Runs all queries of a dashboard, as Grafana does with all variables set to "All". */
 export async function look(dashboard: Dashboard, prometheus: Api, span: Span): Promise<Shown[]> {
   const step = Math.max(1, Math.round((span.to - span.from) / points))
   const shown: Shown[] = []
@@ -68,12 +68,12 @@ function filledIn(expr: string, { templating }: Dashboard, step: number, span: S
     ...Object.fromEntries(templating.list.filter(({ type }) => type === 'query').map(({ name }) => [name, '.*'])),
   }
   return expr.replace(/\$(\w+)/g, (_, name: string) => {
-    if (values[name] === undefined) throw new Error(`nothing is known of $${name} in ${expr}`)
+    if (values[name] === undefined) throw new Error(`unknown variable $${name} in ${expr}`)
     return values[name]
   })
 }
 
-/** Whether a query's answer has nothing to see: no value, or zeros alone. */
+/** Tells whether a query returned no value or only zeros. */
 export function nothingIn({ series }: Frame): 'no value' | 'only zeros' | null {
   const values = series.flatMap(({ points }) => points.map(([, value]) => value)).filter(value => !Number.isNaN(value))
   if (values.length === 0) return 'no value'

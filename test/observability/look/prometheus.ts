@@ -17,8 +17,8 @@ export interface Prometheus extends Api {
 }
 
 /**
- * Starts one that scrapes these addresses, and evaluates these rules, every second. Takes the binary of PATH, or fetches it.
- * @param folder gets its files
+ * Starts a Prometheus that scrapes the targets and evaluates the rules every second. Uses the binary on PATH, or fetches one.
+ * @param folder for its files
  */
 export async function startPrometheus(folder: string, targets: readonly string[], rules: string): Promise<Prometheus> {
   const bin = execFileSync(fetcher, { encoding: 'utf8' }).trim()
@@ -45,7 +45,7 @@ export async function startPrometheus(folder: string, targets: readonly string[]
 
   const answers = async () => (await fetch(`http://${address}/-/ready`)).ok
   while (!(await answers().catch(() => false))) {
-    if (child.exitCode !== null) throw new Error(`prometheus ended at once, see ${logFile}`)
+    if (child.exitCode !== null) throw new Error(`prometheus did not start, see ${logFile}`)
     await setTimeout(50)
   }
   return {

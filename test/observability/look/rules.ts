@@ -6,14 +6,14 @@ interface Rules {
 }
 
 /**
- * The rules for a run of minutes: its own limits, set as the chart sets those of a release, and alerts that fire as soon
- * as their condition has held for some seconds.
+ * The rules for a short run: limits set as the chart sets those of a release, and alerts that fire after their condition
+ * has held for some seconds.
  */
 export function impatientRules(urgentTopic: string): string {
   const path = new URL('../../../helm/alerts/busgate.rules.yaml', import.meta.url)
   const { groups } = parse(readFileSync(path, 'utf8')) as Rules
   const [limits, ...others] = groups
-  if (limits?.name !== 'busgate-limits') throw new Error('the first group is not the one of the limits')
+  if (limits?.name !== 'busgate-limits') throw new Error('the first group is not busgate-limits')
   limits.rules = [
     { record: 'busgate:limit_age_seconds', expr: 'vector(15)' },
     { record: 'busgate:limit_age_seconds', expr: 'vector(1)', labels: { topic: urgentTopic } },

@@ -10,29 +10,29 @@ import { Telemetry } from '../../../src/telemetry/events.ts'
 import { createWorker, type Worker } from '../../../src/worker.ts'
 import { freePorts } from '../../support/local-kafka/ports.ts'
 
-/** A gateway, a bus, and two processes of busgate (as far as their metrics tell) that all roles are spread over. */
+/** A gateway, a bus, and two simulated processes with separate metrics that share all roles. */
 export interface Run {
   settings: Settings
   sandbox: Sandbox
   producer: CommandProducer
-  /** host:port of each process's metrics. */
+  /** The host:port of each process's metrics. */
   targets: string[]
-  /** A hook address that another secret made. */
+  /** A hook address made with another secret. */
   strangersUrl: string
-  /** Writes a record that is no command. */
+  /** Writes a record that is not a command. */
   spoil(value: Buffer): Promise<void>
-  /** An operator pauses the bulk for so long. */
+  /** Pauses the bulk topic for some time, as an operator does. */
   pauseBulk(forMs: number): Promise<void>
-  /** Ends the second process and, after that long, starts it again. */
+  /** Stops the second process and restarts it after some time. */
   restartSecond(pauseMs: number): Promise<void>
   stop(): Promise<void>
 }
 
-/** Operations a second; a load above it waits. */
+/** The account's rate, in operations a second. */
 const rate = 400
 const key = 'sandbox-key'
 
-/** On the bus inside this process. Everything is quick to give up. */
+/** Starts a run on the embedded bus, with short time-outs. */
 export async function startRun(): Promise<Run> {
   const cleanups: (() => Promise<unknown>)[] = []
   const sandbox = await startSandbox({

@@ -3,9 +3,9 @@ import { commandOf } from '../../../src/cli/demo/scenario.ts'
 import type { FaultName } from '../../../src/sandbox/index.ts'
 import type { Run } from './run.ts'
 
-/** Commands a second, in ten portions. */
+/** Commands a second, sent ten times a second. */
 const pace = 150
-/** More than the rate takes in some seconds. */
+/** More commands than the rate allows in some seconds. */
 const burst = 6000
 
 type Trouble = (run: Run, seconds: number) => unknown
@@ -15,7 +15,7 @@ const fault =
   ({ sandbox }) =>
     sandbox.faults.next(name, count)
 
-/** What goes wrong at which part of the run, so that every panel has something to show. */
+/** The faults, each with its time as a fraction of the run, that give every panel something to show. */
 const troubles: readonly (readonly [at: number, what: Trouble])[] = [
   [0.08, fault('reset-after', 3)],
   [0.12, fault('http-502', 2)],
@@ -32,16 +32,16 @@ const troubles: readonly (readonly [at: number, what: Trouble])[] = [
   [0.8, (run, seconds) => run.restartSecond(seconds * 50)],
 ]
 
-/** Sends commands of every kind for that long, with trouble on the way. */
+/** Sends commands of every kind for some seconds, and causes the faults. */
 export async function drive(run: Run, seconds: number): Promise<void> {
   const started = performance.now()
-  const passed = () => (performance.now() - started) / 1000
+  const elapsed = () => (performance.now() - started) / 1000
   const pending = [...troubles]
   const happening: unknown[] = []
   let sent = 0
-  while (passed() < seconds) {
-    while (pending[0] && passed() > pending[0][0] * seconds) happening.push(pending.shift()![1](run, seconds))
-    const due = Math.floor(passed() * pace)
+  while (elapsed() < seconds) {
+    while (pending[0] && elapsed() > pending[0][0] * seconds) happening.push(pending.shift()![1](run, seconds))
+    const due = Math.floor(elapsed() * pace)
     if (due > sent) await run.producer.send(Array.from({ length: due - sent }, (_, i) => special(sent + i)))
     if (Math.floor(due / pace) > Math.floor(sent / pace)) await disturb(run, due)
     sent = due
@@ -50,29 +50,29 @@ export async function drive(run: Run, seconds: number): Promise<void> {
   await Promise.all(happening)
 }
 
-/** Makes commands as the demo does: every kind, and each of the gateway's answers. One in five is not to be sent twice at any price. */
+/** Makes commands as the demo does: every type, with each of the gateway's answers. One in five is AT_MOST_ONCE. */
 const ordinary = (index: number) => ({
   ...commandOf(index + 501), // 500 is throttled in the demo
   delivery: index % 5 === 0 ? ('AT_MOST_ONCE' as const) : ('DEFAULT' as const),
 })
 
-/** Now and then one that is too late, or whose correlation does not fit into its hook address. */
+/** Makes some commands too late, and some with a correlation too long for their hook address. */
 function special(index: number): ReturnType<typeof ordinary> {
   const command = ordinary(index)
   if (index % 100 === 7) return { ...command, deadline: Date.now() - 1000 }
   return index % 100 === 9 ? { ...command, correlationId: 'a long one '.repeat(30) } : command
 }
 
-/** Once a second: records and callbacks that are none. */
+/** Writes an invalid record and an invalid callback. Called once a second. */
 async function disturb({ settings, spoil, strangersUrl }: Run, number: number): Promise<void> {
-  await spoil(Buffer.from(number % 2 ? 'no Avro' : '\0\0\0\xff\xff of an unknown schema', 'latin1'))
+  await spoil(Buffer.from(number % 2 ? 'not Avro' : '\0\0\0\xff\xff of an unknown schema', 'latin1'))
   const { publicUrl } = settings.callbacks
   const hook = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"success":true}' }
   const addresses = [`${publicUrl}/hooks/AAAA`, strangersUrl]
   await Promise.all([fetch(`${publicUrl}/hooks`), ...addresses.map(url => fetch(url, hook))])
 }
 
-/** Makes the gateway refuse the key, as after an unannounced change. */
+/** Makes the gateway refuse the key, as after an unannounced rotation. */
 async function refuseKey({ sandbox }: Run, seconds: number): Promise<void> {
   sandbox.setKeys({ default: 'another-key' })
   await setTimeout(seconds * 100)

@@ -7,7 +7,7 @@ import { type Run, startRun } from './run.ts'
 
 type Prometheus = Awaited<ReturnType<typeof startPrometheus>>
 
-/** Runs busgate and a real Prometheus that scrapes it, whose alerts wait for seconds only; ends the process when `main` has ended. */
+/** Runs busgate and a real Prometheus whose alerts fire within seconds. Ends the process after `main`. */
 export async function watched(main: (run: Run, prometheus: Prometheus) => Promise<void>): Promise<never> {
   const work = mkdtempSync(join(tmpdir(), 'busgate-watched-'))
   const cleanups: (() => unknown)[] = [() => rmSync(work, { recursive: true })]
@@ -20,5 +20,5 @@ export async function watched(main: (run: Run, prometheus: Prometheus) => Promis
   } finally {
     for (const end of cleanups.reverse()) await end()
   }
-  process.exit() // a client of Kafka may leave a connection behind
+  process.exit() // a Kafka client may keep a connection open
 }
