@@ -3,21 +3,21 @@ import { join } from 'node:path'
 
 export type Row = Record<string, string>
 
-/** Answers are what an engine made of the dataset. Every value is text, in one notation for all engines. */
+/** What an engine computes from the dataset. All values are texts, in one notation for all engines. */
 export interface Answers {
-  /** The table of one row a message. */
+  /** The table with one row for each message. */
   messages: Row[]
-  /** The rows that report.sql asks for, of all its questions. */
+  /** The rows of all queries in report.sql. */
   report: Row[]
 }
 
-/** The one expected table, and what the report says of it. */
+/** The expected table and report. */
 export const expected: Answers = {
   messages: tableOf(read('expected.csv')).map(({ why: _, ...row }) => row),
   report: blocksOf(read('expected-report.csv')),
 }
 
-/** Answers where an engine differs from what is expected: which rows are missing, and which are there instead. */
+/** Lists the differences from the expected answers: missing rows and unexpected ones. */
 export function differences(answers: Answers): string[] {
   const columns = Object.keys(expected.messages[0]!)
   const messages = answers.messages.map(row =>
@@ -37,7 +37,7 @@ function differencesOf(name: string, rows: Row[], wanted: Row[]): string[] {
   ]
 }
 
-/** The texts of one list that are not in another, as often as they are there. */
+/** The texts of one list without those of another; repeated texts count separately. */
 function without(texts: string[], others: string[]): string[] {
   const left = [...others]
   return texts.filter(text => {
@@ -47,13 +47,13 @@ function without(texts: string[], others: string[]): string[] {
   })
 }
 
-/** Rows of CSV with one header. */
+/** Parses CSV with one header. */
 export function tableOf(csv: string): Row[] {
   const [header = [], ...lines] = csv.trim().split('\n').map(cellsOf)
   return rowsOf(header, lines)
 }
 
-/** Rows of several tables of CSV, each with its header, whose columns tell which table begins. */
+/** Parses several CSV tables, each with its header. A known header begins the next table. */
 export function blocksOf(csv: string): Row[] {
   const headers = new Set(['campaign', 'delivered', 'parts_failed', 'no_verdict', 'arrived_at', 'error_code'])
   let header: string[] = []
@@ -76,7 +76,7 @@ function cellsOf(line: string): string[] {
   return [...`,${line}`.matchAll(/,(?:"([^"]*)"|([^,]*))/g)].map(([, quoted, plain]) => quoted ?? plain ?? '')
 }
 
-/** NULL is empty, a time is that of the day on which everything happens, and a number has six decimals at most. */
+/** Normalises a cell: NULL is empty, a time has no date, and a number has at most six decimals. */
 function textOf(cell: string): string {
   if (cell === '\\N' || cell === 'NULL') return ''
   if (cell === 't' || cell === 'f') return cell === 't' ? 'true' : 'false'

@@ -9,15 +9,15 @@ const debezium = '3.6.0.Final'
 const apicurio = '2.6.13.Final'
 
 export interface Connect {
-  /** Tells which tasks failed, and why. */
+  /** Lists the failed tasks with their errors. */
   failures(): Promise<string[]>
   stop(): Promise<void>
 }
 
 /**
- * Starts Kafka Connect as `connect-standalone.sh` does. Fetches it and its plug-ins from Maven Central the first time.
- * @param worker the settings of the worker, but for its address and its plug-ins
- * @param connectors files of the folder
+ * Starts Kafka Connect as `connect-standalone.sh` does. Downloads it and its plug-ins from Maven Central the first time.
+ * @param worker settings of the worker, without address and plug-ins
+ * @param connectors files in the folder
  */
 export async function startConnect(
   folder: string,
@@ -39,7 +39,7 @@ export async function startConnect(
       ],
     })
     const converter = { whole: [`io.apicurio:apicurio-registry-utils-converter:${apicurio}`] }
-    // Connect has these itself.
+    // Connect includes these itself.
     await copyJars(
       join(part, 'plugins/apicurio'),
       converter,
@@ -79,7 +79,7 @@ export async function startConnect(
     return (await tasks().catch(() => [])).length === connectors.length
   }
   try {
-    await eventually('Kafka Connect', started, child.tail) // it looks for its plug-ins in each jar
+    await eventually('Kafka Connect', started, child.tail) // it scans all jars for plug-ins
   } catch (error) {
     await stop()
     throw error

@@ -3,13 +3,13 @@ import type { NewStatusEvent } from '../../src/records/status.ts'
 import { buildResult } from '../support/results.ts'
 import { buildStatusEvent } from '../support/status-events.ts'
 
-/** DatasetRecord is a record to write, in the order of the list. */
+/** A record to write; the list is in order. */
 export type DatasetRecord = { old?: boolean } & (
   | { topic: 'results'; value: SendResult; aborted?: boolean }
   | { topic: 'statuses'; value: NewStatusEvent }
 )
 
-/** Fields that the schemas of before did not have. */
+/** The fields that an earlier version of the schemas did not have. */
 export const addedFields = {
   results: ['campaign', 'hooked', 'commandAt', 'country'],
   statuses: ['campaign', 'commandType', 'country', 'eventId'],
@@ -17,7 +17,7 @@ export const addedFields = {
 
 const start = Date.UTC(2026, 2, 2, 10)
 
-/** Milliseconds since 1970 of a time of the day on which everything happens. */
+/** A time on the dataset's only day, in milliseconds since 1970. */
 export const at = (minute: number, second = 0) => start + (minute * 60 + second) * 1000
 
 type ResultChange = Partial<SendResult>
@@ -26,7 +26,7 @@ const options = <T extends { old?: boolean; aborted?: boolean }>(of: T) => of
 
 let nextOffset = 0
 
-/** The final result of a command that was appended in that minute, sent a second later and answered half a second after. */
+/** The final result of a command that was appended in this minute, sent 1 s later and answered 0.5 s after that. */
 function result(id: bigint, minute: number, change: ResultChange = {}, how = options({})): DatasetRecord {
   const value = buildResult({
     id,
@@ -47,97 +47,103 @@ const unsent = { sentAt: null, msgId: null, parts: null, attempts: 0 } as const
 const inDoubt = { outcome: 'IN_DOUBT', final: false, msgId: null, parts: null, errorCode: 'RESPONSE_LOST' } as const
 const rejected = { outcome: 'REJECTED', msgId: null, parts: null } as const
 const duplicate = { outcome: 'DUPLICATE', ...unsent } as const
-/** Billed by the call. */
+/** A message that is billed by the call. */
 const called = { hooked: false, parts: null, country: 'DE', tenant: 'bank', campaign: null } as const
 const pipeline = { type: 'pipeline', hooked: false } as const
 
-/** A verified callback at that time. */
-function told(id: bigint, minute: number, second: number, change: EventChange = {}, how = options({})): DatasetRecord {
+/** A verified callback at this time. */
+function statusEvent(
+  id: bigint,
+  minute: number,
+  second: number,
+  change: EventChange = {},
+  how = options({}),
+): DatasetRecord {
   const { eventId: _, ...value } = buildStatusEvent({ id, receivedAt: at(minute, second), ...change })
   return { topic: 'statuses', value, ...how }
 }
 
-/** Claims that anyone who knows an account's address can make. */
+/** An unverified callback, which anyone can send to the account's address. */
 const claimed = { verified: false, commandType: null, country: null } as const
 const givenUp = { status: 'UNKNOWN', state: 'UNKNOWN', final: true, success: null, source: 'POLL' } as const
 
-/** A result, changed: of the same command record. */
+/** Another result of the same command record. */
 const again = (record: DatasetRecord, change: ResultChange = {}): DatasetRecord =>
   ({ ...record, value: { ...record.value, ...change } }) as DatasetRecord
 
 const twice = (record: DatasetRecord) => [record, record]
 
-/** A doubt, and how it ended. */
+/** A doubt and its final result. */
 function resolved(id: bigint, minute: number, change: ResultChange, seconds: number): DatasetRecord[] {
   const doubt = result(id, minute, inDoubt)
   const end = { outcome: 'SENT', final: true, errorCode: null, completedAt: at(minute, seconds), ...change } as const
   return [doubt, again(doubt, end)]
 }
 
-/** The topics after a bad day. expected.csv says what became of each message, and why. */
+/** The topics after a bad day. expected.csv contains the expected outcome of each message, with the reason. */
 export const dataset: readonly DatasetRecord[] = [
   // Sent and delivered, in two countries and by several channels
   result(1n, 0),
-  told(1n, 0, 6),
+  statusEvent(1n, 0, 6),
   result(2n, 0, { parts: 2 }),
-  ...twice(told(2n, 0, 9)),
+  ...twice(statusEvent(2n, 0, 9)),
   result(3n, 0, { type: 'viber+sms', country: 'PL' }),
-  told(3n, 5, 1, { type: 'viber', commandType: 'viber+sms', country: 'PL' }),
+  statusEvent(3n, 5, 1, { type: 'viber', commandType: 'viber+sms', country: 'PL' }),
 
-  // Callbacks that contradict each other, come late or out of order
+  // Callbacks that contradict each other, or arrive late or out of order
   result(4n, 1, { type: 'viber+sms', country: 'PL' }),
-  told(4n, 2, 1, { type: 'viber', status: 'EXPIRED', commandType: 'viber+sms', country: 'PL' }),
-  told(4n, 11, 1, { commandType: 'viber+sms', country: 'PL' }),
+  statusEvent(4n, 2, 1, { type: 'viber', status: 'EXPIRED', commandType: 'viber+sms', country: 'PL' }),
+  statusEvent(4n, 11, 1, { commandType: 'viber+sms', country: 'PL' }),
   result(5n, 1),
-  told(5n, 1, 11),
-  told(5n, 1, 21, { status: 'UNDELIVERABLE' }),
-  told(6n, 121, 0, { status: 'READ', updatedAt: at(1, 31) }),
+  statusEvent(5n, 1, 11),
+  statusEvent(5n, 1, 21, { status: 'UNDELIVERABLE' }),
+  statusEvent(6n, 121, 0, { status: 'READ', updatedAt: at(1, 31) }),
   result(6n, 1),
-  told(6n, 121, 5, { status: 'DELIVERED', updatedAt: at(1, 4) }),
-  told(6n, 121, 9, { status: 'QUEUED', updatedAt: at(1, 2) }),
+  statusEvent(6n, 121, 5, { status: 'DELIVERED', updatedAt: at(1, 4) }),
+  statusEvent(6n, 121, 9, { status: 'QUEUED', updatedAt: at(1, 2) }),
   result(7n, 1, { country: null }),
-  told(7n, 1, 3, { status: 'ROUTING', country: null }),
+  statusEvent(7n, 1, 3, { status: 'ROUTING', country: null }),
   result(8n, 1, { country: 'PL' }),
-  told(8n, 1, 41, { status: 'UNDELIVERABLE', country: 'PL' }),
+  statusEvent(8n, 1, 41, { status: 'UNDELIVERABLE', country: 'PL' }),
   result(9n, 1),
-  told(9n, 61, 0, givenUp),
+  statusEvent(9n, 61, 0, givenUp),
   result(10n, 1),
-  told(10n, 61, 0, givenUp),
-  told(10n, 70, 0),
+  statusEvent(10n, 61, 0, givenUp),
+  statusEvent(10n, 70, 0),
 
-  // Ids that came twice
+  // Ids that occur twice
   result(11n, 2),
   result(11n, 3, duplicate),
-  told(11n, 2, 4),
+  statusEvent(11n, 2, 4),
   result(12n, 2, { commandPartition: 1, commandOffset: 7 }),
   result(12n, 4, { commandPartition: 2, commandOffset: 7, parts: 3, msgId: 'gw-2' }),
-  told(12n, 2, 5),
+  statusEvent(12n, 2, 5),
   result(13n, 2, { ...rejected, commandPartition: 1, errorCode: 'SENDER_INVALID' }),
   result(13n, 5, { commandPartition: 2 }),
-  told(13n, 5, 8),
+  statusEvent(13n, 5, 8),
   result(14n, 2, duplicate),
 
-  // Results that are there twice, and one that never counted
+  // Repeated results, and an aborted one
   ...twice(result(15n, 6, { parts: 2 })),
-  told(15n, 6, 4),
+  statusEvent(15n, 6, 4),
   ...[result(16n, 6, { parts: 2 })].flatMap(first => [
     first,
     again(first, { outcome: 'REJECTED', errorCode: 'DUPLICATE_ID', parts: null, completedAt: at(40) }),
   ]),
-  told(16n, 6, 31),
+  statusEvent(16n, 6, 31),
   result(17n, 6, { outcome: 'REJECTED', errorCode: 'SENDER_INVALID' }, { aborted: true }),
   ...[result(18n, 6, { parts: 9 }, { aborted: true })].flatMap(({ value }) => [
     { topic: 'results', value, aborted: true } as DatasetRecord,
     { topic: 'results', value: { ...value, parts: 1 } } as DatasetRecord,
   ]),
-  told(18n, 6, 5),
+  statusEvent(18n, 6, 5),
 
   // Doubts
   ...resolved(19n, 7, { msgId: null, parts: null }, 55),
-  told(19n, 7, 20),
+  statusEvent(19n, 7, 20),
   result(20n, 7, inDoubt),
   ...resolved(21n, 7, { outcome: 'UNRESOLVED', errorCode: 'RESPONSE_LOST', hooked: null }, 57),
-  told(21n, 9, 30),
+  statusEvent(21n, 9, 30),
   ...resolved(22n, 7, { outcome: 'UNRESOLVED', errorCode: 'ATTEMPTS_EXHAUSTED', attempts: 3, hooked: null }, 58),
 
   // Never sent
@@ -156,49 +162,49 @@ export const dataset: readonly DatasetRecord[] = [
   // Ids beyond 2^53, which floating-point numbers cannot tell apart
   result(9_007_199_254_740_992n, 10, { campaign: 'summer' }),
   result(9_007_199_254_740_993n, 10, { campaign: 'summer', parts: 4 }),
-  told(9_007_199_254_740_992n, 10, 14),
-  told(9_007_199_254_740_993n, 10, 16, { status: 'SIM FULL' }),
+  statusEvent(9_007_199_254_740_992n, 10, 14),
+  statusEvent(9_007_199_254_740_993n, 10, 16, { status: 'SIM FULL' }),
   result(9_223_372_036_854_775_807n, 10, { ...pipeline, campaign: 'summer' }),
-  told(9_223_372_036_854_775_807n, 10, 17, { ...claimed, type: 'whatsapp' }),
+  statusEvent(9_223_372_036_854_775_807n, 10, 17, { ...claimed, type: 'whatsapp' }),
 
-  // Events that anyone can have sent
+  // Unverified callbacks
   result(31n, 12),
-  told(31n, 12, 2, claimed),
+  statusEvent(31n, 12, 2, claimed),
   result(32n, 12, pipeline),
-  told(32n, 12, 2, { ...claimed, type: 'viber' }),
-  told(32n, 27, 0, { type: 'viber', status: 'UNDELIVERABLE', source: 'POLL', commandType: 'pipeline' }),
+  statusEvent(32n, 12, 2, { ...claimed, type: 'viber' }),
+  statusEvent(32n, 27, 0, { type: 'viber', status: 'UNDELIVERABLE', source: 'POLL', commandType: 'pipeline' }),
   result(33n, 12, pipeline),
-  told(33n, 12, 6, { ...claimed, type: 'sms', status: 'REJECTED' }),
-  told(33n, 12, 8, { ...claimed, type: 'voice' }),
+  statusEvent(33n, 12, 6, { ...claimed, type: 'sms', status: 'REJECTED' }),
+  statusEvent(33n, 12, 8, { ...claimed, type: 'voice' }),
   result(34n, 12, { hooked: null }),
-  told(34n, 12, 9, claimed),
+  statusEvent(34n, 12, 9, claimed),
   result(31n, 15, { ...pipeline, account: 'second', tenant: null, campaign: null }),
   result(37n, 12),
-  told(37n, 61, 1, givenUp),
-  told(37n, 71, 0, { status: 'EXPIRED' }),
+  statusEvent(37n, 61, 1, givenUp),
+  statusEvent(37n, 71, 0, { status: 'EXPIRED' }),
   result(38n, 12, pipeline),
-  told(38n, 13, 0, { ...claimed, status: 'NO ROUTE' }),
-  told(38n, 61, 2, { ...givenUp, type: 'viber', commandType: 'pipeline' }),
+  statusEvent(38n, 13, 0, { ...claimed, status: 'NO ROUTE' }),
+  statusEvent(38n, 61, 2, { ...givenUp, type: 'viber', commandType: 'pipeline' }),
 
-  // Statuses of what has no result: it is still to come, was deleted by retention, or was never asked for
-  told(35n, 13, 0),
-  told(36n, 13, 1, claimed),
+  // Statuses without a result: not written yet, deleted by retention, or of a message that busgate never sent
+  statusEvent(35n, 13, 0),
+  statusEvent(36n, 13, 1, claimed),
 
-  // Written with the schemas of before, between those of now
+  // Written with the earlier schemas, between those with the current ones
   result(41n, 14, {}, { old: true }),
-  told(41n, 14, 7, {}, { old: true }),
+  statusEvent(41n, 14, 7, {}, { old: true }),
   result(42n, 14, pipeline, { old: true }),
-  told(42n, 14, 8, claimed, { old: true }),
+  statusEvent(42n, 14, 8, claimed, { old: true }),
   result(43n, 14),
-  told(43n, 14, 9, {}, { old: true }),
+  statusEvent(43n, 14, 9, {}, { old: true }),
   result(44n, 14, { ...inDoubt, tenant: 'bank' }, { old: true }),
 
-  // Another account has the same ids, and another tenant a campaign of the same name
+  // The same ids in another account, and the same campaign name of another tenant
   result(1n, 15, { account: 'second', tenant: 'bank' }),
-  told(1n, 15, 3, { account: 'second', status: 'UNDELIVERABLE' }),
+  statusEvent(1n, 15, 3, { account: 'second', status: 'UNDELIVERABLE' }),
   result(2n, 15, { ...rejected, account: 'second', tenant: 'bank', campaign: null, errorCode: 'ACCESS_DENIED' }),
   result(4n, 15, { account: 'second', tenant: 'bank', type: 'telegram', country: 'PL' }),
-  told(4n, 15, 2, {
+  statusEvent(4n, 15, 2, {
     account: 'second',
     type: 'telegram',
     commandType: 'telegram',
@@ -206,9 +212,9 @@ export const dataset: readonly DatasetRecord[] = [
     updatedAt: at(15, 2),
   }),
   result(9_007_199_254_740_993n, 15, { account: 'second', tenant: null, campaign: null, country: 'DE' }),
-  told(9_007_199_254_740_993n, 15, 16, { account: 'second', country: 'DE' }),
+  statusEvent(9_007_199_254_740_993n, 15, 16, { account: 'second', country: 'DE' }),
 
-  // What is billed by the call
+  // Messages that are billed by the call
   result(51n, 16, { ...called, type: 'call/otp', price: 0.1, code: '0421' }),
   ...[1, 2].map(commandPartition =>
     result(52n, 16 + commandPartition, { ...called, type: 'call/otp', price: 0.045, code: '1421', commandPartition }),

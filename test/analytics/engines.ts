@@ -10,24 +10,24 @@ import { messagesByFlink } from './messages-topic.ts'
 import { startPostgres } from './postgres.ts'
 import { type AnalyticsTopics, committed } from './topics.ts'
 
-/** Workplace is a fresh copy of examples/analytics, and the variables that its programs read. */
+/** A fresh copy of examples/analytics, and the environment variables of its programs. */
 interface Workplace {
   folder: string
   brokers: Brokers
   env: Record<string, string>
-  /** Whether the packages of Python are there already. */
+  /** Whether the Python packages are installed already. */
   prepared: boolean
 }
 
 export interface Engine {
-  /** Programs that must be on the machine. */
+  /** Programs that must be installed. */
   needs: readonly string[]
   answer(work: Workplace): Promise<Answers>
 }
 
 const postgres = ['psql', 'initdb', 'pg_ctl']
 
-/** Each follows the README of its folder, from an empty virtual environment on. */
+/** Each engine follows the README of its folder, beginning with an empty virtual environment. */
 export const engines: Record<string, Engine> = {
   postgresql: { needs: ['python3', ...postgres], answer: withPostgres },
   duckdb: { needs: ['python3'], answer: withDuckDb },
@@ -36,12 +36,12 @@ export const engines: Record<string, Engine> = {
   flink: { needs: ['java', 'mvn', ...postgres], answer: ({ folder, brokers }) => messagesByFlink(folder, brokers) },
 }
 
-/** The programs that an engine lacks here. */
+/** The programs that an engine needs and this machine lacks. */
 export const lacking = ({ needs }: Engine) => needs.filter(name => spawnSync('which', [name]).status !== 0)
 
 /**
- * Runs an engine's example on these topics.
- * @param packages folder of the packages that its README installs; installed anew when left out
+ * Runs the example of an engine on these topics.
+ * @param packages folder with the packages that its README installs. Default: installs them
  */
 export async function answersOf(
   engine: Engine,
@@ -76,7 +76,7 @@ async function withPostgres(work: Workplace): Promise<Answers> {
   try {
     const env = { ...work.env, DATABASE: server.address }
     const [prepare, ask] = await blocksOfReadme(work, pythonFolder)
-    // A second load finds nothing new.
+    // The second load must find nothing new.
     if (!work.prepared) await sh(work, prepare!)
     await sh({ ...work, env }, `${ask}\n${ask}`)
     const asked = (query: string) => sh({ ...work, env }, `psql --csv --quiet ${query} "$DATABASE"`)
@@ -124,13 +124,13 @@ spark.read.parquet("spark-warehouse/messages").coalesce(1).write.csv("messages.c
   return { messages: tableOf(await sh(work, 'cat messages.csv/part-*.csv')), report: blocksOf(report.join('\n')) }
 }
 
-/** The blocks of shell in the README of a folder. */
+/** The shell blocks in the README of a folder. */
 async function blocksOfReadme({ folder }: Workplace, name: string): Promise<string[]> {
   const text = await readFile(join(folder, name, 'README.md'), 'utf8')
   return [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block.trim())
 }
 
-/** Runs lines of shell in the copy of the folder. @throws Error with what they wrote to standard error */
+/** Runs shell commands in the copy of the folder. @throws Error with their standard error */
 async function sh({ folder, env }: Workplace, lines: string): Promise<string> {
   const options = { cwd: folder, env: { ...process.env, ...env }, maxBuffer: 16 * 1024 * 1024 }
   return (await promisify(execFile)('sh', ['-ec', lines], options)).stdout

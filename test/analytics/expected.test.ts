@@ -10,7 +10,7 @@ const results = dataset.flatMap(record =>
 )
 const events = dataset.flatMap(record => (record.topic === 'statuses' ? [record.value as StatusEvent] : []))
 
-test('the expected table tells of each message what the library tells', () => {
+test('the expected table agrees with finalOf and the life cycle of the library for each message', () => {
   const finals = results.map(({ of }) => of)
   for (const { account = '', id = '', outcome, delivery } of expected.messages) {
     const message = { account, id: BigInt(id) }

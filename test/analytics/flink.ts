@@ -10,7 +10,7 @@ import { fetchJars } from './jars.ts'
 const version = '2.3.0'
 const apacheFlink = (name: string, itsVersion = version) => `org.apache.flink:${name}:${itsVersion}`
 
-/** What Flink's distribution holds in its folder lib, and the two connectors of the example. */
+/** The jars in the folder lib of Flink's distribution, and the two connectors of the example. */
 const jars = {
   whole: [
     ...['runtime', 'streaming-java', 'clients', 'connector-files', 'json'].map(name => apacheFlink(`flink-${name}`)),
@@ -25,18 +25,18 @@ const jars = {
   ],
 }
 
-/** As Flink's own scripts open them. */
+/** The packages that Flink's own scripts open. */
 const opened = ['lang', 'net', 'io', 'nio', 'lang.reflect', 'text', 'time', 'util', 'util.concurrent']
 const opens = opened.map(name => `--add-opens=java.base/java.${name}=ALL-UNNAMED`)
 
-/** Flink is a cluster of one job manager and one task manager, as `start-cluster.sh` starts them. */
+/** A cluster of one job manager and one task manager, as `start-cluster.sh` starts it. */
 export interface Flink {
   /** Runs the statements of a file as `sql-client.sh -f` does. */
   run(sqlFile: string): Promise<void>
   stop(): Promise<void>
 }
 
-/** Starts a cluster whose files are in the folder. Fetches Flink from Maven Central the first time. */
+/** Starts a cluster with its files in the folder. Downloads Flink from Maven Central the first time. */
 export async function startFlink(folder: string, log: (line: string) => void): Promise<Flink> {
   const lib = join(cache, `flink-${version}`)
   await fetchJars(lib, `Apache Flink ${version} (220 MB)`, jars, log)

@@ -3,14 +3,14 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { fetchOnce, maven } from '../support/local-kafka/maven.ts'
 
-/** Jars are named group:artifact:version. */
+/** Jars, named group:artifact:version. */
 export interface Jars {
-  /** With all that they depend on. */
+  /** Jars with all their dependencies. */
   whole: readonly string[]
   alone?: readonly string[]
 }
 
-/** Fetches jars from Maven Central into the folder, once. @param what its name and size, for the log */
+/** Downloads jars from Maven Central into the folder, once. @param what their name and size, for the log */
 export async function fetchJars(folder: string, what: string, jars: Jars, log: (line: string) => void): Promise<void> {
   await fetchOnce(folder, async part => {
     log(`fetching ${what} from Maven Central, only this once`)
@@ -41,11 +41,11 @@ function dependency(jar: string, exclusions: string): string {
   return `<dependency>${named}${exclusions}</dependency>`
 }
 
-/** Asks each second until the answer is yes. @param but what is wrong until then, for the error */
+/** Polls each second until `isSo` is true. @param but details for the error after the time-out */
 export async function eventually(what: string, isSo: () => Promise<boolean>, but = () => ''): Promise<void> {
   const deadline = Date.now() + patienceMs
   while (!(await isSo())) {
-    if (Date.now() > deadline) throw new Error(`${what} did not come within ${patienceMs / 1000} s\n${but()}`)
+    if (Date.now() > deadline) throw new Error(`${what} not seen within ${patienceMs / 1000} s\n${but()}`)
     await setTimeout(1000)
   }
 }

@@ -18,9 +18,9 @@ const connectors = ['messages', 'results', 'statuses'].map(name => `${name}.prop
 const log = (line: string) => console.log(line)
 
 /**
- * Has Flink write the topic busgate.messages, and Kafka Connect copy it to PostgreSQL.
+ * Lets Flink write the topic busgate.messages, and Kafka Connect copy it to PostgreSQL.
  * @param folder a copy of examples/analytics
- * @returns what PostgreSQL answers
+ * @returns the answers of PostgreSQL
  */
 export async function messagesByFlink(folder: string, brokers: Brokers): Promise<Answers> {
   await createTopics(brokers.brokers, [{ topic: target, partitions: 3, config: { 'cleanup.policy': 'compact' } }])
@@ -35,11 +35,11 @@ export async function messagesByFlink(folder: string, brokers: Brokers): Promise
     await flink.stop()
   }
   const { tombstones } = await readMessages(brokers)
-  if (tombstones > 0) throw new Error(`${tombstones} tombstones on ${target}, where nothing is deleted`)
+  if (tombstones > 0) throw new Error(`${tombstones} unexpected tombstones on ${target}`)
   return throughConnect(folder, brokers)
 }
 
-/** Copies the topics into PostgreSQL. */
+/** Copies the topics to PostgreSQL. */
 async function throughConnect(folder: string, brokers: Brokers): Promise<Answers> {
   const postgres = await startPostgres()
   const query = async (...args: string[]) =>
@@ -106,7 +106,7 @@ interface MessagesTopic {
   tombstones: number
 }
 
-/** Reads the whole topic with the reader of the example. */
+/** Reads the whole topic with the example's reader. */
 async function readMessages({ brokers, registryUrl }: Brokers): Promise<MessagesTopic> {
   const env = { ...process.env, KAFKA_BROKERS: brokers.join(), REGISTRY_URL: registryUrl, MESSAGES_TOPIC: target }
   const reader = join(exampleFolder('analytics'), 'flink/read.js')

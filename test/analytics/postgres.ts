@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { freePorts } from '../support/local-kafka/ports.ts'
 
-/** Starts a PostgreSQL of its own on a free port, with nothing in it. */
+/** Starts an empty PostgreSQL on a free port. */
 export async function startPostgres(...settings: string[]) {
   const [port] = await freePorts(1)
   const folder = await mkdtemp(join(tmpdir(), 'busgate-postgres-'))

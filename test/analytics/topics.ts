@@ -12,13 +12,13 @@ export interface AnalyticsTopics {
   statuses: string
 }
 
-/** How many committed records each topic of the dataset has. */
+/** The number of committed records on each topic of the dataset. */
 export const committed = {
   results: dataset.filter(record => record.topic === 'results' && !record.aborted).length,
   statuses: dataset.filter(record => record.topic === 'statuses').length,
 }
 
-/** Creates the topics and writes the dataset to them, through the schemas of before and of now. */
+/** Creates the topics and writes the dataset to them, with the earlier and the current schemas. */
 export async function writeDataset({ brokers, registryUrl }: Brokers, topics: AnalyticsTopics): Promise<void> {
   await createTopics(
     brokers,
@@ -68,7 +68,7 @@ const without = (schema: AvroRecord, names: readonly string[]): AvroRecord => ({
 
 const isAborted = (record: DatasetRecord) => record.topic === 'results' && record.aborted === true
 
-/** Neighbours that share a transaction. */
+/** Groups consecutive records that share a transaction. */
 function runsOf(records: readonly DatasetRecord[]): DatasetRecord[][] {
   const runs: DatasetRecord[][] = []
   for (const record of records) {

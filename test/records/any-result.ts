@@ -27,7 +27,7 @@ const hlr = fc.record({
   ported: orNull(fc.boolean()),
   network: orNull(fc.record({ origin: operator, ported: operator })),
 })
-/** Any result that the schema allows, halves of characters in its texts included. */
+/** Any result that the schema allows, with lone surrogates in its texts too. */
 export const anyResult: fc.Arbitrary<SendResult> = fc.record({
   id: fc.bigInt({ min: 1n, max: 2n ** 63n - 1n }),
   type: text,

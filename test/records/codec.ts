@@ -5,7 +5,7 @@ import type { SendCommand } from '../../src/records/generated.ts'
 import { embeddedRegistry, type SchemaRegistry } from '../../src/records/registry.ts'
 import { type AvroRecord, schemas } from '../../src/records/schemas.ts'
 
-/** The command schema after a change that another producer's version has. */
+/** The command schema with a change, as another version of a producer may have. */
 export function changedCommandSchema(change: (schema: AvroRecord) => void): AvroRecord {
   const schema = structuredClone(schemas.command)
   change(schema)
@@ -21,7 +21,7 @@ export async function encodeCommand(
   return encode(value)
 }
 
-/** Decodes as the worker does: what is pending is prepared first. */
+/** Decodes as the worker does: it fetches a missing schema first. */
 export async function decodeWith<T>(decoder: Decoder<T>, value: Buffer | null): Promise<Decoded<T>> {
   const first = decoder.decode(value)
   if (first.ok || !('pending' in first)) return first
@@ -29,21 +29,21 @@ export async function decodeWith<T>(decoder: Decoder<T>, value: Buffer | null): 
   return decoder.decode(value)
 }
 
-/** Tells what busgate makes of a value that was written with this schema. */
+/** Writes a value with this schema and decodes it as busgate does. */
 export async function throughTheBus(value: object, schema: object = schemas.command): Promise<Decoded<SendCommand>> {
   const registry = embeddedRegistry()
   const bytes = await encodeCommand(value, registry, schema)
   return decodeWith(createDecoder<SendCommand>(schemas.command, registry), bytes)
 }
 
-/** A record in the Confluent wire format with a body of one's own. */
+/** A record in the Confluent wire format with this body. */
 export function recordOf(schemaId: number, body: readonly number[] | Buffer): Buffer {
   const header = Buffer.alloc(5)
   header.writeUInt32BE(schemaId, 1)
   return Buffer.concat([header, Buffer.from(body)])
 }
 
-/** Avro's variable-length zig-zag of a long. */
+/** Encodes a long as Avro does: zig-zag, variable length. */
 export function long(value: bigint | number): number[] {
   const bytes: number[] = []
   let rest = BigInt.asUintN(64, (BigInt(value) << 1n) ^ (BigInt(value) >> 63n))

@@ -22,7 +22,7 @@ function problemOf(command: SendCommand): string {
   return isInvalid(reading) ? reading.error : 'none'
 }
 
-test('a list that is far too long is one problem, not one for each item', () => {
+test('a list that is far too long is reported once, not for each item', () => {
   const pipeline = Array<string>(1_000_000).fill('')
   expect(problemOf(buildCommandOf('pipeline', {}, { pipeline }))).toBe('pipeline must have at most 1000 items')
 })
@@ -80,7 +80,7 @@ describe('a valid command', () => {
   })
 })
 
-/** Values that may stand in a field, valid and not. */
+/** Valid and invalid values of a field. */
 const anyValue = fc.oneof(
   fc.constantFrom<unknown>(
     null,
@@ -125,7 +125,7 @@ function withoutNulls({ id, phone, message, extra }: SendCommand, type: SendType
 }
 
 describe('an invalid command', () => {
-  test('carries everything that its result needs', () => {
+  test('contains everything that its result needs', () => {
     const command = buildCommand({ phone: 0, account: 'second', correlationId: 'order 7', tenant: 'shop' })
     expect(readCommand(command, noHook)).toEqual({
       id: 1001n,
@@ -142,24 +142,24 @@ describe('an invalid command', () => {
     })
   })
 
-  test('every type is refused without a valid phone', () => {
+  test('of any type is refused if it has no valid phone', () => {
     for (const type of sendTypes) expect(problemOf(buildCommandOf(type, { phone: -1 })), type).toMatch(/^phone must be/)
   })
 
-  test('an error reveals no content', () => {
+  test('has an error without content of the message', () => {
     const command = buildCommandOf('telegram', { phone: 1e15, hook: 'secret text' }, { message: 'secret text' })
     expect(problemOf(command)).toMatch(/phone.*message.*hook/)
     expect(problemOf(command)).not.toMatch(/secret|1000000000000000/)
   })
 
-  test('thousands of problems do not make a long error', () => {
+  test('has a short error even with thousands of problems', () => {
     const command = buildCommandOf('pipeline', {}, { pipeline: Array(5000).fill('fax') })
     expect(problemOf(command).length).toBeLessThan(1000)
   })
 })
 
 describe('additional properties', () => {
-  test('are sent as their JSON texts, digit by digit', () => {
+  test('are sent unchanged, with every digit of their JSON texts', () => {
     const command = buildCommand({ extra: { order: '9223372036854775807', 'a "b"': '{"c":[1.0,null]}' } })
     expect(read(command).json).toMatch(
       /"sms_lifetime":7200,"order":9223372036854775807,"a \\"b\\"":\{"c":\[1\.0,null\]\}\}$/,
@@ -167,11 +167,14 @@ describe('additional properties', () => {
     expect(operationOf(command)).toMatchObject({ order: 9223372036854775807n, 'a "b"': { c: [1, null] } })
   })
 
-  test.each(['', 'text', '1,"auth":"stolen"', '{', '1}'])('a value that is no JSON text is refused: %j', json => {
-    expect(problemOf(buildCommand({ extra: { campaign: json } }))).toBe('extra.campaign must be a JSON text')
-  })
+  test.each(['', 'text', '1,"auth":"stolen"', '{', '1}'])(
+    'are refused with the value %j, which is not a JSON text',
+    json => {
+      expect(problemOf(buildCommand({ extra: { campaign: json } }))).toBe('extra.campaign must be a JSON text')
+    },
+  )
 
-  test('are refused above 65,536 characters of names and texts, before any is read as JSON', () => {
+  test('are refused if they have more than 65,536 characters, before they are parsed', () => {
     const note = (length: number) => `[${'['.repeat(length - 2)}]`
     expect(problemOf(buildCommand({ extra: { a: note(30_000), b: note(35_535) } }))).toBe(
       'extra must have at most 65536 characters',
@@ -182,18 +185,18 @@ describe('additional properties', () => {
     )
   })
 
-  test.each(['type', 'id', 'phone', 'hook', 'auth', 'data', '__proto__'])('the name %s is refused', name => {
+  test.each(['type', 'id', 'phone', 'hook', 'auth', 'data', '__proto__'])('are refused with the name %s', name => {
     const extra = JSON.parse(`{ "${name}": "1" }`)
     expect(problemOf(buildCommand({ extra }))).toMatch(new RegExp(`^extra\\.${name} must not be set`))
   })
 
-  test('a field of the message is refused even if the message omits it', () => {
+  test("are refused with the name of one of the message's fields, even an omitted one", () => {
     const extra = { sms_lifetime: '60' }
     expect(problemOf(buildCommandOf('sms', { extra }, { sms_lifetime: null }))).toMatch(/^extra\.sms_lifetime/)
     expect(problemOf(buildCommandOf('hlr', { extra }))).toBe('none')
   })
 
-  test('one that the interface knows is validated like any other field', () => {
+  test('are validated like other fields if the interface defines them', () => {
     expect(problemOf(buildCommandOf('viber+sms', { extra: { viber_carousel: '[]' } }))).toMatch(
       /^viber_carousel must be/,
     )
@@ -204,14 +207,14 @@ describe('additional properties inside an object of the message', () => {
   const stages = { pipeline: ['rcs', 'sms'], viber: null, voice: null, whatsapp: null }
   const sms = { message: 'Your order is ready', signature: 'Shop' }
 
-  test('are a whole stage if the message has none', () => {
+  test('can be a whole stage if the message has none', () => {
     const rcs = '{"message":"Hi","image":"https://shop.example/a.png","lifetime":60,"order":9223372036854775807}'
     const command = buildCommandOf('pipeline', { extra: { rcs } }, stages)
     expect(read(command).json).toContain(`,"rcs":${rcs}}`)
     expect(operationOf(command)).toMatchObject({ sms, rcs: { order: 9223372036854775807n } })
   })
 
-  test("are added to the message's stage, digit by digit", () => {
+  test("are added to the message's stage with every digit", () => {
     const extra = { sms: '{"lifetime":3600,"order":9223372036854775807}', rcs: '{"message":"Hi","lifetime":60}' }
     const command = buildCommandOf('pipeline', { extra }, stages)
     expect(operationOf(command).sms).toEqual({ ...sms, lifetime: 3600, order: 9223372036854775807n })
@@ -229,7 +232,7 @@ describe('additional properties inside an object of the message', () => {
     expect(operationOf(call).voice).toEqual({ gender: 'female', language: 'uk-UA', name: 'Olena', rate: 1.5 })
   })
 
-  test('can be a field of the stage that its record leaves null', () => {
+  test("can be a field that is null in the stage's record", () => {
     const extra = { whatsapp: '{"signature":"Shop"}' }
     expect(operationOf(buildCommandOf('pipeline', { extra })).whatsapp).toEqual({
       message: 'Your order is ready',
@@ -244,7 +247,7 @@ describe('additional properties inside an object of the message', () => {
     ['null', 'null', /^extra\.sms must be an object/],
     ['no JSON', '{', /^extra\.sms must be a JSON text$/],
     [
-      'thousands of lists in lists',
+      'thousands of nested lists',
       `{"a":${'['.repeat(32_000)}${']'.repeat(32_000)}}`,
       /^extra\.sms must be a JSON text$/,
     ],
@@ -252,7 +255,7 @@ describe('additional properties inside an object of the message', () => {
     expect(problemOf(buildCommandOf('pipeline', { extra: { sms: text } }))).toMatch(error)
   })
 
-  test.each(['constructor', 'toString', 'hasOwnProperty'])('can have the name %s', name => {
+  test.each(['constructor', 'toString', 'hasOwnProperty'])('can be named %s', name => {
     const command = buildCommandOf('pipeline', { extra: { sms: `{"${name}":1}` } })
     expect(operationOf(command).sms).toEqual({ ...sms, [name]: 1 })
   })
@@ -299,17 +302,17 @@ describe('a message without any content', () => {
     ['an rcs', 'rcs', rcs, 'rcs_message'],
     ['an rcs+sms', 'rcs+sms', { ...rcs, sms_message: '' }, 'rcs_message or sms_message'],
     ['a call', 'voice', { message: null }, 'message'],
-    ['a stage that is not there', 'pipeline', { pipeline: ['sms', 'rcs'] }, 'rcs.message'],
-    ['a stage of nulls', 'pipeline', { pipeline: ['rcs'], rcs: { message: null, signature: 'Shop' } }, 'rcs.message'],
+    ['a missing stage', 'pipeline', { pipeline: ['sms', 'rcs'] }, 'rcs.message'],
+    ['a stage with nulls', 'pipeline', { pipeline: ['rcs'], rcs: { message: null, signature: 'Shop' } }, 'rcs.message'],
     [
-      'a stage of an empty text',
+      'a stage with an empty text',
       'pipeline',
       { pipeline: ['sms'], sms: { message: '', signature: 'Shop' } },
       'sms.message',
     ],
   ]
 
-  test.each(cases)('is invalid by the name of the field that is missing, unless that is allowed: %s', (...one) => {
+  test.each(cases)('is invalid and names the missing field, unless gateway.allowEmpty is true: %s', (...one) => {
     const [, type, fields, missing] = one
     const command = buildCommandOf(type, {}, fields)
     expect(problemOf(command)).toBe(
@@ -329,12 +332,12 @@ describe('a message without any content', () => {
       { extra: { rcs: '{"image":"https://shop.example/a.png"}' } },
     ],
     [
-      'voice of a stage in the shape without a text',
+      'voice of a stage in its form without a text',
       'pipeline',
       { pipeline: ['voice'], voice: { gender: 'male', language: 'uk-UA', name: 'Olena' } },
       {},
     ],
-  ])('has at least one part otherwise: %s', (_, type, fields, overrides) => {
+  ])('is not one with the %s', (_, type, fields, overrides) => {
     expect(problemOf(buildCommandOf(type, overrides, { ...fields }))).toBe('none')
   })
 })
@@ -353,13 +356,13 @@ describe('the callback address', () => {
     expect([...hooked, ...bare]).toHaveLength(sendTypes.length)
   })
 
-  test('is written as JSON texts hold it', () => {
+  test('is escaped as JSON', () => {
     const hook = 'https://busgate.example/"a\\b\n'
     const command = readCommand(buildCommand(), { ...noHook, hookFor: () => hook }) as Command
     expect(JSON.parse(command.json)).toMatchObject({ hook })
   })
 
-  test('is created from its subject', () => {
+  test('is created from the data of the command', () => {
     const spy = vi.fn(() => null)
     const trace = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331', flags: 1, state: null }
     const marks = { correlationId: 'order 7', tenant: 'shop', campaign: 'spring' }
@@ -368,7 +371,7 @@ describe('the callback address', () => {
     expect(spy.mock.calls).toEqual([[subject]])
   })
 
-  test('of the caller takes precedence, and must be valid', () => {
+  test('in the command takes precedence, and must be valid', () => {
     const hook = 'https://shop.example/hook'
     expect(hookOf(buildCommand({ hook }))).toBe(hook)
     expect(hookOf(buildCommand({ hook: 'shop' }))).toMatch(/^hook must be/)
@@ -380,14 +383,14 @@ describe('the callback address', () => {
       return !isInvalid(reading) && reading.hooked === false
     })
 
-  test('is not sent with pipeline, and with voice only if gateway.voiceHook is true; the command says so', () => {
+  test('is not sent with pipeline, and with voice only if gateway.voiceHook is true; the result says so', () => {
     const never = ['pipeline', 'call/otp', 'hlr']
     expect(unhooked({ hookFor, voiceHook: true, allowEmpty: false })).toEqual(never)
     expect(unhooked({ hookFor, voiceHook: false, allowEmpty: false })).toEqual(['voice', ...never])
     expect(unhooked({ hookFor: () => null, voiceHook: true, allowEmpty: false })).toEqual(sendTypes)
   })
 
-  test('of the caller counts as a hook', () => {
+  test('in the command counts as a hook', () => {
     const hook = 'https://shop.example/hook'
     expect(unhooked({ hookFor: () => null, voiceHook: true, allowEmpty: false }, { hook })).toEqual([
       'pipeline',

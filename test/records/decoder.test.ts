@@ -22,8 +22,8 @@ const refusedWith = (code: string, message: RegExp = /./) => ({
   error: { code, message: expect.stringMatching(message) },
 })
 
-describe('a record that was written with the published schema', () => {
-  test.each(sendTypes)('a command of type %s is read as it was written', async type => {
+describe('with the published schema', () => {
+  test.each(sendTypes)('a command of type %s is decoded unchanged', async type => {
     const command = buildCommandOf(type, {
       deadline: 1_763_000_000_000,
       delivery: 'AT_MOST_ONCE',
@@ -35,7 +35,7 @@ describe('a record that was written with the published schema', () => {
     expect(await throughTheBus(command)).toEqual({ ok: true, value: command })
   })
 
-  test.each([1n, 2n ** 53n + 1n, 2n ** 63n - 1n, 0n, -1n])('the id %s stays exact', async id => {
+  test.each([1n, 2n ** 53n + 1n, 2n ** 63n - 1n, 0n, -1n])('the id %s keeps all digits', async id => {
     expect(await throughTheBus(buildCommand({ id }))).toMatchObject({ ok: true, value: { id } })
   })
 
@@ -49,7 +49,7 @@ describe('a record that was written with the published schema', () => {
     })
   })
 
-  test('a key __proto__ of extra is reported, because it cannot be kept', async () => {
+  test('a key __proto__ in extra is reported as a flaw', async () => {
     const command = buildCommand({ extra: { __prot0__: '1' } })
     const bytes = await encodeCommand(command, embeddedRegistry())
     bytes.write('__proto__', bytes.indexOf('__prot0__'))
@@ -65,7 +65,7 @@ describe('a record that was written with the published schema', () => {
     ['Latin-1', Buffer.from('caf\u00e9!', 'latin1')],
     ['CESU-8', Buffer.from([0xed, 0xa0, 0xbd, 0xed, 0xb8, 0x80])],
     ['windows-1251', Buffer.from([0xcf, 0xf0, 0xe8, 0xe2, 0xb3, 0xf2])],
-  ])('an invalid text in %s is reported by the name of its field', async (_name, text) => {
+  ])('invalid UTF-8 in %s is reported with the name of its field', async (_name, text) => {
     const registry = embeddedRegistry()
     const mark = 'x'.repeat(text.length)
     const sms = { sms_message: mark, sms_signature: 'Магазин' }
@@ -79,7 +79,7 @@ describe('a record that was written with the published schema', () => {
     ['phone', 380501234567890123n],
     ['deadline', 2n ** 63n - 1n],
     ['deadline', -(2n ** 63n)],
-  ])('the %s %s, which no number can hold exactly, is read as the nearest one', async (field, value) => {
+  ])('the %s %s, beyond 2^53, is read as the nearest number', async (field, value) => {
     const bytes = recordOf(1, [...long(1), ...long(value)])
     const pair = (name: string) => ({
       type: 'record',
@@ -96,7 +96,7 @@ describe('a record that was written with the published schema', () => {
   })
 })
 
-describe('a record of another version', () => {
+describe('with the schema of another version', () => {
   const added: [kind: 'command' | 'result' | 'status', field: string, value: object][] = [
     ['status', 'extra', buildStatusEvent({ extra: '{"price":0.05}' })],
     ...['campaign', 'commandType', 'country', 'eventId'].map(
@@ -108,7 +108,7 @@ describe('a record of another version', () => {
     ['command', 'campaign', buildCommand({ campaign: 'spring' })],
   ]
   test.each(added)(
-    'a %s without the field %s is read by the newer version, and one with it by the older',
+    'a %s without the field %s is read by the newer version, and with it by the older one',
     async (kind, field, value) => {
       const registry = embeddedRegistry()
       const older = structuredClone(schemas[kind])
@@ -124,7 +124,7 @@ describe('a record of another version', () => {
     },
   )
 
-  test('an unknown field is skipped, arrays and maps included', async () => {
+  test('an unknown field is skipped, even an array or a map', async () => {
     const schema = changedCommandSchema(({ fields }) => {
       fields.unshift({ name: 'labels', type: { type: 'array', items: 'string' }, doc: '' })
       fields.unshift({ name: 'notes', type: { type: 'map', values: 'string' }, doc: '' })
@@ -134,7 +134,7 @@ describe('a record of another version', () => {
     expect(await throughTheBus(newer, schema)).toEqual({ ok: true, value: command })
   })
 
-  test('a schema with a single kind of message is read, also in its own namespace', async () => {
+  test('a command is read if the schema has only one type of message, even in another namespace', async () => {
     const schema = changedCommandSchema(changed => {
       changed.namespace = 'com.shop'
       const field = fieldOf(changed, 'message')
@@ -152,7 +152,7 @@ describe('a record of another version', () => {
     expect(await throughTheBus({ ...buildCommand(), id: 7 }, schema)).toMatchObject({ ok: true, value: { id: 7n } })
   })
 
-  test('an unknown policy fails, and has no default', async () => {
+  test('a command with an unknown delivery policy is refused: there is no default', async () => {
     const schema = changedCommandSchema(changed => {
       const policy = fieldOf(changed, 'delivery').type as AvroEnum
       policy.symbols.push('EXACTLY_ONCE')
@@ -161,7 +161,7 @@ describe('a record of another version', () => {
     expect(decoded).toEqual(refusedWith('SCHEMA_INCOMPATIBLE', /Schema 1 cannot be read as io\.busgate\.SendCommand/))
   })
 
-  test('with a schema that has an unknown kind of message, all others are read', async () => {
+  test('known types of messages are read even if the schema has unknown ones', async () => {
     const schema = changedCommandSchema(changed => {
       const kinds = fieldOf(changed, 'message').type as AvroRecord[]
       kinds.push({ type: 'record', name: 'Fax', doc: '', fields: [{ name: 'page', type: 'string', doc: '' }] })
@@ -173,7 +173,7 @@ describe('a record of another version', () => {
     )
   })
 
-  describe('that may be null where busgate needs a value', () => {
+  describe('with a field that may be null although busgate requires it,', () => {
     const nullable = (name: string) =>
       changedCommandSchema(changed => {
         const field = fieldOf(changed, name)
@@ -182,18 +182,21 @@ describe('a record of another version', () => {
       })
     const filled = { account: 'shop', delivery: 'AT_MOST_ONCE', extra: { a: '1' } } as const
 
-    test.each(['id', 'phone', 'message', 'account', 'delivery', 'extra'])('in %s is read if it has one', async name => {
-      const id = name === 'id' ? 1001 : 1001n // avsc knows our ids by their plain type
-      const decoded = await throughTheBus({ ...buildCommand(filled), id }, nullable(name))
-      expect(decoded).toEqual({ ok: true, value: buildCommand({ ...filled, id: 1001n }) })
-    })
+    test.each(['id', 'phone', 'message', 'account', 'delivery', 'extra'])(
+      'the field %s is read if it has a value',
+      async name => {
+        const id = name === 'id' ? 1001 : 1001n // avsc finds our ids in a union by their plain type
+        const decoded = await throughTheBus({ ...buildCommand(filled), id }, nullable(name))
+        expect(decoded).toEqual({ ok: true, value: buildCommand({ ...filled, id: 1001n }) })
+      },
+    )
 
-    test.each(['phone', 'message', 'account'])('in %s is refused if it is null', async name => {
+    test.each(['phone', 'message', 'account'])('the field %s is refused if it is null', async name => {
       const decoded = await throughTheBus({ ...buildCommand(), [name]: null }, nullable(name))
       expect(decoded).toEqual(refusedWith('DECODE', new RegExp(`${name} is null`)))
     })
 
-    test('in a text of the message and in the values of a map is read', async () => {
+    test('texts of the message and values of a map are read', async () => {
       const schema = changedCommandSchema(changed => {
         const [sms] = fieldOf(changed, 'message').type as AvroRecord[]
         fieldOf(sms!, 'sms_message').type = ['null', 'string']
@@ -207,7 +210,7 @@ describe('a record of another version', () => {
     })
   })
 
-  test('a schema that is a union of records is read if the record is a command', async () => {
+  test('a command is read if the schema is a union of records', async () => {
     const other = { type: 'record', name: 'Cancel', namespace: 'com.shop', fields: [{ name: 'id', type: 'long' }] }
     const registry = embeddedRegistry()
     const id = await registry.idOf('any', [other, schemas.command])
@@ -223,7 +226,7 @@ describe('a record of another version', () => {
     ['StatusEvent', schemas.status],
     ['StatusEvent or SendResult', [schemas.status, schemas.result]],
     ['string', { type: 'string' }],
-  ])('a schema of type %s is refused by its name', async (name, schema) => {
+  ])('a record of type %s is refused with the name of its type', async (name, schema) => {
     const registry = embeddedRegistry()
     const id = await registry.idOf('any', schema)
     const decoder = createDecoder<SendCommand>(schemas.command, registry)
@@ -232,12 +235,12 @@ describe('a record of another version', () => {
     )
   })
 
-  test('a schema without a required field is refused', async () => {
+  test('a command is refused if the schema lacks a required field', async () => {
     const schema = changedCommandSchema(changed => without(changed, 'phone'))
     expect(await throughTheBus(buildCommand(), schema)).toEqual(refusedWith('SCHEMA_INCOMPATIBLE', /phone/))
   })
 
-  test('a deadline in microseconds is refused, not read as milliseconds', async () => {
+  test('a deadline in microseconds is refused, and not read as milliseconds', async () => {
     const schema = changedCommandSchema(changed => {
       const micros = { type: 'long', logicalType: 'timestamp-micros' }
       fieldOf(changed, 'deadline').type = ['null', micros as never]
@@ -247,20 +250,20 @@ describe('a record of another version', () => {
   })
 })
 
-describe('a record that cannot be decoded', () => {
+describe('of the records that cannot be decoded,', () => {
   const registry = embeddedRegistry()
   const decoder = createDecoder<SendCommand>(schemas.command, registry)
   const valid = encodeCommand(buildCommand(), registry)
 
-  test('a tombstone is NO_VALUE', async () => {
+  test('a tombstone has the code NO_VALUE', async () => {
     expect(await decodeWith(decoder, null)).toEqual(refusedWith('NO_VALUE'))
   })
 
-  test.each(['', '{"id":1}', '\0abc'])('the foreign bytes %j are NOT_CONFLUENT', async text => {
+  test.each(['', '{"id":1}', '\0abc'])('the bytes %j have the code NOT_CONFLUENT', async text => {
     expect(await decodeWith(decoder, Buffer.from(text))).toEqual(refusedWith('NOT_CONFLUENT'))
   })
 
-  test('a record cut anywhere is TRUNCATED', async () => {
+  test('a record cut anywhere has the code TRUNCATED', async () => {
     const bytes = await valid
     await decoder.prepare(1)
     for (let end = 5; end < bytes.length; end++) {
@@ -268,19 +271,19 @@ describe('a record that cannot be decoded', () => {
     }
   })
 
-  test('bytes after the record are TRAILING_BYTES', async () => {
+  test('a record with bytes behind it has the code TRAILING_BYTES', async () => {
     const bytes = Buffer.concat([await valid, Buffer.alloc(2)])
     expect(await decodeWith(decoder, bytes)).toEqual(refusedWith('TRAILING_BYTES', /^2 bytes/))
   })
 
-  test('a message of unknown kind is DECODE, and its error reveals nothing', async () => {
+  test('an unknown type of message has the code DECODE, and an error without content', async () => {
     const bytes = recordOf(1, [...long(1), ...long(380501234567), ...long(11)])
     const decoded = await decodeWith(decoder, bytes)
     expect(decoded).toEqual(refusedWith('DECODE', /schema 1/))
     expect(JSON.stringify(decoded)).not.toContain('380501234567')
   })
 
-  test('decoding never throws, whatever the bytes', async () => {
+  test('none makes the decoder throw', async () => {
     const bytes = await valid
     await decoder.prepare(1)
     const damaged = fc
@@ -297,7 +300,7 @@ describe('a record that cannot be decoded', () => {
   })
 })
 
-describe('a small record that claims to be large', () => {
+describe('a small record with a huge content', () => {
   const list = (items: unknown) => ({
     type: 'record',
     name: 'List',
@@ -319,12 +322,12 @@ describe('a small record that claims to be large', () => {
     ['an empty record', empty],
     ['a record of empty records', wrapped],
     ['nothing', { type: 'fixed', name: 'Nothing', size: 0 }],
-  ])('has at most 1,048,576 items of %s, which take no bytes', async (_name, items) => {
+  ])('may have at most 1,048,576 items that take no bytes: %s', async (_name, items) => {
     expect(await decodeAs(reader, list(items), [...long(200_000_000), 0])).toEqual(refusedWith('DECODE', /1048576/))
     expect(await decodeAs(reader, list(items), [...long(1000), 0])).toEqual({ ok: true, value: {} })
   })
 
-  test.each([-1, 0, 2, -(2 ** 40)])('with a block that claims %s bytes too many is DECODE', async more => {
+  test.each([-1, 0, 2, -(2 ** 40)])('has the code DECODE if a block claims %s bytes too many', async more => {
     const body = [...long(-1), ...long(2 + more), 2, 97, 0]
     for (const schema of [reader, list('string')]) {
       expect(await decodeAs(schema, list('string'), body)).toEqual(
@@ -334,11 +337,11 @@ describe('a small record that claims to be large', () => {
   })
 
   test.each([
-    ['an array that is read', list('string'), list('string')],
-    ['an array that is passed over', reader, list('string')],
-    ['a map that is read', map, map],
-    ['a map that is passed over', reader, map],
-  ])('%s and claims 2^52 items in 20 bytes is TRUNCATED at once', async (_name, readerSchema, writerSchema) => {
+    ['a known array', list('string'), list('string')],
+    ['a skipped array', reader, list('string')],
+    ['a known map', map, map],
+    ['a skipped map', reader, map],
+  ])('has the code TRUNCATED at once if 20 bytes claim 2^52 items in %s', async (_name, readerSchema, writerSchema) => {
     for (const count of [2 ** 52, -(2 ** 52)]) {
       const body = [...long(count), ...Buffer.alloc(20)]
       expect(await decodeAs(readerSchema, writerSchema, body)).toEqual(refusedWith('TRUNCATED'))
@@ -348,14 +351,14 @@ describe('a small record that claims to be large', () => {
   test.each([
     ['an array', list('string')],
     ['a map', map],
-  ])('%s with more items than the memory limit, in one block or two, is DECODE', async (_name, schema) => {
+  ])('has the code DECODE if %s exceeds the limit of items, in one block or two', async (_name, schema) => {
     const most = 2 ** 20
     const body = (count: number) => [...long(count), ...Array<number>(count).fill(0)] // each an empty text
     expect(await decodeAs(schema, schema, body(most + 1))).toEqual(refusedWith('DECODE'))
     expect(await decodeAs(schema, schema, [...body(most), ...body(1), 0])).toEqual(refusedWith('DECODE'))
   })
 
-  test('blocks with their byte size in front are read and skipped', async () => {
+  test('is read and skipped in blocks that begin with their size in bytes', async () => {
     const body = [...long(-2), ...long(4), 2, 97, 2, 98, ...long(1), 2, 99, 0]
     expect(await decodeAs(list('string'), list('string'), body)).toEqual({
       ok: true,
@@ -364,18 +367,18 @@ describe('a small record that claims to be large', () => {
     expect(await decodeAs(reader, list('string'), body)).toEqual({ ok: true, value: {} })
   })
 
-  test('a recursive record nested without end is DECODE', async () => {
+  test('has the code DECODE if it is a recursive record nested without end', async () => {
     const chain = { type: 'record', name: 'List', fields: [{ name: 'next', type: ['null', 'List'] }] }
     expect(await decodeAs(reader, chain, Buffer.alloc(1_000_000, 2).toJSON().data)).toEqual(refusedWith('DECODE'))
   })
 
-  test('a command has at most 16,384 values', async () => {
+  test('may have at most 16,384 values if it is a command', async () => {
     const extra = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, '1']))
     expect(await throughTheBus(buildCommand({ extra: extra(16_000) }))).toMatchObject({ ok: true })
     expect(await throughTheBus(buildCommand({ extra: extra(17_000) }))).toEqual(refusedWith('DECODE', /16384/))
   })
 
-  test('a recursive schema that makes sense is read', async () => {
+  test('is read with a recursive schema if its nesting ends', async () => {
     const leaves = { name: 'leaves', type: { type: 'array', items: 'List' } }
     const tree = { type: 'record', name: 'List', fields: [leaves, { name: 'name', type: 'string' }] }
     expect(await decodeAs(tree, tree, [2, 0, 2, 97, 0, 2, 98])).toEqual({
@@ -385,12 +388,12 @@ describe('a small record that claims to be large', () => {
   })
 })
 
-describe('a schema that is larger than busgate reads', () => {
+describe('a schema beyond the limits of busgate', () => {
   const reader = { type: 'record', name: 'Top', fields: [] as object[] }
   const record = (name: string, fields: object[]) => ({ type: 'record', name, fields })
   const field = (name: string, type: unknown, more: object = {}) => ({ name, type, ...more })
 
-  /** Records that use the one before them twice: 2^40 values in 40 records. */
+  /** Records that each contain the previous one twice: 40 levels have 2^40 values. */
   function chain(levels: number, more: object = {}): object {
     let inner: unknown = 'null'
     for (let level = 0; level < levels; level++) {
@@ -424,7 +427,7 @@ describe('a schema that is larger than busgate reads', () => {
       /more than 250 named types/,
     ],
     ['has 20,000 parts', record('Top', [field('a', Array(20_000).fill('int'))]), /more than 2500 parts/],
-  ])('because it %s is refused', async (_name, schema, message) => {
+  ])('is refused if it %s', async (_name, schema, message) => {
     const decoder = createDecoder(reader, { schemaOf: async () => schema, idOf: async () => 1 })
     expect(await decodeWith(decoder, recordOf(1, Buffer.alloc(35)))).toEqual(
       refusedWith('SCHEMA_INCOMPATIBLE', message),
@@ -434,13 +437,13 @@ describe('a schema that is larger than busgate reads', () => {
   test.each([
     ['expands to 2^40 values', chain(40), /more than 1048576 values/],
     ['expands to 2^40 values as defaults', chain(40, { default: {} }), /more than 1048576 values/],
-    ['is inside itself', record('Top', [field('self', 'Top')]), /deeper than 500 levels/],
-  ])('and one record of it %s, each record is DECODE', async (_name, schema, message) => {
+    ['contains itself', record('Top', [field('self', 'Top')]), /deeper than 500 levels/],
+  ])('gives every record the code DECODE if one record %s', async (_name, schema, message) => {
     const decoder = createDecoder(reader, { schemaOf: async () => schema, idOf: async () => 1 })
     expect(await decodeWith(decoder, recordOf(1, Buffer.alloc(35)))).toEqual(refusedWith('DECODE', message))
   })
 
-  test('of optional records the same chain is read: each takes a byte', async () => {
+  test('is read if its records are optional, because then each takes a byte', async () => {
     const optional = (level: number): unknown =>
       level === 0
         ? 'null'
@@ -455,7 +458,7 @@ describe('a schema that is larger than busgate reads', () => {
   })
 })
 
-describe('the schema of the writer', () => {
+describe("the writer's schema", () => {
   afterEach(() => vi.useRealTimers())
 
   function countingRegistry(schemaOf: SchemaRegistry['schemaOf']) {
@@ -463,7 +466,7 @@ describe('the schema of the writer', () => {
     return { registry, decoder: createDecoder<SendCommand>(schemas.command, registry) }
   }
 
-  test('is not requested for a command above 1 MiB, which would take seconds to read', async () => {
+  test('is not requested for a command above 1 MiB, which would take seconds to decode', async () => {
     const { registry, decoder } = countingRegistry(async () => schemas.command)
     const brackets = buildCommandOf('sms', { extra: { note: '['.repeat(1 << 20) } }, {})
     const bytes = await encodeCommand(brackets, embeddedRegistry())
@@ -480,7 +483,7 @@ describe('the schema of the writer', () => {
     expect(registry.schemaOf).toHaveBeenCalledOnce()
   })
 
-  test('that cannot be read is refused for a minute only, because the registry may have confused it', async () => {
+  test('is requested again after a minute if it was invalid, because the registry may have been wrong', async () => {
     const clock = new ManualClock()
     let answer: object = schemas.result
     const registry = { schemaOf: async () => answer, idOf: embeddedRegistry().idOf }
@@ -494,20 +497,20 @@ describe('the schema of the writer', () => {
     expect(await decodeWith(decoder, bytes)).toEqual({ ok: true, value: buildCommand() })
   })
 
-  describe('that the registry lacks, with a patient decoder,', () => {
+  describe('if the registry lacks it and the decoder is patient,', () => {
     function patientDecoder() {
       const clock = new ManualClock()
       const inner = { schemaOf: async () => schemas.command, idOf: embeddedRegistry().idOf }
       const registry = laggingRegistry(inner)
       registry.isLagging = true
       const decoder = createDecoder<SendCommand>(schemas.command, registry, { clock, patient: true })
-      /** Which of the ids are known to be missing. */
+      /** The ids that count as missing. */
       const missing = (ids: readonly number[]) => ids.filter(id => 'error' in decoder.decode(recordOf(id, [2])))
       return { clock, registry, decoder, missing }
     }
     const range = (from: number, count: number) => Array.from({ length: count }, (_, i) => from + i)
 
-    test('is requested for ten seconds, less and less often, then counts as missing for a minute', async () => {
+    test('is requested with back-off for ten seconds, then counts as missing for a minute', async () => {
       const { clock, registry, decoder, missing } = patientDecoder()
       const prepared = decoder.prepare(7)
       const counts: number[] = []
@@ -523,7 +526,7 @@ describe('the schema of the writer', () => {
       expect(decoder.decode(recordOf(7, [2]))).toEqual({ ok: false, pending: 7 })
     })
 
-    test('counts as missing at once if foreign bytes name 10,000 of them', async () => {
+    test('counts as missing at once if 10,000 ids are requested together', async () => {
       const { clock, registry, decoder, missing } = patientDecoder()
       const ids = range(1, 10_000)
       const prepared = Promise.all(ids.map(id => decoder.prepare(id)))
@@ -535,7 +538,7 @@ describe('the schema of the writer', () => {
       expect(registry.asked).toHaveLength(10_000 + 4)
     })
 
-    test('counts as missing at once while others are missing, too: 10,000 in a row take seconds', async () => {
+    test('counts as missing at once while others are missing, so that 10,000 in a row take seconds', async () => {
       const { clock, decoder } = patientDecoder()
       let done = 0
       const readInTurn = async () => {

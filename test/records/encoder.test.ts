@@ -14,8 +14,8 @@ const network = { origin: { name: 'Vodafone', prefix: 38050, country: { name: 'U
 const hlr = { phone: 380501234567, status: 'DELIVERED', imsi: '255011234567890', mccmnc: 25501, ported: false, network }
 const result = buildResult({ id: largestLong, type: 'hlr', hlr })
 
-describe('writing a record', () => {
-  test('half an emoji becomes U+FFFD in any text, short or long', async () => {
+describe('in a written record,', () => {
+  test('half an emoji becomes U+FFFD in any text', async () => {
     const [half, long] = ['\ud83d', `${'x'.repeat(100)}\ude00`]
     const values: [object, object][] = [
       [schemas.result, { ...result, error: half, msgId: `7${half}`, payload: long, hlr: { ...hlr, imsi: half } }],
@@ -38,22 +38,22 @@ describe('writing a record', () => {
 
   test("a value of the wrong type is refused with its field's name, without its content", async () => {
     const encode = await createEncoder<object>('any', schemas.result, embeddedRegistry())
-    const complaint = (overrides: object) => {
+    const errorOf = (overrides: object) => {
       try {
         return encode({ ...result, ...overrides })
       } catch (error) {
         return (error as Error).message
       }
     }
-    expect(complaint({ msgId: 380501234567 })).toBe('Not a io.busgate.SendResult: msgId is not a ["null","string"]')
-    expect(complaint({ outcome: 'LOST', id: 380501234567 })).toBe(
+    expect(errorOf({ msgId: 380501234567 })).toBe('Not a io.busgate.SendResult: msgId is not a ["null","string"]')
+    expect(errorOf({ outcome: 'LOST', id: 380501234567 })).toBe(
       'Not a io.busgate.SendResult: id is not a "long"; outcome is not a io.busgate.SendResultOutcome',
     )
-    expect(complaint({ id: largestLong + 1n })).toMatch(/^Not a io\.busgate\.SendResult: id is no/)
+    expect(errorOf({ id: largestLong + 1n })).toMatch(/^Not a io\.busgate\.SendResult: id is no/)
   })
 })
 
-/** The value, all its texts and names with U+FFFD for halves of characters. */
+/** Replaces lone surrogates by U+FFFD in all texts and names of a value. */
 function wellFormed(value: unknown): unknown {
   if (typeof value === 'string') return value.toWellFormed()
   if (Array.isArray(value)) return value.map(wellFormed)

@@ -13,7 +13,7 @@ import { startRegistry } from './registry-server.ts'
 const [certificates, others] = await Promise.all([makeCertificates(), makeCertificates()])
 afterAll(() => Promise.all([certificates.remove(), others.remove()]))
 
-/** A registry that answers whatever it is asked, and notes who asks; with `tls` only those whom it knows. */
+/** Starts a registry that records the login of each request. With `tls` it requires a client certificate. */
 async function startSecure(options: { tls: boolean }) {
   const registry = await startRegistry()
   onTestFinished(() => registry.stop())
@@ -33,7 +33,7 @@ async function startSecure(options: { tls: boolean }) {
   return { url: `https://127.0.0.1:${await portOf(server)}`, logins }
 }
 
-/** Asks in both ways in which busgate speaks to a registry: as a worker does, and as the command line does besides. */
+/** Sends the requests of a worker and those of the command line. */
 async function ask(env: Record<string, string>) {
   const settings = loadSettings({ env })
   return [await registryOf(settings).idOf('any', schemas.result), await registryAdmin(settings).levelOfAll()]
@@ -80,9 +80,9 @@ test('a registry with its own certificate authority gets the client certificate'
 })
 
 test.each([
-  ['nobody vouches for', () => ({})],
-  ['somebody else vouches for', () => ({ BUSGATE_REGISTRY_SSL_CA: others.ca })],
-  ['does not know us', () => ({ BUSGATE_REGISTRY_SSL_CA: certificates.ca })],
+  ['has an untrusted certificate', () => ({})],
+  ['has a certificate of another CA', () => ({ BUSGATE_REGISTRY_SSL_CA: others.ca })],
+  ['requires a client certificate', () => ({ BUSGATE_REGISTRY_SSL_CA: certificates.ca })],
 ])('a registry that %s receives nothing', async (_, env) => {
   const { url, logins } = await startSecure({ tls: true })
   const settings = loadSettings({ env: { BUSGATE_REGISTRY_URL: url, BUSGATE_REGISTRY_TOKEN: 'its-token', ...env() } })

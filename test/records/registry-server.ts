@@ -9,7 +9,7 @@ interface StoredSchema {
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
-/** A schema registry over HTTP with as much of Confluent's interface as a worker uses, and faults on demand. */
+/** Starts a schema registry with the part of Confluent's interface that a worker uses, and faults on demand. */
 export async function startRegistry() {
   const byId = new Map<number, StoredSchema>()
   const bySubject = new Map<string, StoredSchema>()
@@ -56,14 +56,14 @@ export async function startRegistry() {
   await start()
   return {
     url: `http://127.0.0.1:${port}`,
-    /** Method and path of every request. */
+    /** The method and path of every request. */
     requests,
     put: (id: number, stored: StoredSchema) => byId.set(id, stored),
     putVersion: (subject: string, version: number, stored: StoredSchema) =>
       bySubject.set(`/subjects/${subject}/versions/${version}`, stored),
-    /** Gives a subject a level of compatibility of its own. */
+    /** Sets the compatibility level of a subject. */
     setLevel: (subject: string, level: string) => levels.set(subject, level),
-    /** Answers every request by this handler from now on, or as usual again. */
+    /** Answers all requests by this handler, or as usual again without one. */
     fail: (handler?: Handler) => {
       fault = handler
     },

@@ -24,29 +24,29 @@ const registry = (timeoutMs = 5000) => confluentRegistry({ url: server.url, time
 const host = () => new URL(server.url).host
 
 describe('a Confluent registry', () => {
-  test('a record of one program is read by another', async () => {
+  test('lets one program read the records of another', async () => {
     const bytes = await encodeCommand(buildCommand(), registry())
     const decoder = createDecoder<SendCommand>(schemas.command, registry())
     expect(await decodeWith(decoder, bytes)).toEqual({ ok: true, value: buildCommand() })
   })
 
   test.each([
-    ['none of its own', undefined],
-    ['another one than busgate advises', 'BACKWARD'],
-  ])('registering keeps the compatibility of a subject with %s', async (_, level) => {
+    ['no level of its own', undefined],
+    ['a level that busgate does not advise', 'BACKWARD'],
+  ])('keeps the compatibility level of a subject at registration, with %s', async (_, level) => {
     if (level) server.setLevel('busgate.results-value', level)
     expect(await registry().idOf('busgate.results-value', schemas.result)).toBe(1)
     expect(server.requests.filter(request => request.startsWith('PUT'))).toEqual([])
     expect(server.requests.at(-1)).toBe('POST /subjects/busgate.results-value/versions')
   })
 
-  test('an address with a path and a slash at its end works', async () => {
+  test('may have an address with a path and a slash at its end', async () => {
     const elsewhere = confluentRegistry({ url: `${server.url}/apis/ccompat/v7/` })
     await expect(elsewhere.schemaOf(1)).rejects.toThrow(SchemaNotFound)
     expect(server.requests).toEqual(['GET /apis/ccompat/v7/schemas/ids/1'])
   })
 
-  test('an address with credentials is refused, because addresses are logged', () => {
+  test('may not have credentials in its address, because addresses are logged', () => {
     expect(() => confluentRegistry({ url: 'http://busgate:secret@localhost' })).toThrow(/registry\.password/)
   })
 
@@ -54,7 +54,7 @@ describe('a Confluent registry', () => {
     ['Protobuf', { schema: 'syntax = "proto3";', schemaType: 'PROTOBUF' }, /PROTOBUF, not Avro/],
     ['no JSON', { schema: 'record' }, /not JSON/],
     ['no Avro', { schema: '{"type":"recrod"}' }, /recrod/],
-  ])('a record whose schema is %s can never be read', async (_name, stored, message) => {
+  ])('makes a record unreadable for ever if its schema is %s', async (_name, stored, message) => {
     server.put(4, stored)
     const decoder = createDecoder(schemas.command, registry())
     expect(await decodeWith(decoder, recordOf(4, [2]))).toEqual({
@@ -63,7 +63,7 @@ describe('a Confluent registry', () => {
     })
   })
 
-  test('a record whose schema is missing cannot be read', async () => {
+  test('makes a record unreadable if its schema is missing', async () => {
     const decoder = createDecoder(schemas.command, registry())
     expect(await decodeWith(decoder, recordOf(4, [2]))).toEqual({
       ok: false,
@@ -78,7 +78,7 @@ describe('a schema with references', () => {
     server.put(9, { schema: JSON.stringify(schema), references: references as never })
   const record = (name: string, type: unknown) => ({ type: 'record', name, fields: [{ name: 'a', type }] })
 
-  test('to other subjects is assembled, with the references of these', async () => {
+  test('to other subjects is assembled, including nested references', async () => {
     const fields = [
       { name: 'id', type: 'long' },
       { name: 'to', type: ['null', 'Address'] },
@@ -98,7 +98,7 @@ describe('a schema with references', () => {
     })
   })
 
-  test("is assembled if a reference has a file's name, or is a list of definitions", async () => {
+  test('is assembled if a reference is named after a file, or contains several definitions', async () => {
     put(record('com.shop.Order', ['null', 'Address', 'Country']), [reference('types.avsc', 'types')])
     const list = [
       record('com.shop.Address', 'com.shop.Country'),
@@ -112,7 +112,7 @@ describe('a schema with references', () => {
     })
   })
 
-  test('can be a union of them', async () => {
+  test('can be a union of its references', async () => {
     put(['com.shop.A', 'com.shop.B'], [reference('com.shop.A', 'a'), reference('com.shop.B', 'b')])
     for (const name of ['A', 'B']) {
       server.putVersion(name.toLowerCase(), 1, { schema: JSON.stringify(record(`com.shop.${name}`, 'int')) })
@@ -121,7 +121,7 @@ describe('a schema with references', () => {
     expect(await decodeWith(decoder, recordOf(9, [2, 8]))).toEqual({ ok: true, value: { a: 4 } })
   })
 
-  test('with an endless chain is refused', async () => {
+  test('is refused if they form an endless chain', async () => {
     put('R1', [reference('R1', 'r', 1)])
     server.fail((request, response) => {
       const version = Number(request.url?.match(/versions\/(\d+)$/)?.[1] ?? 0)
@@ -132,7 +132,7 @@ describe('a schema with references', () => {
     expect(server.requests).toHaveLength(101)
   })
 
-  test('with endless nesting is refused', async () => {
+  test('is refused if they are nested without end', async () => {
     const chain = (level: number): unknown => (level === 0 ? 'int' : { type: 'array', items: chain(level - 1) })
     put('Deep', [reference('Deep', 'deep')])
     server.putVersion('deep', 1, { schema: JSON.stringify(record('Deep', chain(1000))) })
@@ -140,10 +140,10 @@ describe('a schema with references', () => {
   })
 })
 
-describe('a registry in trouble', () => {
+describe('a registry', () => {
   const refused = (message: RegExp) => expect.objectContaining({ message: expect.stringMatching(message) })
 
-  test('one that is down is unavailable, and works again when it is back', async () => {
+  test('that is down is reported as unavailable, and used again once it is back', async () => {
     const id = await registry().idOf('any', schemas.command)
     const client = registry()
     await server.stop()
@@ -153,7 +153,7 @@ describe('a registry in trouble', () => {
     expect(await client.schemaOf(id)).toEqual(schemas.command)
   })
 
-  test('one that does not answer is given up after the time-out, and works again later', async () => {
+  test('that does not answer is given up after the time-out, and used again later', async () => {
     const id = await registry().idOf('any', schemas.command)
     const client = registry(1000)
     server.fail(() => {})
@@ -166,7 +166,7 @@ describe('a registry in trouble', () => {
   test.each([
     ['stops in the middle of an answer', false],
     ['cuts the connection in the middle of an answer', true],
-  ])('one that %s is given up after the time-out', async (_name, cut) => {
+  ])('that %s is given up after the time-out', async (_name, cut) => {
     server.fail((_request, response) => {
       response.writeHead(200, { 'content-length': 100 }).write('{"schema":', () => cut && response.destroy())
     })
@@ -176,18 +176,18 @@ describe('a registry in trouble', () => {
   test.each([
     ['500', 500, '{"error_code":50001,"message":"Error in the backend data store"}', /backend data store/],
     ['401', 401, '{"error_code":401,"message":"Unauthorized"}', /check registry\.username/],
-    ['a page that is not found', 404, '<html>404</html>', /check registry\.url/],
-    ['404 as a gateway in front of it', 404, '{"message":"no Route matched"}', /check registry\.url/],
-    ['404 as another service', 404, '{"error_code":404,"message":"Not Found"}', /check registry\.url/],
+    ['404 with a page', 404, '<html>404</html>', /check registry\.url/],
+    ['404 like a proxy in front of it', 404, '{"message":"no Route matched"}', /check registry\.url/],
+    ['404 like another service', 404, '{"error_code":404,"message":"Not Found"}', /check registry\.url/],
     ['something else', 200, '<html>Welcome</html>', /without a schema/],
-  ])('one that answers %s counts as unavailable, not as lacking the schema', async (_name, status, body, message) => {
+  ])('that answers %s counts as unavailable, not as lacking the schema', async (_name, status, body, message) => {
     server.fail((_request, response) => response.writeHead(status).end(body))
     const asked = registry().schemaOf(1)
     await expect(asked).rejects.toThrow(RegistryUnavailable)
     await expect(asked).rejects.toEqual(refused(message))
   })
 
-  test('one whose answer has no end is given up after 2 MB', async () => {
+  test('whose answer never ends is given up after 2 MB', async () => {
     let sent = 0
     server.fail((_request, response) => {
       const more = () => {
@@ -201,7 +201,7 @@ describe('a registry in trouble', () => {
     expect(sent).toBeLessThan(16 * 2 ** 20)
   })
 
-  test('one that answers slowly has one time-out for a schema and its references together', async () => {
+  test('that answers slowly has one time-out for a schema with its references', async () => {
     const references = [{ name: 'R', subject: 'r', version: 1 }]
     server.fail((_request, response) => {
       setTimeout(
@@ -214,7 +214,7 @@ describe('a registry in trouble', () => {
     expect(requests()).toBeLessThan(100)
   })
 
-  test('gets at most 16 requests at once, and the waiting ones fail when it turns out to be unavailable', async () => {
+  test('gets at most 16 requests at once, and the queued ones fail if it becomes unavailable', async () => {
     const held: ServerResponse[] = []
     let [most, answered] = [0, 0]
     const answerAll = () => {
@@ -224,7 +224,7 @@ describe('a registry in trouble', () => {
     }
     server.fail((_request, response) => {
       held.push(response)
-      if (held.length === Math.min(16, 200 - answered)) setTimeout(answerAll, 20) // the time for one too many
+      if (held.length === Math.min(16, 200 - answered)) setTimeout(answerAll, 20) // time for one request too many
     })
     const client = registry()
     const ids = Array.from({ length: 200 }, (_, id) => id + 1)
@@ -239,7 +239,7 @@ describe('a registry in trouble', () => {
     await expect(client.schemaOf(1)).rejects.toThrow(SchemaNotFound)
   })
 
-  test('one that refuses the schema: the error says what to do', async () => {
+  test('that refuses a schema causes an error that says what to do', async () => {
     server.fail((_request, response) =>
       response.writeHead(409).end('{"error_code":409,"message":"Schema being registered is incompatible"}'),
     )
@@ -248,7 +248,7 @@ describe('a registry in trouble', () => {
     await expect(asked).rejects.toEqual(refused(/busgate\.results-value \(409\): Schema being.*use another topic/))
   })
 
-  test('one that refuses the second of two simultaneous registrations is tried again', async () => {
+  test('that refuses the second of two simultaneous registrations is asked again', async () => {
     server.fail((_request, response) => {
       server.fail()
       response.writeHead(409).end('{"error_code":409,"message":"An artifact with that ID already exists"}')
@@ -256,14 +256,14 @@ describe('a registry in trouble', () => {
     expect(await registry().idOf('busgate.results-value', schemas.result)).toBe(1)
   })
 
-  test('one that answers no id is unavailable', async () => {
+  test('that answers without an id counts as unavailable', async () => {
     server.fail((_request, response) => response.writeHead(200).end('{}'))
     await expect(registry().idOf('any', schemas.result)).rejects.toThrow(RegistryUnavailable)
   })
 })
 
 describe('the embedded registry', () => {
-  test('gives a schema one id and every schema its own', async () => {
+  test('gives each schema one id of its own', async () => {
     const embedded = embeddedRegistry()
     const ids = [
       await embedded.idOf('a-value', schemas.command),

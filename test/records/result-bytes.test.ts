@@ -11,7 +11,7 @@ import { anyResult } from './any-result.ts'
 
 const resultType = avroTypeOf(schemas.result)
 
-test("the bytes of any result equal avsc's", () => {
+test('any result has the same bytes as written by avsc', () => {
   const buffer = Buffer.alloc(16 * 1024)
   fc.assert(
     fc.property(anyResult, fc.nat(100), (result, start) => {
@@ -22,7 +22,7 @@ test("the bytes of any result equal avsc's", () => {
   )
 })
 
-test('without enough room the missing bytes are returned, and nothing is written beyond it', () => {
+test('a result that does not fit into a buffer returns the missing bytes, and nothing is written beyond the buffer', () => {
   fc.assert(
     fc.property(anyResult, fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }), (result, part) => {
       const { length } = resultType.toBuffer(wellFormed(result))
@@ -34,7 +34,7 @@ test('without enough room the missing bytes are returned, and nothing is written
   )
 })
 
-test('a result that does not fit into the current buffer is complete in the next', async () => {
+test('a result that does not fit into the current buffer is written to the next one', async () => {
   const encode = await createEncoder<SendResult>('any', schemas.result, embeddedRegistry(), writeResultBytes)
   for (const length of [10, 30_000, 40_000, 200_000, 10]) {
     const result = buildResult({ payload: 'й'.repeat(length) })

@@ -34,20 +34,20 @@ test.each(['sms', 'call/otp', 'hlr'] as const)('a result of %s can be written fo
   )
 })
 
-test('of an answer that is nested too deeply, everything else is kept', () => {
+test('of an answer with a field that is nested too deeply, all other fields are kept', () => {
   const depth = 100_000
   const data = JSON.parse(`{"msg_id":7,"nested":${'['.repeat(depth)}${']'.repeat(depth)}}`)
   expect(readPayload('sms', data)).toMatchObject({ msgId: '7', payload: null })
 })
 
-test('half an emoji in an answer is U+FFFD in the payload, and a backslash before a u stays', () => {
+test('half an emoji in an answer becomes U+FFFD in the payload, and an escaped backslash before a u stays', () => {
   const { payload } = readPayload('sms', { note: 'a\ud83d', '\ude00': ['\\ud83d', '😀'] })
   expect(payload).toBe(
     String.raw`{"note":"a\ufffd","\ufffd":["\\ud83d","😀"]}`.replaceAll(String.raw`\ufffd`, '\ufffd'),
   )
 })
 
-describe('nothing that the gateway answered is lost', () => {
+describe("nothing in the gateway's answer is lost:", () => {
   test.each<[SendType, object, object, object | null]>([
     ['sms', { id: 1, msg_id: 7, parts: 2 }, { msgId: '7', parts: 2 }, null],
     ['sms', { id: 1, msg_id: 'a-7', parts: '2' }, { msgId: 'a-7', parts: 2 }, null],
@@ -60,7 +60,7 @@ describe('nothing that the gateway answered is lost', () => {
     ['call/otp', { code: 42, price: 1 }, { code: '0042', price: 1 }, null],
     ['call/otp', { code: 10_000, price: 1 }, { code: null, price: 1 }, { code: 10_000 }],
     ['call/otp', { code: ['0042'], price: [1] }, { code: null, price: null }, { code: ['0042'], price: [1] }],
-  ])('of %s %j: values that cannot be converted are in the payload', (type, data, read, payload) => {
+  ])('of %s %j, values that cannot be converted are in the payload', (type, data, read, payload) => {
     const result = readPayload(type, data)
     expect(result).toMatchObject(read)
     expect(JSON.parse(result.payload ?? 'null')).toEqual(payload)
@@ -74,11 +74,11 @@ describe('nothing that the gateway answered is lost', () => {
     },
   }
 
-  test('of a look-up as specified, everything is in its record', () => {
+  test('a specified answer to hlr is completely in its record', () => {
     expect(readPayload('hlr', { id: 1, ...known })).toMatchObject({ hlr: known, payload: null })
   })
 
-  test('of another look-up, fields without a place in its record are in the payload, at their paths', () => {
+  test('other fields of an answer to hlr are in the payload, at their paths', () => {
     const odd = {
       ...{ mccmnc: '255-01', ported: 'no', roaming: { active: true } },
       network: {
@@ -111,7 +111,7 @@ describe('nothing that the gateway answered is lost', () => {
     ['25501', 25501, null],
     ['00101', null, '{"mccmnc":"00101"}'],
     [' ', null, '{"mccmnc":" "}'],
-  ])('the network code %j keeps its zeros', (mccmnc, read, payload) => {
+  ])('the network code %j keeps its leading zeros', (mccmnc, read, payload) => {
     const result = readPayload('hlr', { phone: 380501234567, mccmnc })
     expect([result.hlr?.mccmnc, result.payload]).toEqual([read, payload])
   })

@@ -11,7 +11,7 @@ import {
 
 type Part = AvroRecord | AvroEnum
 
-/** Every record and enum of a schema, with the record that it is nested in. */
+/** Every record and enum of a schema, with the record that contains it. */
 function partsOf(type: AvroType, parent?: AvroRecord): { part: Part; parent?: AvroRecord }[] {
   if (typeof type === 'string') return []
   if (Array.isArray(type)) return type.flatMap(branch => partsOf(branch, parent))
@@ -39,7 +39,7 @@ describe.each(Object.entries(schemas))('the schema of a %s', (_name, schema) => 
     }
   })
 
-  test('has no record without fields, which some sinks refuse', () => {
+  test('has no record without fields, because some sinks refuse it', () => {
     for (const { name, fields } of recordsOf(schema)) expect(fields, name).not.toHaveLength(0)
   })
 
@@ -52,13 +52,13 @@ describe.each(Object.entries(schemas))('the schema of a %s', (_name, schema) => 
   })
 })
 
-test('records nested in a message have its name as prefix', () => {
+test("records nested in a message have the message's name as prefix", () => {
   for (const message of messages) {
     for (const { part } of partsOf(message)) expect(part.name.startsWith(message.name), part.name).toBe(true)
   }
 })
 
-test('messages have no type, id, phone or hook: the command has them', () => {
+test('messages have no type, id, phone or hook, because the command has them', () => {
   for (const { name, fields } of messages) {
     for (const field of ['type', 'id', 'phone', 'hook'])
       expect(
@@ -68,7 +68,7 @@ test('messages have no type, id, phone or hook: the command has them', () => {
   }
 })
 
-test('an unknown policy has no default; unknown values of other enums have UNKNOWN', () => {
+test('every enum except the delivery policy has the default UNKNOWN', () => {
   expect(enumsOf(schemas.command).map(part => part.default)).toEqual([undefined])
   for (const part of [...enumsOf(schemas.result), ...enumsOf(schemas.status)]) {
     expect([part.default, part.symbols.at(-1)], part.name).toEqual(['UNKNOWN', 'UNKNOWN'])

@@ -24,7 +24,7 @@ const encoders = {
   doubt: await createEncoder<Doubt>('doubt', schemas.doubt, registry),
 }
 
-/** Three bytes a character. */
+/** 3 bytes a character. */
 const long = '€'.repeat(100_000)
 const topic = 't'.repeat(249)
 const headers = {
@@ -73,7 +73,7 @@ const writers: Record<string, () => OutgoingRecord> = {
     ),
   'dead letter': () => deadLetter(topic, origin, { code: 'SCHEMA_INCOMPATIBLE', message: 'x'.repeat(100_000) }),
   doubt: () => createDoubtWriter(topic, encoders.doubt)(inDoubt, 2 ** 41, 'response_too_large'),
-  'message that is overdue': () => {
+  'message overdue for a verdict': () => {
     const result = buildResult({ ...marks, ...payload, account: long, error: long })
     const itsRecord = { ...record, value: encoders.result(result) }
     const schedule = { pollAt: 2 ** 41, answers: 99, endsAt: 2 ** 41 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { operation, post, postOne, sandboxFor } from './support.ts'
 
-test('the balance falls with each part and with the price of a call', async () => {
+test('the balance decreases by the price of each part and call', async () => {
   const sandbox = await sandboxFor({ balance: 10 })
   await post(sandbox, [operation('sms', { sms_message: 'я'.repeat(71) }), operation('call/otp')])
   expect(await postOne(sandbox, { type: 'balance' })).toEqual({
@@ -43,7 +43,7 @@ test.each(['call/otp', 'hlr'] as const)('a %s has no status', async type => {
   expect(await postOne(sandbox, { type: 'status', id: 42 })).toMatchObject({ error: 'Message not found' })
 })
 
-test('a message is ACCEPTED until its callback is due', async () => {
+test('the status of a message is ACCEPTED until its callback is due', async () => {
   const sandbox = await sandboxFor({ callbackDelayMs: 60_000 })
   await postOne(sandbox, operation('sms', { id: 42 }))
   const { data } = await postOne(sandbox, { type: 'status', id: 42 })

@@ -11,14 +11,14 @@ async function postAsync(sandbox: Sandbox, body: string, headers: Record<string,
   return { status: response.statusCode, body: (await response.body.json()) as Record<string, unknown> }
 }
 
-/** Queues valid operations and answers their request id. */
+/** Queues valid operations. @returns their request id */
 async function queue(sandbox: Sandbox, ...data: unknown[]): Promise<string> {
   const { status, body } = await postAsync(sandbox, stringifyJson({ auth: 'sandbox-key', data }))
   expect({ status, body }).toEqual({ status: 200, body: { request_id: expect.any(String), success: true } })
   return asyncResponse.parse(body).request_id!
 }
 
-test('an envelope is answered with a request id, and every operation of it is executed once', async () => {
+test('an envelope is answered with a request id, and each of its operations is executed once', async () => {
   const sandbox = await sandboxFor()
   const sent = [operation('sms'), operation('viber'), operation('hlr')]
   await queue(sandbox, ...sent)
@@ -27,7 +27,7 @@ test('an envelope is answered with a request id, and every operation of it is ex
   expect(sandbox.log()).toMatchObject([{ account: 'default', operations: 3, refused: 0, error: null }])
 })
 
-test('every refusal is called back at the hook of its operation, where there is one', async () => {
+test("every refusal is called back at its operation's hook, if it has one", async () => {
   const receiver = await callbackReceiver()
   const sandbox = await sandboxFor({ voiceHook: false })
   const hook = receiver.url
@@ -57,7 +57,7 @@ test.for([
   [400, 'no operation', stringifyJson({ auth: 'sandbox-key', data: [] }), json, /data/],
   [401, 'a wrong key', valid.replace('sandbox-key', 'other'), json, 'Access denied'],
   [413, 'too many operations', stringifyJson({ auth: 'sandbox-key', data: [{}, {}] }), json, /too many/],
-  [415, 'another content type', valid, { 'content-type': 'text/plain' }, /Content-Type/],
+  [415, 'a wrong content type', valid, { 'content-type': 'text/plain' }, /Content-Type/],
 ] as const)('HTTP %d answers %s, and nothing is executed', async ([status, , body, headers, error]) => {
   const sandbox = await sandboxFor({ maxOperations: 1 })
   expect(await postAsync(sandbox, body, headers)).toEqual({

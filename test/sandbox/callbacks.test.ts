@@ -38,7 +38,7 @@ test.for([
 test.for([
   ['96 never', '96', 0],
   ['97 twice', '97', 2],
-] as const)('a phone that ends in %s is called back', async ([, ending, times]) => {
+] as const)('a phone that ends in %s is called back the right number of times', async ([, ending, times]) => {
   const receiver = await callbackReceiver()
   const sandbox = await sandboxFor()
   const sent = operation('sms', { phone: Number(`3806700000${ending}`), hook: receiver.url })
@@ -63,18 +63,21 @@ test.for([
   [{ drop: 1 }, 0, 0],
   [{ late: 1, lateMs: 5000 }, 0, 1],
   [{ repeat: 1 }, 2, 2],
-] as const)('with callbackTrouble %o, %i callbacks come in time, and %i in all', async ([trouble, inTime, inAll]) => {
-  const receiver = await callbackReceiver()
-  const clock = new ManualClock()
-  const sandbox = await sandboxFor({ clock, callbackTrouble: trouble })
-  await postOne(sandbox, operation('sms', { hook: receiver.url }))
-  await clock.pass(4999)
-  expect(sandbox.stats().callbacks.sent).toBe(inTime)
-  await clock.pass(1)
-  expect(sandbox.stats().callbacks.sent).toBe(inAll)
-})
+] as const)(
+  'with callbackTrouble %o, %i callbacks arrive in time, and %i in total',
+  async ([trouble, inTime, inAll]) => {
+    const receiver = await callbackReceiver()
+    const clock = new ManualClock()
+    const sandbox = await sandboxFor({ clock, callbackTrouble: trouble })
+    await postOne(sandbox, operation('sms', { hook: receiver.url }))
+    await clock.pass(4999)
+    expect(sandbox.stats().callbacks.sent).toBe(inTime)
+    await clock.pass(1)
+    expect(sandbox.stats().callbacks.sent).toBe(inAll)
+  },
+)
 
-test('a Viber message to a phone that ends in 88 is answered, in the callback and in its status', async () => {
+test('a Viber message to a phone that ends in 88 has a reply, in its callback and in its status', async () => {
   const { received } = await calledBack(hook => [operation('viber', { phone: 380670000088, hook })])
   const replies = [
     { datetime: expect.any(String), message: 'Yes' },
@@ -93,7 +96,7 @@ test('a phone that ends in 99 is called back before its operation is answered', 
   expect(receiver.received).toMatchObject([{ body: { status: 'DELIVERED' } }])
 })
 
-test('a callback that is not answered 200 is sent again until it is', async () => {
+test('a callback is retried until it is answered 200', async () => {
   const retry = { callbackRetry: { tries: 5, firstDelayMs: 1 }, statuses: [503, 404] }
   const { received, stats } = await calledBack(hook => [operation('sms', { hook })], retry)
   expect(received).toHaveLength(3)
@@ -101,20 +104,20 @@ test('a callback that is not answered 200 is sent again until it is', async () =
   expect(stats.callbacks).toEqual({ sent: 3, accepted: 1, failed: 0, pending: 0 })
 })
 
-test('a callback is given up after its last try', async () => {
+test('a callback is given up after its last retry', async () => {
   const retry = { callbackRetry: { tries: 3, firstDelayMs: 1 }, statuses: [500, 500, 500, 500] }
   const { received, stats } = await calledBack(hook => [operation('sms', { hook })], retry)
   expect(received).toHaveLength(3)
   expect(stats.callbacks).toEqual({ sent: 3, accepted: 0, failed: 1, pending: 0 })
 })
 
-test('a callback to an address that cannot be reached is given up as well', async () => {
+test('a callback to an unreachable address is given up after its last retry', async () => {
   const retry = { callbackRetry: { tries: 2, firstDelayMs: 1 } }
   const { stats } = await calledBack(() => [operation('sms', { hook: 'http://127.0.0.1:1/hook' })], retry)
   expect(stats.callbacks).toMatchObject({ sent: 2, failed: 1 })
 })
 
-test('the pauses between the tries double', async () => {
+test('the back-off between the retries of a callback doubles', async () => {
   const receiver = await callbackReceiver([500, 500, 500])
   const clock = new ManualClock()
   const sandbox = await sandboxFor({ clock, callbackRetry: { tries: 5, firstDelayMs: 200 } })
@@ -134,7 +137,7 @@ test('the pauses between the tries double', async () => {
   }
 })
 
-test('a pipeline is called back at the address of its account and not at its hook', async () => {
+test("a pipeline is called back at its account's address, not at its hook", async () => {
   const receiver = await callbackReceiver()
   const sandbox = await sandboxFor({
     keys: { shop: 'one', bank: 'two' },
@@ -174,7 +177,7 @@ test.each([
   expect(replies.sort()).toEqual([expect.stringMatching(/^\d$/), undefined])
 })
 
-test('a voice call is called back at the account address when its hook is not kept', async () => {
+test("a voice call is called back at its account's address if voiceHook is false", async () => {
   const { received } = await calledBack(hook => [operation('voice', { hook })], { voiceHook: false }, '/account')
   expect(received).toMatchObject([{ url: '/account' }])
 })
@@ -189,7 +192,7 @@ test('call/otp and hlr are not called back', async () => {
   expect(received).toEqual([])
 })
 
-test('closing drops callbacks that are due', async () => {
+test('closing the sandbox drops pending callbacks', async () => {
   const receiver = await callbackReceiver()
   const sandbox = await sandboxFor({ callbackDelayMs: 60_000 })
   await post(sandbox, [operation('sms', { hook: receiver.url })])
@@ -198,7 +201,7 @@ test('closing drops callbacks that are due', async () => {
   expect(sandbox.stats().callbacks).toMatchObject({ sent: 0, pending: 1 })
 })
 
-test('closing ends a callback in flight, and it is not tried again', async () => {
+test('closing the sandbox aborts a callback in flight, which is not retried', async () => {
   const clock = new ManualClock()
   const sandbox = await sandboxFor({ clock })
   await post(sandbox, [operation('sms', { hook: `${sandbox.url}/api/json.php` })])

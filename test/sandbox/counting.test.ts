@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { ManualClock } from '../support/clock.ts'
 import { operation, post, postOne, postText, sandboxFor } from './support.ts'
 
-test('an identifier that is sent twice is executed and billed twice, and counted so', async () => {
+test('an identifier that is sent twice is executed, billed and counted twice', async () => {
   const sandbox = await sandboxFor({ balance: 10 })
   const sent = operation('sms', { id: 42 })
   const first = await postOne(sandbox, sent)
@@ -55,14 +55,14 @@ test('operations above the rate are refused with THROTTLE until the second has p
   expect(await errors()).toEqual([undefined, undefined, undefined, 'THROTTLE', 'THROTTLE'])
 })
 
-test('the rate is counted for each account by itself', async () => {
+test('each account has its own rate', async () => {
   const sandbox = await sandboxFor({ clock: new ManualClock(), rate: 1, keys: { shop: 'one', bank: 'two' } })
   expect(await postOne(sandbox, operation('sms'), 'one')).toMatchObject({ success: true })
   expect(await postOne(sandbox, operation('sms'), 'two')).toMatchObject({ success: true })
   expect(await postOne(sandbox, operation('sms'), 'two')).toMatchObject({ error: 'THROTTLE' })
 })
 
-test('the peak of operations in any second is counted across clock seconds', async () => {
+test('the peak rate is counted over any second, not only full clock seconds', async () => {
   const clock = new ManualClock()
   const sandbox = await sandboxFor({ clock })
   const send = (count: number) =>
@@ -79,7 +79,7 @@ test('the peak of operations in any second is counted across clock seconds', asy
   expect(sandbox.stats().maxOperationsInAnySecond).toBe(7)
 })
 
-test('counts and the last requests are shown over HTTP, without keys', async () => {
+test('counts and the latest requests are shown over HTTP, without keys', async () => {
   const sandbox = await sandboxFor({ keys: ['secret-key'] })
   await post(sandbox, [operation('sms'), operation('sms', { phone: 380670000092 })], 'secret-key')
   await post(sandbox, [operation('sms')], 'wrong-key')
@@ -96,7 +96,7 @@ test('counts and the last requests are shown over HTTP, without keys', async () 
   expect(log).not.toMatch(/secret-key|wrong-key|38067|parcel|Shop/)
 })
 
-test('thousands of identifiers, also beyond 2^53, are counted separately', async () => {
+test('thousands of identifiers, even beyond 2^53, are counted separately', async () => {
   const sandbox = await sandboxFor()
   const ids = Array.from({ length: 5000 }, (_, i) => (i % 10 === 0 ? 2n ** 62n + BigInt(i) : 2 ** 40 + i * 4096))
   for (const part of [ids, ids.slice(0, 2000), ids.slice(0, 10)])

@@ -5,7 +5,7 @@ import { endings } from '../../src/sandbox/index.ts'
 
 const doc = readFileSync(new URL('../../docs/sandbox.md', import.meta.url), 'utf8')
 
-/** The rows of the table below a heading, cells trimmed of blanks and backticks. */
+/** The rows of the table below a heading; cells without blanks and backticks. */
 function tableUnder(heading: string): string[][] {
   const section = doc.split(`## ${heading}\n`)[1]?.split('\n## ')[0] ?? ''
   return section
@@ -20,12 +20,12 @@ function tableUnder(heading: string): string[][] {
     )
 }
 
-test('the documented endings of phones are those of the code', () => {
+test('docs/sandbox.md lists the phone endings with their meanings', () => {
   const rows = Object.entries(endings).map(([ending, { meaning }]) => [ending, meaning])
   expect(tableUnder('Outcomes by phone number').slice(1)).toEqual(rows)
 })
 
-test('the documented faults are those of the code', () => {
+test('docs/sandbox.md lists the faults with their meanings', () => {
   const rows = Object.entries(faults).map(([name, { meaning, executes }]) => [name, executes ? 'yes' : 'no', meaning])
   expect(tableUnder('Faults')).toEqual(rows)
 })

@@ -8,9 +8,9 @@ const valid = JSON.stringify({ auth: 'sandbox-key', data: [sms] })
 
 test.for([
   ['a wrong key', JSON.stringify({ auth: 'other', data: [sms] }), json, 'Access denied'],
-  ['another content type', valid, { 'content-type': 'text/plain' }, /Content-Type/],
+  ['a wrong content type', valid, { 'content-type': 'text/plain' }, /Content-Type/],
   ['broken JSON', valid.slice(0, -2), json, /not JSON/],
-  ['JSON that is no object', 'null', json, /data/],
+  ['JSON that is not an object', 'null', json, /data/],
   ['no operation', JSON.stringify({ auth: 'sandbox-key', data: [] }), json, /data/],
   ['no data', JSON.stringify({ auth: 'sandbox-key' }), json, /data/],
   ['no key', JSON.stringify({ data: [sms] }), json, /auth/],
@@ -41,7 +41,7 @@ test('an envelope with more operations than allowed is refused', async () => {
 })
 
 test.for([
-  ['whatsapp as a type of its own', { type: 'whatsapp' }, 'Invalid message type'],
+  ['whatsapp as its type', { type: 'whatsapp' }, 'Invalid message type'],
   ['an unknown type', { type: 'fax' }, 'Invalid message type'],
   ['no phone', { phone: undefined }, 'Please enter valid receiver phone number'],
   ['a phone as text', { phone: '380670000000' }, 'Please enter valid receiver phone number'],
@@ -54,7 +54,7 @@ test.for([
   expect(sandbox.executions(7)).toBe(0)
 })
 
-test('a refused operation does not affect others of its envelope', async () => {
+test('a refused operation does not affect the others in its envelope', async () => {
   const sandbox = await sandboxFor()
   const { success, data } = await post(sandbox, [operation('sms'), null, { type: 'sms', id: 'x' }, operation('sms')])
   expect(success).toBe(true)
@@ -75,7 +75,7 @@ test.for([
   expect(sandbox.stats().executed).toBe(0)
 })
 
-test('an ending that belongs to other types is delivered', async () => {
+test("a phone with another type's ending is delivered", async () => {
   const sandbox = await sandboxFor()
   expect(await postOne(sandbox, operation('hlr', { phone: 380670000090 }))).toMatchObject({ success: true })
   expect(await postOne(sandbox, operation('sms', { phone: 380670000091 }))).toMatchObject({ success: true })
@@ -95,7 +95,7 @@ test('an unsupported operator can refuse the whole envelope', async () => {
   expect(sandbox.stats().executed).toBe(0)
 })
 
-test('a GET to the endpoint is refused in the envelope, any other path with 404', async () => {
+test('a GET of the endpoint is refused with an envelope, any other path with 404', async () => {
   const sandbox = await sandboxFor()
   const endpoint = await request(`${sandbox.url}/api/json.php`)
   expect(endpoint.statusCode).toBe(200)
@@ -115,7 +115,7 @@ test('a new key replaces the old one and the account keeps its counts', async ()
   expect(sandbox.executions(7)).toBe(2)
 })
 
-test('a port that is taken is an error at the start', async () => {
+test('a port in use is an error at start', async () => {
   const sandbox = await sandboxFor()
   await expect(sandboxFor({ port: sandbox.port })).rejects.toMatchObject({ code: 'EADDRINUSE' })
 })

@@ -8,17 +8,20 @@ import { operation, post, postText, sandboxFor } from './support.ts'
 
 const names = Object.keys(faults) as FaultName[]
 
-test.for(names.filter(name => name !== 'stall'))('%s executes what its description says, once', async name => {
-  const sandbox = await sandboxFor()
-  sandbox.faults.next(name)
-  const sent = [operation('sms'), operation('sms')]
-  await attempt(sandbox, sent).catch(() => undefined)
-  expect(sandbox.stats()).toMatchObject({ requests: 1, executed: faults[name].executes ? 2 : 0, billedTwice: 0 })
-  expect(sandbox.log()).toMatchObject([{ fault: name }])
-  expect(await post(sandbox, [operation('sms')])).toMatchObject({ success: true, data: [{ success: true }] })
-})
+test.for(names.filter(name => name !== 'stall'))(
+  'the fault %s executes its operations once if its description says so',
+  async name => {
+    const sandbox = await sandboxFor()
+    sandbox.faults.next(name)
+    const sent = [operation('sms'), operation('sms')]
+    await attempt(sandbox, sent).catch(() => undefined)
+    expect(sandbox.stats()).toMatchObject({ requests: 1, executed: faults[name].executes ? 2 : 0, billedTwice: 0 })
+    expect(sandbox.log()).toMatchObject([{ fault: name }])
+    expect(await post(sandbox, [operation('sms')])).toMatchObject({ success: true, data: [{ success: true }] })
+  },
+)
 
-test('slow-body answers in ten pieces, 100 ms apart', async () => {
+test('the fault slow-body answers in ten pieces, 100 ms apart', async () => {
   const clock = new ManualClock()
   const sandbox = await sandboxFor({ clock })
   sandbox.faults.next('slow-body')
@@ -35,7 +38,7 @@ test('slow-body answers in ten pieces, 100 ms apart', async () => {
 test.for([
   ['items-reordered', [3, 2, 1]],
   ['items-without-id', [undefined, undefined, undefined]],
-] as const)('%s changes the items of the answer', async ([name, ids]) => {
+] as const)('the fault %s changes the items of the answer', async ([name, ids]) => {
   const sandbox = await sandboxFor()
   sandbox.faults.next(name)
   const { data } = await post(
@@ -45,7 +48,7 @@ test.for([
   expect(data.map(item => item.data.id)).toEqual(ids)
 })
 
-test('faults come in the order and number asked for, or until they are cleared', async () => {
+test('faults occur in the requested order and number, or until they are cleared', async () => {
   const sandbox = await sandboxFor()
   sandbox.faults.next('access-denied', 2)
   sandbox.faults.next('http-502', Number.POSITIVE_INFINITY)
@@ -56,7 +59,7 @@ test('faults come in the order and number asked for, or until they are cleared',
   expect(await post(sandbox, [operation('sms')])).toMatchObject({ success: true })
 })
 
-test('faults are ordered and cleared over HTTP', async () => {
+test('faults can be requested and cleared over HTTP', async () => {
   const sandbox = await sandboxFor()
   expect(await control(sandbox, 'POST', { fault: 'access-denied', count: 2 })).toEqual({
     fault: 'access-denied',
@@ -71,7 +74,7 @@ test.for([
   [{ fault: 'flood' }, /one of reset-before, /],
   [{ fault: 'stall', count: 0 }, /from 1/],
   [{}, /one of/],
-] as const)('an unknown fault is refused over HTTP and the answer says what is expected', async ([body, error]) => {
+] as const)('a wrong request for a fault is refused over HTTP with what is expected', async ([body, error]) => {
   const sandbox = await sandboxFor()
   expect(await control(sandbox, 'POST', body)).toEqual({ error: expect.stringMatching(error) })
   expect(await post(sandbox, [operation('sms')])).toMatchObject({ success: true })

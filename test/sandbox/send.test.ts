@@ -14,7 +14,7 @@ test('call/otp answers four digits as text and a price', async () => {
   expect(data[0]?.data).toEqual({ code: expect.any(String), price: 1.5 })
 })
 
-test('identifiers can be echoed as strings', async () => {
+test("identifiers are echoed as strings with echoIds: 'string'", async () => {
   const sandbox = await sandboxFor({ echoIds: 'string' })
   const { data } = await postOne(sandbox, operation('sms', { id: 2n ** 63n - 1n }))
   expect(data).toMatchObject({ id: '9223372036854775807', msg_id: expect.stringMatching(/^\d+$/) })
@@ -23,13 +23,13 @@ test('identifiers can be echoed as strings', async () => {
 test.for([
   ['71 Cyrillic letters', 'я'.repeat(71), 2],
   ['161 Latin letters', 'a'.repeat(161), 2],
-] as const)('%s fill their SMS parts', async ([, text, parts]) => {
+] as const)('%s take two SMS parts', async ([, text, parts]) => {
   const sandbox = await sandboxFor()
   const item = await postOne(sandbox, operation('sms', { sms_message: text }))
   expect(item.data.parts).toBe(parts)
 })
 
-test('the answer takes the given latency', async () => {
+test('an answer takes latencyMs', async () => {
   const clock = new ManualClock()
   const sandbox = await sandboxFor({ latencyMs: 30, clock })
   let isAnswered = false
@@ -43,7 +43,7 @@ test('the answer takes the given latency', async () => {
   await answer
 })
 
-test('the fate of a message depends on its own identifier and phone, not on others', async () => {
+test('the outcome of a message depends only on its own identifier and phone', async () => {
   const otp = operation('call/otp')
   const hlr = operation('hlr', { phone: 380501234567 })
   const { data } = await post(await sandboxFor(), [operation('sms'), otp, hlr])

@@ -5,7 +5,7 @@ import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandb
 import { buildOperation } from '../support/operations.ts'
 import { startProxy } from '../support/reverse-proxy.ts'
 
-/** A sandbox for one test. */
+/** Starts a sandbox until the end of the test. */
 export async function sandboxFor(options: SandboxOptions = {}): Promise<Sandbox> {
   const sandbox = await startSandbox({ callbackDelayMs: 0, ...options })
   onTestFinished(() => sandbox.close())
@@ -34,7 +34,7 @@ export async function post(sandbox: Sandbox, data: unknown, auth = 'sandbox-key'
   return parseJson(text) as Answer
 }
 
-/** The only item of an envelope with one operation. */
+/** POSTs an envelope with one operation. @returns its only item */
 export async function postOne(sandbox: Sandbox, operation: unknown, auth?: string): Promise<Item> {
   const { data } = await post(sandbox, [operation], auth)
   return data[0]!
@@ -42,7 +42,7 @@ export async function postOne(sandbox: Sandbox, operation: unknown, auth?: strin
 
 let lastId = 1000
 
-/** A valid send operation with an identifier of its own; its phone is delivered. */
+/** A valid send operation with a unique identifier, to a phone to which everything is delivered. */
 export function operation(type: SendType, overrides: Record<string, unknown> = {}): Record<string, unknown> {
   return buildOperation(type, { id: ++lastId, phone: 380670000000, ...overrides })
 }
@@ -52,7 +52,7 @@ export interface Received {
   body: Record<string, unknown>
 }
 
-/** A real receiver of callbacks; `statuses` are answered in turn, then 200. */
+/** Starts a receiver of callbacks that answers these statuses in turn, then 200. */
 export async function callbackReceiver(statuses: number[] = []) {
   const proxy = await startProxy()
   const left = [...statuses]
@@ -66,7 +66,7 @@ export async function callbackReceiver(statuses: number[] = []) {
   }
 }
 
-/** What a receiver is called back about operations, once the sandbox has nothing more to say. */
+/** Sends operations and waits until the sandbox has sent all callbacks about them. @returns the callbacks */
 export async function calledBack(
   operations: (hook: string) => Record<string, unknown>[],
   { statuses = [], ...options }: SandboxOptions & { statuses?: number[] } = {},

@@ -17,10 +17,10 @@ const statuses = [
   'SIM_FULL',
   'REJECTED',
   'UNKNOWN',
-  'a word of next year',
+  'a future status',
 ]
 
-/** Any status event of one message: callbacks and polls, of any status, told at any time. */
+/** Any status event of one message: a callback or poll, with any status and time. */
 const anyStatusEvent: fc.Arbitrary<StatusEvent> = fc
   .record({
     status: fc.constantFrom(...statuses),
@@ -41,7 +41,7 @@ const stateThrough = (events: readonly StatusEvent[]) => stateOf(lifeOf(events))
 const stateThroughTexts = (...statuses: string[]) => stateThrough(statuses.map(status => buildStatusEvent({ status })))
 
 describe('the life cycle of a message', () => {
-  it('does not depend on the order and repetition of its events', () => {
+  it('does not depend on the order or repetition of its events', () => {
     const shuffled = fc
       .array(anyStatusEvent, { maxLength: 7 })
       .chain(events =>
@@ -88,7 +88,7 @@ describe('the life cycle of a message', () => {
     expect(stateThrough([reply])).toMatchObject({ read: true, replied: true })
   })
 
-  it("with its own hook ignores events at the account's address", () => {
+  it("ignores events at the account's address if the message has its own hook", () => {
     fc.assert(
       fc.property(fc.array(anyStatusEvent, { maxLength: 7 }), events => {
         expect(stateThrough(events)).toEqual(stateThrough(events.filter(({ verified }) => verified)))
@@ -97,22 +97,22 @@ describe('the life cycle of a message', () => {
     expect(verdictOf(lifeOf([buildStatusEvent({ verified: false })]))).toBeNull()
   })
 
-  it("without its own hook takes its verdict from the account's address, until a verified one comes", () => {
-    const rumour = buildStatusEvent({ status: 'DELIVERED', verified: false })
-    const told = buildStatusEvent({ status: 'UNDELIVERABLE', source: 'POLL' })
-    expect(verdictOf(lifeOf([rumour]), { hooked: false })).toBe('DELIVERED')
-    expect(verdictOf(lifeOf([told, rumour]), { hooked: false })).toBe('FAILED')
-    expect(verdictOf(lifeOf([rumour]), { hooked: null })).toBeNull()
+  it("takes the verdict from the account's address if the message has no hook, until a verified one arrives", () => {
+    const unverified = buildStatusEvent({ status: 'DELIVERED', verified: false })
+    const polled = buildStatusEvent({ status: 'UNDELIVERABLE', source: 'POLL' })
+    expect(verdictOf(lifeOf([unverified]), { hooked: false })).toBe('DELIVERED')
+    expect(verdictOf(lifeOf([polled, unverified]), { hooked: false })).toBe('FAILED')
+    expect(verdictOf(lifeOf([unverified]), { hooked: null })).toBeNull()
   })
 
-  it('that was given up accepts a late verdict', () => {
+  it('accepts a late verdict after the message was given up', () => {
     const givenUp = buildStatusEvent({ status: 'UNKNOWN', final: true, source: 'POLL' })
     expect(verdictOf(lifeOf([givenUp]))).toBe('UNKNOWN')
     expect(verdictOf(lifeOf([givenUp, buildStatusEvent()]))).toBe('DELIVERED')
     expect(verdictOf(lifeOf([buildStatusEvent({ status: 'EXPIRED' }), givenUp]))).toBe('FAILED')
   })
 
-  it('has the earliest reported time of its stage', () => {
+  it('has the earliest reported time of each stage', () => {
     const late = buildStatusEvent({ updatedAt: 900 })
     const early = buildStatusEvent({ updatedAt: 700, status: 'READ' })
     expect(stateThrough([late, early])).toMatchObject({ since: 700, status: 'READ' })

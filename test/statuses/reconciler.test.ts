@@ -20,19 +20,19 @@ import { buildStatusEvent } from '../support/status-events.ts'
 
 const minute = 60_000
 
-/** A network without delay: time passes by the clock alone. */
+/** A network without delay. */
 const hop = async () => {}
 
 interface Options {
-  /** The gateway's word for a message at a time; null: no answer. */
+  /** The gateway's status of a message at a time; null: no answer. */
   statusOf?: (id: number, now: number) => string | null
-  /** What else the gateway tells about a message. */
+  /** Further fields of the gateway's answer about a message. */
   also?: (id: number) => object
   /** max.message.bytes of each topic. */
   maxMessageBytes?: number
   reconciler?: object
   gateway?: object
-  /** A key that the gateway does not accept. */
+  /** A key that the gateway refuses. */
   denied?: string
   registry?: SchemaRegistry
 }
@@ -40,13 +40,13 @@ interface Options {
 interface SentOptions {
   /** Seconds. */
   lifetime?: number
-  /** Others of its record. */
+  /** Further headers of its record. */
   headers?: RecordHeaders
-  /** How far the clock of whoever writes the result is ahead. */
+  /** How far the clock of the result's writer is ahead, in milliseconds. */
   aheadMs?: number
 }
 
-/** A reconciler on a bus in memory, in a time that passes as the test says. */
+/** Starts a reconciler on an in-memory bus with a manual clock. */
 async function startReconciler(options: Options = {}) {
   const {
     statusOf = () => 'ACCEPTED',
@@ -117,7 +117,7 @@ async function startReconciler(options: Options = {}) {
     asked,
     missing,
     unreadable,
-    /** A batch that cannot be read. */
+    /** Writes an unreadable batch. */
     rot: (topic: 'results' | 'statuses') => append([buildDamagedBatch(topics[topic])]),
     sent(
       id: number,
@@ -168,12 +168,12 @@ describe('the reconciler', () => {
   })
 
   test('uses success if the answer has no status, and invents no verdict', async () => {
-    const told: object[] = [
+    const answers: object[] = [
       { status: 'SEEN', success: true },
       { status: 'NO ANSWER', success: false, error: 'Nobody answered' },
       { status: 'DELIVERED', updated: '2026-03-14T12:00:00Z', price: 0.05 },
     ]
-    const world = await startReconciler({ also: id => told[id - 1]! })
+    const world = await startReconciler({ also: id => answers[id - 1]! })
     for (const id of [1, 2, 3]) world.sent(id)
     await world.clock.pass(2 * minute)
     expect(world.events()).toMatchObject([
@@ -203,7 +203,7 @@ describe('the reconciler', () => {
     expect(world.events()).toHaveLength(2)
   })
 
-  test('polls for a message with its own hook despite an unverified verdict, and believes the answer', async () => {
+  test('polls for a message with its own hook if its verdict is unverified, and publishes the answer', async () => {
     const world = await startReconciler({ statusOf: () => 'UNDELIVERABLE' })
     world.sent(1)
     world.sent(2, { hooked: false })
@@ -213,7 +213,7 @@ describe('the reconciler', () => {
     expect(verdicts(world.events())).toContain('1 POLL FAILED')
   })
 
-  test('accepts an unverified verdict of an overdue message without its own hook', async () => {
+  test('accepts an unverified verdict for an overdue message without a hook', async () => {
     const world = await startReconciler({ maxMessageBytes: 20_000 })
     const headers = { mirrored: 'x'.repeat(30_000) }
     world.sent(1, { type: 'pipeline', hooked: false, headers })
@@ -225,7 +225,7 @@ describe('the reconciler', () => {
     expect(new Set(world.asked.slice(before).map(({ id }) => id))).toEqual(new Set([2]))
   })
 
-  test('waits for a schema that the registry lacks for a while, and skips no message and no verdict', async () => {
+  test('waits for a schema that the registry lacks for a while, without skipping a message or verdict', async () => {
     const registry = laggingRegistry()
     const world = await startReconciler({ registry, statusOf: () => 'DELIVERED' })
     registry.isLagging = true
@@ -234,7 +234,7 @@ describe('the reconciler', () => {
     await world.clock.pass(5000)
     registry.isLagging = false
     await world.clock.pass(10_000)
-    registry.isLagging = true // the statuses are read when the first message is looked up
+    registry.isLagging = true // the statuses are read once the first message is overdue
     world.calledBack(1)
     await world.clock.pass(minute - 10_000)
     registry.isLagging = false
@@ -243,7 +243,7 @@ describe('the reconciler', () => {
     expect(verdicts(world.events())).toEqual(['1 CALLBACK DELIVERED', '2 POLL DELIVERED'])
   })
 
-  test('polls for a message with a PENDING status only', async () => {
+  test('polls for a message that has only PENDING statuses', async () => {
     const world = await startReconciler({ statusOf: () => 'DELIVERED' })
     world.sent(1)
     world.calledBack(1, { status: 'ROUTING', state: 'PENDING', final: false })
@@ -265,7 +265,7 @@ describe('the reconciler', () => {
     ])
   })
 
-  test('treats the same id of another account as another message', async () => {
+  test('treats the same id in another account as another message', async () => {
     const world = await startReconciler({ statusOf: () => 'DELIVERED' })
     world.sent(1)
     world.calledBack(1, { account: 'shop' })
@@ -273,7 +273,7 @@ describe('the reconciler', () => {
     expect(verdicts(world.events())).toEqual(['1 CALLBACK DELIVERED', '1 POLL DELIVERED'])
   })
 
-  test('polls again, at longer and longer intervals, until there is a verdict', async () => {
+  test('polls with increasing intervals until there is a verdict', async () => {
     let start = 0
     const world = await startReconciler({ statusOf: (_, now) => (now - start > 12 * minute ? 'DELIVERED' : 'ROUTING') })
     start = world.clock.now()
@@ -285,7 +285,7 @@ describe('the reconciler', () => {
     expect(world.missing).toEqual(['sms'])
   })
 
-  test('gives a message up after its lifetime and reconciler.graceMs, with one final UNKNOWN', async () => {
+  test('gives up a message after its lifetime and reconciler.graceMs, with one final UNKNOWN', async () => {
     const world = await startReconciler()
     const start = world.clock.now()
     world.sent(1, { lifetime: 60 })
@@ -296,7 +296,7 @@ describe('the reconciler', () => {
     expect((world.events()[0]!.receivedAt - start) / minute).toBeCloseTo(11, 0)
   })
 
-  test('waits for a gateway that does not answer, and gives the message up if it never does', async () => {
+  test('waits while the gateway does not answer, and gives up the message if it never does', async () => {
     const world = await startReconciler({ statusOf: () => null })
     world.sent(1, { lifetime: 60 })
     await world.clock.pass(19 * minute)
@@ -306,19 +306,19 @@ describe('the reconciler', () => {
     expect(world.missing).toEqual(['sms'])
   })
 
-  test('polls for no message that has no status or was not sent', async () => {
+  test('does not poll for messages that have no status or were not sent', async () => {
     const world = await startReconciler()
     world.sent(1, { type: 'hlr' })
     world.sent(2, { type: 'call/otp' })
     world.sent(3, { outcome: 'REJECTED' })
     world.sent(4, { outcome: 'IN_DOUBT', final: false })
-    world.sent(5, { type: 'a type of next year' })
+    world.sent(5, { type: 'a future type' })
     await world.clock.pass(10 * minute)
     expect(world.asked).toEqual([])
     expect(world.overdue()).toBe(0)
   })
 
-  test('polls for at most ten messages a second of an account, in envelopes', async () => {
+  test('polls for at most ten messages a second in each account, in envelopes', async () => {
     const world = await startReconciler({ statusOf: () => 'DELIVERED' })
     for (let id = 1; id <= 100; id++) world.sent(id)
     await world.clock.pass(minute + 3000)
@@ -330,7 +330,7 @@ describe('the reconciler', () => {
     expect(world.behind()).toBe(0)
   })
 
-  test('accepts late callbacks while many messages wait to be polled for', async () => {
+  test('accepts late callbacks while many messages wait for their poll', async () => {
     const world = await startReconciler()
     for (let id = 1; id <= 1000; id++) world.sent(id)
     await world.clock.pass(1.5 * minute)
@@ -342,7 +342,7 @@ describe('the reconciler', () => {
     expect(world.behind()).toBe(0)
   })
 
-  test('gives no message up for one unanswered poll after days of downtime', async () => {
+  test('gives up no message after a single unanswered poll, even after days of downtime', async () => {
     let back = Number.POSITIVE_INFINITY
     const world = await startReconciler({ statusOf: (_, now) => (now < back ? null : 'DELIVERED') })
     world.sent(1, { lifetime: 60 })
@@ -373,7 +373,7 @@ describe('the reconciler', () => {
     expect(verdicts(world.events())).toEqual(['6000 POLL DELIVERED'])
   })
 
-  test('after hours of downtime polls only for messages without a verdict', async () => {
+  test('polls only for messages without a verdict after hours of downtime', async () => {
     const world = await startReconciler({ statusOf: () => 'DELIVERED' })
     const restarting = world.restart(10_000)
     await restarting
@@ -390,8 +390,8 @@ describe('the reconciler', () => {
   })
 })
 
-describe('with a small max.message.bytes', () => {
-  test('an overdue message is shortened, and gets its verdict like others', async () => {
+describe('with a small max.message.bytes,', () => {
+  test('the record of an overdue message is shortened, and the message gets its verdict', async () => {
     const statusOf = (_: number, now: number) => (now > start + 40 * minute ? 'DELIVERED' : 'ACCEPTED')
     const world = await startReconciler({ maxMessageBytes: 20_000, statusOf })
     const start = world.clock.now()

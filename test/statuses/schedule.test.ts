@@ -11,7 +11,7 @@ const sentAt = 1_763_000_000_000
 const smsSent = { ...buildResult({ sentAt }), type: 'sms' as const }
 
 describe('a message without a verdict', () => {
-  it('is polled for at longer and longer intervals, at most six hours, and a last time at its end', () => {
+  it('is polled at increasing intervals of at most six hours, and once more at the end of its lifetime', () => {
     let schedule: Schedule = scheduleOf(smsSent, {}, options)
     const waits: number[] = []
     while (schedule.pollAt < schedule.endsAt) {
@@ -24,7 +24,7 @@ describe('a message without a verdict', () => {
     expect(schedule.pollAt).toBe(schedule.endsAt)
   })
 
-  it('with invalid headers begins a new schedule', () => {
+  it('starts a new schedule if its headers are invalid', () => {
     const headers = { 'busgate.ask-at': 'soon', 'busgate.asked': ['1', '2'], 'busgate.lifetime': '-5' }
     expect(scheduleOf(smsSent, headers, options)).toEqual(scheduleOf(smsSent, {}, options))
   })

@@ -10,11 +10,11 @@ import { Telemetry } from '../../src/telemetry/events.ts'
 import { ManualClock, settled } from '../support/clock.ts'
 import { buildStatusEvent } from '../support/status-events.ts'
 
-/** With so many in memory nothing is read beyond the window. */
+/** More verdicts than fit into memory, so that the reader keeps only its window. */
 const many = 1 << 18
 const hour = 3_600_000
 
-/** A reader of verdicts, which is handed the statuses that the test makes. */
+/** Builds a reader of verdicts to which the test passes statuses. */
 async function buildVerdicts(mostIds?: number) {
   const clock = new ManualClock()
   const registry = embeddedRegistry()
@@ -51,7 +51,7 @@ test("a verdict whose writer's clock is ahead does not hide other verdicts", asy
   expect(verdicts.has('default', BigInt(many + 2), false)).toBe(true)
 })
 
-test('a flood of unverified verdicts makes the reconciler forget no verified one', async () => {
+test('the reconciler forgets no verified verdict in a flood of unverified ones', async () => {
   const { verdicts, clock, record, handOver } = await buildVerdicts(1000)
   await handOver([record(1), record(2, { verified: false })])
   await clock.pass(20_000)

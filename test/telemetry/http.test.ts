@@ -31,7 +31,7 @@ async function start({ reasons = [], sick = [], host = '127.0.0.1', gauges = [] 
 }
 
 describe('the telemetry server', () => {
-  it('stops although a client sends an endless body', async () => {
+  it('stops even while a client sends an endless body', async () => {
     const { port, close } = await start()
     const raw = rawConnection(port)
     raw.write('POST /metrics HTTP/1.1\r\nHost: b\r\nContent-Length: 1000\r\n\r\nx')
@@ -40,14 +40,14 @@ describe('the telemetry server', () => {
     await eventually(() => expect(raw.closed).toBe(true))
   })
 
-  it('continues if the system cannot accept a connection', async () => {
+  it('keeps running if the operating system cannot accept a connection', async () => {
     const { ask } = await start()
     const servers = new Set<Server>()
     const find = (message: unknown) => void servers.add((message as { server: Server }).server)
     subscribe('http.server.request.start', find)
     onTestFinished(() => void unsubscribe('http.server.request.start', find))
     expect((await ask('/healthz')).status).toBe(200)
-    // What Node tells when accept(2) fails, which no test can bring about at will.
+    // The event that Node emits when accept(2) fails; a test cannot cause the failure itself.
     for (const one of servers) one.emit('error', Object.assign(new Error('accept ENFILE'), { code: 'ENFILE' }))
     expect((await ask('/healthz')).status).toBe(200)
   })
@@ -60,7 +60,7 @@ describe('the telemetry server', () => {
     }
   })
 
-  it.each(['/', '//', '///healthz', '*', 'http://[::1', '/%'])('answers a target such as %s with 404', async target => {
+  it.each(['/', '//', '///healthz', '*', 'http://[::1', '/%'])('answers 404 to the request target %s', async target => {
     const { port } = await start()
     const raw = rawConnection(port)
     raw.write(`GET ${target} HTTP/1.1\r\nHost: b\r\n\r\n`)
@@ -84,7 +84,7 @@ describe('the telemetry server', () => {
     expect([response.status, await response.json()]).toEqual([500, { error: 'the metrics could not be collected' }])
   })
 
-  it('is ready with 200, and not ready with 503 and the reasons', async () => {
+  it('answers /readyz with 200 if ready, or with 503 and the reasons', async () => {
     const reasons: string[] = []
     const { ask } = await start({ reasons })
     const ready = await ask('/readyz')
@@ -94,7 +94,7 @@ describe('the telemetry server', () => {
     expect([waiting.status, await waiting.json()]).toEqual([503, { ready: false, started: true, reasons }])
   })
 
-  it('is healthy with 200, and not healthy with 503 and the reasons', async () => {
+  it('answers /healthz with 200 if healthy, or with 503 and the reasons', async () => {
     const sick: string[] = []
     const { ask } = await start({ sick })
     expect((await ask('/healthz')).status).toBe(200)

@@ -15,7 +15,7 @@ function logging(level: LevelWithSilent = 'debug') {
 const session = { topic: 'busgate.commands', partition: 3 }
 
 describe('the log', () => {
-  it('has one line per event, with name, level as text, ISO time and a sentence', () => {
+  it('has one line for each event, with its name, a level as text, an ISO time and a sentence', () => {
     const { telemetry, lines } = logging()
     telemetry.emit('session.opened', { ...session, offset: 12, inDoubt: 2, stale: false, took: 0.4 })
     expect(lines).toEqual([
@@ -33,14 +33,14 @@ describe('the log', () => {
     ])
   })
 
-  it('omits frequent events that metrics show', () => {
+  it('omits frequent events, which metrics show', () => {
     const { telemetry, lines } = logging('trace')
     telemetry.emit('cycle.committed', { ...session, records: 100, windowUsed: 0.1 })
     telemetry.emit('commands.consumed', { topic: 'busgate.commands', count: 100 })
     expect(lines).toEqual([])
   })
 
-  it('shows at info what an operator acts on, and not each envelope', () => {
+  it('shows at info what matters to an operator, but not each envelope', () => {
     const { telemetry, lines } = logging('info')
     telemetry.emit('envelope.finished', { account: 'default', outcome: 'answered', operations: 100, seconds: 0.02 })
     telemetry.emit('account.paused', buildEvents(1)['account.paused'])
@@ -53,14 +53,14 @@ describe('the log', () => {
     ])
   })
 
-  it('logs a message of the bus at its own level', () => {
+  it("logs a message of the bus at the message's level", () => {
     const { telemetry, lines } = logging('warn')
     telemetry.emit('bus.log', { level: 'info', message: 'joined' })
     telemetry.emit('bus.log', { level: 'error', message: 'broker gone' })
     expect(lines).toMatchObject([{ level: 'error', event: 'bus.log', msg: 'broker gone' }])
   })
 
-  it('says where the first of several dead letters came from', () => {
+  it('says which record became the first of several dead letters', () => {
     const { telemetry, lines } = logging('info')
     const letters = { stage: 'decode', code: 'TRUNCATED', first: { ...session, offset: 1_234_567_890 } } as const
     telemetry.emit('deadLetter.published', { ...letters, count: 1 })
@@ -71,7 +71,7 @@ describe('the log', () => {
     ])
   })
 
-  it('rounds its numbers, milliseconds to whole ones', () => {
+  it('rounds numbers, and milliseconds to whole ones', () => {
     const { telemetry, lines } = logging()
     telemetry.emit('session.opened', { ...session, offset: 1, inDoubt: 0, stale: false, took: 0.123456789 })
     telemetry.emit('account.paused', { ...buildEvents(1)['account.paused'], retryInMs: 1234.5678 })
@@ -80,14 +80,14 @@ describe('the log', () => {
     expect(lines[2]).toMatchObject({ amount: 31_168.35, msg: 'account a has 31168.35 UAH' })
   })
 
-  it('says what to do about every warning and error, and only about these', () => {
+  it('says what to do in every warning and error, and only there', () => {
     for (const [name, line] of Object.entries(logLines)) {
       if (line === null || line.level === 'debug') continue
       expect([name, line.action !== undefined]).toEqual([name, line.level !== 'info'])
     }
   })
 
-  it('names an error by its name and code, with at most 500 characters of its message and no stack', () => {
+  it('shows the name and code of an error, at most 500 characters of its message, and no stack', () => {
     const { telemetry, lines } = logging()
     const cause = Object.assign(new Error('epoch'), { type: 'INVALID_PRODUCER_EPOCH' })
     telemetry.emit('session.lost', { ...session, stage: 'commit', error: new TypeError('x'.repeat(1000), { cause }) })
@@ -98,7 +98,7 @@ describe('the log', () => {
     })
   })
 
-  it('holds no phone number and no quoted body of an error, whatever the event', () => {
+  it('contains no phone number and no quoted body from an error, in any event', () => {
     const { telemetry, lines } = logging('trace')
     const quoting = errorOf(() => JSON.parse('{"text": Ваш код 4711'))
     for (const error of [new Error('cannot send to 380501234567'), quoting]) {
@@ -113,7 +113,7 @@ describe('the log', () => {
     expect(text).not.toContain('код')
   })
 
-  it('is not slowed down by a text full of quotes', () => {
+  it('is not slowed down by a very long error text', () => {
     const { telemetry, lines } = logging()
     const error = 'Unexpected token '.repeat(250_000)
     telemetry.emit('account.paused', { ...buildEvents(1)['account.paused'], error })

@@ -7,7 +7,7 @@ import { createMetrics, type MetricsOptions } from '../../src/telemetry/metrics.
 import { buildEvents, fencedError } from '../support/events.ts'
 import { contract, metricsIn, ownSeries, samplesOf } from '../support/metrics.ts'
 
-/** The metrics of a fresh emitter. `scrape` gives the samples as Prometheus would read them. */
+/** Starts the metrics of a new emitter. `scrape` returns the samples as Prometheus reads them. */
 function startMetrics(options?: MetricsOptions) {
   const telemetry = new Telemetry()
   const metrics = createMetrics(telemetry, options)
@@ -20,22 +20,22 @@ function emitAll(telemetry: Telemetry, n: number): void {
 }
 
 describe('metrics', () => {
-  it('have the names and labels of the contract', async () => {
+  it('have their stable names and labels', async () => {
     const { telemetry, scrape } = startMetrics({ version: '1.2.3', roles: ['worker'], gauges: [allGauges] })
     emitAll(telemetry, 1)
     expect(metricsIn(await scrape()), 'the contract is in test/support/metrics.ts').toEqual(contract)
   })
 
-  it('change with an event each, unless they are read at the scrape', async () => {
+  it('change with an event, unless they are read at the scrape', async () => {
     const { telemetry, scrape } = startMetrics({ roles: ['worker'] })
     emitAll(telemetry, 1)
     const samples = [...(await scrape())]
-    const told = Object.keys(metricDefinitions).filter(name => !definitionOf(name as MetricName).readAtScrape)
+    const names = Object.keys(metricDefinitions).filter(name => !definitionOf(name as MetricName).readAtScrape)
     const changed =
       (name: string) =>
       ([series, value]: [string, number]) =>
         value > 0 && series.split('{')[0]!.replace(/_(bucket|sum|count)$/, '') === `busgate_${name}`
-    expect(told.filter(name => !samples.some(changed(name)))).toEqual([])
+    expect(names.filter(name => !samples.some(changed(name)))).toEqual([])
   })
 
   it('exist with 0 from the start if the values of their labels are known', async () => {
@@ -65,7 +65,7 @@ describe('metrics', () => {
     expect(ownSeries(samples)).not.toContainEqual(expect.stringContaining('stage="callback",code="DECODE"'))
   })
 
-  it('count the callbacks whose status text contradicts their success', async () => {
+  it('count the callbacks whose status contradicts their success', async () => {
     const { telemetry, scrape } = startMetrics()
     const callback = { type: 'sms', commandType: 'sms', country: 'UA', state: 'FAILED', verified: true } as const
     for (const contradicts of [true, false]) telemetry.emit('callback.accepted', { ...callback, contradicts })
@@ -74,9 +74,10 @@ describe('metrics', () => {
 
   it('count verified verdicts by type and frequent country, from callbacks and polls', async () => {
     const { telemetry, scrape } = startMetrics()
-    const told = { type: 'sms', commandType: 'viber+sms', state: 'DELIVERED', contradicts: false } as const
-    for (const country of ['UA', 'TV', null]) telemetry.emit('callback.accepted', { ...told, country, verified: true })
-    telemetry.emit('callback.accepted', { ...told, commandType: null, country: null, verified: false })
+    const callback = { type: 'sms', commandType: 'viber+sms', state: 'DELIVERED', contradicts: false } as const
+    for (const country of ['UA', 'TV', null])
+      telemetry.emit('callback.accepted', { ...callback, country, verified: true })
+    telemetry.emit('callback.accepted', { ...callback, commandType: null, country: null, verified: false })
     telemetry.emit('verdict.found', { type: 'viber+sms', country: 'UA', state: 'DELIVERED' })
     const verdicts = [...(await scrape())].filter(([series, value]) => series.includes('_verdicts_total') && value > 0)
     expect(Object.fromEntries(verdicts)).toEqual({
@@ -85,7 +86,7 @@ describe('metrics', () => {
     })
   })
 
-  it('measure the delivery time by country, rare countries together', async () => {
+  it('measure the delivery latency by country, with rare countries as one', async () => {
     const { telemetry, scrape } = startMetrics()
     for (const [country, seconds] of [
       ['UA', 8],
@@ -103,7 +104,7 @@ describe('metrics', () => {
     expect(sample('sum{country="other"}')).toBe(4400)
   })
 
-  it('name the tenants of the settings, all others together', async () => {
+  it('name the tenants in the settings, and all others as one', async () => {
     const { telemetry, scrape } = startMetrics({ tenant: ['shop', 'bank'] })
     const shares = new Map([
       ['shop', { count: 2, parts: 3 }],
@@ -147,7 +148,7 @@ describe('metrics', () => {
     ])
   })
 
-  it('count what the events count', async () => {
+  it('add the numbers in the events', async () => {
     const { telemetry, scrape } = startMetrics()
     for (const count of [40, 2]) telemetry.emit('commands.consumed', { topic: 'a', count })
     const cut = { topic: 'a', partition: 3, unsent: 4, unsentOffsets: '0-3', perhapsSent: 3, isEnd: false }
@@ -160,7 +161,7 @@ describe('metrics', () => {
     expect(samples.get('busgate_envelope_operations_bucket{le="100"}')).toBe(1)
   })
 
-  it('count a session as fenced only when a newer owner ended it', async () => {
+  it('count a session as fenced only if a newer owner ended it', async () => {
     const { telemetry, scrape } = startMetrics()
     const lost = { topic: 'a', partition: 0, stage: 'commit' } as const
     telemetry.emit('session.lost', { ...lost, error: Object.assign(new Error('reset'), { code: 'ECONNRESET' }) })
@@ -183,7 +184,7 @@ describe('metrics', () => {
     expect(later.get('busgate_consumer_lag_records{topic="a",partition="1"}')).toBe(7)
   })
 
-  it('include sources that were added later, and sum up several of one series', async () => {
+  it('include sources that were added later, and add several sources of one series', async () => {
     const sources = new Set<GaugeSource>()
     const { scrape } = startMetrics({ gauges: sources })
     const open = (value: number) => ({ read: () => [{ name: 'doubts_open', labels: {}, value } as const] })
@@ -192,7 +193,7 @@ describe('metrics', () => {
   })
 })
 
-/** A reading of each gauge that is read at the scrape. */
+/** Provides a value of each gauge that is read at the scrape. */
 const allGauges: GaugeSource = {
   read: () =>
     (Object.keys(metricDefinitions) as MetricName[])

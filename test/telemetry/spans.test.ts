@@ -4,14 +4,14 @@ import { activeTrace, callbackSpan, envelopeSpan } from '../../src/telemetry/tra
 import { buildTrace } from '../support/traces.ts'
 import { startTracing } from '../support/tracing.ts'
 
-test('without an SDK there are no spans and no trace to carry', () => {
+test('without an OpenTelemetry SDK there are no spans and no active trace', () => {
   envelopeSpan('default', 1, [buildTrace()]).end('answered')
   callbackSpan(buildTrace()).end(null)
   expect(activeTrace()).toBeNull()
 })
 
-describe('with an SDK', () => {
-  test('an envelope is a span of its own, linked to the traces of its commands', () => {
+describe('with an OpenTelemetry SDK,', () => {
+  test('an envelope is a span that is linked to the traces of its commands', () => {
     const { spans } = startTracing()
     const { traceId, spanId } = buildTrace(2)
     envelopeSpan('shop', 100, [buildTrace(1), buildTrace(2, { state: 'vendor=1' })]).end('answered')
@@ -32,13 +32,13 @@ describe('with an SDK', () => {
     expect(span?.links[1]?.context.traceState?.serialize()).toBe('vendor=1')
   })
 
-  test('an envelope that was not answered is a span with an error', () => {
+  test('an unanswered envelope is a span with an error', () => {
     const { spans } = startTracing()
     envelopeSpan('default', 1, []).end('unknown')
     expect(spans('POST gateway')).toMatchObject([{ status: { code: SpanStatusCode.ERROR }, links: [] }])
   })
 
-  test('a callback is a span in the trace of its command, or of its own', () => {
+  test('a callback is a span in the trace of its command, or in a new trace', () => {
     const { spans } = startTracing()
     const parent = buildTrace(1)
     callbackSpan(parent).end(null)

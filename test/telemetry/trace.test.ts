@@ -7,14 +7,14 @@ const spanId = 'b7ad6b7169203331'
 const traceparent = `00-${traceId}-${spanId}-01`
 
 describe('a trace', () => {
-  test('is read from headers of bytes and of text', () => {
+  test('is read from headers as bytes or text', () => {
     const trace = { traceId, spanId, flags: 1, state: null }
     expect(traceOf({ traceparent: Buffer.from(traceparent), other: 'x' })).toEqual(trace)
     expect(traceOf({ traceparent })).toEqual(trace)
     expect(traceOf({ traceparent: `00-${traceId}-${spanId}-00` })?.flags).toBe(0)
   })
 
-  test('is passed on unchanged', () => {
+  test('is propagated unchanged', () => {
     expect(traceHeaders(traceOf({ traceparent })!)).toEqual({ traceparent })
     const tracestate = 'vendor=a:1,other=b;2'
     expect(traceHeaders(traceOf({ traceparent, tracestate: Buffer.from(tracestate) })!)).toEqual({
@@ -26,22 +26,22 @@ describe('a trace', () => {
   test.each([
     ['is missing', {}],
     ['is empty', { traceparent: '' }],
-    ['is of upper case', { traceparent: traceparent.toUpperCase() }],
+    ['is in upper case', { traceparent: traceparent.toUpperCase() }],
     ['has no span', { traceparent: `00-${traceId}` }],
     ['has a trace of zeros', { traceparent: `00-${'0'.repeat(32)}-${spanId}-01` }],
     ['has a span of zeros', { traceparent: `00-${traceId}-${'0'.repeat(16)}-01` }],
-    ['has more than its version knows', { traceparent: `${traceparent}-00` }],
-    ['has the version that none may have', { traceparent: traceparent.replace('00', 'ff') }],
-    ['comes with something in front of it', { traceparent: ` ${traceparent}` }],
-    ['comes with a line behind it', { traceparent: `${traceparent}\nx` }],
+    ['has more fields than its version', { traceparent: `${traceparent}-00` }],
+    ['has the forbidden version', { traceparent: traceparent.replace('00', 'ff') }],
+    ['begins with a space', { traceparent: ` ${traceparent}` }],
+    ['is followed by a line', { traceparent: `${traceparent}\nx` }],
     ['comes twice', { traceparent: [traceparent, traceparent] }],
-    ['is longer than any version will be', { traceparent: `cc${traceparent.slice(2)}-${'x'.repeat(200)}` }],
-    ['is no text', { traceparent: 5 }],
+    ['is too long', { traceparent: `cc${traceparent.slice(2)}-${'x'.repeat(200)}` }],
+    ['is not text', { traceparent: 5 }],
   ])('is null if the header %s', (_, headers) => {
     expect(traceOf(headers)).toBeNull()
   })
 
-  test("of a later version is passed on in this version's form", () => {
+  test("of a later version is propagated in this version's form", () => {
     const later = traceOf({ traceparent: `cc-${traceId}-${spanId}-01-what-will-be` })
     expect(later && traceHeaders(later)).toEqual({ traceparent })
   })
@@ -51,11 +51,11 @@ describe('a trace', () => {
     ['not plain text', 'v=\u0007'],
     ['given twice', ['v=1', 'v=2']],
     ['empty', ''],
-  ])('loses only a state that is %s', (_, tracestate) => {
+  ])('loses its tracestate, but nothing else, if that is %s', (_, tracestate) => {
     expect(traceHeaders(traceOf({ traceparent, tracestate })!)).toEqual({ traceparent })
   })
 
-  test('in the log is the first recorded one', () => {
+  test('is named in the log if it is the first recorded one', () => {
     const unrecorded = buildTrace(1, { flags: 0 })
     expect(recordedTraceId([])).toBeNull()
     expect(recordedTraceId([null, unrecorded])).toBeNull()

@@ -17,7 +17,7 @@ describeInBrowser('the page of the demo', () => {
     return openInBrowser(/page +(\S+)/.exec(demo.stderr())![1]!)
   }
 
-  test('shows the overview and a message from command to verdict, by keyboard alone', async () => {
+  test('shows the overview and a message from command to verdict, with the keyboard alone', async () => {
     const page = await openDemo()
     await part(page, 'Commands per second').getByRole('img').waitFor({ timeout })
     const reason = part(page, 'Failures by reason').locator('li', { hasText: 'INSUFFICIENT_FUNDS' })
@@ -68,7 +68,7 @@ describeInBrowser('the page', () => {
     { screen: 'a small phone', viewport: { width: 360, height: 740 }, colorScheme: 'dark' as const },
     { screen: 'a phone', viewport: { width: 390, height: 844 }, colorScheme: 'dark' as const },
     { screen: 'a desk', viewport: { width: 1440, height: 900 }, colorScheme: 'light' as const },
-  ])('fits the screen of $screen, and is $colorScheme where that is wished', async ({ screen: _, ...options }) => {
+  ])('fits the screen of $screen, in the preferred color scheme $colorScheme', async ({ screen: _, ...options }) => {
     const world = await startWorld()
     const { url } = await startPage(world)
     const page = await openInBrowser(url, options)
@@ -84,7 +84,7 @@ describeInBrowser('the page', () => {
     expect(brightness < 60).toBe(options.colorScheme === 'dark')
   })
 
-  test('shows unreadable state as unknown, in red, and draws no line', async () => {
+  test('shows values that cannot be read as unknown, in red, and draws no line', async () => {
     const world = await startWorld()
     const away = () => Promise.reject(new Error('no broker answers'))
     const bus = { ...world.bus, partitions: away, progress: away, follow: away } as unknown as Bus
@@ -99,7 +99,7 @@ describeInBrowser('the page', () => {
     expect(lines.join('')).toBe('')
   })
 
-  test('shows no lag of a topic without committed offsets', async () => {
+  test('shows no lag for a topic without committed offsets', async () => {
     const { settings, ...world } = await startWorld()
     const kafka = { ...settings.kafka, groupId: 'nobody' }
     const { url } = await startPage({ ...world, settings: { ...settings, kafka } })
@@ -109,10 +109,10 @@ describeInBrowser('the page', () => {
     expect(await lag.innerText()).not.toContain('behind')
   })
 
-  test('executes nothing that others wrote', async () => {
+  test('executes no HTML or scripts from records', async () => {
     const world = await startWorld()
-    const evil = '<img src=x onerror="document.title=1"><script>document.title=1</script>\u202eecho'
-    await world.send([buildCommand({ id: 1n, correlationId: evil, tenant: evil })])
+    const hostile = '<img src=x onerror="document.title=1"><script>document.title=1</script>\u202eecho'
+    await world.send([buildCommand({ id: 1n, correlationId: hostile, tenant: hostile })])
     await world.finished(1)
     const { url } = await startPage(world)
     const page = await openInBrowser(`${url}#by=id&text=1`)
@@ -120,7 +120,7 @@ describeInBrowser('the page', () => {
     expect(await page.title()).toBe('busgate')
   })
 
-  test('shows no text and no phone, and offers no search by phone', async () => {
+  test('shows no text and no phone, and has no search by phone', async () => {
     const world = await startWorld()
     await world.send([buildCommand({ id: 1n, phone: 380671239999 })])
     await world.finished(1)
@@ -133,7 +133,7 @@ describeInBrowser('the page', () => {
     expect(kinds).toEqual(['Id', 'Correlation id'])
   })
 
-  test('says when nothing was found, and when the server has stopped', async () => {
+  test('says if nothing was found, and if the server has stopped', async () => {
     const world = await startWorld()
     const served = await startPage(world)
     const page = await openInBrowser(`${served.url}#by=correlation&text=nobody`)
@@ -142,7 +142,7 @@ describeInBrowser('the page', () => {
     await part(page, 'Open doubts').waitFor({ timeout })
     await page.keyboard.press('/')
     await page.locator('#text:focus').waitFor()
-    page.removeAllListeners('console') // the browser complains of what follows
+    page.removeAllListeners('console') // the browser logs the failed requests that follow
     await served.close()
     await page.getByText('busgate ui does not answer.').waitFor({ timeout })
   })

@@ -9,16 +9,16 @@ import { eventsAt, historyAt, startPage, waitForState } from '../support/ui.ts'
 import { startWorld } from '../support/worker.ts'
 
 const few = [1n, 2n, 3n].map(id => buildCommand({ id }))
-/** Refused for want of money, as docs/sandbox.md says. */
+/** Refused with "Not enough money", see docs/sandbox.md. */
 const refused = buildCommand({ id: 4n, phone: 380501234592 })
 const smsOf = ({ funnel }: Now) => funnel.find(({ type }) => type === 'sms')
 
-test('commands, results and verdicts are counted as they are written', async () => {
+test('the page counts commands, results and verdicts as they are written', async () => {
   const world = await startWorld()
   await world.send([buildCommand({ id: 99n })])
   await world.finished(1)
   const { url } = await startPage(world)
-  await waitForState(url, ({ partitions }) => partitions.length > 0) // its topics are followed
+  await waitForState(url, ({ partitions }) => partitions.length > 0) // now it follows the topics
   await world.send([...few, refused])
   const now = await waitForState(
     url,
@@ -34,7 +34,7 @@ test('commands, results and verdicts are counted as they are written', async () 
   expect(done.partitions).toHaveLength(2)
 })
 
-test('a message that is read after delivery counts once', async () => {
+test('the page counts a message once that is delivered and then read', async () => {
   const world = await startWorld()
   const { url } = await startPage(world)
   await waitForState(url, ({ partitions }) => partitions.length > 0)
@@ -45,7 +45,7 @@ test('a message that is read after delivery counts once', async () => {
   expect(verdicts(now)).toBe(2)
 })
 
-test('a message in doubt is shown with its age and what it waits for, until it is resolved', async () => {
+test('the page shows a doubt with its age and what it waits for, until it is resolved', async () => {
   const world = await startWorld({
     settings: {
       gateway: { timeoutMs: 2000 },
@@ -73,7 +73,7 @@ test('a message in doubt is shown with its age and what it waits for, until it i
   expect(await openDoubts()).toBe(0)
 })
 
-test('a pause is shown until it is resumed', async () => {
+test('the page shows a pause until it is resumed', async () => {
   const world = await startWorld()
   const { url } = await startPage(world)
   const { control } = world.settings.topics
@@ -85,7 +85,7 @@ test('a pause is shown until it is resumed', async () => {
   await waitForState(url, now => now.pauses.length === 0)
 })
 
-test('a withdrawal is shown until it ends', async () => {
+test('the page shows a withdrawal until it ends', async () => {
   const world = await startWorld()
   const { url } = await startPage(world)
   await world.producer.withdraw({ campaign: 'spring', reason: 'wrong price', by: 'olena' })
@@ -94,13 +94,13 @@ test('a withdrawal is shown until it ends', async () => {
   expect(pauses).toEqual([])
 })
 
-test('dead letters are grouped by cause, including earlier ones', async () => {
+test('the page groups dead letters by cause, including earlier ones', async () => {
   const world = await startWorld()
   await world.produceRaw(null, { key: Buffer.from('k') })
-  await world.produceRaw(Buffer.from('no Avro'))
+  await world.produceRaw(Buffer.from('not Avro'))
   await until(() => expect(world.deadLetters()).toHaveLength(2))
   const { url } = await startPage(world)
-  await world.produceRaw(Buffer.from('no Avro either'))
+  await world.produceRaw(Buffer.from('not Avro either'))
   const { deadLetters } = await waitForState(url, now => now.deadLetters.total === 3)
   expect(deadLetters.causes.map(({ code, count }) => [code, count])).toEqual([
     ['NOT_CONFLUENT', 2],
@@ -108,7 +108,7 @@ test('dead letters are grouped by cause, including earlier ones', async () => {
   ])
 })
 
-test('a missing topic is reported, and the rest is shown', async () => {
+test('the page reports a missing topic, and shows the rest', async () => {
   const world = await startWorld()
   const settings = { ...world.settings, topics: { ...world.settings.topics, doubts: 'not-there' } }
   const { url } = await startPage({ ...world, settings })
@@ -117,7 +117,7 @@ test('a missing topic is reported, and the rest is shown', async () => {
   await waitForState(url, ({ partitions }) => partitions.length > 0)
 })
 
-test('no phone and no text is shown', async () => {
+test('the page shows no phone and no text', async () => {
   const world = await startWorld()
   const { url } = await startPage(world)
   const phone = 380671234592
@@ -130,7 +130,7 @@ test('no phone and no text is shown', async () => {
   expect(JSON.stringify(now)).not.toMatch(/38067123/)
 })
 
-test('a page that is opened later shows the last minutes', async () => {
+test('a page that is opened later shows the history of the last minutes', async () => {
   const world = await startWorld()
   const { url } = await startPage(world)
   await waitForState(url, ({ partitions }) => partitions.length > 0)
@@ -152,5 +152,5 @@ test('an open page is updated', async () => {
     if (event === 'now') seen.add((data as Now).at)
     if (seen.size === 2) return
   }
-  expect.unreachable('it was told once, and never again')
+  expect.unreachable('the page got one state and no update')
 })

@@ -6,20 +6,20 @@ import { buildCommand } from '../support/commands.ts'
 import { ask, startPage } from '../support/ui.ts'
 import { startWorld } from '../support/worker.ts'
 
-const text = 'a text that is nobody else’s'
+const text = 'a text that occurs nowhere else'
 const secretSms = (id: bigint, phone = 380671234501) =>
   buildCommand({ id, phone, tenant: 'shop', correlationId: 'order-7', message: sms(text) })
 const sms = (sms_message: string) => ({
   'io.busgate.Sms': { ...(Object.values(buildCommand().message)[0] as object), sms_message } as never,
 })
 
-describe('who may open the page', () => {
+describe('the server of the page', () => {
   test.each([
-    ['a name of somebody else', 'evil.example'],
-    ['one that begins like its own', '127.0.0.1.evil.example'],
-    ['one that ends like its own', 'evil-localhost:80'],
+    ['another host', 'evil.example'],
+    ['a host that begins like its own', '127.0.0.1.evil.example'],
+    ['a host that ends like its own', 'evil-localhost:80'],
     ['another address', '10.0.0.1:9465'],
-  ])('not under %s, whatever is asked', async (_, host) => {
+  ])('refuses every request whose host header is %s', async (_, host) => {
     const { url } = await startPage(await startWorld())
     for (const path of ['', 'main.js', 'api/now', 'api/messages?by=id&text=1']) {
       const { status, body } = await ask(url + path, { host })
@@ -29,14 +29,14 @@ describe('who may open the page', () => {
   })
 
   test.each(['localhost', 'LOCALHOST:1234', '127.0.0.1:80', '[::1]:9465'])(
-    'under %s, as through a tunnel',
+    'answers under the host %s, as through a tunnel',
     async host => {
       const { url } = await startPage(await startWorld())
       expect((await ask(url, { host })).status).toBe(200)
     },
   )
 
-  test('no script of another site, but a link on it', async () => {
+  test('refuses requests of scripts on other sites, but not links from them', async () => {
     const { url } = await startPage(await startWorld())
     const foreign = { 'sec-fetch-site': 'cross-site' }
     expect((await ask(`${url}api/messages?by=id&text=1`, { ...foreign, 'sec-fetch-mode': 'no-cors' })).status).toBe(403)
@@ -51,7 +51,7 @@ describe('who may open the page', () => {
   })
 
   test.each(['//', '///', '//x/api/now', 'http://[::1', '*', '/%', '/api/messages/../..//'])(
-    'a target such as %s with 404',
+    'answers 404 to the request target %s',
     async target => {
       const { url } = await startPage(await startWorld())
       const raw = rawConnection(Number(new URL(url).port))
@@ -60,7 +60,7 @@ describe('who may open the page', () => {
     },
   )
 
-  test('nobody on another machine', async () => {
+  test('refuses connections from other machines', async () => {
     const { url } = await startPage(await startWorld())
     const outside = Object.values(networkInterfaces()).flatMap(
       list => list?.filter(one => !one.internal && one.family === 'IPv4') ?? [],
@@ -70,14 +70,14 @@ describe('who may open the page', () => {
     }
   })
 
-  test.each(['POST', 'PUT', 'DELETE', 'HEAD'])('nobody who comes with %s', async method => {
+  test.each(['POST', 'PUT', 'DELETE', 'HEAD'])('refuses the method %s', async method => {
     const { url } = await startPage(await startWorld())
     const { status, headers } = await ask(`${url}api/now`, {}, method)
     expect([status, headers.allow]).toEqual([405, 'GET'])
   })
 })
 
-test('the page may load its own files only, and requests nothing else', async () => {
+test('the page may load only its own files, and requests nothing else', async () => {
   const { url } = await startPage(await startWorld())
   const page = await ask(url)
   expect(page.headers['content-security-policy']).toContain("default-src 'none'; script-src 'self'; style-src 'self'")
@@ -100,7 +100,7 @@ test('the page may load its own files only, and requests nothing else', async ()
   expect([...seen]).toEqual(expect.arrayContaining(['/main.js', '/style.css', '/lit-html.js', '/story.js']))
 })
 
-describe('the search request', () => {
+describe('a search request', () => {
   test.each([
     ['by=name&text=1', 'by: expected one of id, correlation, phone'],
     ['by=id&text=', 'text: expected a search text'],
@@ -108,20 +108,20 @@ describe('the search request', () => {
     ['by=id&text=9223372036854775808', 'text: expected an id'],
     ['by=id&text=1&back=never', 'back: expected a duration in milliseconds'],
     ['by=phone&text=4567', 'phones are hidden: busgate ui --reveal allows searches by phone'],
-  ])('%s is refused with what is expected', async (asked, expected) => {
+  ])('with %s is refused with what is expected', async (asked, expected) => {
     const { url } = await startPage(await startWorld())
     const { status, body } = await ask(`${url}api/messages?${asked}`)
     expect(status).toBe(400)
     expect(JSON.parse(body).error).toContain(expected)
   })
 
-  test('a search by phone needs at least four digits', async () => {
+  test('by phone needs at least four digits', async () => {
     const { url } = await startPage(await startWorld(), { reveal: true })
     expect((await ask(`${url}api/messages?by=phone&text=567`)).status).toBe(400)
   })
 })
 
-test('a message is shown without phone and text, unless --reveal is given', async () => {
+test('the page shows a message without phone and text, unless --reveal is given', async () => {
   const world = await startWorld()
   await world.send([secretSms(11n)])
   await world.finished(1)
@@ -136,7 +136,7 @@ test('a message is shown without phone and text, unless --reveal is given', asyn
   }
 })
 
-test('messages are found by id, correlation id and the last digits of a phone', async () => {
+test('the page finds messages by id, correlation id and the last digits of a phone', async () => {
   const world = await startWorld()
   await world.send([secretSms(21n), secretSms(22n, 380671239999), buildCommand({ id: 23n })])
   await world.finished(3)
@@ -151,7 +151,7 @@ test('messages are found by id, correlation id and the last digits of a phone', 
   expect(JSON.stringify(await find('by=phone&text=9999'))).not.toContain('380671239999')
 })
 
-test('an id beyond 2^53 is shown exactly', async () => {
+test('the page shows an id beyond 2^53 with all digits', async () => {
   const id = 2n ** 62n + 1n
   const world = await startWorld()
   await world.send([buildCommand({ id })])
@@ -164,7 +164,7 @@ test('an id beyond 2^53 is shown exactly', async () => {
   )
 })
 
-test('one search runs at a time, and ends when nobody waits for it', async () => {
+test('one search runs at a time, and is aborted when its client disconnects', async () => {
   const world = await startWorld()
   await world.send([buildCommand({ id: 31n })])
   await world.finished(1)
@@ -174,7 +174,7 @@ test('one search runs at a time, and ends when nobody waits for it', async () =>
   const { bus } = world
   const search = bus.search.bind(bus)
   bus.search = async (tp, query) => {
-    if (tp.topic === world.settings.topics.control) return search(tp, query) // pauses, not a message
+    if (tp.topic === world.settings.topics.control) return search(tp, query) // a search for pauses, not for a message
     most = Math.max(most, ++searching)
     try {
       if (!holds) return await search(tp, query)
@@ -191,7 +191,7 @@ test('one search runs at a time, and ends when nobody waits for it', async () =>
   await until(() => expect(searching).toBeGreaterThan(0))
   const ofOne = most
   const second = fetch(`${url}api/messages?by=id&text=31`)
-  await until(async () => expect((await ask(url)).status).toBe(200)) // it goes on answering
+  await until(async () => expect((await ask(url)).status).toBe(200)) // the server still answers
   holds = false
   leaves.abort()
   await expect(first).rejects.toThrow()

@@ -6,7 +6,7 @@ import { buildCommandOf } from '../support/commands.ts'
 import { startProxy } from '../support/reverse-proxy.ts'
 import { startWorld } from '../support/worker.ts'
 
-/** A world after a call/otp that the gateway answered with this item. */
+/** Sends a call/otp that the gateway answers with this item. */
 async function worldAnswered(item: string, codes: string) {
   const gateway = await startProxy()
   gateway.answer = () => ({ body: `{"success":true,"data":[${item}]}` })
@@ -34,7 +34,7 @@ describe('the one-time password of a call/otp', () => {
     ['result', '0042', undefined, '0042'],
     ['header', null, '0042', '0042'],
     ['none', null, undefined, null],
-  ])('goes where delivery.codes says: %s', async (codes, inValue, inHeader, found) => {
+  ])('is published as delivery.codes says: %s', async (codes, inValue, inHeader, found) => {
     const { settings, bus, registry } = await worldAnswered(item, codes)
     const { decodeResult } = createDecoders(settings, { registry })
     const { value, headers } = await firstRecord(bus, settings.topics.results)
@@ -47,7 +47,7 @@ describe('the one-time password of a call/otp', () => {
     }
   })
 
-  test.each(['header', 'none'])('is in no part of the value with delivery.codes=%s', async codes => {
+  test.each(['header', 'none'])("is nowhere in the result's value with delivery.codes=%s", async codes => {
     for (const answer of [item, unreadable]) {
       const { settings, bus } = await worldAnswered(answer, codes)
       const { value } = await firstRecord(bus, settings.topics.results)

@@ -9,7 +9,7 @@ import { buildCommand } from '../support/commands.ts'
 import { laggingRegistry } from '../support/lagging-registry.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
-/** So long a schema that the registry does not have is asked for again. */
+/** How long a missing schema is requested again. */
 const schemaPatienceMs = 10_000
 
 const headersOf = ({ headers }: BusRecord) =>
@@ -17,9 +17,9 @@ const headersOf = ({ headers }: BusRecord) =>
 
 describe('a record that cannot be read', () => {
   const unreadable: [what: string, code: string, value: (world: World) => Buffer | null][] = [
-    ['that ends in the middle', 'TRUNCATED', world => world.encode(buildCommand()).subarray(0, 20)],
-    ['of another format', 'NOT_CONFLUENT', () => Buffer.from('{"id":42,"phone":380501234567}')],
-    ['whose schema the registry does not have', 'SCHEMA_NOT_FOUND', () => recordOf(4711, [1, 2, 3])],
+    ['that is truncated', 'TRUNCATED', world => world.encode(buildCommand()).subarray(0, 20)],
+    ['in another format', 'NOT_CONFLUENT', () => Buffer.from('{"id":42,"phone":380501234567}')],
+    ['whose schema is missing in the registry', 'SCHEMA_NOT_FOUND', () => recordOf(4711, [1, 2, 3])],
   ]
 
   const foreign = { trace: 'abc', twice: ['one', 'two'] }
@@ -32,13 +32,13 @@ describe('a record that cannot be read', () => {
   }
 
   test.each(unreadable)(
-    '%s becomes a dead letter as it was, with why, and its neighbours go on',
+    '%s becomes an unchanged dead letter with the reason, and the other commands are sent',
     async (_, code, of) => {
       const world = await startWorld()
       const value = of(world)
       const before = Date.now()
-      const told: unknown[] = []
-      world.worker.telemetry.on('deadLetter.published', letter => told.push(letter))
+      const published: unknown[] = []
+      world.worker.telemetry.on('deadLetter.published', letter => published.push(letter))
       await world.send([buildCommand({ id: 1n })])
       await world.produceRaw(value, { key: Buffer.from('a key'), headers: { ...foreign, ...ours } })
       await world.send([buildCommand({ id: 2n })])
@@ -63,7 +63,7 @@ describe('a record that cannot be read', () => {
         'busgate.error.offset': '1',
       })
       const first = { topic: world.settings.topics.commands.at(-1), partition: 0, offset: 1 }
-      expect(told).toEqual([{ stage: 'decode', code, count: 1, first }])
+      expect(published).toEqual([{ stage: 'decode', code, count: 1, first }])
       expect(Number(timestamp)).toBeGreaterThanOrEqual(before)
     },
   )
@@ -71,26 +71,29 @@ describe('a record that cannot be read', () => {
   test.each([
     ['with its schema id in headers', Buffer.from([14, 2, 4]), { 'apicurio.value.globalId': Buffer.alloc(8, 1) }],
     ['with a schema id of 8 bytes', Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 7, 14, 2, 4]), {}],
-  ])("of Apicurio's serializer %s says which settings make it readable", async (_name, value, headers) => {
-    const world = await startWorld()
-    await world.produceRaw(value, { headers })
-    await until(() => expect(world.deadLetters()).toHaveLength(1))
-    const { 'busgate.error.code': code, 'busgate.error.message': message } = headersOf(world.deadLetters()[0]!)
-    expect([code, message]).toEqual([
-      'NOT_CONFLUENT',
-      expect.stringMatching(
-        /set apicurio\.registry\.headers\.enabled=false, apicurio\.registry\.as-confluent=true and apicurio\.registry\.use-id=contentId\.$/,
-      ),
-    ])
-  })
+  ])(
+    "of Apicurio's serializer %s becomes a dead letter that names the settings which make it readable",
+    async (_name, value, headers) => {
+      const world = await startWorld()
+      await world.produceRaw(value, { headers })
+      await until(() => expect(world.deadLetters()).toHaveLength(1))
+      const { 'busgate.error.code': code, 'busgate.error.message': message } = headersOf(world.deadLetters()[0]!)
+      expect([code, message]).toEqual([
+        'NOT_CONFLUENT',
+        expect.stringMatching(
+          /set apicurio\.registry\.headers\.enabled=false, apicurio\.registry\.as-confluent=true and apicurio\.registry\.use-id=contentId\.$/,
+        ),
+      ])
+    },
+  )
 })
 
-describe('a record of a newer schema', () => {
+describe('a command with a newer schema', () => {
   const newer = changedCommandSchema(({ fields }) => {
     fields.push({ name: 'season', type: ['null', 'string'], doc: 'Of a later version.', default: null })
   })
 
-  test('waits while the registry lacks its schema, and others are sent', async () => {
+  test('waits while the registry lacks the schema, and other commands are sent', async () => {
     const registry = laggingRegistry()
     const world = await startWorld({ registry })
     await world.send([buildCommand({ id: 1n })])
@@ -109,7 +112,7 @@ describe('a record of a newer schema', () => {
     expect(world.deadLetters()).toEqual([])
   })
 
-  test('waits while the registry is unavailable, and others are sent', async () => {
+  test('waits while the registry is unavailable, and other commands are sent', async () => {
     const server = await startRegistry()
     const registry = confluentRegistry({ url: server.url })
     const world = await startWorld({ registry })
@@ -135,17 +138,17 @@ describe('a record of a newer schema', () => {
   })
 })
 
-describe('foreign records that name many schemas', () => {
+describe('invalid records with many schema ids', () => {
   const count = 300
 
-  test('do not delay others while the registry is unavailable, and are reported in one line', async () => {
+  test('do not delay commands while the registry is unavailable, and are logged in one line', async () => {
     const server = await startRegistry()
     const world = await startWorld({ registry: confluentRegistry({ url: server.url }) })
     await world.send([buildCommand({ id: 1n })])
     await until(() => expect([world.results(), world.statuses()]).toMatchObject([[{}], [{}]]))
-    const told = { unavailable: 0, available: 0 }
-    world.worker.telemetry.on('registry.unavailable', () => void told.unavailable++)
-    world.worker.telemetry.on('registry.available', () => void told.available++)
+    const logged = { unavailable: 0, available: 0 }
+    world.worker.telemetry.on('registry.unavailable', () => void logged.unavailable++)
+    world.worker.telemetry.on('registry.available', () => void logged.available++)
     server.fail((_request, response) => response.writeHead(503).end())
     server.requests.length = 0
     await Promise.all(Array.from({ length: count }, (_, id) => world.produceRaw(recordOf(1000 + id, [2]))))
@@ -157,28 +160,28 @@ describe('foreign records that name many schemas', () => {
         expect.stringMatching(/^the registry cannot be asked for 300 schemas, one of them \d+$/),
       ]),
     )
-    expect(told).toEqual({ unavailable: 1, available: 0 })
+    expect(logged).toEqual({ unavailable: 1, available: 0 })
 
     server.fail()
     await until(() => expect(world.deadLetters()).toHaveLength(count), 60_000)
-    expect([told, reasons()]).toEqual([{ unavailable: 1, available: 1 }, []])
+    expect([logged, reasons()]).toEqual([{ unavailable: 1, available: 1 }, []])
     await server.stop()
   })
 
-  test('and are missing there become dead letters that are reported together', async () => {
+  test('that the registry lacks become dead letters that are logged in one line', async () => {
     const server = await startRegistry()
     const world = await startWorld({ registry: confluentRegistry({ url: server.url }) })
-    const told: number[] = []
-    world.worker.telemetry.on('deadLetter.published', letters => told.push(letters.count))
+    const counts: number[] = []
+    world.worker.telemetry.on('deadLetter.published', letters => counts.push(letters.count))
     await Promise.all(Array.from({ length: count }, (_, id) => world.produceRaw(recordOf(1000 + id, [2]))))
     await until(() => expect(world.deadLetters()).toHaveLength(count), 60_000)
-    await until(() => expect(told.reduce((sum, one) => sum + one, 0)).toBe(count))
-    expect(told.length).toBeLessThan(count / 3)
+    await until(() => expect(counts.reduce((sum, one) => sum + one, 0)).toBe(count))
+    expect(counts.length).toBeLessThan(count / 3)
     await server.stop()
   })
 })
 
-test('a schema that cannot be read is a warning at /readyz', async () => {
+test('an incompatible schema is a warning in /readyz', async () => {
   const world = await startWorld()
   const id = await world.registry.idOf('any', schemas.status)
   await world.produceRaw(recordOf(id, [2]))
@@ -194,7 +197,7 @@ test('a schema that cannot be read is a warning at /readyz', async () => {
   ])
 })
 
-describe('a command that can be read, and not be sent as it is,', () => {
+describe('a readable command that cannot be sent', () => {
   test('is INVALID if a text is not UTF-8', async () => {
     const world = await startWorld()
     const bytes = world.encode(buildCommand({ id: 7n }))

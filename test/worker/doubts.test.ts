@@ -9,7 +9,7 @@ import { finalOf, outcomesOf, startWorld, type WorldOptions } from '../support/w
 
 type DoubtOptions = Omit<WorldOptions, 'settings'> & { delivery?: object; accounts?: object }
 
-/** Waits shortened; their order kept. */
+/** Shorter waits, in the same order. */
 const times = { settleMs: 50, polls: 2, pollIntervalMs: 20 }
 const startDoubtingWorld = ({ delivery = {}, accounts = {}, ...options }: DoubtOptions = {}) =>
   startWorld({ ...options, settings: { gateway: { timeoutMs: 250, accounts }, delivery: { ...times, ...delivery } } })
@@ -24,15 +24,15 @@ const saysNotFound = { delivery: { notFoundErrors: ['Message not found'] } }
 const never = { delivery: { settleMs: 60_000 } }
 const [atMostOnce, atLeastOnce] = [{ delivery: 'AT_MOST_ONCE' }, { delivery: 'AT_LEAST_ONCE' }] as const
 const silent = { phone: silentPhone, correlationId: 'order-1' }
-/** A command that the topic of doubts does not take. */
+/** Makes a command too large for the doubts topic. */
 const large = { extra: { note: JSON.stringify('x'.repeat(30_000)) } }
 const small = { maxMessageBytes: { doubts: 20_000 } }
 
 describe('a command whose answer was lost is in doubt at once, and', () => {
   test.each<[what: string, FaultName[], SendCommand, end: Partial<SendResult>, executions: number, DoubtOptions?]>([
-    ['is SENT when its status proves it', ['reset-after'], buildCommand(silent), sent(1), 1],
-    ['is sent again when everything has been asked', ['reset-before'], buildCommand(), sent(2), 1],
-    ['is sent again when the gateway never had it', ['reset-before'], buildCommand(), sent(2), 1, saysNotFound],
+    ['is SENT if its status proves it', ['reset-after'], buildCommand(silent), sent(1), 1],
+    ['is sent again after all polls', ['reset-before'], buildCommand(), sent(2), 1],
+    ['is sent again if the gateway never had it', ['reset-before'], buildCommand(), sent(2), 1, saysNotFound],
     [
       'is not sent again under AT_MOST_ONCE',
       ['reset-before'],
@@ -42,7 +42,7 @@ describe('a command whose answer was lost is in doubt at once, and', () => {
       saysNotFound,
     ],
     [
-      'is SENT when the second request is refused because the gateway has the id',
+      'is SENT if the second POST is refused because the gateway knows the id',
       ['reset-after'],
       buildCommandOf('call/otp', atLeastOnce),
       sent(2),
@@ -50,17 +50,37 @@ describe('a command whose answer was lost is in doubt at once, and', () => {
       { sandbox: { duplicates: 'refuse' } },
     ],
     [
-      'is UNRESOLVED when the second request is refused: that says nothing about the first',
+      'is UNRESOLVED if the second POST is refused, which says nothing about the first',
       ['reset-before'],
       buildCommand({ phone: 380501234592 }),
       unresolved(2, 'INSUFFICIENT_FUNDS'),
       0,
     ],
-    ['as a voice code cannot be asked for', ['reset-after'], buildCommandOf('call/otp'), unresolved(1), 1, never],
-    ['as a look-up cannot be asked for', ['reset-after'], buildCommandOf('hlr'), unresolved(1), 1, never],
-    ['as a look-up may be sent again', ['reset-after'], buildCommandOf('hlr', atLeastOnce), sent(2), 2],
     [
-      'is given up after delivery.attempts requests',
+      'is UNRESOLVED if it is a call/otp, which cannot be polled',
+      ['reset-after'],
+      buildCommandOf('call/otp'),
+      unresolved(1),
+      1,
+      never,
+    ],
+    [
+      'is UNRESOLVED if it is an hlr, which cannot be polled',
+      ['reset-after'],
+      buildCommandOf('hlr'),
+      unresolved(1),
+      1,
+      never,
+    ],
+    [
+      'is sent again if it is an hlr under AT_LEAST_ONCE',
+      ['reset-after'],
+      buildCommandOf('hlr', atLeastOnce),
+      sent(2),
+      2,
+    ],
+    [
+      'is given up after delivery.attempts POSTs',
       ['reset-before', 'reset-before'],
       buildCommandOf('hlr', atLeastOnce),
       unresolved(2, 'ATTEMPTS_EXHAUSTED'),
@@ -68,7 +88,7 @@ describe('a command whose answer was lost is in doubt at once, and', () => {
       { delivery: { attempts: 2 } },
     ],
     [
-      'too large to be kept, is SENT by its status',
+      'is SENT by its status even if it is too large for the doubts topic',
       ['reset-after'],
       buildCommand({ ...silent, ...large }),
       sent(1),
@@ -76,7 +96,7 @@ describe('a command whose answer was lost is in doubt at once, and', () => {
       small,
     ],
     [
-      'too large to be kept, is never sent again, whatever its policy',
+      'is never sent again if it is too large for the doubts topic',
       ['reset-before'],
       buildCommand({ ...atLeastOnce, ...large }),
       unresolved(1),
@@ -84,7 +104,7 @@ describe('a command whose answer was lost is in doubt at once, and', () => {
       small,
     ],
     [
-      'too large to be kept and without a status, is UNRESOLVED with the reason',
+      'is UNRESOLVED with the reason if it is too large for the doubts topic and has no status',
       ['reset-after'],
       buildCommandOf('call/otp', { ...atLeastOnce, correlationId: 'order-1' }, { comment: 'x'.repeat(30_000) }),
       {
@@ -111,8 +131,8 @@ describe('a command whose answer was lost is in doubt at once, and', () => {
 
   test.each([
     ['', buildCommandOf('viber', { id: 1n, ...atMostOnce }), {}],
-    [', too large to be kept', buildCommand({ id: 1n, ...large }), small],
-  ])('is SENT as soon as its callback comes, and the gateway is not asked%s', async (_, command, options) => {
+    [', even if it is too large for the doubts topic', buildCommand({ id: 1n, ...large }), small],
+  ])('is SENT as soon as its callback arrives, without a poll%s', async (_, command, options) => {
     const world = await startDoubtingWorld({ ...never, ...options })
     world.sandbox.faults.next('reset-after')
     await world.send([command])
@@ -150,7 +170,7 @@ describe('a command whose answer was lost is in doubt at once, and', () => {
     expect(finalOf(world, 1n).outcome).toBe('UNRESOLVED')
   })
 
-  test('is not polled while the key is refused', async () => {
+  test('is not polled while the API key is refused', async () => {
     const world = await startDoubtingWorld()
     world.sandbox.faults.next('reset-after')
     await world.send([buildCommand({ id: 1n, phone: silentPhone })])

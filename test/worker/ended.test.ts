@@ -4,7 +4,7 @@ import { type Clock, systemClock } from '../../src/clock.ts'
 import { buildCommand } from '../support/commands.ts'
 import { startWorld } from '../support/worker.ts'
 
-test('a stopped worker leaves no timer on the embedded bus that would keep the process alive', async () => {
+test('a worker that has stopped leaves no timer on the embedded bus that would keep the process alive', async () => {
   const pending = new Set<object>()
   const clock: Clock = {
     ...systemClock,

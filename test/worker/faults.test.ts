@@ -10,14 +10,14 @@ import { startWorld, type World } from '../support/worker.ts'
 const messages = (count: number, from = 1) =>
   Array.from({ length: count }, (_, i) => buildCommand({ id: BigInt(from + i), phone: silentPhone }))
 
-/** Results as `id outcome`, in the order of the ids. */
+/** The results as `id outcome`, ordered by id. */
 const outcomes = (world: World) =>
   world
     .results()
     .toSorted((a, b) => Number(a.id - b.id))
     .map(({ id, outcome }) => `${id} ${outcome}`)
 
-/** A worker whose gateway answers an operation truly, but with so many bytes around it. */
+/** Sends a command to a gateway that answers correctly, with `bytes` of padding. */
 async function worldAnswered(bytes: number, maxOperations: number): Promise<World> {
   const proxy = await startProxy()
   proxy.answer = ({ body }) => {
@@ -32,18 +32,18 @@ async function worldAnswered(bytes: number, maxOperations: number): Promise<Worl
   return world
 }
 
-test('an answer of more than 4 KiB for each operation that an envelope may have is not read', async () => {
+test('an answer longer than 4 KiB for each of gateway.maxOperations is not read', async () => {
   expect(outcomes(await worldAnswered(500_000, 200))).toEqual(['1 SENT'])
   expect(outcomes(await worldAnswered(500_000, 100))).toContain('1 IN_DOUBT')
   expect(outcomes(await worldAnswered(250_000, 1))).toEqual(['1 SENT'])
 })
 
-describe("when an envelope's outcome is unknown", () => {
+describe("if an envelope's outcome is unknown", () => {
   test.each([
-    ['the connection is reset before it was executed', 'reset-before', 'reset'],
-    ['a proxy answers 502 instead', 'http-502', 'http_status'],
-    ['the items name ids that nobody sent', 'foreign-ids', 'items_differ'],
-  ] as const)('because %s, all of it is IN_DOUBT and is not sent again', async (_, fault, cause) => {
+    ['the connection was reset before its execution', 'reset-before', 'reset'],
+    ['a proxy answered 502', 'http-502', 'http_status'],
+    ['the items have unknown ids', 'foreign-ids', 'items_differ'],
+  ] as const)('because %s, all its commands are IN_DOUBT and not sent again', async (_, fault, cause) => {
     const opened = vi.fn()
     const world = await startWorld()
     world.worker.telemetry.on('doubt.opened', opened)
@@ -71,7 +71,7 @@ describe("when an envelope's outcome is unknown", () => {
     expect(counts.reduce((sum, { count }) => sum + count, 0)).toBe(4)
   })
 
-  test('the account pauses after three such envelopes in a row and probes with a single operation', async () => {
+  test('three times in a row, the account pauses and probes with a single operation', async () => {
     const world = await startWorld({ settings: { gateway: { maxOperations: 3, concurrency: 1 } } })
     world.sandbox.faults.next('reset-after', 3)
     await world.send(messages(9))
@@ -87,8 +87,8 @@ describe("when an envelope's outcome is unknown", () => {
   })
 })
 
-describe('an unusual, but definite answer:', () => {
-  test('items in another order do not pause the account, however often', async () => {
+describe('an unusual but definite answer', () => {
+  test('with items in another order never pauses the account', async () => {
     const world = await startWorld({ settings: { gateway: { maxOperations: 2, concurrency: 1 } } })
     const paused = vi.fn()
     world.worker.telemetry.on('account.paused', paused)
@@ -104,7 +104,7 @@ describe('a command that was not sent', () => {
     ['a proxy answers 401', 'http-401', 'unreachable'],
     ['the key is refused', 'access-denied', 'denied'],
     ['the gateway throttles every item', 'throttle', 'throttled'],
-  ] as const)('because %s is sent after a pause', async (_, fault, reason) => {
+  ] as const)('because %s is sent after a back-off', async (_, fault, reason) => {
     const world = await startWorld()
     const paused = vi.fn()
     world.worker.telemetry.on('account.paused', paused)
@@ -139,7 +139,7 @@ describe('a command that was not sent', () => {
     expect(world.sandbox.log().map(({ operations }) => operations)).toEqual([0, 2, 2])
   })
 
-  test('because of a 413 is REJECTED when it is a single command', async () => {
+  test('because of a 413 is REJECTED if it was alone in its envelope', async () => {
     const world = await startWorld()
     world.sandbox.faults.next('http-413')
     await world.send(messages(1))
@@ -147,7 +147,7 @@ describe('a command that was not sent', () => {
     expect(world.resultOf(1)).toMatchObject({ outcome: 'REJECTED', errorCode: 'REJECTED', error: 'HTTP 413' })
   })
 
-  test('because nothing listens is sent once the gateway is available', async () => {
+  test('because the gateway is down is sent once it is available', async () => {
     const [port] = await freePorts(1)
     const world = await startWorld({ settings: { gateway: { url: `http://127.0.0.1:${port}` } } })
     await world.send(messages(10))
@@ -169,8 +169,8 @@ describe('a command that was not sent', () => {
   })
 })
 
-describe('an envelope that is refused as a whole', () => {
-  test('because it holds too many operations is halved until it fits', async () => {
+describe('an envelope that the gateway refuses', () => {
+  test('because it has too many operations is halved until it fits', async () => {
     const world = await startWorld({ sandbox: { maxOperations: 8 } })
     await world.send(messages(30))
     await world.finished(30)

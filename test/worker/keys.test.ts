@@ -13,7 +13,7 @@ const readiness = async ({ worker }: World) => {
   return { status: response.status, ...((await response.json()) as { reasons: string[] }) }
 }
 
-test('a wrong key is told before there is a command: once in the log, and as a warning until it is repaired', async () => {
+test('a wrong key is reported before the first command, once in the log and as a warning in /readyz', async () => {
   const apiKeyFile = await keyFile('mistyped')
   const lines: { event: string; msg: string }[] = []
   const logger = createLogger('warn', { write: line => lines.push(JSON.parse(line)) })
@@ -32,7 +32,7 @@ test('a wrong key is told before there is a command: once in the log, and as a w
   await until(() => expect(world.worker.ready().warnings).toEqual([]))
 })
 
-test('with a wrong key nothing is lost: one command probes until the file has the right key', async () => {
+test('with a wrong key no command is lost: one of them probes until the file has the right key', async () => {
   const gateway = await startProxy()
   const apiKeyFile = await keyFile('mistyped')
   const world = await startWorld({ settings: { gateway: { url: gateway.url, apiKeyFile } } })

@@ -9,13 +9,13 @@ import { startWorld } from '../support/worker.ts'
 const marks = { correlationId: 'order-7', tenant: 'acme', campaign: 'spring' }
 const unmarked = { correlationId: null, tenant: null, campaign: null }
 
-/** A valid command of a type as an upstream service gives it to the producer. */
+/** A valid command of a type, as an upstream service passes it to the producer. */
 function newCommand(type: SendType, id: bigint): NewCommand {
   const [message] = Object.values(buildCommandOf(type).message)
   return { id, phone: 380501234567, type, message, ...marks } as NewCommand
 }
 
-/** Where each type's status comes from, and in which channel's name. Kinds that are missing have no callbacks. */
+/** The channel named in each type's status. Types that are missing have no callbacks. */
 const statusTypes: Partial<Record<SendType, string>> = {
   sms: 'sms',
   viber: 'viber',
@@ -28,8 +28,8 @@ const statusTypes: Partial<Record<SendType, string>> = {
   pipeline: 'viber',
 }
 
-describe('a command of each kind', () => {
-  test.each(sendTypes)('%s is sent once, and its result and its status say where they came from', async type => {
+describe('for a command of each type,', () => {
+  test.each(sendTypes)("one %s is sent, and its result and status contain the command's data", async type => {
     const world = await startWorld()
     const urgent = type === 'call/otp' || type === 'telegram'
     const channel = statusTypes[type]
@@ -62,7 +62,7 @@ describe('a command of each kind', () => {
     expect(world.resultOf(42).commandAt).toBeLessThanOrEqual(world.resultOf(42).sentAt!)
     expect(world.resultOf(42).sentAt).toBeLessThanOrEqual(world.resultOf(42).completedAt)
     expect(world.sandbox.stats()).toMatchObject({ requests: 1, executed: 1, billedTwice: 0 })
-    const verified = type !== 'pipeline' // its status goes to the account's address, which knows no command
+    const verified = type !== 'pipeline' // its callback goes to the account's address, which belongs to no command
     const status = {
       ...{ id: 42n, msgId, account: 'default', type: channel, status: 'DELIVERED', state: 'DELIVERED', final: true },
       ...{ success: true, source: 'CALLBACK', verified, eventId: expect.stringMatching(/^[\w-]{22}$/) },
@@ -73,7 +73,7 @@ describe('a command of each kind', () => {
     expect(world.statuses()).toMatchObject(channel ? [status] : [])
   })
 
-  test('the producer takes a phone as bigint', async () => {
+  test('the producer accepts a phone as bigint', async () => {
     const world = await startWorld()
     await world.producer.send([{ ...newCommand('hlr', 42n), phone: 380501234567n }])
     await world.finished(1)
@@ -86,18 +86,18 @@ describe('a command of each kind', () => {
       { phone: '0671234561' },
       'phone must be a number: digits only, international format',
     ],
-    ['a phone that a double cannot hold', { phone: 380501234567380501n }, 'phone must be a number: digits only'],
+    ['a phone beyond 2^53', { phone: 380501234567380501n }, 'phone must be a number: digits only'],
     ['an id that lost digits', { id: 2 ** 53 }, 'id must be a whole number from 1 to 2^63-1, a bigint beyond 2^53'],
     ['an unknown type', { type: 'whatsapp' }, /^command 42: there is no type whatsapp: .*; use pipeline for whatsapp$/],
     ['a command without a type', { type: undefined }, 'command 42: there is no type undefined'],
-    ['an id in text', { id: '042' }, 'id must be a whole number'],
+    ['an id as text', { id: '042' }, 'id must be a whole number'],
     [
       'half an emoji in a text',
       { message: { sms_message: 'Готово \ud83d', sms_signature: 'Shop' } },
       'command 42: sms_message holds half of a surrogate pair, such as an emoji that was cut in two',
     ],
     [
-      'half an emoji in a mark',
+      'half an emoji in the correlationId',
       { correlationId: '\ude00' },
       'command 42: correlationId holds half of a surrogate pair',
     ],
@@ -111,7 +111,7 @@ describe('a command of each kind', () => {
 })
 
 describe('status events', () => {
-  test("a command's own callback address is used instead of busgate's", async () => {
+  test("go to a command's own hook instead of busgate's", async () => {
     const own = await startProxy()
     own.answer = () => ({ body: '' })
     const world = await startWorld()
@@ -126,7 +126,7 @@ describe('status events', () => {
 describe('an id beyond 2^53', () => {
   const id = 9_007_199_254_740_993n
 
-  test('stays exact in request, response, result, callback and status event', async () => {
+  test('keeps all digits in request, response, result, callback and status event', async () => {
     const gateway = await startProxy()
     const world = await startWorld({ settings: { gateway: { url: gateway.url } } })
     gateway.target = world.sandbox.url

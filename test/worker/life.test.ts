@@ -21,7 +21,7 @@ function counts(world: World): Record<string, number> {
 
 const idsIn = (world: World) => new Set(world.results().map(({ id }) => id)).size
 
-/** A bus of this process with the topics that a worker needs. */
+/** Builds an in-memory bus with the topics that a worker needs. */
 function buildBus(): MemoryBus {
   const { topics, kafka } = buildSettings()
   const names = [...topics.commands, topics.results, topics.statuses, topics.deadLetters, topics.doubts]
@@ -29,7 +29,7 @@ function buildBus(): MemoryBus {
 }
 
 describe('a worker that is stopped', () => {
-  test('finishes requests in flight, and the next one continues: one result each, none in doubt', async () => {
+  test('finishes its requests in flight, and the next worker continues without doubts', async () => {
     const world = await startWorld({
       settings: { gateway: { maxOperations: 5, concurrency: 4 } },
       sandbox: { latencyMs: 100 },
@@ -60,7 +60,7 @@ describe('a worker that is stopped', () => {
     expect(world.sandbox.stats()).toMatchObject({ requests: 1, executed: 5 })
   })
 
-  test('while another joins finishes requests in flight, begins none, and leaves no doubt', async () => {
+  test('while another one joins finishes its requests in flight, begins none, and leaves no doubt', async () => {
     const world = await startWorld({
       partitions: 4,
       settings: { gateway: { maxOperations: 10 } },
@@ -76,7 +76,7 @@ describe('a worker that is stopped', () => {
     expect(world.sandbox.stats()).toMatchObject({ executed: 400, billedTwice: 0 })
   })
 
-  test('stops once, however often stop is called', async () => {
+  test('stops once even if stop is called repeatedly', async () => {
     const world = await startWorld({ sandbox: { latencyMs: 100 } })
     await world.send(commandsFrom(1, 10))
     await until(() => expect(world.sandbox.stats().requests).toBe(1))
@@ -88,8 +88,8 @@ describe('a worker that is stopped', () => {
   })
 })
 
-describe('a start that is given up', () => {
-  /** A worker that is starting on a bus of this process. */
+describe('an aborted start', () => {
+  /** Starts a worker on this bus. */
   function startOn(bus: MemoryBus, settings = buildSettings({ telemetry: { host: '127.0.0.1', port: 0 } })) {
     const abort = new AbortController()
     const starting = createWorker(settings, { bus, registry: embeddedRegistry(), signal: abort.signal })
@@ -97,7 +97,7 @@ describe('a start that is given up', () => {
     return { abort, failed }
   }
 
-  test('while it waits for the bus never joins, although the bus becomes available', async () => {
+  test('while it waits for the bus never joins the group, even if the bus becomes available', async () => {
     const bus = buildBus()
     const partitions = vi.spyOn(bus, 'partitions').mockRejectedValueOnce(new BusUnavailable('no broker answers'))
     const join = vi.spyOn(bus, 'join')
@@ -108,7 +108,7 @@ describe('a start that is given up', () => {
     expect(join).not.toHaveBeenCalled()
   })
 
-  test('while another role joins, finishes what the first one has in flight', async () => {
+  test("while another role joins finishes the first role's requests in flight", async () => {
     const world = await startWorld({ sandbox: { latencyMs: 300 } })
     await world.worker.stop()
     const telemetry = new Telemetry()
@@ -135,7 +135,7 @@ describe('a start that is given up', () => {
     expect(counts(world)).toEqual({ SENT: 10 })
   })
 
-  test('while it joins leaves the group again', async () => {
+  test('while it joins the group leaves it again', async () => {
     const bus = buildBus()
     const join = bus.join.bind(bus)
     const { promise: held, resolve: joinNow } = Promise.withResolvers<void>()
@@ -160,16 +160,16 @@ describe('a start that is given up', () => {
   })
 })
 
-/** Whether each role does its work, as the metrics tell it. */
+/** The metric ready of each role. */
 async function readiness(port: number): Promise<Record<string, number>> {
   const ofRoles = [...(await scrape(port))].filter(([series]) => series.startsWith('busgate_ready{'))
   return Object.fromEntries(ofRoles.map(([series, value]) => [/role="(\w+)"/.exec(series)![1], value]))
 }
 
-describe('health', () => {
+describe('about the state of a process,', () => {
   const at = (port: number, path: string) => fetch(`http://127.0.0.1:${port}${path}`)
 
-  test('a worker that waits for the registry is healthy, but not ready', async () => {
+  test('/healthz says healthy and /readyz not ready while a worker waits for the registry', async () => {
     const server = await startRegistry()
     onTestFinished(() => server.stop())
     const asked: (() => void)[] = []
@@ -196,7 +196,7 @@ describe('health', () => {
     expect(await readiness(port!)).toEqual({ worker: 1 })
   })
 
-  test('a worker that starts while the control topic has no leader says what it waits for', async () => {
+  test('/readyz says so while a starting worker waits for a leader of the control topic', async () => {
     const [port] = await freePorts(1)
     const settings = buildSettings({ telemetry: { host: '127.0.0.1', port }, gateway: { balanceIntervalMs: 0 } })
     const bus = buildBus()
@@ -212,7 +212,7 @@ describe('health', () => {
     await until(async () => expect((await at(port!, '/readyz')).status).toBe(200))
   })
 
-  test('the metrics tell which roles a process runs, and whether each does its work', async () => {
+  test('the metrics show the roles of a process, and whether each is ready', async () => {
     const world = await startWorld({ settings: { roles: ['worker', 'callbacks', 'reconciler'] } })
     const samples = await scrape(world.worker.ports.telemetry)
     const rolesIn = ownSeries(samples).flatMap(series => /build_info\{.*role="(\w+)"/.exec(series)?.[1] ?? [])
@@ -222,7 +222,7 @@ describe('health', () => {
     )
   })
 
-  test('a missing topic fails the start and is named', async () => {
+  test('the error at start names a missing topic', async () => {
     const settings = buildSettings({ telemetry: { host: '127.0.0.1', port: 0 } })
     const { topics, kafka } = settings
     const { bus } = openMemoryBus([...topics.commands, topics.statuses, topics.deadLetters, topics.doubts], kafka)
@@ -231,7 +231,7 @@ describe('health', () => {
 })
 
 describe('the metrics of a worker', () => {
-  test('show what became of every command', async () => {
+  test('count the outcome of every command', async () => {
     const world = await startWorld({ settings: { gateway: { balanceIntervalMs: 60_000, maxOperations: 4 } } })
     const [urgent, bulk] = world.settings.topics.commands
     await world.send([

@@ -13,22 +13,22 @@ import { buildSettings } from '../support/settings.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
 const { phone, text, code, key, secret, correlation: correlationId, tenant } = canary
-/** Easy to find again, and too short to be masked as a number of nine digits or more is. */
+/** Easy to search for, and too short to be masked like numbers of nine digits or more. */
 const knownId = 48_151_623
 const echo = `${text} to ${phone} with ${key} for ${tenant}`
 
 const sms = (id: number, overrides: Partial<SendCommand> = {}) =>
   buildCommandOf('sms', { id: BigInt(id), phone, correlationId, tenant, ...overrides }, { sms_message: text })
 
-/** Everything that is told over HTTP by the process itself. */
-async function toldBy(world: World): Promise<string> {
+/** Everything that the process answers over HTTP. */
+async function httpOutputOf(world: World): Promise<string> {
   const base = `http://127.0.0.1:${world.worker.ports.telemetry}`
   const paths = ['/metrics', '/healthz', '/readyz', `/${text}`]
   const texts = await Promise.all(paths.map(async path => (await fetch(base + path)).text()))
   return texts.join('\n')
 }
 
-/** Hook tokens that went out, and pieces of them. */
+/** The hook tokens in the requests, and parts of them. */
 function tokensIn(proxy: ReverseProxy): string[] {
   const tokens = proxy.requests.flatMap(({ body }) =>
     [...body.matchAll(/\/hooks\/([\w-]+)/g)].map(([, token]) => token!),
@@ -38,7 +38,7 @@ function tokensIn(proxy: ReverseProxy): string[] {
 
 const json = (body: object): ProxyAnswer => ({ body: JSON.stringify(body) })
 
-test('no content, key or token gets into logs, metrics or errors', async () => {
+test('no content, key or token appears in logs, metrics or errors', async () => {
   const output = captureOutput()
   const world = await startWorld({
     logger: output.logger,
@@ -54,7 +54,7 @@ test('no content, key or token gets into logs, metrics or errors', async () => {
     sms(1),
     sms(4, { account: text }),
     sms(5, { phone: phone * 1000 }),
-    sms(6, { extra: { note: `${text} is no JSON` } }),
+    sms(6, { extra: { note: `${text} is not JSON` } }),
     sms(7, { extra: { hook: JSON.stringify(text) } }),
     sms(8, { hook: `not an address: ${text}` }),
     buildCommandOf('viber', { id: 9n, phone }, { viber_type: text, viber_message: text }),
@@ -77,7 +77,7 @@ test('no content, key or token gets into logs, metrics or errors', async () => {
 
   for (const { outcome, error } of world.results()) if (outcome !== 'REJECTED') output.add(String(error))
   for (const { headers } of world.deadLetters()) output.add(String(headers['busgate.error.message']))
-  output.add(await toldBy(world))
+  output.add(await httpOutputOf(world))
   await world.quiet()
   expect(world.results().filter(({ outcome }) => outcome === 'INVALID').length).toBeGreaterThanOrEqual(5)
   expect([...output.events()]).toEqual(
@@ -86,7 +86,7 @@ test('no content, key or token gets into logs, metrics or errors', async () => {
   expect(leaksIn(output.all(), [String(phone + 25), String(knownId)])).toEqual([])
 })
 
-test('nothing that a gateway echoes gets into logs or metrics', async () => {
+test('nothing that a gateway echoes appears in logs or metrics', async () => {
   const output = captureOutput()
   const proxy = await startProxy()
   const world = await startWorld({
@@ -117,14 +117,14 @@ test('nothing that a gateway echoes gets into logs or metrics', async () => {
     if (body.includes('"type":"balance"')) return item({ success: true, data: { amount: 5, currency: echo } })
     if (body.includes('"type":"status"')) return item({ success: false, error: echo, data: { status: text } })
     if (body.includes('"type":"call/otp"')) return item({ success: true, data: { code, price: 1 } })
-    good = !good // else the account pauses longer each time
+    good = !good // otherwise each pause of the account would be longer
     return good ? undefined : answers.shift()?.()
   }
   for (let id = 1; answers.length > 0; id++) {
     const { length } = proxy.requests
     await world.send([sms(id)])
     await until(() => expect(proxy.requests.length).toBeGreaterThan(length))
-    output.add(await toldBy(world))
+    output.add(await httpOutputOf(world))
   }
   await world.send([buildCommandOf('call/otp', { id: 1000n, phone })])
   for (const [i, fault] of (['stall', 'reset-after', 'reset-before', 'truncated-json'] as const).entries()) {
@@ -138,13 +138,13 @@ test('nothing that a gateway echoes gets into logs or metrics', async () => {
     expect(world.resultOf(1000).code).toBe(code)
   })
   for (const { outcome, error } of world.results()) if (outcome === 'IN_DOUBT') output.add(String(error))
-  output.add(await toldBy(world))
+  output.add(await httpOutputOf(world))
   await world.quiet()
   const ids = [0, 1, 2, 3].map(i => String(knownId + i))
   expect(leaksIn(output.all(), [...tokensIn(proxy), ...ids])).toEqual([])
 })
 
-test('a schema registry that refuses, fails or echoes gets neither its password nor a message into the log', async () => {
+test('neither password nor messages appear in the log if a schema registry refuses, fails or echoes', async () => {
   const output = captureOutput()
   const server = await startRegistry()
   onTestFinished(server.stop)
@@ -152,7 +152,7 @@ test('a schema registry that refuses, fails or echoes gets neither its password 
   const world = await startWorld({ logger: output.logger, registry, settings: { gateway: { apiKey: key } } })
   const own = (id: number) => {
     const value = world.encode(sms(id))
-    value.writeUInt32BE(100 + id, 1) // a schema that nobody knows yet
+    value.writeUInt32BE(100 + id, 1) // an unknown schema
     return value
   }
   for (const [id, status] of [401, 500, 503].entries()) {
@@ -167,13 +167,13 @@ test('a schema registry that refuses, fails or echoes gets neither its password 
   server.fail()
   await until(() => expect(world.deadLetters()).toHaveLength(3))
   for (const { headers } of world.deadLetters()) output.add(String(headers['busgate.error.message']))
-  output.add(await toldBy(world))
+  output.add(await httpOutputOf(world))
   await world.quiet()
   expect([...output.events()]).toContain('registry.unavailable')
   expect(leaksIn(output.all())).toEqual([])
 })
 
-test('a refused sign-in at the brokers logs neither the password nor a key', async () => {
+test('neither password nor key appears in the log if the brokers refuse the login', async () => {
   const output = captureOutput()
   const server = createServer(socket => socket.on('data', () => socket.destroy()).on('error', () => {}))
   const port = await portOf(server)

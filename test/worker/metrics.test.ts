@@ -8,7 +8,7 @@ import { startWorld, type World } from '../support/worker.ts'
 
 const scrapeOf = (world: World) => scrape(world.worker.ports.telemetry)
 
-/** Somebody who never says the same twice. */
+/** A unique text for each number. */
 const strange = (n: number) =>
   [`made-up-${n}`, '__proto__', `quote" \\ ${n}\n}`, 'constructor', `${'x'.repeat(500)}${n}`, '', `380${n}`][n % 7]!
 
@@ -18,8 +18,8 @@ interface Operation {
   hook?: string
 }
 
-/** A gateway that refuses one operation in five, each with a text of its own, and now and then loses its mind. */
-async function startMoody(): Promise<{ proxy: ReverseProxy; hooks: Map<number, string> }> {
+/** Starts a gateway that refuses one operation in five, each with a unique text, and sometimes answers nonsense. */
+async function startErraticGateway(): Promise<{ proxy: ReverseProxy; hooks: Map<number, string> }> {
   const proxy = await startProxy()
   const hooks = new Map<number, string>()
   let said = 0
@@ -42,7 +42,7 @@ async function startMoody(): Promise<{ proxy: ReverseProxy; hooks: Map<number, s
   return { proxy, hooks }
 }
 
-/** Everything that this many messages, good and bad, bring with them. */
+/** Sends valid and invalid messages with these numbers, and their callbacks. */
 async function flood(world: World, hooks: Map<number, string>, from: number, to: number): Promise<void> {
   const numbers = Array.from({ length: to - from }, (_, i) => from + i)
   await world.send(
@@ -80,8 +80,8 @@ async function callBack(url: string, id: number): Promise<void> {
 }
 
 describe('a running worker', () => {
-  test('keeps its number of series over 2,000 different messages and callbacks', async () => {
-    const { proxy, hooks } = await startMoody()
+  test('has the same number of series after 2,000 different messages and callbacks', async () => {
+    const { proxy, hooks } = await startErraticGateway()
     const world = await startWorld({
       settings: {
         gateway: { url: proxy.url, timeoutMs: 500, balanceIntervalMs: 20 },

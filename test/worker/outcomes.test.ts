@@ -4,7 +4,7 @@ import { buildCommand, buildCommandOf } from '../support/commands.ts'
 import { startProxy } from '../support/reverse-proxy.ts'
 import { startWorld, type World, type WorldOptions } from '../support/worker.ts'
 
-/** A world in which these commands have gone their way. */
+/** Starts a world, sends these commands and waits for their final results. */
 async function worldAfter(commands: readonly SendCommand[], options: WorldOptions = {}): Promise<World> {
   const world = await startWorld(options)
   await world.send(commands)
@@ -13,8 +13,8 @@ async function worldAfter(commands: readonly SendCommand[], options: WorldOption
   return world
 }
 
-describe('what the gateway refuses', () => {
-  test('ends as REJECTED with its code and the text of the gateway, and its neighbours are sent', async () => {
+describe('a command that the gateway refuses', () => {
+  test("is REJECTED with the gateway's error and its code, and other commands are sent", async () => {
     const world = await worldAfter([
       buildCommand({ id: 1n }),
       buildCommand({ id: 2n, phone: 380501234590, correlationId: 'order-7', tenant: 'acme', campaign: 'spring' }),
@@ -51,7 +51,7 @@ describe('what the gateway refuses', () => {
     expect(world.results()).toHaveLength(5)
   })
 
-  test('is REJECTED too where the gateway refuses a lone call/otp as a whole envelope', async () => {
+  test('is REJECTED even if the gateway refuses the whole envelope of a single call/otp', async () => {
     const world = await worldAfter([buildCommandOf('call/otp', { id: 1n, phone: 380501234591 })], {
       sandbox: { otpRefusal: 'envelope' },
     })
@@ -63,7 +63,7 @@ describe('what the gateway refuses', () => {
     })
   })
 
-  test('as a known id is DUPLICATE_ID', async () => {
+  test('because it knows the id has the error code DUPLICATE_ID', async () => {
     const world = await startWorld({ sandbox: { duplicates: 'refuse' }, settings: { delivery: { dedupeWindow: 0 } } })
     await world.send([buildCommand({ id: 1n })])
     await world.finished(1)
@@ -74,18 +74,18 @@ describe('what the gateway refuses', () => {
   })
 })
 
-describe('a command that breaks the interface', () => {
-  /** The bounds of each field are tested with the schemas of the operations. */
+describe('a command that violates the interface', () => {
+  /** test/protocol tests the limits of each field. */
   const broken: [field: string, what: string, command: SendCommand][] = [
     ['id', 'of 0', buildCommand({ id: 0n })],
     ['phone', 'of 16 digits', buildCommand({ phone: 1_000_000_000_000_000 })],
-    ['hook', 'that is no URL', buildCommand({ hook: 'shop.example/hook' })],
+    ['hook', 'that is not a URL', buildCommand({ hook: 'shop.example/hook' })],
     ['viber_type', 'that is unknown', buildCommandOf('viber', {}, { viber_type: 'video' })],
-    ['pipeline[1]', 'that is no channel', buildCommandOf('pipeline', {}, { pipeline: ['sms', 'fax'] })],
+    ['pipeline[1]', 'that is not a channel', buildCommandOf('pipeline', {}, { pipeline: ['sms', 'fax'] })],
     ['extra.sms.message', 'that the stage has', buildCommandOf('pipeline', { extra: { sms: '{"message":"Hi"}' } })],
   ]
 
-  test('is INVALID, its result names the field, and it delays nobody', async () => {
+  test('is INVALID, its result names the field, and other commands are sent', async () => {
     const commands = broken.map(([, , command], i) => (command.id > 0n ? { ...command, id: BigInt(100 + i) } : command))
     const world = await worldAfter([buildCommand({ id: 1n }), ...commands, buildCommand({ id: 2n })])
     expect(world.sandbox.stats()).toMatchObject({ operations: 2, executed: 2 })
@@ -107,7 +107,7 @@ describe('a command that breaks the interface', () => {
     }
   })
 
-  test('without content is not sent, and refused by the producer, unless gateway.allowEmpty is set', async () => {
+  test('because it has no content is INVALID, and refused by the producer, unless gateway.allowEmpty is set', async () => {
     const empty = { id: 5n, phone: 380501234567, type: 'viber+sms', message: {} } as const
     const strict = await startWorld()
     await expect(strict.producer.send([empty])).rejects.toThrow('command 5: viber_message or sms_message is required')
@@ -117,7 +117,7 @@ describe('a command that breaks the interface', () => {
     expect(world.sandbox.executions(5)).toBe(1)
   })
 
-  test('of an unknown account is INVALID, and the known ones are named', async () => {
+  test('with an unknown account is INVALID, and its result names the known ones', async () => {
     const world = await worldAfter([buildCommand({ id: 1n, account: 'nobody' }), buildCommand({ id: 2n })])
     expect(world.resultOf(1)).toMatchObject({
       outcome: 'INVALID',
@@ -128,7 +128,7 @@ describe('a command that breaks the interface', () => {
     expect(world.resultOf(2).outcome).toBe('SENT')
   })
 
-  test('is INVALID when it alone is longer than gateway.maxBytes, and one that just fits is sent', async () => {
+  test('because it is longer than gateway.maxBytes is INVALID, and one that just fits is sent', async () => {
     const gateway = await startProxy()
     const maxBytes = 2048
     const world = await startWorld({ settings: { gateway: { url: gateway.url, maxBytes } } })
@@ -151,7 +151,7 @@ describe('a command that breaks the interface', () => {
 describe('a command that comes too late', () => {
   const past = () => Date.now() - 1
 
-  test('is EXPIRED after its deadline and never sent, and its neighbours are', async () => {
+  test('is EXPIRED and never sent, and other commands are sent', async () => {
     const world = await worldAfter([
       buildCommand({ id: 1n, deadline: past(), correlationId: 'order-7' }),
       buildCommand({ id: 2n, deadline: Date.now() + 60_000 }),
@@ -165,7 +165,7 @@ describe('a command that comes too late', () => {
   })
 })
 
-describe('an id that comes twice', () => {
+describe('an id that occurs twice', () => {
   test('is sent once, and the second record says DUPLICATE', async () => {
     const world = await startWorld()
     await world.send([buildCommand({ id: 1n }), buildCommand({ id: 2n }), buildCommand({ id: 1n, correlationId: 'b' })])
@@ -184,7 +184,7 @@ describe('an id that comes twice', () => {
     expect(world.resultOf(2).outcome).toBe('SENT')
   })
 
-  test('is recognised by the next worker', async () => {
+  test('is recognised by the next worker too', async () => {
     const world = await startWorld()
     await world.send([buildCommand({ id: 1n })])
     await world.finished(1)

@@ -5,7 +5,7 @@ import { buildCommand, commandsFrom } from '../support/commands.ts'
 import { scrape } from '../support/metrics.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
-/** Ids with the outcomes of their final results. */
+/** The ids and outcomes of all final results. */
 function finalsOf(world: World): [bigint, string][] {
   const finals = Map.groupBy(
     world.results().filter(({ final }) => final),
@@ -17,11 +17,11 @@ function finalsOf(world: World): [bigint, string][] {
 
 const sentOnce = (count: number) => Array.from({ length: count }, (_, i) => [BigInt(i + 1), 'SENT'])
 
-describe('after somebody has reset the offset', () => {
-  test('what has a result or a dead letter is passed over, and what comes behind it is sent', async () => {
+describe('after a reset of the committed offset', () => {
+  test('commands with a result or a dead letter are skipped, and later ones are sent', async () => {
     const world = await startWorld()
     await world.send(commandsFrom(1, 50))
-    await world.produceRaw(Buffer.from('no command'))
+    await world.produceRaw(Buffer.from('not a command'))
     await world.send([buildCommand({ id: 60n, extra: { id: '1' } }), buildCommand({ id: 1n })])
     await world.finished(52)
     await until(() => expect(world.deadLetters()).toHaveLength(1))
@@ -50,7 +50,7 @@ describe('after somebody has reset the offset', () => {
     ])
   })
 
-  test('commands below the offset are skipped, a worker says so, and a reset to before them sends them once', async () => {
+  test('forwards, commands below the offset are skipped and reported; a reset back sends them once', async () => {
     const lines: { event: string }[] = []
     const logger = pino({ base: null }, { write: line => void lines.push(JSON.parse(line)) })
     const world = await startWorld({ logger })
@@ -75,7 +75,7 @@ describe('after somebody has reset the offset', () => {
     expect(finalsOf(world)).toEqual(sentOnce(15))
   })
 
-  test('a worker that stops while it looks them up leaves the rest to be looked up by the next one', async () => {
+  test('a worker that stops during the look-up leaves the rest to the next one', async () => {
     const world = await startWorld()
     await world.send(commandsFrom(1, 50))
     await world.finished(50)
@@ -102,7 +102,7 @@ describe('after somebody has reset the offset', () => {
     expect(world.sandbox.stats()).toMatchObject({ executed: 51, billedTwice: 0 })
   })
 
-  test('what was in doubt and has its final result is neither asked for nor answered again', async () => {
+  test('commands that were in doubt and have a final result are neither polled nor published again', async () => {
     const settings = { gateway: { timeoutMs: 200 }, delivery: { settleMs: 60_000 } }
     const world = await startWorld({ settings, sandbox: { callbackDelayMs: 300 } })
     world.sandbox.faults.next('reset-after', 1)
@@ -122,7 +122,7 @@ describe('after somebody has reset the offset', () => {
     expect(world.sandbox.stats()).toMatchObject({ executed: 6, billedTwice: 0 })
   })
 
-  test('all of it is sent again where nobody wants the results to be read', async () => {
+  test('all commands are sent again if delivery.checkResults is false', async () => {
     const world = await startWorld({ settings: { delivery: { checkResults: false } } })
     await world.send(commandsFrom(1, 3))
     await world.finished(3)

@@ -13,7 +13,7 @@ vi.setConfig({ testTimeout: 60_000 })
 const script = readFileSync(new URL('../../helm/probes/started.js', import.meta.url), 'utf8')
 const nobody = '127.0.0.1:1'
 
-/** Asks the chart's start-up probe as the kubelet asks. */
+/** Runs the chart's start-up probe as the kubelet does. */
 function probe(port: number): Promise<{ passes: boolean; output: string }> {
   return new Promise(resolve =>
     execFile(process.execPath, ['-e', script, String(port)], (error, stdout, stderr) =>
@@ -22,7 +22,7 @@ function probe(port: number): Promise<{ passes: boolean; output: string }> {
   )
 }
 
-/** Starts `busgate run` with a registry that answers and brokers that do not, unless told otherwise. */
+/** Starts `busgate run`, by default with a working registry and unreachable brokers. */
 async function startProcess(env: Record<string, string>): Promise<number> {
   const registry = await startRegistry()
   onTestFinished(() => registry.stop())
@@ -44,7 +44,7 @@ async function startProcess(env: Record<string, string>): Promise<number> {
 }
 
 test.each(['worker', 'callbacks', 'reconciler'])(
-  'the start-up probe holds a %s back whose brokers cannot be reached, and prints why',
+  'the start-up probe of the role %s fails while the brokers are unreachable, and prints why',
   async role => {
     const port = await startProcess({ BUSGATE_ROLES: role })
     await until(async () => expect((await probe(port)).output).toContain('starting: no broker answers'))
@@ -61,7 +61,7 @@ test('the start-up probe fails while nothing listens', async () => {
   expect(await probe(port!)).toMatchObject({ passes: false, output: expect.stringContaining('ECONNREFUSED') })
 })
 
-test('the start-up probe passes although every account pauses', async () => {
+test('the start-up probe passes even while every account is paused', async () => {
   const world = await startWorld({ settings: { gateway: { url: `http://${nobody}` } } })
   await world.send([buildCommand({ id: 1n })])
   await until(() =>

@@ -13,10 +13,10 @@ import { startProxy } from '../support/reverse-proxy.ts'
 import { finalOf, outcomesOf, startWorld, type World, type WorldOptions } from '../support/worker.ts'
 
 const usual = 1_048_588
-/** Waits shortened; their order kept. */
+/** Shorter waits, in the same order. */
 const delivery = { settleMs: 50, polls: 2, pollIntervalMs: 20 }
 
-/** Every topic but those of the commands takes what a topic usually takes. */
+/** Starts a world in which all topics except those of commands have the usual max.message.bytes. */
 const startLimitedWorld = ({ settings = {}, maxMessageBytes = {}, ...options }: WorldOptions = {}) =>
   startWorld({
     ...options,
@@ -27,7 +27,7 @@ const startLimitedWorld = ({ settings = {}, maxMessageBytes = {}, ...options }: 
     settings: { delivery, gateway: { timeoutMs: 250 }, ...settings },
   })
 
-/** All that was to be written was written, once. */
+/** Expects each command to have exactly one final result, and none to be billed twice. */
 async function expectAllThere(world: World, finals: number): Promise<void> {
   await world.finished(finals)
   await world.quiet()
@@ -38,7 +38,7 @@ async function expectAllThere(world: World, finals: number): Promise<void> {
 const messageOf = ({ headers }: BusRecord) => String(headers['busgate.error.message'])
 
 describe('a record that cannot be read', () => {
-  test('with too many headers for a topic becomes a dead letter with its coordinates, and others are sent', async () => {
+  test('and is too large for the topic becomes a dead letter with its coordinates, and commands are sent', async () => {
     const world = await startLimitedWorld()
     await world.send(commandsFrom(1, 3))
     await world.produceRaw(Buffer.from('no avro'), {
@@ -57,7 +57,7 @@ describe('a record that cannot be read', () => {
     expect(String(letter.headers['busgate.error.offset'])).toBe('3')
   })
 
-  test("stays complete if the topic's limit allows it", async () => {
+  test("becomes a complete dead letter if the topic's limit allows it", async () => {
     const world = await startLimitedWorld({ maxMessageBytes: { deadLetters: 2_000_000 } })
     await world.produceRaw(Buffer.alloc(1_500_000, 'x'))
     await world.send(commandsFrom(1, 1))
@@ -66,7 +66,7 @@ describe('a record that cannot be read', () => {
   })
 })
 
-test('a command in doubt whose correlation is too large for the topics is told of without it', async () => {
+test('the doubt and the results of a command omit its correlation if that is too large for the topics', async () => {
   const world = await startLimitedWorld({ maxMessageBytes: { doubts: 20_000, results: 20_000 } })
   world.sandbox.faults.next('reset-before')
   await world.send([
@@ -79,8 +79,8 @@ test('a command in doubt whose correlation is too large for the topics is told o
   expect(inDoubt!.error).toMatch(/connection broke .*too large for the topic, so left out or cut: correlationId/)
 })
 
-describe('a doubt that cannot be read', () => {
-  /** Puts a doubt on its topic as an earlier worker could have left it. */
+describe('a doubt', () => {
+  /** Writes a doubt as an earlier worker could have. */
   async function leaveDoubt(world: World, id: number, overrides: Partial<Doubt>) {
     const { commands, doubts } = world.settings.topics
     const encode = await createEncoder<Doubt>(subjectOf(doubts), schemas.doubt, world.registry)
@@ -97,7 +97,7 @@ describe('a doubt that cannot be read', () => {
   }
   const unreadable = Buffer.from('a schema that is gone')
 
-  test('because of its command is still polled for: SENT by its status', async () => {
+  test('whose command cannot be read is still polled, and is SENT by its status', async () => {
     const world = await startLimitedWorld()
     await world.send([buildCommand({ id: 1n, phone: silentPhone })])
     await world.finished(1)
@@ -112,13 +112,13 @@ describe('a doubt that cannot be read', () => {
   })
 
   test.each([
-    ['of bytes that are no Avro', (_: World): Partial<Doubt> => ({ value: unreadable }), /begin with a zero byte/],
+    ['is not Avro', (_: World): Partial<Doubt> => ({ value: unreadable }), /begin with a zero byte/],
     [
-      'that breaks the interface by now',
+      'is invalid in this version',
       (world: World) => ({ value: world.encode(buildCommand({ id: 7n, extra: { id: '1' } })) }),
       /extra\.id must not be set/,
     ],
-  ])('for its command, %s, ends UNRESOLVED and is not sent again', async (_, of, reason) => {
+  ])('whose command %s ends UNRESOLVED and is not sent again', async (_, of, reason) => {
     const world = await startLimitedWorld()
     await leaveDoubt(world, 7, { ...of(world), account: 'default' })
     await expectAllThere(world, 1)
@@ -130,7 +130,7 @@ describe('a doubt that cannot be read', () => {
     expect(world.sandbox.stats().executed).toBe(0)
   })
 
-  test('at all ends UNRESOLVED under the id in its key, and becomes a dead letter', async () => {
+  test('that cannot be read ends UNRESOLVED for the id in its key, and becomes a dead letter', async () => {
     const world = await startLimitedWorld()
     await world.produceRaw(unreadable, { topic: world.settings.topics.doubts, key: Buffer.from('7') })
     await expectAllThere(world, 1)
@@ -141,7 +141,7 @@ describe('a doubt that cannot be read', () => {
     expect(world.deadLetters()).toMatchObject([{ key: Buffer.from('7'), value: unreadable }])
   })
 
-  test('and whose key has no id becomes a dead letter, and later doubts continue', async () => {
+  test('that cannot be read and has no id in its key becomes a dead letter, and later doubts are resolved', async () => {
     const world = await startLimitedWorld()
     await world.produceRaw(unreadable, { topic: world.settings.topics.doubts, key: Buffer.from('no id') })
     world.sandbox.faults.next('reset-before')
@@ -152,8 +152,8 @@ describe('a doubt that cannot be read', () => {
   })
 })
 
-describe('an answer of the gateway that is too large for the results', () => {
-  /** A gateway that adds so much to each item. */
+describe('an answer of the gateway that is too large for the results topic', () => {
+  /** Starts a world whose gateway adds a long field to each item. */
   async function startTalkativeWorld(field: string, characters: number, options: WorldOptions = {}) {
     const gateway = await startProxy()
     const world = await startLimitedWorld({ ...options, settings: { gateway: { url: gateway.url } } })
@@ -171,14 +171,14 @@ describe('an answer of the gateway that is too large for the results', () => {
   test.each([
     ['payload', 'note'],
     ['msgId', 'msg_id'],
-  ] as const)('is told without its %s, and its neighbours go on', async (field, name) => {
+  ] as const)('is in the result without its %s, and other results are complete', async (field, name) => {
     const world = await startTalkativeWorld(name, 30_000, { maxMessageBytes: { results: 20_000 } })
     await world.send(commandsFrom(1, 10))
     await expectAllThere(world, 10)
-    for (const { id, outcome, error, [field]: told } of world.results()) {
+    for (const { id, outcome, error, [field]: value } of world.results()) {
       expect(outcome).toBe('SENT')
       expect(error).toBe(id === 1n ? null : `too large for the topic, so left out or cut: ${field}`)
-      if (id !== 1n) expect(told).toBeNull()
+      if (id !== 1n) expect(value).toBeNull()
     }
     expect(world.sandbox.stats()).toMatchObject({ executed: 10, billedTwice: 0 })
   })
@@ -192,7 +192,7 @@ describe('an answer of the gateway that is too large for the results', () => {
   })
 })
 
-test('a callback with too many replies for the topic is published without them, others completely', async () => {
+test('a callback with too many replies for the topic is published without them, and others completely', async () => {
   const world = await startLimitedWorld({ maxMessageBytes: { statuses: 20_000 } })
   const tokens = tokensOf(world.settings)!
   const call = (id: number, fields: object) =>
@@ -209,21 +209,21 @@ test('a callback with too many replies for the topic is published without them, 
   ])
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
   await until(() => expect(world.statuses()).toHaveLength(3))
-  const told = world.statuses().toSorted((a, b) => Number(a.id - b.id))
-  expect(told.map(({ replies, requestId }) => [replies.length, requestId])).toEqual([
+  const events = world.statuses().toSorted((a, b) => Number(a.id - b.id))
+  expect(events.map(({ replies, requestId }) => [replies.length, requestId])).toEqual([
     [1, null],
     [0, null],
     [1, null],
   ])
-  expect(told.map(({ error }) => error)).toEqual([
+  expect(events.map(({ error }) => error)).toEqual([
     null,
     'too large for the topic, so left out or cut: replies',
     'too large for the topic, so left out or cut: requestId',
   ])
-  for (const event of told) expect(event).toMatchObject({ state: 'DELIVERED', correlationId: 'order-7' })
+  for (const event of events) expect(event).toMatchObject({ state: 'DELIVERED', correlationId: 'order-7' })
 })
 
-test('a foreign callback that is too large for the dead letters is kept without its body', async () => {
+test('a callback of another system that is too large for the dead letters is kept without its body', async () => {
   const world = await startLimitedWorld({ maxMessageBytes: { deadLetters: 20_000 } })
   const address = `${world.receiver.url}/hooks/account/default/${tokensOf(world.settings)!.issueAccount('default')}`
   const body = JSON.stringify({ success: true, id: 'not ours', status: 'DELIVERED', reply: 'x'.repeat(30_000) })

@@ -10,7 +10,7 @@ import { buildTrace } from '../support/traces.ts'
 import { startTracing } from '../support/tracing.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
-/** Sends a command whose record carries the trace of its id. */
+/** Sends a command whose record has a trace numbered like its id. */
 async function sendTraced(world: World, command: SendCommand, headers: object = {}): Promise<void> {
   await world.produceRaw(world.encode(command), {
     key: Buffer.from(String(command.id)),
@@ -20,14 +20,14 @@ async function sendTraced(world: World, command: SendCommand, headers: object = 
 
 const traceparentOf = (id: number) => traceHeaders(buildTrace(id)).traceparent
 
-interface Carried {
+interface TraceHeaders {
   traceparent: string | undefined
   tracestate: string | undefined
 }
 
-/** What the records of a topic carry, by their keys. Read to the end once the world is quiet. */
-async function carriedOn(world: World, topic: string): Promise<Map<string, Carried[]>> {
-  const carried = new Map<string, Carried[]>()
+/** The trace headers of a topic's records, by key. Call it after `quiet`, to read the topic to its end. */
+async function traceHeadersOn(world: World, topic: string): Promise<Map<string, TraceHeaders[]>> {
+  const carried = new Map<string, TraceHeaders[]>()
   const reader = await world.bus.read([topic], 'earliest', (_, records) => {
     for (const { key, headers } of records) {
       const texts = { traceparent: headers.traceparent?.toString(), tracestate: headers.tracestate?.toString() }
@@ -39,10 +39,10 @@ async function carriedOn(world: World, topic: string): Promise<Map<string, Carri
   return carried
 }
 
-const parentsOf = (carried: Map<string, Carried[]>, id: number) =>
+const parentsOf = (carried: Map<string, TraceHeaders[]>, id: number) =>
   carried.get(String(id))?.map(({ traceparent }) => traceparent)
 
-test('a trace goes with its command to the result and the status, whatever becomes of it', async () => {
+test("a command's trace is in its result and status, whatever the outcome", async () => {
   const world = await startWorld()
   const tracestate = 'vendor=1'
   await sendTraced(world, buildCommand({ id: 1n }), { tracestate })
@@ -50,23 +50,23 @@ test('a trace goes with its command to the result and the status, whatever becom
   await sendTraced(world, buildCommand({ id: 3n, deadline: 1 }))
   await sendTraced(world, buildCommand({ id: 4n, phone: 0 })) // invalid
   await sendTraced(world, buildCommand({ id: 1n }))
-  await sendTraced(world, buildCommand({ id: 6n }), { traceparent: 'of somebody else' })
+  await sendTraced(world, buildCommand({ id: 6n }), { traceparent: 'not a traceparent' })
   await world.send([buildCommand({ id: 7n })])
   await world.finished(7)
   await until(() => expect(world.statuses()).toHaveLength(3))
   await world.quiet()
 
-  const results = await carriedOn(world, world.settings.topics.results)
+  const results = await traceHeadersOn(world, world.settings.topics.results)
   for (const id of [2, 3, 4]) expect(parentsOf(results, id)).toEqual([traceparentOf(id)])
   expect(results.get('1')).toHaveLength(2)
   expect(results.get('1')).toContainEqual({ traceparent: traceparentOf(1), tracestate })
   for (const id of [6, 7]) expect(parentsOf(results, id)).toEqual([undefined])
-  const statuses = await carriedOn(world, world.settings.topics.statuses)
+  const statuses = await traceHeadersOn(world, world.settings.topics.statuses)
   expect(statuses.get('1')).toEqual([{ traceparent: traceparentOf(1), tracestate: undefined }])
   for (const id of [6, 7]) expect(parentsOf(statuses, id)).toEqual([undefined])
 })
 
-test('a trace survives a doubt and a second request', async () => {
+test("a command's trace is kept through a doubt and a second POST", async () => {
   const world = await startWorld({
     settings: {
       gateway: { timeoutMs: 300 },
@@ -83,11 +83,11 @@ test('a trace survives a doubt and a second request', async () => {
     ['SENT', 2],
   ])
   const { results, statuses } = world.settings.topics
-  expect(parentsOf(await carriedOn(world, results), 1)).toEqual([traceparentOf(1), traceparentOf(1)])
-  expect(parentsOf(await carriedOn(world, statuses), 1)).toEqual([traceparentOf(1)])
+  expect(parentsOf(await traceHeadersOn(world, results), 1)).toEqual([traceparentOf(1), traceparentOf(1)])
+  expect(parentsOf(await traceHeadersOn(world, statuses), 1)).toEqual([traceparentOf(1)])
 })
 
-test('a status goes without its trace where the hook address has no room for it, and without a correlation that is longer', async () => {
+test('a status lacks the trace, or a longer correlation, if it does not fit into the hook address', async () => {
   const world = await startWorld()
   const correlationId = 'x'.repeat(85)
   await sendTraced(world, buildCommand({ id: 1n, correlationId }))
@@ -97,10 +97,10 @@ test('a status goes without its trace where the hook address has no room for it,
   const metrics = await scrape(world.worker.ports.telemetry)
   expect(metrics.get('busgate_hooks_without_correlation_total')).toBe(1)
   await world.quiet()
-  expect(parentsOf(await carriedOn(world, world.settings.topics.statuses), 1)).toEqual([undefined])
+  expect(parentsOf(await traceHeadersOn(world, world.settings.topics.statuses), 1)).toEqual([undefined])
 })
 
-test("a message whose callback never comes gets its verdict from a poll, once, with its command's marks and trace", async () => {
+test("a verdict from a poll has the command's correlation, tenant, campaign and trace", async () => {
   const world = await startWorld({
     settings: {
       roles: ['worker', 'callbacks', 'reconciler'],
@@ -118,10 +118,10 @@ test("a message whose callback never comes gets its verdict from a poll, once, w
       ...{ verified: true, ...marks, commandType: 'sms', country: 'UA', eventId: expect.any(String) },
     },
   ])
-  expect(parentsOf(await carriedOn(world, world.settings.topics.statuses), 1)).toEqual([traceparentOf(1)])
+  expect(parentsOf(await traceHeadersOn(world, world.settings.topics.statuses), 1)).toEqual([traceparentOf(1)])
 })
 
-test('spans: one an envelope, linked to the commands that carry a trace, and one a callback', async () => {
+test('each envelope is a span with links to the traces of its commands, and each callback is a span', async () => {
   const { spans } = startTracing()
   const world = await startWorld({ settings: { gateway: { lingerMs: 200, maxOperations: 3 } } })
   await sendTraced(world, buildCommand({ id: 1n }))
@@ -139,7 +139,7 @@ test('spans: one an envelope, linked to the commands that carry a trace, and one
   expect(traceIds).toEqual(expect.arrayContaining([1, 3].map(id => buildTrace(id).traceId)))
 })
 
-test('the producer gives its commands the trace of the span that is active', async () => {
+test('the producer writes the trace of the active span into its commands', async () => {
   startTracing()
   const world = await startWorld()
   const [message] = Object.values(buildCommand().message)
@@ -150,7 +150,7 @@ test('the producer gives its commands the trace of the span that is active', asy
   await world.producer.send([command(2n)])
   await world.finished(2)
   await world.quiet()
-  const results = await carriedOn(world, world.settings.topics.results)
+  const results = await traceHeadersOn(world, world.settings.topics.results)
   expect(parentsOf(results, 1)).toEqual([`00-${traceId}-${spanId}-01`])
   expect(parentsOf(results, 2)).toEqual([undefined])
 })

@@ -9,17 +9,17 @@ const headersOf = (world: World) =>
     .deadLetters()
     .map(({ headers }) => Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)])))
 
-async function write(world: World, topic: string): Promise<void> {
+async function writeDamagedBatch(world: World, topic: string): Promise<void> {
   const publisher = await world.bus.publisher()
   await publisher.publish([buildDamagedBatch(topic)])
   await publisher.close()
 }
 
-test('an unreadable batch of commands becomes a dead letter with its coordinates, and others are sent', async () => {
+test('an unreadable batch of commands becomes a dead letter with its coordinates, and other commands are sent', async () => {
   const world = await startWorld({ broker: new BrokerWithDamagedBatches() })
   const commands = world.settings.topics.commands.at(-1)!
   await world.send([buildCommand({ id: 1n })])
-  await write(world, commands)
+  await writeDamagedBatch(world, commands)
   await world.send([buildCommand({ id: 2n })])
   await world.finished(2)
   await world.quiet()
@@ -39,10 +39,10 @@ test('an unreadable batch of commands becomes a dead letter with its coordinates
   ])
 })
 
-test('an unreadable batch of commands becomes one dead letter, even if it is read again after a restart', async () => {
+test('an unreadable batch of commands becomes only one dead letter, even after a restart', async () => {
   const world = await startWorld({ broker: new BrokerWithDamagedBatches() })
   await world.send([buildCommand({ id: 1n })])
-  await write(world, world.settings.topics.commands.at(-1)!)
+  await writeDamagedBatch(world, world.settings.topics.commands.at(-1)!)
   await world.finished(1)
   await until(() => expect(world.deadLetters()).toHaveLength(1))
   await world.worker.stop()
@@ -57,7 +57,7 @@ test('an unreadable batch of commands becomes one dead letter, even if it is rea
 test('an unreadable batch of doubts becomes a dead letter, and is counted', async () => {
   const world = await startWorld({ broker: new BrokerWithDamagedBatches() })
   const { doubts } = world.settings.topics
-  await write(world, doubts)
+  await writeDamagedBatch(world, doubts)
   const metrics = `http://127.0.0.1:${world.worker.ports.telemetry}/metrics`
   await until(async () =>
     expect(await (await fetch(metrics)).text()).toContain(

@@ -5,8 +5,8 @@ import { publishAll, until } from '../support/bus.ts'
 import { buildCommand } from '../support/commands.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
-describe('a producer that withdraws', () => {
-  test('a campaign takes back what was not sent, and every worker says who did it', async () => {
+describe('a withdrawal by a producer', () => {
+  test('of a campaign stops its unsent commands, and every worker shows who did it', async () => {
     const world = await startWorld()
     await world.producer.withdraw({ campaign: 'spring', reason: 'wrong price', by: 'crm' })
     await until(() => expect(world.worker.ready().withdrawn).toHaveLength(1))
@@ -32,20 +32,20 @@ describe('a producer that withdraws', () => {
       { tenant: 'x'.repeat(1025) },
       'a name of 1025 bytes cannot be withdrawn: 1024 at most',
     ],
-    ['of an id that no message has', { id: 0 }, 'id 0 must be a whole number from 1 to 2^63-1'],
-    ['of two things', { tenant: 'acme', id: 1 }, 'name one of campaign, correlationId, tenant and id'],
+    ['of an invalid id', { id: 0 }, 'id 0 must be a whole number from 1 to 2^63-1'],
+    ['of two kinds at once', { tenant: 'acme', id: 1 }, 'name one of campaign, correlationId, tenant and id'],
     ['without a reason', { tenant: 'acme', reason: ' ' }, 'needs a reason'],
     ['with a long reason', { tenant: 'acme', reason: 'x'.repeat(501) }, 'at most 500 characters'],
-    ['that is over', { tenant: 'acme', until: now - 1 }, 'must end after it begins'],
-    ['without an end to speak of', { tenant: 'acme', until: now + 40 * 86_400_000 }, 'ends after 30 days at most'],
-  ])('%s hears why that cannot be, and nothing is written', async (_, what, message) => {
+    ['that has ended already', { tenant: 'acme', until: now - 1 }, 'must end after it begins'],
+    ['with an end that is too late', { tenant: 'acme', until: now + 40 * 86_400_000 }, 'ends after 30 days at most'],
+  ])('%s is refused with the reason, and nothing is written', async (_, what, message) => {
     const world = await startWorld()
     await expect(world.producer.withdraw({ reason: 'wrong price', ...what })).rejects.toThrow(message)
     expect((await readControl(world.bus, world.settings)).changes).toEqual([])
   })
 
   const dayMs = 86_400_000
-  /** So many withdrawals of single messages stand on the control topic, as other producers wrote them. */
+  /** Writes withdrawals of single messages to the control topic, as other producers would. */
   async function writeWithdrawals({ bus, settings }: World, count: number, { at = now, until = now + dayMs } = {}) {
     const stamp = { begins: true, by: 'crm', at, until, reason: 'wrong price' }
     const records = Array.from({ length: count }, (_, id) =>
@@ -57,7 +57,7 @@ describe('a producer that withdraws', () => {
     await publishAll(bus, records)
   }
 
-  test('while 10,000 are in force hears when the first ends; one of those can still be changed', async () => {
+  test('is refused with the next end while 10,000 are in force, one of which can still be changed', async () => {
     const world = await startWorld()
     await writeWithdrawals(world, 10_000)
     await expect(world.producer.withdraw({ campaign: 'spring', reason: 'wrong price' })).rejects.toThrow(
@@ -70,7 +70,7 @@ describe('a producer that withdraws', () => {
     expect([world.resultOf(9_999n).errorCode, world.resultOf(10_001n).outcome]).toEqual(['WITHDRAWN', 'SENT'])
   })
 
-  test('deletes the records of up to 1,000 that are over with each new one', async () => {
+  test('deletes the records of up to 1,000 ended withdrawals', async () => {
     const world = await startWorld()
     await writeWithdrawals(world, 1_500, { at: now - 40 * dayMs, until: now - 39 * dayMs })
     const standing = async () => (await readControl(world.bus, world.settings)).over.length
