@@ -1,6 +1,6 @@
-// Reads commands and results of docker-compose.yml as a service of others does, until each command has a final result and no
-// record comes any more. Fails where a command has none or two, where the gateway executed one twice, and where nothing was
-// ever in doubt. Usage: node .ci/engine-audit.ts, once no traffic comes any more.
+// Reads commands and results of docker-compose.yml as a user's service would, until each command has a final result and no
+// record arrives any more. Fails if a command has no final result or two, if the gateway executed one twice, or if no command
+// was ever in doubt. Usage: node .ci/engine-audit.ts, after the traffic has stopped.
 import { Kafka, logLevel } from 'kafkajs'
 import { loadSettings } from '../src/config/index.ts'
 import { createDecoders } from '../src/consumer/index.ts'
@@ -13,7 +13,7 @@ const silentMs = 8_000
 const settings = loadSettings({ env: {}, overrides: { registry: { url: registry } } })
 const { commands, results } = settings.topics
 const decoders = createDecoders(settings)
-/** How many final results each command has, by its place. */
+/** The number of final results of each command, by its coordinates. */
 const finals = new Map<string, number>()
 const outcomes: Record<string, number> = {}
 let lastAt = performance.now()
@@ -51,7 +51,7 @@ const twice = finals
 const { billedTwice } = (await (await fetch(`${gateway}/_stats`)).json()) as { billedTwice: number }
 console.log(`${finals.size} commands; results: ${JSON.stringify(outcomes)}`)
 console.log(`without a final result: ${withoutResult()}, with more than one: ${twice}, executed twice: ${billedTwice}`)
-if (!outcomes.IN_DOUBT) console.log('nothing was in doubt: the kill has lost no answer')
+if (!outcomes.IN_DOUBT) console.log('no command was in doubt: the kill lost no answer')
 process.exit(finals.size > 0 && withoutResult() + twice + billedTwice === 0 && outcomes.IN_DOUBT ? 0 : 1)
 
 function note(command: string, count: number): void {

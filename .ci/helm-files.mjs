@@ -1,4 +1,4 @@
-// Holds what the chart wraps against the files it comes from: rules and dashboards, of which no double brace may be lost.
+// Compares the rules and dashboards in rendered manifests with their files: templating must not change a double brace.
 // Prints the rules as Prometheus gets them. Usage: node .ci/helm-files.mjs MANIFESTS
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
@@ -8,7 +8,7 @@ import { parse, parseAllDocuments, stringify } from 'yaml'
 const objects = parseAllDocuments(readFileSync(process.argv[2], 'utf8')).map(document => document.toJS())
 const rules = objects.find(object => object?.kind === 'PrometheusRule')
 const dashboards = objects.filter(object => object?.metadata.labels?.grafana_dashboard === '1')
-/** One thing differs from place to place: where the runbooks are. */
+/** The address of the runbooks, which is the only difference. */
 const runbooks = /"runbook_url":"(.+?)\/\w+\.md"/.exec(JSON.stringify(rules))?.[1]
 
 if (rules) {
@@ -24,7 +24,7 @@ function fromFile(file) {
   return readFileSync(file, 'utf8').trim().replaceAll('https://busgate.example/runbooks', runbooks)
 }
 
-/** The chart makes these from its values. */
+/** Removes the group that the chart makes from its values. */
 function withoutLimits({ groups }) {
   assert(groups.some(({ name }) => name === 'busgate-limits'))
   return groups.filter(({ name }) => name !== 'busgate-limits')

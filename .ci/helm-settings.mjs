@@ -1,5 +1,5 @@
-// Asks busgate about the settings, the variables and (made up) the secrets that each rendered container gives it, and
-// holds its answer against what the manifest says. Usage: node .ci/helm-settings.mjs MANIFESTS
+// Runs busgate with the settings, variables and made-up secrets of each rendered container, and compares the settings in
+// effect with the manifest. Usage: node .ci/helm-settings.mjs MANIFESTS
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -13,9 +13,9 @@ const pods = objects.flatMap(object => {
   return object?.kind === 'Deployment' || object?.kind === 'Job' ? [object.spec.template] : []
 })
 assert(pods.length > 0, 'no pod was rendered')
-/** What `busgate run` allows itself beyond what is in flight (src/cli/commands/run.ts). */
+/** The time that `busgate run` takes to stop in addition to requests in flight (src/cli/commands/run.ts). */
 const ownStopMs = 15_000
-/** Stands for what the chart itself does not make: it is a key, a password and a signing key alike. */
+/** A value for all secrets: valid as API key, password and signing key. */
 const madeUp = 'k1:not-a-real-secret'
 const folder = mkdtempSync(join(tmpdir(), 'busgate-chart-'))
 try {
@@ -38,7 +38,7 @@ function checkContainer(container, pod) {
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', args[1] === 'check' ? 'pipe' : 'inherit'],
     })
-  // The page needs no address of the gateway, which the check asks for.
+  // `config check` requires the gateway's address, which busgate ui does not need.
   ask('config', container.args[0] === 'ui' ? 'print' : 'check')
   if (container.args[0] === 'run') checkRole(container, pod, JSON.parse(ask('config', 'print', '--json')))
   else ask(...container.args, '--help')
@@ -53,7 +53,7 @@ function checkRole(container, pod, { kafka, gateway, callbacks, telemetry, roles
   assert(pod.spec.terminationGracePeriodSeconds * 1000 > stopMs, 'the grace period is too short for a stop')
 }
 
-/** The content of each file that the pod finds, by its path. */
+/** The content of each file in the pod, by its path. */
 function filesOf({ metadata, spec }, mounts) {
   return new Map(
     spec.volumes.flatMap(({ name, ...volume }) => {
@@ -72,7 +72,7 @@ function contentOf({ downwardAPI, secret, configMap }, { annotations }) {
   return (secret ?? configMap)?.items.map(({ path }) => [path, madeUp]) ?? []
 }
 
-/** The value of a variable; of one that names a file, the path of a copy here. */
+/** The value of a variable. If it names a file, the path of a local copy. */
 function onDisk(mounted, name, value) {
   if (!value.startsWith('/')) return value
   assert(mounted.has(value), `${name} names ${value}, which is not mounted`)

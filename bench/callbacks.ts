@@ -13,32 +13,32 @@ import { nodeFlags, profiling } from './programs.ts'
 import { type Ranks, ranks } from './ranks.ts'
 
 export interface CallbacksOptions {
-  /** Callbacks a second, sent when they are due whether or not earlier ones are answered. */
+  /** Callbacks a second, sent when due even if earlier ones are unanswered. */
   rate: number
   seconds: number
-  /** Connections of the sender, and so the most callbacks in flight. */
+  /** The sender's connections, and the maximum of callbacks in flight. */
   connections: number
   partitions: number
 }
 
-/** Figures of one run with the receiver in its own process. */
+/** The figures of one run, with the receiver in its own process. */
 export interface CallbackFigures {
   callbacksPerSecond: number
-  /** Milliseconds from the instant a callback was due to its answer. */
+  /** Milliseconds from the time a callback was due to its answer. */
   dueToAnswer: Ranks
-  /** User and system time of the receiver's whole process, after its start. */
+  /** User and system time of the receiver's process, without its start. */
   cpuMicrosPerCallback: number
-  /** The most that was resident since its start. */
+  /** Peak resident memory since its start. */
   peakMemoryMiB: number
   answered200: number
   otherAnswers: number
-  /** Answered 200 and not on the topic. */
+  /** Callbacks that were answered 200 and are not on the topic. */
   missing: number
 }
 
 const warmUpSeconds = 3
 
-/** Callbacks of as many messages, through real HTTP into a real broker. */
+/** Measures callbacks, each of another message, over real HTTP into a real broker. */
 export async function measureCallbacks(place: Place, options: CallbacksOptions): Promise<CallbackFigures> {
   const [port = 0, telemetryPort = 0] = await freePorts(2)
   const topic = `bench-${Date.now().toString(36)}-statuses`
@@ -97,7 +97,7 @@ export async function measureCallbacks(place: Place, options: CallbacksOptions):
   }
 }
 
-/** POSTs the callback of one message; the HTTP status, or 0 without an answer. */
+/** POSTs the callback of one message. Resolves with the HTTP status, or 0 without an answer. */
 type Send = (id: number) => Promise<number>
 
 export function sender(origin: string, connections: number, tokenOf: (id: number) => string): Send {
@@ -120,7 +120,7 @@ interface Run {
   sent: number
   seconds: number
   latencies: number[]
-  /** Ids that were answered 200. */
+  /** The ids whose callbacks were answered 200. */
   accepted: Set<number>
 }
 
@@ -144,7 +144,7 @@ async function run(rate: number, firstId: number, seconds: number, send: Send): 
   return { sent: id - firstId, seconds: (performance.now() - begun) / 1000, latencies, accepted }
 }
 
-/** @param check throws when it will never be ready */
+/** Polls until the address answers. @param check throws if it can never be ready */
 export async function untilReady(url: string, check = () => {}): Promise<void> {
   for (;;) {
     check()
@@ -155,7 +155,7 @@ export async function untilReady(url: string, check = () => {}): Promise<void> {
   }
 }
 
-/** Reads committed records until all are found, or nothing new has come for 5 s. */
+/** Reads committed records until all are found, or none has arrived for 5 s. */
 async function countMissing(bus: Bus, topic: string, wanted: Set<number>): Promise<number> {
   const found = new Set<number>()
   let lastRead = performance.now()

@@ -5,16 +5,16 @@ import { floor } from './programs.ts'
 import { callbackTableOf, comparedTableOf, type Row, takeOverTableOf } from './report.ts'
 import type { TakeOverFigures } from './take-over.ts'
 
-/** The figures that a full run gave. */
+/** The figures of a full run. */
 export interface Performance {
   rows: readonly Row[]
   callbacks: CallbackFigures
   takeOvers: readonly TakeOverFigures[]
-  /** Of so many runs of each the cheapest is shown. */
+  /** The number of runs of each scenario, of which the cheapest is shown. */
   repeat: number
 }
 
-/** What the columns mean, and how the figures came about. */
+/** The page with its tables and an explanation of the columns. */
 function pageOf({ rows, callbacks, takeOvers, repeat }: Performance): string {
   const [{ model = 'unknown' } = {}] = cpus()
   const machine = `${availableParallelism()} cores (${model.trim()}), ${Math.round(totalmem() / 2 ** 30)} GiB`
@@ -46,7 +46,7 @@ ${ratesOf(rows)}
 Ten million commands in one run (\`--commands 10000000\`, on 2026-11-27): 37,432 a second, 34,876 to 40,560 in each tenth; over 64 partitions
 30,005, 25,677 to 35,302.
 
-${behindOf(rows, peers)}
+${sharesOf(rows, peers)}
 
 ## A steady rate
 ${comparedTableOf(
@@ -80,7 +80,7 @@ ${takeOverTableOf(takeOvers)}
 `
 }
 
-/** The longest run's rate in each tenth of it, as columns. */
+/** A chart of the rate in each tenth of the longest run. */
 function ratesOf(rows: readonly Row[]): string {
   const { scenario, figures } = longestOf(rows)
   const rates = figures.tenths!.map(rate => Math.round(rate))
@@ -98,8 +98,8 @@ const commandsOf = ({ scenario: { load } }: Row) => ('commands' in load ? load.c
 const longestOf = (rows: readonly Row[]): Row =>
   rows.reduce((longest, row) => (commandsOf(row) > commandsOf(longest) ? row : longest))
 
-/** What busgate costs beside its peers, where that is more than half. */
-function behindOf(rows: readonly Row[], peers: readonly string[]): string {
+/** A sentence for each peer: the share of its CPU time that busgate takes. */
+function sharesOf(rows: readonly Row[], peers: readonly string[]): string {
   const costOf = (program: string, name: string) =>
     rows.find(row => row.program === program && row.scenario.name === name)?.figures.cpuMicrosFirst
   const names = rows.filter(row => commandsOf(row) > 0).map(({ scenario }) => scenario.name)

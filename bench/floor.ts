@@ -5,8 +5,8 @@ import { Pool } from 'undici'
 import type { Job } from './peers/job.ts'
 
 /**
- * The benchmark's job as a bare loop, which promises nothing: no intents, no checks, no rate, no order, no retries, and what
- * is in flight when it ends is lost. What it costs is what reading, HTTP and writing cost in Node.
+ * The benchmark's job as a bare loop without any guarantee: no intents, no checks, no rate, no order, no retries, and requests
+ * in flight are lost at its end. Its cost is that of reading, HTTP and writing in Node.
  */
 const job = JSON.parse(process.argv[2]!) as Job
 
@@ -29,7 +29,7 @@ const headers = { 'content-type': 'application/json' }
 const limit = pLimit(job.inFlight)
 const types = new Map<number, avsc.Type>()
 let envelope: string[] = []
-let full: NodeJS.Timeout | undefined
+let lingerTimer: NodeJS.Timeout | undefined
 const results: { topic: string; key: Buffer; value: Buffer }[] = []
 let producing: Promise<void> | undefined
 
@@ -45,16 +45,16 @@ function add(type: avsc.Type, value: Buffer): void {
   const { id, phone, message } = type.fromBuffer(value.subarray(5)) as Command
   const { sms_message, sms_signature } = message['io.busgate.Sms']
   envelope.push(JSON.stringify({ type: 'sms', id, phone, sms_message, sms_signature }))
-  if (envelope.length === job.envelope) leave()
-  else full ??= setTimeout(leave, job.lingerMs)
+  if (envelope.length === job.envelope) sendEnvelope()
+  else lingerTimer ??= setTimeout(sendEnvelope, job.lingerMs)
 }
 
-function leave(): void {
-  clearTimeout(full)
-  full = undefined
+function sendEnvelope(): void {
+  clearTimeout(lingerTimer)
+  lingerTimer = undefined
   const body = `{"auth":"a-key","data":[${envelope.join()}]}`
   envelope = []
-  void limit(() => post(body)).then(take)
+  void limit(() => post(body)).then(addResults)
 }
 
 async function post(body: string): Promise<Answer> {
@@ -62,7 +62,7 @@ async function post(body: string): Promise<Answer> {
   return (await answer.body.json()) as Answer
 }
 
-function take({ data }: Answer): void {
+function addResults({ data }: Answer): void {
   for (const { success, data: sent } of data) {
     const { id, msg_id, parts } = sent
     results.push({
@@ -74,12 +74,12 @@ function take({ data }: Answer): void {
   producing ??= produce()
 }
 
-/** Brokers take no more than 1 MB in one batch. */
-const mostResults = 5_000
+/** Results in one batch: brokers accept at most 1 MB. */
+const maxBatch = 5_000
 
-/** One request at a time, with what has come meanwhile. */
+/** Produces one batch at a time, with all results that arrived during the previous one. */
 async function produce(): Promise<void> {
-  while (results.length > 0) await producer.send({ messages: results.splice(0, mostResults) })
+  while (results.length > 0) await producer.send({ messages: results.splice(0, maxBatch) })
   producing = undefined
 }
 

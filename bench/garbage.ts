@@ -1,14 +1,14 @@
 import type { Readable } from 'node:stream'
 
-/** With it V8 writes a line to stdout for each of its collections. */
+/** Makes V8 write a line to standard output for each garbage collection. */
 export const traceFlag = '--trace-gc'
 
 /** Sizes of the heap before and after a collection, in MiB: `Scavenge 12.3 (20.1) -> 8.9 (20.4) MB`. */
 const sizes = /: (?:Scavenge|Mark-Compact)[^\d]* ([\d.]+) \([\d.]+\) -> ([\d.]+) \([\d.]+\) MB/g
 
-/** Adds up what a process of Node allocates on V8's heap, by what its collections say. */
+/** Adds up what a Node process allocates on V8's heap, from the lines about its garbage collections. */
 export class GarbageCount {
-  /** MiB in use after the last collection. */
+  /** MiB in use after the last garbage collection. */
   #left = 0
   #allocated = 0
   #rest = ''
@@ -17,7 +17,7 @@ export class GarbageCount {
     stdout.setEncoding('utf8').on('data', (text: string) => this.#read(text))
   }
 
-  /** Bytes that were allocated until the last collection. */
+  /** Bytes allocated until the last garbage collection. */
   get bytes(): number {
     return this.#allocated * 2 ** 20
   }

@@ -9,7 +9,7 @@ export interface BenchGateway {
 
 export interface BenchGatewayOptions {
   latencyMs: number
-  /** The ids of an envelope when it has come, and when its answer leaves. */
+  /** Called with the ids of an envelope when it arrives, and when its answer is sent. */
   posted(ids: readonly number[]): void
   answered(ids: readonly number[]): void
 }
@@ -19,7 +19,7 @@ interface Operation {
   id: number
 }
 
-/** Takes everything, at so little cost that it is not what is measured. Ids above 2^53 are not for it. */
+/** Starts a gateway that accepts everything at little cost, so as not to distort the figures. Ids must be below 2^53. */
 export async function startBenchGateway({ latencyMs, posted, answered }: BenchGatewayOptions): Promise<BenchGateway> {
   const server = createServer((request, response) => {
     void bodyOf(request).then(async body => {

@@ -26,29 +26,29 @@ import { findPlace, type Place } from './place.ts'
 import { peakMemoryMiBOf } from './processes.ts'
 import { ranks } from './ranks.ts'
 
-/** What one attack came to. */
+/** The result of one attack. */
 interface Row {
   attack: string
   process: string
   peakMiB: number
-  /** Null where no control group can be had. */
+  /** Null without a control group. */
   limitMiB: number | null
   slowestHealthMs: number
-  /** Honest senders: times from a callback or command to its answer. */
+  /** For honest senders: times from a callback or command to its answer. */
   p99Ms: number
   maxMs: number
   unanswered: number
-  /** Whether the process lives, its liveness probe passed, and every honest sender was answered. */
+  /** Whether the process survived, its liveness probe passed, and every honest sender was answered. */
   held: boolean
 }
 
-/** A process that is to be attacked, with what surrounds it. */
+/** A process under attack and its surroundings. */
 interface World {
   env: NodeJS.ProcessEnv
   telemetryUrl: string
-  /** Sends once, honestly. @returns whether it was answered */
+  /** Sends one valid callback or command. @returns whether it was answered */
   send(id: number): Promise<boolean>
-  /** Ends when the attack is over. @returns whether what came behind it was answered */
+  /** Runs an attack to its end. @returns whether what was sent after it was answered */
   attack(name: string): Promise<boolean>
   stop(): Promise<unknown>
 }
@@ -57,9 +57,9 @@ const role = (name: string) => (Object.hasOwn(attacks, name) || name.endsWith('r
 const names = ['nobody, receiver', ...Object.keys(attacks), 'nobody, worker']
 
 /**
- * A receiver or worker as the chart runs it, in a process of its own with the chart's memory, beside one attack at a time.
- * Linux only, for its control groups.
- * @param chosen empty: all attacks
+ * Measures a receiver or worker during one attack after the other. It runs as in the chart, in its own process with the
+ * chart's memory limit. Linux only, because of control groups.
+ * @param chosen names of attacks; empty: all
  */
 export async function measureHostile(chosen: readonly string[]): Promise<Row[]> {
   const all = [...names, ...Object.keys(poison)]
@@ -68,7 +68,7 @@ export async function measureHostile(chosen: readonly string[]): Promise<Row[]> 
   const place = await findPlace()
   const rows: Row[] = []
   for (const name of chosen.length > 0 ? chosen : all) {
-    rows.push(await beside(name, place))
+    rows.push(await measureAttack(name, place))
     process.stderr.write(`${JSON.stringify(rows.at(-1))}\n`)
   }
   await place.stop()
@@ -77,7 +77,7 @@ export async function measureHostile(chosen: readonly string[]): Promise<Row[]> 
 
 const sendEveryMs = 17
 
-async function beside(name: string, place: Place): Promise<Row> {
+async function measureAttack(name: string, place: Place): Promise<Row> {
   const world = await (role(name) === 'worker' ? aroundWorker(place) : aroundReceiver(place))
   const { child, group } = spawnAsCharted(role(name), world.env)
   let end: string | null = null
@@ -118,7 +118,7 @@ async function beside(name: string, place: Place): Promise<Row> {
     p99Ms: Math.round(p99),
     maxMs: Math.round(max),
     unanswered,
-    // Who may call back can delay others, as SECURITY.md says.
+    // Holders of a valid hook address can delay others, see SECURITY.md.
     held: outcome === 'lives' && slowestHealthMs < livenessMs && (unanswered === 0 || name === 'valid callbacks'),
   }
 }
@@ -126,7 +126,7 @@ async function beside(name: string, place: Place): Promise<Row> {
 const attackMs = 6_000
 const answerMs = 60_000
 
-/** Settings, topics and ports of one process. */
+/** Prepares settings, topics and ports for one process. */
 async function prepare(place: Place, more: Record<string, string>) {
   const [port = 0, telemetryPort = 0] = await freePorts(2)
   const run = `hostile-${Date.now().toString(36)}`
@@ -150,7 +150,7 @@ async function prepare(place: Place, more: Record<string, string>) {
   return { env, settings, port, telemetryUrl: `http://127.0.0.1:${telemetryPort}` }
 }
 
-/** The attackers run at a low priority: elsewhere they would not take the receiver's CPU. */
+/** The attackers run at low priority: real ones would not use the receiver's CPU. */
 async function aroundReceiver(place: Place): Promise<World> {
   const own = { BUSGATE_ROLES: 'callbacks', BUSGATE_CALLBACKS_SECRET: 'k1:a-secret-of-the-benchmark' }
   const { env, settings, port, telemetryUrl } = await prepare(place, own)
@@ -177,13 +177,13 @@ async function aroundReceiver(place: Place): Promise<World> {
   }
 }
 
-/** What a producer, the registry or the gateway can do to a worker. */
+/** An attack on a worker by a producer, the registry or the gateway. */
 interface Poison {
-  /** Batches for one partition, one after the other; `encode` gives a command. */
+  /** Batches for one partition, in order; `encode` makes a valid command. */
   batches: (encode: (id: number) => Buffer) => Message[][]
   /** Replaces Zstd for a batch. */
   pack?: (records: Buffer) => Buffer
-  /** The answers of the registry meanwhile. */
+  /** The registry's answers during the attack. */
   registry?: RequestListener
 }
 
@@ -198,14 +198,14 @@ function messageOf(schema: number, body = Buffer.alloc(35, 2)): Message {
   return { value: Buffer.concat([start, body]) }
 }
 
-/** A chain of records, each of which holds the one before it twice: 2^levels values. */
+/** A chain of records that each contain the previous one twice: 2^levels values. */
 const chain = (levels: number): string =>
   many(levels, n => n).reduce<string>(
     (inner, n) => record(`R${n}`, inner.startsWith('{') ? JSON.parse(inner) : inner, n === 0 ? 'null' : `R${n - 1}`),
     'null',
   )
 
-/** A command with an id from here on is answered in chunks of one byte. */
+/** Commands with ids from here on are answered in chunks of one byte. */
 const dribbledFrom = 4_000_000_000
 
 const poison: Record<string, Poison> = {
@@ -281,7 +281,7 @@ async function aroundWorker(place: Place): Promise<World> {
     env,
     telemetryUrl,
     send: id => send(id + 1, 1 + (id % 3)),
-    /** Ends with the result of the command that stands right behind the attack, on its partition. */
+    /** Ends with the result of a command right behind the attack on its partition. */
     async attack(name) {
       const { batches, pack, registry: answers } = poison[name] ?? { batches: () => [] }
       if (answers) registry.fail(answers)
@@ -290,7 +290,7 @@ async function aroundWorker(place: Place): Promise<World> {
       for (const batch of batches(encode)) {
         const messages = batch.map(message => ({ ...message, partition: 0 }))
         await producer.send({ topic, messages, ...(pack && { compression: 4 }) })
-        if (pack) await setTimeout(500) // so that half a MB a second comes
+        if (pack) await setTimeout(500) // limits the attack to half a MB a second
       }
       const [answered] = await Promise.all([send(2_000_000_000, 0), setTimeout(attackMs)])
       return answered

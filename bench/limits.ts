@@ -10,14 +10,14 @@ interface ChartValues {
   nodeOptions: string
 }
 
-/** Memory and options that the chart gives to a role's processes. */
+/** The chart's memory limit and Node options for a role. */
 function chartOf(role: 'worker' | 'callbacks'): { memory: string; nodeOptions: string } {
   const values = parseDocument(readFileSync('helm/values.yaml', 'utf8')).toJS() as Record<typeof role, ChartValues>
   const { resources, nodeOptions } = values[role]
   return { memory: resources.limits.memory, nodeOptions }
 }
 
-/** A control group with this much memory, beyond which its process is killed. Linux only, with the right to create one. */
+/** Creates a control group with this memory limit. Linux only, with the right to create one; else null. */
 function controlGroup(memory: string) {
   const limit = Number.parseInt(memory, 10) * 2 ** 20
   const path = `/sys/fs/cgroup/memory/busgate-${process.pid}-${Date.now()}`
@@ -36,7 +36,7 @@ function controlGroup(memory: string) {
   }
 }
 
-/** Starts `busgate run` as the chart does: with a role's memory, where a control group can be had, and its options for Node. */
+/** Starts `busgate run` with the chart's Node options and, if a control group can be created, its memory limit. */
 export function spawnAsCharted(role: 'worker' | 'callbacks', env: NodeJS.ProcessEnv) {
   const { memory, nodeOptions } = chartOf(role)
   const group = controlGroup(memory)
@@ -53,10 +53,10 @@ export function spawnAsCharted(role: 'worker' | 'callbacks', env: NodeJS.Process
 }
 
 const healthEveryMs = 50
-/** The chart's liveness probe waits this long for an answer. */
+/** The time-out of the chart's liveness probe. */
 export const livenessMs = 5_000
 
-/** Asks again and again over connections of their own. @returns the milliseconds of the slowest answer */
+/** Polls /healthz, each time over a new connection. @returns the milliseconds of the slowest answer */
 export async function watchHealth(url: string, over: () => boolean): Promise<number> {
   let slowest = 0
   const asks: Promise<void>[] = []

@@ -4,16 +4,16 @@ import { type CommandProducer, createProducer, type NewCommand } from '../src/pr
 import type { SendType } from '../src/protocol/index.ts'
 import type { Outside } from './outside.ts'
 
-/** `cyrillic`: SMS whose texts and other names are in Ukrainian. */
+/** `cyrillic`: SMS with texts and names in Ukrainian. */
 export type Kinds = 'sms' | 'mixed' | 'cyrillic'
 
-/** Commands whose time is not known have ids from here on, in the order of their appending. */
+/** Commands without a known time have ids from here on, in the order of appending. */
 const firstPlainId = 10_000_000_000
 const batch = 2_000
 /** How often commands are appended at a steady rate. */
 const tickMs = 10
 
-/** Appends so many commands as fast as it can. */
+/** Appends `count` commands as fast as possible. */
 export async function fill(producer: CommandProducer, count: number, kinds: Kinds): Promise<void> {
   for (let from = 0; from < count; from += batch) {
     const size = Math.min(batch, count - from)
@@ -33,7 +33,7 @@ export interface FeedOptions {
   outside: Outside
 }
 
-/** Appends commands of known time at a steady rate until it is stopped. */
+/** Appends commands whose ids contain their time, at a steady rate until it is stopped. */
 export async function feed(settings: Settings, options: FeedOptions): Promise<Feed> {
   const producer = await createProducer(settings)
   let stopped = false
@@ -89,7 +89,7 @@ const rcs = {
   rcs_button: 'Show',
 }
 
-/** Without call/otp: each is its own POST, which would dominate the measurement. */
+/** All types except call/otp: each is a separate POST, which would dominate the measurement. */
 type MixedType = Exclude<SendType, 'call/otp'>
 
 const messages: { readonly [T in MixedType]: Extract<NewCommand, { type: T }>['message'] } = {
@@ -110,7 +110,7 @@ const messages: { readonly [T in MixedType]: Extract<NewCommand, { type: T }>['m
 }
 export const mixedTypes = Object.keys(messages) as MixedType[]
 
-/** Commands of mixed kinds are of each in turn. */
+/** Builds a command. Mixed commands use all types in turn. */
 function buildCommand(id: number, kinds: Kinds): NewCommand {
   const type = kinds === 'mixed' ? mixedTypes[id % mixedTypes.length]! : 'sms'
   const isCyrillic = kinds === 'cyrillic'

@@ -19,9 +19,9 @@ function parsed() {
     return parseArgs({
       allowPositionals: true,
       options: {
-        // which of the scenarios, by a part of the name
+        // selects scenarios by a part of their names
         only: { type: 'string', multiple: true },
-        // one of one's own
+        // a custom scenario
         commands: { type: 'string' },
         rate: { type: 'string' },
         seconds: { type: 'string' },
@@ -32,13 +32,13 @@ function parsed() {
         processes: { type: 'string' },
         kinds: { type: 'string' },
         hooks: { type: 'boolean' },
-        // what else is measured beside the worker, in turn with it, and how often; the cheapest run of each counts; the
-        // floor is a bare loop in Node, beside which the page is always measured
+        // other programs to measure in turn with the worker, and the number of runs, of which the cheapest counts; the floor
+        // is a bare loop in Node, which docs/performance.md always includes
         peer: { type: 'string', multiple: true, default: [] },
         floor: { type: 'boolean', default: false },
         repeat: { type: 'string' },
         gateway: { type: 'string' },
-        // of callbacks
+        // for callbacks only
         connections: { type: 'string' },
       },
     })
@@ -52,12 +52,12 @@ function refuse({ message }: Error): never {
   process.exit(1)
 }
 
-/** @throws UsageError when what was given is no whole number, or less than it may be */
-function numberOf<T>(name: keyof typeof values, usual: T, least = 1): number | T {
+/** Parses a number. @throws UsageError if it is not a whole number of at least `least` */
+function numberOf<T>(name: keyof typeof values, defaultValue: T, least = 1): number | T {
   const text = values[name]
-  if (typeof text !== 'string') return usual
+  if (typeof text !== 'string') return defaultValue
   if (/^\d+$/.test(text) && Number(text) >= least) return Number(text)
-  throw new UsageError(`--${name} ${text}: it takes a whole number from ${least} on`)
+  throw new UsageError(`--${name} ${text}: expected a whole number from ${least}`)
 }
 
 function chosen(): readonly Scenario[] {
@@ -112,7 +112,7 @@ async function placed<T>(work: (place: Place) => Promise<T>): Promise<T> {
   }
 }
 
-/** What is measured in turn. All that is needed for it is there, or else it throws before anything starts. */
+/** The programs to measure. Throws before anything starts if one of them is not installed. */
 async function chosenPrograms(wanted: readonly Scenario[]): Promise<Program[]> {
   const programsFound: Program[] = []
   const isFloor = values.floor || wanted === scenarios
@@ -124,7 +124,7 @@ async function chosenPrograms(wanted: readonly Scenario[]): Promise<Program[]> {
   return programsFound
 }
 
-/** Where is measured, what, and how often. */
+/** The brokers, the programs and the number of runs. */
 interface Setting {
   place: Place
   measured: readonly Program[]
@@ -155,7 +155,7 @@ function cheapest<T>(runs: readonly T[], cost: (run: T) => number): T {
 
 const costOf = ({ figures }: Row) => figures.cpuMicrosSteady ?? figures.core ?? figures.appendToPost?.p99 ?? 0
 
-/** All that docs/performance.md shows. */
+/** Measures everything for docs/performance.md. */
 async function measurePerformance(setting: Setting): Promise<Performance> {
   const { place, repeat } = setting
   const rows = await measureAll(setting, scenarios)
@@ -191,7 +191,7 @@ async function measureWorker(): Promise<void> {
   }
 }
 
-/** The process fails where an attack came through. */
+/** Runs the attacks. The process fails if one of them succeeds. */
 async function measureHostileAlone(): Promise<void> {
   const rows = await measureHostile(positionals.slice(1))
   console.table(rows)

@@ -11,28 +11,26 @@ import type { Ranks } from './ranks.ts'
 import type { Load, Scenario } from './scenarios.ts'
 import type { TopicMaker } from './topics.ts'
 
-/** The figures that one run of one program gave. One that a scenario does not tell is left out. */
+/** The figures of one run of one program. A scenario does not have all of them. */
 export interface Figures {
-  /**
-   * Commands a second from the first POST, or result where the gateway is not the benchmark's own, to the last result.
-   */
+  /** Commands a second, from the first POST (or first result, if the gateway is the user's) to the last result. */
   commandsPerSecond?: number
-  /** The same in each tenth of the commands. */
+  /** Commands a second in each tenth of the commands. */
   tenths?: readonly number[]
-  /** User and system time of all its processes a command, their start included. */
+  /** User and system time of all processes per command, including their start. */
   cpuMicrosWithStart?: number
-  /** CPU time of a command from the first POST to the 200,000th result, or the last where there are fewer: code is still being compiled. */
+  /** CPU time per command from the first POST to the 200,000th or last result: code is still being compiled. */
   cpuMicrosFirst?: number
-  /** CPU time of a command in the second half of them. */
+  /** CPU time per command in the second half. */
   cpuMicrosSteady?: number
-  /** Bytes allocated on V8's heap for each of these; absent where a program does not tell. */
+  /** Bytes allocated on V8's heap per command in the second half. Absent if the program does not report it. */
   garbageSteady?: number
   /** The broker's CPU time per command, from the first POST to the last result. Absent if it runs elsewhere. */
   brokerMicros?: number
-  /** Shares of one core, at a steady rate. */
+  /** Share of one core, at a steady rate. */
   core?: number
   brokerCore?: number
-  /** Transactions that the brokers confirmed, a second. */
+  /** Committed transactions a second. */
   commitsPerSecond?: number
   /** Milliseconds. */
   appendToPost?: Ranks
@@ -40,9 +38,9 @@ export interface Figures {
   /** The time from the start of the process to its first POST. */
   firstPostSeconds?: number
   peakMemoryMiB: number
-  /** Sockets that all its processes have open at the end. */
+  /** Open sockets of all processes at the end. */
   sockets: number
-  /** Ids that the gateway got twice. */
+  /** The number of ids that the gateway received twice. */
   repeated: number
 }
 
@@ -51,7 +49,7 @@ export interface MeasureOptions {
   topics: TopicMaker
   scenario: Scenario
   program: Program
-  /** The user's gateway, whose counts are unknown; null: the benchmark's own. */
+  /** The address of the user's gateway, whose counts are unknown; null: the benchmark's own. */
   gatewayUrl: string | null
 }
 
@@ -63,14 +61,14 @@ interface Stage extends Omit<MeasureOptions, 'program' | 'gatewayUrl'> {
 
 const lookMs = 10
 const first = 200_000
-/** How long a job may take: the time to begin, and that of so many commands. */
+/** The time-out of a job: time to start, and time for its commands. */
 const patienceMs = (commands: number) => 300_000 + commands / 5
 
-/** Runs one program on one job, each of its processes apart from everything else. */
+/** Runs one program on one job, in processes of its own. */
 export async function measure(options: MeasureOptions): Promise<Figures> {
   const { scenario, topics, place, program } = options
   const { load, partitions, kinds, latencyMs } = scenario
-  const names = await topics.make(partitions, kinds, lyingThere(load))
+  const names = await topics.make(partitions, kinds, backlogOf(load))
   const settings = topics.settings(names)
   const outside = new Outside()
   if ('commands' in load) outside.expect(load.commands)
@@ -102,7 +100,7 @@ export async function measure(options: MeasureOptions): Promise<Figures> {
   }
 }
 
-const lyingThere = (load: Load) => ('commands' in load ? load.commands : 'behind' in load ? load.behind : 0)
+const backlogOf = (load: Load) => ('commands' in load ? load.commands : 'behind' in load ? load.behind : 0)
 
 const resources = (processes: Processes) => ({
   peakMemoryMiB: Math.round(processes.peakMemoryMiB()),
@@ -142,7 +140,7 @@ async function drain({ outside, place, running: { processes } }: Stage, commands
   }
 }
 
-/** They come at a rate: what does it cost, and how long do they wait? */
+/** Measures cost and waiting time at a steady rate. */
 async function keepUp(stage: Stage) {
   const { scenario, settings, outside, place, running } = stage
   const { load, kinds } = scenario
@@ -162,7 +160,7 @@ async function keepUp(stage: Stage) {
   })
   const before = await look()
   const isOver = () => performance.now() - before.at >= seconds * 1000
-  // without others before them, urgent commands would look quicker than they are
+  // without a backlog in front of them, urgent commands would seem faster than they are
   const isAlone = () => 'behind' in load && outside.readable >= load.behind
   while (!isOver() && !isAlone()) {
     processes.check()
@@ -186,7 +184,7 @@ async function until(condition: () => boolean, processes: Processes, commands = 
   const started = performance.now()
   while (!condition()) {
     processes.check()
-    if (performance.now() - started > patienceMs(commands)) throw new Error('the program has not done its job in time')
+    if (performance.now() - started > patienceMs(commands)) throw new Error('the program did not finish in time')
     await setTimeout(lookMs)
   }
 }

@@ -1,21 +1,21 @@
 import { ranks } from './ranks.ts'
 
-/** Ids from here on tell when their commands were appended: microseconds since 1970. */
+/** Ids from here on are the time of appending, in microseconds since 1970. */
 const firstTimed = 1e15
 
-/** When commands reached the gateway and their results could be read, as seen from outside the worker. */
+/** Observes from outside when commands reach the gateway and when their results can be read. */
 export class Outside {
-  /** Results that could be read. */
+  /** The number of results read. */
   readable = 0
   /** Monotonic milliseconds of the first POST or result. */
   begunAt = Number.NaN
   lastReadableAt = Number.NaN
-  /** When the results of each tenth of the commands could be read. */
+  /** The times at which each tenth of the results had been read. */
   readonly #tenthsAt: number[] = []
   #tenth = Number.POSITIVE_INFINITY
-  /** Ids that were POSTed. */
+  /** The ids that were POSTed. */
   readonly #seen = new Set<number>()
-  /** Ids that were POSTed again. */
+  /** The number of ids that were POSTed again. */
   repeated = 0
   #toPost: number[] = []
   #toReadable: number[] = []
@@ -28,12 +28,12 @@ export class Outside {
     return this.#lastId
   }
 
-  /** So many commands are measured, by tenths. */
+  /** Starts measuring this number of commands in tenths. */
   expect(commands: number): void {
     this.#tenth = commands / 10
   }
 
-  /** Commands a second in each tenth that is done. */
+  /** Commands a second in each finished tenth. */
   get tenths(): number[] {
     return this.#tenthsAt.map((at, i) => (this.#tenth / (at - (this.#tenthsAt[i - 1] ?? this.begunAt))) * 1000)
   }
@@ -70,7 +70,7 @@ export class Outside {
     if (Number.isNaN(this.begunAt)) this.begunAt = performance.now()
   }
 
-  /** Milliseconds of all commands of known time since the last call. */
+  /** The times of all commands with a known time since the last call, in milliseconds. */
   latencies() {
     const found = { appendToPost: ranks(this.#toPost), answerToReadable: ranks(this.#toReadable) }
     this.#toPost = []

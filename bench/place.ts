@@ -3,24 +3,24 @@ import { startKafka } from '../test/support/local-kafka/kafka.ts'
 import { javaAvailable } from '../test/support/local-kafka/maven.ts'
 import { startRegistry } from '../test/support/local-kafka/registry.ts'
 
-/** Brokers and a registry to measure on. */
+/** The brokers and registry of a benchmark. */
 export interface Place {
   brokers: string[]
   registryUrl: string
-  /** Processes of brokers that run here alone. */
+  /** The process ids of brokers that the benchmark started. */
   brokerPids: readonly number[]
   stop(): Promise<void>
 }
 
 /**
- * The broker runs as one of a company does, but for its size and its compiler. One that has been up for weeks has compiled
- * its code; the optimising compiler of one that has just started takes most of a core for minutes, as transactions are few.
+ * The broker runs as in production, except for its memory and its compiler. A production broker has compiled its code long
+ * ago; in a new one the optimising compiler would use most of a core for minutes.
  */
 const jvm = ['-Xmx1g', '-XX:+UseG1GC', '-XX:TieredStopAtLevel=1', '-XX:-UsePerfData']
 
 /**
- * Takes the brokers and the registry that KAFKA_BROKERS and REGISTRY_URL name, or starts one of each.
- * @throws Error that says what is missing for the latter
+ * Uses the brokers and registry in KAFKA_BROKERS and REGISTRY_URL, or starts one of each.
+ * @throws Error that says what is missing to start them
  */
 export async function findPlace(): Promise<Place> {
   const { KAFKA_BROKERS, REGISTRY_URL } = process.env

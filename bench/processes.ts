@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
 import { endWithThisProcess } from '../test/support/local-kafka/child.ts'
 import { GarbageCount, traceFlag } from './garbage.ts'
 
-/** The kernel's clock counts CPU time in these. */
+/** The kernel counts CPU time in ticks of this length. */
 const tickMicros = 10_000
 
 /** Programs under measurement, each in its own process; CPU time and memory come from the kernel. */
@@ -14,7 +14,7 @@ export class Processes {
   readonly #scratch: string | null
   readonly startedAt = performance.now()
 
-  /** @param scratch a folder that goes when they are stopped */
+  /** @param scratch a folder to remove after they are stopped */
   constructor(
     commands: readonly { command: string; args: readonly string[]; env?: NodeJS.ProcessEnv }[],
     scratch: string | null = null,
@@ -34,7 +34,7 @@ export class Processes {
     return this.#children.map(({ pid }) => pid ?? 0)
   }
 
-  /** @throws Error when one of them has ended by itself */
+  /** @throws Error if one of them has ended by itself */
   check(): void {
     const gone = this.#children.find(({ exitCode, signalCode }) => exitCode !== null || signalCode !== null)
     if (gone) throw new Error(`${gone.spawnargs.join(' ')} ended by itself with ${gone.signalCode ?? gone.exitCode}`)
@@ -44,12 +44,12 @@ export class Processes {
     return cpuMicrosOf(this.pids)
   }
 
-  /** Bytes that they have allocated on V8's heap; 0 where they do not tell. */
+  /** Bytes allocated on V8's heap; 0 if unknown. */
   garbageBytes(): number {
     return sum(this.#garbage.map(({ bytes }) => bytes))
   }
 
-  /** The most that was ever resident, the sum of all processes. */
+  /** Peak resident memory, as a sum over all processes. */
   peakMemoryMiB(): number {
     return sum(this.pids.map(peakMemoryMiBOf))
   }
@@ -70,16 +70,16 @@ export class Processes {
   }
 }
 
-/** User and system time since each began. */
+/** User and system time of processes since their start. */
 export const cpuMicrosOf = (pids: readonly number[]): number => sum(pids.map(cpuOf))
 
 function cpuOf(pid: number): number {
-  // the name of the program, which may hold spaces, stands in brackets before the fields that are wanted
+  // the program's name, which may contain spaces, is in brackets in front of the needed fields
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ')
   return (Number(fields[11]) + Number(fields[12])) * tickMicros
 }
 
-/** The most that was ever resident. */
+/** Peak resident memory. */
 export function peakMemoryMiBOf(pid: number): number {
   const kiB = /^VmHWM:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
   return Number(kiB) / 1024
@@ -90,7 +90,7 @@ function socketsOf(pid: number): number {
   return readdirSync(folder).filter(fd => linkOf(`${folder}/${fd}`).startsWith('socket:')).length
 }
 
-/** A descriptor may be closed meanwhile. */
+/** The target of a link; empty if the descriptor was closed in the meantime. */
 function linkOf(path: string): string {
   try {
     return readlinkSync(path)

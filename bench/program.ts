@@ -3,18 +3,18 @@ import type { Processes } from './processes.ts'
 import type { Scenario } from './scenarios.ts'
 import type { Topics } from './topics.ts'
 
-/** A program that can do the main job. */
+/** A program that can run the benchmark's job. */
 export interface Program {
-  /** Tables name it so, with its version where that is not busgate's. */
+  /** Its name in tables, with the version if it is not busgate. */
   name: string
-  /** Whether it can do this one. */
+  /** Whether it can run this scenario. */
   does(scenario: Scenario): boolean
   start(options: StartOptions): Promise<Running>
 }
 
 export interface Running {
   processes: Processes
-  /** Transactions that the brokers have confirmed; null: it does not tell. */
+  /** The number of committed transactions; null: unknown. */
   commits(): Promise<number | null>
 }
 
@@ -23,6 +23,6 @@ export interface StartOptions {
   gatewayUrl: string
   place: Place
   topics: Topics
-  /** Brokers, registry, group and topics, as settings of busgate. */
+  /** Brokers, registry, group and topics, as variables of busgate. */
   env: Record<string, string>
 }

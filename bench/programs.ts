@@ -5,14 +5,14 @@ import { jobOf } from './peers/job.ts'
 import { Processes } from './processes.ts'
 import type { Program, Running, StartOptions } from './program.ts'
 
-/** Those with which the image and bin/busgate.js start it. */
+/** The Node flags of the image and of bin/busgate.js. */
 export const nodeFlags = ['--no-parallel-scavenge', '--max-semi-space-size=8']
 
-/** BENCH_PROFILE names a folder for CPU profiles. */
+/** Flags that write CPU profiles to the folder BENCH_PROFILE, if it is set. */
 export const profiling = () =>
   process.env.BENCH_PROFILE ? ['--cpu-prof', `--cpu-prof-dir=${process.env.BENCH_PROFILE}`] : []
 
-/** The worker as `npm run build` made it, with the settings of an ordinary installation. */
+/** Starts the built worker with the settings of an ordinary installation. */
 async function startBusgate({ scenario, gatewayUrl, env }: StartOptions): Promise<Running> {
   const ports = await freePorts(scenario.processes)
   const processes = new Processes(
@@ -68,7 +68,7 @@ export const floor: Program = {
   }),
 }
 
-/** `--peer` takes these names. Each looks for what it needs, and throws an Error that says what is missing. */
+/** The names for `--peer`. Each function looks for what its program needs, and throws an Error that says what is missing. */
 export const programs: Readonly<Record<string, () => Promise<Program>>> = {
   busgate: async () => busgate('busgate'),
   bento: findBento,

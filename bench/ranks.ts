@@ -4,7 +4,7 @@ export interface Ranks {
   max: number
 }
 
-/** Null when there are no values. */
+/** Computes percentiles; null without values. */
 export function ranks(values: readonly number[]): Ranks | null {
   if (values.length === 0) return null
   const sorted = values.toSorted((a, b) => a - b)

@@ -41,7 +41,7 @@ const callbackColumns: readonly Column<CallbackFigures>[] = [
   ['missing', ({ missing }) => whole(missing)],
 ]
 
-/** Writes the rows as a table in Markdown. */
+/** A Markdown table of the rows. */
 export function tableOf(rows: readonly Row[]): string {
   const several = new Set(rows.map(({ program }) => program)).size > 1
   const told = columns.filter(([, of]) => rows.some(({ figures }) => of(figures) !== ''))
@@ -55,10 +55,10 @@ export function tableOf(rows: readonly Row[]): string {
   )
 }
 
-/** The figures of one scenario: those of busgate, and what one cost each program beside it. */
+/** The figures of busgate in one scenario, and the costs of each program. */
 interface Compared {
   own: Figures
-  /** CPU time of busgate and its peers, as multiples of a bare loop's. */
+  /** The CPU time of busgate and its peers, as multiples of the bare loop's. */
   ratio: (of: (figures: Figures) => number | undefined, program?: string) => string
 }
 
@@ -77,7 +77,7 @@ const comparedColumns = (peers: readonly string[]): readonly Column<Compared>[] 
 
 const costIn = ({ cpuMicrosFirst, core }: Figures) => cpuMicrosFirst ?? core
 
-/** Writes one line a scenario: busgate's figures, and its cost beside that of a bare loop, by which machines compare. */
+/** A Markdown table of busgate's figures and its cost relative to a bare loop, which is comparable between machines. */
 export function comparedTableOf(rows: readonly Row[], loop: string): string {
   const peers = [...new Set(rows.map(({ program }) => program))].slice(1).filter(name => name !== loop)
   const lines = [...Map.groupBy(rows, ({ scenario }) => scenario.name)].map(([name, runs]) => {
@@ -98,14 +98,14 @@ export function comparedTableOf(rows: readonly Row[], loop: string): string {
   )
 }
 
-/** Writes what callbacks cost as a table in Markdown. */
+/** A Markdown table of the cost of callbacks. */
 export const callbackTableOf = (rows: readonly CallbackFigures[]): string =>
   markdown(
     callbackColumns.map(([name]) => name),
     rows.map(figures => callbackColumns.map(([, of]) => of(figures))),
   )
 
-/** Writes what it takes to open the sessions of a process as a table in Markdown. */
+/** A Markdown table of the cost of opening a process's sessions. */
 export const takeOverTableOf = (rows: readonly TakeOverFigures[]): string =>
   markdown(
     ['', 'partitions', 'requests', 'ms', 'CPU ms'],

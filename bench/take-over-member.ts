@@ -2,20 +2,20 @@ import { tracingChannel } from 'node:diagnostics_channel'
 import { openBus } from '../src/bus/open.ts'
 import { loadSettings } from '../src/config/index.ts'
 
-/** What a process is to open. */
+/** The partitions that a process has to open. */
 export interface Member {
   topic: string
   partitions: number
   env: Record<string, string>
 }
 
-/** What a process tells when all its sessions are open. */
+/** The report of a process when all its sessions are open. */
 export interface Opened {
-  /** Requests since it began to join, without fetches and heartbeats. */
+  /** Requests since it started to join, without fetches and heartbeats. */
   requests: number
-  /** From the group's giving it the partitions until all sessions are open. */
+  /** Milliseconds from the assignment of the partitions until all sessions are open. */
   ms: number
-  /** User and system time since it began to join. */
+  /** User and system time since it started to join. */
   cpuMs: number
 }
 
@@ -32,15 +32,15 @@ tracingChannel<string, { apiKey: number }>('plt:kafka:connections:api').start.su
 process.on('disconnect', () => process.exit())
 const before = process.cpuUsage()
 const open = new Set<number>()
-let givenAt = Number.NaN
+let assignedAt = Number.NaN
 const ignore = () => {}
 await openBus(loadSettings({ env })).join([topic], {
   shareChanged() {
-    if (Number.isNaN(givenAt)) givenAt = performance.now()
+    if (Number.isNaN(assignedAt)) assignedAt = performance.now()
   },
   opened(session) {
     open.add(session.partition)
-    if (open.size === partitions) tell()
+    if (open.size === partitions) report()
   },
   closed: session => void open.delete(session.partition),
   records: ignore,
@@ -51,8 +51,8 @@ await openBus(loadSettings({ env })).join([topic], {
   },
 })
 
-function tell(): void {
+function report(): void {
   const { user, system } = process.cpuUsage(before)
-  const opened: Opened = { requests, ms: performance.now() - givenAt, cpuMs: (user + system) / 1000 }
+  const opened: Opened = { requests, ms: performance.now() - assignedAt, cpuMs: (user + system) / 1000 }
   process.send!(opened)
 }

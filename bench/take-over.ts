@@ -7,14 +7,14 @@ import { Telemetry } from '../src/telemetry/events.ts'
 import type { Place } from './place.ts'
 import type { Member, Opened } from './take-over-member.ts'
 
-/** What it cost one process to open all partitions of a topic. */
+/** The cost for one process to open all partitions of a topic. */
 export interface TakeOverFigures extends Opened {
   partitions: number
-  /** A process that starts alone, or one that takes over from another that was killed. */
+  /** Whether the process starts alone, or takes over from one that was killed. */
   how: 'start' | 'take-over'
 }
 
-/** A process starts alone and is killed; the next one is let in to the group when the session of the first is over. */
+/** Starts a process alone and kills it. The next one joins the group once the session of the first has expired. */
 export async function measureTakeOvers(place: Place, sizes = [4, 64, 576]): Promise<TakeOverFigures[]> {
   const figures: TakeOverFigures[] = []
   for (const partitions of sizes) {
@@ -42,7 +42,7 @@ async function makeTopic({ brokers, registryUrl }: Place, partitions: number): P
   await createMissingTopics(settings, [{ topic, partitions }])
   const bus = openBus(settings, new Telemetry())
   const reader = await bus.read([topic], 'latest', () => {})
-  await reader.caughtUp() // brokers make the logs of a new topic one after the other
+  await reader.caughtUp() // brokers create the logs of a new topic one after the other
   await bus.close()
   return { topic, partitions, env }
 }
@@ -52,7 +52,7 @@ function startMember(member: Member): { opened: Promise<Opened>; kill(): void } 
   const ended = once(child, 'exit').then(([code]) => {
     throw new Error(`the process that takes over ended with ${code}`)
   })
-  ended.catch(() => {}) // it is killed in the end
+  ended.catch(() => {}) // it is always killed in the end
   const opened = once(child, 'message').then(([message]) => message as Opened)
   return { opened: Promise.race([opened, ended]), kill: () => void child.kill('SIGKILL') }
 }

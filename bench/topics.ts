@@ -4,7 +4,7 @@ import { createProducer } from '../src/producer.ts'
 import { fill, type Kinds } from './load.ts'
 import type { Place } from './place.ts'
 
-/** Names of one run's topics and group. */
+/** The names of one run's topics and group. */
 export interface Topics {
   urgent: string
   commands: string
@@ -14,7 +14,7 @@ export interface Topics {
   deadLetters: string
 }
 
-/** Makes topics to measure with. Commands that lie on a topic are read again by the next group. */
+/** Makes topics for the benchmark. A backlog on a topic can be read again by the next group. */
 export class TopicMaker {
   readonly #place: Place
   readonly #name = `bench-${Date.now().toString(36)}`
@@ -25,7 +25,7 @@ export class TopicMaker {
     this.#place = place
   }
 
-  /** @param fillWith commands that are to lie on the topic before the worker starts */
+  /** @param fillWith number of commands to append before the worker starts */
   async make(partitions: number, kinds: Kinds, fillWith: number): Promise<Topics> {
     const run = `${this.#name}-${++this.#runs}`
     const source = fillWith > 0 ? `${this.#name}-${partitions}-${kinds}-${fillWith}` : run

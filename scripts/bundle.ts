@@ -1,7 +1,7 @@
 /**
- * Writes dist/cli, the command line as it is shipped: what it runs of its dependencies in few files, of which each command
- * loads its own. Comments in them say which source each part is of. Whoever imports busgate as a library gets the files that
- * tsc made, and dependencies as npm installed them.
+ * Bundles the command line into dist/cli: its code and dependencies in a few files, of which a command loads only its own.
+ * Comments in the bundle name the source of each part. The library entry points stay as tsc compiled them, with dependencies
+ * from npm.
  */
 import { cpSync } from 'node:fs'
 import { build } from 'rolldown'
@@ -11,15 +11,15 @@ await build({
   platform: 'node',
   transform: { target: 'es2024' },
   treeshake: {
-    // @platformatic/kafka compiles checks of its clients' options when it is imported, for 0.1 s; busgate uses no client of it.
+    // On import, @platformatic/kafka compiles option checks for its clients, which takes 0.1 s. busgate uses no such client.
     moduleSideEffects: id => !id.includes('/node_modules/@platformatic/kafka/'),
     manualPureFunctions: ['ajv.compile'],
   },
-  checks: { eval: false }, // mappersmith asks by eval for names that a browser lacks
+  checks: { eval: false }, // mappersmith uses eval to look for names that a browser lacks
   output: {
     dir: 'dist/cli',
     chunkFileNames: '[name].js',
-    // Node warns of deprecated functions unless a file in node_modules calls them, which the dependencies' code no longer is.
+    // Node suppresses deprecation warnings only for files in node_modules, where bundled dependencies no longer are.
     intro: ({ isEntry }) => (isEntry ? 'process.noDeprecation = true' : ''),
   },
 })

@@ -60,7 +60,7 @@ function docOf(name: Name): string {
 
 const code = (fields: string[]): string => fields.map(field => `\`${field}\``).join(', ') || 'none'
 
-/** The line as it is written. */
+/** The line as it is logged. */
 function lineOf<K extends Name>(name: K): { msg: string; fields: string[] } {
   let written = ''
   logEvent(createLogger('trace', { write: line => (written = line) }), name, examples[name])

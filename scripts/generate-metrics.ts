@@ -28,7 +28,7 @@ function labelsOf(labels: Readonly<Record<string, LabelValues>>): string {
   return names.length === 0 ? 'none' : names.map(label => `\`${label}\``).join(', ')
 }
 
-/** Each closed list once, with the metrics that have it. */
+/** Each closed list of label values, with the metrics that use it. */
 function valuesOfLabels(): string {
   const rows = new Map<string, string[]>()
   for (const name of Object.keys(metricDefinitions) as MetricName[]) {

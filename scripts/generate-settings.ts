@@ -9,7 +9,7 @@ const paths = Object.keys(definitions) as SettingPath[]
 
 const headOf = (path: string): string => path.slice(0, Math.max(0, path.indexOf('.')))
 
-/** Tells what the settings of a section are about. */
+/** The description of each section. */
 const sections: Record<string, string> = {
   kafka: 'Brokers, consumer group and sign-in.',
   registry: 'The schema registry.',

@@ -15,13 +15,13 @@ const primitives: Record<string, string> = {
   bytes: 'Buffer',
 }
 
-/** The TypeScript of all schemas, as avsc reads and writes their records. */
+/** The TypeScript types of all schemas, as avsc decodes and encodes their records. */
 function generate(): string {
   const header = '// Made by scripts/generate-types.ts from schemas/*.avsc: change those and run npm run generate.\n'
   return [header, ...Object.values(schemas).flatMap(definitionsOf)].join('\n')
 }
 
-/** A record or enum and those nested in it, each before what it holds. */
+/** The definition of a record or enum, followed by those nested in it. */
 function definitionsOf(type: AvroType): string[] {
   if (typeof type === 'string') return []
   if (Array.isArray(type)) return type.flatMap(definitionsOf)
@@ -51,7 +51,7 @@ function typeName(type: AvroType): string {
   return type.type === 'long' ? 'number' : type.name
 }
 
-/** avsc wraps the branches of a union that holds several records: an object with one key, the record's full name. */
+/** avsc wraps values of a union of several records in an object whose only key is the record's full name. */
 function unionOf(branches: AvroType[]): string {
   const records = branches.filter(branch => typeof branch === 'object' && 'fields' in branch)
   if (records.length < 2) return branches.map(typeName).reverse().join(' | ')

@@ -1,6 +1,6 @@
 /**
- * Writes `definitions.settings` of helm/values.schema.json from the definitions of the settings, so that the chart refuses
- * what busgate would refuse. The rest of that file is written by hand.
+ * Writes `definitions.settings` in helm/values.schema.json from the definitions of the settings, so that the chart refuses
+ * settings that busgate would refuse. The rest of the file is written by hand.
  */
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
@@ -27,7 +27,7 @@ const keysOfSecret: Record<string, string> = {
   'registry.token': 'registryToken',
 }
 
-/** Refuses a secret. Of all keywords, Helm prints only the value of `const`, so that value says what to do. */
+/** A schema that refuses a secret. Helm prints only the value of `const`, so that value says what to do. */
 function refusalOf(path: string): Schema {
   const [, section] = /^(\w+)\.ssl\./.exec(path) ?? []
   if (section) return { const: `absent, because a ConfigMap would show it: name its Secret in ${section}Tls` }
@@ -38,7 +38,7 @@ function refusalOf(path: string): Schema {
   }
 }
 
-/** @param prefix empty, or a path with a dot at its end */
+/** The schema of a section. @param prefix empty, or the section's path with a dot at its end */
 function sectionBelow(prefix: string): Schema {
   const paths = [...settings.keys()].filter(path => path.startsWith(prefix))
   const keys = new Set(paths.map(path => path.slice(prefix.length).split('.')[0]!))
@@ -63,7 +63,7 @@ function schemaOf({ type, doc }: Setting): Schema {
   const { $schema: _, description: _kind, ...schema } = z.toJSONSchema(type, { io: 'input' })
   const forms = schema.anyOf ?? [schema]
   if (!forms.some(form => form.type === 'array')) return { description: doc, ...schema }
-  return { description: doc, anyOf: [...forms, { type: 'string', minLength: 1 }] } // with commas
+  return { description: doc, anyOf: [...forms, { type: 'string', minLength: 1 }] } // a list separated by commas
 }
 
 const present = readFileSync(new URL(`../${target}`, import.meta.url), 'utf8')

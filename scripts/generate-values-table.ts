@@ -1,6 +1,6 @@
 /**
- * Writes helm/VALUES.md: every value of the chart, from helm/values.schema.json, with its default and the comment that
- * stands above it in helm/values.yaml.
+ * Writes helm/VALUES.md: every value of the chart, from helm/values.schema.json, with its default and the comment above it
+ * in helm/values.yaml.
  */
 import { readFileSync } from 'node:fs'
 import { isMap, type Node, type Pair, parseDocument, type YAMLMap } from 'yaml'
@@ -24,7 +24,7 @@ function rowsOf(map: YAMLMap, { properties = {} }: Schema, prefix: string): Row[
     const path = `${prefix}${key}`
     const below = properties[String(key)]
     if (!below) throw new Error(`helm/values.yaml: ${path} is not in values.schema.json`)
-    // The comment above the first key below another is its map's.
+    // YAML attaches the comment above a map's first key to the map.
     const about = (i === 0 ? map.commentBefore : null) ?? key.commentBefore ?? ''
     if (isMap(value) && below.properties && value.items.length > 0) {
       const rows = rowsOf(value, below, `${path}.`)

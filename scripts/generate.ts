@@ -1,14 +1,14 @@
 /**
- * Writes every file that is made from others.
- *   npm run generate    writes them all; names those that cannot be made yet, and why
- *   npm run generated   writes nothing; names all that are stale, and fails
+ * Writes every generated file.
+ *   npm run generate    writes them all; names those that cannot be made yet, with the reason
+ *   npm run generated   writes nothing; names all stale ones, and fails
  *   npm run fix         writes them all, and formats the whole project
  */
 import { spawnSync } from 'node:child_process'
 import { parseArgs } from 'node:util'
 import { stale } from './generated-file.ts'
 
-/** What each writes, in an order in which none needs what a later one writes. */
+/** The generators by what they write. None needs the output of a later one. */
 const makers = {
   'the types of the records': './generate-types.ts',
   'docs/operations.md': './generate-operations-table.ts',
@@ -41,7 +41,7 @@ if (values.format) {
   process.exitCode ||= status ?? 1
 }
 
-/** The message, with the first place of the project that the error came through. */
+/** The error's message with the first place of this project in its stack. */
 function placed({ message, stack = '' }: Error): string {
   const place = /(?:src|scripts|test)\/[\w./-]+:\d+/.exec(stack.replace(message, ''))
   return place ? `${message} (${place[0]})` : message

@@ -1,7 +1,7 @@
 /**
- * Writes dist/busgate.cdx.json: what the package is made of, as npm lists it (CycloneDX).
- * `npm sbom --omit=dev` leaves out what a development dependency needs as well, undici for one. So npm is asked about a
- * copy of the lock file that has never heard of those.
+ * Writes dist/busgate.cdx.json, the package's SBOM by npm (CycloneDX).
+ * `npm sbom --omit=dev` omits dependencies that a development dependency needs too, such as undici. So npm gets a copy of
+ * the lock file without development dependencies.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,7 +1,7 @@
 /**
- * Runs the worker's real code through seeded worlds full of faults, and checks after each what delivery promises.
- *   npm run simulate -- --seeds 10000 [--from 1]   until a seed fails; prints it and the violated invariant
- *   npm run simulate -- --seed N                   replays one seed with its story
+ * Runs the worker's real code in seeded worlds with faults, and checks the promises of docs/delivery.md after each.
+ *   npm run simulate -- --seeds 10000 [--from 1]   stops at the first seed that fails; prints it and the violated invariant
+ *   npm run simulate -- --seed N                   replays one seed and prints its events
  *   npm run simulate -- --planted [NAME]           plants bugs in the running code and looks for them
  */
 import { parseArgs } from 'node:util'
@@ -60,7 +60,7 @@ async function lookForPlanted(names: readonly string[], seeds: number): Promise<
   }
 }
 
-/** A finding is a violation of the bug's own invariant, in a world that is fine without the bug. */
+/** Looks for a world that violates the bug's invariant, and only with the bug. */
 async function find(bug: Planted & { breaks: string }, seeds: number): Promise<{ found: boolean; says: string }> {
   for (let seed = 1; seed <= seeds; seed++) {
     const takeOut = bug.plant()

@@ -1,8 +1,8 @@
 /**
- * Runs what takes too long for each commit: planted bugs, thousands of worlds, the long chaos runs
- * and hostile senders. A step that fails does not end the others. Prints a table; needs a JVM and Maven, as CI does.
- *   npm run soak                    all of it, in some hours
- *   npm run soak -- worlds chaos    the steps whose names begin so
+ * Runs the checks that take too long for each commit: planted bugs, thousands of worlds, long chaos runs and hostile senders.
+ * A failed step does not stop the others. Prints a table. Needs a JVM and Maven, like CI.
+ *   npm run soak                    all steps, in some hours
+ *   npm run soak -- worlds chaos    the steps whose names begin with these words
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, openSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { join } from 'node:path'
 interface Step {
   name: string
   what: string
-  /** Arguments of `npm run`. */
+  /** Arguments for `npm run`. */
   run: readonly string[]
 }
 
@@ -34,9 +34,9 @@ const steps: readonly Step[] = [
   },
   chaos('moves', 'three workers are replaced in turn', '--restart-workers --commands 40000'),
   chaos('scale', 'one worker, three, and one again', '--scale --commands 40000'),
-  chaos('matrix', 'every kind of trouble on both versions of Kafka', '--matrix --commands 300000'),
-  { name: 'analytics', what: 'every engine of examples/analytics makes the expected table', run: ['analytics'] },
-  { name: 'hostile', what: 'attackers beside honest senders', run: ['bench', '--', 'hostile'] },
+  chaos('matrix', 'every kind of fault on both versions of Kafka', '--matrix --commands 300000'),
+  { name: 'analytics', what: 'every engine in examples/analytics produces the expected table', run: ['analytics'] },
+  { name: 'hostile', what: 'honest senders are served during attacks', run: ['bench', '--', 'hostile'] },
 ]
 
 interface Row {

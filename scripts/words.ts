@@ -1,6 +1,6 @@
 /**
- * Prints the words of each hand-written document, without blocks of code, most words first, and their sum; fails if that is too
- * large: npm run words.
+ * Prints the number of words of each hand-written document, without code blocks, and their sum. Fails if the sum is too large:
+ * npm run words.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ const most = 20_000
 const root = join(import.meta.dirname, '..')
 /** The gateway operator's own text. */
 const foreign = ['docs/gateway-interface.md']
-/** Pages that a script writes say so in their first lines. */
+/** Generated documents say so in their first lines. */
 const generated = /^Made by |writes this page/m
 
 const counts = globSync(['*.md', 'docs/**/*.md', 'helm/*.md'], { cwd: root })

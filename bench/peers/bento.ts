@@ -11,10 +11,7 @@ import { type Job, jobOf } from './job.ts'
 const advice =
   'install Bento (go install github.com/warpstreamlabs/bento/cmd/bento@v1.10.0) and set BENTO_BIN to the path of its binary'
 
-/**
- * Bento, the stream processor in Go.
- * @throws Error that says what to do when BENTO_BIN names no Bento
- */
+/** Finds Bento, the stream processor in Go. @throws Error that says what to do if BENTO_BIN is not a Bento */
 export async function findBento(): Promise<Program> {
   const { BENTO_BIN } = process.env
   if (!BENTO_BIN) throw new Error(`--peer bento: BENTO_BIN is not set; ${advice}`)
@@ -31,7 +28,7 @@ async function versionOf(binary: string): Promise<string> {
     throw new Error(`--peer bento: ${binary} (BENTO_BIN) cannot be run; ${advice}`, { cause })
   })
   const version = /^Version: (\S+)/m.exec(stdout)?.[1]
-  if (!version) throw new Error(`--peer bento: ${binary} (BENTO_BIN) tells no version of Bento; ${advice}`)
+  if (!version) throw new Error(`--peer bento: ${binary} (BENTO_BIN) does not print a version of Bento; ${advice}`)
   return version
 }
 
@@ -44,9 +41,9 @@ function started(binary: string, options: StartOptions): Processes {
 }
 
 /**
- * It is tuned as one who knows Bento would do it: as many threads and batches on the way out as requests in flight, plain JSON from
- * Avro, mappings that name their fields. What is in hand is bounded by the threads, far below the checkpoint limit: where
- * that is reached, the input pauses a partition for up to a second.
+ * A configuration tuned as by an expert: as many threads and output batches as requests in flight, plain JSON from Avro,
+ * mappings that name their fields. The threads keep the commands in flight far below the checkpoint limit, at which the input
+ * would pause a partition for up to a second.
  */
 function configOf({ brokers, registryUrl, group, commands, results, url, inFlight, envelope, lingerMs }: Job) {
   return {

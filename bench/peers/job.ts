@@ -5,17 +5,17 @@ export interface Job {
   brokers: readonly string[]
   registryUrl: string
   group: string
-  /** Topics of commands, most urgent first. */
+  /** The command topics, most urgent first. */
   commands: readonly string[]
-  /** Topic of results: one JSON text a command, with the id as its key. */
+  /** The results topic: one JSON text for each command, with its id as the key. */
   results: string
-  /** Where envelopes are POSTed. */
+  /** The address for envelopes. */
   url: string
-  /** Requests in flight. */
+  /** The maximum of requests in flight. */
   inFlight: number
-  /** Operations of one envelope, at most. */
+  /** The maximum of operations in an envelope. */
   envelope: number
-  /** How long an envelope may wait to be full. */
+  /** The longest wait for an envelope to fill. */
   lingerMs: number
 }
 

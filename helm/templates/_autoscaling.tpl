@@ -73,7 +73,7 @@ spec:
         topic: {{ $topic | quote }}
         lagThreshold: {{ $.values.autoscaling.lagThreshold | int | quote }}
         offsetResetPolicy: {{ ternary "latest" "earliest" (eq (dig "startFrom" "earliest" $kafka) "latest") }}
-        # A paused account or a gateway that is down: more pods would not help.
+        # More pods would not help if an account is paused or the gateway is down.
         excludePersistentLag: "true"
         {{- if $tls }}
         tls: enable
@@ -106,14 +106,14 @@ spec:
 {{- end }}
 {{- end -}}
 
-{{/* Whether connections to the brokers use TLS; empty: no. */}}
+{{/* Whether connections to the brokers use TLS; empty if not. */}}
 {{- define "busgate.kafkaTls" -}}
 {{- with .Values -}}
 {{- if or (dig "kafka" "ssl" false .config) .kafkaTls.ca.secret .kafkaTls.client.secret }}true{{ end -}}
 {{- end -}}
 {{- end -}}
 
-{{/* The parts of the sign-in for KEDA that are not secret, as YAML: its parameter, and the variable's name and value. */}}
+{{/* The parts of KEDA's login that are not secret, as YAML: the parameter, and the variable's name and value. */}}
 {{- define "busgate.kedaVariables" -}}
 {{- $sasl := dig "kafka" "sasl" dict .Values.config -}}
 {{- $settings := dict "username" "username" -}}
@@ -129,7 +129,7 @@ spec:
 {{- toYaml $variables -}}
 {{- end -}}
 
-{{/* What KEDA reads from Secrets and ConfigMaps, as YAML in the form of a TriggerAuthentication. */}}
+{{/* The references to Secrets and ConfigMaps for KEDA, as YAML of a TriggerAuthentication. */}}
 {{- define "busgate.kedaCredentials" -}}
 {{- $values := .Values -}}
 {{- $sasl := dig "kafka" "sasl" dict $values.config -}}

@@ -16,7 +16,7 @@ spec:
   replicas: {{ dig "replicas" 1 .values }}
   {{- else }}
   {{- with lookup "apps/v1" "Deployment" $root.Release.Namespace $name }}
-  # As many as there are: where Helm took the number away, Kubernetes would stop all pods but one.
+  # The current number of pods. If Helm removed the field, Kubernetes would stop all pods but one.
   replicas: {{ .spec.replicas }}
   {{- end }}
   {{- end }}
@@ -28,7 +28,7 @@ spec:
     rollingUpdate:
       maxSurge: {{ dig "maxSurge" 1 .values }}
       maxUnavailable: 0
-  # Some failures show only right after the start.
+  # Some failures occur only shortly after the start.
   minReadySeconds: 10
   template:
     metadata:

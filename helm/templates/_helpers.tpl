@@ -45,9 +45,9 @@ labels:
 {{- end -}}
 
 {{/*
-The settings file of a role. The receiver uses nothing of the gateway's, and the page only the quiet hours of each account;
-a rate of an account asks for its key. Neither makes addresses.
-Workers leave reconciler.rate of the account's rate to the reconciler: all of it is theirs where there is none.
+The settings file of a role. The receiver gets no settings of the gateway, and the page only the quiet hours of the accounts:
+a rate would require the account's API key. Both get no address for hooks, because they make none.
+Workers leave reconciler.rate of an account's rate to the reconciler. Without a reconciler they use the whole rate.
 */}}
 {{- define "busgate.settings" -}}
 {{- $config := .root.Values.config -}}
@@ -68,7 +68,7 @@ Workers leave reconciler.rate of the account's rate to the reconciler: all of it
 {{- toYaml $config -}}
 {{- end -}}
 
-{{/* What a role gets from the Secret, as YAML: each …File variable, and the key in the Secret. */}}
+{{/* The secrets of a role, as YAML: each …File variable with its key in the Secret. */}}
 {{- define "busgate.secretFiles" -}}
 {{- $keys := .root.Values.secretKeys -}}
 {{- $config := .root.Values.config -}}
@@ -99,8 +99,8 @@ Workers leave reconciler.rate of the account's rate to the reconciler: all of it
 {{- end -}}
 
 {{/*
-The certificates that a role is given, as a YAML list: the volume's name and place, its Secret, and of each file the key and
-the variable that names it. The receiver and the page are given nothing of the gateway's.
+The certificates of a role, as a YAML list: the volume's name and path, its Secret, and for each file the key and the
+variable that names it. The receiver and the page get no certificates of the gateway.
 */}}
 {{- define "busgate.certificates" -}}
 {{- $values := .root.Values -}}
@@ -149,8 +149,8 @@ the variable that names it. The receiver and the page are given nothing of the g
 {{- end -}}
 
 {{/*
-Seconds. A stop takes the 5 of preStop, as long as an answer may be in flight, and the 15 that `busgate run` allows itself
-for the rest; 5 to spare. kafka.drainMs is at most gateway.timeoutMs unless it is set.
+The grace period in seconds: 5 for preStop, the longest time for requests in flight, 15 that `busgate run` takes for the rest,
+and 5 in reserve. kafka.drainMs is at most gateway.timeoutMs unless it is set.
 */}}
 {{- define "busgate.gracePeriod" -}}
 {{- $drain := dig "kafka" "drainMs" 0 .Values.config -}}
@@ -158,13 +158,13 @@ for the rest; 5 to spare. kafka.drainMs is at most gateway.timeoutMs unless it i
 {{- add (ceil (divf (max $drain $answer) 1000)) 25 -}}
 {{- end -}}
 
-{{/* Milliseconds that a rebalance waits for requests in flight, as busgate derives them. */}}
+{{/* The milliseconds that a rebalance waits for requests in flight, derived as by busgate. */}}
 {{- define "busgate.drainMs" -}}
 {{- $withinSession := div (mul 9 (dig "kafka" "sessionTimeoutMs" 10000 .Values.config)) 10 -}}
 {{- dig "kafka" "drainMs" (min $withinSession (dig "gateway" "timeoutMs" 30000 .Values.config)) .Values.config -}}
 {{- end -}}
 
-{{/* A setting that is a list, or a text with commas, as YAML: items: [a, b]. */}}
+{{/* A setting that is a list, or a text separated by commas, as YAML: items: [a, b]. */}}
 {{- define "busgate.list" -}}
 {{- $items := ternary (splitList "," (toString .)) . (kindIs "string" .) -}}
 {{- $trimmed := list -}}
@@ -178,7 +178,7 @@ for the rest; 5 to spare. kafka.drainMs is at most gateway.timeoutMs unless it i
 {{- end -}}
 
 {{/*
-The host of config.callbacks.publicUrl, for what leads requests from there to the receiver: (dict "root" $ "for" "callbacks.ingress").
+The host of config.callbacks.publicUrl, for objects that route it to the receiver. Takes (dict "root" $ "for" "callbacks.ingress").
 */}}
 {{- define "busgate.publicHost" -}}
 {{- $values := .root.Values -}}

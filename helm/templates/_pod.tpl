@@ -1,6 +1,6 @@
 {{/*
-The pod of a role, whose scope it takes, as a spec. With `tasks`, a list of (dict "name" "doctor" "args" (list "doctor")),
-it runs these commands one after the other, as the role would be run, and ends.
+The pod spec of a role. Takes the role's scope. With `tasks`, a list of (dict "name" "doctor" "args" (list "doctor")), the pod
+runs these commands one after the other with the role's settings, and ends.
 */}}
 {{- define "busgate.pod" -}}
 {{- $root := .root -}}
@@ -12,7 +12,7 @@ activeDeadlineSeconds: 240
 {{- else -}}
 terminationGracePeriodSeconds: {{ include "busgate.gracePeriod" $root }}
 {{- end }}
-{{- /* Before an install the chart's own account is not there yet. */}}
+{{- /* Before an install the chart's own ServiceAccount does not exist yet. */}}
 {{- if not (and .tasks $root.Values.serviceAccount.create) }}
 serviceAccountName: {{ include "busgate.serviceAccountName" $root }}
 {{- end }}
@@ -57,7 +57,7 @@ topologySpreadConstraints:
     labelSelector:
       matchLabels:
         {{- include "busgate.selectorLabels" $ | nindent 8 }}
-    # Pods of the version that is being replaced do not count.
+    # Pods of the replaced version do not count.
     matchLabelKeys: [pod-template-hash]
   {{- end }}
 {{- end }}
@@ -155,7 +155,7 @@ volumes:
     {{- toYaml . | nindent 4 }}
     {{- end }}
   {{- if eq .role "ui" }}
-  # The page is open only inside the pod, where kubectl port-forward comes out.
+  # The page listens only on the pod's loopback address, which kubectl port-forward reaches.
   startupProbe:
     exec:
       command: [node, -e, "fetch('http://127.0.0.1:9465/').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
@@ -175,7 +175,7 @@ volumes:
   lifecycle:
     preStop:
       exec:
-        # Until the Service has stopped sending requests here.
+        # Gives the Service time to stop sending requests here.
         command: [sleep, "5"]
   {{- end }}
   {{- end }}
@@ -206,9 +206,9 @@ volumes:
 {{- end -}}
 
 {{/*
-The settings of a role, in an annotation of its pods, which find them as a file: each ReplicaSet keeps its own. Of a
-ConfigMap, an old pod that is moved while a rollout stands still would get the new, perhaps wrong, settings; and one with
-the settings' hash in its name is deleted by Helm before the rollout has ended.
+The settings of a role, in an annotation of its pods, which mount it as a file: each ReplicaSet keeps its own settings. With a
+ConfigMap, an old pod that is moved during a stuck rollout would get the new, perhaps wrong, settings. A ConfigMap with a hash
+in its name would be deleted by Helm before the rollout has ended.
 */}}
 {{- define "busgate.settingsAnnotation" -}}
 {{- dict "busgate.yaml" (include "busgate.settings" .) | toYaml -}}

@@ -1,11 +1,11 @@
 {{/*
 Takes (dict "root" $ "role" "worker" "port" 9464).
 
-/healthz says whether this process can go on at all: never that the bus, the registry or the gateway is down.
-/readyz says whether it does its work now. For a receiver that is whether the Service may send it requests. No Service
-asks a worker; its readiness is what a rollout and a drain of nodes wait for, and both must go on while the gateway
-refuses a key and every account is held back. So the readiness of the others is that they are healthy. The start-up probe is
-the same for all: a pod that cannot reach the bus or the registry with its new settings holds the rollout up.
+/healthz says whether the process can work at all. It does not fail if the bus, the registry or the gateway is down.
+/readyz says whether it works now. A receiver uses it as readiness, so that the Service sends requests only to working pods.
+A worker gets no requests from a Service. Only rollouts and drains of nodes wait for its readiness, and they must not stop
+while the gateway refuses a key. So the other roles use /healthz as readiness. All roles have the same start-up probe: a pod
+that cannot reach the bus or the registry with its new settings stops the rollout.
 */}}
 {{- define "busgate.probes" -}}
 {{- $ready := ternary "/readyz" "/healthz" (eq .role "callbacks") -}}
@@ -19,7 +19,7 @@ startupProbe:
       - {{ .port | toString | quote }}
   periodSeconds: 5
   timeoutSeconds: 5
-  # Ten minutes; then another start may help.
+  # Ten minutes, after which a restart may help.
   failureThreshold: 120
 livenessProbe:
   httpGet:

@@ -1,4 +1,4 @@
-{{/* What all roles share. Takes a role's scope. */}}
+{{/* The objects that all roles have. Takes a role's scope. */}}
 {{- define "busgate.role" -}}
 {{ include "busgate.deployment" . }}
 ---
@@ -8,7 +8,7 @@ metadata:
   {{- include "busgate.metadata" . | nindent 2 }}
 spec:
   maxUnavailable: {{ .values.pdb.maxUnavailable }}
-  # Pods that are not ready, as while they wait for the registry, do not block the drain of a node.
+  # Pods that are not ready, for example because they wait for the registry, do not block the drain of a node.
   unhealthyPodEvictionPolicy: AlwaysAllow
   selector:
     matchLabels:

@@ -1,6 +1,6 @@
 {{/*
-Metadata of a hook of Helm: what it runs is kept until it runs again, so that its log can be read. Takes a role's scope
-with the name of the task, its hook and its weight.
+Metadata of a Helm hook. Its object is kept until the next run, so that its log can be read. Takes a role's scope with the
+name of the task, its hook and its weight.
 */}}
 {{- define "busgate.hookMetadata" -}}
 name: {{ include "busgate.fullname" .root | trunc 44 | trimSuffix "-" }}-{{ .role }}-{{ .task }}
@@ -10,11 +10,11 @@ annotations:
   helm.sh/hook: {{ .hook }}
   helm.sh/hook-weight: {{ .weight | default 0 | quote }}
   helm.sh/hook-delete-policy: before-hook-creation
-  # Since Helm 3.18; before, `kubectl logs` shows it.
+  # Needs Helm 3.18 or newer; with older versions use `kubectl logs`.
   helm.sh/hook-output-log-policy: hook-failed
 {{- end -}}
 
-{{/* No label of a role: a task's pod belongs neither to its Service nor to its PodDisruptionBudget. */}}
+{{/* No role label: a task's pod must not belong to the role's Service or PodDisruptionBudget. */}}
 {{- define "busgate.taskLabels" -}}
 {{- $component := dict "app.kubernetes.io/component" (printf "%s-task" .role) -}}
 {{- merge (include "busgate.commonLabels" .root | fromYaml) $component .root.Values.podLabels | toYaml -}}

@@ -16,16 +16,16 @@ import {
 } from '@grafana/grafana-foundation-sdk/dashboard'
 import { DataqueryBuilder } from '@grafana/grafana-foundation-sdk/prometheus'
 
-/** Where docs/runbooks is published: the chart puts the real place here, as in the alerts. */
+/** The address of docs/runbooks, which the chart replaces by the real one, as in the alerts. */
 const runbooks = 'https://busgate.example/runbooks'
 
 export const datasource = { type: 'prometheus', uid: '$datasource' }
 
-/** Matchers of what the processes export, and of what the rules make of it, which no longer has an instance. */
+/** Matchers for metrics of processes (`own`) and for recording rules, which have no instance (`ruled`). */
 export const own = 'namespace=~"$namespace", job=~"$job", instance=~"$instance"'
 export const ruled = 'namespace=~"$namespace", job=~"$job"'
 
-/** An expression, and the legend of each of its series. */
+/** An expression and the legend of its series. */
 export type Query = readonly [expression: string, legend: string]
 
 /** A counter's increase per second, by one of its labels. */
@@ -34,7 +34,7 @@ export const rateBy = (label: string, counter: string, matchers = own): Query =>
   `{{${label}}}`,
 ]
 
-/** The same, without what does not occur. */
+/** The same, without series that are 0. */
 export function positiveRateBy(label: string, counter: string, matchers = own): Query {
   const [expression, legend] = rateBy(label, counter, matchers)
   return [`${expression} > 0`, legend]
@@ -46,19 +46,19 @@ export const quantiles = (histogram: string, of: readonly number[]): Query[] =>
     `p${quantile * 100}`,
   ])
 
-/** What Node.js and the kernel tell of each process of busgate. */
+/** A metric of Node.js or the kernel for each busgate process. */
 export const byProcess = (expression: string): Query => [
   `${expression} and on (namespace, job, instance) busgate_build_info`,
   '{{instance}}',
 ]
 
 export interface BoardOptions {
-  /** Ends the file's name and the address: busgate-NAME. */
+  /** NAME in the file name and uid busgate-NAME. */
   name: string
   title: string
   description: string
   rows: readonly Row[]
-  /** Variables beside the ones that all dashboards have. */
+  /** Variables in addition to those of all dashboards. */
   choices?: readonly QueryVariableBuilder[]
 }
 
@@ -69,7 +69,7 @@ interface Row {
 
 export const row = (title: string, ...panels: Builder<Panel>[]): Row => ({ title, panels })
 
-/** A dashboard with what all have in common: variables, links to the others, and when alerts fired. */
+/** Builds a dashboard with the common variables, links to the others, and annotations of firing alerts. */
 export function board({ name, title, description, rows, choices = [] }: BoardOptions): Dashboard {
   const builder = new DashboardBuilder(`busgate / ${title}`)
     .uid(`busgate-${name}`)
@@ -116,7 +116,7 @@ export function board({ name, title, description, rows, choices = [] }: BoardOpt
   return made
 }
 
-/** A variable with several values out of the labels that exist; "All" also matches where the label does not exist. */
+/** A variable whose values come from existing labels. "All" also matches series without the label. */
 export function choice(name: string, label: string, query: string): QueryVariableBuilder {
   return new QueryVariableBuilder(name)
     .label(label)

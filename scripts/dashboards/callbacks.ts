@@ -54,7 +54,7 @@ const receiving = row(
   }),
 )
 
-/** Answered 503: the sender is to try again. */
+/** Refusals that are answered 503, so that the sender retries. */
 const ours = Object.entries(refusals)
   .filter(([, { status }]) => status === 503)
   .map(([reason]) => reason)
@@ -126,7 +126,7 @@ const reconciling = row(
   }),
 )
 
-/** The way back: what the gateway tells about messages, and what it does not. */
+/** The dashboard of callbacks, refused callbacks and missing verdicts. */
 export function callbacks(): Dashboard {
   return board({
     name: 'callbacks',

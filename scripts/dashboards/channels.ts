@@ -10,7 +10,7 @@ const inRange = (series: string, by = '') => `sum${by}(increase(${series}[$__ran
 const ofType = (metric: string, matchers = '') => inRange(`busgate_${metric}{${chosen}${matchers}}`, ' by (type) ')
 const ofCountry = (metric: string, matchers: string) =>
   `${inRange(`busgate_${metric}{${chosen}${matchers}}`, ' by (country) ')} > 0`
-// Of all types: this metric has no type. Prometheus 3 writes 10 as 10.0.
+// This metric has no label type, so it covers all types. Prometheus 3 writes le="10" as "10.0".
 const arrival = (part: 'sum' | 'count' | 'bucket', matchers = '') =>
   inRange(`busgate_country_delivery_latency_seconds_${part}{${own}${matchers}}`, ' by (country) ')
 const arrived = `(${arrival('count')} > 0)`
@@ -255,7 +255,7 @@ const cost = row(
   }),
 )
 
-/** The board shows what becomes of the messages of each channel, from command to verdict. */
+/** The dashboard of each channel's messages, from command to verdict. */
 export function channels(): Dashboard {
   return board({
     name: 'channels',

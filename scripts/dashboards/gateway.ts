@@ -155,7 +155,7 @@ const doubts = row(
   ),
 )
 
-/** The way to the gateway: whether it takes what is sent, how fast, and what stays unclear. */
+/** The dashboard of the gateway: accepted and refused envelopes, speed, rate and doubts. */
 export function gateway(): Dashboard {
   return board({
     name: 'gateway',

@@ -7,11 +7,11 @@ import { kafka } from './kafka.ts'
 import { overview } from './overview.ts'
 
 const made = [overview(), channels(), gateway(), kafka(), callbacks()].map(
-  dashboard => [`${dashboard.uid}.json`, `${JSON.stringify(dashboard, inSight, 2)}\n`] as const,
+  dashboard => [`${dashboard.uid}.json`, `${JSON.stringify(dashboard, removeMenuPlacement, 2)}\n`] as const,
 )
 
-/** The builders hide links and annotations in a menu. */
-function inSight(key: string, value: unknown): unknown {
+/** Removes the placement in a menu, in which the builders put links and annotations. */
+function removeMenuPlacement(key: string, value: unknown): unknown {
   return key === 'placement' && value === 'inControlsMenu' ? undefined : value
 }
 

@@ -125,7 +125,7 @@ const processes = row(
   }),
 )
 
-/** The bus, as busgate sees it: what is read, what waits, who owns which partitions; and the processes. */
+/** The dashboard of Kafka: consumption, lag, ownership of partitions, and the health of the processes. */
 export function kafka(): Dashboard {
   return board({
     name: 'kafka',

@@ -193,7 +193,7 @@ const outcome = row(
   }),
 )
 
-/** For whoever is on call: health, what is late, outcomes of commands, and cost. */
+/** The dashboard for the person on call: health, late commands, outcomes and cost. */
 export function overview(): Dashboard {
   return board({
     name: 'overview',

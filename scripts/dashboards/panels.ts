@@ -41,26 +41,26 @@ import { type Outcome, outcomes, type State } from '../../src/protocol/index.ts'
 import type { EnvelopeOutcome, PollResult } from '../../src/telemetry/labels.ts'
 import { datasource, type Query, runbookLink } from './board.ts'
 
-/** The colour of the lowest values, and the colours of those from others on. */
+/** The colour of the lowest values, then each higher threshold with its colour. */
 type Steps = readonly [lowest: string, ...higher: (readonly [from: number, color: string])[]]
 
 interface Options {
   title: string
-  /** What it shows, and what to do about it. */
+  /** What the panel shows, and what to do about it. */
   description: string
-  /** Number of the grid's 24 columns that it takes. */
+  /** Width in columns of the grid, which has 24. */
   width: number
-  /** Default 7. */
+  /** Height in rows. Default 7. */
   height?: number
-  /** A unit as Grafana names it: s, percentunit, reqps, … */
+  /** Grafana's name of a unit: s, percentunit, reqps, … */
   unit: string
   queries: readonly Query[]
-  /** Names of pages in docs/runbooks. */
+  /** The names of pages in docs/runbooks. */
   runbooks?: readonly string[]
   steps?: Steps
 }
 
-/** Every kind of panel can do this. */
+/** The common methods of all panels. */
 interface Panel {
   title(title: string): this
   description(description: string): this
@@ -75,7 +75,7 @@ interface Panel {
   overrideByName(name: string, properties: { id: string; value: unknown }[]): this
 }
 
-/** Colours of what everybody knows by its name. */
+/** The colours of series with well-known names. */
 const colors: Record<Outcome | State | EnvelopeOutcome | PollResult | 'limit', string> = {
   SENT: 'green',
   DELIVERED: 'green',
@@ -104,7 +104,7 @@ const colors: Record<Outcome | State | EnvelopeOutcome | PollResult | 'limit', s
 
 export const resultOutcomes = outcomes.filter(outcome => outcome !== 'IN_DOUBT')
 
-/** Numbers in large print, as they are now: of a process that is gone nothing is shown, rather than its last good word. */
+/** Large numbers with current values. A process that is gone is left out, rather than shown with its last value. */
 export function stat(options: Options & { texts?: Record<string, string> }): Stat {
   const panel = common(new Stat(), { height: 4, ...options }, query => query.instant())
     .colorScheme(bySteps())
@@ -115,7 +115,7 @@ export function stat(options: Options & { texts?: Record<string, string> }): Sta
   return options.texts ? panel.mappings([textsOf(options.texts)]) : panel
 }
 
-/** Lines over time; stacked areas where the parts make a whole. Steps are drawn as lines at which to act. */
+/** Lines over time, or stacked areas for the parts of a whole. Steps are drawn as threshold lines. */
 export function lines(options: Options & { stacked?: boolean; max?: number }): TimeSeries {
   const panel = common(new TimeSeries(), options, query => query.range())
     .colorScheme(new FieldColorBuilder().mode(FieldColorModeId.PaletteClassic))
@@ -148,7 +148,7 @@ const dashed = [
   { id: 'color', value: { mode: 'fixed', fixedColor: 'red' } },
 ]
 
-/** One bar a query, from above to below: what is left of what. */
+/** A funnel: one bar for each query, top to bottom. */
 export function bars(options: Options): BarGauge {
   return common(new BarGauge(), options, query => query.instant())
     .colorScheme(bySteps())
@@ -159,7 +159,7 @@ export function bars(options: Options): BarGauge {
     .min(0)
 }
 
-/** What state each was in, over time. */
+/** The state of each series over time. */
 export function timeline(options: Options & { texts: Record<string, string> }): StateTimeline {
   return common(new StateTimeline(), options, query => query.range())
     .colorScheme(bySteps())
@@ -168,7 +168,7 @@ export function timeline(options: Options & { texts: Record<string, string> }): 
     .lineWidth(0)
 }
 
-/** Columns after the label that all queries have in common; a column's legend is its heading. */
+/** A table joined by a common label, with a column for each query; its legend is the heading. */
 export function table(options: Options & { by: string; units?: Record<string, string> }): Table {
   const { by, queries, units = {} } = options
   const panel = common(new Table(), options, query => query.instant().format(PromQueryFormat.Table))
@@ -187,7 +187,7 @@ export function table(options: Options & { by: string; units?: Record<string, st
   return panel
 }
 
-/** What fires now, a row each, with a way to its runbook. */
+/** A table of the firing alerts, with links to their runbooks. */
 export function firing(options: Omit<Options, 'unit'> & { columns: Record<string, string> }): Table {
   const panel = common(new Table(), { ...options, unit: 'string' }, query =>
     query.instant().format(PromQueryFormat.Table),
@@ -225,7 +225,7 @@ function common<P extends Panel>(panel: P, options: Options, ask: (query: Dataqu
   return panel
 }
 
-/** Gives series of these names the colours that they have everywhere. */
+/** Gives series with these names the same colours as in all panels. */
 export function colored<P extends Panel>(panel: P, names: readonly (keyof typeof colors)[]): P {
   for (const name of names) {
     panel.overrideByName(name, [{ id: 'color', value: { mode: 'fixed', fixedColor: colors[name] } }])
@@ -238,14 +238,14 @@ function textsOf(texts: Record<string, string>): ValueMapping {
   return { type: MappingType.ValueToText, options }
 }
 
-/** An override: other steps than the panel's. */
+/** An override of the panel's steps. */
 export function stepsOf(...steps: Steps): { id: string; value: unknown } {
   return { id: 'thresholds', value: { mode: ThresholdsMode.Absolute, steps: thresholdsOf(steps) } }
 }
 
 function thresholdsOf([lowest, ...higher]: Steps = ['green']): Threshold[] {
   const steps = [[null, lowest] as const, ...higher]
-  return steps.map(([value, color]) => ({ value, color }) as Threshold) // the type lacks the null of the first
+  return steps.map(([value, color]) => ({ value, color }) as Threshold) // the type does not allow the first value, null
 }
 
 const bySteps = () => new FieldColorBuilder().mode(FieldColorModeId.Thresholds)

@@ -20,7 +20,7 @@ PATIENCE_S = 300
 
 
 def main(folder: Path, results: int, statuses: int) -> None:
-    # Unlike a server, chDB gives the Kafka engine no threads of its own accord.
+    # Unlike a server, chDB starts no threads for the Kafka engine by default.
     session = Session(f"{folder / 'database'}?background_message_broker_schedule_pool_size=2")
     tables = (folder / "clickhouse/tables.sql").read_text()
     for example, ours in ADDRESSES.items():
