@@ -44,13 +44,13 @@ const callbackColumns: readonly Column<CallbackFigures>[] = [
 /** A Markdown table of the rows. */
 export function tableOf(rows: readonly Row[]): string {
   const several = new Set(rows.map(({ program }) => program)).size > 1
-  const told = columns.filter(([, of]) => rows.some(({ figures }) => of(figures) !== ''))
+  const shown = columns.filter(([, of]) => rows.some(({ figures }) => of(figures) !== ''))
   return markdown(
-    ['', ...(several ? [''] : []), ...told.map(([name]) => name)],
+    ['', ...(several ? [''] : []), ...shown.map(([name]) => name)],
     rows.map(({ scenario, program, figures }) => [
       scenario.name,
       ...(several ? [program] : []),
-      ...told.map(([, of]) => of(figures)),
+      ...shown.map(([, of]) => of(figures)),
     ]),
   )
 }
@@ -91,10 +91,10 @@ export function comparedTableOf(rows: readonly Row[], loop: string): string {
     }
     return { name, own, ratio }
   })
-  const told = comparedColumns(peers).filter(([, of]) => lines.some(line => of(line) !== ''))
+  const shown = comparedColumns(peers).filter(([, of]) => lines.some(line => of(line) !== ''))
   return markdown(
-    ['', ...told.map(([name]) => name)],
-    lines.map(line => [line.name, ...told.map(([, of]) => of(line))]),
+    ['', ...shown.map(([name]) => name)],
+    lines.map(line => [line.name, ...shown.map(([, of]) => of(line))]),
   )
 }
 

@@ -8,12 +8,12 @@ import { join } from 'node:path'
 const most = 20_000
 const root = join(import.meta.dirname, '..')
 /** The gateway operator's own text. */
-const foreign = ['docs/gateway-interface.md']
+const notOurs = ['docs/gateway-interface.md']
 /** Generated documents say so in their first lines. */
 const generated = /^Made by |writes this page/m
 
 const counts = globSync(['*.md', 'docs/**/*.md', 'helm/*.md'], { cwd: root })
-  .filter(file => !foreign.includes(file))
+  .filter(file => !notOurs.includes(file))
   .map(file => ({ file, text: readFileSync(join(root, file), 'utf8') }))
   .filter(({ text }) => !generated.test(text))
   .map(({ file, text }) => ({

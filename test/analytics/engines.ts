@@ -79,10 +79,10 @@ async function withPostgres(work: Workplace): Promise<Answers> {
     // The second load must find nothing new.
     if (!work.prepared) await sh(work, prepare!)
     await sh({ ...work, env }, `${ask}\n${ask}`)
-    const asked = (query: string) => sh({ ...work, env }, `psql --csv --quiet ${query} "$DATABASE"`)
+    const query = (args: string) => sh({ ...work, env }, `psql --csv --quiet ${args} "$DATABASE"`)
     return {
-      messages: tableOf(await asked("--command 'SELECT * FROM messages'")),
-      report: blocksOf(await asked(`--file ${pythonFolder}/report-daily.sql`)),
+      messages: tableOf(await query("--command 'SELECT * FROM messages'")),
+      report: blocksOf(await query(`--file ${pythonFolder}/report-daily.sql`)),
     }
   } finally {
     await server.stop()
@@ -93,8 +93,8 @@ async function withDuckDb(work: Workplace): Promise<Answers> {
   const [prepare, , ask] = await blocksOfReadme(work, pythonFolder)
   if (!work.prepared) await sh(work, prepare!)
   await sh(work, `${ask}\n${ask}`)
-  const asked = (query: string) => sh(work, `duckdb -csv messages.duckdb ${query}`)
-  return { messages: tableOf(await asked("'SELECT * FROM messages'")), report: blocksOf(await asked('< report.sql')) }
+  const query = (args: string) => sh(work, `duckdb -csv messages.duckdb ${args}`)
+  return { messages: tableOf(await query("'SELECT * FROM messages'")), report: blocksOf(await query('< report.sql')) }
 }
 
 async function withClickHouse(work: Workplace): Promise<Answers> {

@@ -176,10 +176,10 @@ test('no part of an address, key or body gets into logs, metrics or answers', as
   const accountToken = tokens.issueAccount('default')
   const url = `${origin}/hooks/${token}`
   const body = callback({ id: '380671230067', error: 'zebra-error', reply: 'zebra-reply', type: 'zebra-type' })
-  const said: string[] = []
+  const responses: string[] = []
   const send = async (...[to, what, headers]: Parameters<typeof post>) => {
     const answer = await post(to, what ?? body, headers)
-    said.push([...answer.headers].join() + (await answer.text()))
+    responses.push([...answer.headers].join() + (await answer.text()))
     return answer.status
   }
   const statuses = [
@@ -209,7 +209,7 @@ test('no part of an address, key or body gets into logs, metrics or answers', as
   await eventually(() => expect(logged.join('')).toContain('"event":"callbacks.refused","counts":{"not_published":1}'))
   const key = secret.slice(3)
   for (const hidden of ['zebra', token, token.slice(0, 40), accountToken, key, '380671230067', 'order-7', 'acme']) {
-    for (const text of [metrics, logged.join(''), said.join()]) expect(text).not.toContain(hidden)
+    for (const text of [metrics, logged.join(''), responses.join()]) expect(text).not.toContain(hidden)
   }
   await eventually(() => expect(deadLetters).toHaveLength(1))
   expect(String(deadLetters[0]!.headers['busgate.error.message'])).not.toContain('zebra')

@@ -22,12 +22,12 @@ afterEach(() => {
 
 /** A server with an untrusted certificate, which records all data that it receives. */
 async function startImpostor() {
-  const heard: Buffer[] = []
+  const received: Buffer[] = []
   const pem = readFileSync(certificates.brokerFile)
   const server = tls.createServer({ key: pem, cert: pem }, socket => {
-    socket.on('data', piece => heard.push(piece)).on('error', () => {})
+    socket.on('data', piece => received.push(piece)).on('error', () => {})
   })
-  return { port: await portOf(server), heard }
+  return { port: await portOf(server), received }
 }
 
 const refused = (error: Error) => error.message
@@ -85,8 +85,8 @@ test.each(Object.entries(ways))(
   '%s with an untrusted certificate receives nothing, whatever NODE_TLS_REJECT_UNAUTHORIZED says',
   async (_, ask) => {
     vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
-    const { port, heard } = await startImpostor()
+    const { port, received } = await startImpostor()
     expect(JSON.stringify(await ask(port))).toMatch(/unable.to.verify|not trusted/i)
-    expect(heard).toEqual([])
+    expect(received).toEqual([])
   },
 )

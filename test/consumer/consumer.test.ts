@@ -126,10 +126,10 @@ describe('readResults', () => {
     const { bus, registry, garbage, result } = await startBus()
     await garbage('garbage')
     await result(buildResult({ id: 1n }))
-    const told: UnreadableRecordError[] = []
-    const options: ReadOptions = { from: 'earliest', untilEnd: true, onUnreadable: error => told.push(error) }
+    const errors: UnreadableRecordError[] = []
+    const options: ReadOptions = { from: 'earliest', untilEnd: true, onUnreadable: error => errors.push(error) }
     expect(idsOf(await all(readResults(settings, { ...options, bus, registry })))).toEqual([1])
-    expect(told.map(({ code }) => code)).toEqual(['NOT_CONFLUENT'])
+    expect(errors.map(({ code }) => code)).toEqual(['NOT_CONFLUENT'])
   })
 
   test('waits for unavailable brokers, with and without a group, and can be aborted meanwhile', async () => {

@@ -51,11 +51,11 @@ function join(one: Duplex, other: Duplex): void {
 
 /** Starts a proxy that opens tunnels, or handles CONNECT with `instead`. */
 async function startProxy(instead?: (socket: Duplex) => void) {
-  const asked: { place: string; authorization: string | undefined }[] = []
+  const requests: { place: string; authorization: string | undefined }[] = []
   const tunnels = new Set<Duplex>()
   const server = createServer((_, response) => response.writeHead(501).end())
   server.on('connect', ({ url = '', headers }, socket: Duplex) => {
-    asked.push({ place: url, authorization: headers['proxy-authorization'] })
+    requests.push({ place: url, authorization: headers['proxy-authorization'] })
     tunnels.add(socket.on('error', () => {}))
     if (instead) return instead(socket)
     const [host, port] = url.split(':') as [string, string]
@@ -69,7 +69,7 @@ async function startProxy(instead?: (socket: Duplex) => void) {
     for (const tunnel of tunnels) tunnel.destroy()
   })
   vi.stubEnv('HTTPS_PROXY', `http://${place}`)
-  return { asked, tunnels, place }
+  return { requests, tunnels, place }
 }
 
 function connect(url: string, options: Partial<ConnectionOptions> = {}) {
@@ -119,35 +119,35 @@ describe('a gateway with a certificate of a private CA', () => {
 
 describe('a gateway behind a proxy', () => {
   test('is reached through one tunnel for several requests', async () => {
-    const { asked } = await startProxy()
+    const { requests } = await startProxy()
     const { url, host, seen } = await tlsGateway(answerWith(ok))
     const connection = connect(url, { connections: 1 })
     for (let i = 0; i < 3; i++)
       expect(await connection.post(body, allow)).toMatchObject({ kind: 'response', status: 200 })
-    expect(asked).toEqual([{ place: host, authorization: undefined }])
+    expect(requests).toEqual([{ place: host, authorization: undefined }])
     expect(seen.requests).toHaveLength(3)
   })
 
   test('is reached through a tunnel for each request in flight, up to the limit', async () => {
-    const { asked } = await startProxy()
+    const { requests } = await startProxy()
     const { url, seen, sockets } = await tlsGateway(() => {})
     const connection = connect(url, { connections: 2 })
     const all = [1, 2, 3].map(() => connection.post(body, allow))
     await expect.poll(() => seen.requests.length).toBe(2)
-    expect([asked.length, seen.mostOpen]).toEqual([2, 2])
+    expect([requests.length, seen.mostOpen]).toEqual([2, 2])
     for (const socket of sockets) answerWith(ok)(socket, seen.requests[0]!)
     await expect.poll(() => seen.requests.length).toBe(3)
     for (const socket of sockets) answerWith(ok)(socket, seen.requests[0]!)
     await Promise.all(all)
-    expect([asked.length, seen.mostOpen]).toEqual([2, 2])
+    expect([requests.length, seen.mostOpen]).toEqual([2, 2])
   })
 
   test("is reached with the user and password in the proxy's address", async () => {
-    const { asked, place } = await startProxy()
+    const { requests, place } = await startProxy()
     vi.stubEnv('HTTPS_PROXY', `http://me:pass%20word@${place}`)
     const { url } = await tlsGateway(answerWith(ok))
     await connect(url).post(body, allow)
-    expect(asked[0]!.authorization).toBe(`Basic ${Buffer.from('me:pass word').toString('base64')}`)
+    expect(requests[0]!.authorization).toBe(`Basic ${Buffer.from('me:pass word').toString('base64')}`)
   })
 
   test.each([
@@ -185,13 +185,13 @@ describe('a gateway behind a proxy', () => {
   })
 
   test('is reached directly if NO_PROXY says so, or if its address is http', async () => {
-    const { asked } = await startProxy()
+    const { requests } = await startProxy()
     const plain = await scriptedServer(answerWith(ok))
     vi.stubEnv('HTTP_PROXY', 'http://127.0.0.1:1')
     expect(await connect(plain.url).post(body, allow)).toMatchObject({ kind: 'response', status: 200 })
     vi.stubEnv('NO_PROXY', '127.0.0.1')
     const { url } = await tlsGateway(answerWith(ok))
     expect(await connect(url).post(body, allow)).toMatchObject({ kind: 'response', status: 200 })
-    expect(asked).toEqual([])
+    expect(requests).toEqual([])
   })
 })

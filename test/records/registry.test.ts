@@ -182,9 +182,9 @@ describe('a registry', () => {
     ['something else', 200, '<html>Welcome</html>', /without a schema/],
   ])('that answers %s counts as unavailable, not as lacking the schema', async (_name, status, body, message) => {
     server.fail((_request, response) => response.writeHead(status).end(body))
-    const asked = registry().schemaOf(1)
-    await expect(asked).rejects.toThrow(RegistryUnavailable)
-    await expect(asked).rejects.toEqual(refused(message))
+    const request = registry().schemaOf(1)
+    await expect(request).rejects.toThrow(RegistryUnavailable)
+    await expect(request).rejects.toEqual(refused(message))
   })
 
   test('whose answer never ends is given up after 2 MB', async () => {
@@ -243,12 +243,12 @@ describe('a registry', () => {
     server.fail((_request, response) =>
       response.writeHead(409).end('{"error_code":409,"message":"Schema being registered is incompatible"}'),
     )
-    const asked = registry().idOf('busgate.results-value', schemas.result)
-    await expect(asked).rejects.toThrow(SchemaRefused)
-    await expect(asked).rejects.toEqual(refused(/busgate\.results-value \(409\): Schema being.*use another topic/))
+    const request = registry().idOf('busgate.results-value', schemas.result)
+    await expect(request).rejects.toThrow(SchemaRefused)
+    await expect(request).rejects.toEqual(refused(/busgate\.results-value \(409\): Schema being.*use another topic/))
   })
 
-  test('that refuses the second of two simultaneous registrations is asked again', async () => {
+  test('that refuses the second of two simultaneous registrations gets that request again', async () => {
     server.fail((_request, response) => {
       server.fail()
       response.writeHead(409).end('{"error_code":409,"message":"An artifact with that ID already exists"}')

@@ -72,11 +72,11 @@ async function startReconciler(options: Options = {}) {
   const encodeStatus = await createEncoder<StatusEvent>(subjectOf(topics.statuses), schemas.status, registry)
   const decodeStatus = createDecoder<StatusEvent>(schemas.status, registry)
   await decodeStatus.prepare(await registry.idOf(subjectOf(topics.statuses), schemas.status))
-  const asked: { id: number; at: number }[] = []
+  const polls: { id: number; at: number }[] = []
   const post = async (body: string): Promise<Answer> => {
     const { auth, data } = parseJson(body) as { auth: string; data: { id: number }[] }
     if (auth === denied) return refusal('Access denied')
-    asked.push(...data.map(({ id }) => ({ id, at: clock.now() })))
+    polls.push(...data.map(({ id }) => ({ id, at: clock.now() })))
     const items = data.map(({ id }) => ({ id, status: statusOf(id, clock.now()), ...also(id) }))
     if (items.some(({ status }) => status === null)) return { kind: 'lost', cause: 'timeout', message: 'timeout' }
     const answer = { success: true, data: items.map(item => ({ success: true, data: item })) }
@@ -114,7 +114,7 @@ async function startReconciler(options: Options = {}) {
 
   return {
     clock,
-    asked,
+    polls,
     missing,
     unreadable,
     /** Writes an unreadable batch. */
@@ -159,7 +159,7 @@ describe('the reconciler', () => {
     const world = await startReconciler({ statusOf: () => 'UNDELIVERABLE' })
     world.sent(7, { correlationId: 'order-1' })
     await world.clock.pass(minute - 2000)
-    expect(world.asked).toEqual([])
+    expect(world.polls).toEqual([])
     await world.clock.pass(5000)
     expect(world.events()).toMatchObject([
       { id: 7n, source: 'POLL', status: 'UNDELIVERABLE', state: 'FAILED', final: true, correlationId: 'order-1' },
@@ -187,7 +187,7 @@ describe('the reconciler', () => {
     const world = await startReconciler({ statusOf: () => 'TELEPORTED' })
     world.sent(1)
     await world.clock.pass(5 * minute)
-    expect(world.asked.length).toBeGreaterThan(1)
+    expect(world.polls.length).toBeGreaterThan(1)
     expect(world.events()).toEqual([])
   })
 
@@ -199,7 +199,7 @@ describe('the reconciler', () => {
     await world.clock.pass(30_000)
     world.calledBack(2)
     await world.clock.pass(5 * minute)
-    expect(world.asked).toEqual([])
+    expect(world.polls).toEqual([])
     expect(world.events()).toHaveLength(2)
   })
 
@@ -209,7 +209,7 @@ describe('the reconciler', () => {
     world.sent(2, { hooked: false })
     for (const id of [1, 2]) world.calledBack(id, { verified: false })
     await world.clock.pass(5 * minute)
-    expect(world.asked.map(({ id }) => id)).toEqual([1])
+    expect(world.polls.map(({ id }) => id)).toEqual([1])
     expect(verdicts(world.events())).toContain('1 POLL FAILED')
   })
 
@@ -220,9 +220,9 @@ describe('the reconciler', () => {
     world.sent(2)
     await world.clock.pass(2.5 * minute)
     for (const id of [1, 2]) world.calledBack(id, { verified: false })
-    const before = world.asked.length
+    const before = world.polls.length
     await world.clock.pass(20 * minute)
-    expect(new Set(world.asked.slice(before).map(({ id }) => id))).toEqual(new Set([2]))
+    expect(new Set(world.polls.slice(before).map(({ id }) => id))).toEqual(new Set([2]))
   })
 
   test('waits for a schema that the registry lacks for a while, without skipping a message or verdict', async () => {
@@ -239,7 +239,7 @@ describe('the reconciler', () => {
     await world.clock.pass(minute - 10_000)
     registry.isLagging = false
     await world.clock.pass(minute)
-    expect(world.asked.map(({ id }) => id)).toEqual([2])
+    expect(world.polls.map(({ id }) => id)).toEqual([2])
     expect(verdicts(world.events())).toEqual(['1 CALLBACK DELIVERED', '2 POLL DELIVERED'])
   })
 
@@ -259,7 +259,7 @@ describe('the reconciler', () => {
     world.calledBack(1)
     world.sent(2)
     await world.clock.pass(2 * minute)
-    expect(world.asked.map(({ id }) => id)).toEqual([2])
+    expect(world.polls.map(({ id }) => id)).toEqual([2])
     expect(world.unreadable).toEqual([
       '0: The batch at offset 0 cannot be read: its checksum is wrong. Have it produced again.',
     ])
@@ -280,7 +280,7 @@ describe('the reconciler', () => {
     world.sent(1)
     await world.clock.pass(30 * minute)
     expect(verdicts(world.events())).toEqual(['1 POLL DELIVERED'])
-    const waits = world.asked.map(({ at }, i) => Math.round((at - (world.asked[i - 1]?.at ?? start)) / minute))
+    const waits = world.polls.map(({ at }, i) => Math.round((at - (world.polls[i - 1]?.at ?? start)) / minute))
     expect(waits).toEqual([1, 1, 2, 4, 8])
     expect(world.missing).toEqual(['sms'])
   })
@@ -314,7 +314,7 @@ describe('the reconciler', () => {
     world.sent(4, { outcome: 'IN_DOUBT', final: false })
     world.sent(5, { type: 'a future type' })
     await world.clock.pass(10 * minute)
-    expect(world.asked).toEqual([])
+    expect(world.polls).toEqual([])
     expect(world.overdue()).toBe(0)
   })
 
@@ -322,11 +322,11 @@ describe('the reconciler', () => {
     const world = await startReconciler({ statusOf: () => 'DELIVERED' })
     for (let id = 1; id <= 100; id++) world.sent(id)
     await world.clock.pass(minute + 3000)
-    expect(world.asked.length).toBeLessThanOrEqual(40)
+    expect(world.polls.length).toBeLessThanOrEqual(40)
     expect(world.behind()).toBeGreaterThan(1)
     await world.clock.pass(20_000)
     expect(world.events()).toHaveLength(100)
-    expect(new Set(world.asked.map(({ id }) => id)).size).toBe(100)
+    expect(new Set(world.polls.map(({ id }) => id)).size).toBe(100)
     expect(world.behind()).toBe(0)
   })
 
@@ -334,11 +334,11 @@ describe('the reconciler', () => {
     const world = await startReconciler()
     for (let id = 1; id <= 1000; id++) world.sent(id)
     await world.clock.pass(1.5 * minute)
-    const before = world.asked.length
+    const before = world.polls.length
     expect(before).toBeGreaterThan(0)
     for (let id = 1; id <= 1000; id++) world.calledBack(id)
     await world.clock.pass(10 * minute)
-    expect(world.asked.length - before).toBeLessThan(10)
+    expect(world.polls.length - before).toBeLessThan(10)
     expect(world.behind()).toBe(0)
   })
 
@@ -349,7 +349,7 @@ describe('the reconciler', () => {
     back = world.clock.now() + 120 * minute + 20_000
     await world.restart(120 * minute)
     await world.clock.pass(10 * minute)
-    expect(world.asked.length).toBeGreaterThan(1)
+    expect(world.polls.length).toBeGreaterThan(1)
     expect(verdicts(world.events())).toEqual(['1 POLL DELIVERED'])
   })
 
@@ -385,7 +385,7 @@ describe('the reconciler', () => {
     await stopped
     for (let id = 301; id <= 320; id++) world.calledBack(id)
     await world.clock.pass(2 * minute)
-    expect(world.asked).toHaveLength(30)
+    expect(world.polls).toHaveLength(30)
     expect(verdicts(world.events()).filter(text => text.includes('POLL'))).toHaveLength(30)
   })
 })

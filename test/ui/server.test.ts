@@ -128,10 +128,10 @@ test('the page shows a message without phone and text, unless --reveal is given'
   await until(() => expect(world.statuses().length).toBeGreaterThan(0))
   const hidden = await startPage(world)
   const open = await startPage(world, { reveal: true })
-  const told = await ask(`${hidden.url}api/messages?by=id&text=11`)
-  expect(told.body).toContain('Sent: ')
+  const hiddenAnswer = await ask(`${hidden.url}api/messages?by=id&text=11`)
+  expect(hiddenAnswer.body).toContain('Sent: ')
   for (const secret of ['380671234501', text]) {
-    expect(told.body).not.toContain(secret)
+    expect(hiddenAnswer.body).not.toContain(secret)
     expect((await ask(`${open.url}api/messages?by=id&text=11`)).body).toContain(secret)
   }
 })

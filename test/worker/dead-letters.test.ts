@@ -22,7 +22,7 @@ describe('a record that cannot be read', () => {
     ['whose schema is missing in the registry', 'SCHEMA_NOT_FOUND', () => recordOf(4711, [1, 2, 3])],
   ]
 
-  const foreign = { trace: 'abc', twice: ['one', 'two'] }
+  const upstream = { trace: 'abc', twice: ['one', 'two'] }
   /** Headers that only busgate writes. */
   const ours = {
     'busgate.error.key': 'none',
@@ -40,7 +40,7 @@ describe('a record that cannot be read', () => {
       const published: unknown[] = []
       world.worker.telemetry.on('deadLetter.published', letter => published.push(letter))
       await world.send([buildCommand({ id: 1n })])
-      await world.produceRaw(value, { key: Buffer.from('a key'), headers: { ...foreign, ...ours } })
+      await world.produceRaw(value, { key: Buffer.from('a key'), headers: { ...upstream, ...ours } })
       await world.send([buildCommand({ id: 2n })])
       await world.finished(2)
       await until(() => expect(world.deadLetters()).toHaveLength(1), schemaPatienceMs + 10_000)

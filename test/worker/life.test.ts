@@ -172,13 +172,15 @@ describe('about the state of a process,', () => {
   test('/healthz says healthy and /readyz not ready while a worker waits for the registry', async () => {
     const server = await startRegistry()
     onTestFinished(() => server.stop())
-    const asked: (() => void)[] = []
-    server.fail((_, response) => void asked.push(() => response.end('{"id":1,"compatibilityLevel":"FULL_TRANSITIVE"}')))
+    const requests: (() => void)[] = []
+    server.fail(
+      (_, response) => void requests.push(() => response.end('{"id":1,"compatibilityLevel":"FULL_TRANSITIVE"}')),
+    )
     const [port] = await freePorts(1)
     const settings = buildSettings({ telemetry: { host: '127.0.0.1', port }, gateway: { balanceIntervalMs: 0 } })
     const starting = createWorker(settings, { bus: buildBus(), registry: confluentRegistry({ url: server.url }) })
 
-    await until(() => expect(asked).not.toHaveLength(0))
+    await until(() => expect(requests).not.toHaveLength(0))
     const readyz = await at(port!, '/readyz')
     expect([readyz.status, await readyz.json()]).toEqual([
       503,
@@ -188,7 +190,7 @@ describe('about the state of a process,', () => {
     expect(await readiness(port!)).toEqual({ worker: 0 })
 
     server.fail((_, response) => void response.end('{"id":1,"compatibilityLevel":"FULL_TRANSITIVE"}'))
-    for (const answer of asked) answer()
+    for (const answer of requests) answer()
     const worker = await starting
     onTestFinished(() => worker.stop())
     await until(async () => expect((await at(port!, '/readyz')).status).toBe(200))

@@ -9,7 +9,7 @@ import { startWorld, type World } from '../support/worker.ts'
 const scrapeOf = (world: World) => scrape(world.worker.ports.telemetry)
 
 /** A unique text for each number. */
-const strange = (n: number) =>
+const uniqueText = (n: number) =>
   [`made-up-${n}`, '__proto__', `quote" \\ ${n}\n}`, 'constructor', `${'x'.repeat(500)}${n}`, '', `380${n}`][n % 7]!
 
 interface Operation {
@@ -22,21 +22,22 @@ interface Operation {
 async function startErraticGateway(): Promise<{ proxy: ReverseProxy; hooks: Map<number, string> }> {
   const proxy = await startProxy()
   const hooks = new Map<number, string>()
-  let said = 0
+  let count = 0
 
   function itemFor({ type, id, hook }: Operation): object {
-    said++
-    if (type === 'balance') return { success: true, data: { amount: said, currency: said % 3 ? `C${said}` : 'UAH' } }
-    if (type === 'status') return { success: true, data: { id, status: said % 2 ? 'DELIVERED' : strange(said) } }
-    if (said % 5 === 0) return { success: false, error: strange(said) }
+    count++
+    if (type === 'balance') return { success: true, data: { amount: count, currency: count % 3 ? `C${count}` : 'UAH' } }
+    if (type === 'status') return { success: true, data: { id, status: count % 2 ? 'DELIVERED' : uniqueText(count) } }
+    if (count % 5 === 0) return { success: false, error: uniqueText(count) }
     if (hook && id! % 5 === 0) hooks.set(id!, hook)
-    return { success: true, data: type === 'call/otp' ? { code: '1234', price: 1 } : { id, msg_id: said, parts: 1 } }
+    return { success: true, data: type === 'call/otp' ? { code: '1234', price: 1 } : { id, msg_id: count, parts: 1 } }
   }
 
   proxy.answer = ({ body }) => {
     const { data } = parseJson(body) as { data: Operation[] }
-    if (proxy.requests.length % 40 === 10) return { status: 502, body: strange(++said) }
-    if (proxy.requests.length % 40 === 20) return { body: JSON.stringify({ success: false, error: strange(++said) }) }
+    if (proxy.requests.length % 40 === 10) return { status: 502, body: uniqueText(++count) }
+    if (proxy.requests.length % 40 === 20)
+      return { body: JSON.stringify({ success: false, error: uniqueText(++count) }) }
     return { body: JSON.stringify({ success: true, data: data.map(itemFor) }) }
   }
   return { proxy, hooks }
@@ -52,16 +53,16 @@ async function flood(world: World, hooks: Map<number, string>, from: number, to:
       return buildCommandOf(type, {
         id: BigInt(n),
         phone: invalid ? n : 380_500_000_000 + n,
-        account: n % 17 === 0 ? strange(n) : 'default',
+        account: n % 17 === 0 ? uniqueText(n) : 'default',
         deadline: n % 19 === 0 ? n : null,
-        correlationId: strange(n),
-        tenant: strange(n + 1),
+        correlationId: uniqueText(n),
+        tenant: uniqueText(n + 1),
       })
     }),
   )
   for (const n of numbers.filter(n => n % 10 === 0)) {
     const unknownSchema = Buffer.from([0, 1, n >> 16, n >> 8, n])
-    await world.produceRaw(n % 20 ? Buffer.from(strange(n)) : unknownSchema)
+    await world.produceRaw(n % 20 ? Buffer.from(uniqueText(n)) : unknownSchema)
   }
   await world.finished(to)
   await Promise.all(Array.from(hooks, ([id, url]) => callBack(url, id)))
@@ -69,9 +70,9 @@ async function flood(world: World, hooks: Map<number, string>, from: number, to:
 }
 
 async function callBack(url: string, id: number): Promise<void> {
-  const body = { success: id % 2 === 0, id, msg_id: strange(id), type: strange(id), status: strange(id + 1) }
+  const body = { success: id % 2 === 0, id, msg_id: uniqueText(id), type: uniqueText(id), status: uniqueText(id + 1) }
   const good = id % 3 > 0
-  const token = id % 11 === 0 ? `/${strange(id).slice(0, 20)}` : ''
+  const token = id % 11 === 0 ? `/${uniqueText(id).slice(0, 20)}` : ''
   await fetch(url + encodeURI(token), {
     method: id % 23 === 0 ? 'PUT' : 'POST',
     headers: { 'content-type': id % 7 ? 'application/json' : `text/${id}` },
