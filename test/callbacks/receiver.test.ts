@@ -115,7 +115,7 @@ describe('an address', () => {
   })
 })
 
-describe('a body that can never become an event', () => {
+describe('a body', () => {
   test.each([
     ['text', 'DELIVERED', 'bad_json'],
     ['the fields of a form', 'success=true&id=42', 'bad_json'],
@@ -128,14 +128,14 @@ describe('a body that can never become an event', () => {
     ['two objects', '{"success":true}{"success":true}', 'bad_json'],
     ['a number that JSON does not have', '{"success":true,"x":NaN}', 'bad_json'],
     ['an object behind two byte order marks', '\ufeff\ufeff{"success":true}', 'bad_json'],
-  ])('such as %s is answered 400', async (_, body, reason) => {
+  ])('that can never become an event is answered 400: %s', async (_, body, reason) => {
     const bench = await receiverBench()
     expect((await post(bench.url(), body)).status).toBe(400)
     expect(bench.refused).toEqual([reason])
     expect(bench.bus.calls).toHaveLength(0)
   })
 
-  test('because it is compressed is answered 400', async () => {
+  test('that is compressed is answered 400', async () => {
     const bench = await receiverBench()
     const answer = await fetch(bench.url(), {
       method: 'POST',

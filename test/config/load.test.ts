@@ -181,6 +181,20 @@ delivery: { types: { call/otp: AT_LEAST_ONCE, viber+sms: AT_MOST_ONCE }, notFoun
     expect(new Set(Object.values(types))).toEqual(new Set(['AT_MOST_ONCE']))
   })
 
+  it.each([
+    [
+      'for at most nine tenths of the session time-out',
+      { sessionTimeoutMs: 20_000, rebalanceTimeoutMs: 60_000 },
+      30_000,
+      18_000,
+    ],
+    ['for at most the time-out of a request', { sessionTimeoutMs: 45_000, rebalanceTimeoutMs: 60_000 }, 8000, 8000],
+    ['as long as kafka.drainMs says', { drainMs: 9000 }, 1500, 9000],
+  ])('let a rebalance wait for answers %s', (_, kafka, timeoutMs, drainMs) => {
+    const overrides = { kafka, gateway: { timeoutMs }, delivery: { settleMs: 60_000 } }
+    expect(loadSettings({ env: {}, overrides }).kafka.drainMs).toBe(drainMs)
+  })
+
   it('treat an empty variable or file entry as unset', () => {
     const file = yaml('gateway:\n  url:\nregistry:\ncallbacks: {}\n')
     expect(loadSettings({ file, env: { BUSGATE_KAFKA_BROKERS: '' } }).gateway.url).toBeUndefined()
@@ -251,20 +265,6 @@ describe('wrong settings', () => {
       `telemetry | ${file}:6 | expected a map of settings`,
       `kafk | ${file}:7 | is not a setting; the nearest is kafka`,
     ])
-  })
-
-  it.each([
-    [
-      'for at most nine tenths of the session time-out',
-      { sessionTimeoutMs: 20_000, rebalanceTimeoutMs: 60_000 },
-      30_000,
-      18_000,
-    ],
-    ['for at most the time-out of a request', { sessionTimeoutMs: 45_000, rebalanceTimeoutMs: 60_000 }, 8000, 8000],
-    ['as long as kafka.drainMs says', { drainMs: 9000 }, 1500, 9000],
-  ])('do not include the drain of a rebalance %s', (_, kafka, timeoutMs, drainMs) => {
-    const overrides = { kafka, gateway: { timeoutMs }, delivery: { settleMs: 60_000 } }
-    expect(loadSettings({ env: {}, overrides }).kafka.drainMs).toBe(drainMs)
   })
 
   it('include a file that is not YAML, which is not quoted', () => {
