@@ -383,7 +383,7 @@ describe('the callback address', () => {
       return !isInvalid(reading) && reading.hooked === false
     })
 
-  test('is not sent with pipeline, and with voice only if gateway.voiceHook is true; the result says so', () => {
+  test('is not sent with pipeline, and with voice only if gateway.voiceHook is true; the command says so', () => {
     const never = ['pipeline', 'call/otp', 'hlr']
     expect(unhooked({ hookFor, voiceHook: true, allowEmpty: false })).toEqual(never)
     expect(unhooked({ hookFor, voiceHook: false, allowEmpty: false })).toEqual(['voice', ...never])
