@@ -4,10 +4,10 @@ import type { SendResult, StatusEvent } from '../../src/records/generated.ts'
 import { schemas, subjectOf } from '../../src/records/schemas.ts'
 import {
   commandsOf,
+  exampleEnvironment,
   type Language,
   languages,
   outputOf,
-  exampleEnvironment,
   prepare,
   runLine,
 } from '../support/example-programs.ts'
