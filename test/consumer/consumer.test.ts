@@ -48,6 +48,11 @@ async function all<T>(records: AsyncIterable<Received<T>>): Promise<T[]> {
   return (await received(records)).map(({ value }) => value)
 }
 
+/** Blocks the event loop, as synchronous work of a reader does. */
+function keepBusy(ms: number): void {
+  for (const end = performance.now() + ms; performance.now() < end; );
+}
+
 const idsOf = (results: { id: bigint }[]) => results.map(({ id }) => Number(id)).sort((a, b) => a - b)
 
 describe('readResults', () => {
@@ -130,6 +135,23 @@ describe('readResults', () => {
     const options: ReadOptions = { from: 'earliest', untilEnd: true, onUnreadable: error => errors.push(error) }
     expect(idsOf(await all(readResults(settings, { ...options, bus, registry })))).toEqual([1])
     expect(errors.map(({ code }) => code)).toEqual(['NOT_CONFLUENT'])
+  })
+
+  test.each([
+    ['without a group', 'earliest'],
+    ['in a group', { group: 'slow' }],
+  ] as const)('lets timers and signals run while a loop without await works off a backlog, %s', async (_, from) => {
+    const { bus, registry, result } = await startBus()
+    const backlog = 20
+    for (let id = 1; id <= backlog; id++) await result(buildResult({ id: BigInt(id) }))
+    const stop = new AbortController()
+    let handled = 0
+    for await (const _ of readResults(settings, { from, signal: stop.signal, bus, registry })) {
+      if (++handled === 1) setTimeout(() => stop.abort())
+      if (handled === backlog) break
+      keepBusy(30)
+    }
+    expect(handled).toBeLessThan(backlog)
   })
 
   test('waits for unavailable brokers, with and without a group, and can be aborted meanwhile', async () => {

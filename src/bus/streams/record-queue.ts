@@ -1,4 +1,8 @@
+import { setImmediate } from 'node:timers/promises'
 import type { BusRecord, ReadPartition } from '../port.ts'
+
+/** Longest time in which a reader without asynchronous work keeps the event loop from turning. */
+const turnMs = 20
 
 /** A record that the reader is handling, until it requests the next one. */
 export interface Taken {
@@ -24,6 +28,7 @@ export class RecordQueue {
   #finished = false
   #failure: Error | null = null
   #change = Promise.withResolvers<void>()
+  #turnedAt = performance.now()
 
   constructor(ending: AbortSignal) {
     this.#ending = ending
@@ -71,6 +76,7 @@ export class RecordQueue {
       if (!next) return
       const { from, records, taken } = next
       for (const record of records) {
+        if (performance.now() - this.#turnedAt > turnMs) await this.#turn()
         if (this.#paused) await this.#until(() => !this.#paused)
         if (!this.#goesOn(from)) break
         this.#isWorking = true
@@ -81,6 +87,12 @@ export class RecordQueue {
       }
       if (this.#goesOn(from)) taken()
     }
+  }
+
+  /** Lets timers, signals and heartbeats run: with a backlog, all else here is microtasks. */
+  async #turn(): Promise<void> {
+    await setImmediate()
+    this.#turnedAt = performance.now()
   }
 
   #goesOn(from: ReadPartition): boolean {
