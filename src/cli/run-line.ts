@@ -1,4 +1,4 @@
-import { SettingsError } from '../config/errors.ts'
+import { brokersHint, SettingsError } from '../config/errors.ts'
 import { commands } from './commands.ts'
 import { commandHelp, commandTable, groupHelp, overview, UsageError } from './framework/command.ts'
 import { findCommand, groupOf, parseFlags } from './framework/parse.ts'
@@ -17,9 +17,7 @@ export async function runLine(args: string[]): Promise<number> {
 /** Says what to check for errors whose message does not. */
 function hintOf({ name, syscall }: NodeJS.ErrnoException): string {
   if (syscall === 'mkdtemp') return ': set TMPDIR to a folder that can be written'
-  return /^(BusUnavailable|KafkaJS|Unanswered|ProtocolError)/.test(name)
-    ? ': check kafka.brokers (BUSGATE_KAFKA_BROKERS) and the other kafka.* settings; busgate doctor says more'
-    : ''
+  return /^(BusUnavailable|KafkaJS|Unanswered|ProtocolError)/.test(name) ? `: ${brokersHint}` : ''
 }
 
 async function dispatch(args: string[]): Promise<number> {

@@ -10,6 +10,10 @@ export interface SettingProblem {
   example?: string
 }
 
+/** What to check when no broker answers. */
+export const brokersHint =
+  'check kafka.brokers (BUSGATE_KAFKA_BROKERS) and the other kafka.* settings; busgate doctor says more'
+
 /** The settings are invalid. `problems` and the message name every problem; correct them and start again. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError'

@@ -51,8 +51,12 @@ function isAbout(result: SendResult, of: CommandPlace | MessageId): boolean {
     const { commandTopic, commandPartition, commandOffset } = result
     return commandTopic === of.topic && commandPartition === of.partition && commandOffset === of.offset
   }
-  const isOfAccount = of.account === undefined || result.account === of.account
-  return result.id === BigInt(of.id) && isOfAccount && result.outcome !== 'DUPLICATE'
+  return isOfMessage(result, of) && result.outcome !== 'DUPLICATE'
+}
+
+/** Whether the result carries the id in this account; DUPLICATE too. */
+export function isOfMessage(result: SendResult, { id, account }: MessageId): boolean {
+  return result.id === BigInt(id) && (account === undefined || result.account === account)
 }
 
 const rank = ({ outcome }: SendResult) => ranks[outcome]

@@ -121,16 +121,22 @@ export function resultsOf({ topics }: Settings): Source<SendResult> {
   return { topic: topics.results, schema: schemas.result, complete: withCodeOf }
 }
 
-/** @param wanted filters records before they are decoded */
+/** What `waitForResult` needs beyond a reader's options. */
+export interface Watching {
+  /** Filters records before they are decoded. */
+  wanted: (record: BusRecord) => boolean
+  reached: NonNullable<TopicStreamOptions['reached']>
+}
+
 export function read<T>(
   settings: Settings,
   source: Source<T>,
   options: ReadOptions,
-  wanted: (record: BusRecord) => boolean = () => true,
+  watching: Watching = { wanted: () => true, reached() {} },
 ): Endable<Received<T>> {
   requireBrokers(settings)
   checkGroup(options, settings)
-  return endable(ending => received(settings, source, options, wanted, ending), options.signal)
+  return endable(ending => received(settings, source, options, watching, ending), options.signal)
 }
 
 function checkGroup({ from, untilEnd }: ReadOptions, { kafka }: Settings): void {
@@ -144,7 +150,7 @@ async function* received<T>(
   settings: Settings,
   { topic, schema, complete }: Source<T>,
   options: ReadOptions,
-  wanted: (record: BusRecord) => boolean,
+  { wanted, reached }: Watching,
   ending: AbortSignal,
 ): AsyncGenerator<Received<T>, void> {
   const telemetry = new Telemetry()
@@ -152,7 +158,7 @@ async function* received<T>(
   const bus = options.bus ?? openBus(settings, telemetry)
   const decoder = createDecoder<T>(schema, options.registry ?? registryOf(settings), { patient: true })
   try {
-    for await (const taken of recordsFrom(options, { bus, topic, clock: systemClock, telemetry, ending })) {
+    for await (const taken of recordsFrom(options, { bus, topic, clock: systemClock, telemetry, ending, reached })) {
       const { from, record } = taken
       if (!wanted(record)) continue
       const value = await decodedOf(decoder, taken, options, ending)

@@ -12,6 +12,8 @@ export interface TopicStreamOptions {
   telemetry: Telemetry
   /** Ends the reading at once. */
   ending: AbortSignal
+  /** Told when no broker answers, and null once one does. */
+  reached?: (trouble: BusUnavailable | null) => void
 }
 
 const retryMs = 1000
@@ -98,12 +100,15 @@ async function countOf(bus: Pick<Bus, 'partitions'>, topic: string): Promise<num
 
 /** Retries until a broker can be reached. */
 async function whenReachable<T>(options: TopicStreamOptions, ask: () => Promise<T>): Promise<T> {
-  const { clock, telemetry, ending } = options
+  const { clock, telemetry, ending, reached } = options
   for (;;) {
     try {
-      return await ask()
+      const answer = await ask()
+      reached?.(null)
+      return answer
     } catch (error) {
       if (!(error instanceof BusUnavailable) || ending.aborted) throw error
+      reached?.(error)
       telemetry.emit('bus.unavailable', { error })
       await sleep(clock, retryMs, ending)
     }
