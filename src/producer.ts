@@ -1,22 +1,26 @@
 import './supported-node.ts'
 
+import { Unanswered } from './bus/cluster/errors.ts'
 import { openBus } from './bus/open.ts'
-import type { Bus, OutgoingRecord, Publisher } from './bus/port.ts'
+import { type Bus, BusUnavailable, type OutgoingRecord, type Publisher } from './bus/port.ts'
 import {
   connectKafkajsPublisher,
   type KafkajsClient,
   type KafkajsProducer,
   kafkajsPublisher,
 } from './bus/write/kafkajs-publisher.ts'
+import { brokersHint } from './config/errors.ts'
 import type { Settings } from './config/index.ts'
 import type { Withdrawn } from './control/change.ts'
 import { readControl } from './control/read.ts'
 import { recordsOf, usualWithdrawalMs, type WithdrawnNames, withdrawnBy } from './control/withdraw.ts'
-import { isSendType, messageId, operations, type SendType, sendTypes } from './protocol/index.ts'
+import { isMessageId } from './protocol/ids.ts'
+import { operations, type SendType } from './protocol/index.ts'
 import { cutTextComplaint, isCutText, pathToText } from './protocol/json.ts'
 import { branchOf, isInvalid, readCommand } from './records/command.ts'
 import { createEncoder } from './records/encoder.ts'
 import type * as generated from './records/generated.ts'
+import { idExpected, problemOfNew } from './records/new-command.ts'
 import { fieldOf } from './records/reading.ts'
 import { registryOf, type SchemaRegistry } from './records/registry.ts'
 import { schemas, subjectOf } from './records/schemas.ts'
@@ -91,8 +95,8 @@ export type NewWithdrawal = (
 export interface CommandProducer {
   /**
    * Writes the commands with the context of the active OpenTelemetry span. Resolves when all in-sync replicas hold them.
-   * @throws InvalidCommandError before anything is written; Error when the write was not confirmed: the commands may be on
-   *   the topic. Sending them again unchanged is safe, since a repeated id is recognised.
+   * @throws InvalidCommandError before anything is written, whatever is wrong with a command; Error when the write was not
+   *   confirmed: the commands may be on the topic. Sending them again unchanged is safe, since a repeated id is recognised.
    */
   send(commands: readonly NewCommand[]): Promise<void>
   /**
@@ -107,7 +111,7 @@ export interface CommandProducer {
   close(): Promise<void>
 }
 
-/** A command that violates the gateway's interface; the message names the command's id and the field. */
+/** Something is wrong with a command; the message names the command's id, the field, and what is expected. */
 export class InvalidCommandError extends Error {
   override readonly name = 'InvalidCommandError'
 }
@@ -140,23 +144,25 @@ export async function createProducer(settings: Settings, options: ProducerOption
   const { publisher, bus } = await publisherOf(settings, options)
 
   function toRecord(command: NewCommand, headers: TraceHeaders | null): OutgoingRecord {
-    const { id, type } = command
-    if (!isSendType(type)) {
-      const types = `expected one of ${sendTypes.join(', ')}; use pipeline for whatsapp`
-      throw new InvalidCommandError(`command ${id}: there is no type ${type}: ${types}`)
-    }
-    const { urgent = operations[type].urgent } = command
-    if (!messageId.safeParse(id).success) {
-      throw new InvalidCommandError(`command ${id}: id must be a whole number from 1 to 2^63-1, a bigint beyond 2^53`)
-    }
+    const problem = problemOfNew(command)
+    if (problem !== null) throw invalid(command, problem)
+    const { id, type, urgent = operations[type].urgent } = command
     const topic = (urgent ? topics[0] : topics.at(-1))!
     const value = complete(command)
     const cut = pathToText(value, isCutText)
     const flaw = cut && `${fieldOf(cut)} ${cutTextComplaint}`
     const read = readCommand(value, readOptions, null, flaw)
-    if (isInvalid(read)) throw new InvalidCommandError(`command ${id}: ${read.error}`)
-    const record = { topic, key: Buffer.from(String(id)), value: encoders.get(topic)!(value) }
+    if (isInvalid(read)) throw invalid(command, read.error)
+    const record = { topic, key: Buffer.from(String(id)), value: encoded(topic, value) }
     return headers === null ? record : { ...record, headers: { ...headers } }
+  }
+
+  function encoded(topic: string, value: generated.SendCommand): Buffer {
+    try {
+      return encoders.get(topic)!(value)
+    } catch (error) {
+      throw invalid(value, (error as Error).message)
+    }
   }
 
   return {
@@ -167,7 +173,7 @@ export async function createProducer(settings: Settings, options: ProducerOption
     },
     async withdraw({ reason, until, by = settings.kafka.clientId, ...what }) {
       const scope = scopeOf(what)
-      const known = bus && (await readControl(bus, settings))
+      const known = bus && (await readControl(bus, settings).catch(sayWhatToCheck))
       const at = Date.now()
       const stamp = { begins: true, by, at, until: until ?? at + usualWithdrawalMs, reason }
       await publisher.publish(recordsOf(settings.topics.control, { ...scope, ...stamp }, known))
@@ -176,9 +182,12 @@ export async function createProducer(settings: Settings, options: ProducerOption
   }
 }
 
+const invalid = (command: { id: unknown } | null, problem: string) =>
+  new InvalidCommandError(`command ${command?.id}: ${problem}`)
+
 function scopeOf(what: WithdrawnNames): Withdrawn {
-  if (what.id !== undefined && !messageId.safeParse(what.id).success) {
-    throw new Error(`withdraw: id ${what.id} must be a whole number from 1 to 2^63-1, a bigint beyond 2^53`)
+  if (what.id !== undefined && !isMessageId(what.id)) {
+    throw new Error(`withdraw: id ${what.id} must be ${idExpected}`)
   }
   const scope = withdrawnBy(what)
   if (scope) return scope
@@ -198,22 +207,30 @@ async function publisherOf(
     await publisher.close()
     if (!given) await bus.close()
   }
-  return { publisher: { publish: records => publisher.publish(records), close }, bus }
+  const publish = (records: OutgoingRecord[]) => publisher.publish(records).catch(sayWhatToCheck)
+  return { publisher: { publish, close }, bus }
 }
 
-function complete({ id, phone, type, message, urgent: _urgent, ...rest }: NewCommand): generated.SendCommand {
+/** @throws the error; one that says which settings to check if no broker answers */
+function sayWhatToCheck(error: unknown): never {
+  if (!(error instanceof BusUnavailable || error instanceof Unanswered)) throw error
+  throw new Error(`${error.message}: ${brokersHint}`, { cause: error })
+}
+
+function complete(command: NewCommand): generated.SendCommand {
+  const { id, phone, type, message, account = 'default', deadline = null, delivery = 'DEFAULT', extra = {} } = command
+  const { hook = null, correlationId = null, tenant = null, campaign = null } = command
   return {
     id: BigInt(id),
     phone: typeof phone === 'bigint' ? Number(phone) : phone, // a number that loses digits is too long for a phone
-    account: 'default',
-    deadline: null,
-    delivery: 'DEFAULT',
-    hook: null,
-    correlationId: null,
-    tenant: null,
-    campaign: null,
-    extra: {},
-    ...rest,
+    account,
+    deadline,
+    delivery,
+    hook,
+    correlationId,
+    tenant,
+    campaign,
+    extra,
     message: { [branchOf(type)]: message } as unknown as generated.SendCommand['message'],
   }
 }

@@ -1,8 +1,8 @@
 import { hookForCommands, tokensOf } from '../callbacks/role.ts'
 import { lackOf, loadRunnableSettings, loadSettings, type Settings, type SettingsSources } from '../config/index.ts'
+import { nearest } from '../config/names.ts'
 import { Telemetry } from '../telemetry/events.ts'
 import { type Flag, textFlag, UsageError } from './framework/command.ts'
-import { nearest } from './framework/parse.ts'
 
 export const configFlag: Flag<string> = textFlag('FILE', 'YAML file with settings; variables override it.')
 

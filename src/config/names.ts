@@ -108,8 +108,13 @@ function snakeCase(path: string): string {
     .toUpperCase()
 }
 
+/** The known name with the most similar spelling. */
+export function nearest(name: string, known: readonly string[]): string {
+  return known.reduce((best, other) => (editDistance(name, other) < editDistance(name, best) ? other : best))
+}
+
 /** Levenshtein distance. */
-export function editDistance(a: string, b: string): number {
+function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index)
   for (const [i, letter] of [...a].entries()) {
     const next = [i + 1]

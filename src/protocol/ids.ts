@@ -3,13 +3,18 @@ import { must } from './messages.ts'
 
 const largestId = 2n ** 63n - 1n
 
-const isMessageId = (value: unknown): boolean =>
+/** Whether a value is a message id. */
+export const isMessageId = (value: unknown): boolean =>
   typeof value === 'bigint' ? value >= 1n && value <= largestId : Number.isSafeInteger(value) && (value as number) >= 1
+
+/** Only a JavaScript program can pass a number that has lost digits; errors in results do not speak of bigints. */
+const bigintHint = (value: unknown) =>
+  typeof value === 'number' && value > Number.MAX_SAFE_INTEGER ? ', as a bigint (17n) above 2^53' : ''
 
 /** The caller's unique identifier of a message: 1 to 2^63-1, as a bigint beyond 2^53. */
 export const messageId = z
   .custom<number | bigint>(isMessageId, {
-    error: must(`a whole number from 1 to ${largestId} (a bigint beyond ${Number.MAX_SAFE_INTEGER})`),
+    error: issue => `${must(`a whole number from 1 to ${largestId}`)(issue)}${bigintHint(issue.input)}`,
     abort: true,
   })
   .meta({ expects: `a whole number from 1 to ${largestId}`, description: "The caller's own unique id of the message." })

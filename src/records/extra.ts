@@ -21,6 +21,8 @@ export interface ExtraRules {
 /** Most characters of all names and values. Parsing 2 MiB of long numbers or empty lists takes more than a second. */
 const longestExtra = 1 << 16
 
+export const extraComplaint = 'must be JSON in a string: "5" for a number, "\\"high\\"" for a text'
+
 /** Shared by all commands without `extra`. */
 export const noExtra: Extra = { text: '', fields: {}, error: null }
 
@@ -43,7 +45,7 @@ export function readExtra(extra: Readonly<Record<string, string>>, rules: ExtraR
       more[key] = own ?? value
       if (own) delete fields[key]
     } catch {
-      return wrong(`extra.${key} must be a JSON text`)
+      return wrong(`extra.${key} ${extraComplaint}`)
     }
   }
   return { text, fields: more, error: null }

@@ -28,7 +28,7 @@ test('send accepts additional properties as a flag and in a JSON line', () => {
   const extra = { unsubscribe_link: 'true' }
   expect(commandOfFlags({ ...flags, extra: JSON.stringify(extra) })).toMatchObject({ extra })
   expect(() => commandOfFlags({ ...flags, extra: '{"sms_lifetime":3600}' })).toThrow(
-    'extra.sms_lifetime: expected a JSON text in quotes',
+    'extra.sms_lifetime must be JSON in a string: "5" for a number, "\\"high\\"" for a text',
   )
   expect(() => commandOfFlags({ ...flags, extra: '{"a":1' })).toThrow('--extra is not valid JSON: Expected')
 })
@@ -45,9 +45,9 @@ test('send --help shows valid additional properties', () => {
 test('send refuses a phone in national format and an id with a leading zero', () => {
   const flags = (id: string, phone: string) => () =>
     commandOfFlags({ id, phone, type: 'sms', message: '{"sms_message":"Hi"}' } as Parameters<typeof commandOfFlags>[0])
-  const international = 'phone: expected digits only, in international format such as 380501234567'
+  const international = '--phone: expected digits only, in international format such as 380501234567'
   expect(flags('1', '0671234561')).toThrow(international)
   expect(flags('1', '+380671234561')).toThrow(international)
-  expect(flags('042', '380671234561')).toThrow('id: expected a whole number without leading zeros')
+  expect(flags('042', '380671234561')).toThrow('--id: expected a whole number without leading zeros')
   expect(flags('42', '380671234561')()).toMatchObject({ id: 42, phone: 380671234561 })
 })

@@ -38,7 +38,7 @@ describe('a wrong command line exits 2 and says what is wrong:', () => {
     [['config', 'print', 'all'], 'config print takes no "all": its flags are --config, --json, --help'],
     [
       ['send', '--id', '42', '--phone', '380501234567', '--type', 'whatsapp', '--message', '{}'],
-      `type: expected one of ${sendTypes.join(', ')}; use pipeline for whatsapp`,
+      `type must be one of ${sendTypes.join(', ')}; use pipeline for whatsapp`,
     ],
     [['send', '--tenant', 'caf\ufffd'], '--tenant: expected UTF-8'],
     [['message'], 'message needs an ID, or --correlation-id'],

@@ -1,6 +1,8 @@
-import { describe, expect, test } from 'vitest'
-import type { NewCommand } from '../../src/producer.ts'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { loadSettings } from '../../src/config/index.ts'
+import { createProducer, InvalidCommandError, type NewCommand } from '../../src/producer.ts'
 import { parseJson, type SendType, sendTypes } from '../../src/protocol/index.ts'
+import { embeddedRegistry } from '../../src/records/registry.ts'
 import { until } from '../support/bus.ts'
 import { buildCommandOf } from '../support/commands.ts'
 import { startProxy } from '../support/reverse-proxy.ts'
@@ -84,13 +86,53 @@ describe('for a command of each type,', () => {
     [
       'a phone in national format',
       { phone: '0671234561' },
-      'phone must be a number: digits only, international format',
+      'command 42: phone must be a number: digits only, in international format such as 380501234567',
     ],
-    ['a phone beyond 2^53', { phone: 380501234567380501n }, 'phone must be a number: digits only'],
-    ['an id that lost digits', { id: 2 ** 53 }, 'id must be a whole number from 1 to 2^63-1, a bigint beyond 2^53'],
-    ['an unknown type', { type: 'whatsapp' }, /^command 42: there is no type whatsapp: .*; use pipeline for whatsapp$/],
-    ['a command without a type', { type: undefined }, 'command 42: there is no type undefined'],
-    ['an id as text', { id: '042' }, 'id must be a whole number'],
+    ['a phone that a double cannot hold', { phone: 380501234567380501n }, 'phone must be a number: digits only'],
+    [
+      'an id that lost digits',
+      { id: 2 ** 53 },
+      'id must be a whole number from 1 to 2^63-1; write ids above 2^53 as a bigint',
+    ],
+    ['an unknown type', { type: 'whatsapp' }, /^command 42: type must be one of sms, .*; use pipeline for whatsapp$/],
+    ['a command without a type', { type: undefined }, 'command 42: type is required and must be one of sms, '],
+    ['an id in text', { id: '042' }, 'command 042: id must be a whole number from 1 to 2^63-1; '],
+    [
+      'a date as deadline',
+      { deadline: new Date() },
+      'command 42: deadline must be a whole number of milliseconds since 1970',
+    ],
+    [
+      'an unknown policy',
+      { delivery: 'ONCE' },
+      'command 42: delivery must be one of DEFAULT, AT_MOST_ONCE, AT_LEAST_ONCE',
+    ],
+    ['a number as mark', { correlationId: 17 }, 'command 42: correlationId must be text or null'],
+    [
+      'a number in extra',
+      { extra: { priority: 5 } },
+      'command 42: extra.priority must be JSON in a string: "5" for a number',
+    ],
+    [
+      'a misspelt mark',
+      { corelationId: 'a' },
+      'command 42: a command has no corelationId; the nearest is correlationId',
+    ],
+    [
+      'a misspelt field of the message',
+      { message: { sms_message: 'Hi', sms_signature: 'Shop', sms_lifetme: 60 } },
+      'command 42: message: sms has no sms_lifetme; the nearest is sms_lifetime, and extra takes any other',
+    ],
+    [
+      'a tagged message',
+      { message: { 'io.busgate.Sms': { sms_message: 'Hi', sms_signature: 'Shop' } } },
+      'command 42: message must be the fields of sms: leave the tag io.busgate.Sms out here',
+    ],
+    [
+      'a number as comment, which the gateway does not get',
+      { type: 'hlr', message: { comment: 5 } },
+      'command 42: comment must be text or null',
+    ],
     [
       'half an emoji in a text',
       { message: { sms_message: 'Готово \ud83d', sms_signature: 'Shop' } },
@@ -104,9 +146,22 @@ describe('for a command of each type,', () => {
   ])('the producer refuses %s, and writes nothing', async (_, fields, message) => {
     const world = await startWorld()
     const command = { ...newCommand('sms', 42n), ...fields } as NewCommand
-    await expect(world.producer.send([newCommand('sms', 41n), command])).rejects.toThrow(message)
+    const refusal = await world.producer.send([newCommand('sms', 41n), command]).catch(error => error)
+    expect(refusal).toBeInstanceOf(InvalidCommandError)
+    expect(() => {
+      throw refusal
+    }).toThrow(message)
     await world.quiet()
     expect([world.results(), world.sandbox.stats().executed]).toEqual([[], 0])
+  })
+
+  test('the producer says which setting to check if no broker answers', async () => {
+    const overrides = { kafka: { brokers: '127.0.0.1:1' }, registry: { url: 'http://127.0.0.1:1' } }
+    const producer = await createProducer(loadSettings({ env: {}, overrides }), { registry: embeddedRegistry() })
+    onTestFinished(() => producer.close())
+    const hint = /ECONNREFUSED 127\.0\.0\.1:1: check kafka\.brokers \(BUSGATE_KAFKA_BROKERS\)/
+    await expect(producer.send([newCommand('sms', 1n)])).rejects.toThrow(hint)
+    await expect(producer.withdraw({ campaign: 'spring', reason: 'wrong price' })).rejects.toThrow(hint)
   })
 })
 

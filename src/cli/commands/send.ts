@@ -1,32 +1,11 @@
-import { z } from 'zod'
 import { createProducer, type NewCommand } from '../../producer.ts'
-import { operations, parseJson, type SendType, sendTypes } from '../../protocol/index.ts'
-import { isObject, parseQuietly } from '../../protocol/json.ts'
-import { type AvroRecord, type AvroType, schemas } from '../../records/schemas.ts'
+import { parseJson, sendTypes } from '../../protocol/index.ts'
+import { parseQuietly } from '../../protocol/json.ts'
+import { deliveries, problemOfNew } from '../../records/new-command.ts'
 import { count } from '../../words.ts'
 import { choiceFlag, command, given, textFlag, toggle, UsageError, whole } from '../framework/command.ts'
-import { nearest } from '../framework/parse.ts'
 import { strictUtf8 } from '../framework/terminal.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
-
-const deliveries = ['DEFAULT', 'AT_MOST_ONCE', 'AT_LEAST_ONCE'] as const
-
-/** A command as JSON. The producer validates it against the gateway's interface. */
-const schema = z.strictObject({
-  id: z.union([z.int(), z.bigint()], 'expected a whole number without leading zeros'),
-  phone: z.int('expected digits only, in international format such as 380501234567'),
-  type: z.enum(sendTypes, `expected one of ${sendTypes.join(', ')}; use pipeline for whatsapp`),
-  message: z.record(z.string(), z.unknown(), 'expected an object'),
-  urgent: z.boolean().optional(),
-  account: z.string().optional(),
-  deadline: z.int().nullish(),
-  delivery: z.enum(deliveries).optional(),
-  hook: z.string().nullish(),
-  correlationId: z.string().nullish(),
-  tenant: z.string().nullish(),
-  campaign: z.string().nullish(),
-  extra: z.record(z.string(), z.string('expected a JSON text in quotes'), 'expected an object').optional(),
-})
 
 /** @returns null for an empty line @throws Error that names the line and the field, never its content */
 export function commandOfLine(line: string, number: number): NewCommand | null {
@@ -46,8 +25,8 @@ export function commandOfFlags(flags: { id?: string; phone?: string; message?: s
   try {
     return commandOf({
       ...flags,
-      id: digits(id),
-      phone: digits(phone),
+      id: digits(id, '--id: expected a whole number without leading zeros'),
+      phone: digits(phone, '--phone: expected digits only, in international format such as 380501234567'),
       message: json(message, '--message is not valid JSON'),
       ...(extra !== undefined && { extra: json(extra, '--extra is not valid JSON') }),
     })
@@ -56,52 +35,24 @@ export function commandOfFlags(flags: { id?: string; phone?: string; message?: s
   }
 }
 
+/** @throws Error that names the field, never its content */
 function commandOf(value: unknown): NewCommand {
-  const { data, error } = schema.safeParse(value)
-  if (error) throw new Error(error.issues.map(complaint).join('; '))
-  refuseUnknown(data.message, recordOf(data.type), `message: ${data.type}`)
-  return data as unknown as NewCommand
-}
-
-function complaint({ path, message }: z.core.$ZodIssue): string {
-  return path.length > 0 ? `${path.join('.')}: ${message}` : message
-}
-
-function recordOf(type: SendType): AvroRecord {
-  const union = schemas.command.fields.find(({ name }) => name === 'message')!.type as AvroRecord[]
-  return union.find(({ name }) => name === operations[type].record)!
-}
-
-/** Refuses unknown fields, which Avro would drop silently. @param name name of the message or nested object */
-function refuseUnknown(value: object, { fields }: AvroRecord, name: string): void {
-  const known = fields.map(field => field.name)
-  for (const [key, part] of Object.entries(value)) {
-    const field = fields.find(field => field.name === key)
-    if (!field)
-      throw new Error(`${name} has no ${key}; the nearest is ${nearest(key, known)}, and extra takes any other`)
-    const inner = recordIn(field.type)
-    const parts = Array.isArray(part) ? part : [part]
-    if (inner) for (const one of parts) if (isObject(one)) refuseUnknown(one, inner, `${name}.${key}`)
-  }
-}
-
-/** The record type of a field or of its items. */
-function recordIn(type: AvroType): AvroRecord | undefined {
-  if (Array.isArray(type)) return type.map(recordIn).find(record => record !== undefined)
-  if (typeof type === 'string') return undefined
-  return type.type === 'record' ? type : type.type === 'array' ? recordIn(type.items) : undefined
+  const problem = problemOfNew(value)
+  if (problem !== null) throw new Error(problem)
+  return value as NewCommand
 }
 
 function json(text: string, complaint = 'not valid JSON'): unknown {
   return parseQuietly(text, complaint)
 }
 
-/**
- * Keeps numbers with a leading zero as text, which is refused: without the zero, 0671234561 would be another person's number.
- */
-function digits(text: string): unknown {
-  return /^[1-9]\d*$/.test(text) ? parseJson(text) : text
+/** Refuses a leading zero: without it, 0671234561 would be another person's number. */
+function digits(text: string, complaint: string): unknown {
+  if (/^[1-9]\d*$/.test(text)) return parseJson(text)
+  throw new Error(complaint)
 }
+
+const copied = 'Copied to the result, and except for pipeline to the status events.'
 
 export const send = command({
   about: [
@@ -120,10 +71,10 @@ export const send = command({
     deadline: whole('MS', 'Not sent after this time, in milliseconds since 1970.', 0, Number.MAX_SAFE_INTEGER),
     hook: textFlag('URL', "Where the gateway reports the status. Default: busgate's receiver."),
     delivery: choiceFlag('RULE', deliveries, 'Delivery policy for a message in doubt. Default: DEFAULT.'),
-    extra: textFlag('JSON', `Additional properties of the operation, each value a JSON text: '{"priority":"5"}'.`),
-    'correlation-id': textFlag('TEXT', 'Copied to the result and every status event.'),
-    tenant: textFlag('TEXT', 'Copied to the result and every status event.'),
-    campaign: textFlag('NAME', 'Copied to the result and every status event.'),
+    extra: textFlag('JSON', `Additional properties of the operation, each value JSON in a string: '{"priority":"5"}'.`),
+    'correlation-id': textFlag('TEXT', copied),
+    tenant: textFlag('TEXT', copied),
+    campaign: textFlag('NAME', copied),
     urgent: toggle('Writes to the urgent topic.'),
     config: configFlag,
   },

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { editDistance } from '../../config/names.ts'
+import { nearest } from '../../config/names.ts'
 import { type CommandList, type Flags, toggle, UsageError } from './command.ts'
 
 const help = toggle('Shows this help.')
@@ -67,11 +67,6 @@ function listed(flags: Flags): string {
   return Object.keys(flags)
     .map(name => `--${name}`)
     .join(', ')
-}
-
-/** The known name with the most similar spelling. */
-export function nearest(name: string, known: readonly string[]): string {
-  return known.reduce((best, other) => (editDistance(name, other) < editDistance(name, best) ? other : best))
 }
 
 /** The group of a command line that names none of the group's commands; otherwise null. */
