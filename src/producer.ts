@@ -120,7 +120,10 @@ export class InvalidCommandError extends Error {
 export interface ProducerOptions {
   /** Your kafkajs client. busgate creates its own producer from it. */
   kafka?: KafkajsClient
-  /** Your kafkajs producer: connected, idempotent, with kafkajs 2's default partitioner. It stays connected. */
+  /**
+   * Your kafkajs producer: connected, idempotent, with kafkajs 2's default partitioner, which busgate cannot check. It stays
+   * connected.
+   */
   producer?: KafkajsProducer
   /** A bus that you opened with `openBus`; `close` leaves it open. */
   bus?: Bus

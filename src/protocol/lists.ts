@@ -88,7 +88,11 @@ export const errorCodeTexts: Readonly<Record<ErrorCode, { meaning: string; remed
     meaning: 'it became older than `delivery.maxAgeMs`',
     remedy: 'It waited longer than delivery.maxAgeMs',
   },
-  WITHDRAWN: { meaning: 'it was taken back', remedy: 'Nothing: it was taken back before it was sent' },
+  WITHDRAWN: {
+    meaning: 'it was taken back',
+    remedy:
+      'Nothing. To send it after all, use a new id outside of the withdrawal: another campaign, correlationId or tenant, or end the withdrawal first (busgate withdraw … --end)',
+  },
   RESPONSE_LOST: { meaning: "the gateway's answer was lost", remedy: null },
   ATTEMPTS_EXHAUSTED: { meaning: 'still in doubt after `delivery.attempts` requests', remedy: null },
 }

@@ -45,6 +45,8 @@ describe('the demo on the embedded bus', () => {
     await demo.line('"ok":true')
     const metrics = await addressIn(demo.stderr, 'metrics')
     expect(await (await fetch(metrics)).text()).toContain('busgate_results_published_total')
+    expect(await addressIn(demo.stderr, 'settings')).toMatch(/demo\.yaml$/)
+    expect(demo.stderr()).not.toContain('busgate tail') // another process cannot reach this bus
     demo.signal('SIGINT')
     expect((await demo.ended).code).toBe(0)
   })

@@ -60,8 +60,11 @@ describe('an answer printed without --json', () => {
 describe('standard input', () => {
   test('may be an object without a type: the named operation gives it', async () => {
     const sandbox = await sandboxFor()
-    const { code, stdout } = await gateway(sandbox.url, ['status'], { input: '{"id":7}' })
+    const { code, stdout, stderr } = await gateway(sandbox.url, ['status'], { input: '{"id":7}' })
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toContain(
+      'Message not found (REJECTED); perhaps the message was never sent, or the gateway has forgotten it: this proves neither',
+    )
     expect(sandbox.stats()).toMatchObject({ requests: 1, operations: 1 })
   })
 

@@ -142,7 +142,7 @@ describe('the conclusion', () => {
           { outcome: 'EXPIRED', errorCode: 'WITHDRAWN', error: 'its campaign was withdrawn by olena: wrong price' },
         ],
       },
-      /^Not sent: its campaign was withdrawn by olena: wrong price\. If it is still wanted, send it under a new id\.$/,
+      /^Not sent: its campaign was withdrawn by olena: wrong price\. .* under a new id, and outside of the withdrawal: .* busgate withdraw … --end\.$/,
     ],
     [
       'delivered by a callback without a status text',
@@ -158,7 +158,7 @@ describe('the conclusion', () => {
     [
       'known only by an unverified callback',
       { statuses: [{ verified: false }] },
-      /^No command and no result of it was found\. What came to the account's own address proves nothing,/,
+      /^Only unverified statuses came, which anybody can forge, and no command .* was found in account default\. busgate gateway status/,
     ],
   ])('fits a message that is %s', (_, found, expected) => {
     expect(conclusion(found)).toMatch(expected)
@@ -175,6 +175,16 @@ describe('the conclusion', () => {
         '2026-01-02T00:00:00.000Z until it is resumed: wrong price. busgate resume --account default resumes it. ' +
         'The id came 2 times: the command at commands/0@1 was not sent (DUPLICATE), because the first one counts. ' +
         'Another message needs an id of its own.',
+    )
+  })
+
+  test('for a deadline in seconds, it says that deadlines are milliseconds', () => {
+    const evidence = evidenceOf({ progress: 'done', results: [{ outcome: 'EXPIRED', errorCode: 'DEADLINE' }] })
+    expect(conclusionOf(evidence, 1001n, 'default')).toMatch(/^Not sent: it was too late \(DEADLINE\)/)
+    evidence.commands[0]!.value.command.deadline = Date.UTC(2026, 0, 2) / 1000
+    expect(conclusionOf(evidence, 1001n, 'default')).toBe(
+      'Not sent: its deadline is in 1970: deadlines are milliseconds, not seconds. Correct it; if it is still wanted, send ' +
+        'it under a new id.',
     )
   })
 

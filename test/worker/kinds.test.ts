@@ -1,3 +1,4 @@
+import kafkajs from 'kafkajs'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { loadSettings } from '../../src/config/index.ts'
 import { createProducer, InvalidCommandError, type NewCommand } from '../../src/producer.ts'
@@ -153,6 +154,13 @@ describe('for a command of each type,', () => {
     }).toThrow(message)
     await world.quiet()
     expect([world.results(), world.sandbox.stats().executed]).toEqual([[], 0])
+  })
+
+  test("a service's kafkajs producer that is not idempotent is refused", async () => {
+    const kafka = new kafkajs.Kafka({ brokers: ['127.0.0.1:1'], logLevel: kafkajs.logLevel.NOTHING })
+    const settings = loadSettings({ env: {}, overrides: { kafka: { brokers: 'embedded' } } })
+    const options = { registry: embeddedRegistry(), producer: kafka.producer() }
+    await expect(createProducer(settings, options)).rejects.toThrow('the kafkajs producer is not idempotent')
   })
 
   test('the producer says which setting to check if no broker answers', async () => {

@@ -13,6 +13,7 @@ export interface KafkajsProducer {
     acks: number
     compression: number
   }): Promise<{ topicName: string; partition: number }[]>
+  isIdempotent?(): boolean
 }
 
 /**
@@ -43,8 +44,16 @@ type CreatePartitioner = () => (args: {
 /** A publisher that is already connected. */
 type ConnectedPublisher = Pick<Publisher, 'publish' | 'close'>
 
-/** Publishes through a kafkajs producer that the caller connects and disconnects. */
+/**
+ * Publishes through a kafkajs producer that the caller connects and disconnects.
+ * @throws Error when it is not idempotent
+ */
 export function kafkajsPublisher(producer: KafkajsProducer, compression: Compression): ConnectedPublisher {
+  if (producer.isIdempotent?.() === false) {
+    throw new Error(
+      'the kafkajs producer is not idempotent: create it with { idempotent: true, maxInFlightRequests: 1 }',
+    )
+  }
   return { publish: records => publish(producer, records, compression), close: async () => {} }
 }
 

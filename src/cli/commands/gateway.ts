@@ -187,8 +187,11 @@ function complaint(error: GatewayError, { type }: Given, keyPlace: string): stri
   ].join('; ')
 }
 
+const unknownId = 'perhaps the message was never sent, or the gateway has forgotten it: this proves neither'
+
 /** Whether the operation may have been executed; empty for read-only ones. */
 function certainty(error: GatewayError, type: OperationType): string[] {
+  if (error.code === 'REJECTED' && type === 'status') return [unknownId]
   if (error instanceof UnreadablePayloadError || operations[type].readOnly) return []
   const done = isSendType(type) ? 'sent' : 'executed'
   return [error.definite ? `not ${done}` : `perhaps ${done}: find out before you retry`]

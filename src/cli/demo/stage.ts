@@ -127,6 +127,7 @@ export async function setStage({ count, folder, say, cleanups }: StageOptions) {
 /** Lists all addresses. @param page URL of the page */
 export function addressesOf({ settings, settingsFile, logFile, sandbox }: RunningDemo, page: string): string {
   const { kafka, registry, callbacks, telemetry } = settings
+  const example = 'for example: busgate tail results'
   const embedded = 'in this process; others cannot reach it'
   const rows = [
     ['page', `${page} (open it in a browser)`],
@@ -142,7 +143,7 @@ export function addressesOf({ settings, settingsFile, logFile, sandbox }: Runnin
         .join('\n            '),
     ],
     ['log', logFile],
-    ['settings', `${settingsFile} (for example: busgate tail results --config ${settingsFile})`],
+    ['settings', Array.isArray(kafka.brokers) ? `${settingsFile} (${example} --config ${settingsFile})` : settingsFile],
   ]
   return rows.map(([name, address]) => `  ${name!.padEnd(10)}${address}`).join('\n')
 }

@@ -13,6 +13,8 @@ export const remedyOf = (errorCode: string | null): string | null =>
 
 const at = (ms: number) => new Date(ms).toISOString()
 const anew = 'if it is still wanted, send it under a new id'
+const outsideOfWithdrawal =
+  'outside of the withdrawal: with another campaign, correlationId or tenant, or after busgate withdraw … --end'
 const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
 
 /** Says what happened to one message, and what to do, in plain sentences. */
@@ -134,7 +136,10 @@ function ofFinal(final: SendResult, findings: Findings, id: bigint, account: str
   }
   if (outcome === 'INVALID') return `Not sent: the command violates the interface (${reason}). Correct it; ${anew}.`
   if (outcome === 'EXPIRED' && errorCode === 'WITHDRAWN')
-    return `Not sent: ${error ?? 'it was withdrawn'}. ${capital(anew)}.`
+    return `Not sent: ${error ?? 'it was withdrawn'}. ${capital(anew)}, and ${outsideOfWithdrawal}.`
+  if (errorCode === 'DEADLINE' && hasDeadlineInSeconds(findings, final)) {
+    return `Not sent: its deadline is in 1970: deadlines are milliseconds, not seconds. Correct it; ${anew}.`
+  }
   if (outcome === 'EXPIRED') return `Not sent: it was too late (${reason}). ${remedy(errorCode)}; ${anew}.`
   if (outcome === 'UNRESOLVED') {
     const told = verdictText(findings, id, account)
@@ -146,6 +151,13 @@ function ofFinal(final: SendResult, findings: Findings, id: bigint, account: str
   }
   outcome satisfies 'DUPLICATE' | 'IN_DOUBT' | 'UNKNOWN' // the first two are never final
   return 'Its result was written by a newer busgate: use that version.'
+}
+
+function hasDeadlineInSeconds({ commands }: Findings, { account }: SendResult): boolean {
+  return commands.some(({ value: { command } }) => {
+    const { deadline } = command
+    return command.account === account && deadline !== null && new Date(deadline).getUTCFullYear() === 1970
+  })
 }
 
 /** Says how to find out about a message in doubt. Status UNKNOWN proves nothing (docs/delivery.md). */
@@ -189,8 +201,8 @@ function verdictText(findings: Findings, id: bigint, account: string): string | 
   if (life.status === null) {
     if (findings.commands.length + findings.results.length === 0) {
       return (
-        "No command and no result of it was found. What came to the account's own address proves nothing, for anybody can " +
-        `write there: ${statusCommand(id, account)} asks the gateway.`
+        'Only unverified statuses came, which anybody can forge, and no command or result with this id was found in account ' +
+        `${account}. ${statusCommand(id, account)} asks the gateway.`
       )
     }
     return (
