@@ -17,7 +17,15 @@ test.each([
   expect(() => read(type, message)).toThrow(`line 3: ${refusal}`)
 })
 
-test('send accepts all fields of the schema at any depth, and null', () => {
+test('send refuses a misspelt field of the command, and a tag', () => {
+  const command = { id: 1, phone: 380501234567, type: 'sms', message: { sms_message: 'Hi' } }
+  expect(() => commandOfLine(JSON.stringify({ ...command, corelationId: 'a' }), 3)).toThrow(
+    'line 3: a command has no corelationId; the nearest is correlationId',
+  )
+  expect(() => read('sms', { 'io.busgate.Sms': command.message })).toThrow('leave the tag io.busgate.Sms out here')
+})
+
+test('send accepts every field of the records at any depth, and null', () => {
   const message = { pipeline: ['sms', 'voice'], sms, rcs: null, voice: { voice: { gender: 'male' }, dtmf: null } }
   expect(read('pipeline', message)).toMatchObject({ type: 'pipeline', message })
   expect(read('viber', { viber_type: 'carousel', viber_carousel: [slide, slide] })).toMatchObject({ type: 'viber' })
