@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Brokers } from '../../src/bus/cluster/brokers.ts'
 import { KafkaSharedCommits } from '../../src/bus/group/shared-commits.ts'
 import { RecordLimits } from '../../src/bus/record-limits.ts'
@@ -14,13 +14,14 @@ function setUp() {
   const telemetry = new Telemetry()
   const told: string[] = []
   telemetry.on('bus.log', ({ message }) => told.push(message))
+  const member = { synced: { memberId: 'me', generation: 3 }, processes: ['me', 'other'], isMember: true }
   const commits = new KafkaSharedCommits({
     ...{ brokers: cluster as unknown as Brokers, clock, groupId, process: 'me', compression: 'none', telemetry },
     logs: { ends: async tp => ({ ...tp, low: 0, high }) },
-    member: { synced: { memberId: 'me', generation: 3 }, processes: ['me', 'other'], isMember: true },
+    member,
     limits: new RecordLimits({ ask: async () => 1_048_588, telemetry }),
   })
-  return { cluster, clock, commits, told }
+  return { cluster, clock, commits, member, told }
 }
 
 test('partitions that are taken over together share one barrier write, however slow the coordinator is', async () => {
@@ -57,4 +58,37 @@ test('the hanging transaction of a dead process is aborted, and no transaction o
     ]),
   )
   expect(told).toEqual([expect.stringContaining('lost the end of a transaction that committed offsets of commands/0')])
+})
+
+describe('while a commit of the process is in flight', () => {
+  const tp = { topic: 'commands', partition: 0 }
+  const part = (offset: number) => ({ ...tp, records: [], offset, metadata: `window at ${offset}` })
+
+  /** The broker answers the end of the transaction when the test says so. */
+  function commitSlowly() {
+    const world = setUp()
+    const answered = Promise.withResolvers<void>()
+    world.cluster.next('EndTxn', () => answered.promise)
+    const committed = world.commits.commit([part(5)])
+    return { ...world, committed, answer: answered.resolve }
+  }
+
+  test('a partition is not taken over before it, and then with its progress', async () => {
+    const { commits, clock, committed, answer } = commitSlowly()
+    const acquired = commits.acquire(tp)
+    await clock.pass(1_000)
+    answer()
+    await committed
+    expect(await acquired).toMatchObject({ committed: { offset: 5, metadata: 'window at 5' } })
+  })
+
+  test('the next one keeps the generation in which it was formed, although the group rebalances meanwhile', async () => {
+    const { cluster, commits, clock, member, committed, answer } = commitSlowly()
+    const next = commits.commit([part(6)])
+    member.synced = { memberId: 'me', generation: 4 }
+    await clock.pass(1_000)
+    answer()
+    await Promise.all([committed, next])
+    expect(cluster.of('TxnOffsetCommit').map(({ fields: [, , , , generation] }) => generation)).toEqual([3, 3])
+  })
 })
