@@ -59,6 +59,14 @@ test('each command in messages and help texts exists', () => {
   expect(hints.filter(({ isThere }) => !isThere)).toEqual([])
 })
 
+test('each command is in a document; of those for one operation or topic, any', () => {
+  const names = new Set(Object.keys(commands).map(name => name.replace(/^(gateway|tail) .*/, '$1')))
+  const shown = [...shellLines, ...sentences]
+    .flatMap(({ text }) => commandsIn(text))
+    .map(words => ` ${words.join(' ')} `)
+  expect([...names].filter(name => !shown.some(line => line.includes(` ${name} `)))).toEqual([])
+})
+
 test('each variable in the documents belongs to a setting', () => {
   const variables = [...quoted, ...shellLines].flatMap(({ file, line, text }) =>
     [...text.matchAll(/\bBUSGATE_[A-Z_]+[A-Z]/g)].map(([name]) => ({ where: `${file}:${line}`, name })),

@@ -1,5 +1,7 @@
 import avro from 'avsc'
 import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { operations, sendTypes } from '../../src/protocol/index.ts'
 import {
   type AvroEnum,
   type AvroField,
@@ -77,4 +79,33 @@ test('every enum except the delivery policy has the default UNKNOWN', () => {
 
 test('the subject of a topic follows TopicNameStrategy', () => {
   expect(subjectOf('busgate.results')).toBe('busgate.results-value')
+})
+
+/** A message's fields, those of its parts included, without notes that are never sent. */
+function avroFields(type: AvroType, path = ''): string[] {
+  const named = recordsOf(schemas.command).find(({ name }) => name === type)
+  if (named) return avroFields(named, path)
+  if (typeof type === 'string') return []
+  if (Array.isArray(type)) return type.flatMap(branch => avroFields(branch, path))
+  if (type.type === 'array') return avroFields(type.items, path)
+  if (type.type !== 'record') return []
+  const sent = type.fields.filter(({ doc }) => !doc.includes('It is never sent'))
+  return sent.flatMap(({ name, type }) => [`${path}${name}`, ...avroFields(type, `${path}${name}.`)])
+}
+
+/** The fields of an operation that are checked before it is sent. */
+function checkedFields(type: z.core.$ZodType, path = ''): string[] {
+  if (type instanceof z.ZodOptional) return checkedFields(type.unwrap(), path)
+  if (type instanceof z.ZodArray) return checkedFields(type.element, path)
+  if (!(type instanceof z.ZodObject)) return []
+  const fields = Object.entries<z.core.$ZodType>(type.shape)
+  return fields.flatMap(([name, field]) => [`${path}${name}`, ...checkedFields(field, `${path}${name}.`)])
+}
+
+test.each(sendTypes)('a message of type %s has every field of its operation, and none that is not checked', type => {
+  const message = messages.find(({ name }) => name === operations[type].record)!
+  const isOfCommand = (name: string) => ['type', 'id', 'phone', 'hook'].includes(name)
+  const isUnlisted = (name: string) => type === 'viber+sms' && name.startsWith('viber_carousel') // only `extra` can give it
+  const checked = checkedFields(operations[type].schema).filter(name => !isOfCommand(name) && !isUnlisted(name))
+  expect(avroFields(message).sort()).toEqual(checked.sort())
 })

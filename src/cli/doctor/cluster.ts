@@ -82,8 +82,12 @@ export const groups = check({
   },
 })
 
-/** Roles that own partitions: they join a group and write in transactions. */
-const owners: readonly Role[] = ['worker', 'reconciler']
+/** The group that a role joins to own partitions; its commits are transactions. */
+const groupsByRole: Readonly<Record<Role, ((groupId: string) => string) | null>> = {
+  worker: groupId => groupId,
+  callbacks: null,
+  reconciler: groupId => `${groupId}-reconciler`,
+}
 const operations: Record<TopicRight, string> = { READ: 'Read', WRITE: 'Write' }
 
 export const rights = check({
@@ -95,9 +99,10 @@ export const rights = check({
     const ofTopics = topicsIn(settings.topics).flatMap(({ topic, use }) =>
       ofTopic(topic, use, topics.get(topic)!, settings),
     )
-    if (!settings.roles.some(role => owners.includes(role))) return { findings: ofTopics }
+    const groups = settings.roles.flatMap(role => groupsByRole[role]?.(settings.kafka.groupId) ?? [])
+    if (groups.length === 0) return { findings: ofTopics }
     const [ofGroups, transaction] = await Promise.all([
-      Promise.all(groupsOf(settings).map(group => ofGroup(group, settings, cluster))),
+      Promise.all(groups.map(group => ofGroup(group, settings, cluster))),
       transactionOf(settings, cluster),
     ])
     return { findings: [...ofTopics, ...ofGroups, transaction] }
@@ -110,14 +115,6 @@ function ofTopic(topic: string, use: TopicUse, { rights }: Topic, settings: Sett
   if (needed.length === 0) return []
   if (missing.length === 0) return [ok(`${needed.join(' and ')} of ${topic}`)]
   return missing.map(right => lacking(settings, right, topic, `--topic ${topic}`))
-}
-
-/** The groups of the roles; the reconciler has its own. */
-function groupsOf({ roles, kafka: { groupId } }: Settings): string[] {
-  return [
-    ...(roles.includes('worker') ? [groupId] : []),
-    ...(roles.includes('reconciler') ? [`${groupId}-reconciler`] : []),
-  ]
 }
 
 async function ofGroup(groupId: string, settings: Settings, cluster: Cluster): Promise<Finding> {
