@@ -145,13 +145,13 @@ export function summaryText(report: AuditReport): string {
 
 /** Says why fewer messages have a verdict than were sent. */
 function silentTextOf({ kinds }: AuditReport): string[] {
-  const silent = { statusless: 0, lost: 0 }
+  const silent = { withoutStatus: 0, lost: 0 }
   for (const [type, { outcomes, states }] of Object.entries(kinds)) {
     const unknown = (outcomes.SENT ?? 0) - sumOf(states)
-    silent[operations[type as SendType].hasStatus ? 'lost' : 'statusless'] += unknown
+    silent[operations[type as SendType].hasStatus ? 'lost' : 'withoutStatus'] += unknown
   }
   const reasons = [
-    silent.statusless > 0 && `call/otp and hlr have none ${grouped(silent.statusless)}`,
+    silent.withoutStatus > 0 && `call/otp and hlr have none ${grouped(silent.withoutStatus)}`,
     silent.lost > 0 && `callback lost at the gateway ${grouped(silent.lost)}`,
   ].filter(Boolean)
   return reasons.length > 0 ? [`  SENT without a verdict: ${reasons.join(', ')}`] : []
