@@ -162,6 +162,6 @@ test('every reader gets each record once, in order, although leaders move and br
       expect(world.fetches - before).toBeLessThan(30)
       await world.close()
     }),
-    { numRuns: 200 },
+    { numRuns: 200, interruptAfterTimeLimit: 60_000 }, // a busy machine draws fewer
   )
-}, 60_000)
+})

@@ -77,6 +77,9 @@ async function statusCodec() {
   return { encode, read }
 }
 
+/** Time-outs that a busy machine does not reach: a test of one sets its own. */
+const patience = { headersMs: 60_000, requestMs: 120_000, publishMs: 60_000 }
+
 /** Starts a receiver on a free port. It is closed at the end of the test. */
 export async function receiverBench(
   limits: Partial<ReceiverOptions['limits']> = {},
@@ -113,7 +116,7 @@ export async function receiverBench(
     deadLetter: (body, error) => ({ topic: 'dead-letters', key: null, value: body, headers: { ...error } }),
     publish: bus.publish,
     telemetry,
-    limits: { ...loadSettings({ env: {} }).callbacks, ...limits },
+    limits: { ...loadSettings({ env: {} }).callbacks, ...patience, ...limits },
     ...options,
     now: () => bench.now,
   })
