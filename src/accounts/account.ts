@@ -99,7 +99,7 @@ export class Account {
   }
 
   /** Whether a request may be sent now. Unlike `wait`, starts no measurement of the waiting time. */
-  get mayGo(): boolean {
+  get maySend(): boolean {
     const now = this.#clock.monotonic()
     return this.gate.admission(now).wait === 0 && this.limiter?.available(now) !== 0
   }
@@ -135,9 +135,9 @@ export class Account {
   }
 
   /** Cancels a permit whose request was not made, for a reason unrelated to the account. */
-  withdraw({ probe, grant }: Permit): void {
+  returnPermit({ probe, grant }: Permit): void {
     if (grant?.sentAt === null) this.limiter?.giveBack(grant)
-    this.gate.withdraw(probe)
+    this.gate.returnPermit(probe)
   }
 
   /**
@@ -171,7 +171,7 @@ export class Account {
       const retryInMs = this.gate.failed('undecided', permit.probe, this.#clock.monotonic())
       if (retryInMs !== null) this.#announcePause('undecided', retryInMs, classified.error)
     } else if (classified.reason === 'withheld') {
-      this.withdraw(permit)
+      this.returnPermit(permit)
     } else {
       if (permit.grant?.sentAt === null) this.limiter?.giveBack(permit.grant)
       this.#pause(permit, classified.reason, classified.error, classified.retryAfterMs)

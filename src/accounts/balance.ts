@@ -81,7 +81,7 @@ async function readBalance(connection: Connection, account: Account): Promise<Re
     return null
   })
   account.answered(permit)
-  account.withdraw(permit)
+  account.returnPermit(permit)
   return readingOf(classify([null], answer))
 }
 

@@ -52,7 +52,7 @@ export class AccountGate {
   }
 
   /** The envelope was not sent, for a reason unrelated to the account. */
-  withdraw(probe: boolean): void {
+  returnPermit(probe: boolean): void {
     if (probe) this.#state = 'paused'
   }
 
@@ -68,7 +68,7 @@ export class AccountGate {
   pollAnswered(probe: boolean): boolean {
     this.#inARow.undecided = 0
     if (this.#state === 'closed' || this.#reason !== 'refused') return probe && this.passed(probe)
-    this.withdraw(probe)
+    this.returnPermit(probe)
     return false
   }
 

@@ -121,16 +121,21 @@ export const isOvertaken = ({ at }: Refusal, { passedAt }: Account): boolean => 
 
 /**
  * Records a refusal with an unknown error text, and the back-off of a command that was refused alone.
- * @param counts whether another command of the account passed since the last refusal
+ * @param haveOthersPassed whether other commands of the account passed since the last refusal
  * @returns whether the envelope's only command is to blame for it
  */
-export function noteRefusal(pendings: readonly Pending[], error: string, counts: boolean, now: number): boolean {
+export function noteRefusal(
+  pendings: readonly Pending[],
+  error: string,
+  haveOthersPassed: boolean,
+  now: number,
+): boolean {
   const isAlone = pendings.length === 1
   for (const pending of pendings) {
     const { counted = 0, tries = 0 } = pending.refusal ?? {}
     pending.refusal = { at: now, counted, tries, error }
     if (!isAlone) continue
-    const further = counts || tries === 0 ? 1 : 0
+    const further = haveOthersPassed || tries === 0 ? 1 : 0
     pending.refusal.counted += further
     pending.refusal.tries = further ? pending.refusal.counted : tries + 1
     pending.readyAt = now + Math.min(longestRetryMs, firstRetryMs * 2 ** (pending.refusal.tries - 1))

@@ -125,7 +125,7 @@ export function readCommand(
   const idText = id.toString()
   const country = countryOf(value.phone)
   if (error !== null) {
-    const hooked = hookedUnlessKnown(type)
+    const hooked = hookedByType(type)
     return { id, idText, type, account, hooked, correlationId, tenant, campaign, country, trace, error }
   }
 
@@ -214,8 +214,8 @@ function missingContentError(type: SendType, fields: Fields): string | null {
   )
 }
 
-/** `hooked` of a message that was sent with unknown settings. */
-export const hookedUnlessKnown = (type: SendType): false | null =>
+/** `hooked` of a message whose settings are unknown: false if its type never has a hook, else null. */
+export const hookedByType = (type: SendType): false | null =>
   operations[type].hook === 'not kept' || operations[type].hook === 'none' ? false : null
 
 function takesHook(type: SendType, { voiceHook }: CommandOptions): boolean {

@@ -26,7 +26,7 @@ const mostRefused = 10_000
  * to read and validate.
  */
 const longestCommand = 1 << 20
-/** Cut, since avsc's messages may contain a whole type. */
+/** Characters of a reason in an error; avsc's messages may contain a whole type. */
 const longestReason = 300
 /** Confluent wire format: a zero byte, the schema's id in 4 bytes, the body. */
 const headerBytes = 5

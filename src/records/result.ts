@@ -82,7 +82,7 @@ export function createResultWriter({ topic, encode, now, codes }: ResultWriterOp
       code: payload.code,
       price: payload.price,
       hlr: payload.hlr,
-      // may contain a code in an unexpected form
+      // the rest of an answer with a code may contain it in another form
       payload: codes !== 'result' && tellsCode(subject.type) ? null : payload.payload,
       attempts,
       commandTopic: origin.topic,

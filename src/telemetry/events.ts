@@ -21,8 +21,8 @@ export interface RecordPlace {
   offset: number
 }
 
-/** Stage at which a session failed: assignment, reading or committing. */
-export type SessionStage = 'assigned' | 'fetch' | 'commit'
+/** What a session failed at. */
+export type SessionStage = 'fetch' | 'commit'
 
 /**
  * Events of a worker. Metrics, logs and traces listen to them; no other code calls these directly. An event covers a whole

@@ -1,7 +1,7 @@
 import type { Level } from 'pino'
 import { count as numberOf } from '../words.ts'
 import { type ErrorPlace, safeText, summaryOf } from './error.ts'
-import type { Events, RecordPlace } from './events.ts'
+import type { Events, RecordPlace, SessionStage } from './events.ts'
 
 type OfEvent<K extends keyof Events, T> = T | ((event: Events[K]) => T)
 
@@ -13,6 +13,8 @@ export interface LogLine<K extends keyof Events> {
   /** What an operator should do; absent if nothing. */
   action?: string
 }
+
+const stageTexts: Record<SessionStage, string> = { fetch: 'reading', commit: 'committing' }
 
 /**
  * The log lines of all events; null for events that only metrics show. Frequent events, and those that outsiders can cause,
@@ -68,7 +70,7 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
   'session.lost': {
     level: 'warn',
     msg: ({ topic, partition, stage, error }) =>
-      `the session of ${topic}/${partition} ended in ${stage}: ${textOf(error)}`,
+      `lost the session of ${topic}/${partition} while ${stageTexts[stage]}: ${textOf(error)}`,
     action:
       'Nothing after a rebalance or a restart; if it continues: [BusgateSessionsFenced](runbooks/BusgateSessionsFenced.md).',
   },

@@ -13,7 +13,7 @@ function pausedGate() {
 
 test('a gate whose probe was withheld by busgate itself stays paused, and permits the next probe at once', () => {
   const { gate, until } = pausedGate()
-  gate.withdraw(gate.permit())
+  gate.returnPermit(gate.permit())
   expect([gate.state, gate.admission(until)]).toEqual(['paused', { wait: 0, operations: 1 }])
   expect(gate.permit()).toBe(true)
 })
@@ -22,7 +22,7 @@ test('a gate ignores the outcome of envelopes sent before the pause', () => {
   const { gate, until } = pausedGate()
   expect(gate.passed(false)).toBe(false)
   expect(gate.pause('denied', false, 100)).toBe(null)
-  gate.withdraw(false)
+  gate.returnPermit(false)
   expect([gate.reason, gate.admission(0).wait]).toEqual(['unreachable', until])
   gate.permit()
   expect(gate.pause('denied', false, until)).toBe(null)

@@ -35,7 +35,7 @@ type JoinAnswer = Answered<typeof joinGroup>
 const protocolType = 'consumer'
 /** After this time without an answer, the coordinator is looked up again. */
 const heartbeatLimitMs = 4_000
-/** Network allowance on top of the group's own time-outs, during which the coordinator may hold an answer back. */
+/** Allowance for the network, beyond the time for which the coordinator may hold an answer back. */
 const wayMs = 5_000
 
 /** What a member must do after an error code; for any other code it retries. */

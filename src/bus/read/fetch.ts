@@ -43,8 +43,8 @@ export type FetchedRecords = Extract<Fetched, { ok: true }>
  * Brokers bound only compressed sizes.
  */
 const roomAtOnce = 64 * 1024 * 1024
-/** Bytes to request of a batch that came incomplete, and of those behind it. */
-const closeLook = 4 * 1024 * 1024
+/** Bytes to request from a batch on that came incomplete. */
+const incompleteBatchBytes = 4 * 1024 * 1024
 /** CORRUPT_MESSAGE: the broker finds no batch on its disk. */
 const corruptMessage = 2
 
@@ -91,7 +91,8 @@ async function read(
   const offset = Math.max(wanted.from, next)
   const isRead = offset > wanted.from
   if (!stuck || (isRead && stuck.isCutOff)) return committedOf(found, batches, offset)
-  if (stuck.isCutOff && !isAlone) return read(fetch, position, await askOne(fetch, position, closeLook), wanted, true)
+  if (stuck.isCutOff && !isAlone)
+    return read(fetch, position, await askOne(fetch, position, incompleteBatchBytes), wanted, true)
   const known = unreadableBatch(stuck, offset, highWatermark)
   if (known) return committedOf(found, [...batches, known], known.records[0]!.unreadable!.lastOffset + 1)
   const { start, beyond } = await findBehind(fetch, { tp: position.tp, offset }, stuck, highWatermark)

@@ -56,7 +56,7 @@ export class PartitionOffsets {
 
   /** The log's ends; batched with other calls. @throws Error as the broker answers, when retries do not help */
   ends(tp: TopicPartition): Promise<LogEnds> {
-    return this.#afresh(async () => {
+    return this.#withNewMetadata(async () => {
       const ends = await this.#endsOf(await this.#options.brokers.leader(tp)).get(tp)
       if (ends instanceof Error) throw ends
       return ends
@@ -76,7 +76,7 @@ export class PartitionOffsets {
    * @throws Error as the broker answers, when retries do not help
    */
   offsetAt(tp: TopicPartition, timestamp: number): Promise<number> {
-    return this.#afresh(() => offsetAt(this.#options.brokers, tp, timestamp))
+    return this.#withNewMetadata(() => offsetAt(this.#options.brokers, tp, timestamp))
   }
 
   /** Retries until there is an answer. @throws Error for a permanent refusal */
@@ -105,8 +105,8 @@ export class PartitionOffsets {
     throw new Error('the bus is closed')
   }
 
-  /** Retries with new metadata, which may lack a new partition, and while a leader is being elected. */
-  async #afresh<T>(ask: () => Promise<T>): Promise<T> {
+  /** Retries once with new metadata, since the known one may lack a new partition; longer while a leader is being elected. */
+  async #withNewMetadata<T>(ask: () => Promise<T>): Promise<T> {
     const { brokers, clock, closing } = this.#options
     const begun = clock.monotonic()
     for (let failures = 0; ; failures++) {

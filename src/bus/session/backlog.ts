@@ -93,7 +93,7 @@ export class BacklogShare {
 
   hold(record: BusRecord): void {
     if (this.#ended) return
-    const size = sizeOf(record, mostMadeOf * contentBytesOf(record))
+    const size = sizeOf(record, worstDecodedRatio * contentBytesOf(record))
     this.#sizes.set(record.offset, size)
     this.#add(1, size)
   }
@@ -139,7 +139,7 @@ const structureBytes = 200
  * Until the decoded size is reported, a record counts with this multiple of its content. The worst case is a one-byte control
  * character: six characters of JSON, at two bytes each if the text contains a character beyond U+00FF.
  */
-const mostMadeOf = 12
+const worstDecodedRatio = 12
 
 /** Memory of a record and its decoded form. */
 function sizeOf(record: BusRecord, madeBytes: number): number {

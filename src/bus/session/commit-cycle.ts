@@ -24,8 +24,8 @@ const intervalMs = 20
  */
 const pauseAfterCommit = 3
 /**
- * Results wait this long for intents to share their transaction, which costs no more with both. Slightly longer than the
- * longest pause between fetches, so that the next intents arrive within it, however slow the gateway is.
+ * Results wait this long for the next intents: one transaction with both costs no more than one with either. Slightly longer
+ * than the longest pause between fetches, because each fetch brings intents, however slow the gateway is.
  */
 const patienceMs = longestPaceMs + 6
 
@@ -62,7 +62,7 @@ export class CommitCycle {
   }
 
   /** Removes the participant. Its part in a commit in flight still commits. */
-  withdraw(participant: Participant): void {
+  remove(participant: Participant): void {
     this.#due.delete(participant)
   }
 

@@ -27,7 +27,7 @@ export async function firstEnds(
 ): Promise<PartitionMap<number>> {
   const ends = new PartitionMap<number>()
   for (const topic of topics) {
-    for (const partition of await freshOf(options, group, topic)) ends.set(partition, partition.high)
+    for (const partition of await endsAtFirstStart(options, group, topic)) ends.set(partition, partition.high)
   }
   return ends
 }
@@ -37,7 +37,11 @@ export async function firstEnds(
  * partition without a checkpoint must be an added one. If processes start at the same time, the first one decides, and the
  * others wait for its checkpoints.
  */
-async function freshOf(options: FirstStartOptions, group: GroupDriver, topic: string): Promise<readonly LogEnds[]> {
+async function endsAtFirstStart(
+  options: FirstStartOptions,
+  group: GroupDriver,
+  topic: string,
+): Promise<readonly LogEnds[]> {
   const { startFrom, clock } = options
   const started = clock.monotonic()
   let ends: readonly LogEnds[] | null = null

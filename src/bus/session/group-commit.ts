@@ -31,7 +31,7 @@ const isClean = ({ touched, settled, intents }: Cycle) => !touched && settled.le
  * part of it: results of finished envelopes, and intents of the next ones.
  */
 export class GroupCommit {
-  /** Has a commit begun: as soon as possible if it is urgent, else together with an urgent one. */
+  /** Asks for a commit: at once if urgent, else with the next urgent one or after a while. */
   readonly #request: (isUrgent: boolean) => void
   #next = emptyCycle()
   #running: Cycle | null = null
@@ -76,7 +76,7 @@ export class GroupCommit {
   }
 
   /** Takes back intents that are not part of a commit yet. @returns their offsets */
-  withdraw(): number[] {
+  takeBack(): number[] {
     const { intents, decided } = this.#next
     this.#next.intents = []
     this.#next.decided = Promise.withResolvers()
@@ -91,7 +91,10 @@ export class GroupCommit {
     return this.#running
   }
 
-  /** The commit has succeeded. @returns what it committed; what waits for it goes on after the caller */
+  /**
+   * The commit has succeeded. Promises that wait for it resolve after the caller's synchronous code. @returns what it
+   * committed
+   */
   end(): Readonly<Cycle> {
     const ended = this.#running!
     this.#running = null

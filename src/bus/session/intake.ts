@@ -79,7 +79,7 @@ export class Intake {
     const { recalled, onward } = this.#refetch.sort(batch)
     const gone = this.#refetch.passed(to)
     this.highWatermark = batch.highWatermark
-    this.#goOnAt(this.#refetch.next(to), to)
+    this.#continueAt(this.#refetch.next(to), to)
     for (const record of onward) this.#waiting.push(record)
     for (const record of recalled) backlog.hold(record)
     if (gone.size > 0 && !lose({ to, isKept: offset => !gone.has(offset), readTo: to })) return
@@ -95,7 +95,7 @@ export class Intake {
     const readTo = this.#refetch.reached(this.position)
     const { horizon } = window
     this.#refetch.passed(low)
-    this.#goOnAt(this.#refetch.next(Math.max(this.position, low)), this.position)
+    this.#continueAt(this.#refetch.next(Math.max(this.position, low)), this.position)
     const isKept = (offset: number) => (offset < horizon ? this.#options.backlog.has(offset) : offset < readTo)
     if (!lose({ to: low, isKept, readTo })) return
     listener.cut?.(session, low)
@@ -161,10 +161,10 @@ export class Intake {
     }
   }
 
-  /** @param reads offset at which the adapter would continue by itself */
-  #goOnAt(offset: number, reads: number): void {
+  /** @param adapterAt offset at which the adapter would continue by itself */
+  #continueAt(offset: number, adapterAt: number): void {
     this.position = offset
-    if (offset !== reads) this.#options.driver.seek(offset)
+    if (offset !== adapterAt) this.#options.driver.seek(offset)
   }
 
   letGo(offset: number): void {
@@ -187,7 +187,7 @@ export class Intake {
 
   recall(offsets: readonly number[]): void {
     const shelved = offsets.filter(offset => this.#isShelved(offset))
-    this.#goOnAt(this.#refetch.want(shelved, this.position), this.position)
+    this.#continueAt(this.#refetch.want(shelved, this.position), this.position)
     this.#balance()
   }
 

@@ -40,7 +40,8 @@ export function loseOffsets(
     if (state === DONE || isKept(offset)) continue
     if (state === INTENT) ledger.orphan(offset)
     else if (state === IN_DOUBT) lost.perhapsSent++
-    else addUnsent(lost, offset, offset + 1, offset < window.horizon ? 0 : uncheckedUntil) // taken in, hence already checked
+    // when a record is taken in, it is compared with the results
+    else addUnsent(lost, offset, offset + 1, offset < window.horizon ? 0 : uncheckedUntil)
     window.set(offset, DONE)
   }
   addUnsent(lost, Math.max(begin, known, readTo), to, uncheckedUntil)

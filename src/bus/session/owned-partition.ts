@@ -14,7 +14,7 @@ export class OwnedPartition {
   foundSeq: number | null = null
   /** The last confirmed commit since the take-over. */
   confirmed: Committed | null = null
-  /** Id of the topic that it was made on; missing if unknown. */
+  /** Id of the topic of `confirmed`; missing if unknown. */
   confirmedOn?: string | undefined
   readonly #options: OwnershipOptions
   /** Errors that were reported since the partition was open last. */
@@ -42,7 +42,7 @@ export class OwnedPartition {
   committed(session: PartitionSession, checkpoint: Committed): void {
     this.confirmed = checkpoint
     this.confirmedOn = session.taken?.topicId
-    if (this.session === session) this.logEnd.told() // otherwise the commit belongs to the session that found the truncation
+    if (this.session === session) this.logEnd.recorded() // not by the session that found the truncation, which has ended
   }
 
   /** The log does not hold the position: continues at its beginning, or opens anew if the log ends before it. */
@@ -105,8 +105,8 @@ export class LogEnd {
   }
 
   /**
-   * End of the offsets that are still the same in a log that ends at `high`, of those read up to `end`. @throws Error while
-   * the log's end is uncertain
+   * Of the offsets read up to `end`, the end of those that a log ending at `high` now still has. @throws Error while the log's
+   * end is uncertain
    */
   shortTo(end: number, high: number): number {
     const stays = Math.min(end, this.#cutTo ?? end) // even if the log has grown beyond it since
@@ -124,7 +124,7 @@ export class LogEnd {
   }
 
   /** A checkpoint records the truncation. */
-  told(): void {
+  recorded(): void {
     this.#cutTo = null
   }
 }

@@ -102,7 +102,7 @@ export class Ownership implements GroupEvents, Membership {
     const given = new PartitionMap<TopicPartition>()
     for (const tp of partitions) given.set(tp, tp)
     for (const owned of this.#owned) {
-      if (unbroken && given.get(owned.tp)) continue // after a missed generation, another process may have owned it
+      if (unbroken && given.get(owned.tp)) continue // no other process can have owned it meanwhile
       this.#owned.delete(owned.tp)
       owned.close()
     }

@@ -256,12 +256,12 @@ export class PartitionSession implements Session, Participant {
     this.#intake!.takeIn()
   }
 
-  /** Lets no POST begin any more, for the partition's hand-over; what is in flight goes on. */
+  /** Lets no POST begin until `resume`, since the partition may be given away. What is in flight continues. */
   hold(): void {
     this.#held = true
     if (!this.started) return
     this.#options.listener.held?.(this)
-    for (const offset of this.#commits.withdraw()) this.#window.set(offset, NEW)
+    for (const offset of this.#commits.takeBack()) this.#window.set(offset, NEW)
   }
 
   /** Continues after a rebalance that kept the partition. */
@@ -281,7 +281,7 @@ export class PartitionSession implements Session, Participant {
     this.#options.driver.pause() // stop fetching records that no session takes
     this.#options.ledger.listen(null)
     this.#options.backlog.end()
-    this.#options.cycle.withdraw(this)
+    this.#options.cycle.remove(this)
     this.#commits.stop()
   }
 }

@@ -20,7 +20,7 @@ export interface TakeOverOptions {
   /** Start offset if the group has no checkpoint. */
   startAt: (low: number) => number
   /**
-   * End of the offsets that are still the same in a log that now ends at `high`, of those read up to `end`.
+   * Of the offsets read up to `end`, the end of those that a log ending at `high` now still has.
    * @throws Error while that is uncertain
    */
   shortTo: (end: number, high: number) => number
@@ -59,8 +59,8 @@ export async function takeOver(options: TakeOverOptions, isAlive: () => boolean)
   const acquired = await driver.acquire()
   const { low, high, topicId, lacksCommit = false } = acquired
   const committed = progressOn(acquired, known)
-  const told = unpackCheckpoint(committed?.offset ?? startAt(low), committed?.metadata, high)
-  const newest = newestOf(told, committed !== null, options)
+  const found = unpackCheckpoint(committed?.offset ?? startAt(low), committed?.metadata, high)
+  const newest = newestOf(found, committed !== null, options)
   const { window } = newest
   const end = window.base + window.length
   const stays = shortTo(end, high)
@@ -84,9 +84,9 @@ export async function takeOver(options: TakeOverOptions, isAlive: () => boolean)
   if (hasLoss(lost)) dataLost(lost)
   checkpoint.window.skipTo(low)
   return {
-    ...{ checkpoint, own, low, high, topicId, foundSeq: told.seq },
+    ...{ checkpoint, own, low, high, topicId, foundSeq: found.seq },
     isNew: takenBack || stays < end || lacksCommit || committed?.offset !== checkpoint.window.base,
-    stale: committed !== null && newest !== told,
+    stale: committed !== null && newest !== found,
     foreignOffset: newest.tag === '' ? (committed?.offset ?? null) : null,
   }
 }
@@ -104,14 +104,14 @@ function progressOn({ committed, topicId }: Acquired, { confirmedOn }: TakeOverO
  * group's offsets. The sequence number continues.
  */
 function newestOf(
-  told: Checkpoint,
+  found: Checkpoint,
   isThere: boolean,
   { known: { confirmed, foundSeq }, tag }: TakeOverOptions,
 ): Checkpoint {
-  if (!confirmed || foundSeq === null) return told
+  if (!confirmed || foundSeq === null) return found
   const own = unpackCheckpoint(confirmed.offset, confirmed.metadata)
-  if (!isThere) return { ...told, seq: own.seq }
-  return told.seq >= (told.tag === tag ? own.seq : foundSeq + 1) ? told : own
+  if (!isThere) return { ...found, seq: own.seq }
+  return found.seq >= (found.tag === tag ? own.seq : foundSeq + 1) ? found : own
 }
 
 /**

@@ -2,7 +2,7 @@ import type { BusRecord, OutgoingRecord, Session } from '../../bus/port.ts'
 import { appendedBy } from '../../bus/record-time.ts'
 import { idIn } from '../../protocol/ids.ts'
 import { isSendType } from '../../protocol/index.ts'
-import { type Command, hookedUnlessKnown, isInvalid, memoryOf } from '../../records/command.ts'
+import { type Command, hookedByType, isInvalid, memoryOf } from '../../records/command.ts'
 import type { DeadLetterReason } from '../../records/dead-letter.ts'
 import type { Decoder } from '../../records/decoder.ts'
 import { originOf } from '../../records/doubt.ts'
@@ -86,7 +86,7 @@ export class DoubtIntake {
     const readyAt = this.#options.clock.monotonic()
     return {
       // the settings may have changed since the POST
-      command: { ...command, hooked: hookedUnlessKnown(command.type) },
+      command: { ...command, hooked: hookedByType(command.type) },
       session: this.#session,
       offset: record.offset,
       heldBytes: this.#session.made(record, memoryOf(command)),
@@ -107,15 +107,16 @@ export class DoubtIntake {
   }
 
   /** Resolves a doubt without its command: id and account suffice to find out whether it was sent. */
-  #resolveWithoutCommand({ record, doubted }: Arrival, told: Doubt, why: string): void {
+  #resolveWithoutCommand({ record, doubted }: Arrival, written: Doubt, why: string): void {
     const id = idOf(record)
-    const doubt = doubted ? { ...told, attempts: told.attempts + 1, postedAt: this.#options.clock.now() } : told
+    const again = { attempts: written.attempts + 1, postedAt: this.#options.clock.now() } // an earlier owner's, at the latest
+    const doubt = doubted ? { ...written, ...again } : written
     const { type, account } = doubt
     if (id === null || !isSendType(type)) {
       this.#giveUp(record, doubt, { code: 'OMITTED', message: why })
       return
     }
-    const subject = { id, idText: String(id), type, account, ...marksOf(doubt), hooked: hookedUnlessKnown(type) }
+    const subject = { id, idText: String(id), type, account, ...marksOf(doubt), hooked: hookedByType(type) }
     const sentNoMore = { delivery: 'AT_MOST_ONCE', deadline: null, lifetime: null, json: '', bytes: 0 } as const
     const command: Command = { ...subject, ...sentNoMore, trace: traceOf(originOf(doubt).record.headers) }
     this.#resolve({ ...this.#pending(record, doubt, command), unreadable: why }, doubt)
@@ -154,8 +155,9 @@ export class DoubtIntake {
   }
 
   /**
-   * Whether the record waits or is settled. One that an earlier owner may have sent again is in doubt, whatever the results
-   * say.
+   * Lets the record wait for its earlier answer, or settles it if it has one. One that an earlier owner may have sent again is
+   * in doubt, whatever the results say.
+   * @returns whether it waits or is settled
    */
   #intercepts(arrival: Arrival, doubt: Doubt | null): boolean {
     if (arrival.doubted) return false
@@ -194,8 +196,8 @@ function marksOf(doubt: Doubt | null) {
 const idOf = ({ key }: BusRecord) => idIn(key?.toString() ?? '')
 
 /**
- * Earliest time at which its first POST can have begun. If the doubt does not say, assumes the greatest age of a command, since
- * the producer's clock may be ahead.
+ * Earliest time at which its first POST can have begun. If the doubt does not have it, and its last POST may not have been the
+ * first, assumes the greatest age of a command: `timestamp` may be later, since the producer's clock may be ahead.
  */
 function postedSince({ postedSince, cause, attempts, timestamp, postedAt }: Doubt, maxAgeMs: number): number {
   if (postedSince !== null) return postedSince

@@ -97,7 +97,7 @@ export class Resolver {
     pending.onOver = () => this.#close(doubt)
     if (canBeAsked) this.#awaitCallback(doubt, since)
     // counted from now, since postedAt is from its sender's clock
-    const wait = this.#mayGoAgain(pending) || canBeAsked ? this.#options.settleMs : 0
+    const wait = this.#maySendAgain(pending) || canBeAsked ? this.#options.settleMs : 0
     this.#after(wait, doubt, () => (canBeAsked ? this.#poll(doubt) : this.#decide(doubt)))
   }
 
@@ -163,7 +163,7 @@ export class Resolver {
     const { attempts } = pending
     const expired = expiry(pending, clock.now(), this.#options)
     const unresolved = { outcome: 'UNRESOLVED', attempts, error: nobodyCouldTell(pending.unreadable) } as const
-    if (!this.#mayGoAgain(pending)) {
+    if (!this.#maySendAgain(pending)) {
       this.#settle(doubt, { ...unresolved, errorCode: 'RESPONSE_LOST', sentAt: postedAt })
     } else if (expired) {
       this.#settle(doubt, concludeExpired(pending, expired))
@@ -176,7 +176,7 @@ export class Resolver {
     }
   }
 
-  #mayGoAgain({ command }: Pending): boolean {
+  #maySendAgain({ command }: Pending): boolean {
     const policy = command.delivery === 'DEFAULT' ? this.#options.policies[command.type] : command.delivery
     return policy === 'AT_LEAST_ONCE' && this.#options.accounts.has(command.account)
   }

@@ -195,7 +195,11 @@ export class CommandIntake {
     }
   }
 
-  /** Whether the record waits or is settled. One that an earlier owner may have sent is in doubt, whatever the results say. */
+  /**
+   * Lets the record wait for its earlier answer, or settles it if it has one. One that an earlier owner may have sent is in
+   * doubt, whatever the results say.
+   * @returns whether it waits or is settled
+   */
   #intercepts(record: BusRecord, delivered: Delivered, subject?: Subject): boolean {
     if (delivered.kind === 'doubted' || record.offset >= this.#session.uncheckedUntil) return false
     return this.#lookups.intercepts(

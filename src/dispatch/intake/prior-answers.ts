@@ -95,7 +95,7 @@ export class PriorAnswers {
     if (from && this.#cover(from, from.offset)) this.#add('dead letter', from, from.offset, from.timestamp)
   }
 
-  /** Marks earlier doubts of the command as followed by this one: those with fewer attempts, some of which left no doubt. */
+  /** Marks doubts of the command with fewer attempts as followed by this one. Not every attempt left a doubt. */
   noteDoubt(doubt: Doubt): void {
     const { attempts } = doubt
     const from = Math.max(1, attempts - mostAttempts)

@@ -61,10 +61,10 @@ export class SchemaWait<T> {
     outage.end(wait, session.alive)
     const items = this.#waiting.get(schemaId) ?? []
     this.#waiting.delete(schemaId)
-    this.#goOn(items)
+    this.#handBack(items)
   }
 
-  #goOn(items: readonly T[]): void {
+  #handBack(items: readonly T[]): void {
     const isFirst = this.#ready.length === 0
     for (const item of items) this.#ready.push(item)
     if (this.#waiting.size === 0) this.#flush()

@@ -105,11 +105,11 @@ export class DeferredCommands {
     const { room } = this.#session
     const kept = this.#kept(held)
     const envelopes = Math.min(2 * this.#options.maxOperations, Math.floor(room.records * keptPart))
-    const going = { records: Math.max(1, kept.records, envelopes), bytes: room.bytes * keptPart }
+    const keptIfSending = { records: Math.max(1, kept.records, envelopes), bytes: room.bytes * keptPart }
     const offsets = this.#takeExpired()
     for (const [name, rows] of [...this.#queues]) {
       const { records, bytes } = this.#lane.of(name)?.on(this.#session) ?? nothing
-      const wanted = held.has(name) ? kept : going
+      const wanted = held.has(name) ? kept : keptIfSending
       const left = Math.max(1, Math.floor(room.records / 2)) - offsets.length
       if (left < 1 || records > wanted.records / 2 || bytes > wanted.bytes / 2) continue
       const taken = take(rows, { records: Math.min(wanted.records - records, left), bytes: wanted.bytes - bytes })

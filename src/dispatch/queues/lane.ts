@@ -4,8 +4,8 @@ import { isSuspect, type Pending } from '../pending.ts'
 import { LaneQueue } from './lane-queue.ts'
 
 /**
- * How to requeue commands that were not sent: at the front, after a back-off, as a half that goes by itself as before, or as
- * two such halves.
+ * How to requeue commands that were not sent. `first`: at the front. `later`: after their back-off. `halved`: a refused
+ * envelope as two halves, each an envelope. `half`: such a half unchanged.
  */
 export type Requeue = 'first' | 'later' | 'half' | 'halved'
 

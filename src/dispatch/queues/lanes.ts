@@ -92,8 +92,9 @@ export class Lanes {
   }
 
   /**
-   * Names of the queues that may not send now. A single account is not listed, since nothing else needs its memory, unlike a
-   * pause, behind which deadlines pass. Pauses without commands have no queue, since there may be many.
+   * Names of the queues whose commands may be deferred: those of pauses, and of accounts that may not send now. The only
+   * account is left out, because no other commands need its memory. A pause is not, because commands behind it must be read
+   * to expire in time. Pauses without commands have no queue, since there may be many.
    */
   get #held(): Set<string> {
     return new Set([...this.#pauses, ...(this.#options.accounts.size > 1 ? this.#blocked : [])])
@@ -105,7 +106,7 @@ export class Lanes {
 
   /** Names of the accounts that may not send now. */
   get #blocked(): string[] {
-    return [...this.#options.accounts.values()].flatMap(({ name, mayGo }) => (mayGo ? [] : name))
+    return [...this.#options.accounts.values()].flatMap(({ name, maySend }) => (maySend ? [] : name))
   }
 
   /** Whether commands wait that are paused, or whose account may not send now. */

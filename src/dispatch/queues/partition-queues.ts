@@ -75,7 +75,7 @@ export class PartitionQueues {
    */
   fill(taken: Pending[], most: number, room: number, accept: (pending: Pending) => boolean): number {
     let left = room
-    for (let isOwn = true; taken.length < most; isOwn = false) {
+    for (let hasTurn = true; taken.length < most; hasTurn = false) {
       const turn = this.#turns.entries().next().value
       if (!turn) break
       const [session, queue] = turn
@@ -84,7 +84,7 @@ export class PartitionQueues {
         continue
       }
       left = this.#takeFrom(queue, most, left, taken, accept)
-      if (isOwn || queue.length === 0) this.#turns.delete(session)
+      if (hasTurn || queue.length === 0) this.#turns.delete(session) // one that only fills up the rest keeps its turn
       if (queue.length === 0) continue
       this.#turns.set(session, queue)
       break

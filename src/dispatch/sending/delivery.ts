@@ -64,12 +64,12 @@ export class Delivery {
     const [first] = pendings
     const unread = first ? await unreadOf(pendings) : null
     if (!unread || unread.size > 0) {
-      account.withdraw(permit)
+      account.returnPermit(permit)
       if (unread) this.#holdBack(envelope, unread, counts)
       return counts
     }
-    // a probe does not count: other commands passed before the pause
-    const isFurther = !permit.probe && first?.refusal !== undefined && isOvertaken(first.refusal, account)
+    // not for a probe: what passed since its last refusal may have passed before the pause
+    const haveOthersPassed = !permit.probe && first?.refusal !== undefined && isOvertaken(first.refusal, account)
     const { connection, clock, errorTexts, telemetry } = this.#options
     const operations = pendings.map(({ command }) => command.json)
     const traces = tracesOf(pendings)
@@ -85,7 +85,7 @@ export class Delivery {
       return null
     })
     const ids = pendings.map(({ command }) => command.idText)
-    const classified = this.#learn(envelope, classify(ids, answer, errorTexts), isFurther)
+    const classified = this.#learn(envelope, classify(ids, answer, errorTexts), haveOthersPassed)
     const { outcome } = classified
     span.end(outcome)
     telemetry.emit('envelope.finished', {
@@ -114,7 +114,7 @@ export class Delivery {
   async takeBack(envelope: Envelope): Promise<void> {
     const { account, permit, pendings } = envelope
     const counts = new ResultCounts()
-    account.withdraw(permit)
+    account.returnPermit(permit)
     this.#release(pendings, envelope.unsent, counts)
     await this.committed(envelope, counts)
   }
@@ -123,10 +123,10 @@ export class Delivery {
    * Reports the outcome to the account. @returns the outcome; an unknown refusal becomes known if the only command is to blame
    * for it
    */
-  #learn({ account, permit, pendings }: Envelope, classified: Classified, isFurther: boolean): Classified {
+  #learn({ account, permit, pendings }: Envelope, classified: Classified, haveOthersPassed: boolean): Classified {
     const now = this.#options.clock.monotonic()
     const isUnknown = classified.outcome === 'refused' && !classified.known
-    if (isUnknown && noteRefusal(pendings, classified.error, isFurther, now)) {
+    if (isUnknown && noteRefusal(pendings, classified.error, haveOthersPassed, now)) {
       account.answered(permit)
       return { ...classified, known: true }
     }
@@ -147,7 +147,7 @@ export class Delivery {
     return pendings.some(pending => expiry(pending, now, this.#options)) ? 'a command expired or was withdrawn' : null
   }
 
-  /** Requeues commands: those whose callbacks cannot be read wait for them without a slot; the others go first. */
+  /** Requeues an envelope. Commands whose callbacks cannot be read now wait until they can; the others go to the front. */
   #holdBack({ pendings }: Envelope, unread: ReadonlySet<Pending>, counts: ResultCounts): void {
     const others = pendings.filter(pending => pending.proof || !unread.has(pending))
     if (others.length > 0) this.#release(others, 'first', counts)

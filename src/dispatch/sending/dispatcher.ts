@@ -238,9 +238,9 @@ export class Dispatcher {
   /** Takes back prepared envelopes except those to keep. Default: those that may not be sent now. */
   #takeBack(isToStay?: (envelope: Envelope) => boolean): void {
     if (!this.#slots.hasEnvelopes) return
-    const withdrawn = this.#slots.withdraw(isToStay ?? this.#mayGo())
+    const takenBack = this.#slots.takeBack(isToStay ?? this.#mayGo())
     // in reverse: the last to return is the first to go again
-    for (const envelope of withdrawn.reverse()) void this.#return(envelope)
+    for (const envelope of takenBack.reverse()) void this.#return(envelope)
   }
 
   /** A check of what may have changed since an envelope was formed: pauses, its partitions, the group's lease. */

@@ -33,7 +33,7 @@ export function formEnvelope(
   const unsent = queue.next(isProbe)?.kind === 'halves' ? 'half' : 'first'
   const pendings = pack(options, account, queue, isProbe)
   const size = pendings.length
-  if (size === 0) return 1
+  if (size === 0) return 1 // all had expired, or their partitions were held; others may be due
   for (const pending of pendings) pending.packed = true
   const parts = partsOf(pendings)
   const permit = account.permit(size, isSuspect(pendings[0]!) ? 'suspect' : 'commands')

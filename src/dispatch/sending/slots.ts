@@ -49,7 +49,7 @@ export class Slots {
     return this.#waiting.some(waiting => waiting.some(({ envelope }) => envelope))
   }
 
-  /** Sends a prepared envelope, or a status poll (null), in its turn. @returns the outcome; null if it was withdrawn before */
+  /** Sends a prepared envelope, or a status poll (null), in its turn. @returns the outcome; null if it was taken back before */
   send<T>(envelope: Envelope | null, send: () => Promise<T>): Promise<T | null> {
     const waiting = envelope ? this.#waiting[envelope.urgency]! : this.#waiting.at(-1)!
     return new Promise(resolve => {
@@ -59,18 +59,18 @@ export class Slots {
   }
 
   /** Removes waiting envelopes that must not be sent. */
-  withdraw(mayStay: (envelope: Envelope) => boolean): Envelope[] {
-    const withdrawn: Envelope[] = []
+  takeBack(mayStay: (envelope: Envelope) => boolean): Envelope[] {
+    const takenBack: Envelope[] = []
     for (const [urgency, waiting] of this.#waiting.entries()) {
       const gone = waiting.filter(({ envelope }) => envelope && !mayStay(envelope))
       if (gone.length === 0) continue
       this.#waiting[urgency] = waiting.filter(one => !gone.includes(one))
       for (const { envelope, giveUp } of gone) {
-        withdrawn.push(envelope!)
+        takenBack.push(envelope!)
         giveUp()
       }
     }
-    return withdrawn
+    return takenBack
   }
 
   /** Starts waiting requests while there are free slots. */

@@ -1,7 +1,7 @@
 import { finalOf } from '../../consumer/final.ts'
 import { type Change, changeText } from '../../control/change.ts'
 import { type ErrorCode, errorCodeTexts, isSendType, operations, stateOf } from '../../protocol/index.ts'
-import { hookedUnlessKnown } from '../../records/command.ts'
+import { hookedByType } from '../../records/command.ts'
 import type { DecodeCode } from '../../records/decoder.ts'
 import type { SendResult } from '../../records/generated.ts'
 import { placeText, shortPlace } from '../dead-letters/letter.ts'
@@ -189,7 +189,7 @@ function sentText(result: SendResult, findings: Findings): string {
 
 /** Whether callbacks go to the command's own hook instead of busgate. */
 function hasOwnHook({ commands }: Findings, { account, type }: SendResult): boolean {
-  if (isSendType(type) && hookedUnlessKnown(type) === false) return false
+  if (isSendType(type) && hookedByType(type) === false) return false
   return commands.some(({ value: { command } }) => command.account === account && command.hook !== null)
 }
 
