@@ -60,35 +60,38 @@ test('the hanging transaction of a dead process is aborted, and no transaction o
   expect(told).toEqual([expect.stringContaining('lost the end of a transaction that committed offsets of commands/0')])
 })
 
-describe('while a commit of the process is in flight', () => {
+describe('a process that commits and takes partitions over', () => {
   const tp = { topic: 'commands', partition: 0 }
-  const part = (offset: number) => ({ ...tp, records: [], offset, metadata: `window at ${offset}` })
+  const part = { ...tp, records: [], offset: 5, metadata: 'window' }
 
-  /** The broker answers the end of the transaction when the test says so. */
-  function commitSlowly() {
+  /** The broker answers the end of the first transaction when the test says so. */
+  function setUpSlowly() {
     const world = setUp()
     const answered = Promise.withResolvers<void>()
     world.cluster.next('EndTxn', () => answered.promise)
-    const committed = world.commits.commit([part(5)])
-    return { ...world, committed, answer: answered.resolve }
+    return { ...world, answer: answered.resolve }
   }
 
-  test('a partition is not taken over before it, and then with its progress', async () => {
-    const { commits, clock, committed, answer } = commitSlowly()
+  test('waits for its commit in flight, and finds its progress', async () => {
+    const { commits, clock, answer } = setUpSlowly()
+    const committed = commits.commit([part])
     const acquired = commits.acquire(tp)
     await clock.pass(1_000)
     answer()
     await committed
-    expect(await acquired).toMatchObject({ committed: { offset: 5, metadata: 'window at 5' } })
+    expect(await acquired).toMatchObject({ committed: { offset: 5, metadata: 'window' } })
   })
 
-  test('the next one keeps the generation in which it was formed, although the group rebalances meanwhile', async () => {
-    const { cluster, commits, clock, member, committed, answer } = commitSlowly()
-    const next = commits.commit([part(6)])
+  test('commits in the generation in which it decided to, although the group rebalances meanwhile', async () => {
+    const { cluster, commits, clock, member, answer } = setUpSlowly()
+    const acquired = commits.acquire(tp)
+    await clock.pass(100)
+    const committed = commits.commit([part])
     member.synced = { memberId: 'me', generation: 4 }
     await clock.pass(1_000)
     answer()
-    await Promise.all([committed, next])
-    expect(cluster.of('TxnOffsetCommit').map(({ fields: [, , , , generation] }) => generation)).toEqual([3, 3])
+    await Promise.all([acquired, committed])
+    const named = cluster.of('TxnOffsetCommit').map(({ fields: [, , , , generation] }) => generation)
+    expect(named).toEqual([3, 3]) // the take-over's write, and the commit
   })
 })
