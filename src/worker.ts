@@ -3,7 +3,7 @@ import { openBus } from './bus/open.ts'
 import { type Bus, BusUnavailable } from './bus/port.ts'
 import { hookForCommands, type Receiving, startReceiving, tokensOf } from './callbacks/role.ts'
 import { sleep, systemClock } from './clock.ts'
-import { requireGateway, requireRunnable, type Settings } from './config/index.ts'
+import { requireGateway, requireRunnable, type Settings, secretsIn, secretTroubleText } from './config/index.ts'
 import { type Change, changeText } from './control/change.ts'
 import { type Sending, startSending } from './dispatch/role.ts'
 import { version } from './package.ts'
@@ -94,6 +94,7 @@ class WorkerProcess implements Worker {
   readonly #settings: Settings
   readonly #options: WorkerOptions
   readonly #tokens: ReturnType<typeof tokensOf>
+  readonly #secrets: ReturnType<typeof secretsIn>
   /** The roles in the settings; `callbacks` only with a secret for hooks. */
   readonly #names: readonly Role[]
   readonly #roles: Roles = { ...noRoles }
@@ -105,6 +106,7 @@ class WorkerProcess implements Worker {
   #starting = true
   #waitsFor: string | null = null
   #stopped: Promise<void> | null = null
+  #unwatchSecrets: () => void
 
   constructor(settings: Settings, options: WorkerOptions) {
     this.#settings = settings
@@ -116,6 +118,8 @@ class WorkerProcess implements Worker {
     this.#fail = reject
     promise.catch(() => {}) // callers who ignore it see the failure in ready()
     this.#tokens = tokensOf(settings)
+    this.#secrets = secretsIn(settings)
+    this.#unwatchSecrets = this.#watchSecrets()
     this.#names = settings.roles.filter(role => role !== 'callbacks' || this.#tokens !== null)
   }
 
@@ -129,7 +133,12 @@ class WorkerProcess implements Worker {
     const inForce = this.#roles.sending?.controls.inForce ?? []
     const told = (effect: Change['effect']) => listed(inForce.filter(one => one.effect === effect))
     const blocked = this.#starting ? [] : this.#bus.blocked()
-    const warnings = [...blocked.map(({ text }) => text), ...(this.#roles.sending?.warnings() ?? [])]
+    const troubles = this.#secrets.flatMap(secret => secret.trouble() ?? [])
+    const warnings = [
+      ...troubles.map(({ setting, reason }) => secretTroubleText(setting, reason)),
+      ...blocked.map(({ text }) => text),
+      ...(this.#roles.sending?.warnings() ?? []),
+    ]
     return {
       ready: reasons.length === 0,
       started: !this.#starting,
@@ -165,6 +174,16 @@ class WorkerProcess implements Worker {
     }
     this.ports = { callbacks: this.#roles.receiver?.port ?? null, telemetry: this.#server.port }
     this.#starting = false
+  }
+
+  #watchSecrets(): () => void {
+    const unwatch = this.#secrets.map(secret =>
+      secret.watch((setting, reason) => {
+        if (reason === null) this.telemetry.emit('secret.usable', { setting })
+        else this.telemetry.emit('secret.unusable', { setting, reason })
+      }),
+    )
+    return () => unwatch.forEach(end => void end())
   }
 
   #serveTelemetry(): Promise<TelemetryServer> {
@@ -243,6 +262,7 @@ class WorkerProcess implements Worker {
   async #finish(): Promise<void> {
     await this.#stopRoles()
     await this.#server.close()
+    this.#unwatchSecrets()
     if (!this.#options.bus) await this.#bus.close()
   }
 

@@ -40,7 +40,7 @@ function checkOne(setting: Setting, given: GivenValue[], problems: SettingProble
   }
   const parse = (value: unknown) => parseWith(setting.type, value)
   try {
-    if (one.isFile) return secretFromFile(written, String(one.value), parse)
+    if (one.isFile) return secretFromFile(`${written}File`, String(one.value), parse, reason)
     const value = parse(one.value)
     return setting.secret ? new Secret(() => value) : value
   } catch (error) {

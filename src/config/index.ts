@@ -7,7 +7,7 @@ export { loadRunnableSettings, loadSettings, type SettingsSources } from './load
 export { nearestTo, variableOf } from './names.ts'
 export { longestQuietMinutes, type QuietWindow, readQuietWindow } from './quiet-hours.ts'
 export { lackOf, requireBrokers, requireGateway, requireRunnable } from './runnable.ts'
-export { maskSettings, type TlsTexts, tlsOf, verifiedTls } from './secret.ts'
+export { maskSettings, secretsIn, secretTroubleText, type TlsTexts, tlsOf, verifiedTls } from './secret.ts'
 export {
   rightsOf,
   type TopicRight,

@@ -3,19 +3,43 @@ import { inspect } from 'node:util'
 
 const recheckAfterMs = 1000
 
+/** The file of a secret cannot be used now; its last valid value stays in use. */
+export interface SecretTrouble {
+  /** The setting that names the file. */
+  setting: string
+  reason: string
+}
+
+/** Is told of a trouble, once for each reason, and with a null reason when the file is valid again. */
+export type SecretListener = (setting: string, reason: string | null) => void
+
 /** A value that prints as ***. Reveal it for each use: its file may change. */
 export class Secret<T = string> {
   readonly #read: () => T
-  /** Whether its value comes from a file. */
-  readonly isFile: boolean
+  readonly #file: FollowedFile<T> | null
 
-  constructor(read: () => T, isFile = false) {
-    this.#read = read
-    this.isFile = isFile
+  constructor(source: (() => T) | FollowedFile<T>) {
+    this.#file = typeof source === 'function' ? null : source
+    this.#read = typeof source === 'function' ? source : () => source.current()
+  }
+
+  /** Whether its value comes from a file. */
+  get isFile(): boolean {
+    return this.#file !== null
   }
 
   reveal(): T {
     return this.#read()
+  }
+
+  /** Checks its file, and returns what is wrong with it. */
+  trouble(): SecretTrouble | null {
+    return this.#file?.trouble() ?? null
+  }
+
+  /** Replaces the process warning about a trouble. @returns a function that ends it */
+  watch(listener: SecretListener): () => void {
+    return this.#file?.watch(listener) ?? (() => {})
   }
 
   toString(): string {
@@ -33,35 +57,88 @@ export class Secret<T = string> {
 
 /**
  * A secret that follows its file, checked at most once a second when the secret is revealed. If the file becomes unreadable
- * or invalid, the last valid value stays in use, with a process warning.
+ * or invalid, the last valid value stays in use, with a process warning unless somebody watches.
+ * @param setting names the file
+ * @param reasonOf describes an error of reading or parsing, without content
  * @throws the error of the first reading or parsing
  */
-export function secretFromFile<T>(path: string, file: string, parse: (text: string) => T): Secret<T> {
-  let changedAt = statSync(file).mtimeMs
-  let value = parse(readFileSync(file, 'utf8'))
-  let checkedAt = performance.now()
-  let warned = false
+export function secretFromFile<T>(
+  setting: string,
+  file: string,
+  parse: (text: string) => T,
+  reasonOf: (error: unknown) => string,
+): Secret<T> {
+  return new Secret(new FollowedFile(setting, file, parse, reasonOf))
+}
 
-  const refresh = () => {
-    const { mtimeMs } = statSync(file)
-    if (mtimeMs === changedAt) return
-    value = parse(readFileSync(file, 'utf8'))
-    changedAt = mtimeMs
-    warned = false
+class FollowedFile<T> {
+  readonly #setting: string
+  readonly #file: string
+  readonly #parse: (text: string) => T
+  readonly #reasonOf: (error: unknown) => string
+  readonly #listeners = new Set<SecretListener>()
+  #changedAt: number
+  #value: T
+  #checkedAt = performance.now()
+  #reason: string | null = null
+
+  constructor(setting: string, file: string, parse: (text: string) => T, reasonOf: (error: unknown) => string) {
+    this.#setting = setting
+    this.#file = file
+    this.#parse = parse
+    this.#reasonOf = reasonOf
+    this.#changedAt = statSync(file).mtimeMs
+    this.#value = parse(readFileSync(file, 'utf8'))
   }
 
-  const current = () => {
-    if (performance.now() - checkedAt < recheckAfterMs) return value
-    checkedAt = performance.now()
+  current(): T {
+    if (performance.now() - this.#checkedAt >= recheckAfterMs) this.#check()
+    return this.#value
+  }
+
+  trouble(): SecretTrouble | null {
+    this.current()
+    return this.#reason === null ? null : { setting: this.#setting, reason: this.#reason }
+  }
+
+  watch(listener: SecretListener): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  #check(): void {
+    this.#checkedAt = performance.now()
     try {
-      refresh()
-    } catch {
-      if (!warned) process.emitWarning(`${path}File has no valid value now; the last valid one stays in use`)
-      warned = true
+      this.#refresh()
+      this.#tell(null)
+    } catch (error) {
+      this.#tell(this.#reasonOf(error))
     }
-    return value
   }
-  return new Secret(current, true)
+
+  #refresh(): void {
+    const { mtimeMs } = statSync(this.#file)
+    if (mtimeMs === this.#changedAt) return
+    this.#value = this.#parse(readFileSync(this.#file, 'utf8'))
+    this.#changedAt = mtimeMs
+  }
+
+  #tell(reason: string | null): void {
+    if (reason === this.#reason) return
+    this.#reason = reason
+    for (const listener of this.#listeners) listener(this.#setting, reason)
+    if (reason !== null && this.#listeners.size === 0) process.emitWarning(secretTroubleText(this.#setting, reason))
+  }
+}
+
+export const secretTroubleText = (setting: string, reason: string): string =>
+  `${setting} has no valid value now (${reason}); the last valid one stays in use`
+
+/** All secrets in the settings. */
+export function secretsIn(settings: unknown): Secret<unknown>[] {
+  if (settings instanceof Secret) return [settings]
+  if (typeof settings !== 'object' || settings === null) return []
+  return [...(settings instanceof Map ? settings.values() : Object.values(settings))].flatMap(secretsIn)
 }
 
 /** A plain copy of settings for printing: secrets as ***, unset values as null. */

@@ -42,6 +42,10 @@ export interface Events {
   'worker.failed': { error: Error }
   /** An uncaught error ends the process at once. `frames` says where it was thrown. */
   'worker.crashed': { error: Error; frames: readonly string[] }
+  /** The file of a secret cannot be used; its last valid value stays in use. `setting` names the file. */
+  'secret.unusable': { setting: string; reason: string }
+  /** The file of the secret is valid again. */
+  'secret.usable': { setting: string }
   /** Commands were read from a topic. */
   'commands.consumed': { topic: string; count: number }
   /**

@@ -36,6 +36,12 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
     msg: ({ error }) => `uncaught error: ${textOf(error)}`,
     action: "Keep the line and report it to busgate's maintainers: it is a bug.",
   },
+  'secret.unusable': {
+    level: 'warn',
+    msg: ({ setting, reason }) => `${setting} has no valid value now (${reason}); the last valid one stays in use`,
+    action: 'Repair the file before a restart: without it, the process does not start.',
+  },
+  'secret.usable': { level: 'info', msg: ({ setting }) => `${setting} has a valid value again` },
   'commands.consumed': null,
   'results.published': {
     level: 'debug',

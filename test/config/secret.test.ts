@@ -66,7 +66,7 @@ describe('a secret', () => {
     expect(key.reveal()).toBe('second-key')
   })
 
-  it('keeps its value, with one warning, while its file is missing or empty', () => {
+  it('keeps its value, with one warning for each reason, while its file is missing or empty', () => {
     const warning = warnings()
     const key = keyFromFile()
     rewrite('\n')
@@ -75,10 +75,14 @@ describe('a secret', () => {
       vi.advanceTimersByTime(1000)
       expect(key.reveal()).toBe('first-key')
     }
-    expect(warning.mock.calls).toEqual([['gateway.apiKeyFile has no valid value now; the last valid one stays in use']])
+    expect(warning.mock.calls.flat()).toEqual([
+      'gateway.apiKeyFile has no valid value now (is empty); the last valid one stays in use',
+      expect.stringContaining('gateway.apiKeyFile has no valid value now (there is none at the given path'),
+    ])
     writeFileSync(file, 'third-key')
     vi.advanceTimersByTime(1000)
     expect(key.reveal()).toBe('third-key')
+    expect(key.trouble()).toBeNull()
   })
 
   it('can be a list of keys for hook addresses, which stay in order', () => {

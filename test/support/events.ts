@@ -8,6 +8,8 @@ export const buildEvents = (n: number): { [K in keyof Events]: Events[K] } => ({
   'worker.stopped': {},
   'worker.failed': { error: new Error(`the stop took longer than ${n} s`) },
   'worker.crashed': { error: new TypeError('x is not a function'), frames: [`at send (file:///app/dist/a.js:${n}:1)`] },
+  'secret.unusable': { setting: 'gateway.apiKeyFile', reason: 'is empty' },
+  'secret.usable': { setting: 'gateway.apiKeyFile' },
   'commands.consumed': { topic: 'busgate.commands', count: n },
   'results.published': {
     ...{ type: 'sms', account: 'default', outcome: 'SENT', errorCode: null, count: 2, parts: 3, price: 0.5 },

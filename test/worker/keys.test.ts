@@ -1,5 +1,5 @@
-import { writeFile } from 'node:fs/promises'
-import { expect, test } from 'vitest'
+import { stat, utimes, writeFile } from 'node:fs/promises'
+import { expect, test, vi } from 'vitest'
 import { parseJson } from '../../src/protocol/index.ts'
 import { createLogger } from '../../src/telemetry/logs.ts'
 import { until } from '../support/bus.ts'
@@ -60,3 +60,30 @@ test('with a wrong key no command is lost: one of them probes until the file has
   expect(sizes.slice(1, -1).every(size => size === 1)).toBe(true)
   expect(sizes.at(-1)).toBe(19)
 })
+
+test('a secret file that becomes invalid is logged as an event, and is a warning at /readyz until it is repaired', async () => {
+  const apiKeyFile = await keyFile('sandbox-key')
+  const lines: { event: string; level: string; setting: string; msg: string }[] = []
+  const logger = createLogger('info', { write: line => lines.push(JSON.parse(line)) })
+  const world = await startWorld({ logger, settings: { gateway: { apiKeyFile } } })
+  const warning = 'gateway.apiKeyFile has no valid value now (is empty); the last valid one stays in use'
+  await rewrite(apiKeyFile, '')
+  await vi.waitFor(
+    async () => expect(await readiness(world)).toMatchObject({ status: 200, warnings: [warning] }),
+    5_000,
+  )
+  await rewrite(apiKeyFile, 'sandbox-key\n')
+  await vi.waitFor(async () => expect(await readiness(world)).toMatchObject({ status: 200, warnings: [] }), 5_000)
+  const told = lines.filter(({ event }) => event.startsWith('secret.'))
+  expect(told).toMatchObject([
+    { event: 'secret.unusable', level: 'warn', setting: 'gateway.apiKeyFile', msg: warning },
+    { event: 'secret.usable', level: 'info', setting: 'gateway.apiKeyFile' },
+  ])
+})
+
+/** Writes the file so that its time of change differs from before. */
+async function rewrite(file: string, text: string): Promise<void> {
+  const { mtimeMs } = await stat(file)
+  await writeFile(file, text)
+  await utimes(file, new Date(), new Date(mtimeMs + 1000))
+}
