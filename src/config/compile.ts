@@ -84,7 +84,9 @@ function accountsOf(values: CheckedValues): ReadonlyMap<string, AccountSettings>
 /** Where an account's key is set, with the variable. A key must not be set twice, so a file stays a file. */
 export function keyPlaceOf(account: string, { apiKey }: Pick<AccountSettings, 'apiKey'>): string {
   const path = account === 'default' ? 'gateway.apiKey' : `gateway.accounts.${account}.apiKey`
-  return apiKey.isFile ? `the file of ${path}File (${variableOf(`${path}File`)})` : `${path} (${variableOf(path)})`
+  return apiKey.file !== null
+    ? `the file of ${path}File (${variableOf(`${path}File`)})`
+    : `${path} (${variableOf(path)})`
 }
 
 /** Quiet hours by account. A process without API keys shows those of `default` and of the accounts that have their own. */

@@ -3,11 +3,11 @@ export { leaseMs } from './cross-checks.ts'
 export { definitions, type SettingPath } from './definitions.ts'
 export { SettingsError } from './errors.ts'
 export { type Explanation, settingsNamed } from './explain.ts'
-export { loadRunnableSettings, loadSettings, type SettingsSources } from './load.ts'
+export { loadRunnableSettings, loadSettings, printableSettings, type SettingsSources } from './load.ts'
 export { nearestTo, variableOf } from './names.ts'
 export { longestQuietMinutes, type QuietWindow, readQuietWindow } from './quiet-hours.ts'
 export { lackOf, requireBrokers, requireGateway, requireRunnable } from './runnable.ts'
-export { maskSettings, secretsIn, secretTroubleText, type TlsTexts, tlsOf, verifiedTls } from './secret.ts'
+export { secretsIn, secretTroubleText, type TlsTexts, tlsOf, verifiedTls } from './secret.ts'
 export {
   rightsOf,
   type TopicRight,

@@ -32,7 +32,8 @@ export const secretText = kind('text', () =>
   z
     .string(quoted)
     .overwrite(value => value.replace(/[\r\n]+$/, ''))
-    .min(1, 'is empty'),
+    .min(1, 'is empty')
+    .refine(value => value !== '***', 'is the mask that config print prints: give the secret itself'),
 )
 
 export const flag = kind('true or false', message =>

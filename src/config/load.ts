@@ -5,6 +5,7 @@ import { definitions } from './definitions.ts'
 import { type SettingProblem, SettingsError } from './errors.ts'
 import { environmentLayer, fileLayer, type GivenValue, type Layer, treeLayer } from './layers.ts'
 import { variableOf } from './names.ts'
+import { printedTree } from './printed.ts'
 import { requireRunnable, type WithBrokers } from './runnable.ts'
 import type { SettingsTree } from './types.ts'
 
@@ -46,6 +47,17 @@ export function loadRunnableSettings(
   }
   if (problems.length > 0) throw new SettingsError(problems)
   return settings as Settings & WithBrokers
+}
+
+/**
+ * Loads the settings for printing.
+ * @returns the values in effect in the form of the file, which load again to the same settings; secrets are masked
+ * @throws SettingsError that names every problem
+ */
+export function printableSettings(sources: SettingsSources): Record<string, unknown> {
+  const { values, problems } = read(sources)
+  if (problems.length > 0) throw new SettingsError(problems)
+  return printedTree(values)
 }
 
 function complaintsOf(look: () => void): readonly SettingProblem[] {

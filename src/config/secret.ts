@@ -23,9 +23,9 @@ export class Secret<T = string> {
     this.#read = typeof source === 'function' ? source : () => source.current()
   }
 
-  /** Whether its value comes from a file. */
-  get isFile(): boolean {
-    return this.#file !== null
+  /** The file that its value comes from. */
+  get file(): string | null {
+    return this.#file?.path ?? null
   }
 
   reveal(): T {
@@ -73,7 +73,7 @@ export function secretFromFile<T>(
 
 class FollowedFile<T> {
   readonly #setting: string
-  readonly #file: string
+  readonly path: string
   readonly #parse: (text: string) => T
   readonly #reasonOf: (error: unknown) => string
   readonly #listeners = new Set<SecretListener>()
@@ -84,7 +84,7 @@ class FollowedFile<T> {
 
   constructor(setting: string, file: string, parse: (text: string) => T, reasonOf: (error: unknown) => string) {
     this.#setting = setting
-    this.#file = file
+    this.path = file
     this.#parse = parse
     this.#reasonOf = reasonOf
     this.#changedAt = statSync(file).mtimeMs
@@ -117,9 +117,9 @@ class FollowedFile<T> {
   }
 
   #refresh(): void {
-    const { mtimeMs } = statSync(this.#file)
+    const { mtimeMs } = statSync(this.path)
     if (mtimeMs === this.#changedAt) return
-    this.#value = this.#parse(readFileSync(this.#file, 'utf8'))
+    this.#value = this.#parse(readFileSync(this.path, 'utf8'))
     this.#changedAt = mtimeMs
   }
 
@@ -139,20 +139,6 @@ export function secretsIn(settings: unknown): Secret<unknown>[] {
   if (settings instanceof Secret) return [settings]
   if (typeof settings !== 'object' || settings === null) return []
   return [...(settings instanceof Map ? settings.values() : Object.values(settings))].flatMap(secretsIn)
-}
-
-/** A plain copy of settings for printing: secrets as ***, unset values as null. */
-export function maskSettings(settings: object): Record<string, unknown> {
-  return masked(settings) as Record<string, unknown>
-}
-
-function masked(value: unknown): unknown {
-  if (value === undefined) return null
-  if (value instanceof Secret) return String(value)
-  if (value instanceof Map) return masked(Object.fromEntries(value))
-  if (Array.isArray(value)) return value.map(masked)
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([key, child]) => [key, masked(child)]))
 }
 
 /** TLS options of a connection, in PEM. */

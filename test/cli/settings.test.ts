@@ -1,4 +1,7 @@
-import { describe, expect, test } from 'vitest'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
 import { definitions, loadSettings } from '../../src/config/index.ts'
 import { busgateHere } from '../support/cli.ts'
@@ -8,6 +11,21 @@ const validEnv = {
   BUSGATE_GATEWAY_URL: 'http://127.0.0.1:1',
   BUSGATE_GATEWAY_API_KEY: 'not-to-be-shown',
 }
+
+const withRates = `
+kafka: { brokers: [b1:9092], ssl: true, sessionTimeoutMs: 8000 }
+registry: { url: http://registry:8081 }
+gateway:
+  url: http://127.0.0.1:1
+  rate: 50
+  quietHours: 21:00-09:00 Europe/Kyiv
+  accounts: { shop: { rate: 30 } }
+  tenantWeights: { shop-a: 3 }
+callbacks: { publicUrl: https://hooks.example }
+reconciler: { rate: 5, expect: { sms: 60000 } }
+delivery: { types: { call/otp: AT_LEAST_ONCE } }
+roles: [worker, reconciler]
+`
 
 describe('config check', () => {
   test('accepts settings that run can start with', async () => {
@@ -43,8 +61,33 @@ describe('config print', () => {
     expect(stdout).not.toContain('not-to-be-shown')
     expect(parse(stdout)).toMatchObject({
       kafka: { brokers: 'embedded', groupId: 'busgate' },
-      gateway: { accounts: { default: { apiKey: '***' } } },
+      gateway: { apiKey: '***' },
     })
+  })
+
+  test('prints settings that load again to the same, with the secrets from where they were', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'busgate-printed-'))
+    onTestFinished(() => rm(folder, { recursive: true }))
+    const given = join(folder, 'given.yaml')
+    const printed = join(folder, 'printed.yaml')
+    await writeFile(join(folder, 'key'), 'key-of-shop')
+    await writeFile(given, withRates)
+    const env = {
+      BUSGATE_CALLBACKS_SECRET: 'k1:0123456789abcdef',
+      BUSGATE_GATEWAY_API_KEY: 'key-of-default',
+      BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY_FILE: join(folder, 'key'),
+    }
+    const { stdout } = await busgateHere(['config', 'print', '--config', given], { env })
+    expect(parse(stdout)).toMatchObject({ gateway: { rate: 50, accounts: { shop: { rate: 30 } } } })
+    await writeFile(printed, stdout)
+    expect(loadSettings({ file: printed, env })).toEqual(loadSettings({ file: given, env }))
+    const again = await busgateHere(['config', 'print', '--config', printed], { env })
+    expect(again.stdout).toBe(stdout)
+
+    const { code, stderr } = await busgateHere(['config', 'check', '--config', printed], { env: {} })
+    expect(code).toBe(2)
+    expect(stderr).toContain('gateway.apiKey')
+    expect(stderr).toContain('is the mask that config print prints: give the secret itself')
   })
 
   test('prints one JSON object on one line with --json', async () => {

@@ -1,8 +1,8 @@
 import { stringify } from 'yaml'
-import { type Explanation, maskSettings, nearestTo, settingsNamed } from '../../config/index.ts'
+import { type Explanation, nearestTo, printableSettings, settingsNamed } from '../../config/index.ts'
 import { command, type Flag, toggle, UsageError } from '../framework/command.ts'
 import { printLine } from '../framework/terminal.ts'
-import { configFlag, runnableSettings, settingsFrom, sourcesOf } from '../settings.ts'
+import { configFlag, runnableSettings, sourcesOf } from '../settings.ts'
 
 export const configCheck = command({
   about: 'Checks whether run could start with these settings. If not, lists everything that is wrong, and exits 2.',
@@ -15,10 +15,13 @@ export const configCheck = command({
 })
 
 export const configPrint = command({
-  about: 'Prints the effective settings: defaults, file and variables merged. Secrets are shown as ***.',
+  about: [
+    'Prints the settings in effect in the form of the settings file: defaults, file and variables merged, without those',
+    'that are not set. Secrets are shown as ***, those from files by their paths.',
+  ].join('\n'),
   flags: { config: configFlag, json: toggle('Prints one JSON object instead of YAML.') },
   async run({ config, json }) {
-    const settings = maskSettings(settingsFrom(config))
+    const settings = printableSettings(sourcesOf(config))
     process.stdout.write(json ? `${JSON.stringify(settings)}\n` : stringify(settings))
     return 0
   },
