@@ -122,15 +122,15 @@ test('topics create with unreachable brokers exits 1 and says what to check', as
 })
 
 describe('hooks secret', () => {
-  test('prints a new valid secret of 32 random bytes each time', async () => {
+  test('prints a new valid secret of 32 random bytes each time, which can be added to the one before', async () => {
     const one = await busgateHere(['hooks', 'secret'])
     const other = await busgateHere(['hooks', 'secret'])
     expect(one.code).toBe(0)
-    expect(one.stdout).toMatch(/^k\d{6}:[\w-]{43}\n$/)
+    expect(one.stdout).toMatch(/^\d{4}[a-z]{4}:[\w-]{43}\n$/)
     expect(Buffer.from(one.stdout.trim().split(':')[1]!, 'base64url')).toHaveLength(32)
     expect(other.stdout).not.toBe(one.stdout)
-    const { callbacks } = loadSettings({ env: { BUSGATE_CALLBACKS_SECRET: one.stdout } })
-    expect(callbacks.secret?.reveal()).toHaveLength(1)
+    const { callbacks } = loadSettings({ env: { BUSGATE_CALLBACKS_SECRET: one.stdout + other.stdout } })
+    expect(callbacks.secret?.reveal()).toHaveLength(2)
   })
 
   test('accepts a kid, and refuses an invalid one', async () => {

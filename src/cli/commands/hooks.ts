@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomInt } from 'node:crypto'
 import { accountHookUrl } from '../../callbacks/hook-url.ts'
 import { tokensOf } from '../../callbacks/role.ts'
 import { lackOf } from '../../config/index.ts'
@@ -33,12 +33,25 @@ export const hooksSecret = command({
     'Prints a new secret for callbacks.secret: kid:secret, with 32 random bytes. It changes nothing. If there is',
     'a secret already, add the new one behind it everywhere, and only then move it to the front (docs/callbacks.md).',
   ].join('\n'),
-  flags: { kid: kidFlag('Name of the secret in hook addresses. Default: k and the date, such as k261122.') },
-  async run({ kid = `k${new Date().toISOString().slice(2, 10).replaceAll('-', '')}` }) {
+  flags: {
+    kid: kidFlag(
+      'Name of the secret in hook addresses. Default: year, month and four random letters, such as 2611kqzw.',
+    ),
+  },
+  async run({ kid = newKid() }) {
     process.stdout.write(`${kid}:${randomBytes(secretBytes).toString('base64url')}\n`)
     return 0
   },
 })
+
+/** No vowels: no words. */
+const letters = 'bcdfghjkmnpqrstvwxz'
+
+/** Unique: the settings refuse two secrets with the same kid. */
+function newKid(): string {
+  const random = Array.from({ length: 4 }, () => letters[randomInt(letters.length)])
+  return `${new Date().toISOString().slice(2, 7).replace('-', '')}${random.join('')}`
+}
 
 function kidFlag(help: string): Flag<string> {
   const read = (given: string) => {
