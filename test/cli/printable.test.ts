@@ -45,6 +45,7 @@ test.each([
   expect(line).toContain('\\u001b[2Jbell\\u0007\\u009b31m\\u202egnp\\u2028\\nbusgate')
   expect([line, json].filter(text => controlCharacters.test(text))).toEqual([])
   expect(JSON.parse(json)[field]).toEqual(original)
+  expect(JSON.parse(json).place).toBe('a-topic/0@0')
 })
 
 test("a registry's answer is shown with control characters escaped, as text and as JSON", async () => {

@@ -96,6 +96,10 @@ describeOnKafka('on a real Kafka', brokers => {
     await world.send([sms(1, { tenant: 'shop' }), sms(2), sms(3, { phone: withoutFunds, tenant: 'shop' })])
     await until(() => expect(world.statuses()).toHaveLength(2))
     await world.finished(3)
+    const [first] = jsonOf(
+      await busgate(['tail', 'results', '--id', '1', '--from-beginning', '--until-end', '--json'], { env }),
+    )
+    expect(first.place).toMatch(new RegExp(`^${world.settings.topics.results}/0@\\d+$`))
     const idsOf = async (...args: string[]) => {
       const result = await busgate(['tail', ...args, '--until-end', '--json'], { env })
       expect(result).toMatchObject({ code: 0, stderr: '' })

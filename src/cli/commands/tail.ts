@@ -95,11 +95,14 @@ function showDecoded<T extends SendResult | StatusEvent>(
   cellsOf: (value: T) => unknown[],
 ): Show {
   const decoder = createDecoder<T>(schema, registryOf(settings))
-  return async record => {
+  return async (record, from) => {
     if (!mayMatch(record, filters)) return null
     const [decoded] = await decodeAll(decoder, [record])
     const one = decoded!
-    if (one.ok) return matchesRecord(one.value, filters) ? { json: one.value, line: lineOf(cellsOf(one.value)) } : null
+    if (one.ok) {
+      if (!matchesRecord(one.value, filters)) return null
+      return { json: { place: placeOf(record, from), ...one.value }, line: lineOf(cellsOf(one.value)) }
+    }
     const why = 'error' in one ? one.error.message : 'Its schema is not known.'
     process.stderr.write(`The record at offset ${record.offset} cannot be read. ${printable(why)}\n`)
     return null
@@ -115,11 +118,19 @@ export function showDeadLetters(_settings: Settings, filters: LetterFilters = {}
     const { stage, code, origin, message } = letter
     const headers = Object.fromEntries(Object.entries(record.headers).map(([name, header]) => [name, String(header)]))
     return {
-      json: { timestamp, key: key?.toString() ?? null, headers, value: value?.toString('base64') ?? null },
+      json: {
+        place: placeOf(record, from),
+        timestamp,
+        key: key?.toString() ?? null,
+        headers,
+        value: value?.toString('base64') ?? null,
+      },
       line: lineOf([instant(timestamp), stage, code, origin && placeText(origin), message]),
     }
   }
 }
+
+const placeOf = ({ offset }: BusRecord, from: TopicPartition) => placeText({ ...from, offset })
 
 const instant = (ms: number) => new Date(ms).toISOString()
 
@@ -132,7 +143,9 @@ const flags = {
   'from-beginning': toggle('Begins with the oldest record.'),
   'until-end': toggle('Ends at the current end of the topic.'),
   limit: whole('N', 'Ends after N records.', 1, Number.MAX_SAFE_INTEGER),
-  json: toggle('Prints one JSON object per line, with every field.'),
+  json: toggle(
+    'Prints one JSON object per line, with every field, and the place of the record (TOPIC/PARTITION@OFFSET).',
+  ),
   config: configFlag,
 }
 
