@@ -61,6 +61,8 @@ export class Account {
   passedAt = Number.NEGATIVE_INFINITY
   /** Time of the last pause due to refused envelopes, in monotonic milliseconds. */
   refusedAt = Number.NEGATIVE_INFINITY
+  /** Why the account was last held back. */
+  pausedBy = ''
   readonly #learnt = learntRate()
   readonly #clock: Clock
   readonly #telemetry: Telemetry
@@ -213,6 +215,7 @@ export class Account {
 
   #announcePause(reason: PauseReason, retryInMs: number, error: string): void {
     const { name, keyPlace } = this
+    this.pausedBy = error
     this.#telemetry.emit('account.paused', { account: name, reason, retryInMs, error, keyPlace })
   }
 }

@@ -6,18 +6,19 @@ import type { Clock } from '../clock.ts'
 import { type Settings, topicsWhere } from '../config/index.ts'
 import type { Controls } from '../control/controls.ts'
 import type { GaugeSource } from '../telemetry/definitions.ts'
+import { safeText } from '../telemetry/error.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { type PauseReason, pauseKinds, withdrawalKinds } from '../telemetry/labels.ts'
 import type { Resolver } from './doubts/resolver.ts'
 import type { Dispatcher } from './sending/dispatcher.ts'
 
 /** Why an account is held back. Unlike an operator's pause, this ends by itself. */
-const heldBack: Record<PauseReason, string> = {
-  denied: 'its key was refused; it sends one probe at a time',
-  unreachable: 'the gateway cannot be reached; it sends one probe at a time',
-  undecided: 'nobody can tell whether its messages were sent; it sends one probe at a time',
-  refused: 'whole envelopes are refused; it sends one probe at a time',
-  throttled: 'the gateway throttles it',
+const heldBack: Record<PauseReason, (error: string) => string> = {
+  denied: () => 'its key was refused; it sends one probe at a time',
+  unreachable: error => `${safeText(error)}; it sends one probe at a time`,
+  undecided: () => 'nobody can tell whether its messages were sent; it sends one probe at a time',
+  refused: () => 'whole envelopes are refused; it sends one probe at a time',
+  throttled: () => 'the gateway throttles it',
 }
 
 const breakerStates: Record<AccountGate['state'], number> = { closed: 0, probing: 1, paused: 2 }
@@ -34,8 +35,8 @@ export function reasonsOf(
     ...membership.unread(),
     ...waits.filter(reason => reason !== null),
     ...notOpen(membership.sessions()),
-    ...[...accounts.values()].flatMap(({ name, gate }) =>
-      gate.reason ? [`account ${name} is held back (${gate.reason}): ${heldBack[gate.reason]}`] : [],
+    ...[...accounts.values()].flatMap(({ name, gate, pausedBy }) =>
+      gate.reason ? [`account ${name} is held back (${gate.reason}): ${heldBack[gate.reason](pausedBy)}`] : [],
     ),
   ]
 }

@@ -41,6 +41,9 @@ type Ids = readonly (string | null)[]
  */
 export const httpStatuses = { perhapsPassedOn: [408, 409], tooLarge: 413, tooMany: 429 }
 
+/** A proxy, or the gateway, asks who it is. */
+export const signInRefused: readonly number[] = [401, 403, 407]
+
 const isRefusedInFront = (status: number): boolean =>
   status >= 300 && status < 500 && !httpStatuses.perhapsPassedOn.includes(status)
 
@@ -61,7 +64,7 @@ export function classify(ids: Ids, answer: Answer, errorTexts: Readonly<Record<s
 }
 
 function classifyStatus(ids: Ids, { status, body, retryAfterMs, location }: Answer & { kind: 'response' }): Classified {
-  const error = location === undefined ? `HTTP ${status}` : `HTTP ${status}, a redirect to ${location}: set gateway.url`
+  const error = statusText(status, location)
   if (!isRefusedInFront(status) || parseObject(body)?.success === true) return unknown(ids, 'http_status', error)
   if (status === httpStatuses.tooLarge) return { outcome: 'refused', code: 'REJECTED', known: true, error }
   return {
@@ -70,6 +73,12 @@ function classifyStatus(ids: Ids, { status, body, retryAfterMs, location }: Answ
     error,
     retryAfterMs,
   }
+}
+
+function statusText(status: number, location: string | undefined): string {
+  if (location !== undefined) return `HTTP ${status}, a redirect to ${location}: set gateway.url`
+  if (!signInRefused.includes(status)) return `HTTP ${status}`
+  return `HTTP ${status}: the gateway, or a proxy in front of it, refused the sign-in: check the API key and the proxy`
 }
 
 function classifyBody(ids: Ids, body: string, errorTexts: Readonly<Record<string, ErrorCode>>): Classified {

@@ -34,10 +34,13 @@ const defaultMaxResponseBytes = 4 << 20
 /** Bound of Retry-After; a timer cannot hold more than 24 days. */
 const longestRetryAfterMs = 3_600_000
 
+/** Appended to the base address. */
+export const apiPath = '/api/json.php'
+
 /** Opens connections to one endpoint of the gateway. */
 export function connectGateway(options: ConnectionOptions): Connection {
   const base = new URL(options.url)
-  const path = `${base.pathname.replace(/\/$/, '')}${options.path ?? '/api/json.php'}${base.search}` || '/'
+  const path = `${base.pathname.replace(/\/$/, '')}${options.path ?? apiPath}${base.search}` || '/'
   const { connections, keepAliveMs, ca } = options
   const { dispatcher, close } = openPool({ origin: base.origin, connections, keepAliveMs, ca })
   return {

@@ -212,6 +212,18 @@ describe('of the gateway, busgate doctor', () => {
     expect(JSON.stringify(all)).not.toContain(key)
   })
 
+  test.each([
+    [401, '', 'HTTP 401: the gateway, or a proxy in front of it, refused the sign-in', 'BUSGATE_GATEWAY_API_KEY'],
+    [407, '', 'HTTP 407: the gateway, or a proxy in front of it, refused the sign-in', 'HTTPS_PROXY'],
+    [404, '/api/json.php', 'HTTP 404', 'leave the path /api/json.php out of BUSGATE_GATEWAY_URL'],
+    [404, '', 'HTTP 404', 'BUSGATE_GATEWAY_URL'],
+  ])('that answers HTTP %i at an address with the path "%s"', async (status, path, what, mend) => {
+    const { url } = await scriptedServer(answerWith('', { status }))
+    const { of, mends } = await diagnose({ ...validEnv, BUSGATE_GATEWAY_URL: `${url}${path}` }, only)
+    expect(of('gateway')).toEqual([expect.stringContaining(`failed: default: ${what}`)])
+    expect(mends('gateway', 'failed')).toEqual([expect.stringContaining(mend)])
+  })
+
   test('warns of an account without money', async () => {
     const { url } = await sandbox(0)
     const { of } = await diagnose({ ...validEnv, BUSGATE_GATEWAY_URL: url }, only)

@@ -127,7 +127,10 @@ describe('after an HTTP status of a proxy in front of the gateway', () => {
   ]
   test.each([300, 301, 302, 303, 304, 307, 308, ...refusals, 499])('such as %i, nothing was sent', status => {
     for (const body of ['', '<html>', '{"error":"no"}', { success: false, error: 'Kaput' }]) {
-      expect(classify(ids, answered(body, { status }))).toEqual(notSent('unreachable', `HTTP ${status}`))
+      const why = [401, 403, 407].includes(status)
+        ? ': the gateway, or a proxy in front of it, refused the sign-in: check the API key and the proxy'
+        : ''
+      expect(classify(ids, answered(body, { status }))).toEqual(notSent('unreachable', `HTTP ${status}${why}`))
     }
   })
 

@@ -142,7 +142,14 @@ describe('an operation is reported as not sent', () => {
   })
 
   test.each<[FaultName, object]>([
-    ['http-401', { name: 'UnreachableError', code: 'UNREACHABLE', message: 'HTTP 401' }],
+    [
+      'http-401',
+      {
+        name: 'UnreachableError',
+        code: 'UNREACHABLE',
+        message: expect.stringMatching(/^HTTP 401: .* check the API key and the proxy$/),
+      },
+    ],
     ['http-429', { name: 'ThrottledError', code: 'THROTTLED', retryable: true, retryAfterMs: 1000 }],
     ['http-413', { name: 'RefusedError', code: 'REJECTED', message: 'HTTP 413' }],
     ['throttle', { name: 'ThrottledError', code: 'THROTTLED', retryable: true, retryAfterMs: null }],

@@ -147,6 +147,23 @@ describe('a command that was not sent', () => {
     expect(world.resultOf(1)).toMatchObject({ outcome: 'REJECTED', errorCode: 'REJECTED', error: 'HTTP 413' })
   })
 
+  test('because a proxy refuses the sign-in waits, and log and /readyz say so', async () => {
+    const proxy = await startProxy()
+    proxy.answer = () => ({ status: 401, body: '' })
+    const world = await startWorld({ settings: { gateway: { url: proxy.url } } })
+    const causes: string[] = []
+    world.worker.telemetry.on('account.paused', ({ error }) => causes.push(error))
+    await world.send(messages(1))
+    const why = 'HTTP 401: the gateway, or a proxy in front of it, refused the sign-in: check the API key and the proxy'
+    await until(() =>
+      expect(world.worker.ready().reasons).toEqual([
+        `account default is held back (unreachable): ${why}; it sends one probe at a time`,
+      ]),
+    )
+    expect(causes).toContain(why)
+    expect(world.results()).toEqual([])
+  })
+
   test('because the gateway is down is sent once it is available', async () => {
     const [port] = await freePorts(1)
     const world = await startWorld({ settings: { gateway: { url: `http://127.0.0.1:${port}` } } })

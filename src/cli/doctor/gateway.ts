@@ -1,5 +1,7 @@
 import { type AccountSettings, keyPlaceOf, type Settings, variableOf } from '../../config/index.ts'
+import { signInRefused } from '../../gateway/classify.ts'
 import { GatewayClient } from '../../gateway/client.ts'
+import { apiPath } from '../../gateway/connection.ts'
 import { AccessDeniedError, type GatewayError } from '../../gateway/errors.ts'
 import type { GatewayClientOptions } from '../../gateway/options.ts'
 import { safeText } from '../../telemetry/error.ts'
@@ -34,22 +36,35 @@ async function ofAccount(
       ? ok(told)
       : warning(told, `top up the account ${name}: without a balance the gateway refuses messages`)
   } catch (error) {
-    return refused(name, account, error as GatewayError)
+    return refused(name, account, gateway.url, error as GatewayError)
   } finally {
     await client.close()
   }
 }
 
-function refused(name: string, account: AccountSettings, error: GatewayError): Finding {
+function refused(name: string, account: AccountSettings, url: string, error: GatewayError): Finding {
+  const told = `${name}: ${safeText(error.message)}`
   if (error instanceof AccessDeniedError) {
     return failed(
       `${name}: the gateway refuses its key`,
       `put the key of the account into ${keyPlaceOf(name, account)}`,
     )
   }
+  const [, status] = /^HTTP (\d{3})\b/.exec(error.message) ?? []
+  if (signInRefused.includes(Number(status))) {
+    return failed(
+      told,
+      `put the key of the account into ${keyPlaceOf(name, account)}, and check HTTPS_PROXY and NO_PROXY`,
+    )
+  }
+  const { pathname } = new URL(url)
+  if (status === '404' && pathname !== '/') {
+    const mend = `leave the path ${pathname} out of ${variableOf('gateway.url')}, unless a proxy needs it: busgate appends ${apiPath}`
+    return failed(told, mend)
+  }
   const settings = ['gateway.url', 'gateway.ssl.ca'] as const
   const mend = `busgate gateway balance --account ${name}, and check ${settings.map(variableOf).join(', ')}, HTTPS_PROXY and NO_PROXY`
-  return failed(`${name}: ${safeText(error.message)} (${error.code})`, mend)
+  return failed(`${told} (${error.code})`, mend)
 }
 
 /** Options that the settings determine. A new client option is a type error here until it is either set or excluded. */
