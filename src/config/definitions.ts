@@ -128,7 +128,7 @@ export const definitions = {
   'telemetry.host': setting(kind.text, '::', 'Address the telemetry server listens on; :: means all IPv4 and IPv6 addresses.'),
   'telemetry.logLevel': setting(kind.choice(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']), 'info', 'Lowest level that is logged.'),
 
-  'roles': setting(kind.list(kind.choice(roles)), 'worker,callbacks', 'Roles that this process runs.'),
+  'roles': setting(kind.list(kind.choice(roles)), 'worker,callbacks', 'Roles that this process runs. The role callbacks is off without callbacks.secret.'),
 } satisfies Record<string, Setting>
 
 export type SettingPath = keyof typeof definitions

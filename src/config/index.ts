@@ -6,7 +6,7 @@ export { type Explanation, settingsNamed } from './explain.ts'
 export { loadRunnableSettings, loadSettings, printableSettings, type SettingsSources } from './load.ts'
 export { nearestTo, variableOf } from './names.ts'
 export { longestQuietMinutes, type QuietWindow, readQuietWindow } from './quiet-hours.ts'
-export { lackOf, requireBrokers, requireGateway, requireRunnable } from './runnable.ts'
+export { lackOf, requireBrokers, requireGateway, requireRunnable, runningRoles, whyRoleIsOff } from './runnable.ts'
 export { secretsIn, secretTroubleText, type TlsTexts, tlsOf, verifiedTls } from './secret.ts'
 export {
   rightsOf,

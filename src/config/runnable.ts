@@ -1,3 +1,4 @@
+import type { Role } from '../protocol/index.ts'
 import type { Settings } from './compile.ts'
 import { definitions, type SettingPath } from './definitions.ts'
 import { type SettingProblem, SettingsError } from './errors.ts'
@@ -26,6 +27,12 @@ export function requireRunnable(settings: Settings): asserts settings is Setting
   if (asks.length === 0 && !settings.callbacks.secret) problems.push(missing('callbacks.secret', settings.roles))
   if (problems.length > 0) throw new SettingsError(problems)
 }
+
+/** The roles that run: `callbacks` only with a secret for hook addresses. */
+export const runningRoles = ({ roles, callbacks }: Settings): Role[] =>
+  roles.filter(role => role !== 'callbacks' || callbacks.secret !== undefined)
+
+export const whyRoleIsOff = `callbacks.secret (${variableOf('callbacks.secret')}) is not set`
 
 /** Requires the settings for reading from the bus. @throws SettingsError if they are missing */
 export function requireBrokers(settings: Settings): asserts settings is Settings & WithBrokers {

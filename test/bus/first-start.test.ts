@@ -29,7 +29,7 @@ describe('the first start of a group', () => {
     const clock = new ManualClock()
     const refused = buildGroup(2, { startFrom: 'fail', logs: [buildLog(0), buildLog(1)], clock })
     const expected = expect(refused).rejects.toThrow(
-      /group busgate has no committed offset on commands, which is not empty.*correct it.*set kafka.startFrom to earliest/,
+      /group busgate has no committed offset on commands, which is not empty.*correct it.*set kafka.startFrom \(BUSGATE_KAFKA_START_FROM\) to earliest/,
     )
     await clock.pass(5_000)
     await expected

@@ -32,9 +32,11 @@ describe('busgate doctor', () => {
   test('prints each finding with the repair below it, and exits 1 if a check failed', async () => {
     const { code, stdout, stderr } = await busgateHere(['doctor'], { env: validEnv })
     expect(code).toBe(1)
-    expect(stdout).toMatch(/^ok {7}settings {2}valid, for the roles worker, callbacks$/m)
+    expect(stdout).toMatch(
+      /^ok {7}settings {2}valid, for the roles worker; callbacks is off: callbacks\.secret \(BUSGATE_CALLBACKS_SECRET\) is not set$/m,
+    )
     expect(stdout).toMatch(/^failed {3}cluster {3}no broker can be used: .*ECONNREFUSED/m)
-    expect(stdout).toMatch(/^ +→ check BUSGATE_KAFKA_BROKERS, BUSGATE_KAFKA_SSL, /m)
+    expect(stdout).toMatch(/^ +→ check kafka\.brokers \(BUSGATE_KAFKA_BROKERS\), kafka\.ssl \(BUSGATE_KAFKA_SSL\), /m)
     expect(stdout).toMatch(/^skipped {2}topics {4}no broker answered$/m)
     expect(stderr).toMatch(/^\d failed, 0 warnings\.\n$/)
     expect(stdout + stderr).not.toContain(key)
@@ -51,7 +53,9 @@ describe('busgate doctor', () => {
       check: 'gateway',
       state: 'failed',
       what: 'default: connect ECONNREFUSED 127.0.0.1:1 (UNREACHABLE)',
-      mend: expect.stringContaining('busgate gateway balance --account default, and check BUSGATE_GATEWAY_URL'),
+      mend: expect.stringContaining(
+        'busgate gateway balance --account default, and check gateway.url (BUSGATE_GATEWAY_URL)',
+      ),
     })
   })
 
@@ -82,7 +86,10 @@ describe('busgate doctor', () => {
 
 describe('of the settings, busgate doctor', () => {
   test('reports everything wrong or missing, and runs no other check', async () => {
-    const { of, all } = await diagnose({ BUSGATE_GATEWAY_CONCURRENCY: 'many' })
+    const { of, all, mends } = await diagnose({ BUSGATE_GATEWAY_CONCURRENCY: 'many' })
+    expect(mends('settings', 'failed').at(-1)).toBe(
+      'set gateway.apiKey (BUSGATE_GATEWAY_API_KEY) to an-api-key, for example',
+    )
     expect(of('settings')).toEqual([
       'failed: gateway.concurrency (BUSGATE_GATEWAY_CONCURRENCY): expected a whole number from 1 to 1024',
       'failed: kafka.brokers (BUSGATE_KAFKA_BROKERS): is not set, but required by worker, callbacks',
@@ -91,6 +98,12 @@ describe('of the settings, busgate doctor', () => {
       'failed: gateway.apiKey (BUSGATE_GATEWAY_API_KEY): is not set, but required by worker',
     ])
     expect(new Set(all.slice(5).map(({ state }) => state))).toEqual(new Set(['skipped']))
+  })
+
+  test('gives no repair that only repeats a contradiction', async () => {
+    const { of, mends } = await diagnose({ ...validEnv, BUSGATE_GATEWAY_TIMEOUT: '1' }, ['settings'])
+    expect(of('settings')).toEqual([expect.stringContaining('is not a setting; the nearest is')])
+    expect(mends('settings', 'failed')).toEqual([undefined])
   })
 
   test('reports a missing one, and still runs the other checks', async () => {
@@ -215,7 +228,7 @@ describe('of the gateway, busgate doctor', () => {
   test.each([
     [401, '', 'HTTP 401: the gateway, or a proxy in front of it, refused the sign-in', 'BUSGATE_GATEWAY_API_KEY'],
     [407, '', 'HTTP 407: the gateway, or a proxy in front of it, refused the sign-in', 'HTTPS_PROXY'],
-    [404, '/api/json.php', 'HTTP 404', 'leave the path /api/json.php out of BUSGATE_GATEWAY_URL'],
+    [404, '/api/json.php', 'HTTP 404', 'leave the path /api/json.php out of gateway.url (BUSGATE_GATEWAY_URL)'],
     [404, '', 'HTTP 404', 'BUSGATE_GATEWAY_URL'],
   ])('that answers HTTP %i at an address with the path "%s"', async (status, path, what, mend) => {
     const { url } = await scriptedServer(answerWith('', { status }))

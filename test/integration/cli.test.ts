@@ -44,7 +44,7 @@ describeOnKafka('the command line on a real Kafka', brokers => {
     })
     const first = await busgate(['run'], { env })
     expect(first.code).toBe(1)
-    expect(first.stderr + first.stdout).toContain('set kafka.startFrom to earliest')
+    expect(first.stderr + first.stdout).toContain('set kafka.startFrom (BUSGATE_KAFKA_START_FROM) to earliest')
     const run = startBusgate(['run'], { env: { ...env, BUSGATE_KAFKA_START_FROM: 'earliest' } })
     const tail = await busgate(['tail', 'results', '--from-beginning', '--limit', '2', '--json'], { env })
     expect(tail.code).toBe(0)

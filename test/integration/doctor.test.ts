@@ -30,6 +30,7 @@ describeOnKafka('busgate doctor on a real Kafka', brokers => {
     expect(before.of('topics')).toContain(`failed: ${env.BUSGATE_TOPICS_RESULTS} does not exist`)
     expect(before.of('topics')).toContain(`warning: ${env.BUSGATE_TOPICS_CONTROL} does not exist`)
     expect(before.mends('topics', 'failed')).toContain('busgate topics create')
+    expect(before.of('rights').filter(line => line.includes(` of ${env.BUSGATE_TOPICS_RESULTS}`))).toEqual([])
     expect(before.mends('schemas', 'warning')).toContain('busgate schemas register')
     await busgate(['topics', 'create'], { env })
     await busgate(['schemas', 'register'], { env })
@@ -115,6 +116,29 @@ describeOnKafka('busgate doctor on a real Kafka', brokers => {
       .split('\n')
       .map(line => JSON.parse(line).state)
     expect(states).toEqual(['registered', 'registered', 'registered', 'differs', 'registered'])
+  })
+
+  test('reports commands that were written before the first start, from which run refuses to start', async () => {
+    const env = environmentOf(brokers)
+    await busgate(['topics', 'create'], { env })
+    await busgate(['schemas', 'register'], { env })
+    const checked = ['settings', 'cluster', 'topics', 'start']
+    const fine = ['ok: the group has committed offsets, or there are no commands yet']
+    expect((await diagnose(env, checked)).of('start')).toEqual(fine)
+    const input = '{"id":1,"phone":380501234567,"type":"sms","message":{"sms_message":"Hi","sms_signature":"Shop"}}\n'
+    expect(await busgate(['send'], { env, input })).toMatchObject({ code: 0 })
+    const { of, mends } = await diagnose(env, checked)
+    const topic = env.BUSGATE_TOPICS_COMMANDS.split(',')[1]
+    expect(of('start')).toEqual([
+      `failed: the group ${env.BUSGATE_KAFKA_GROUP_ID} has no committed offset on ${topic}, which is not empty: run refuses to start`,
+    ])
+    expect(mends('start', 'failed')).toEqual([
+      expect.stringMatching(/^set kafka\.startFrom \(BUSGATE_KAFKA_START_FROM\) to earliest, which sends/),
+    ])
+    const refused = await busgate(['run'], { env })
+    expect(refused.stdout).toContain('set kafka.startFrom (BUSGATE_KAFKA_START_FROM) to earliest')
+    const decided = { ...env, BUSGATE_KAFKA_START_FROM: 'latest' }
+    expect((await diagnose(decided, checked)).of('start')).toEqual(['ok: without a committed offset: latest'])
   })
 
   test('reports a second group of workers, which would send every command again', async () => {

@@ -67,7 +67,7 @@ function refusal({ groupId }: FirstStartOptions, topic: string): Error {
   return new Error(
     `the group ${groupId} has no committed offset on ${topic}, which is not empty. If kafka.groupId ` +
       'was changed by mistake, correct it: everything in the topic would be sent again. If this is the first start, ' +
-      'set kafka.startFrom to earliest, or to latest to skip the existing commands',
+      'set kafka.startFrom (BUSGATE_KAFKA_START_FROM) to earliest, or to latest to skip the existing commands',
   )
 }
 

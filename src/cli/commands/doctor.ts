@@ -3,7 +3,7 @@ import type { SettingsSources } from '../../config/index.ts'
 import { safeText } from '../../telemetry/error.ts'
 import { count } from '../../words.ts'
 import { type Check, type CheckState, type Facts, type Finding, skipped, without } from '../doctor/check.ts'
-import { cluster, groups, rights } from '../doctor/cluster.ts'
+import { cluster, groups, rights, start } from '../doctor/cluster.ts'
 import { gateway } from '../doctor/gateway.ts'
 import { receiver } from '../doctor/receiver.ts'
 import { registry, schemas } from '../doctor/registry.ts'
@@ -24,6 +24,7 @@ export const checks: readonly Check[] = [
   groups,
   schemas,
   rights,
+  start,
   limits,
   receiver,
 ]

@@ -53,7 +53,9 @@ export function check<const N extends FactName>(definition: Check<N>): Check {
 
 export const ok = (what: string): Finding => ({ state: 'ok', what })
 export const skipped = (what: string): Finding => ({ state: 'skipped', what })
+/** A setting for a mend: its name in a file, and its variable. */
+export const named = (path: SettingPath) => `${path} (${variableOf(path)})`
 /** @param so what follows from the missing setting */
-export const notSet = (path: SettingPath, so: string) => skipped(`${path} (${variableOf(path)}) is not set: ${so}`)
+export const notSet = (path: SettingPath, so: string) => skipped(`${named(path)} is not set: ${so}`)
 export const warning = (what: string, mend: string): Finding => ({ state: 'warning', what, mend })
 export const failed = (what: string, mend: string): Finding => ({ state: 'failed', what, mend })

@@ -1,12 +1,12 @@
 import * as apis from '../../bus/cluster/apis.ts'
 import { fetchRecords } from '../../bus/read/fetch-api.ts'
 import { produce } from '../../bus/write/produce-api.ts'
-import { rightsOf, type Settings, type TopicRight, type TopicUse, topicsIn, variableOf } from '../../config/index.ts'
+import { rightsOf, type Settings, type TopicRight, type TopicUse, topicsIn } from '../../config/index.ts'
 import type { Role } from '../../protocol/index.ts'
 import { codeOf, safeText } from '../../telemetry/error.ts'
 import { count } from '../../words.ts'
 import { type Cluster, connectCluster, grantingAcl, type Right, type Spoken, type Topic } from '../kafka/cluster.ts'
-import { check, type Finding, failed, notSet, ok, skipped, warning } from './check.ts'
+import { check, type Finding, failed, named, notSet, ok, skipped, warning } from './check.ts'
 
 const isApi = (one: unknown): one is Spoken => typeof one === 'object' && one !== null && 'versions' in one
 /** The requests that busgate makes. */
@@ -54,10 +54,7 @@ async function ofNode({ id, host, port }: Cluster['nodes'][number], found: Clust
 function unusable(error: Error): Finding {
   if (codeOf(error) === 'UNSUPPORTED_VERSION') return failed(said(error), newEnough)
   const settings = ['kafka.brokers', 'kafka.ssl', 'kafka.sasl.mechanism', 'kafka.sasl.username'] as const
-  return failed(
-    `no broker can be used: ${said(error)}`,
-    `check ${settings.map(variableOf).join(', ')} and its password`,
-  )
+  return failed(`no broker can be used: ${said(error)}`, `check ${settings.map(named).join(', ')} and its password`)
 }
 
 function said(error: Error): string {
@@ -75,7 +72,7 @@ export const groups = check({
     if (!roles.includes('worker')) return { findings: [skipped('this process sends no commands')] }
     const others = (await cluster.sendingGroups(topics.commands)).filter(group => group !== kafka.groupId)
     if (others.length === 0) return { findings: [ok('no other group sends these commands')] }
-    const mend = `give all workers of these topics one ${variableOf('kafka.groupId')}, or give each group its own topics`
+    const mend = `give all workers of these topics one ${named('kafka.groupId')}, or give each group its own topics`
     return {
       findings: others.map(group => failed(`the group ${group} sends these commands too: each is sent twice`, mend)),
     }
@@ -109,7 +106,8 @@ export const rights = check({
   },
 })
 
-function ofTopic(topic: string, use: TopicUse, { rights }: Topic, settings: Settings): Finding[] {
+function ofTopic(topic: string, use: TopicUse, { state, rights }: Topic, settings: Settings): Finding[] {
+  if (state === 'missing') return [] // the broker names the rights that a new topic would have
   const needed = rightsOf(use, settings)
   const missing = needed.filter(right => !rights.has(right))
   if (needed.length === 0) return []
@@ -144,4 +142,36 @@ async function transactionOf(settings: Settings, cluster: Cluster): Promise<Find
 
 function lacking(settings: Settings, right: TopicRight, name: string, resource: string): Finding {
   return failed(`${right} of ${name} is missing`, grantingAcl(settings, operations[right], resource))
+}
+
+export const start = check({
+  name: 'start',
+  about:
+    "Workers know where to begin on each command topic: from the group's committed offset, at the beginning of an empty topic, or as kafka.startFrom says.",
+  needs: ['settings', 'cluster', 'topics'],
+  async look({ settings, cluster, topics }) {
+    const { kafka, roles } = settings
+    if (!roles.includes('worker')) return { findings: [skipped('this process sends no commands')] }
+    if (kafka.startFrom !== 'fail') return { findings: [ok(`without a committed offset: ${kafka.startFrom}`)] }
+    const existing = settings.topics.commands.filter(topic => topics.get(topic)?.state === 'exists')
+    try {
+      const unread = await Promise.all(
+        existing.map(topic => cluster.isUnread(kafka.groupId, topic, topics.get(topic)!.partitions)),
+      )
+      const refused = existing.filter((_, i) => unread[i]).map(topic => undecided(kafka.groupId, topic))
+      return {
+        findings: refused.length > 0 ? refused : [ok('the group has committed offsets, or there are no commands yet')],
+      }
+    } catch (error) {
+      if (!codeOf(error as Error)?.endsWith('AUTHORIZATION_FAILED')) throw error
+      return { findings: [skipped('this login cannot see the committed offsets of the group')] }
+    }
+  },
+})
+
+function undecided(groupId: string, topic: string): Finding {
+  return failed(
+    `the group ${groupId} has no committed offset on ${topic}, which is not empty: run refuses to start`,
+    `set ${named('kafka.startFrom')} to earliest, which sends these commands, or to latest, which skips them; correct ${named('kafka.groupId')} if it was changed by mistake`,
+  )
 }

@@ -1,11 +1,11 @@
-import { type AccountSettings, keyPlaceOf, type Settings, variableOf } from '../../config/index.ts'
+import { type AccountSettings, keyPlaceOf, type Settings } from '../../config/index.ts'
 import { signInRefused } from '../../gateway/classify.ts'
 import { GatewayClient } from '../../gateway/client.ts'
 import { apiPath } from '../../gateway/connection.ts'
 import { AccessDeniedError, type GatewayError } from '../../gateway/errors.ts'
 import type { GatewayClientOptions } from '../../gateway/options.ts'
 import { safeText } from '../../telemetry/error.ts'
-import { check, type Finding, failed, notSet, ok, skipped, warning } from './check.ts'
+import { check, type Finding, failed, named, notSet, ok, skipped, warning } from './check.ts'
 
 const limitMs = 4000
 
@@ -59,11 +59,11 @@ function refused(name: string, account: AccountSettings, url: string, error: Gat
   }
   const { pathname } = new URL(url)
   if (status === '404' && pathname !== '/') {
-    const mend = `leave the path ${pathname} out of ${variableOf('gateway.url')}, unless a proxy needs it: busgate appends ${apiPath}`
+    const mend = `leave the path ${pathname} out of ${named('gateway.url')}, unless a proxy needs it: busgate appends ${apiPath}`
     return failed(told, mend)
   }
   const settings = ['gateway.url', 'gateway.ssl.ca'] as const
-  const mend = `busgate gateway balance --account ${name}, and check ${settings.map(variableOf).join(', ')}, HTTPS_PROXY and NO_PROXY`
+  const mend = `busgate gateway balance --account ${name}, and check ${settings.map(named).join(', ')}, HTTPS_PROXY and NO_PROXY`
   return failed(`${told} (${error.code})`, mend)
 }
 

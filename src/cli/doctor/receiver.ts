@@ -2,13 +2,13 @@ import { refusals } from '../../callbacks/refusals.ts'
 import { tokensOf } from '../../callbacks/role.ts'
 import { probeId } from '../../callbacks/subject.ts'
 import { createHookTokens } from '../../callbacks/token.ts'
-import { type Settings, variableOf } from '../../config/index.ts'
-import { check, type Finding, failed, notSet, ok, warning } from './check.ts'
+import type { Settings } from '../../config/index.ts'
+import { check, type Finding, failed, named, notSet, ok, warning } from './check.ts'
 import { isOpen } from './settings.ts'
 
 const limitMs = 4000
 const minuteMs = 60_000
-const publicUrl = variableOf('callbacks.publicUrl')
+const publicUrl = named('callbacks.publicUrl')
 
 export const receiver = check({
   name: 'receiver',
@@ -61,7 +61,7 @@ async function call(url: string, { callbacks }: Settings): Promise<HttpAnswer | 
 }
 
 function judge(url: string, answer: HttpAnswer | Error): Finding {
-  const secret = variableOf('callbacks.secret')
+  const secret = named('callbacks.secret')
   if (answer instanceof Error) {
     const { code, message } = (answer.cause ?? {}) as { code?: string; message?: string }
     return warning(
@@ -81,7 +81,7 @@ function judge(url: string, answer: HttpAnswer | Error): Finding {
     return failed(what, `give every process the same ${secret}`)
   }
   const what = `${url} does not lead to a receiver: it answers ${answer.status}`
-  return warning(what, `let it forward POST /hooks/… to ${variableOf('callbacks.port')}, or correct ${publicUrl}`)
+  return warning(what, `let it forward POST /hooks/… to ${named('callbacks.port')}, or correct ${publicUrl}`)
 }
 
 function says({ status, text }: HttpAnswer, refusal: keyof typeof refusals): boolean {

@@ -1,10 +1,10 @@
-import { type Settings, type TopicUse, topicsIn, topology, variableOf } from '../../config/index.ts'
+import { type Settings, type TopicUse, topicsIn, topology } from '../../config/index.ts'
 import { avroTypeOf, refuseOtherUnits } from '../../records/avro.ts'
 import { registryLogin, registryOf, type SchemaRegistry } from '../../records/registry.ts'
 import { loginSettings, registryHttp } from '../../records/registry-http.ts'
 import { schemas as localSchemas, subjectOf } from '../../records/schemas.ts'
 import { codeOf } from '../../telemetry/error.ts'
-import { check, type Finding, failed, notSet, ok, warning } from './check.ts'
+import { check, type Finding, failed, named, notSet, ok, warning } from './check.ts'
 
 export const registry = check({
   name: 'registry',
@@ -21,7 +21,7 @@ export const registry = check({
       const what = `answers; compatibility is ${level} unless a subject says otherwise`
       return { findings: [ok(what)], facts: { registry: admin } }
     } catch (error) {
-      return { findings: [failed((error as Error).message, `check ${variableOf('registry.url')}, its path included`)] }
+      return { findings: [failed((error as Error).message, `check ${named('registry.url')}, its path included`)] }
     }
   },
 })

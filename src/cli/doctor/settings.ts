@@ -1,13 +1,14 @@
 import {
   loadSettings,
   longestQuietMinutes,
+  runningRoles,
   type SettingPath,
   type Settings,
   SettingsError,
-  variableOf,
+  whyRoleIsOff,
 } from '../../config/index.ts'
 import { runnableSettings } from '../settings.ts'
-import { check, type Facts, type Finding, ok, warning } from './check.ts'
+import { check, type Facts, type Finding, named, ok, warning } from './check.ts'
 
 export const settings = check({
   name: 'settings',
@@ -17,7 +18,9 @@ export const settings = check({
   async look(_facts, sources) {
     try {
       const loaded = runnableSettings(sources)
-      const valid = ok(`valid, for the roles ${loaded.roles.join(', ')}`)
+      const running = runningRoles(loaded)
+      const off = loaded.roles.filter(role => !running.includes(role)).map(role => `; ${role} is off: ${whyRoleIsOff}`)
+      const valid = ok(`valid, for the roles ${running.join(', ')}${off.join('')}`)
       return { findings: [valid, ...longQuietHours(loaded)], facts: { settings: loaded } }
     } catch (error) {
       if (!(error instanceof SettingsError)) throw error
@@ -36,8 +39,10 @@ export const settings = check({
 })
 
 function finding({ path, where, variable, what, example }: SettingsError['problems'][number]): Finding {
-  const mend = example === undefined ? 'busgate config check' : `${variable ?? path}=${example}, for example`
-  return { state: 'failed', what: `${path} (${where}): ${what}`, mend }
+  const finding: Finding = { state: 'failed', what: `${path} (${where}): ${what}` }
+  if (example === undefined) return finding
+  const name = variable === undefined ? path : `${path} (${variable})`
+  return { ...finding, mend: `set ${name} to ${example}, for example` }
 }
 
 const hourMs = 3_600_000
@@ -49,7 +54,9 @@ function longQuietHours({ gateway, delivery }: Settings): Finding[] {
     if (longestMs < delivery.maxAgeMs) return []
     const [quiet, life] = [longestMs, delivery.maxAgeMs].map(ms => `${Number((ms / hourMs).toFixed(1))} h`)
     const what = `account ${name} has quiet hours of ${quiet}, and commands live for ${life}: those written when the quiet hours begin expire unsent`
-    return [warning(what, `${variableOf('delivery.maxAgeMs')}=${longestMs + hourMs} or more, or shorter quiet hours`)]
+    return [
+      warning(what, `set ${named('delivery.maxAgeMs')} to ${longestMs + hourMs} or more, or shorten the quiet hours`),
+    ]
   })
 }
 
@@ -72,7 +79,7 @@ function plainText({ gateway, registry, kafka }: Settings): Finding[] {
   const findings: Finding[] = []
   const addWhereOpen = (path: SettingPath, url: string | undefined, what: string) => {
     if (url === undefined || !isOpen(url)) return
-    const mend = `begin ${variableOf(path)} with https, if the server uses TLS`
+    const mend = `begin ${named(path)} with https, if the server uses TLS`
     findings.push(warning(`${path} begins with http: ${what} can be read on the network`, mend))
   }
   addWhereOpen('gateway.url', gateway.url, 'API keys, phones and texts')
@@ -86,7 +93,7 @@ function plainText({ gateway, registry, kafka }: Settings): Finding[] {
   if (!ssl && Array.isArray(brokers) && brokers.some(broker => isOpen(`http://${broker}`))) {
     const login = { plain: 'the password, ', oauthbearer: 'the token, ' }[sasl?.mechanism as string] ?? ''
     const what = `kafka.ssl is false: ${login}phones and texts can be read on the network`
-    findings.push(warning(what, `${variableOf('kafka.ssl')}=true, with a listener of the brokers that uses TLS`))
+    findings.push(warning(what, `set ${named('kafka.ssl')} to true, with a listener of the brokers that uses TLS`))
   }
   return findings
 }
@@ -97,7 +104,7 @@ export function isOpen(url: string): boolean {
   return protocol === 'http:' && !/^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname)
 }
 
-const makeOne = `busgate hooks secret, and add what it prints to ${variableOf('callbacks.secret')} (docs/callbacks.md)`
+const makeOne = `busgate hooks secret, and add what it prints to ${named('callbacks.secret')} (docs/callbacks.md)`
 
 function weakKeys({ callbacks }: Settings): Finding[] {
   const weak = (callbacks.secret?.reveal() ?? []).filter(({ secret }) => secret.length < strongLength)

@@ -10,9 +10,12 @@ import {
   resourceTypes,
 } from '../../bus/cluster/apis.ts'
 import { Brokers, type ClusterMetadata, type Target, type TopicMetadata } from '../../bus/cluster/brokers.ts'
+import { committedOffsets } from '../../bus/cluster/committed-offsets.ts'
 import { securityOf } from '../../bus/cluster/connecting.ts'
 import { isTransient, ProtocolError } from '../../bus/cluster/errors.ts'
 import { decodeSubscription } from '../../bus/group/assignment-codec.ts'
+import { allPartitions } from '../../bus/partitions.ts'
+import { logEnds } from '../../bus/read/offsets.ts'
 import { systemClock } from '../../clock.ts'
 import type { Settings } from '../../config/index.ts'
 import { Telemetry } from '../../telemetry/events.ts'
@@ -92,6 +95,17 @@ function clusterOf(brokers: Brokers, { brokers: nodes }: ClusterMetadata) {
       const found = await Promise.all(nodes.map(({ nodeId }) => sendingGroupsAt(brokers, nodeId, topics)))
       return found.flat()
     },
+    /** Whether the topic has records, but the group no committed offset on it. @throws ProtocolError that names the missing right */
+    isUnread: (groupId: string, topic: string, partitions: number) =>
+      whenLoaded(async () => {
+        const tps = allPartitions(topic, partitions)
+        const progress = await committedOffsets(brokers, groupId, tps)
+        const failed = progress.find(({ error }) => error !== null)?.error
+        if (failed) throw failed
+        if (progress.some(({ committed }) => committed !== null)) return false
+        const ends = await Promise.all(tps.map(tp => logEnds(brokers, tp)))
+        return ends.some(({ low, high }) => low < high)
+      }),
     /**
      * Begins and aborts a transaction of the group's offsets; writes nothing that a reader could see.
      * @throws ProtocolError that names the missing right
