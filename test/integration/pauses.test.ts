@@ -93,6 +93,15 @@ describeOnKafka('pause, resume and status', brokers => {
       code: 0,
       stderr: expect.stringContaining('No operator has paused anything'),
     })
+    const hour = (ahead: number) => new Date(Date.now() + ahead * 3_600_000).toISOString().slice(11, 13)
+    const quiet = { ...env, BUSGATE_GATEWAY_QUIET_HOURS: `${hour(0)}:00-${hour(2)}:00 UTC` }
+    const refused = await busgate(['resume', '--account', 'default'], { env: quiet })
+    expect(refused).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(
+        'account default is not paused; nothing is; quiet hours of account default continue: resume does not end them',
+      ),
+    })
     expect((await busgate(['status'], { env })).stdout).toMatch(/^No operator has paused anything; GET \/readyz /)
     const nowhere = { ...env, BUSGATE_TOPICS_CONTROL: `${world.settings.topics.control}-gone` }
     const missing = await busgate(['pause', '--tenant', 'acme'], { env: nowhere })

@@ -99,7 +99,7 @@ export const resume = command({
       const wanted = all ? paused : paused.filter(one => keyOf(one) === keyOf(pauseOf(names)))
       if (wanted.length === 0 && !all) {
         const others = paused.length > 0 ? `paused are: ${paused.map(nameOf).join(', ')}` : 'nothing is'
-        throw new UsageError(`${nameOf(pauseOf(names))} is not paused; ${others}`)
+        throw new UsageError(`${nameOf(pauseOf(names))} is not paused; ${others}${quietText(inForce)}`)
       }
       const ended = { begins: false, by, until: null, reason: null }
       for (const { effect, kind, name } of wanted) {
@@ -107,7 +107,7 @@ export const resume = command({
         await write([writeChange(settings.topics.control, change)])
         say(`${nameOf(change)} is resumed.`)
       }
-      if (wanted.length === 0) say('No operator has paused anything.')
+      if (wanted.length === 0) say(`No operator has paused anything${quietText(inForce)}.`)
       return 0
     }),
 })
@@ -117,6 +117,12 @@ type PausedByHand = Scope & { effect: 'paused'; kind: (typeof pausableKinds)[num
 /** Whether `resume` can end it; quiet hours end by themselves or by the settings. */
 const isPause = <T extends Scope>(scope: T): scope is T & PausedByHand =>
   scope.effect === 'paused' && scope.kind !== 'quiet_hours'
+
+/** Names the quiet hours in force: `status` shows them like pauses. */
+function quietText(inForce: readonly Change[]): string {
+  const quiet = inForce.filter(({ kind }) => kind === 'quiet_hours').map(({ name }) => name)
+  return quiet.length === 0 ? '' : `; quiet hours of account ${quiet.join(', ')} continue: resume does not end them`
+}
 
 function pauseOf(names: Partial<Record<PausedByHand['kind'], string>>): PausedByHand {
   const given = pausableKinds.flatMap(kind =>
