@@ -3,7 +3,15 @@ import { openBus } from './bus/open.ts'
 import { type Bus, BusUnavailable } from './bus/port.ts'
 import { hookForCommands, type Receiving, startReceiving, tokensOf } from './callbacks/role.ts'
 import { sleep, systemClock } from './clock.ts'
-import { requireGateway, requireRunnable, type Settings, secretsIn, secretTroubleText } from './config/index.ts'
+import {
+  requireGateway,
+  requireRunnable,
+  runningRoles,
+  type Settings,
+  secretsIn,
+  secretTroubleText,
+  whyRoleIsOff,
+} from './config/index.ts'
 import { type Change, changeText } from './control/change.ts'
 import { type Sending, startSending } from './dispatch/role.ts'
 import { version } from './package.ts'
@@ -63,6 +71,8 @@ interface Roles {
 
 const noRoles: Readonly<Roles> = { sending: null, receiver: null, reconciling: null }
 const startRetryMs = 2000
+/** Interval between log lines about an outage at the start. */
+const tellMs = 60_000
 
 /**
  * Starts a worker with these settings. Waits while the bus or the registry is unreachable.
@@ -95,7 +105,6 @@ class WorkerProcess implements Worker {
   readonly #options: WorkerOptions
   readonly #tokens: ReturnType<typeof tokensOf>
   readonly #secrets: ReturnType<typeof secretsIn>
-  /** The roles in the settings; `callbacks` only with a secret for hooks. */
   readonly #names: readonly Role[]
   readonly #roles: Roles = { ...noRoles }
   readonly #gauges = new Set<GaugeSource>([{ read: () => this.#readReadiness() }])
@@ -105,6 +114,7 @@ class WorkerProcess implements Worker {
   #failure: Error | null = null
   #starting = true
   #waitsFor: string | null = null
+  #toldAt = Number.NEGATIVE_INFINITY
   #stopped: Promise<void> | null = null
   #unwatchSecrets: () => void
 
@@ -120,7 +130,7 @@ class WorkerProcess implements Worker {
     this.#tokens = tokensOf(settings)
     this.#secrets = secretsIn(settings)
     this.#unwatchSecrets = this.#watchSecrets()
-    this.#names = settings.roles.filter(role => role !== 'callbacks' || this.#tokens !== null)
+    this.#names = runningRoles(settings)
   }
 
   readonly ready: Worker['ready'] = () => {
@@ -201,6 +211,9 @@ class WorkerProcess implements Worker {
   }
 
   async #startRoles(): Promise<void> {
+    for (const role of this.#settings.roles) {
+      if (!this.#names.includes(role)) this.telemetry.emit('role.off', { role, reason: whyRoleIsOff })
+    }
     if (this.#names.includes('callbacks')) await this.#startReceiving()
     if (this.#names.includes('worker')) await this.#startSending()
     if (this.#names.includes('reconciler')) await this.#startReconciling()
@@ -273,6 +286,16 @@ class WorkerProcess implements Worker {
     await receiver?.close()
   }
 
+  /** Reports each cause once a minute. */
+  #tellOutage(error: Error): void {
+    const now = systemClock.monotonic()
+    if (error.message === this.#waitsFor && now - this.#toldAt < tellMs) return
+    this.#toldAt = now
+    if (error instanceof RegistryUnavailable)
+      this.telemetry.emit('registry.unavailable', { schemaId: null, count: 0, error })
+    else this.telemetry.emit('bus.unavailable', { error })
+  }
+
   async #whenReachable<T>(start: () => Promise<T>): Promise<T> {
     const { signal } = this.#options
     for (;;) {
@@ -284,10 +307,8 @@ class WorkerProcess implements Worker {
         return started
       } catch (error) {
         signal?.throwIfAborted()
-        if (error instanceof RegistryUnavailable)
-          this.telemetry.emit('registry.unavailable', { schemaId: null, count: 0, error })
-        else if (error instanceof BusUnavailable) this.telemetry.emit('bus.unavailable', { error })
-        else throw error
+        if (!(error instanceof RegistryUnavailable || error instanceof BusUnavailable)) throw error
+        this.#tellOutage(error)
         this.#waitsFor = error.message
         await sleep(systemClock, startRetryMs)
       }

@@ -180,7 +180,6 @@ function reportsOf(
       ...(evidence.trouble === null ? [] : [evidence.trouble]),
       ...compaction.warnings(),
       ...balances.warnings(),
-      ...intake.decoder.refusals(),
     ],
   }
 }

@@ -132,19 +132,11 @@ export function createDecoder<T>(
       asked.set(schemaId, asking)
       return asking
     },
-    /** Error messages of the schemas that cannot be read. */
-    refusals: () => unreadable([...refused.values()].filter(refusal => isRefused(refusal))),
   }
 }
 
 /** `since`: monotonic milliseconds. */
 type Refusal = { error: DecodeError; since: number }
-
-function unreadable(refusals: readonly Refusal[]): string[] {
-  const lasting = refusals.filter(({ error }) => error.code === 'SCHEMA_INCOMPATIBLE')
-  const texts = lasting.map(({ error }) => error.message)
-  return texts.length <= 1 ? texts : [`${texts.length} schemas cannot be read, one of them: ${texts[0]}`]
-}
 
 function schemaIdOf(value: Buffer): number | Failure {
   if (value.length < headerBytes || value[0] !== 0) {

@@ -32,6 +32,8 @@ export type SessionStage = 'fetch' | 'commit'
 export interface Events {
   /** A role of the process started; others may still be starting. */
   'role.started': { role: Role }
+  /** A role of the settings does not run, because `callbacks.secret` is not set. */
+  'role.off': { role: Role; reason: string }
   /** All roles of the process have started. `callbacks` and `telemetry` are the ports that it listens on. */
   'worker.started': { version: string; callbacks: number | null; telemetry: number }
   /** A signal stops the process, which first finishes requests in flight. */
@@ -82,11 +84,20 @@ export interface Events {
   /** A probe of the account passed, so it resumes sending. */
   'account.resumed': { account: string }
   /**
-   * This process owns the partition and begins at `offset`. `inDoubt` counts commands that another owner may have sent;
-   * `took` is in seconds; `stale`: the bus returned an older checkpoint than it had confirmed to this process; the
+   * This process owns the partition and continues at the committed offset, `committed`. It reads from `offset` on: below
+   * `committed` only to know ids that may be repeated. `inDoubt` counts commands that another owner may have sent; `took`
+   * is in seconds; `stale`: the bus returned an older checkpoint than it had confirmed to this process; the
    * confirmed one counts.
    */
-  'session.opened': { topic: string; partition: number; offset: number; inDoubt: number; stale: boolean; took: number }
+  'session.opened': {
+    topic: string
+    partition: number
+    offset: number
+    committed: number
+    inDoubt: number
+    stale: boolean
+    took: number
+  }
   /** A session ended by a failure. The partition is opened again if this process still owns it. */
   'session.lost': { topic: string; partition: number; stage: SessionStage; error: Error }
   /** This process no longer owns the partition. */
@@ -168,7 +179,7 @@ export interface Events {
   'registry.unavailable': { schemaId: number | null; count: number; error: Error }
   /** The registry answers again. */
   'registry.available': object
-  /** The brokers cannot be reached at the start, which waits for them. */
+  /** The brokers cannot be reached at the start, which waits for them. Reported once a minute. */
   'bus.unavailable': { error: Error }
   /** A message of the Kafka client or the group membership. */
   'bus.log': { level: 'error' | 'warn' | 'info' | 'debug'; message: string; error?: string }

@@ -22,6 +22,7 @@ const stageTexts: Record<SessionStage, string> = { fetch: 'reading', commit: 'co
  */
 export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
   'role.started': { level: 'info', msg: ({ role }) => `role ${role} started` },
+  'role.off': { level: 'info', msg: ({ role, reason }) => `role ${role} is off: ${reason}` },
   'worker.started': { level: 'info', msg: ({ version }) => `busgate ${version} has started` },
   'worker.stopping': { level: 'info', msg: ({ signal }) => `${signal}: finishing requests in flight` },
   'worker.stopped': { level: 'info', msg: 'stopped; nothing is in flight' },
@@ -70,8 +71,8 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
   'account.resumed': { level: 'info', msg: ({ account }) => `account ${account} resumes sending` },
   'session.opened': {
     level: 'info',
-    msg: ({ inDoubt, ...place }) =>
-      `owns ${at(place)}${inDoubt > 0 ? `, with ${numberOf(inDoubt, 'command')} that another owner may have sent` : ''}`,
+    msg: ({ inDoubt, topic, partition, offset, committed }) =>
+      `owns ${at({ topic, partition, offset: committed })}${offset < committed ? `, reading from offset ${offset} to find repeated ids` : ''}${inDoubt > 0 ? `, with ${numberOf(inDoubt, 'command')} that another owner may have sent` : ''}`,
   },
   'session.lost': {
     level: 'warn',
@@ -147,7 +148,7 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
     msg: ({ topic, partition, until }) =>
       `${topic}/${partition}: records below offset ${until} wait until the results say which were answered before`,
     action:
-      'Nothing after an intended reset of offsets; else find out who removed the committed offset or its metadata.',
+      'Nothing at the first start of a group, or after an intended reset of offsets; else find out who removed the committed offset or its metadata.',
   },
   'answered.unavailable': {
     level: 'error',

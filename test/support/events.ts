@@ -3,6 +3,7 @@ import type { Events } from '../../src/telemetry/events.ts'
 /** Builds one event of each kind. `n` stands for every value that differs between messages. */
 export const buildEvents = (n: number): { [K in keyof Events]: Events[K] } => ({
   'role.started': { role: 'worker' },
+  'role.off': { role: 'callbacks', reason: 'callbacks.secret (BUSGATE_CALLBACKS_SECRET) is not set' },
   'worker.started': { version: '0.1.0', callbacks: 8080, telemetry: 9464 },
   'worker.stopping': { signal: 'SIGTERM' },
   'worker.stopped': {},
@@ -23,7 +24,10 @@ export const buildEvents = (n: number): { [K in keyof Events]: Events[K] } => ({
     keyPlace: 'gateway.apiKey (BUSGATE_GATEWAY_API_KEY)',
   },
   'account.resumed': { account: 'default' },
-  'session.opened': { topic: 'busgate.commands', partition: 0, offset: n, inDoubt: n, stale: false, took: n },
+  'session.opened': {
+    ...{ topic: 'busgate.commands', partition: 0, offset: n, committed: n + 570 },
+    ...{ inDoubt: n, stale: false, took: n },
+  },
   'session.lost': { topic: 'busgate.commands', partition: 0, stage: 'commit', error: fencedError(n) },
   'session.closed': { topic: 'busgate.commands', partition: 0 },
   'session.openFailed': { topic: 'busgate.commands', partition: 0, error: unreachable(n) },

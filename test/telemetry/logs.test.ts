@@ -17,18 +17,19 @@ const session = { topic: 'busgate.commands', partition: 3 }
 describe('the log', () => {
   it('has one line for each event, with its name, a level as text, an ISO time and a sentence', () => {
     const { telemetry, lines } = logging()
-    telemetry.emit('session.opened', { ...session, offset: 12, inDoubt: 2, stale: false, took: 0.4 })
+    telemetry.emit('session.opened', { ...session, offset: 4, committed: 12, inDoubt: 2, stale: false, took: 0.4 })
     expect(lines).toEqual([
       {
         level: 'info',
         time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
         event: 'session.opened',
         ...session,
-        offset: 12,
+        offset: 4,
+        committed: 12,
         inDoubt: 2,
         stale: false,
         took: 0.4,
-        msg: 'owns busgate.commands/3@12, with 2 commands that another owner may have sent',
+        msg: 'owns busgate.commands/3@12, reading from offset 4 to find repeated ids, with 2 commands that another owner may have sent',
       },
     ])
   })
@@ -73,7 +74,14 @@ describe('the log', () => {
 
   it('rounds numbers, and milliseconds to whole ones', () => {
     const { telemetry, lines } = logging()
-    telemetry.emit('session.opened', { ...session, offset: 1, inDoubt: 0, stale: false, took: 0.123456789 })
+    telemetry.emit('session.opened', {
+      ...session,
+      offset: 1,
+      committed: 1,
+      inDoubt: 0,
+      stale: false,
+      took: 0.123456789,
+    })
     telemetry.emit('account.paused', { ...buildEvents(1)['account.paused'], retryInMs: 1234.5678 })
     telemetry.emit('balance.read', { account: 'a', currency: 'UAH', amount: 31_168.35 })
     expect(lines).toMatchObject([{ took: 0.123 }, { retryInMs: 1235, msg: expect.stringContaining('in 1.235 s') }, {}])

@@ -4,6 +4,7 @@ import { BusUnavailable } from '../../src/bus/port.ts'
 import type { Settings } from '../../src/config/index.ts'
 import { confluentRegistry, embeddedRegistry } from '../../src/records/registry.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
+import { createLogger } from '../../src/telemetry/logs.ts'
 import { createWorker } from '../../src/worker.ts'
 import { startRegistry } from '../records/registry-server.ts'
 import { openMemoryBus, until } from '../support/bus.ts'
@@ -86,6 +87,25 @@ describe('a worker that is stopped', () => {
     expect(counts(world)).toEqual({ SENT: 10 })
     await first
   })
+})
+
+test('a restarted worker logs where it continues, and from where it reads earlier ids again', async () => {
+  const lines: Record<string, unknown>[] = []
+  const world = await startWorld({ logger: createLogger('info', { write: line => lines.push(JSON.parse(line)) }) })
+  await world.send(commandsFrom(1, 10))
+  await world.finished(10)
+  await world.worker.stop()
+  lines.length = 0
+  await world.startWorker()
+  const topic = world.settings.topics.commands.at(-1)
+  await until(() =>
+    expect(lines).toContainEqual(
+      expect.objectContaining({
+        ...{ event: 'session.opened', topic, offset: 0, committed: 10 },
+        msg: `owns ${topic}/0@10, reading from offset 0 to find repeated ids`,
+      }),
+    ),
+  )
 })
 
 describe('an aborted start', () => {
@@ -196,6 +216,44 @@ describe('about the state of a process,', () => {
     await until(async () => expect((await at(port!, '/readyz')).status).toBe(200))
     expect((await at(port!, '/healthz')).status).toBe(200)
     expect(await readiness(port!)).toEqual({ worker: 1 })
+  })
+
+  test('a registry that cannot be reached at the start is logged once, not at each attempt', async () => {
+    const server = await startRegistry()
+    onTestFinished(() => server.stop())
+    let asked = 0
+    server.fail((_, response) => {
+      asked++
+      response.statusCode = 503
+      response.end()
+    })
+    const [port] = await freePorts(1)
+    const settings = buildSettings({ telemetry: { host: '127.0.0.1', port }, gateway: { balanceIntervalMs: 0 } })
+    const telemetry = new Telemetry()
+    const told: string[] = []
+    telemetry.on('registry.unavailable', ({ error }) => told.push(error.message))
+    const abort = new AbortController()
+    const options = { telemetry, signal: abort.signal, registry: confluentRegistry({ url: server.url }) }
+    const starting = createWorker(settings, { ...options, bus: buildBus() })
+    const failed = expect(starting).rejects.toThrow()
+    await until(() => expect(told).toHaveLength(1))
+    const askedOnce = asked
+    await until(() => expect(asked).toBeGreaterThan(2 * askedOnce))
+    abort.abort()
+    await failed
+    expect(told).toHaveLength(1)
+  })
+
+  test('the role callbacks without a secret is off, and the log says so', async () => {
+    const [port] = await freePorts(1)
+    const settings = buildSettings({ telemetry: { host: '127.0.0.1', port }, gateway: { balanceIntervalMs: 0 } })
+    const telemetry = new Telemetry()
+    const told: string[] = []
+    telemetry.on('role.off', ({ role, reason }) => told.push(`${role}: ${reason}`))
+    telemetry.on('role.started', ({ role }) => told.push(role))
+    const worker = await createWorker(settings, { telemetry, bus: buildBus(), registry: embeddedRegistry() })
+    onTestFinished(() => worker.stop())
+    expect(told).toEqual(['callbacks: callbacks.secret (BUSGATE_CALLBACKS_SECRET) is not set', 'worker'])
   })
 
   test('/readyz says so while a starting worker waits for a leader of the control topic', async () => {

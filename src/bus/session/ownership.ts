@@ -231,8 +231,8 @@ export class Ownership implements GroupEvents, Membership {
       owned.opened(session)
       const took = (clock.monotonic() - started) / 1000
       const { position: offset, doubtsTakenOver: inDoubt } = session
-      const { stale, foreignOffset } = session.taken!
-      telemetry.emit('session.opened', { ...owned.tp, offset, inDoubt, stale, took })
+      const { stale, foreignOffset, committed } = session.taken!
+      telemetry.emit('session.opened', { ...owned.tp, offset, committed, inDoubt, stale, took })
       if (foreignOffset !== null) telemetry.emit('session.foreignOffset', { ...owned.tp, offset: foreignOffset })
     } catch (error) {
       if (!session.alive) return

@@ -35,6 +35,8 @@ export interface TakeOverOptions {
 export interface TakenOver {
   /** The newest checkpoint, reduced to what the log still holds. */
   checkpoint: Checkpoint
+  /** Its committed offset. */
+  committed: number
   /** Whether it differs from the committed one. */
   isNew: boolean
   /** Whether this process wrote it. */
@@ -84,7 +86,7 @@ export async function takeOver(options: TakeOverOptions, isAlive: () => boolean)
   if (hasLoss(lost)) dataLost(lost)
   checkpoint.window.skipTo(low)
   return {
-    ...{ checkpoint, own, low, high, topicId, foundSeq: found.seq },
+    ...{ checkpoint, committed: checkpoint.window.base, own, low, high, topicId, foundSeq: found.seq },
     isNew: takenBack || stays < end || lacksCommit || committed?.offset !== checkpoint.window.base,
     stale: committed !== null && newest !== found,
     foreignOffset: newest.tag === '' ? (committed?.offset ?? null) : null,
