@@ -30,11 +30,11 @@ const keysOfSecret: Record<string, string> = {
 /** A schema that refuses a secret. Helm prints only the value of `const`, so that value says what to do. */
 function refusalOf(path: string): Schema {
   const [, section] = /^(\w+)\.ssl\./.exec(path) ?? []
-  if (section) return { const: `absent, because a ConfigMap would show it: name its Secret in ${section}Tls` }
+  if (section) return { const: `absent, because the pod's annotation would show it: name its Secret in ${section}Tls` }
   const key = keysOfSecret[path]
   if (!key) throw new Error(`${path}: say in keysOfSecret which of the chart's secretKeys it is`)
   return {
-    const: `absent, because a ConfigMap would show it: put it into the Secret that existingSecret names, under the key in secretKeys.${key}`,
+    const: `absent, because the pod's annotation would show it: put it into the Secret that existingSecret names, under the key in secretKeys.${key}`,
   }
 }
 
