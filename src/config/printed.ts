@@ -12,17 +12,17 @@ type Tree = { [key: string]: unknown }
  */
 export function printedTree(values: CheckedValues): Tree {
   const { kafka, delivery, reconciler } = compile(values)
-  const derived = {
-    kafka: { drainMs: kafka.drainMs },
-    delivery: { types: delivery.types },
-    reconciler: { expect: reconciler.expect },
+  const shown: Record<SettingPath, unknown> = {
+    ...values,
+    'kafka.drainMs': kafka.drainMs,
+    'delivery.types.TYPE': new Map(Object.entries(delivery.types)),
+    'reconciler.expect.TYPE': new Map(Object.entries(reconciler.expect)),
   }
   const tree: Tree = {}
   for (const path of Object.keys(definitions) as SettingPath[]) {
-    if (!hasPlaceholder(path)) put(tree, path, values[path])
-    else for (const [key, value] of values[path] as ReadonlyMap<string, unknown>) put(tree, withKey(path, key), value)
+    if (!hasPlaceholder(path)) put(tree, path, shown[path])
+    else for (const [key, value] of shown[path] as ReadonlyMap<string, unknown>) put(tree, withKey(path, key), value)
   }
-  for (const [section, its] of Object.entries(derived)) Object.assign(tree[section] as Tree, its)
   return tree
 }
 

@@ -63,5 +63,5 @@ function hasRates({ gateway }: Settings): boolean {
 
 function missing(path: SettingPath, roles: string[]): SettingProblem {
   const what = roles.length > 0 ? `is not set, but required by ${roles.join(', ')}` : 'is not set'
-  return { path, where: variableOf(path), what, example: definitions[path].example }
+  return { path, where: variableOf(path), variable: variableOf(path), what, example: definitions[path].example }
 }
