@@ -40,12 +40,25 @@ function parsed() {
         gateway: { type: 'string' },
         // for callbacks only
         connections: { type: 'string' },
+        help: { type: 'boolean', short: 'h', default: false },
       },
     })
   } catch (error) {
     return refuse(error as Error)
   }
 }
+
+const help = `npm run bench                              all that docs/performance.md shows, and writes it (15 minutes)
+npm run bench -- --only NAME               the scenarios with NAME in their name
+npm run bench -- --commands N              your own: N commands lie on the topic
+npm run bench -- --rate N                  your own: N commands a second, for --seconds N after --warm-up N
+npm run bench -- callbacks --rate N        the receiver, with --connections N, --seconds N, --partitions N
+npm run bench -- hostile | take-over       strange records and batches | take-overs
+
+Your own scenario: --partitions N, --concurrency N, --processes N, --kinds sms|mixed|cyrillic, --hooks,
+--latency MS of the simulated gateway. Any: --repeat N, --gateway URL, --peer NAME, --floor.
+Brokers and registry: KAFKA_BROKERS and REGISTRY_URL, else its own. It deletes its topics (bench-…) at the end.
+`
 
 function refuse({ message }: Error): never {
   process.stderr.write(`${message}\n`)
@@ -199,6 +212,10 @@ async function measureHostileAlone(): Promise<void> {
 }
 
 try {
+  if (values.help) {
+    process.stdout.write(help)
+    process.exit(0)
+  }
   const [benchmark] = positionals
   if (benchmark === undefined) await measureWorker()
   else if (benchmark === 'callbacks') await measureCallbacksAlone()

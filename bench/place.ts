@@ -1,3 +1,4 @@
+import { Kafka, logLevel } from 'kafkajs'
 import { UsageError } from '../src/cli/framework/command.ts'
 import { startKafka } from '../test/support/local-kafka/kafka.ts'
 import { javaAvailable } from '../test/support/local-kafka/maven.ts'
@@ -25,7 +26,12 @@ const jvm = ['-Xmx1g', '-XX:+UseG1GC', '-XX:TieredStopAtLevel=1', '-XX:-UsePerfD
 export async function findPlace(): Promise<Place> {
   const { KAFKA_BROKERS, REGISTRY_URL } = process.env
   if (KAFKA_BROKERS && REGISTRY_URL) {
-    return { brokers: KAFKA_BROKERS.split(','), registryUrl: REGISTRY_URL, brokerPids: [], stop: async () => {} }
+    const brokers = KAFKA_BROKERS.split(',')
+    const before = new Set(await benchTopics(brokers))
+    const stop = async () => {
+      await benchTopics(brokers, topic => !before.has(topic))
+    }
+    return { brokers, registryUrl: REGISTRY_URL, brokerPids: [], stop }
   }
   if (KAFKA_BROKERS || REGISTRY_URL)
     throw new UsageError('KAFKA_BROKERS and REGISTRY_URL belong together: set both, or neither')
@@ -36,4 +42,18 @@ export async function findPlace(): Promise<Place> {
     await Promise.all([kafka.stop(), registry.stop()])
   }
   return { brokers: kafka.brokers, registryUrl: registry.url, brokerPids: [kafka.pidOf()], stop }
+}
+
+/** The topics of benchmarks there. @param deletes which of them to delete */
+async function benchTopics(brokers: string[], deletes: (topic: string) => boolean = () => false): Promise<string[]> {
+  const admin = new Kafka({ brokers, logLevel: logLevel.ERROR }).admin()
+  await admin.connect()
+  try {
+    const found = (await admin.listTopics()).filter(topic => topic.startsWith('bench-'))
+    const topics = found.filter(deletes)
+    if (topics.length > 0) await admin.deleteTopics({ topics })
+    return found
+  } finally {
+    await admin.disconnect()
+  }
 }

@@ -13,6 +13,10 @@ For operators: every metric, what it means, and what to do. Each process serves 
 
 Names and labels are stable. No label holds an id, a phone number, a text or a key. If the values of a label are a closed list, or topics or accounts of the settings, all series exist from the start with 0, so that \`rate()\` and alerts see the first event; other values count as \`other\`. Series of a country begin with its first message. Gauges marked "now" are read at the scrape; those with labels exist only where their role runs.
 
+\`/healthz\` on the same port answers 503 once the process cannot continue (\`worker.failed\` in the [log](logs.md)), such as after five minutes without progress; \`busgate run\` then exits by itself. Poll it to restart a process that answers 503 or not at all. Poll \`/readyz\` for alerts and rollouts; a restart repairs none of its [reasons](operating.md#readiness).
+
+Without Helm: in Grafana, import each file of \`helm/dashboards\` (*Dashboards*, *New*, *Import*) and choose your Prometheus as its data source. In Prometheus, name \`helm/alerts/busgate.rules.yaml\` in \`rule_files\`, after you have followed the comment at its top.
+
 | metric | type | labels | meaning | what to do |
 |---|---|---|---|---|
 `

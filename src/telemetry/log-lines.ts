@@ -139,7 +139,7 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
   'session.foreignOffset': {
     level: 'warn',
     msg: ({ topic, partition, offset }) =>
-      `${topic}/${partition}: busgate did not write the committed offset ${offset}: records below it are skipped`,
+      `${topic}/${partition}: somebody else set the committed offset to ${offset}; busgate continues there and skips everything below`,
     action:
       'Nothing after an intended reset of offsets. Else a program uses `kafka.groupId`: stop it, stop the workers, and reset the offset to before it ran; what has a result is not sent again.',
   },

@@ -129,7 +129,7 @@ export const dlqReplay = command({
     'on their topic, and those of doubts, whose command was perhaps sent: its result says what is known. If a record',
     'failed again, it replays the newest dead letter. Letters stay in dlq list.',
     '',
-    `No other dead letter was ever sent to the gateway. ${warning}`,
+    `Apart from letters of doubts, no dead letter was ever sent to the gateway. ${warning}`,
   ].join('\n'),
   flags: {
     at: atFlag,
