@@ -126,7 +126,7 @@ describe('hooks secret', () => {
     const one = await busgateHere(['hooks', 'secret'])
     const other = await busgateHere(['hooks', 'secret'])
     expect(one.code).toBe(0)
-    expect(one.stdout).toMatch(/^\d{4}[a-z]{4}:[\w-]{43}\n$/)
+    expect(one.stdout).toMatch(/^\d{4}[a-z\d]{4}:[\w-]{43}\n$/)
     expect(Buffer.from(one.stdout.trim().split(':')[1]!, 'base64url')).toHaveLength(32)
     expect(other.stdout).not.toBe(one.stdout)
     const { callbacks } = loadSettings({ env: { BUSGATE_CALLBACKS_SECRET: one.stdout + other.stdout } })

@@ -35,7 +35,7 @@ export const hooksSecret = command({
   ].join('\n'),
   flags: {
     kid: kidFlag(
-      'Name of the secret in hook addresses. Default: year, month and four random letters, such as 2611kqzw.',
+      'Name of the secret in hook addresses. Default: year, month and four random characters, such as 2611x7q4.',
     ),
   },
   async run({ kid = newKid() }) {
@@ -44,13 +44,15 @@ export const hooksSecret = command({
   },
 })
 
-/** No vowels: no words. */
-const letters = 'bcdfghjkmnpqrstvwxz'
-
 /** Unique: the settings refuse two secrets with the same kid. */
 function newKid(): string {
-  const random = Array.from({ length: 4 }, () => letters[randomInt(letters.length)])
-  return `${new Date().toISOString().slice(2, 7).replace('-', '')}${random.join('')}`
+  const month = new Date().toISOString().slice(2, 7).replace('-', '')
+  return (
+    month +
+    randomInt(36 ** 4)
+      .toString(36)
+      .padStart(4, '0')
+  )
 }
 
 function kidFlag(help: string): Flag<string> {
