@@ -28,11 +28,11 @@ Made by scripts/generate-settings.ts from src/config/definitions.ts: change that
 
 For operators: every setting, its variable, default and meaning. Settings come from, weakest first: defaults, a YAML file (\`--config FILE\` or \`BUSGATE_CONFIG\`), environment variables, and in code \`overrides\` of \`loadSettings\`. The file is a tree: \`kafka.groupId\` is \`groupId\` below \`kafka\`. In a variable, separate the parts of a list by commas or lines, and write a map as a JSON object. An unknown name is an error.
 
-Give a secret as a file by appending \`File\` to the setting (\`gateway.apiKeyFile\`) or \`_FILE\` to the variable (\`BUSGATE_GATEWAY_API_KEY_FILE\`). The file is reread when it changes. \`busgate config print\` and all messages show secrets as \`***\`.
+Give a secret as a file by appending \`File\` to the setting (\`gateway.apiKeyFile\`) or \`_FILE\` to the variable (\`BUSGATE_GATEWAY_API_KEY_FILE\`). The file is reread when it changes; if it becomes invalid, the last valid value stays in use, with \`secret.unusable\` in the [log](logs.md) and a warning at \`/readyz\`. \`busgate config print\` and all messages show secrets as \`***\`.
 
 NAME stands for the name of an account (lower-case letters and digits), TYPE for a type of message, with \`_\` instead of \`+\` and \`/\` in a variable. Times end in \`Ms\` and are milliseconds.
 
-\`busgate config explain kafka.groupId\` describes one setting, \`busgate config print\` shows the values in effect, \`busgate config check\` what is wrong with them.
+\`busgate config explain kafka.groupId\` describes one setting, \`busgate config print\` shows the values in effect as a file that loads again, \`busgate config check\` what is wrong with them.
 `
 
 const columns = '| setting | variable | a value is | default | meaning |\n|---|---|---|---|---|\n'
