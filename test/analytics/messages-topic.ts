@@ -18,7 +18,7 @@ const connectors = ['messages', 'results', 'statuses'].map(name => `${name}.prop
 const log = (line: string) => console.log(line)
 
 /**
- * Lets Flink write the topic busgate.messages, and Kafka Connect copy it to PostgreSQL.
+ * Has Flink write the topic busgate.messages, and Kafka Connect copy it to PostgreSQL, where a tombstone deletes a row.
  * @param folder a copy of examples/analytics
  * @returns the answers of PostgreSQL
  */
@@ -69,13 +69,27 @@ async function throughConnect(folder: string, brokers: Brokers): Promise<Answers
           differences(await table()).length === 0
         )
       })
-      return await table()
+      const answers = await table()
+      const id = '9007199254740993'
+      await erase(brokers, 'default', id)
+      await eventually('the tombstone in PostgreSQL', async () => {
+        const left = tableOf(await query('-c', `SELECT account FROM messages WHERE id = ${id}`))
+        return left.length === 1 && left[0]!.account === 'second'
+      })
+      return answers
     } finally {
       await connect.stop()
     }
   } finally {
     await postgres.stop()
   }
+}
+
+/** Writes a tombstone with the program of the example. */
+async function erase({ brokers, registryUrl }: Brokers, account: string, id: string): Promise<void> {
+  const env = { ...process.env, KAFKA_BROKERS: brokers.join(), REGISTRY_URL: registryUrl, MESSAGES_TOPIC: target }
+  const program = join(exampleFolder('analytics'), 'flink/erase.js')
+  await promisify(execFile)(process.execPath, ['--no-warnings', program, account, id], { env })
 }
 
 /** The text of an example with the addresses and the topics of this run. */
