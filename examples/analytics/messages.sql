@@ -20,14 +20,16 @@ of_ids AS (
           WHEN 'REJECTED' THEN 3
           WHEN 'EXPIRED' THEN 4
           WHEN 'INVALID' THEN 5
-          WHEN 'UNKNOWN' THEN 6
           WHEN 'IN_DOUBT' THEN 7
-          ELSE 8 -- DUPLICATE, which says nothing of the message
+          WHEN 'DUPLICATE' THEN 8 -- says nothing of the message
+          ELSE 6 -- UNKNOWN, or a word that a newer busgate added
         END,
         completed_at
     ) AS nth_of_id,
     count(*) OVER (PARTITION BY account, id) AS records,
     sum(CASE WHEN outcome = 'SENT' THEN 1 ELSE 0 END) OVER (PARTITION BY account, id) AS times_sent,
+    -- A refused request was not executed; one whose answer was lost may have been.
+    sum(CASE WHEN final AND outcome <> 'REJECTED' THEN attempts ELSE 0 END) OVER (PARTITION BY account, id) AS all_attempts,
     sum(parts) OVER (PARTITION BY account, id) AS all_parts,
     sum(price) OVER (PARTITION BY account, id) AS whole_price
   FROM of_records
@@ -41,7 +43,7 @@ verdicts AS (
     row_number() OVER (
       PARTITION BY s.account, s.id
       ORDER BY
-        CASE WHEN s.state = 'UNKNOWN' THEN 3 WHEN s.verified THEN 1 ELSE 2 END,
+        CASE WHEN s.state NOT IN ('DELIVERED', 'FAILED') THEN 3 WHEN s.verified THEN 1 ELSE 2 END,
         CASE WHEN s.state = 'DELIVERED' THEN 1 ELSE 2 END,
         coalesce(s.updated_at, s.received_at), s.status, s.type
     ) AS nth_of_message
@@ -51,8 +53,9 @@ verdicts AS (
 )
 
 SELECT m.account, m.id, m.tenant, m.campaign, m.country, m.type, m.outcome, m.error_code, m.hooked,
-  m.command_at, m.sent_at, m.completed_at, m.records, m.times_sent, m.all_parts AS parts, m.whole_price AS price,
-  v.state AS delivery, v.channel, v.told_at, seconds_between(m.sent_at, v.told_at) AS seconds
+  m.command_at, m.sent_at, m.completed_at, m.records, m.times_sent, m.all_attempts AS attempts,
+  m.all_parts AS parts, m.whole_price AS price, v.state AS delivery, v.channel, v.told_at,
+  seconds_between(m.sent_at, v.told_at) AS seconds
 FROM of_ids AS m
 LEFT JOIN (SELECT * FROM verdicts WHERE nth_of_message = 1) AS v ON v.account = m.account AND v.id = m.id
 WHERE m.nth_of_id = 1 AND m.outcome <> 'DUPLICATE';

@@ -6,7 +6,7 @@ CREATE TABLE IF NOT EXISTS results_queue (
   account String, id Int64,
   tenant Nullable(String), campaign Nullable(String), country Nullable(String),
   type String, outcome String, final Bool, errorCode Nullable(String), hooked Nullable(Bool),
-  parts Nullable(Int32), price Nullable(Float64),
+  attempts Int32, parts Nullable(Int32), price Nullable(Float64),
   commandAt Nullable(DateTime64(3, 'UTC')), sentAt Nullable(DateTime64(3, 'UTC')), completedAt DateTime64(3, 'UTC')
 ) ENGINE = Kafka SETTINGS
   kafka_broker_list = 'localhost:9092', kafka_topic_list = 'busgate.results', kafka_group_name = 'clickhouse-results',
@@ -26,7 +26,7 @@ CREATE TABLE IF NOT EXISTS results (
   account LowCardinality(String), id Int64,
   tenant LowCardinality(Nullable(String)), campaign LowCardinality(Nullable(String)), country LowCardinality(Nullable(String)),
   type LowCardinality(String), outcome LowCardinality(String), final Bool, error_code LowCardinality(Nullable(String)),
-  hooked Nullable(Bool), parts Nullable(Int32), price Nullable(Float64),
+  hooked Nullable(Bool), attempts Int32, parts Nullable(Int32), price Nullable(Float64),
   command_at Nullable(DateTime64(3, 'UTC')), sent_at Nullable(DateTime64(3, 'UTC')), completed_at DateTime64(3, 'UTC')
 ) ENGINE = MergeTree ORDER BY (account, id);
 
@@ -38,7 +38,7 @@ CREATE TABLE IF NOT EXISTS statuses (
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS results_copy TO results AS
 SELECT commandTopic AS command_topic, commandPartition AS command_partition, commandOffset AS command_offset,
-  account, id, tenant, campaign, country, type, outcome, final, errorCode AS error_code, hooked, parts, price,
+  account, id, tenant, campaign, country, type, outcome, final, errorCode AS error_code, hooked, attempts, parts, price,
   commandAt AS command_at, sentAt AS sent_at, completedAt AS completed_at
 FROM results_queue;
 

@@ -21,6 +21,7 @@ CREATE TABLE results (
   outcome STRING NOT NULL,
   `final` BOOLEAN NOT NULL,
   errorCode STRING,
+  attempts INT NOT NULL,
   parts INT,
   price DOUBLE,
   commandTopic STRING NOT NULL,
@@ -53,6 +54,7 @@ CREATE TABLE results (
         ["SENT", "REJECTED", "INVALID", "EXPIRED", "DUPLICATE", "IN_DOUBT", "UNRESOLVED", "UNKNOWN"] } },
       { "name": "final", "type": "boolean" },
       { "name": "errorCode", "type": ["null", "string"], "default": null },
+      { "name": "attempts", "type": "int" },
       { "name": "parts", "type": ["null", "int"], "default": null },
       { "name": "price", "type": ["null", "double"], "default": null },
       { "name": "commandTopic", "type": "string" },
@@ -118,6 +120,7 @@ CREATE TABLE messages (
   channel STRING,
   records INT NOT NULL,
   timesSent INT NOT NULL,
+  attempts INT NOT NULL,
   parts INT,
   price DOUBLE,
   commandAt TIMESTAMP(3),
@@ -159,6 +162,8 @@ CREATE TABLE messages (
       { "name": "channel", "type": ["null", "string"], "default": null, "doc": "The channel that told delivery." },
       { "name": "records", "type": "int", "doc": "How many commands had this id." },
       { "name": "timesSent", "type": "int", "doc": "How many of them ended as SENT." },
+      { "name": "attempts", "type": "int",
+        "doc": "Requests that were executed or may have been. More than timesSent: perhaps billed more often." },
       { "name": "parts", "type": ["null", "int"], "default": null, "doc": "Parts billed, of all commands of this id." },
       { "name": "price", "type": ["null", "double"], "default": null, "doc": "Fees, of all commands of this id." },
       { "name": "commandAt", "type": ["null", { "type": "long", "logicalType": "timestamp-millis" }], "default": null },
@@ -189,6 +194,7 @@ CREATE VIEW facts AS
 SELECT account, id, completedAt AS learntAt, TRUE AS trusted,
   CONCAT_WS('/', commandTopic, CAST(commandPartition AS STRING), CAST(commandOffset AS STRING)) AS record,
   CASE WHEN outcome = 'SENT' THEN 1 ELSE 0 END AS sent,
+  CASE WHEN `final` AND outcome <> 'REJECTED' THEN attempts ELSE 0 END AS attempts,
   parts,
   CAST(price AS DECIMAL(20, 6)) AS price,
   CASE WHEN outcome <> 'DUPLICATE' THEN -- it tells nothing of the id
@@ -213,7 +219,7 @@ SELECT account, id, completedAt AS learntAt, TRUE AS trusted,
   CAST(NULL AS STRING) AS event
 FROM record_results
 UNION ALL
-SELECT account, id, receivedAt, verified, CAST(NULL AS STRING), 0, CAST(NULL AS INT), CAST(NULL AS DECIMAL(20, 6)),
+SELECT account, id, receivedAt, verified, CAST(NULL AS STRING), 0, 0, CAST(NULL AS INT), CAST(NULL AS DECIMAL(20, 6)),
   CAST(NULL AS STRING),
   CONCAT(
     CASE
@@ -231,7 +237,7 @@ WHERE `final`;
 
 -- What is not verified counts only for a message without a hook of its own.
 CREATE VIEW last_states AS
-SELECT account, id, records, timesSent, parts, price, outcome, SUBSTRING(outcome, 25) AS answer,
+SELECT account, id, records, timesSent, attempts, parts, price, outcome, SUBSTRING(outcome, 25) AS answer,
   CASE WHEN unhooked THEN event ELSE trusted_event END AS event,
   CASE WHEN unhooked THEN learntAt ELSE trusted_learntAt END AS updatedAt
 FROM (
@@ -240,6 +246,7 @@ FROM (
     SELECT account, id,
       CAST(COUNT(DISTINCT record) AS INT) AS records,
       SUM(sent) AS timesSent,
+      SUM(attempts) AS attempts,
       SUM(parts) AS parts,
       SUM(price) AS price,
       MIN(outcome) AS outcome,
@@ -266,6 +273,7 @@ SELECT account, id,
   JSON_VALUE(SUBSTRING(event, 25), '$.type'),
   records,
   timesSent,
+  attempts,
   parts,
   CAST(price AS DOUBLE),
   CAST(JSON_VALUE(answer, '$.commandAt') AS TIMESTAMP(3)),

@@ -1,7 +1,10 @@
 -- Sums messages up by day and by everything that report-daily.sql asks about. Run again, it refreshes the sums.
 CREATE MATERIALIZED VIEW IF NOT EXISTS daily AS
 SELECT date(command_at) AS day, tenant, campaign, country, type, channel, outcome, error_code, delivery,
-  count(*) AS messages, count(*) FILTER (WHERE times_sent > 1) AS sent_twice,
+  count(*) AS messages,
+  count(*) FILTER (WHERE (times_sent > 0 OR delivery IS NOT NULL) AND parts IS NULL AND price IS NULL) AS cost_unknown,
+  count(*) FILTER (WHERE times_sent > 1) AS sent_twice,
+  count(*) FILTER (WHERE attempts > 1 AND attempts > times_sent) AS perhaps_sent_twice,
   sum(parts) AS parts, sum(price) AS price, sum(seconds) AS seconds,
   count(*) FILTER (WHERE seconds <= 10) AS in_10_s, count(*) FILTER (WHERE seconds <= 60) AS in_a_minute
 FROM messages

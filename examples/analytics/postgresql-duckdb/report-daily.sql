@@ -1,11 +1,11 @@
 -- The questions of report.sql, answered from daily. Add WHERE day >= … for a period.
 
--- What did each campaign deliver, and what did it cost?
+-- What did each campaign deliver, and what did it cost? Neither sum holds the cost of the messages counted by cost_unknown.
 SELECT tenant, campaign, sum(messages) AS messages,
   coalesce(sum(messages) FILTER (WHERE outcome = 'SENT'), 0) AS sent,
   coalesce(sum(messages) FILTER (WHERE delivery = 'DELIVERED'), 0) AS delivered,
   coalesce(sum(messages) FILTER (WHERE delivery = 'FAILED'), 0) AS failed,
-  sum(parts) AS parts, sum(price) AS price
+  sum(parts) AS parts, sum(price) AS price, sum(cost_unknown) AS cost_unknown
 FROM daily
 GROUP BY tenant, campaign
 ORDER BY messages DESC, tenant, campaign;
@@ -19,30 +19,33 @@ WHERE delivery = 'DELIVERED'
 GROUP BY country
 ORDER BY average_seconds DESC, country;
 
--- Which tenant burns money: parts of what did not arrive, and ids that were sent more than once?
+-- Which tenant burns money: parts of what did not arrive, and ids that were sent more than once? perhaps_sent_twice is an upper
+-- bound: a request whose answer was lost need not have been executed.
 SELECT tenant, sum(d.parts) AS parts, sum(d.price) AS price,
   sum(d.parts) FILTER (WHERE delivery = 'FAILED') AS parts_failed,
-  sum(sent_twice) AS sent_twice
+  sum(cost_unknown) AS cost_unknown, sum(sent_twice) AS sent_twice, sum(perhaps_sent_twice) AS perhaps_sent_twice
 FROM daily AS d
-WHERE outcome = 'SENT'
 GROUP BY tenant
 ORDER BY parts DESC, tenant;
 
--- Which channel delivers? A message without a verdict has no channel.
+-- Which channel delivers? Only messages that can have a verdict; one that has none yet has no channel.
 SELECT type, channel, sum(messages) AS sent,
   coalesce(sum(messages) FILTER (WHERE delivery = 'DELIVERED'), 0) AS delivered,
   coalesce(sum(messages) FILTER (WHERE delivery = 'FAILED'), 0) AS failed,
   coalesce(sum(messages) FILTER (WHERE delivery IS NULL), 0) AS no_verdict
 FROM daily
-WHERE outcome = 'SENT'
+WHERE outcome = 'SENT' AND type NOT IN ('call/otp', 'hlr')
 GROUP BY type, channel
 ORDER BY sent DESC, type, channel;
 
--- What was delivered of each day's commands, by country? For campaign or type, put them in the place of country.
-SELECT day, country, sum(messages) AS messages,
+-- What was delivered of what was sent on each day, by country? Only messages that can have a verdict. For campaign or type,
+-- put them in the place of country. A day counts once no_verdict has stopped falling.
+SELECT day, country, sum(messages) AS sent,
   coalesce(sum(messages) FILTER (WHERE delivery = 'DELIVERED'), 0) AS delivered,
+  coalesce(sum(messages) FILTER (WHERE delivery IS NULL), 0) AS no_verdict,
   round(100 * coalesce(sum(messages) FILTER (WHERE delivery = 'DELIVERED'), 0) / sum(messages)) AS percent_delivered
 FROM daily
+WHERE (outcome = 'SENT' OR delivery IS NOT NULL) AND type NOT IN ('call/otp', 'hlr')
 GROUP BY day, country
 ORDER BY day, country;
 
@@ -59,3 +62,18 @@ FROM daily
 WHERE outcome <> 'SENT'
 GROUP BY outcome, error_code
 ORDER BY messages DESC, outcome, error_code;
+
+-- Why have messages no verdict, and since which day?
+SELECT type,
+  CASE
+    WHEN delivery = 'UNKNOWN' THEN 'given up'
+    WHEN outcome IN ('REJECTED', 'EXPIRED', 'INVALID') THEN 'not sent'
+    WHEN type IN ('call/otp', 'hlr') THEN 'never has one'
+    WHEN outcome <> 'SENT' THEN 'perhaps not sent'
+    ELSE 'waiting'
+  END AS why,
+  sum(messages) AS messages, min(day) AS first_day
+FROM daily
+WHERE delivery IS NULL OR delivery NOT IN ('DELIVERED', 'FAILED')
+GROUP BY type, why
+ORDER BY messages DESC, type, why;

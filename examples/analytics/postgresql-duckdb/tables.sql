@@ -16,6 +16,7 @@ CREATE TABLE IF NOT EXISTS results (
   final BOOLEAN NOT NULL,
   error_code TEXT,
   hooked BOOLEAN,
+  attempts INTEGER NOT NULL,
   parts INTEGER,
   price DOUBLE PRECISION,
   command_at TIMESTAMP,
