@@ -1,4 +1,6 @@
 -- Sums messages up by day and by everything that report-daily.sql asks about. Run again, it refreshes the sums.
+SET client_min_messages = warning; -- both may exist already
+
 CREATE MATERIALIZED VIEW IF NOT EXISTS daily AS
 SELECT date(command_at) AS day, tenant, campaign, country, type, channel, outcome, error_code, delivery,
   count(*) AS messages,

@@ -37,3 +37,13 @@ CREATE TABLE IF NOT EXISTS statuses (
   updated_at TIMESTAMP,
   received_at TIMESTAMP NOT NULL
 );
+
+-- Where load.py continues. Rows of the other tables may be deleted: they are not copied again.
+CREATE TABLE IF NOT EXISTS positions (
+  copied_into TEXT NOT NULL,
+  kafka_partition INTEGER NOT NULL,
+  next_offset BIGINT NOT NULL,
+  topic TEXT NOT NULL,
+  topic_id TEXT NOT NULL,
+  PRIMARY KEY (copied_into, kafka_partition)
+);
