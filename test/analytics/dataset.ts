@@ -146,7 +146,7 @@ export const dataset: readonly DatasetRecord[] = [
   statusEvent(21n, 9, 30),
   ...resolved(22n, 7, { outcome: 'UNRESOLVED', errorCode: 'ATTEMPTS_EXHAUSTED', attempts: 3, hooked: null }, 58),
   ...resolved(27n, 7, { attempts: 2, parts: 1, msgId: 'gw-3' }, 59),
-  told(27n, 8, 5),
+  statusEvent(27n, 8, 5),
 
   // Never sent
   result(23n, 8, { ...unsent, outcome: 'EXPIRED', errorCode: 'WITHDRAWN', campaign: 'summer' }),
