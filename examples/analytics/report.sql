@@ -40,7 +40,7 @@ GROUP BY type, channel
 ORDER BY sent DESC, type, channel;
 
 -- What was delivered of what was sent on each day, by country? Only messages that can have a verdict. For campaign or type,
--- put them in the place of country. A day counts once no_verdict has stopped falling.
+-- put them in the place of country. A day counts once no_verdict has stopped falling. sent: also UNRESOLVED that arrived.
 SELECT date(command_at) AS day, country, count(*) AS sent,
   count(*) FILTER (WHERE delivery = 'DELIVERED') AS delivered,
   count(*) FILTER (WHERE delivery IS NULL) AS no_verdict,
@@ -69,8 +69,8 @@ SELECT type,
   CASE
     WHEN delivery = 'UNKNOWN' THEN 'given up'
     WHEN outcome IN ('REJECTED', 'EXPIRED', 'INVALID') THEN 'not sent'
-    WHEN type IN ('call/otp', 'hlr') THEN 'never has one'
     WHEN outcome <> 'SENT' THEN 'perhaps not sent'
+    WHEN type IN ('call/otp', 'hlr') THEN 'never has one'
     ELSE 'waiting'
   END AS why,
   count(*) AS messages, min(date(command_at)) AS first_day

@@ -68,8 +68,8 @@ SELECT type,
   CASE
     WHEN delivery = 'UNKNOWN' THEN 'given up'
     WHEN outcome IN ('REJECTED', 'EXPIRED', 'INVALID') THEN 'not sent'
-    WHEN type IN ('call/otp', 'hlr') THEN 'never has one'
     WHEN outcome <> 'SENT' THEN 'perhaps not sent'
+    WHEN type IN ('call/otp', 'hlr') THEN 'never has one'
     ELSE 'waiting'
   END AS why,
   sum(messages) AS messages, min(day) AS first_day

@@ -107,7 +107,8 @@ export async function setStage({ count, folder, say, cleanups }: StageOptions) {
   const bus = openBus(settings, new Telemetry())
   cleanups.push(() => bus.close())
   if (brokersAreNamed()) {
-    say('Bus: the brokers of BUSGATE_KAFKA_BROKERS; the topics busgate-demo-… remain there.')
+    const { results, statuses } = settings.topics
+    say(`Bus: the brokers of BUSGATE_KAFKA_BROKERS; ${results}, ${statuses} and the other topics remain there.`)
     const topics = topicsIn(settings.topics).map(({ topic }) => ({ topic, partitions }))
     await createMissingTopics(settings, topics)
   } else say('Bus: inside this process.')
