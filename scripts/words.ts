@@ -7,13 +7,13 @@ import { join } from 'node:path'
 
 const most = 20_000
 const root = join(import.meta.dirname, '..')
-/** The gateway operator's own text. */
-const notOurs = ['docs/gateway-interface.md']
+/** The gateway operator's own text, and the changes, which grow with each release. */
+const notCounted = ['docs/gateway-interface.md', 'CHANGELOG.md']
 /** Generated documents say so in their first lines. */
 const generated = /^Made by |writes this page/m
 
 const counts = globSync(['*.md', 'docs/**/*.md', 'helm/*.md'], { cwd: root })
-  .filter(file => !notOurs.includes(file))
+  .filter(file => !notCounted.includes(file))
   .map(file => ({ file, text: readFileSync(join(root, file), 'utf8') }))
   .filter(({ text }) => !generated.test(text))
   .map(({ file, text }) => ({

@@ -44,8 +44,8 @@ export interface Permit {
 }
 
 /**
- * Gateways throttle single recipients too: up to one operation of an envelope, or this share, is no sign of the account's
- * rate.
+ * If at most one operation of an envelope, or this share of it, is throttled, the gateway throttles their recipients, not the
+ * account.
  */
 const recipientsPart = 1 / 10
 
@@ -152,7 +152,7 @@ export class Account {
     const throttled = items.filter(isThrottled).length
     if (classified.outcome === 'answered') this.#learnt.passed(items.length - throttled, this.#clock.monotonic())
     const areRecipients = throttled - repeated <= Math.max(1, items.length * recipientsPart)
-    if (areRecipients || throttled < items.length) this.#learn(permit, classified) // otherwise nothing has passed
+    if (areRecipients || throttled < items.length) this.#learn(permit, classified) // if all were throttled, nothing passed: nothing is learnt
     if (throttled === 0) return
     if (areRecipients) this.#telemetry.emit('gateway.retry', { reason: 'throttled', count: throttled })
     else this.#pause({ ...permit, operations: throttled }, 'throttled', 'operations above the rate')
@@ -187,7 +187,10 @@ export class Account {
     if (resumed) this.#telemetry.emit('account.resumed', { account: this.name })
   }
 
-  /** Handles an envelope refused with an unknown text. Refused questions and suspects count only as the probe. */
+  /**
+   * Handles an envelope refused with an unknown text. Refused polls and suspects hold the account back only if they were its
+   * probe.
+   */
   #refused({ probe, operations, carries }: Permit): void {
     if (carries !== 'questions') this.#telemetry.emit('gateway.retry', { reason: 'refused', count: operations })
     if (!probe && carries !== 'commands') return

@@ -70,7 +70,7 @@ export class StatusPoller {
     asked.busy = true
     const wait = this.#options.hasLease() ? asked.account.wait() : Number.POSITIVE_INFINITY
     if (wait > 0) {
-      // the end of a probe or a rebalance cannot be predicted
+      // looks again after a second: nothing tells when a probe or a rebalance ends
       this.#options.clock.after(Math.min(wait, 1000), () => this.#next(asked))
       return
     }

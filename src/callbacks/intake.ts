@@ -17,7 +17,7 @@ import type { SharedPublish } from './shared-publish.ts'
 import { probeId } from './subject.ts'
 import type { HookTokens } from './token.ts'
 
-/** The rest of a longer body is not read, so that its sender may miss the answer. */
+/** The rest of a longer body is not read; its sender may therefore miss the answer. */
 const discardedBytes = 1024 * 1024
 
 export interface IntakeOptions {

@@ -13,7 +13,7 @@ interface Field {
 
 export const deliveries = ['DEFAULT', ...policies] as const
 
-/** What an id must be, for readers who write JavaScript or JSON. */
+/** What an id must be, in the words of JavaScript and JSON. */
 export const idExpected = 'a whole number from 1 to 2^63-1; write ids above 2^53 as a bigint (17n), and no id as text'
 
 const text: Field = { fits: value => typeof value === 'string', expected: 'text' }

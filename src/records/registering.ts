@@ -32,7 +32,7 @@ export function registeringClient({ url, timeoutMs, ...login }: RegistryLogin & 
     try {
       return (await client.register({ type: SchemaType.AVRO, schema }, options)).id
     } catch (error) {
-      const level = ofSubject(error as Error)
+      const level = levelOfSubject(error as Error)
       if (level === null || level === compatibility) throw withoutPrefix(error as Error)
       return registered(subject, schema, level)
     }
@@ -52,8 +52,8 @@ export function registeringClient({ url, timeoutMs, ...login }: RegistryLogin & 
 /** Also the prefix of the client's error messages. */
 const clientId = 'busgate'
 
-/** The compatibility level in the client's error: it registers only with the subject's level, and names it otherwise. */
-function ofSubject({ name, message }: Error): COMPATIBILITY | null {
+/** The subject's compatibility level, from the client's error: it refuses to register with another one, and names both. */
+function levelOfSubject({ name, message }: Error): COMPATIBILITY | null {
   if (name !== 'ConfluentSchemaRegistryCompatibilityError') return null
   return (message.match(/!= (\w+)\)/)?.[1] ?? null) as COMPATIBILITY | null
 }

@@ -34,7 +34,7 @@ interface Message {
   result: SendResult & { type: SendType }
 }
 
-/** How much later than due a message may be handled, together with those that follow, since each walk costs some requests. */
+/** How long a due message waits, so that later ones are handled in the same walk: each walk costs requests. */
 const togetherMs = { least: 100, most: 5_000, ofDelay: 1 / 50 }
 /** Longest time that an account with a refused key delays other accounts' messages; longer than the account's pauses. */
 const deniedPatienceMs = 60_000
@@ -116,7 +116,7 @@ export class ResultsWalk {
     this.#walking = false
   }
 
-  /** Removes the messages at the head that were due at `now` and lie within one step of the verdicts. */
+  /** Takes the messages that were due at `now` and are not more than one step of the verdicts newer than the first. */
   #dueWith({ at }: Message, now: number): Message[] {
     const { delayMs, verdicts } = this.#options
     const latest = Math.min(now - delayMs, at + verdicts.stepMs)

@@ -14,7 +14,7 @@ interface Reader {
   reading: ReturnType<ReturnType<typeof buildReadings>['read']>['reading']
   /** The offset that it must receive next. */
   next: number
-  /** Finish the handling of the records that it received. */
+  /** Each function ends the handling of one batch. */
   done: (() => void)[]
 }
 

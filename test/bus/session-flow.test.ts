@@ -183,7 +183,7 @@ describe('a shelved record', () => {
     expect(process.listener.fresh).toHaveLength(windowSize + 1)
   })
 
-  test('counts as lost if it is no longer in the log, and no other record does', async () => {
+  test('counts as lost if it is no longer in the log, and is the only one that does', async () => {
     const log = buildLog(windowSize + 5)
     const process = buildOwner(log)
     const { session, deliver, commit } = await process.open()

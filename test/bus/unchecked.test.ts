@@ -37,7 +37,7 @@ describe('a session that found no window at its committed offset', () => {
     expect(second.session.uncheckedUntil).toBe(0)
   })
 
-  test('needs no look-up if no record was above that offset, nor does the next owner with its window', async () => {
+  test('needs no look-up if that offset was the end of the log; nor does the next owner, which finds a window', async () => {
     const log = buildLog(10)
     log.committed = { offset: 10, metadata: null }
     const first = await buildOwner(log).open()

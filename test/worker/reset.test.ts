@@ -50,7 +50,7 @@ describe('after a reset of the committed offset', () => {
     ])
   })
 
-  test('forwards, commands below the offset are skipped and reported; a reset back sends them once', async () => {
+  test('to a later offset, the commands below it are skipped and reported; a second reset, back, sends them once', async () => {
     const lines: { event: string }[] = []
     const logger = pino({ base: null }, { write: line => void lines.push(JSON.parse(line)) })
     const world = await startWorld({ logger })

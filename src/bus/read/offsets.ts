@@ -17,8 +17,8 @@ export function endOf(brokers: Brokers, tp: TopicPartition, isolation: Isolation
 }
 
 /**
- * The offset of a position; for `latest`, the last stable offset. For a timestamp, the first offset with at least this one, or
- * the last stable offset.
+ * The offset of a position; for `latest`, the last stable offset. For a timestamp, that of the first record that is not
+ * older, or the last stable offset.
  */
 export async function offsetAt(brokers: Brokers, tp: TopicPartition, from: From): Promise<number> {
   if (typeof from === 'object') {

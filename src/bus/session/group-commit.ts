@@ -8,7 +8,7 @@ interface Cycle {
   decided: PromiseWithResolvers<boolean>
   /** Resolves when the commit has succeeded, or will not come. */
   ended: PromiseWithResolvers<void>
-  /** Whether the state changed in a way that no list shows. */
+  /** Whether there is a change besides records, settled and intents. */
   touched: boolean
   /** Whether a caller cannot continue before the commit. */
   isUrgent: boolean

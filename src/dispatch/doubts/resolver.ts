@@ -66,7 +66,7 @@ interface Doubt {
 const patienceMs = 10_000
 /** Interval at which a command that may be sent again checks for unread callbacks. */
 const listenAgainMs = 1000
-/** Longest wait for unread callbacks of an envelope, which holds a slot meanwhile. */
+/** How long an envelope, which holds a slot, waits for unread callbacks of its commands. */
 const inSlotMs = 2000
 
 /**
@@ -153,7 +153,7 @@ export class Resolver {
 
   /**
    * Decides after the last poll, once the callbacks so far are read.
-   * @param again whether sending again was already decided, and only waits for the callbacks
+   * @param again true: it will be sent again, and only waits until the callbacks are read
    */
   async #decide(doubt: Doubt, again = false): Promise<void> {
     const { attempts: mostAttempts, clock, sendAgain } = this.#options
