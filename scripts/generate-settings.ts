@@ -32,7 +32,7 @@ Give a secret as a file by appending \`File\` to the setting (\`gateway.apiKeyFi
 
 NAME stands for the name of an account (lower-case letters and digits), TYPE for a type of message, with \`_\` instead of \`+\` and \`/\` in a variable. Times end in \`Ms\` and are milliseconds.
 
-\`busgate config explain kafka.groupId\` describes one setting, \`busgate config print\` shows the values in effect as a file that loads again, \`busgate config check\` what is wrong with them.
+\`busgate config explain kafka.groupId\` describes one setting, \`busgate config print\` prints all that are set and all defaults, as a file that loads again, \`busgate config check\` what is wrong with them.
 `
 
 const columns = '| setting | variable | a value is | default | meaning |\n|---|---|---|---|---|\n'

@@ -17,11 +17,14 @@ export interface CrossCheck {
 
 export const crossChecks: CrossCheck[] = [
   {
-    paths: ['kafka.drainMs', 'kafka.sessionTimeoutMs', 'kafka.rebalanceTimeoutMs'],
-    broken: values =>
-      (values['kafka.drainMs'] ?? 0) >= values['kafka.sessionTimeoutMs'] ||
-      values['kafka.sessionTimeoutMs'] >= values['kafka.rebalanceTimeoutMs'],
-    what: 'must be below kafka.sessionTimeoutMs, and that below kafka.rebalanceTimeoutMs',
+    paths: ['kafka.sessionTimeoutMs', 'kafka.rebalanceTimeoutMs'],
+    broken: values => values['kafka.sessionTimeoutMs'] >= values['kafka.rebalanceTimeoutMs'],
+    what: 'must be below kafka.rebalanceTimeoutMs',
+  },
+  {
+    paths: ['kafka.drainMs', 'kafka.sessionTimeoutMs'],
+    broken: values => (values['kafka.drainMs'] ?? 0) >= values['kafka.sessionTimeoutMs'],
+    what: 'must be below kafka.sessionTimeoutMs',
   },
   {
     paths: ['delivery.settleMs', 'gateway.timeoutMs', 'kafka.sessionTimeoutMs'],

@@ -51,7 +51,7 @@ export function loadRunnableSettings(
 
 /**
  * Loads the settings for printing.
- * @returns the values in effect in the form of the file, which load again to the same settings; secrets are masked
+ * @returns the settings and their defaults in the form of the file, which load again to the same settings; secrets are masked
  * @throws SettingsError that names every problem
  */
 export function printableSettings(sources: SettingsSources): Record<string, unknown> {

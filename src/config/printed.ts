@@ -1,4 +1,3 @@
-import { compile } from './compile.ts'
 import { definitions, type SettingPath } from './definitions.ts'
 import { hasPlaceholder } from './names.ts'
 import { Secret } from './secret.ts'
@@ -7,21 +6,15 @@ import type { CheckedValues } from './types.ts'
 type Tree = { [key: string]: unknown }
 
 /**
- * The values in effect in the form of the settings' file, which load again to the same settings. Leaves out what is not set.
- * A secret is shown as ***, one from a file by its path.
+ * The settings and their defaults in the form of the settings' file, which load again to the same settings. Leaves out what is
+ * not set: a printed value that follows from others would no longer follow them. A secret is shown as ***, one from a file by
+ * its path.
  */
 export function printedTree(values: CheckedValues): Tree {
-  const { kafka, delivery, reconciler } = compile(values)
-  const shown: Record<SettingPath, unknown> = {
-    ...values,
-    'kafka.drainMs': kafka.drainMs,
-    'delivery.types.TYPE': new Map(Object.entries(delivery.types)),
-    'reconciler.expect.TYPE': new Map(Object.entries(reconciler.expect)),
-  }
   const tree: Tree = {}
   for (const path of Object.keys(definitions) as SettingPath[]) {
-    if (!hasPlaceholder(path)) put(tree, path, shown[path])
-    else for (const [key, value] of shown[path] as ReadonlyMap<string, unknown>) put(tree, withKey(path, key), value)
+    if (!hasPlaceholder(path)) put(tree, path, values[path])
+    else for (const [key, value] of values[path] as ReadonlyMap<string, unknown>) put(tree, withKey(path, key), value)
   }
   return tree
 }

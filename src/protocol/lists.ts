@@ -74,7 +74,11 @@ export const errorCodeTexts: Readonly<Record<ErrorCode, { meaning: string; remed
   TYPE_INVALID: { meaning: 'the gateway does not know the type', remedy: null },
   THROTTLED: { meaning: 'the gateway throttled it; busgate retries, so that no result has it now', remedy: null },
   INSUFFICIENT_FUNDS: { meaning: 'the account has too little money', remedy: 'Top up the account' },
-  DUPLICATE_ID: { meaning: 'the id was used before', remedy: null },
+  DUPLICATE_ID: {
+    meaning: 'the id was used before',
+    remedy:
+      'If this message was written before, it was probably sent: ask for its status before you do anything. If another message used the id, use a new one',
+  },
   VALIDATION: {
     meaning: 'a field violates the interface, or there is no content',
     remedy: 'Correct the field that its text names',

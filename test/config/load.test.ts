@@ -284,12 +284,12 @@ describe('wrong settings', () => {
     [
       'a drain longer than the session time-out',
       { BUSGATE_KAFKA_DRAIN_MS: '20000' },
-      'kafka.drainMs | BUSGATE_KAFKA_DRAIN_MS | must be below kafka.sessionTimeoutMs, and that below kafka.rebalanceTimeoutMs',
+      'kafka.drainMs | BUSGATE_KAFKA_DRAIN_MS | must be below kafka.sessionTimeoutMs',
     ],
     [
       'a session time-out longer than the rebalance time-out',
       { BUSGATE_KAFKA_SESSION_TIMEOUT_MS: '30000' },
-      'kafka.drainMs | BUSGATE_KAFKA_DRAIN_MS, beside BUSGATE_KAFKA_SESSION_TIMEOUT_MS | must be below kafka.sessionTimeoutMs, and that below kafka.rebalanceTimeoutMs',
+      'kafka.sessionTimeoutMs | BUSGATE_KAFKA_SESSION_TIMEOUT_MS | must be below kafka.rebalanceTimeoutMs',
     ],
     [
       'real brokers without a registry',

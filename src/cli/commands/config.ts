@@ -16,8 +16,8 @@ export const configCheck = command({
 
 export const configPrint = command({
   about: [
-    'Prints the settings in effect in the form of the settings file: defaults, file and variables merged, without those',
-    'that are not set. Secrets are shown as ***, those from files by their paths.',
+    'Prints the settings in the form of the settings file: defaults, file and variables merged, without those that are',
+    'not set or follow from others. Secrets are shown as ***, those from files by their paths.',
   ].join('\n'),
   flags: { config: configFlag, json: toggle('Prints one JSON object instead of YAML.') },
   async run({ config, json }) {

@@ -85,7 +85,9 @@ export const pause = command({
       const resume = `busgate resume --${scope.kind} ${scope.name}`
       const end = until === null ? 'until it is resumed' : `until ${new Date(until).toISOString()}`
       const instead = before ? ` It was already paused: ${changeText(before)}.` : ''
-      say(`${nameOf(scope)} is paused ${end}.${instead} To resume: ${resume}`)
+      const isUnchecked = scope.kind === 'account' && settings.gateway.accounts.size === 0
+      const unchecked = isUnchecked ? ' The settings here name no accounts, so the name was not checked.' : ''
+      say(`${nameOf(scope)} is paused ${end}.${instead}${unchecked} To resume: ${resume}`)
       return 0
     }),
 })

@@ -155,7 +155,7 @@ export const dlqReplay = command({
       for (const { letter, why } of refused) tell('refused', letter, why)
       if (ready.length === 0) {
         process.stderr.write(refused.length > 0 ? 'Nothing was replayed.\n' : 'There is nothing to replay.\n')
-        return at.length > 0 ? 1 : 0
+        return at.length + refused.length > 0 ? 1 : 0
       }
       if (!yes) {
         for (const letter of ready) tell('ready', letter)

@@ -1,7 +1,7 @@
 import * as apis from '../../bus/cluster/apis.ts'
 import { fetchRecords } from '../../bus/read/fetch-api.ts'
 import { produce } from '../../bus/write/produce-api.ts'
-import { rightsOf, type Settings, type TopicRight, type TopicUse, topicsIn } from '../../config/index.ts'
+import { rightsOf, runningRoles, type Settings, type TopicRight, type TopicUse, topicsIn } from '../../config/index.ts'
 import type { Role } from '../../protocol/index.ts'
 import { codeOf, safeText } from '../../telemetry/error.ts'
 import { count } from '../../words.ts'
@@ -92,7 +92,8 @@ export const rights = check({
   about:
     'The rights of the login for the roles of this process: READ and WRITE of the topics, READ of the group, WRITE of the transactional ids. It begins and aborts a transaction with an id that no worker uses, and writes no record.',
   needs: ['settings', 'cluster', 'topics'],
-  async look({ settings, cluster, topics }) {
+  async look({ settings: given, cluster, topics }) {
+    const settings = { ...given, roles: runningRoles(given) }
     const ofTopics = topicsIn(settings.topics).flatMap(({ topic, use }) =>
       ofTopic(topic, use, topics.get(topic)!, settings),
     )

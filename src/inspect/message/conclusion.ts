@@ -131,6 +131,9 @@ function ofFinal(final: SendResult, findings: Findings, id: bigint, account: str
   const { type, outcome, errorCode, error, attempts } = final
   const reason = [errorCode, error].filter(Boolean).join(': ')
   if (outcome === 'SENT') return sentText(final, findings)
+  if (errorCode === 'DUPLICATE_ID' && outcome === 'REJECTED') {
+    return `This record was not sent: the gateway knows its id (${reason}). ${remedy(errorCode)}. ${whoCanTell(id, account, type)}`
+  }
   if (outcome === 'REJECTED') {
     return `Not sent: the gateway refused it (${reason}). ${remedy(errorCode)}; ${anew}.`
   }

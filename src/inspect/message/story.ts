@@ -104,7 +104,7 @@ function resultText(result: SendResult, reveal: boolean): string {
     parts !== null && count(parts, 'part'),
     price !== null && `price ${price}`,
     attempts > 0 && count(attempts, 'attempt'),
-    sentAt !== null && `posted ${time(sentAt)}`,
+    sentAt !== null && `posted ${time(sentAt)}${outcome === 'IN_DOUBT' ? ' at the latest' : ''}`,
     reveal && result.code !== null && `code ${result.code}`,
     `of ${placeText(place)}`,
   ])
