@@ -90,6 +90,11 @@ describe('the conclusion', () => {
       /^Not sent: the gateway refused it \(INSUFFICIENT_FUNDS: Not enough money\)\. Top up the account; .* under a new id\.$/,
     ],
     [
+      'refused, because the gateway knows its id',
+      { results: [{ outcome: 'REJECTED', errorCode: 'DUPLICATE_ID', error: 'id exists' }] },
+      /the gateway knows its id \(DUPLICATE_ID: id exists\)\. If this message was written before, it was probably sent: .* Ask the gateway: busgate gateway status/,
+    ],
+    [
       'invalid',
       { results: [{ outcome: 'INVALID', errorCode: 'VALIDATION', error: 'phone' }] },
       /^Not sent: the command violates/,

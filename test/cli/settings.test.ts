@@ -81,6 +81,8 @@ describe('config print', () => {
     expect(parse(stdout)).toMatchObject({ gateway: { rate: 50, accounts: { shop: { rate: 30 } } } })
     await writeFile(printed, stdout)
     expect(loadSettings({ file: printed, env })).toEqual(loadSettings({ file: given, env }))
+    const later = { ...env, BUSGATE_DELIVERY_DEFAULT: 'AT_MOST_ONCE', BUSGATE_RECONCILER_EXPECT_MS: '61000' }
+    expect(loadSettings({ file: printed, env: later })).toEqual(loadSettings({ file: given, env: later }))
     const again = await busgateHere(['config', 'print', '--config', printed], { env })
     expect(again.stdout).toBe(stdout)
 
