@@ -185,8 +185,11 @@ export async function createProducer(settings: Settings, options: ProducerOption
   }
 }
 
-const invalid = (command: { id: unknown } | null, problem: string) =>
-  new InvalidCommandError(`command ${command?.id}: ${problem}`)
+function invalid(command: { id: unknown } | null, problem: string): InvalidCommandError {
+  const id = command?.id
+  const isPrintable = ['number', 'bigint', 'string'].includes(typeof id) // an object's own toString may throw
+  return new InvalidCommandError(`${isPrintable ? `command ${id}` : 'a command without an id'}: ${problem}`)
+}
 
 function scopeOf(what: WithdrawnNames): Withdrawn {
   if (what.id !== undefined && !isMessageId(what.id)) {

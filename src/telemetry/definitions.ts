@@ -254,8 +254,7 @@ export const metricDefinitions = {
   callbacks_total: {
     type: 'counter',
     labels: { type: label.receivedTypes, state: states, verified: ['true', 'false'] },
-    meaning:
-      "Callbacks whose status event is on the topic; type: the channel that reported; verified: it came to the message's own address.",
+    meaning: "Callbacks whose event is on the topic, by channel; verified: it came to the message's own address.",
     action:
       'Zero while messages are sent: the gateway does not reach callbacks.publicUrl. FAILED rising: a channel or a sender name has trouble.',
   },

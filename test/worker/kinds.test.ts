@@ -97,6 +97,11 @@ describe('for a command of each type,', () => {
     ],
     ['an unknown type', { type: 'whatsapp' }, /^command 42: type must be one of sms, .*; use pipeline for whatsapp$/],
     ['a command without a type', { type: undefined }, 'command 42: type is required and must be one of sms, '],
+    [
+      'an id that cannot be printed',
+      { id: Symbol('x') },
+      'a command without an id: id must be a whole number from 1 to 2^63-1; ',
+    ],
     ['an id in text', { id: '042' }, 'command 042: id must be a whole number from 1 to 2^63-1; '],
     [
       'a date as deadline',
