@@ -6,6 +6,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseAllDocuments } from 'yaml'
+import { loadSettings } from '../src/config/load.ts'
 
 const objects = parseAllDocuments(readFileSync(process.argv[2], 'utf8')).map(document => document.toJS())
 const pods = objects.flatMap(object => {
@@ -40,13 +41,13 @@ function checkContainer(container, pod) {
     })
   // `config check` requires the gateway's address, which busgate ui does not need.
   ask('config', container.args[0] === 'ui' ? 'print' : 'check')
-  if (container.args[0] === 'run') checkRole(container, pod, JSON.parse(ask('config', 'print', '--json')))
+  if (container.args[0] === 'run') checkRole(container, pod, loadSettings({ env }))
   else ask(...container.args, '--help')
 }
 
 function checkRole(container, pod, { kafka, gateway, callbacks, telemetry, roles }) {
   const ports = Object.fromEntries(container.ports.map(({ name, containerPort }) => [name, containerPort]))
-  assert.deepEqual(roles, [container.name])
+  assert.deepEqual([...roles], [container.name])
   assert.equal(ports.metrics, telemetry.port)
   assert.equal(ports.http, roles.includes('callbacks') ? callbacks.port : undefined)
   const stopMs = Math.max(kafka.drainMs, gateway.timeoutMs) + ownStopMs
