@@ -21,7 +21,7 @@ Made by scripts/generate-operations-table.ts from the registry (src/protocol/reg
 
 For developers: the fields of each operation of the gateway, and how it is tested. Sections are headings of the [specification](gateway-interface.md).
 
-- An operation may also carry the optional fields of its section, and additional properties. busgate checks what \`viber_type\` and the channels of \`pipeline\` require.
+- An operation may also carry the optional fields of its section, and additional properties. busgate checks what \`viber_type\` and the channels of \`pipeline\` require. For \`viber+sms\` the specification requires nothing more: give \`viber_type\`, \`viber_signature\`, \`viber_message\`, \`sms_message\` and \`sms_signature\`.
 - A payload may hold more than is listed. Fields that the specification does not show are passed on unchanged.
 - A command on the bus carries additional properties in \`extra\`, as JSON texts by name. For an object of the message (\`voice\`, a stage of \`pipeline\`), \`extra\` holds the fields that its record lacks, such as \`{"sms": "{\\"lifetime\\":3600}"}\`, or the whole object if the message leaves it null.
 
@@ -56,10 +56,10 @@ function sourceOf(type: OperationType): string {
 }
 
 function payloadOf(schema: z.ZodType): string {
-  const { def } = schema as z.ZodObject | z.ZodArray<z.ZodType> | z.ZodUnion<z.ZodType[]> | z.ZodUnknown
+  const { def } = schema as z.ZodObject | z.ZodArray<z.ZodType> | z.ZodPipe<z.ZodType, z.ZodType> | z.ZodUnknown
   if (def.type === 'object') return code(Object.keys(def.shape))
   if (def.type === 'array') return `list of ${payloadOf(def.element)}`
-  return def.type === 'union' ? `not shown; known: ${payloadOf(def.options[0]!)}` : 'not shown'
+  return def.type === 'pipe' ? `not shown; known: ${payloadOf(def.out)}` : 'not shown'
 }
 
 const code = (names: string[]): string => names.map(name => `\`${name}\``).join(', ') || 'none'

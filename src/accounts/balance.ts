@@ -95,7 +95,7 @@ function readingOf(classified: Classified): Reading {
   if (classified.outcome !== 'answered') return { reason: classified.outcome, error: classified.error }
   const item = classified.items[0]!
   if (item.kind === 'sent') {
-    const { amount, currency } = (operations.balance.payload.safeParse(item.data).data ?? {}) as Record<string, unknown>
+    const { amount, currency } = operations.balance.payload.safeParse(item.data).data ?? {}
     return { amount, currency }
   }
   if (item.kind === 'in_doubt' || item.code === 'REJECTED') return { reason: 'refused', error: unknownText }

@@ -47,6 +47,6 @@ export {
   sendTypes,
 } from './registry.ts'
 export { type Segments, segmentsOf } from './segments.ts'
-export { callbackStateOf, stateOf } from './states.ts'
+export { callbackStateOf, pollStateOf } from './states.ts'
 export { instantOf } from './tolerant.ts'
 export type { ViberType } from './viber.ts'

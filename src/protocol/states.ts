@@ -35,7 +35,7 @@ const fold = (status: string): string =>
  * UNDELIVERABLE contains DELIVER, without case, spaces and underscores. If the text is empty or unlisted, `success` decides
  * (specification: States and transitions); without it, the state is UNKNOWN and not final.
  */
-export const stateOf = (status: string, success: boolean | null = null): { state: State; final: boolean } => {
+export const pollStateOf = (status: string, success: boolean | null = null): { state: State; final: boolean } => {
   const listed = statusTexts.get(status) ?? statusTexts.get(fold(status))
   const told = success === null ? 'UNKNOWN' : success ? 'DELIVERED' : 'FAILED'
   const state = listed ?? told
@@ -48,6 +48,6 @@ export const stateOf = (status: string, success: boolean | null = null): { state
  */
 export function callbackStateOf(status: string, success: boolean): { state: State; contradicts: boolean } {
   const state = success ? 'DELIVERED' : 'FAILED'
-  const listed = stateOf(status).state
+  const listed = pollStateOf(status).state
   return { state, contradicts: listed !== 'UNKNOWN' && listed !== state }
 }

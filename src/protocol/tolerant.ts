@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isObject } from './json.ts'
 
 /*
  * Fields of the gateway's answers. A field of an unexpected type is converted or omitted and never invalidates the
@@ -70,9 +71,8 @@ export const tolerantList = <S extends z.ZodType>(element: S) =>
     Array.isArray(value) ? value.flatMap(item => element.safeParse(item).data ?? []) : undefined,
   )
 
-type NoObject = unknown[] | string | number | bigint | boolean | null | undefined
+const asObject = (value: unknown): unknown =>
+  isObject(value) ? value : value === undefined || value === null ? {} : { value }
 
-const noObject = z.custom<NoObject>(value => typeof value !== 'object' || value === null || Array.isArray(value))
-
-/** A payload with an unspecified shape: an object with known optional fields and any others, or any other JSON value. */
-export const openPayload = <S extends z.ZodRawShape>(known: S) => z.union([z.looseObject(known), noObject])
+/** A payload with an unspecified shape: known optional fields and any others. Its `value` is an answer that is no object. */
+export const openPayload = <S extends z.ZodRawShape>(known: S) => z.preprocess(asObject, z.looseObject(known))

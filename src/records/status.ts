@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { OutgoingRecord } from '../bus/port.ts'
-import { instantOf, stateOf } from '../protocol/index.ts'
+import { instantOf, pollStateOf } from '../protocol/index.ts'
 import { flagOrNull, numberOrNull, textOrNull } from '../protocol/tolerant.ts'
 import { type TraceContext, traceHeaders } from '../telemetry/trace.ts'
 import { intOrNull, jsonOrNull, listOrNull, objectOrNull, unreadPart } from './fields.ts'
@@ -43,7 +43,7 @@ export function readStatus(body: Readonly<Record<string, unknown>>): ReportedSta
   const status = read.status ?? ''
   const replies = read.replies ?? []
   const extra = jsonOrNull(unreadPart(body, read))
-  return { ...others, ...stateOf(status, read.success), msgId, status, updatedAt, requestId, replies, extra }
+  return { ...others, ...pollStateOf(status, read.success), msgId, status, updatedAt, requestId, replies, extra }
 }
 
 const instantOrNull = (value: unknown): number | null => (typeof value === 'string' ? instantOf(value) : null)

@@ -87,6 +87,17 @@ test('the payload of balance may be as documented by the vendor', () => {
   })
 })
 
+test.each([['31.17'], [31.17], [[]], [true]])(
+  'a payload of balance that is no object is kept as its value: %j',
+  value => {
+    expect(read('balance', value).data).toEqual({ value })
+  },
+)
+
+test('a missing payload of balance is empty', () => {
+  expect(read('balance', null).data).toEqual({})
+})
+
 test('the payload of status may be as documented by the vendor', () => {
   const payload = { id: 1001, type: 'viber', status: 'READ', replies: [{ datetime: '2025-01-31', message: 'Hi' }] }
   expect(read('status', payload).data).toEqual(payload)

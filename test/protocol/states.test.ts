@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type State, stateOf } from '../../src/protocol/index.ts'
+import { pollStateOf, type State } from '../../src/protocol/index.ts'
 
 const statuses: Record<State, string[]> = {
   PENDING: ['ACCEPTED', 'QUEUED', 'ROUTING'],
@@ -13,22 +13,22 @@ const statuses: Record<State, string[]> = {
 
 describe.each(Object.entries(statuses))('the state %s', (state, texts) => {
   test.each(texts)('belongs to the status "%s"', text => {
-    expect(stateOf(text)).toEqual({ state, final: state === 'DELIVERED' || state === 'FAILED' })
+    expect(pollStateOf(text)).toEqual({ state, final: state === 'DELIVERED' || state === 'FAILED' })
   })
 })
 
 test.each(['partially delivered', 'PARTIALLY_DELIVERED', ' Partially  Delivered '])(
   'case, spaces and underscores make no difference: "%s"',
   text => {
-    expect(stateOf(text)).toEqual({ state: 'DELIVERED', final: true })
+    expect(pollStateOf(text)).toEqual({ state: 'DELIVERED', final: true })
   },
 )
 
 describe('success', () => {
   test.each(['', 'SEEN', 'NO ANSWER', 'constructor'])('decides the state if the status is "%s"', text => {
-    expect(stateOf(text, true)).toEqual({ state: 'DELIVERED', final: true })
-    expect(stateOf(text, false)).toEqual({ state: 'FAILED', final: true })
-    expect(stateOf(text, null)).toEqual({ state: 'UNKNOWN', final: false })
+    expect(pollStateOf(text, true)).toEqual({ state: 'DELIVERED', final: true })
+    expect(pollStateOf(text, false)).toEqual({ state: 'FAILED', final: true })
+    expect(pollStateOf(text, null)).toEqual({ state: 'UNKNOWN', final: false })
   })
 
   test.each([
@@ -37,6 +37,6 @@ describe('success', () => {
     ['QUEUED', 'PENDING'],
     ['UNKNOWN', 'UNKNOWN'],
   ])('does not change the state of the status %s', (text, state) => {
-    for (const success of [true, false]) expect(stateOf(text, success).state).toBe(state)
+    for (const success of [true, false]) expect(pollStateOf(text, success).state).toBe(state)
   })
 })

@@ -1,10 +1,10 @@
-import { stateOf } from '../../src/protocol/index.ts'
+import { pollStateOf } from '../../src/protocol/index.ts'
 import type { StatusEvent } from '../../src/records/generated.ts'
 
 /** Builds the event of a verified callback, by default DELIVERED. `state` and `final` follow from the status. */
 export function buildStatusEvent(overrides: Partial<StatusEvent> = {}): StatusEvent {
   const status = overrides.status ?? 'DELIVERED'
-  const { state, final } = stateOf(status)
+  const { state, final } = pollStateOf(status)
   return {
     id: 1001n,
     msgId: 'gw-1',

@@ -29,7 +29,7 @@ async function ofAccount(
 ): Promise<Finding> {
   const client = clientFor(gateway, account, { timeoutMs: limitMs, connections: 1 })
   try {
-    const { amount, currency } = (await client.balance()) as { amount?: unknown; currency?: unknown }
+    const { amount, currency } = await client.balance()
     if (typeof amount !== 'number') return ok(`${name}: its key is accepted; the gateway reports no balance`)
     const told = `${name}: its key is accepted; ${amount} ${typeof currency === 'string' ? currency : ''}`.trim()
     return amount > 0

@@ -2,7 +2,7 @@ import type { Account } from '../../accounts/account.ts'
 import type { PollAnswer, StatusPoller } from '../../accounts/poller.ts'
 import type { Session } from '../../bus/port.ts'
 import type { Clock } from '../../clock.ts'
-import { operations, type Policy, type SendType, stateOf } from '../../protocol/index.ts'
+import { operations, type Policy, pollStateOf, type SendType } from '../../protocol/index.ts'
 import { isObject } from '../../protocol/json.ts'
 import type { StatusEvent } from '../../records/generated.ts'
 import { noPayload, type ResultDetails, type ResultPayload, readPayload } from '../../records/result.ts'
@@ -47,7 +47,7 @@ export function evidenceOf(answer: PollAnswer, notFoundErrors: readonly string[]
   }
   const { status, success } = readStatus(isObject(answer.data) ? answer.data : {})
   // `success: false` may refer to the poll, for an id that the gateway does not know
-  return stateOf(status, success || null).state !== 'UNKNOWN' ? 'sent' : 'inconclusive'
+  return pollStateOf(status, success || null).state !== 'UNKNOWN' ? 'sent' : 'inconclusive'
 }
 
 /** A command in doubt that this process resolves. */

@@ -1,6 +1,6 @@
 import { finalOf } from '../../consumer/final.ts'
 import { type Change, changeText } from '../../control/change.ts'
-import { type ErrorCode, errorCodeTexts, isSendType, operations, stateOf } from '../../protocol/index.ts'
+import { type ErrorCode, errorCodeTexts, isSendType, operations, pollStateOf } from '../../protocol/index.ts'
 import { hookedByType } from '../../records/command.ts'
 import type { DecodeCode } from '../../records/decoder.ts'
 import type { SendResult } from '../../records/generated.ts'
@@ -230,7 +230,7 @@ function verdictText(findings: Findings, id: bigint, account: string): string | 
 function toldBy(status: string, verdict: 'DELIVERED' | 'FAILED'): string {
   if (status === '') return ' (its callback has no status text)'
   if (status === verdict) return ''
-  const { state } = stateOf(status)
+  const { state } = pollStateOf(status)
   return state === 'UNKNOWN' || state === verdict
     ? `: ${status}`
     : ` (by success of its callback, whose text is ${status})`
