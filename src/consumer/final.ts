@@ -29,6 +29,7 @@ const ranks: Readonly<Record<SendResult['outcome'], number>> = {
 /**
  * Returns the final result of one command record, or of all commands with one id, from results in any order; null if there is
  * none yet. For an id, DUPLICATE does not count, because it says nothing about the message.
+ * @throws TypeError if the id of a result is not a bigint, for example because it was stored as JSON
  */
 export function finalOf(results: Iterable<SendResult>, of: CommandPlace | MessageId): SendResult | null {
   let found: SendResult | null = null
@@ -54,8 +55,11 @@ function isAbout(result: SendResult, of: CommandPlace | MessageId): boolean {
   return isOfMessage(result, of) && result.outcome !== 'DUPLICATE'
 }
 
-/** Whether the result carries the id in this account; DUPLICATE too. */
+/** Whether the result carries the id in this account; DUPLICATE too. @throws TypeError if its id is not a bigint */
 export function isOfMessage(result: SendResult, { id, account }: MessageId): boolean {
+  if (typeof result.id !== 'bigint') {
+    throw new TypeError(`the id of a result is a ${typeof result.id}, not a bigint: convert a stored id with BigInt`)
+  }
   return result.id === BigInt(id) && (account === undefined || result.account === account)
 }
 

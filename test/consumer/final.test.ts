@@ -25,4 +25,10 @@ describe('finalOf', () => {
     expect(finalOf(results, { id: 1001 })).toMatchObject({ outcome: 'SENT' })
     expect(finalOf([of(second, 'DUPLICATE')], { id: 1001n })).toBeNull()
   })
+
+  test.each([1001, '1001'])('refuses a stored result whose id is not a bigint again: %j', id => {
+    const stored = { ...JSON.parse(JSON.stringify({ ...of(first, 'SENT'), id: 0 })), id }
+    expect(() => finalOf([stored], { id: 1001 })).toThrow('convert a stored id with BigInt')
+    expect(finalOf([{ ...stored, id: BigInt(stored.id) }], { id: 1001 })).toMatchObject({ outcome: 'SENT' })
+  })
 })
