@@ -81,7 +81,7 @@ const rate = row(
   lines({
     title: 'Unused rate',
     description:
-      'Of the busiest process of each account. At 0 for long with late commands: agree on a higher rate with the gateway’s operator, or let bulk wait. 100 %: no rate is set, or nothing is sent.',
+      'Of the busiest process of each account. At 0 for long with late commands: agree on a higher rate with the gateway’s operator, or let bulk wait. 100 %: no rate is set, or nothing is sent. While the gateway throttles, it is the unused part of the learnt rate.',
     width: 8,
     unit: 'percentunit',
     max: 1,

@@ -168,8 +168,10 @@ export const metricDefinitions = {
     type: 'gauge',
     readAtScrape: true,
     labels: { account: 'account' },
-    meaning: "Unused part of this process's share of an account's rate; 0: at the limit; 1: no rate is set.",
-    action: 'At 0 for long: the rate is used up; see rate_wait_seconds.',
+    meaning:
+      "Unused part of this process's share of an account's rate, or of the rate learnt from throttling if that is lower; 0: at the limit; 1: there is neither.",
+    action:
+      'At 0 for long: the rate is used up (see rate_wait_seconds), or the gateway throttles (see rate_learnt_per_second).',
   },
   rate_learnt_per_second: {
     type: 'gauge',
@@ -297,7 +299,8 @@ export const metricDefinitions = {
     type: 'counter',
     labels: {},
     meaning: 'Ids with a verdict that the reconciler forgot because its memory was full.',
-    action: 'Not 0: it may poll for messages whose callback came; add reconciler processes or partitions.',
+    action:
+      'Not 0: it may poll for messages whose callback came; add partitions to the topics of results and statuses, or shorten reconciler.delayMs.',
   },
   reconciler_delay_seconds: {
     type: 'gauge',

@@ -242,7 +242,7 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
   'verdicts.forgotten': {
     level: 'warn',
     msg: ({ count }) => `the reconciler forgot ${numberOf(count, 'id')}: its memory is full`,
-    action: 'Add processes of the role reconciler, or memory to them.',
+    action: 'Add partitions to the topics of results and statuses, or shorten reconciler.delayMs.',
   },
   'pause.begun': {
     level: 'warn',

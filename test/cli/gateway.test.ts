@@ -178,7 +178,7 @@ describe('a failed operation exits 1 and says whether it was sent:', () => {
     const { code, stdout, stderr } = await gateway('http://127.0.0.1:1', ['sms', '--json'], { input: sms(1) })
     expect(code).toBe(1)
     expect(stderr).toMatch(
-      /^busgate: connect ECONNREFUSED 127\.0\.0\.1:1 \(UNREACHABLE\); not sent; check BUSGATE_GATEWAY_URL\n$/,
+      /^busgate: connect ECONNREFUSED 127\.0\.0\.1:1 \(UNREACHABLE\); not sent; check gateway\.url \(BUSGATE_GATEWAY_URL\)\n$/,
     )
     expect(JSON.parse(stdout)).toMatchObject({ id: 1, error: { code: 'UNREACHABLE', retryable: true } })
   })

@@ -199,5 +199,5 @@ function certainty(error: GatewayError, type: OperationType): string[] {
 
 function mendOf({ code }: GatewayError, keyPlace: string): string[] {
   if (code === 'ACCESS_DENIED') return [`put the account's key into ${keyPlace}`]
-  return code === 'UNREACHABLE' ? [`check ${variableOf('gateway.url')}`] : []
+  return code === 'UNREACHABLE' ? [`check gateway.url (${variableOf('gateway.url')})`] : []
 }
