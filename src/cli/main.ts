@@ -1,3 +1,4 @@
+import './framework/kafkajs-warning.ts'
 import { runLine } from './run-line.ts'
 
 /** Longest time that the process waits for resources that a library left open, such as a connection's timer. */
@@ -6,12 +7,6 @@ const lingerMs = 1000
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0) // the reader has closed the pipe, as `head` does
   throw error
-})
-
-// hides a warning of kafkajs, which sets timers in the past; users can do nothing about it
-const [printWarning] = process.listeners('warning')
-process.removeAllListeners('warning').on('warning', warning => {
-  if (warning.name !== 'TimeoutNegativeWarning') printWarning?.(warning)
 })
 
 process.exitCode = await runLine(process.argv.slice(2))
