@@ -19,6 +19,7 @@ const makers = {
   'docs/doctor.md': './generate-doctor.ts',
   "the chart's schema of settings": './generate-values-schema.ts',
   'helm/VALUES.md': './generate-values-table.ts',
+  'the version': './generate-version.ts',
   'the dashboards': './dashboards/generate.ts',
 }
 

@@ -1,10 +1,11 @@
+import { version } from '../../src/package.ts'
 import type { Events } from '../../src/telemetry/events.ts'
 
 /** Builds one event of each kind. `n` stands for every value that differs between messages. */
 export const buildEvents = (n: number): { [K in keyof Events]: Events[K] } => ({
   'role.started': { role: 'worker' },
   'role.off': { role: 'callbacks', reason: 'callbacks.secret (BUSGATE_CALLBACKS_SECRET) is not set' },
-  'worker.started': { version: '0.1.0', callbacks: 8080, telemetry: 9464 },
+  'worker.started': { version, callbacks: 8080, telemetry: 9464 },
   'worker.stopping': { signal: 'SIGTERM' },
   'worker.stopped': {},
   'worker.failed': { error: new Error(`the stop took longer than ${n} s`) },
