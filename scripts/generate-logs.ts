@@ -62,6 +62,7 @@ const code = (fields: string[]): string => fields.map(field => `\`${field}\``).j
 
 /** The line as it is logged. */
 function lineOf<K extends Name>(name: K): { msg: string; fields: string[] } {
+  if (!examples[name]) throw new Error(`build an event ${name} in test/support/events.ts`)
   let written = ''
   logEvent(createLogger('trace', { write: line => (written = line) }), name, examples[name])
   const { level: _level, time: _time, event: _event, msg, ...fields } = JSON.parse(written)

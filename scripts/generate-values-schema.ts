@@ -32,7 +32,10 @@ function refusalOf(path: string): Schema {
   const [, section] = /^(\w+)\.ssl\./.exec(path) ?? []
   if (section) return { const: `absent, because the pod's annotation would show it: name its Secret in ${section}Tls` }
   const key = keysOfSecret[path]
-  if (!key) throw new Error(`${path}: say in keysOfSecret which of the chart's secretKeys it is`)
+  if (!key)
+    throw new Error(
+      `${path}: name its key here, in helm/values.yaml, and in busgate.secretFiles (helm/templates/_helpers.tpl)`,
+    )
   return {
     const: `absent, because the pod's annotation would show it: put it into the Secret that existingSecret names, under the key in secretKeys.${key}`,
   }
