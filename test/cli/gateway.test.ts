@@ -109,7 +109,7 @@ describe('input with an error exits 2, names the error, and sends nothing:', () 
       'invalid JSON as argument',
       ['viber', '{secret'],
       '',
-      "JSON: expected JSON: Expected property name or '}' in JSON at position 1",
+      "JSON: not valid: Expected property name or '}' in JSON at position 1",
     ],
     ['an unknown account', ['balance', '--account', 'defualt'], '', 'the nearest is default'],
     [

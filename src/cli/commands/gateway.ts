@@ -28,7 +28,7 @@ const fieldsFlag: Flag<Fields> = {
   value: 'JSON',
   help: 'Its fields as a JSON object. Default: from standard input.',
   bare: true,
-  read: given => objectOf(given, 'expected JSON'),
+  read: given => objectOf(given, 'not valid'),
 }
 
 const flags = {
