@@ -9,8 +9,8 @@ import type { Exchange, GivenOperation } from './gateway.ts'
 const callbackTypes = ['sms', 'viber', 'voice', 'rcs']
 
 /**
- * The body of a status callback (specification, Events). `type` is omitted for channels that the specification does not list
- * (telegram, whatsapp): only `success` is required.
+ * The body of a status callback (specification, Events). Only `success` is required, so `type` is left out for channels that
+ * the specification does not list as types of callbacks (telegram, whatsapp).
  */
 export function statusCallback(
   operation: GivenOperation,

@@ -215,18 +215,25 @@ describe('a member of a group', () => {
     expect(a!.last).toEqual({ partitions: [0, 1, 2], unbroken: true })
   })
 
-  test('that is refused at its first join fails with the reason, and retries after a later refusal', async () => {
-    const { clock, buildMember, joined } = buildGroup()
-    const denied = new GroupError('refused', 'GROUP_AUTHORIZATION_FAILED')
-    const refuse = () => {
-      throw denied
-    }
-    const b = buildMember('b')
-    b.wire.onRequest = refuse
-    await expect(b.member.join()).rejects.toBe(denied)
+  const denied = new GroupError('refused', 'GROUP_AUTHORIZATION_FAILED')
+  const refuse = () => {
+    throw denied
+  }
+
+  test('fails with the reason if its first join is refused', async () => {
+    const { buildMember } = buildGroup()
+    const a = buildMember('a')
+    a.wire.onRequest = refuse
+    await expect(a.member.join()).rejects.toBe(denied)
+  })
+
+  test('that is refused after it joined retries until it has the lease again', async () => {
+    const { clock, joined } = buildGroup()
     const [a] = await joined('a')
     a!.wire.onRequest = refuse
     await clock.pass(60_000)
+    expect(a!.member.trouble).not.toBeNull()
+    expect(a!.member.hasLease).toBe(false)
     a!.wire.onRequest = () => {}
     await clock.pass(2_000)
     expect(a!.member.trouble).toBeNull()
@@ -272,7 +279,7 @@ describe('members that consume different topics', () => {
     expect(b.assignedNames.at(-1)).toEqual(['urgent/0', 'urgent/1'])
   })
 
-  test('get the other partitions if the leader cannot see one topic, and its consumer reports that', async () => {
+  test('get the partitions of all topics but one that the leader cannot see, and the consumer of that one reports it', async () => {
     const { clock, buildMember } = buildGroup()
     const [a, b] = [buildMember('a'), buildMember('b', ['commands', 'secret'])]
     for (const { member } of [a, b]) void member.join()
@@ -340,7 +347,7 @@ describe('a member that retires', () => {
     expect(b.last).toMatchObject({ partitions: [0, 1] })
   })
 
-  test('stays a member although partitions are added and it leads the group', async () => {
+  test('stays a member, even if it leads the group and partitions are added', async () => {
     const { clock, joined, buildMember, counts } = buildGroup()
     const [a] = await joined('a')
     a!.member.retire()

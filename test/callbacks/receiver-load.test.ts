@@ -32,7 +32,7 @@ describe('if the bus', () => {
     expect(bench.bus.calls).toHaveLength(2)
   })
 
-  test('gets many callbacks at once, few publishes carry all of them, each once', async () => {
+  test('is busy while 300 callbacks arrive, a few publishes carry all of them, each once', async () => {
     const bench = await receiverBench()
     bench.bus.held = true
     const ids = Array.from({ length: 300 }, (_, n) => n + 1)

@@ -5,7 +5,7 @@ import { FakeBroker, keys } from '../support/fake-broker.ts'
 
 const leaderNotAvailable = 5
 
-test('topics create names the command that lists partitions without a leader, if there is one', async () => {
+test('if a partition has no leader, topics create names the command that lists such partitions', async () => {
   const broker = await FakeBroker.start()
   broker.on(keys.metadata, ({ fields }) => {
     const to = fields().int32(0)

@@ -33,7 +33,7 @@ const unpackers: readonly (Unpack | undefined)[] = [
 ]
 
 /**
- * Decompresses a batch. Handing it to a thread would cost ten times the decompression of a small one.
+ * Decompresses a batch. Handing a small batch to a thread would cost ten times its decompression.
  * @throws UnreadableBatch when the codec is unknown, or the bytes are corrupt or decompress to more than `most`
  */
 export function unpack(codec: number, bytes: Buffer, most = largestBatch): Buffer {

@@ -47,9 +47,8 @@ export async function committedOffsets(
 export const isUnstable = ({ error }: GroupProgress): boolean => isTransient(error, 'stability')
 
 /**
- * Repeats the request until no open transaction has an offset for the partitions, or for half a second. A restarted broker
- * may have lost how a transaction ended (seen with Kafka 4.3.0 on one node); then only that producer's next transaction ends
- * it.
+ * Repeats the request until no open transaction has an offset for the partitions, at most for half a second. A restarted
+ * broker may take a transaction that ended for open (seen with Kafka 4.3.0 on one node), until its producer begins another.
  * @returns the last answer
  */
 export async function untilSettled(ask: () => Promise<GroupProgress[]>, clock: Clock): Promise<GroupProgress[]> {

@@ -10,7 +10,7 @@ export interface PartitionFollowerOptions {
   /** The first offset. */
   start: number
   onRecords: OnRecords
-  /** Looks up the end of the log for `caughtUp`. */
+  /** Looks up the end of the log for `caughtUp`, which explains `behindOpen`. */
   end(...behindOpen: Parameters<Follower['caughtUp']>): Promise<number>
   /** Closes the follower with its bus. */
   closing: AbortSignal
@@ -52,7 +52,7 @@ export class PartitionFollower implements Follower, Reading {
     this.#release()
   }
 
-  /** The log was truncated, or its topic created anew. No wait reaches beyond its end. */
+  /** Continues at the start of a log that was truncated, or whose topic was recreated. No wait reaches beyond its end. */
   cut({ low, high }: LogEnds): void {
     this.offset = low
     this.position = low

@@ -22,7 +22,7 @@ export interface ReadOptions {
   closing: AbortSignal
 }
 
-/** Backs off after this many consecutive failures, then refreshes metadata. */
+/** Backs off, longer after each further failure in a row, then refreshes metadata. */
 export async function backOff({ brokers, clock, closing }: ReadOptions, failures: number): Promise<void> {
   await sleep(clock, Math.min(firstBackOffMs * 2 ** (failures - 1), longestBackOffMs), closing)
   if (!closing.aborted) await brokers.refresh().catch(() => {}) // the retry will show what is wrong

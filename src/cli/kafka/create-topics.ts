@@ -17,7 +17,7 @@ export interface NewTopic {
 const createWithinMs = 10_000
 /** Longest wait for the leaders of new topics. */
 const leadersWithinMs = 30_000
-const passing = ['UNKNOWN_TOPIC_OR_PARTITION', 'LEADER_NOT_AVAILABLE']
+const transient = ['UNKNOWN_TOPIC_OR_PARTITION', 'LEADER_NOT_AVAILABLE']
 
 /**
  * Creates missing topics through kafkajs's Admin, and waits for the leaders of all.
@@ -53,7 +53,7 @@ async function untilLed(describe: () => Promise<unknown>): Promise<void> {
       await describe()
       return
     } catch (error) {
-      if (!passing.includes(typeOf(error as KafkajsError)) || performance.now() > end) throw error
+      if (!transient.includes(typeOf(error as KafkajsError)) || performance.now() > end) throw error
     }
   }
 }

@@ -53,7 +53,10 @@ const timesIn = text =>
       instant.test(part) ? html`<time datetime=${part} title=${part}>${dateTime(Date.parse(part))}</time>` : part,
     )
 
-/** Matches a busgate command within a text: its name, flags, and arguments with a digit. */
+/**
+ * Matches a busgate command within a sentence: its name, flags and arguments. Only words with a digit are arguments (ids,
+ * offsets); others are the rest of the sentence.
+ */
 const commandLine =
   /(busgate (?:message|gateway status|doctor|dlq replay|topics create)(?: (?:--[\w-]+(?:=\w+)?|'{[^']*}'|[\w./@-]*\d[\w/@-]*))*)/
 
@@ -74,8 +77,8 @@ export const visible = text =>
 /** @typedef {{ by: string, text: string, back?: string, account?: string }} Question */
 
 /**
- * The address of a search. It is a fragment, so that it can be bookmarked and is never sent to a server. @param {Question}
- * question
+ * The address of a search. It is a fragment, so that it can be bookmarked and is never sent to a server.
+ * @param {Question} question
  */
 export function linkTo(question) {
   const given = Object.entries(question).filter(([, value]) => value)

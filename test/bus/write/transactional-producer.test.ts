@@ -129,10 +129,10 @@ describe('a transaction', () => {
   })
 })
 
-describe('a batch that a leader refuses', () => {
+describe('a batch', () => {
   const records = [buildRecord('a'), buildRecord('b', { partition: 1 })]
 
-  it('because it no longer leads is resent unchanged to the new leader', async () => {
+  it('that a leader refuses because it no longer leads is resent unchanged to the new leader', async () => {
     const { brokers, clock, producer, sent } = await setUp()
     brokers.next('Produce', refusing({ 'results/1': 'NOT_LEADER_OR_FOLLOWER' }))
     brokers.onRefresh = () => brokers.setLeader({ topic: 'results', partition: 1 }, 2)
@@ -143,7 +143,7 @@ describe('a batch that a leader refuses', () => {
     expect(sent()[1]!.batches).toEqual([sent()[0]!.batches[1]])
   })
 
-  it('or does not answer is resent unchanged, and counts as written if the leader already has it', async () => {
+  it('whose leader does not answer is resent unchanged, and counts as written if the leader already has it', async () => {
     const { brokers, clock, producer, sent } = await setUp()
     brokers.next('Produce', new Unanswered('no answer'), refusing({ 'results/0': 'DUPLICATE_SEQUENCE_NUMBER' }))
     const commit = producer.commit(buildCommit({ records }))
@@ -152,7 +152,7 @@ describe('a batch that a leader refuses', () => {
     expect(sent()[1]!.batches).toEqual(sent()[0]!.batches)
   })
 
-  it('for too long fails the transaction', async () => {
+  it('that a leader refuses for too long fails the transaction', async () => {
     const { brokers, clock, producer, names } = await setUp()
     brokers.always('Produce', refusing({ 'results/0': 'LEADER_NOT_AVAILABLE' }))
     const outcome = outcomeOf(producer.commit(buildCommit()))
@@ -167,7 +167,7 @@ describe('a batch that a leader refuses', () => {
     expect(names()).not.toContain('EndTxn')
   })
 
-  it('permanently fails the transaction at once, although another batch could be retried', async () => {
+  it('that a leader refuses permanently fails the transaction at once, although another batch could be retried', async () => {
     const { brokers, producer } = await setUp()
     const codes = { 'results/0': 'NOT_LEADER_OR_FOLLOWER', 'results/1': 'TOPIC_AUTHORIZATION_FAILED' }
     brokers.next('Produce', refusing(codes))
@@ -177,7 +177,7 @@ describe('a batch that a leader refuses', () => {
     expect(brokers.of('Produce')).toHaveLength(1)
   })
 
-  it('is not resent if the progress was refused', async () => {
+  it('that a leader refuses is not resent if the progress was refused as well', async () => {
     const { brokers, clock, producer } = await setUp()
     brokers.next('Produce', refusing({ 'results/0': 'NOT_LEADER_OR_FOLLOWER' }))
     brokers.next('TxnOffsetCommit', refusal('UNKNOWN_MEMBER_ID'))
@@ -187,7 +187,7 @@ describe('a batch that a leader refuses', () => {
     expect(brokers.of('Produce')).toHaveLength(1)
   })
 
-  it('or leaves out of its answer is resent', async () => {
+  it('that a leader leaves out of its answer is resent', async () => {
     const { brokers, clock, producer, sent } = await setUp()
     brokers.next('Produce', ([request]: [ProduceRequest]) => produced(request).slice(1))
     const commit = producer.commit(buildCommit({ records }))
