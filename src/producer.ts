@@ -95,6 +95,7 @@ export type NewWithdrawal = (
 export interface CommandProducer {
   /**
    * Writes the commands with the context of the active OpenTelemetry span. Resolves when all in-sync replicas hold them.
+   * Calls may overlap. Over busgate's own connection, it rejects after at most 12 s without a broker's answer.
    * @throws InvalidCommandError before anything is written, whatever is wrong with a command; Error when the write was not
    *   confirmed: the commands may be on the topic. Sending them again unchanged is safe, since a repeated id is recognised.
    */

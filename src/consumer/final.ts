@@ -29,12 +29,16 @@ const ranks: Readonly<Record<SendResult['outcome'], number>> = {
 /**
  * Returns the final result of one command record, or of all commands with one id, from results in any order; null if there is
  * none yet. For an id, DUPLICATE does not count, because it says nothing about the message.
+ * @param results null and undefined are skipped: nothing is stored yet
  * @throws TypeError if the id of a result is not a bigint, for example because it was stored as JSON
  */
-export function finalOf(results: Iterable<SendResult>, of: CommandPlace | MessageId): SendResult | null {
+export function finalOf(
+  results: Iterable<SendResult | null | undefined>,
+  of: CommandPlace | MessageId,
+): SendResult | null {
   let found: SendResult | null = null
   for (const result of results) {
-    if (!result.final || !isAbout(result, of)) continue
+    if (!result?.final || !isAbout(result, of)) continue
     if (found === null || rank(result) < rank(found) || (rank(result) === rank(found) && isEarlier(result, found))) {
       found = result
     }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { finalOf } from '../../src/consumer/index.ts'
+import { finalOf, type SendResult } from '../../src/consumer/index.ts'
 import { buildResult } from '../support/results.ts'
 
 const first = { topic: 'busgate.commands', partition: 0, offset: 10 }
@@ -24,6 +24,15 @@ describe('finalOf', () => {
     expect(finalOf(results, second)).toMatchObject({ outcome: 'DUPLICATE' })
     expect(finalOf(results, { id: 1001 })).toMatchObject({ outcome: 'SENT' })
     expect(finalOf([of(second, 'DUPLICATE')], { id: 1001n })).toBeNull()
+  })
+
+  test('keeps the result that counts if it is called with the stored one, or none, and each new one', () => {
+    const counts = (stored: SendResult | null | undefined, result: SendResult) =>
+      finalOf([stored, result], { id: 1001 })
+    const none = counts(undefined, of(first, 'IN_DOUBT'))
+    expect(none).toBeNull()
+    const sent = counts(none, of(first, 'SENT'))
+    expect(counts(sent, of(second, 'DUPLICATE'))).toMatchObject({ outcome: 'SENT', commandOffset: first.offset })
   })
 
   test.each([1001, '1001'])('refuses a stored result whose id is not a bigint again: %j', id => {
