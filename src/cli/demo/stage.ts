@@ -128,7 +128,8 @@ export async function setStage({ count, folder, say, cleanups }: StageOptions) {
 /** Lists all addresses. @param page URL of the page */
 export function addressesOf({ settings, settingsFile, logFile, sandbox }: RunningDemo, page: string): string {
   const { kafka, registry, callbacks, telemetry } = settings
-  const example = 'for example: busgate tail results'
+  const variables = Object.keys(connectionOf(process.env)).join(', ')
+  const usable = `${settingsFile} (with ${variables} as here: busgate tail results --config ${settingsFile})`
   const embedded = 'in this process; others cannot reach it'
   const rows = [
     ['page', `${page} (open it in a browser)`],
@@ -144,7 +145,7 @@ export function addressesOf({ settings, settingsFile, logFile, sandbox }: Runnin
         .join('\n            '),
     ],
     ['log', logFile],
-    ['settings', Array.isArray(kafka.brokers) ? `${settingsFile} (${example} --config ${settingsFile})` : settingsFile],
+    ['settings', Array.isArray(kafka.brokers) ? usable : settingsFile],
   ]
   return rows.map(([name, address]) => `  ${name!.padEnd(10)}${address}`).join('\n')
 }
