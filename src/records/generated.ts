@@ -343,21 +343,21 @@ export interface SendResult {
   outcome: SendResultOutcome
   /** Whether no other result of this command record (commandTopic, commandPartition, commandOffset) follows. If an id was written twice, the later record ends as DUPLICATE, which is final for that record only. */
   final: boolean
-  /** The gateway's identifier of the message. Null: it named none, as for call/otp. */
+  /** The gateway's identifier of the message. Null: it named none, as for call/otp and hlr, or its answer was lost; or the outcome is not SENT. */
   msgId: string | null
-  /** Number of message parts billed. Null: not known, as where a status proved that it was sent. */
+  /** Number of message parts billed. Null: the outcome is not SENT, the type is call/otp or hlr, or not known, as where a status proved that it was sent. */
   parts: number | null
-  /** Why it was not sent, or is not known to be sent: ACCESS_DENIED, SENDER_INVALID, OPERATOR_UNSUPPORTED, TYPE_INVALID, THROTTLED, INSUFFICIENT_FUNDS, DUPLICATE_ID, VALIDATION, DEADLINE, MAX_AGE, WITHDRAWN, RESPONSE_LOST, ATTEMPTS_EXHAUSTED or REJECTED (any other refusal). More may follow. */
+  /** Why it was not sent, or is not known to be sent: ACCESS_DENIED, SENDER_INVALID, OPERATOR_UNSUPPORTED, TYPE_INVALID, THROTTLED, INSUFFICIENT_FUNDS, DUPLICATE_ID, VALIDATION, DEADLINE, MAX_AGE, WITHDRAWN, RESPONSE_LOST, ATTEMPTS_EXHAUSTED or REJECTED (any other refusal). More may follow. Null: the outcome is SENT. */
   errorCode: string | null
-  /** The gateway's text, or what is wrong with the command and in which field. Also says what was left out of this result to fit the topic. */
+  /** The gateway's text, or what is wrong with the command and in which field. Also says what was left out of this result to fit the topic. Null: the outcome is SENT, or DEADLINE or MAX_AGE ended it and no request was refused before. */
   error: string | null
-  /** The one-time password of a call/otp, with its leading zeros. */
+  /** The one-time password of a call/otp, with its leading zeros. Null: another type, the outcome is not SENT, or delivery.codes keeps codes out of results. */
   code: string | null
-  /** Fee of a call/otp, in the account's currency. */
+  /** Fee of a call/otp, in the account's currency. Null: another type, or the outcome is not SENT. */
   price: number | null
-  /** The answer to an hlr. */
+  /** The answer to an hlr. Null: another type, the outcome is not SENT, or the answer has no valid phone: payload then holds it. */
   hlr: SendResultHlr | null
-  /** JSON text with all other data of the gateway's answer, and with values that do not fit their field. */
+  /** JSON text with all other data of the gateway's answer, and with values that do not fit their field. Null: there is none, or delivery.codes keeps that of a call/otp out of results. */
   payload: string | null
   /** Number of requests that were answered for this command, or left it in doubt. Requests that were refused as a whole, throttled, or never reached the gateway are not counted. */
   attempts: number
@@ -434,7 +434,7 @@ export interface SendResultHlrCountry {
 export interface StatusEvent {
   /** Id of the command. */
   id: bigint
-  /** The gateway's identifier of the message. */
+  /** The gateway's identifier of the message. Null: the callback named none; of a poll, neither its answer nor the result did. */
   msgId: string | null
   /** The gateway account of the command. */
   account: string
@@ -448,7 +448,7 @@ export interface StatusEvent {
   final: boolean
   /** Whether the message was delivered or read, as the gateway says. Null: it did not say. */
   success: boolean | null
-  /** Reason of a refusal, as the gateway wrote it. Also says what was left out of this event to fit the topic. */
+  /** Reason of a refusal, as the gateway wrote it. Also says what was left out of this event to fit the topic. Null: the gateway gave none. */
   error: string | null
   /** Where the status came from. */
   source: StatusEventSource
@@ -458,11 +458,11 @@ export interface StatusEvent {
   updatedAt: number | null
   /** When busgate received it (milliseconds since 1970, UTC). */
   receivedAt: number
-  /** Digit that the recipient of a voice call entered. */
+  /** Digit that the recipient of a voice call entered. Null: the gateway named none. */
   reply: string | null
-  /** Duration of a voice call, in seconds. */
+  /** Duration of a voice call, in seconds. Null: the gateway named none. */
   duration: number | null
-  /** Identifier of the request on the asynchronous interface. */
+  /** Identifier of the request on the asynchronous interface. Null: the gateway named none, as for everything that busgate's worker sends: it uses the synchronous one. */
   requestId: string | null
   /** Replies of the recipient to the message. */
   replies: StatusEventReply[]
@@ -476,7 +476,7 @@ export interface StatusEvent {
   commandType: string | null
   /** Country of the recipient's number, as on the result; null if the event came to an account's address. */
   country: string | null
-  /** Identifies the event: a repeated callback has the same. Use it as the key if a load may be repeated. */
+  /** Identifies the event: a repeated callback has the same. Use it as the key if a load may be repeated. Never null in events that busgate writes. */
   eventId: string | null
   /** JSON object as text: everything else that the gateway said, and values that do not fit their field. */
   extra: string | null
