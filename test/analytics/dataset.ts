@@ -49,6 +49,15 @@ const rejected = { outcome: 'REJECTED', msgId: null, parts: null } as const
 const duplicate = { outcome: 'DUPLICATE', ...unsent } as const
 /** A message that is billed by the call. */
 const called = { hooked: false, parts: null, country: 'DE', tenant: 'bank', campaign: null } as const
+const operator = { name: 'Telekom', prefix: 49171, country: { name: 'Germany', prefix: 49 } }
+const lookedUp = {
+  phone: 491711234567,
+  status: 'DELIVERED',
+  imsi: null,
+  mccmnc: 26201,
+  ported: false,
+  network: { origin: operator, ported: null },
+}
 const pipeline = { type: 'pipeline', hooked: false } as const
 
 /** A verified callback at this time. */
@@ -221,5 +230,5 @@ export const dataset: readonly DatasetRecord[] = [
   ...[1, 2].map(commandPartition =>
     result(52n, 16 + commandPartition, { ...called, type: 'call/otp', price: 0.045, code: '1421', commandPartition }),
   ),
-  result(53n, 16, { ...called, type: 'hlr' }),
+  result(53n, 16, { ...called, type: 'hlr', hlr: lookedUp }),
 ]

@@ -1,12 +1,13 @@
 import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { differences } from '../analytics/answers.ts'
 import { answersOf, engines, lacking } from '../analytics/engines.ts'
+import { startPostgres } from '../analytics/postgres.ts'
 import { committed, writeDataset } from '../analytics/topics.ts'
 import { exampleFolder } from '../support/example-programs.ts'
 import { describeOnKafka } from '../support/integration.ts'
@@ -20,6 +21,14 @@ const fetchPackages = async () => {
 describeOnKafka('delivery figures in SQL', brokers => {
   const name = `test-${randomUUID()}`
   const topics = { results: `${name}.results`, statuses: `${name}.statuses` }
+
+  const variables = {
+    ...process.env,
+    KAFKA_BROKERS: brokers.brokers.join(),
+    REGISTRY_URL: brokers.registryUrl,
+    RESULTS_TOPIC: topics.results,
+    STATUSES_TOPIC: topics.statuses,
+  }
 
   beforeAll(() => writeDataset(brokers, topics))
 
@@ -38,6 +47,33 @@ describeOnKafka('delivery figures in SQL', brokers => {
     },
   )
 
+  test.for(['postgresql', 'duckdb'])(
+    'load.py copies a nested field into %s as JSON text, once it has a column',
+    { timeout: 240_000 },
+    async (of, { skip }) => {
+      if (lacking(engines[of]!).length > 0) skip(`NOT CHECKED: this machine has no ${lacking(engines[of]!).join(', ')}`)
+      const folder = await mkdtemp(join(tmpdir(), 'busgate-nested-'))
+      onTestFinished(() => rm(folder, { recursive: true }))
+      await cp(join(exampleFolder('analytics'), 'postgresql-duckdb'), folder, { recursive: true })
+      const tables = await readFile(join(folder, 'tables.sql'), 'utf8')
+      await writeFile(join(folder, 'tables.sql'), tables.replace('parts INTEGER', '$&, hlr TEXT'))
+      const server = of === 'postgresql' ? await startPostgres() : null
+      onTestFinished(() => server?.stop())
+      const packages = await fetchPackages()
+      const env = { ...variables, PYTHONPATH: packages }
+      const database = server?.address ?? join(folder, 'nested.duckdb')
+      await run('python3', [join(folder, 'load.py'), database], { env })
+      const query = 'SELECT hlr FROM results WHERE id = 53'
+      const { stdout } = server
+        ? await run('psql', ['--tuples-only', '--no-align', '--command', query, database])
+        : await run(join(packages, 'bin/duckdb'), ['-noheader', '-list', database, query], { env })
+      expect(JSON.parse(stdout)).toMatchObject({
+        mccmnc: 26201,
+        network: { origin: { name: 'Telekom' }, ported: null },
+      })
+    },
+  )
+
   test('load.py refuses a missing topic and another topic, and copies no deleted row again', {
     timeout: 240_000,
   }, async ({ skip }) => {
@@ -45,10 +81,9 @@ describeOnKafka('delivery figures in SQL', brokers => {
     const folder = await mkdtemp(join(tmpdir(), 'busgate-load-'))
     onTestFinished(() => rm(folder, { recursive: true }))
     const file = join(folder, 'messages.duckdb')
-    const env = { ...process.env, KAFKA_BROKERS: brokers.brokers.join(), REGISTRY_URL: brokers.registryUrl }
     const python = async (results: string, ...args: string[]) => {
-      const own = { RESULTS_TOPIC: results, STATUSES_TOPIC: topics.statuses, PYTHONPATH: await fetchPackages() }
-      return (await run('python3', args, { env: { ...env, ...own } })).stdout
+      const env = { ...variables, RESULTS_TOPIC: results, PYTHONPATH: await fetchPackages() }
+      return (await run('python3', args, { env })).stdout
     }
     const program = join(exampleFolder('analytics'), 'postgresql-duckdb/load.py')
 

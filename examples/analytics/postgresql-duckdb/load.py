@@ -140,11 +140,10 @@ def copy(topic, topic_id, table, deserialize, consumer, database) -> int:
 
 
 def columns_of(value: dict) -> dict:
-    """The fields by the names of columns: commandAt is command_at. Nested ones have none."""
+    """The fields by the names of columns: commandAt is command_at. Nested ones become JSON text."""
     return {
         re.sub("([A-Z])", r"_\1", name).lower(): field.strftime("%F %T.%f") if isinstance(field, datetime) else field
         for name, field in value.items()
-        if not isinstance(field, (dict, list))
     }
 
 
