@@ -5,6 +5,8 @@ SELECT 'default' AS account, n AS id, tenant, campaign, country, type, outcome, 
   command_at, sent_at, coalesce(sent_at, command_at) + INTERVAL '1 second' AS completed_at,
   1 AS records, times_sent, times_sent AS attempts, times_sent * (1 + n % 3) AS parts, CAST(NULL AS DOUBLE PRECISION) AS price,
   delivery, CASE WHEN delivery IS NOT NULL THEN CASE WHEN n % 4 = 0 THEN 'viber' ELSE 'sms' END END AS channel,
+  CASE WHEN delivery = 'FAILED' THEN CASE WHEN n % 2 = 0 THEN 'UNDELIVERABLE' ELSE 'EXPIRED' END ELSE delivery END AS verdict_status,
+  CASE WHEN delivery IS NOT NULL THEN CASE WHEN n % 40 = 0 THEN 'POLL' ELSE 'CALLBACK' END END AS verdict_source,
   CASE WHEN delivery IS NOT NULL THEN sent_at + seconds * INTERVAL '1 second' END AS told_at,
   CASE WHEN delivery IS NOT NULL THEN seconds END AS seconds
 FROM (

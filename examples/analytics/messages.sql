@@ -39,13 +39,13 @@ of_ids AS (
 -- The most telling verdict, in whatever order the events came. What is not verified counts only for a message
 -- without a callback address of its own.
 verdicts AS (
-  SELECT s.account, s.id, s.state, s.type AS channel, coalesce(s.updated_at, s.received_at) AS told_at,
+  SELECT s.account, s.id, s.state, s.type AS channel, s.status, s.source, coalesce(s.updated_at, s.received_at) AS told_at,
     row_number() OVER (
       PARTITION BY s.account, s.id
       ORDER BY
         CASE WHEN s.state NOT IN ('DELIVERED', 'FAILED') THEN 3 WHEN s.verified THEN 1 ELSE 2 END,
         CASE WHEN s.state = 'DELIVERED' THEN 1 ELSE 2 END,
-        coalesce(s.updated_at, s.received_at), s.status, s.type
+        coalesce(s.updated_at, s.received_at), s.source, s.status, s.type
     ) AS nth_of_message
   FROM statuses AS s
   INNER JOIN of_ids AS m ON m.account = s.account AND m.id = s.id
@@ -54,7 +54,8 @@ verdicts AS (
 
 SELECT m.account, m.id, m.tenant, m.campaign, m.country, m.type, m.outcome, m.error_code, m.hooked,
   m.command_at, m.sent_at, m.completed_at, m.records, m.times_sent, m.all_attempts AS attempts,
-  m.all_parts AS parts, m.whole_price AS price, v.state AS delivery, v.channel, v.told_at,
+  m.all_parts AS parts, m.whole_price AS price, v.state AS delivery, v.channel,
+  v.status AS verdict_status, v.source AS verdict_source, v.told_at,
   seconds_between(m.sent_at, v.told_at) AS seconds
 FROM of_ids AS m
 LEFT JOIN (SELECT * FROM verdicts WHERE nth_of_message = 1) AS v ON v.account = m.account AND v.id = m.id

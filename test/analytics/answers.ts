@@ -55,7 +55,7 @@ export function tableOf(csv: string): Row[] {
 
 /** Parses several CSV tables, each with its header. A known header begins the next table. */
 export function blocksOf(csv: string): Row[] {
-  const headers = new Set(['campaign', 'delivered', 'parts_failed', 'no_verdict', 'arrived_at', 'error_code', 'why'])
+  const headers = new Set(['campaign', 'callbacks', 'parts_failed', 'no_verdict', 'arrived_at', 'error_code', 'why'])
   let header: string[] = []
   return csv
     .split('\n')

@@ -157,6 +157,13 @@ export const dataset: readonly DatasetRecord[] = [
   ...resolved(27n, 7, { attempts: 2, parts: 1, msgId: 'gw-3' }, 59),
   statusEvent(27n, 8, 5),
 
+  // Polled verdicts
+  result(28n, 9),
+  statusEvent(28n, 24, 0, { source: 'POLL' }),
+  result(29n, 9),
+  statusEvent(29n, 9, 11, { source: 'POLL' }),
+  statusEvent(29n, 9, 11, { status: 'READ' }),
+
   // Never sent
   result(23n, 8, { ...unsent, outcome: 'EXPIRED', errorCode: 'WITHDRAWN', campaign: 'summer' }),
   result(24n, 8, { ...unsent, outcome: 'EXPIRED', errorCode: 'DEADLINE', campaign: 'summer' }),

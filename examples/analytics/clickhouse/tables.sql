@@ -14,7 +14,7 @@ CREATE TABLE IF NOT EXISTS results_queue (
   input_format_avro_allow_missing_fields = 1; -- records of an older schema lack the newer fields
 
 CREATE TABLE IF NOT EXISTS statuses_queue (
-  account String, id Int64, type String, status String, state String, final Bool, verified Bool,
+  account String, id Int64, type String, status String, state String, final Bool, source String, verified Bool,
   updatedAt Nullable(DateTime64(3, 'UTC')), receivedAt DateTime64(3, 'UTC')
 ) ENGINE = Kafka SETTINGS
   kafka_broker_list = 'localhost:9092', kafka_topic_list = 'busgate.statuses', kafka_group_name = 'clickhouse-statuses',
@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS results (
 
 CREATE TABLE IF NOT EXISTS statuses (
   account LowCardinality(String), id Int64, type LowCardinality(String), status LowCardinality(String),
-  state LowCardinality(String), final Bool, verified Bool,
+  state LowCardinality(String), final Bool, source LowCardinality(String), verified Bool,
   updated_at Nullable(DateTime64(3, 'UTC')), received_at DateTime64(3, 'UTC')
 ) ENGINE = MergeTree ORDER BY (account, id);
 
@@ -43,5 +43,5 @@ SELECT commandTopic AS command_topic, commandPartition AS command_partition, com
 FROM results_queue;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS statuses_copy TO statuses AS
-SELECT account, id, type, status, state, final, verified, updatedAt AS updated_at, receivedAt AS received_at
+SELECT account, id, type, status, state, final, source, verified, updatedAt AS updated_at, receivedAt AS received_at
 FROM statuses_queue;

@@ -78,6 +78,7 @@ CREATE TABLE statuses (
   status STRING NOT NULL,
   state STRING NOT NULL,
   `final` BOOLEAN NOT NULL,
+  source STRING NOT NULL,
   verified BOOLEAN NOT NULL,
   updatedAt TIMESTAMP(3),
   receivedAt TIMESTAMP(3) NOT NULL
@@ -99,6 +100,8 @@ CREATE TABLE statuses (
       { "name": "state", "type": { "type": "enum", "name": "StatusEventState", "default": "UNKNOWN", "symbols":
         ["PENDING", "DELIVERED", "FAILED", "UNKNOWN"] } },
       { "name": "final", "type": "boolean" },
+      { "name": "source", "type": { "type": "enum", "name": "StatusEventSource", "default": "UNKNOWN", "symbols":
+        ["CALLBACK", "POLL", "UNKNOWN"] } },
       { "name": "verified", "type": "boolean" },
       { "name": "updatedAt", "type": ["null", { "type": "long", "logicalType": "timestamp-millis" }], "default": null },
       { "name": "receivedAt", "type": { "type": "long", "logicalType": "timestamp-millis" } }
@@ -118,6 +121,8 @@ CREATE TABLE messages (
   hooked BOOLEAN,
   delivery STRING,
   channel STRING,
+  verdictStatus STRING,
+  verdictSource STRING,
   records INT NOT NULL,
   timesSent INT NOT NULL,
   attempts INT NOT NULL,
@@ -160,6 +165,9 @@ CREATE TABLE messages (
       { "name": "delivery", "type": ["null", "string"], "default": null,
         "doc": "DELIVERED, FAILED or UNKNOWN (given up). Null: not told yet." },
       { "name": "channel", "type": ["null", "string"], "default": null, "doc": "The channel that told delivery." },
+      { "name": "verdictStatus", "type": ["null", "string"], "default": null, "doc": "Its status, as the gateway wrote it." },
+      { "name": "verdictSource", "type": ["null", "string"], "default": null,
+        "doc": "CALLBACK or POLL: a polled verdict was told when it was polled." },
       { "name": "records", "type": "int", "doc": "How many commands had this id." },
       { "name": "timesSent", "type": "int", "doc": "How many of them ended as SENT." },
       { "name": "attempts", "type": "int",
@@ -230,7 +238,7 @@ SELECT account, id, receivedAt, verified, CAST(NULL AS STRING), 0, 0, CAST(NULL 
       ELSE '5' -- given up
     END,
     DATE_FORMAT(COALESCE(updatedAt, receivedAt), 'yyyy-MM-dd HH:mm:ss.SSS'),
-    JSON_OBJECT('state' VALUE state, 'status' VALUE status, 'type' VALUE `type`)
+    JSON_OBJECT('source' VALUE source, 'state' VALUE state, 'status' VALUE status, 'type' VALUE `type`)
   )
 FROM statuses
 WHERE `final`;
@@ -271,6 +279,8 @@ SELECT account, id,
   CAST(JSON_VALUE(answer, '$.hooked') AS BOOLEAN),
   JSON_VALUE(SUBSTRING(event, 25), '$.state'),
   JSON_VALUE(SUBSTRING(event, 25), '$.type'),
+  JSON_VALUE(SUBSTRING(event, 25), '$.status'),
+  JSON_VALUE(SUBSTRING(event, 25), '$.source'),
   records,
   timesSent,
   attempts,

@@ -2,7 +2,8 @@
 SET client_min_messages = warning; -- both may exist already
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS daily AS
-SELECT date(command_at) AS day, tenant, campaign, country, type, channel, outcome, error_code, delivery,
+SELECT date(command_at) AS day, tenant, campaign, country, type, channel, outcome, error_code, delivery, verdict_status,
+  verdict_source,
   count(*) AS messages,
   count(*) FILTER (WHERE (times_sent > 0 OR delivery IS NOT NULL) AND parts IS NULL AND price IS NULL) AS cost_unknown,
   count(*) FILTER (WHERE times_sent > 1) AS sent_twice,
@@ -10,7 +11,7 @@ SELECT date(command_at) AS day, tenant, campaign, country, type, channel, outcom
   sum(parts) AS parts, sum(price) AS price, sum(seconds) AS seconds,
   count(*) FILTER (WHERE seconds <= 10) AS in_10_s, count(*) FILTER (WHERE seconds <= 60) AS in_a_minute
 FROM messages
-GROUP BY date(command_at), tenant, campaign, country, type, channel, outcome, error_code, delivery
+GROUP BY date(command_at), tenant, campaign, country, type, channel, outcome, error_code, delivery, verdict_status, verdict_source
 WITH NO DATA;
 
 REFRESH MATERIALIZED VIEW daily;

@@ -7,7 +7,8 @@ LANGUAGE sql IMMUTABLE RETURN extract(epoch FROM later - earlier);
 CREATE TABLE IF NOT EXISTS messages (
   account TEXT, id BIGINT, tenant TEXT, campaign TEXT, country TEXT, type TEXT, outcome TEXT, error_code TEXT, hooked BOOLEAN,
   command_at TIMESTAMP, sent_at TIMESTAMP, completed_at TIMESTAMP, records BIGINT, times_sent BIGINT, attempts BIGINT,
-  parts BIGINT, price DOUBLE PRECISION, delivery TEXT, channel TEXT, told_at TIMESTAMP, seconds DOUBLE PRECISION
+  parts BIGINT, price DOUBLE PRECISION, delivery TEXT, channel TEXT, verdict_status TEXT, verdict_source TEXT,
+  told_at TIMESTAMP, seconds DOUBLE PRECISION
 );
 
 SET LOCAL enable_nestloop = off; -- the planner takes the parts of messages.sql for single rows, and would join in quadratic time

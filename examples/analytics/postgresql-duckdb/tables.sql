@@ -33,6 +33,7 @@ CREATE TABLE IF NOT EXISTS statuses (
   status TEXT NOT NULL,
   state TEXT NOT NULL,
   final BOOLEAN NOT NULL,
+  source TEXT NOT NULL,
   verified BOOLEAN NOT NULL,
   updated_at TIMESTAMP,
   received_at TIMESTAMP NOT NULL
