@@ -1,18 +1,34 @@
 """Writes one row a message to the table messages, as Parquet files in ./spark-warehouse, and prints the report."""
 
+import base64
 import json
 import os
 import re
+import ssl
 from functools import reduce
 from pathlib import Path
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pyspark
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.avro.functions import from_avro
 
-BROKERS = os.environ.get("KAFKA_BROKERS", "localhost:9092")
+
+
+def settings_in(file: str | None) -> dict[str, str]:
+    """The lines name=value of a file of settings."""
+    lines = Path(file).read_text().splitlines() if file else []
+    pairs = [line.split("=", 1) for line in lines if "=" in line and not line.startswith("#")]
+    return {name.strip(): value.strip() for name, value in pairs}
+
+
+KAFKA = {
+    "bootstrap.servers": os.environ.get("KAFKA_BROKERS", "localhost:9092"),
+    "isolation.level": "read_committed",
+    **settings_in(os.environ.get("KAFKA_SETTINGS")),
+}
 REGISTRY = os.environ.get("REGISTRY_URL", "http://localhost:8081")
+REGISTRY_SETTINGS = settings_in(os.environ.get("REGISTRY_SETTINGS"))
 TOPICS = {
     "results": os.environ.get("RESULTS_TOPIC", "busgate.results"),
     "statuses": os.environ.get("STATUSES_TOPIC", "busgate.statuses"),
@@ -46,8 +62,7 @@ def read(topic: str) -> DataFrame:
     """Every record, decoded with the schema whose id it carries. Fields that it lacks have the default of the latest schema."""
     records = (
         spark.read.format("kafka")
-        .option("kafka.bootstrap.servers", BROKERS)
-        .option("kafka.isolation.level", "read_committed")
+        .options(**{f"kafka.{name}": value for name, value in KAFKA.items()})
         .option("subscribe", topic)
         .load()
         .selectExpr("CAST(conv(hex(substring(value, 2, 4)), 16, 10) AS INT) AS schema_id", "substring(value, 6) AS body")
@@ -65,7 +80,11 @@ def read(topic: str) -> DataFrame:
 
 
 def schema(path: str) -> str:
-    with urlopen(f"{REGISTRY}/{path}") as answer:
+    request = Request(f"{REGISTRY}/{path}")
+    if login := REGISTRY_SETTINGS.get("basic.auth.user.info"):
+        request.add_header("Authorization", f"Basic {base64.b64encode(login.encode()).decode()}")
+    trusted = ssl.create_default_context(cafile=REGISTRY_SETTINGS.get("ssl.ca.location"))
+    with urlopen(request, context=trusted) as answer:
         return json.load(answer)["schema"]
 
 
