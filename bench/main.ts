@@ -13,6 +13,9 @@ import { type Scenario, scenarioOf, scenarios } from './scenarios.ts'
 import { measureTakeOvers } from './take-over.ts'
 import { TopicMaker } from './topics.ts'
 
+// of the worker's settings that this shell may export, only the login to brokers and registry concerns the benchmark
+for (const name of Object.keys(process.env)) if (/^BUSGATE_(?!KAFKA_|REGISTRY_)/.test(name)) delete process.env[name]
+
 const { values, positionals } = parsed()
 
 function parsed() {
@@ -58,7 +61,8 @@ npm run bench -- hostile | take-over       strange records and batches | take-ov
 
 Your own scenario: --partitions N, --concurrency N, --processes N, --kinds sms|mixed|cyrillic, --hooks,
 --latency MS of the simulated gateway. Any: --repeat N, --gateway URL, --peer NAME, --floor.
-Brokers and registry: KAFKA_BROKERS and REGISTRY_URL, else its own. It deletes its topics (bench-…) at the end.
+Brokers and registry: KAFKA_BROKERS and REGISTRY_URL, else its own. It deletes its topics (bench-…) at the end; their
+subjects stay in the registry.
 `
 
 function refuse({ message }: Error): never {

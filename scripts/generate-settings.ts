@@ -26,9 +26,9 @@ const header = `# Settings
 
 Made by scripts/generate-settings.ts from src/config/definitions.ts: change that and run npm run generate.
 
-For operators: every setting, its variable, default and meaning. Settings come from, weakest first: defaults, a YAML file (\`--config FILE\` or \`BUSGATE_CONFIG\`), environment variables, and in code \`overrides\` of \`loadSettings\`. The file is a tree: \`kafka.groupId\` is \`groupId\` below \`kafka\`. In a variable, separate the parts of a list by commas or lines, and write a map as a JSON object. An unknown name is an error.
+For operators: every setting, its variable, default and meaning. Settings come from, weakest first: defaults, a YAML file (\`--config FILE\` or \`BUSGATE_CONFIG\`), environment variables, and in code \`overrides\` of \`loadSettings\`. The file is a tree: \`kafka.groupId\` is \`groupId\` below \`kafka\`. In a variable, separate the parts of a list by commas or lines, and write a map as a JSON object. An unknown name is an error. A change takes effect at a restart, one process after the other.
 
-Give a secret as a file by appending \`File\` to the setting (\`gateway.apiKeyFile\`) or \`_FILE\` to the variable (\`BUSGATE_GATEWAY_API_KEY_FILE\`). The file is reread when it changes; if it becomes invalid, the last valid value stays in use, with \`secret.unusable\` in the [log](logs.md) and a warning at \`/readyz\`. \`busgate config print\` and all messages show secrets as \`***\`.
+Give a secret as a file by appending \`File\` to the setting (\`gateway.apiKeyFile\`) or \`_FILE\` to the variable (\`BUSGATE_GATEWAY_API_KEY_FILE\`). This file is reread when it changes; if it becomes invalid, the last valid value stays in use, with \`secret.unusable\` in the [log](logs.md) and a warning at \`/readyz\`. \`busgate config print\` and all messages show secrets as \`***\`.
 
 NAME stands for the name of an account (lower-case letters and digits), TYPE for a type of message, with \`_\` instead of \`+\` and \`/\` in a variable. Times end in \`Ms\` and are milliseconds.
 

@@ -54,7 +54,11 @@ describeOnKafka('busgate doctor on a real Kafka', brokers => {
         config: { 'cleanup.policy': 'compact', 'message.timestamp.type': 'LogAppendTime' },
       },
       { topic: env.BUSGATE_TOPICS_DOUBTS, partitions: 3, config: { 'retention.ms': '60000' } },
-      { topic: env.BUSGATE_TOPICS_RESULTS, partitions: 1, config: { 'max.message.bytes': '1000' } },
+      {
+        topic: env.BUSGATE_TOPICS_RESULTS,
+        partitions: 1,
+        config: { 'max.message.bytes': '1000', 'retention.ms': '3600000' },
+      },
       { topic: env.BUSGATE_TOPICS_STATUSES, partitions: 2, config: { 'min.insync.replicas': '9' } },
       { topic: env.BUSGATE_TOPICS_CONTROL, partitions: 2, config: { 'cleanup.policy': 'compact' } },
     ])
@@ -75,6 +79,9 @@ describeOnKafka('busgate doctor on a real Kafka', brokers => {
     expect(mends('topics', 'failed')).toContain(`kafka-topics.sh ${server} --alter --topic ${otp} --partitions 3`)
     expect(of('limits')).toContainEqual(
       `failed: ${env.BUSGATE_TOPICS_DOUBTS} is kept for 1 minute, and commands live for 1 day: they can be deleted without a result`,
+    )
+    expect(of('limits')).toContainEqual(
+      `warning: ${env.BUSGATE_TOPICS_RESULTS} is kept for 1 hour, and commands for 7 days: after a reset of offsets, commands without a result are sent again`,
     )
   })
 

@@ -15,6 +15,7 @@ import { planReplay, replay } from '../../inspect/dead-letters/replay.ts'
 import { stringifyJson } from '../../protocol/index.ts'
 import { withoutBigints } from '../../protocol/json.ts'
 import { originalHeaders, originalKey } from '../../records/dead-letter.ts'
+import { deadLetterCodes } from '../../telemetry/labels.ts'
 import { count } from '../../words.ts'
 import { choiceFlag, command, type Flag, textFlag, toggle, UsageError, whole } from '../framework/command.ts'
 import { printable, printableLines } from '../framework/terminal.ts'
@@ -24,7 +25,7 @@ import { configFlag } from '../settings.ts'
 /** Flags for `LetterFilters`, by the same names. */
 export const filterFlags = {
   stage: choiceFlag('STAGE', ['decode', 'callback'], 'Only letters that failed at this stage.'),
-  code: textFlag('CODE', 'Only letters with this code, such as SCHEMA_NOT_FOUND.'),
+  code: choiceFlag('CODE', Object.values(deadLetterCodes).flat(), 'Only letters with this code.'),
   topic: textFlag('TOPIC', 'Only letters that came from this topic.'),
 }
 

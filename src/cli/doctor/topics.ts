@@ -100,11 +100,12 @@ export const limits = check({
   async look({ settings, cluster, topics }) {
     const planned = planTopics(settings, { existing: topics, nodes: cluster.nodes.length })
     const ofTopics = planned.flatMap(one => retention(one, topics.get(one.topic)!, settings))
+    const ofResults = planned.flatMap(one => (one.use === 'results' ? forgetfulness(one.topic, topics, settings) : []))
     const names = brokerLimits.map(({ name }) => name)
     const ofBrokers = await Promise.all(
       cluster.nodes.map(async ({ id }) => ofBroker(id, await cluster.nodeConfig(id, names), settings)),
     )
-    return { findings: [...ofTopics, ...ofBrokers.flat()] }
+    return { findings: [...ofTopics, ...ofResults, ...ofBrokers.flat()] }
   },
 })
 
@@ -112,9 +113,8 @@ function retention({ topic: name, use, config: wanted }: PlannedTopic, topic: To
   if (topic.config === null) return []
   if (topic.config.get('cleanup.policy') === 'compact') return [ok(`${name} keeps the last record of each key`)]
   const { maxAgeMs } = settings.delivery
-  const ms = Number(topic.config.get('retention.ms'))
+  const keptMs = keptMsOf(topic.config)
   const bytes = Number(topic.config.get('retention.bytes'))
-  const keptMs = ms < 0 ? Number.POSITIVE_INFINITY : ms
   const unfinished = use === 'commands' || use === 'doubts'
   const mend = (entry: string) => kafkaTool(settings, altering(name, entry))
   if (unfinished && keptMs < maxAgeMs) {
@@ -126,6 +126,23 @@ function retention({ topic: name, use, config: wanted }: PlannedTopic, topic: To
     return [warning(what, mend('retention.bytes=-1'))]
   }
   return [ok(`${name} is kept for ${span(keptMs)}`)]
+}
+
+function keptMsOf(config: Config): number {
+  const ms = Number(config.get('retention.ms'))
+  return ms < 0 ? Number.POSITIVE_INFINITY : ms
+}
+
+/** Results tell after a reset of offsets what was sent, so they are kept as long as commands. */
+function forgetfulness(results: string, topics: ReadonlyMap<string, Topic>, settings: Settings): Finding[] {
+  const keptMs = (name: string) => {
+    const config = topics.get(name)?.config
+    return config ? keptMsOf(config) : 0
+  }
+  const commandsMs = Math.max(...settings.topics.commands.map(keptMs))
+  if (!topics.get(results)?.config || keptMs(results) >= commandsMs) return []
+  const what = `${results} is kept for ${span(keptMs(results))}, and commands for ${span(commandsMs)}: after a reset of offsets, commands without a result are sent again`
+  return [warning(what, kafkaTool(settings, altering(results, `retention.ms=${commandsMs}`)))]
 }
 
 function ofBroker(id: number, config: Config | null, settings: Settings): Finding[] {
