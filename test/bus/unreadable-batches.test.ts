@@ -198,7 +198,7 @@ describe('a hostile batch', () => {
       const log = answering({ bytes, highWatermark: 1_000_000 })
       const { longestMs, outcome } = await longestTurn(() => readFrom(log, 0, { ...ample, roomPerPartition: MiB }))
       expect(outcome.next).toBeGreaterThan(0)
-      expect(longestMs).toBeLessThan(500)
+      expect(longestMs).toBeLessThan(1000) // 0.3 s of CPU are usual; other tests may share the core
     },
     30_000,
   )
