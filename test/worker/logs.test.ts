@@ -42,7 +42,7 @@ test('no content, key or token appears in logs, metrics or errors', async () => 
   const output = captureOutput()
   const world = await startWorld({
     logger: output.logger,
-    settings: { gateway: { apiKey: key, timeoutMs: 300 }, callbacks: { secret } },
+    settings: { gateway: { apiKey: key }, callbacks: { secret } },
     sandbox: { keys: [key] },
   })
   await world.send([
