@@ -1,6 +1,8 @@
+-- Sent is what the gateway accepted: SENT, and UNRESOLVED that has a verdict after all.
+
 -- 1. What did each campaign deliver, and what did it cost? Neither sum holds the cost of the messages counted by cost_unknown.
 SELECT tenant, campaign, count(*) AS messages,
-  count(*) FILTER (WHERE outcome = 'SENT') AS sent,
+  count(*) FILTER (WHERE outcome = 'SENT' OR delivery IS NOT NULL) AS sent,
   count(*) FILTER (WHERE delivery = 'DELIVERED') AS delivered,
   count(*) FILTER (WHERE delivery = 'FAILED') AS failed,
   sum(m.parts) AS parts, sum(m.price) AS price,
@@ -35,12 +37,12 @@ SELECT type, channel, count(*) AS sent,
   count(*) FILTER (WHERE delivery = 'FAILED') AS failed,
   count(*) FILTER (WHERE delivery IS NULL) AS no_verdict
 FROM messages
-WHERE outcome = 'SENT' AND type NOT IN ('call/otp', 'hlr')
+WHERE (outcome = 'SENT' OR delivery IS NOT NULL) AND type NOT IN ('call/otp', 'hlr')
 GROUP BY type, channel
 ORDER BY sent DESC, type, channel;
 
 -- 5. What was delivered of what was sent on each day, by country? Only messages that can have a verdict. For campaign or type,
--- put them in the place of country. A day counts once no_verdict has stopped falling. sent: also UNRESOLVED that arrived.
+-- put them in the place of country. A day counts once no_verdict has stopped falling.
 SELECT date(command_at) AS day, country, count(*) AS sent,
   count(*) FILTER (WHERE delivery = 'DELIVERED') AS delivered,
   count(*) FILTER (WHERE delivery IS NULL) AS no_verdict,
@@ -60,7 +62,7 @@ ORDER BY arrived_at;
 -- 7. Why were messages not sent, or not known to be?
 SELECT outcome, error_code, count(*) AS messages
 FROM messages
-WHERE outcome <> 'SENT'
+WHERE outcome <> 'SENT' AND delivery IS NULL
 GROUP BY outcome, error_code
 ORDER BY messages DESC, outcome, error_code;
 

@@ -2,7 +2,7 @@
 
 -- 1. What did each campaign deliver, and what did it cost? Neither sum holds the cost of the messages counted by cost_unknown.
 SELECT tenant, campaign, sum(messages) AS messages,
-  coalesce(sum(messages) FILTER (WHERE outcome = 'SENT'), 0) AS sent,
+  coalesce(sum(messages) FILTER (WHERE outcome = 'SENT' OR delivery IS NOT NULL), 0) AS sent,
   coalesce(sum(messages) FILTER (WHERE delivery = 'DELIVERED'), 0) AS delivered,
   coalesce(sum(messages) FILTER (WHERE delivery = 'FAILED'), 0) AS failed,
   sum(parts) AS parts, sum(price) AS price, sum(cost_unknown) AS cost_unknown
@@ -34,7 +34,7 @@ SELECT type, channel, sum(messages) AS sent,
   coalesce(sum(messages) FILTER (WHERE delivery = 'FAILED'), 0) AS failed,
   coalesce(sum(messages) FILTER (WHERE delivery IS NULL), 0) AS no_verdict
 FROM daily
-WHERE outcome = 'SENT' AND type NOT IN ('call/otp', 'hlr')
+WHERE (outcome = 'SENT' OR delivery IS NOT NULL) AND type NOT IN ('call/otp', 'hlr')
 GROUP BY type, channel
 ORDER BY sent DESC, type, channel;
 
@@ -59,7 +59,7 @@ ORDER BY arrived_at;
 -- 7. Why were messages not sent, or not known to be?
 SELECT outcome, error_code, sum(messages) AS messages
 FROM daily
-WHERE outcome <> 'SENT'
+WHERE outcome <> 'SENT' AND delivery IS NULL
 GROUP BY outcome, error_code
 ORDER BY messages DESC, outcome, error_code;
 
