@@ -1,26 +1,36 @@
-/**
- * Runs the worker's real code in seeded worlds with faults, and checks the promises of docs/delivery.md after each.
- *   npm run simulate -- --seeds 10000 [--from 1]   stops at the first seed that fails; prints it and the violated invariant
- *   npm run simulate -- --seed N                   replays one seed and prints its events
- *   npm run simulate -- --planted [NAME]           plants bugs in the running code and looks for them
- */
+/** Runs the worker's real code in seeded worlds with faults, and checks the promises of docs/delivery.md after each. */
 import { parseArgs } from 'node:util'
 import { type Planted, planted } from '../test/simulation/planted.ts'
 import { type Outcome, runSeed } from '../test/simulation/world.ts'
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    seeds: { type: 'string' },
-    from: { type: 'string', default: '1' },
-    seed: { type: 'string' },
-    planted: { type: 'boolean', default: false },
-  },
-})
+const help = `npm run simulate -- --seeds 10000 [--from 1]   stops at the first seed that fails; prints it and the violated invariant
+npm run simulate -- --seed N                   replays one seed and prints its events
+npm run simulate -- --planted [NAME …]         plants bugs in the running code and looks for them`
 
-if (values.seed !== undefined) await replay(wholeNumber('--seed', values.seed))
+const { values, positionals } = parsed()
+
+if (values.help) console.log(help)
+else if (values.seed !== undefined) await replay(wholeNumber('--seed', values.seed))
 else if (values.planted) await lookForPlanted(positionals, wholeNumber('--seeds', values.seeds ?? '6000'))
 else await runSeeds(wholeNumber('--from', values.from), wholeNumber('--seeds', values.seeds ?? '1000'))
+
+function parsed() {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: {
+        seeds: { type: 'string' },
+        from: { type: 'string', default: '1' },
+        seed: { type: 'string' },
+        planted: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+      },
+    })
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${help}`)
+    return process.exit(1)
+  }
+}
 
 async function runSeeds(from: number, count: number): Promise<void> {
   const started = performance.now()

@@ -38,13 +38,35 @@ const options = {
   /** Runs everything in the first section of docs/evidence.md, with `--commands` in total, and prints a table. */
   matrix: { type: 'boolean', default: false },
 } as const
-const parse = (args: string[]) =>
-  parseArgs({
-    args,
-    options: { ...optionsOf(scenarios, 'boolean'), ...optionsOf(scenariosWithValue, 'string'), ...options },
-  }).values
+const help = `npm run chaos                                  one run with faults of all kinds, as the seed draws them
+npm run chaos -- --matrix --commands 300000    every kind of fault; prints the line that repeats each run (an hour)
+
+One kind of fault: ${Object.keys(scenarios)
+  .map(name => `--${name}`)
+  .join(', ')},
+${Object.keys(scenariosWithValue)
+  .map(name => `--${name} VALUE`)
+  .join(', ')} (test/chaos/scenarios.ts)
+Any: --commands N, --rate N a second, --brokers 1|3, --partitions N, --workers N, --kafka ${kafkaVersions.join('|')},
+--codec ${codecs.join('|')}|mixed (Kafka's own client writes the commands), --seed N, --built (runs dist)`
+
+const parse = (args: string[]) => {
+  try {
+    return parseArgs({
+      args,
+      options: { ...optionsOf(scenarios, 'boolean'), ...optionsOf(scenariosWithValue, 'string'), ...options },
+    }).values
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${help}`)
+    return process.exit(1)
+  }
+}
 
 const args = process.argv.slice(2)
+if (args.includes('--help')) {
+  console.log(help)
+  process.exit()
+}
 const allKept = parse(args).matrix ? await runMatrix(Number(parse(args).commands)) : report(await run(args))
 process.exit(allKept ? 0 : 1)
 
