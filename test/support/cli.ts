@@ -69,6 +69,7 @@ export function startBusgate(args: string[], { env = {}, input = '', entry = 'ma
   })
   const stdout = textOf(child.stdout)
   const stderr = textOf(child.stderr)
+  child.stdin.on('error', () => {}) // it may end before it reads its input
   child.stdin.end(input)
   const ended: Promise<CliResult> = endOf(child).then(code => ({ code, stdout: stdout(), stderr: stderr() }))
   onTestFinished(async () => {
