@@ -37,7 +37,9 @@ async function audit(written: SendResult[], { accepted, failed, ...counts } = as
 }
 
 test("the demo's audit passes if topics and gateway agree, and counts a repeated callback once", async () => {
-  expect(await audit(sent)).toMatchObject({ ok: true, commands: 2, outcomes: { SENT: 2 }, states: { DELIVERED: 1 } })
+  const report = await audit(sent)
+  expect(report).toMatchObject({ ok: true, commands: 2, outcomes: { SENT: 2 }, states: { DELIVERED: 1 } })
+  expect(summaryText(report)).toContain('2 callbacks answered 200 (1 repeated)')
 })
 
 test("the demo's audit reports commands that were in doubt, and accepts that they end UNRESOLVED", async () => {

@@ -95,7 +95,8 @@ def topic_id_of(topic: str, admin: AdminClient) -> str:
     try:
         return str(admin.describe_topics(TopicCollection([topic]), request_timeout=15)[topic].result().topic_id)
     except KafkaException as error:
-        sys.exit(f"Nothing was copied: topic {topic} of {KAFKA['bootstrap.servers']}: {error.args[0].str()}")
+        told = f"topic {topic} of {KAFKA['bootstrap.servers']}: {error.args[0].str()}"
+        sys.exit(f"Nothing was copied: {told} (RESULTS_TOPIC and STATUSES_TOPIC name the topics)")
 
 
 def refuse_other_topic(database, table: str, topic: str, topic_id: str) -> None:

@@ -72,6 +72,7 @@ export class Audit {
       gateway: { executed, billedTwice, contradicting: Math.max(0, SENT - ids, ids - SENT - UNRESOLVED) },
       statuses: {
         accepted: callbacks.accepted,
+        repeated: this.#events - sumOf(Object.values(this.total.states)),
         missing: Math.max(0, callbacks.accepted - this.#events),
         givenUp: callbacks.failed,
       },
@@ -136,7 +137,7 @@ export function summaryText(report: AuditReport): string {
       'billed twice': gateway.billedTwice,
       'contradicting results': gateway.contradicting,
     }),
-    check(`statuses: ${grouped(statuses.accepted)} callbacks answered 200`, {
+    check(`statuses: ${grouped(statuses.accepted)} callbacks answered 200 (${grouped(statuses.repeated)} repeated)`, {
       'not on the topic': statuses.missing,
       'given up': statuses.givenUp,
     }),
@@ -183,7 +184,7 @@ function tableOf({ kinds, ...total }: AuditReport): string[] {
     ...states.map(state => grouped(row.states[state] ?? 0)),
   ]
   const rows = [
-    ['kind', 'commands', ...outcomes, '│', ...states],
+    ['type', 'commands', ...outcomes, '│', ...states],
     ...Object.entries(kinds).map(([kind, row]) => rowOf(kind, row)),
     rowOf('all', total),
   ]
