@@ -8,9 +8,9 @@ import { writeGenerated } from './generated-file.ts'
 
 const header = `# busgate doctor
 
-Made by scripts/generate-doctor.ts from the table of checks (src/cli/commands/doctor.ts): change that and run npm run generate.
+<!-- Made by scripts/generate-doctor.ts from the table of checks (src/cli/commands/doctor.ts): change that and run npm run generate. -->
 
-For operators: \`busgate doctor\` checks everything that \`busgate run\` needs with the same settings, and prints a line for each finding: \`ok\`, \`warning\` (it runs, but less safely than it could), \`failed\` (it does not run, or can lose something) or \`skipped\` (nothing to check, or this login may not see it). The line below says how to repair it. It exits 1 if something failed. \`--json\` prints one object a line with \`check\`, \`state\`, \`what\` and \`mend\`.
+For operators: \`busgate doctor\` checks what \`busgate run\` needs outside its own process with the same settings, and prints a line for each finding: \`ok\`, \`warning\` (it runs, but less safely than it could), \`failed\` (it does not run, or can lose something) or \`skipped\` (nothing to check, or this login may not see it). The line below says how to repair it. It exits 1 if something failed. \`--json\` prints one object a line with \`check\`, \`state\`, \`what\` and \`mend\`.
 
 It sends no message, writes no record and prints no secret. It reads each account's balance, and begins and aborts a transaction with the id \`GROUP-doctor\`. A check takes at most 5 seconds.
 

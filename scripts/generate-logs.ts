@@ -10,7 +10,7 @@ import { writeGenerated } from './generated-file.ts'
 
 const header = `# Logs
 
-Made by scripts/generate-logs.ts from src/telemetry/events.ts and src/telemetry/log-lines.ts: change those and run npm run generate.
+<!-- Made by scripts/generate-logs.ts from src/telemetry/events.ts and src/telemetry/log-lines.ts: change those and run npm run generate. -->
 
 For operators: every log line, what it means, and what to do. \`busgate run\` writes one JSON object a line to standard output: \`level\`, \`time\` (ISO 8601), \`event\`, the event's fields, and \`msg\`, the sentence for people. \`telemetry.logLevel\` sets the lowest level (default: \`info\`). Wrong settings end it before there is a log: as plain text on standard error, with exit code 2. Programs may rely on the names of events and fields; the wording of \`msg\` may change. Fields that end in \`Ms\` are milliseconds; other times are seconds.
 

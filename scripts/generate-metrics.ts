@@ -7,7 +7,7 @@ import { writeGenerated } from './generated-file.ts'
 
 const header = `# Metrics
 
-Made by scripts/generate-metrics.ts from src/telemetry/definitions.ts: change that and run npm run generate.
+<!-- Made by scripts/generate-metrics.ts from src/telemetry/definitions.ts: change that and run npm run generate. -->
 
 For operators: every metric, what it means, and what to do. Each process serves them at \`/metrics\` (telemetry.port), in the text format of Prometheus, together with those of Node.js and the process (\`nodejs_*\`, \`process_*\`).
 

@@ -17,7 +17,7 @@ const root = new URL('../', import.meta.url)
 
 const header = `# Operations
 
-Made by scripts/generate-operations-table.ts from the registry (src/protocol/registry.ts): change that and run npm run generate.
+<!-- Made by scripts/generate-operations-table.ts from the registry (src/protocol/registry.ts): change that and run npm run generate. -->
 
 For developers: the fields of each operation of the gateway, and how it is tested. Sections are headings of the [specification](gateway-interface.md).
 

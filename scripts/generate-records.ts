@@ -7,7 +7,7 @@ import { writeGenerated } from './generated-file.ts'
 
 const header = `# Records
 
-Made by scripts/generate-records.ts from schemas/*.avsc and the list of error codes (src/protocol/lists.ts): change these and run npm run generate.
+<!-- Made by scripts/generate-records.ts from schemas/*.avsc and the list of error codes (src/protocol/lists.ts): change these and run npm run generate. -->
 
 For upstream teams and analysts: the fields of commands, results and status events, and every error code. [schemas](../schemas) hold the nested records.
 

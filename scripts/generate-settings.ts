@@ -24,7 +24,7 @@ const sections: Record<string, string> = {
 
 const header = `# Settings
 
-Made by scripts/generate-settings.ts from src/config/definitions.ts: change that and run npm run generate.
+<!-- Made by scripts/generate-settings.ts from src/config/definitions.ts: change that and run npm run generate. -->
 
 For operators: every setting, its variable, default and meaning. Settings come from, weakest first: defaults, a YAML file (\`--config FILE\` or \`BUSGATE_CONFIG\`), environment variables, and in code \`overrides\` of \`loadSettings\`. The file is a tree: \`kafka.groupId\` is \`groupId\` below \`kafka\`. In a variable, separate the parts of a list by commas or lines, and write a map as a JSON object. An unknown name is an error. A change takes effect at a restart, one process after the other.
 

@@ -45,7 +45,7 @@ writeGenerated(
   'helm/VALUES.md',
   `# Values of the chart
 
-Made by scripts/generate-values-table.ts from values.schema.json and values.yaml: change those and run npm run generate.
+<!-- Made by scripts/generate-values-table.ts from values.schema.json and values.yaml: change those and run npm run generate. -->
 
 The settings below \`config\` are those of [docs/settings.md](../docs/settings.md).
 

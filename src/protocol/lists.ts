@@ -61,7 +61,7 @@ export const errorCodes: readonly ErrorCode[] = [...new Set(Object.values(outcom
 export const errorCodeTexts: Readonly<Record<ErrorCode, { meaning: string; remedy: string | null }>> = {
   ACCESS_DENIED: {
     meaning: "the gateway refused the account's key",
-    remedy: "The account's key was refused: correct it (gateway.apiKey, BUSGATE_GATEWAY_API_KEY)",
+    remedy: 'The operator corrects it (gateway.apiKey, BUSGATE_GATEWAY_API_KEY)',
   },
   SENDER_INVALID: {
     meaning: 'the gateway does not know the signature',
@@ -72,8 +72,8 @@ export const errorCodeTexts: Readonly<Record<ErrorCode, { meaning: string; remed
     remedy: 'The gateway does not reach the network of this number by this channel: use another one',
   },
   TYPE_INVALID: { meaning: 'the gateway does not know the type', remedy: null },
-  THROTTLED: { meaning: 'the gateway throttled it; busgate retries, so that no result has it now', remedy: null },
-  INSUFFICIENT_FUNDS: { meaning: 'the account has too little money', remedy: 'Top up the account' },
+  THROTTLED: { meaning: 'reserved: busgate retries throttled commands, so no result has it', remedy: null },
+  INSUFFICIENT_FUNDS: { meaning: 'the account has too little money', remedy: 'The operator tops up the account' },
   DUPLICATE_ID: {
     meaning: 'the id was used before',
     remedy:

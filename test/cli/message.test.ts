@@ -87,7 +87,7 @@ describe('the conclusion', () => {
     [
       'refused',
       { results: [{ outcome: 'REJECTED', errorCode: 'INSUFFICIENT_FUNDS', error: 'Not enough money' }] },
-      /^Not sent: the gateway refused it \(INSUFFICIENT_FUNDS: Not enough money\)\. Top up the account; .* under a new id\.$/,
+      /^Not sent: the gateway refused it \(INSUFFICIENT_FUNDS: Not enough money\)\. The operator tops up the account; .* under a new id\.$/,
     ],
     [
       'refused, because the gateway knows its id',

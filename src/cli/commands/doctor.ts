@@ -39,7 +39,7 @@ const widest = Math.max(...checks.map(({ name }) => name.length))
 
 export const doctor = command({
   about: [
-    'Checks everything that busgate run needs with these settings, and says what is wrong and how to repair it:',
+    'Checks what busgate run needs outside its own process with these settings, and says what is wrong and how to repair it:',
     `${checks.map(({ name }) => name).join(', ')}.`,
     'Sends no message and writes no record. Exits 1 if a check failed.',
   ].join('\n'),

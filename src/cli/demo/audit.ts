@@ -127,7 +127,9 @@ export function summaryText(report: AuditReport): string {
     ...tableOf(report),
     '',
     ...(sumOf(errorCodes) > 0 ? [`  REJECTED by the gateway: ${listOf(errorCodes)}`] : []),
-    ...(doubted > 0 ? [`  IN_DOUBT for a while: ${grouped(doubted)}`] : []),
+    ...(doubted > 0
+      ? [`  IN_DOUBT for a while: ${grouped(doubted)} (answers after gateway.timeoutMs: this machine is busy)`]
+      : []),
     ...silentTextOf(report),
     check('results: one final one for each command', {
       missing: results.missing,
