@@ -54,7 +54,7 @@ describeOnKafka('on a real Kafka', brokers => {
 
     const refused = await busgate(['message', '1003'], { env })
     expect(refused.stdout).toMatch(
-      /\nNot sent: the gateway refused it \(INSUFFICIENT_FUNDS: .*\)\. Top up the account; if it is still /,
+      /\nNot sent: the gateway refused it \(INSUFFICIENT_FUNDS: .*\)\. The operator tops up the account; if it is still /,
     )
 
     const correlated = await busgate(['message', '--correlation-id', 'order-17', '--json'], { env })
