@@ -17,7 +17,6 @@ const optionsOf = <T extends 'boolean' | 'string'>(names: object, type: T) =>
 
 /**
  * Runs busgate processes on a real Kafka under load, with faults. Then counts what is on the topics and at the gateway.
- * An option of scenarios.ts chooses one kind of fault; without one, the seed draws faults of all kinds.
  */
 const options = {
   commands: { type: 'string', default: '20000' },

@@ -85,6 +85,18 @@ describeOnKafka('busgate doctor on a real Kafka', brokers => {
     )
   })
 
+  test('advises to keep results without limit where commands are', async () => {
+    const env = environmentOf(brokers)
+    const unlimited = env.BUSGATE_TOPICS_COMMANDS.split(',').map(topic => ({
+      topic,
+      partitions: 1,
+      config: { 'retention.ms': '-1' },
+    }))
+    await createTopics(brokers.brokers, [...unlimited, { topic: env.BUSGATE_TOPICS_RESULTS, partitions: 1 }])
+    const { mends } = await diagnose(env, topicChecks)
+    expect(mends('limits', 'warning')).toContainEqual(expect.stringContaining('retention.ms=-1'))
+  })
+
   test('reports commands that live longer than committed offsets', async () => {
     const env = { ...environmentOf(brokers), BUSGATE_DELIVERY_MAX_AGE_MS: String(30 * 24 * 3_600_000) }
     const { of } = await diagnose(env, topicChecks)

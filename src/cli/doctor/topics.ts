@@ -135,14 +135,15 @@ function keptMsOf(config: Config): number {
 
 /** Results tell after a reset of offsets what was sent, so they are kept as long as commands. */
 function forgetfulness(results: string, topics: ReadonlyMap<string, Topic>, settings: Settings): Finding[] {
-  const keptMs = (name: string) => {
+  const [resultsMs, ...ofCommands] = [results, ...settings.topics.commands].map(name => {
     const config = topics.get(name)?.config
-    return config ? keptMsOf(config) : 0
-  }
-  const commandsMs = Math.max(...settings.topics.commands.map(keptMs))
-  if (!topics.get(results)?.config || keptMs(results) >= commandsMs) return []
-  const what = `${results} is kept for ${span(keptMs(results))}, and commands for ${span(commandsMs)}: after a reset of offsets, commands without a result are sent again`
-  return [warning(what, kafkaTool(settings, altering(results, `retention.ms=${commandsMs}`)))]
+    return config ? keptMsOf(config) : Number.NaN // not visible, so nothing is said of it
+  })
+  const commandsMs = Math.max(...ofCommands)
+  if (!(resultsMs! < commandsMs)) return []
+  const what = `${results} is kept for ${span(resultsMs!)}, and commands for ${span(commandsMs)}: after a reset of offsets, commands without a result are sent again`
+  const wanted = Number.isFinite(commandsMs) ? commandsMs : -1
+  return [warning(what, kafkaTool(settings, altering(results, `retention.ms=${wanted}`)))]
 }
 
 function ofBroker(id: number, config: Config | null, settings: Settings): Finding[] {
