@@ -1,25 +1,5 @@
 /** Reads busgate.messages up to its end and prints the row of each message: node read.js */
-import { SchemaRegistry, SchemaType } from '@kafkajs/confluent-schema-registry'
-import avsc from 'avsc'
-import { Kafka, logLevel } from 'kafkajs'
-
-const {
-  KAFKA_BROKERS = 'localhost:9092',
-  REGISTRY_URL = 'http://localhost:8081',
-  MESSAGES_TOPIC = 'busgate.messages',
-} = process.env
-
-// JavaScript numbers hold 53 bits; ids have 64.
-const long = avsc.types.LongType.__with({
-  fromBuffer: bytes => bytes.readBigInt64LE(),
-  toBuffer: value => Buffer.from(BigInt64Array.of(value).buffer),
-  fromJSON: BigInt,
-  toJSON: String,
-  isValid: value => typeof value === 'bigint',
-  compare: (a, b) => Number(a > b) - Number(a < b),
-})
-const typeHook = schema => (schema === 'long' ? long : undefined)
-const registry = new SchemaRegistry({ host: REGISTRY_URL }, { [SchemaType.AVRO]: { typeHook } })
+import { kafka, MESSAGES_TOPIC, registry } from './clients.js'
 
 const messages = new Map()
 const seen = { records: 0, tombstones: 0 }
@@ -35,7 +15,6 @@ async function take({ key, value }) {
   }
 }
 
-const kafka = new Kafka({ brokers: KAFKA_BROKERS.split(','), logLevel: logLevel.ERROR })
 const admin = kafka.admin()
 await admin.connect()
 const offsets = await admin.fetchTopicOffsets(MESSAGES_TOPIC)
