@@ -47,6 +47,7 @@ const docs = new Map(
 const examples = buildEvents(12)
 const levels = {
   'deadLetter.published': 'warn, debug',
+  'fault.contained': 'error; debug if one was logged within the last second',
   'bus.log': "the message's own",
   'callbacks.refused': 'warn, info',
   'withdrawal.begun': 'warn; debug for one message',

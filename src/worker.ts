@@ -292,7 +292,7 @@ class WorkerProcess implements Worker {
     if (error.message === this.#waitsFor && now - this.#toldAt < tellMs) return
     this.#toldAt = now
     if (error instanceof RegistryUnavailable)
-      this.telemetry.emit('registry.unavailable', { schemaId: null, count: 0, error })
+      this.telemetry.emit('registry.unavailable', { schemaId: null, count: 0, place: null, error })
     else this.telemetry.emit('bus.unavailable', { error })
   }
 

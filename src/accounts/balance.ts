@@ -1,11 +1,13 @@
 import type { Clock } from '../clock.ts'
-import { type Classified, classify } from '../gateway/classify.ts'
+import type { Classified } from '../gateway/classify.ts'
 import { type Connection, envelopeBody } from '../gateway/connection.ts'
 import { operations } from '../protocol/index.ts'
+import { containAsync } from '../telemetry/contain.ts'
 import { safeText } from '../telemetry/error.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { BalanceFailure } from '../telemetry/labels.ts'
 import type { Account } from './account.ts'
+import { classifyContained } from './answer.ts'
 
 export interface BalanceOptions {
   connection: Connection
@@ -39,7 +41,13 @@ export function watchBalances({ connection, accounts, intervalMs, clock, telemet
   async function ask(account: Account): Promise<boolean> {
     const { gate, limiter } = account
     if (gate.state !== 'closed' || limiter?.available(clock.monotonic()) === 0) return false
-    const reading = await readBalance(connection, account)
+    const reading = await containAsync(
+      telemetry,
+      'answer',
+      null,
+      () => readBalance(connection, account, telemetry),
+      () => ({ reason: 'unknown', error: 'busgate failed on the answer' }) as Reading,
+    )
     if (!isStopped) tell(account, reading)
     return true
   }
@@ -74,7 +82,7 @@ export function watchBalances({ connection, accounts, intervalMs, clock, telemet
   }
 }
 
-async function readBalance(connection: Connection, account: Account): Promise<Reading> {
+async function readBalance(connection: Connection, account: Account, telemetry: Telemetry): Promise<Reading> {
   const permit = account.permit(1, 'questions')
   const answer = await connection.post(envelopeBody(permit.apiKey, ['{"type":"balance"}']), () => {
     account.begun(permit)
@@ -82,7 +90,7 @@ async function readBalance(connection: Connection, account: Account): Promise<Re
   })
   account.answered(permit)
   account.returnPermit(permit)
-  return readingOf(classify([null], answer))
+  return readingOf(classifyContained(telemetry, [null], answer))
 }
 
 /** An unknown text of the gateway may quote anything, so it is not repeated. */

@@ -1,8 +1,11 @@
 import type { Clock } from '../clock.ts'
-import { classify, type ItemAnswer } from '../gateway/classify.ts'
+import type { ItemAnswer } from '../gateway/classify.ts'
 import { type Connection, envelopeBody } from '../gateway/connection.ts'
 import type { ErrorCode } from '../protocol/index.ts'
+import { containAsync } from '../telemetry/contain.ts'
+import type { Telemetry } from '../telemetry/events.ts'
 import type { Account } from './account.ts'
+import { classifyContained } from './answer.ts'
 
 export interface PollerOptions {
   connection: Connection
@@ -11,6 +14,7 @@ export interface PollerOptions {
   /** Whether polls may begin. Without the lease, another process may own the doubts and their share of the rate. */
   hasLease: () => boolean
   clock: Clock
+  telemetry: Telemetry
   /** Runs the request when a concurrency slot is free. */
   inSlot: (request: () => Promise<void>) => Promise<void>
 }
@@ -83,10 +87,19 @@ export class StatusPoller {
   }
 
   async #request(asked: Asked): Promise<void> {
-    const { connection, maxOperations, errorTexts, hasLease } = this.#options
+    const { maxOperations, telemetry } = this.#options
     const { account } = asked
     if (account.wait() > 0) return
     const questions = takeDistinct(asked.questions, Math.min(maxOperations, account.room()))
+    const unanswered = () => {
+      for (const question of questions) question.answer({ kind: 'in_doubt' })
+    }
+    await containAsync(telemetry, 'answer', null, () => this.#post(asked, questions), unanswered)
+  }
+
+  async #post(asked: Asked, questions: readonly StatusQuestion[]): Promise<void> {
+    const { connection, errorTexts, hasLease, telemetry } = this.#options
+    const { account } = asked
     const permit = account.permit(questions.length, 'questions')
     const operations = questions.map(({ id }) => `{"type":"status","id":${id}}`)
     const answer = await connection.post(envelopeBody(permit.apiKey, operations), () => {
@@ -94,11 +107,8 @@ export class StatusPoller {
       account.begun(permit)
       return null
     })
-    const classified = classify(
-      questions.map(({ id }) => id),
-      answer,
-      errorTexts,
-    )
+    const ids = questions.map(({ id }) => id)
+    const classified = classifyContained(telemetry, ids, answer, errorTexts)
     account.observe(permit, classified)
     if (classified.outcome === 'not_sent' && classified.reason === 'withheld') {
       asked.questions.unshift(...questions) // nothing was sent

@@ -219,7 +219,10 @@ export interface Backlog {
   bytes: number
 }
 
-/** Receives the events of owned partitions. No call may block or throw; queue slow work. */
+/**
+ * Receives the events of owned partitions. No call may block; queue slow work. A call that throws ends its session, which is
+ * opened again.
+ */
 export interface SessionListener {
   /** Partitions were assigned or revoked, whether open or not; `Membership.share` has changed. */
   shareChanged?(): void

@@ -5,6 +5,7 @@ import { isOperationType } from '../protocol/registry.ts'
 import { callbackStateOf } from '../protocol/states.ts'
 import type { DeadLetterReason } from '../records/dead-letter.ts'
 import type { NewStatusEvent, WriteStatus } from '../records/status.ts'
+import { reportFault } from '../telemetry/contain.ts'
 import { type ErrorPlace, placeOf } from '../telemetry/error.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { CallbackRefusal } from '../telemetry/labels.ts'
@@ -44,6 +45,8 @@ export function createIntake(
 ): Intake {
   const reserveFor = bodyMemory(limits)
 
+  const failed = (error: unknown) => faultOf(error, telemetry)
+
   async function receive(
     origin: CallbackOrigin,
     request: IncomingMessage,
@@ -80,7 +83,7 @@ export function createIntake(
     return null
   }
 
-  return async (request, response, closing) => {
+  async function handle(...[request, response, closing]: Parameters<Intake>): Promise<void> {
     const origin = request.method === 'POST' ? callbackOriginOf(request.url ?? '', tokens) : 'method'
     const outcome = typeof origin === 'object' ? await receive(origin, request, response).catch(failed) : origin
     if (outcome === null) {
@@ -92,6 +95,23 @@ export function createIntake(
     if (!isProbe(origin)) telemetry.emit('callback.refused', { reason: refusal, ...because })
     await refuse(request, response, refusal)
   }
+
+  return contained(handle, telemetry)
+}
+
+/** The boundary around one callback: an error of ours is answered 503. */
+function contained(handle: Intake, telemetry: Telemetry): Intake {
+  return (request, response, closing) =>
+    handle(request, response, closing).catch(error => {
+      const { refusal: reason, ...because } = faultOf(error, telemetry)
+      telemetry.emit('callback.refused', { reason, ...because })
+      return refuse(request, response, reason).catch(() => void response.destroy())
+    })
+}
+
+function faultOf(error: unknown, telemetry: Telemetry) {
+  reportFault(telemetry, 'callback', null, error)
+  return { refusal: 'failed', error: placeOf(error as Error) } as const
 }
 
 /** Whether `busgate doctor` sent it. Such an address can be made only with the secret. */
@@ -137,8 +157,6 @@ function bodyMemory({ inFlightBytes }: SettableLimits) {
 
 /** Null when the callback is published; `error` explains a refusal. */
 type IntakeOutcome = CallbackRefusal | { refusal: CallbackRefusal; error: ErrorPlace } | null
-
-const failed = (error: unknown): IntakeOutcome => ({ refusal: 'failed', error: placeOf(error as Error) })
 
 /**
  * Answers with the status, and a sentence that repeats nothing of the request. Only connections that brought a callback are

@@ -23,9 +23,9 @@ export class Outbox {
   settle(pending: Pending, details: ResultDetails, counts: ResultCounts): void {
     const { command, session, offset, doubted } = pending
     session.settle(offset, [this.#writeResult(command, pending, details)])
+    end(pending)
     counts.add(command, details)
     if (doubted) this.#telemetry.emit('doubt.resolved', { outcome: details.outcome })
-    end(pending)
   }
 
   /**
@@ -48,8 +48,8 @@ export class Outbox {
       counts.add(command, details)
     }
     session.settle(offset, records)
-    counts.addDoubt(cause)
     end(pending)
+    counts.addDoubt(cause)
   }
 }
 

@@ -25,7 +25,7 @@ import { LostDoubts } from './doubts/lost-doubts.ts'
 import { Resolver } from './doubts/resolver.ts'
 import { checkTopics, readGauges, reasonsOf, watchCompaction, watchProgress } from './health.ts'
 import { ResultsLookup } from './intake/results-lookup.ts'
-import { RegistryOutage } from './intake/schema-wait.ts'
+import { SchemaWaits } from './intake/schema-wait.ts'
 import { Outbox } from './outbox.ts'
 import type { Pending } from './pending.ts'
 import { Dispatcher } from './sending/dispatcher.ts'
@@ -171,11 +171,11 @@ function reportsOf(
   { balances, compaction }: Omit<ReturnType<typeof watch>, 'stop'>,
 ): Omit<Sending, 'stop'> {
   const { commands } = settings.topics
-  const read = () => readGauges(joined, dispatcher, resolver, accounts, controls, commands, clock)
+  const read = () => readGauges(joined, dispatcher, resolver, intake.schemaWaits, accounts, controls, commands, clock)
   return {
     controls,
     gauges: { read },
-    reasons: () => reasonsOf(joined, accounts, [intake.outage.reason, lookup?.reason ?? null, lostDoubts.reason]),
+    reasons: () => reasonsOf(joined, accounts, [intake.schemaWaits.reason, lookup?.reason ?? null, lostDoubts.reason]),
     warnings: () => [
       ...(evidence.trouble === null ? [] : [evidence.trouble]),
       ...compaction.warnings(),
@@ -188,7 +188,7 @@ function reportsOf(
 function watch({ settings, bus, clock, telemetry, fatal }: SendingOptions, parts: Parts, joined: Membership) {
   const { connection, accounts, dispatcher, poller, intake, lookup, lostDoubts } = parts
   const heldBack = () =>
-    joined.trouble() !== null || intake.outage.reason !== null || lookup?.reason != null || dispatcher.heldBack
+    joined.trouble() !== null || intake.schemaWaits.reason !== null || lookup?.reason != null || dispatcher.heldBack
   const stopWatching = watchProgress({
     sessions: () => joined.sessions(),
     heldBack,
@@ -225,7 +225,7 @@ function intakeOf({ settings: { gateway, topics }, registry, clock, telemetry, h
   const commandOptions = { ...gateway, hookFor }
   return {
     decoder: createDecoder<SendCommand>(schemas.command, registry, { clock, patient: true }),
-    outage: new RegistryOutage({ clock, telemetry }),
+    schemaWaits: new SchemaWaits({ clock, telemetry }),
     readCommand: (value: SendCommand, trace: TraceContext | null, flaw?: string) =>
       readCommand(value, commandOptions, trace, flaw),
     deadLetterTopic: topics.deadLetters,

@@ -114,11 +114,20 @@ function postHandler(
       controller.abort(new Error('answer too large'))
     },
     onResponseEnd() {
-      finish(answerOf(head, body.bytes(), maxResponseBytes))
+      finish(readAnswer(head, body.bytes(), maxResponseBytes))
     },
     onResponseError(_controller, error) {
       fail('unreachable', head.status > 0 ? 'response_cut' : 'reset', describe(error))
     },
+  }
+}
+
+/** The boundary around an answer: one that our code fails on is as good as none. */
+function readAnswer(...answer: Parameters<typeof answerOf>): Answer {
+  try {
+    return answerOf(...answer)
+  } catch {
+    return { kind: 'lost', cause: 'response_cut', message: 'the answer cannot be read' }
   }
 }
 

@@ -76,6 +76,28 @@ export function typeOfMessage(command: SendCommand): string {
   return typesByRecord.get(name) ?? name
 }
 
+/**
+ * The fields of a command that was perhaps sent, whatever the settings say of its content now.
+ * @throws Error when `message` is not a record of SendCommand; decoded commands always are
+ */
+export function subjectOf(value: SendCommand, trace: TraceContext | null): CommandSubject {
+  const { id, account, correlationId, tenant, campaign, phone } = value
+  const { type } = kindNamed(recordNameOf(value))
+  const country = countryOf(phone)
+  const idText = id.toString()
+  return { id, idText, type, account, hooked: hookedByType(type), correlationId, tenant, campaign, country, trace }
+}
+
+/** A command of which only the subject is known, so that it cannot be sent. */
+export const unsendable = (subject: CommandSubject): Command => ({
+  ...subject,
+  delivery: 'AT_MOST_ONCE',
+  deadline: null,
+  lifetime: null,
+  json: '',
+  bytes: 0,
+})
+
 /** The full name of the record in `message`, its only key. */
 function recordNameOf({ message }: SendCommand): string {
   for (const name in message) return name
@@ -112,7 +134,7 @@ export function readCommand(
   flaw: string | null = null,
 ): CommandReading {
   const name = recordNameOf(value)
-  const kind = kinds.get(name) ?? kindOf(name)
+  const kind = kindNamed(name)
 
   const { type } = kind
   const { id, account, correlationId, tenant, campaign } = value
@@ -160,6 +182,8 @@ export function readCommand(
 const isExact = (id: bigint): boolean => id <= Number.MAX_SAFE_INTEGER
 
 type Fields = Record<string, unknown>
+
+const kindNamed = (recordName: string): Kind => kinds.get(recordName) ?? kindOf(recordName)
 
 /** @throws Error when SendCommand has no such record */
 function kindOf(recordName: string): Kind {

@@ -15,6 +15,8 @@ export const errorHeaders = {
   timestamp: 'busgate.error.timestamp',
   /** Set only if the dead letter's key is not the record's. */
   key: 'busgate.error.key',
+  /** `true` if the record was perhaps sent; absent if it was not. */
+  perhapsSent: 'busgate.error.perhaps-sent',
 } as const
 
 /** Longest key, in bytes, that a shortened dead letter keeps. */
@@ -30,7 +32,19 @@ export const replayedFromHeader = 'busgate.replayed.from'
 export interface DeadLetterReason {
   code: DeadLetterCode
   message: string
+  /** Whether its command was perhaps sent. Default false. */
+  perhapsSent?: boolean
 }
+
+/** The reason if busgate itself failed. */
+export const internalError: DeadLetterReason = {
+  code: 'INTERNAL_ERROR',
+  message: 'busgate failed while it handled the record; its log (fault.contained) says where. Upgrade, then replay it.',
+}
+
+/** What failed: reading the record, or busgate itself. */
+export const stageOf = ({ code }: DeadLetterReason): 'decode' | 'handle' =>
+  code === internalError.code ? 'handle' : 'decode'
 
 /**
  * The original record with headers that give the reason, and without headers that imitate busgate's. If it is too large for the
@@ -48,7 +62,7 @@ export function deadLetter(topic: string, { record, ...from }: Origin, reason: D
     value: own.value,
     headers: {
       ...own.headers,
-      [errorHeaders.stage]: 'decode',
+      [errorHeaders.stage]: stageOf(reason),
       [errorHeaders.code]: reason.code,
       [errorHeaders.message]: message,
       [errorHeaders.topic]: from.topic,
@@ -57,6 +71,7 @@ export function deadLetter(topic: string, { record, ...from }: Origin, reason: D
       ...(lastOffset > offset && { [errorHeaders.lastOffset]: String(lastOffset) }),
       [errorHeaders.timestamp]: String(timestamp),
       ...(own.key === null && { [errorHeaders.key]: 'none' }),
+      ...(reason.perhapsSent && { [errorHeaders.perhapsSent]: 'true' }),
     },
   })
   return withShorter(letterOf({ key, value, headers: originalHeaders(record) }, message), () => {

@@ -88,12 +88,21 @@ export function createDecoder<T>(
     try {
       // not patiently: with forged replays a producer could delay its partition again and again
       const schema = await (isRefused(refused.get(schemaId)) ? registry.schemaOf(schemaId) : schemaOf(schemaId))
-      readings.set(schemaId, readingOf(readerSchema, schema, schemaId))
-      refused.delete(schemaId)
+      understand(schemaId, schema)
     } catch (error) {
       if (error instanceof SchemaNotFound) refuse(schemaId, 'SCHEMA_NOT_FOUND', error.message)
       else if (error instanceof SchemaUnreadable) refuse(schemaId, 'SCHEMA_INCOMPATIBLE', error.message)
       else throw error
+    }
+  }
+
+  /** @throws SchemaUnreadable, and nothing else */
+  function understand(schemaId: number, schema: object): void {
+    try {
+      readings.set(schemaId, readingOf(readerSchema, schema, schemaId))
+      refused.delete(schemaId)
+    } catch (error) {
+      throw error instanceof SchemaUnreadable ? error : new SchemaUnreadable(`Schema ${schemaId} cannot be read.`)
     }
   }
 
@@ -144,9 +153,12 @@ function schemaIdOf(value: Buffer): number | Failure {
       'The value does not begin with a zero byte and a schema id: write it with the serializer of a schema registry.'
     return failed('NOT_CONFLUENT', text)
   }
-  const id = value.readUInt32BE(1)
-  if (id !== 0) return id
-  const text = `The schema's id has 8 bytes, or is 0: with Apicurio's serializer set ${apicurioSettings}.`
+  const id = value.readInt32BE(1)
+  if (id > 0) return id
+  const text =
+    id === 0
+      ? `The schema's id has 8 bytes, or is 0: with Apicurio's serializer set ${apicurioSettings}.`
+      : 'The bytes after the zero byte are no schema id of a registry: write it with the serializer of a schema registry.'
   return failed('NOT_CONFLUENT', text)
 }
 

@@ -6,7 +6,7 @@ import { SchemaUnreadable, type StoredSchema, selfContained } from './schema-par
 
 export { SchemaUnreadable } from './schema-parts.ts'
 
-/** The registry has no schema with that id. */
+/** The registry has no schema with that id, or refuses it for good: it answers for others. */
 export class SchemaNotFound extends Error {
   override readonly name = 'SchemaNotFound'
 }
@@ -20,6 +20,9 @@ export class SchemaRefused extends Error {
 export class RegistryUnavailable extends Error {
   override readonly name = 'RegistryUnavailable'
 }
+
+/** The registry answered, but not with the schema. */
+class Refused extends RegistryUnavailable {}
 
 /** Schemas of the bus. Ids never change, and every call is idempotent. */
 export interface SchemaRegistry {
@@ -74,7 +77,7 @@ export function confluentRegistry({ url, timeoutMs = 5000, ...login }: Confluent
     if (status === 200 && typeof body?.schema === 'string') return body
     if (status !== 404 || !notFoundCodes.includes(body?.error_code)) {
       const text = typeof body?.message === 'string' ? body.message : `status ${status}`
-      throw unavailable(complaintOf(status, text, login))
+      throw new Refused(unavailable(complaintOf(status, text, login)).message)
     }
     throw new SchemaNotFound(
       `${name} has no schema ${id}: check that ${urlSetting} is complete and leads to the registry of the producer`,
@@ -87,28 +90,79 @@ export function confluentRegistry({ url, timeoutMs = 5000, ...login }: Confluent
     return unavailable(isAnswer ? complaintOf(status, message, login) : complaint(error, timeoutMs))
   }
 
+  const others = knownSchema(id =>
+    stored(`/schemas/ids/${id}`, id, AbortSignal.timeout(timeoutMs)).then(
+      () => true,
+      () => false,
+    ),
+  )
+
+  /** @throws SchemaNotFound if the registry refuses this schema but answers for others; RegistryUnavailable if for none */
+  async function schemaOf(id: number): Promise<object> {
+    const signal = AbortSignal.timeout(timeoutMs)
+    try {
+      const schema = await readSchema(id, path => stored(path, id, signal))
+      others.learn(id)
+      return schema
+    } catch (error) {
+      if (!(error instanceof Refused && (await others.isReturned()))) throw error
+      throw new SchemaNotFound(`${error.message} It answers for other schemas, but not for ${id}.`)
+    }
+  }
+
+  return { schemaOf: queued(schemaOf), idOf: registerer(register, name, { learned: others.learn, notRegistered }) }
+}
+
+/**
+ * A schema that the registry surely has, to tell a registry that refuses one schema from one that answers for none.
+ * @param returns asks the registry for it
+ */
+function knownSchema(returns: (id: number) => Promise<boolean>) {
+  let known: number | null = null
+  let asking: Promise<boolean> | null = null
   return {
-    schemaOf: queued(id => {
-      const signal = AbortSignal.timeout(timeoutMs)
-      return readSchema(id, path => stored(path, id, signal))
-    }),
-    async idOf(subject, schema) {
-      for (let asked = 1; ; asked++) {
-        try {
-          const id = await register(subject, schema)
-          if (id === undefined) throw new Error('the answer has no id')
-          return id
-        } catch (error) {
-          const { status, message } = error as RegisteringError
-          if (status !== 409 && status !== 422) throw notRegistered(error as RegisteringError)
-          if (asked === 1) continue // Apicurio refuses one of two clients that register a new subject at the same time
-          throw new SchemaRefused(
-            `${name} refuses the schema of subject ${subject} (${status}): ${message}. Another program ` +
-              'or a newer busgate has registered an incompatible schema: use another topic, or upgrade busgate.',
-          )
-        }
-      }
+    learn(id: number): void {
+      known ??= id
     },
+    /** Whether the registry returns it now. Calls at the same time share an answer. */
+    isReturned(): Promise<boolean> {
+      if (known === null) return Promise.resolve(false)
+      asking ??= returns(known).finally(() => {
+        asking = null
+      })
+      return asking
+    },
+  }
+}
+
+interface Registering {
+  learned: (id: number) => void
+  notRegistered: (error: RegisteringError) => RegistryUnavailable
+}
+
+/** @param name the registry, as errors call it */
+function registerer(
+  register: ReturnType<typeof registeringClient>,
+  name: string,
+  { learned, notRegistered }: Registering,
+): SchemaRegistry['idOf'] {
+  return async (subject, schema) => {
+    for (let asked = 1; ; asked++) {
+      try {
+        const id = await register(subject, schema)
+        if (id === undefined) throw new Error('the answer has no id')
+        learned(id)
+        return id
+      } catch (error) {
+        const { status, message } = error as RegisteringError
+        if (status !== 409 && status !== 422) throw notRegistered(error as RegisteringError)
+        if (asked === 1) continue // Apicurio refuses one of two clients that register a new subject at the same time
+        throw new SchemaRefused(
+          `${name} refuses the schema of subject ${subject} (${status}): ${message}. Another program ` +
+            'or a newer busgate has registered an incompatible schema: use another topic, or upgrade busgate.',
+        )
+      }
+    }
   }
 }
 
@@ -136,8 +190,9 @@ async function readSchema(id: number, stored: (path: string) => Promise<StoredSc
       stored(`/subjects/${encodeURIComponent(subject)}/versions/${encodeURIComponent(version)}`),
     )
   } catch (error) {
-    if (!(error instanceof SchemaUnreadable)) throw error
-    throw new SchemaUnreadable(`Schema ${id} cannot be read: ${error.message}.`)
+    if (error instanceof RegistryUnavailable || error instanceof SchemaNotFound) throw error
+    const why = error instanceof SchemaUnreadable ? error.message : "the registry's answer about it is malformed"
+    throw new SchemaUnreadable(`Schema ${id} cannot be read: ${why}.`)
   }
 }
 

@@ -11,6 +11,7 @@ import type { SendResult } from '../records/generated.ts'
 import { type PollState, pollStateIn, type WriteOverdue } from '../records/overdue.ts'
 import { lifetimeIn } from '../records/result.ts'
 import { type CommandFacts, type NewStatusEvent, readStatus, type WriteStatus } from '../records/status.ts'
+import { containAsync } from '../telemetry/contain.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { PollResult } from '../telemetry/labels.ts'
 import { traceOf } from '../telemetry/trace.ts'
@@ -81,20 +82,33 @@ export class ResultsWalk {
   }
 
   async #read(records: readonly BusRecord[]): Promise<void> {
+    for (const record of records) {
+      await this.#contained(record, () => this.#enqueue(record))
+      if (!this.#session.alive) return
+    }
+  }
+
+  /** The boundary around one result: nobody polls for one that our code fails on. */
+  #contained({ offset }: BusRecord, handle: () => Promise<void>): Promise<void> {
+    const { topic, partition } = this.#session
+    return containAsync(this.#options.telemetry, 'result', { topic, partition, offset }, handle, () =>
+      this.#session.settle(offset, []),
+    )
+  }
+
+  async #enqueue(record: BusRecord): Promise<void> {
     const { decoder, clock, telemetry } = this.#options
     const { topic, partition } = this.#session
-    for (const record of records) {
-      const decoded = await decodePatiently(decoder, record.value, clock, () => this.#session.alive)
-      if (!this.#session.alive) return
-      const result = decoded?.ok ? decoded.value : null
-      if (!result) {
-        const { offset, unreadable } = record
-        telemetry.emit('result.unreadable', { topic, partition, offset, error: unreadable?.message ?? null })
-      }
-      const at = appendedBy(record.timestamp, clock.now())
-      if (result && awaitsVerdict(result)) this.#queue.push({ record, at, result })
-      else this.#session.settle(record.offset, [])
+    const decoded = await decodePatiently(decoder, record.value, clock, () => this.#session.alive)
+    if (!this.#session.alive) return
+    const result = decoded?.ok ? decoded.value : null
+    if (!result) {
+      const { offset, unreadable } = record
+      telemetry.emit('result.unreadable', { topic, partition, offset, error: unreadable?.message ?? null })
     }
+    const at = appendedBy(record.timestamp, clock.now())
+    if (result && awaitsVerdict(result)) this.#queue.push({ record, at, result })
+    else this.#session.settle(record.offset, [])
   }
 
   async #walk(): Promise<void> {
@@ -111,7 +125,10 @@ export class ResultsWalk {
         break
       }
       await this.#options.verdicts.moveTo(head.at)
-      if (this.#session.alive) for (const message of this.#dueWith(head, now)) this.#look(message)
+      if (!this.#session.alive) break
+      for (const message of this.#dueWith(head, now)) {
+        void this.#contained(message.record, () => this.#look(message))
+      }
     }
     this.#walking = false
   }
@@ -124,11 +141,11 @@ export class ResultsWalk {
     return this.#queue.splice(0, later < 0 ? this.#queue.length : later)
   }
 
-  #look(message: Message): void {
+  async #look(message: Message): Promise<void> {
     const schedule = scheduleOf(message.result, message.record.headers, this.#options)
     if (this.#hasVerdict(message)) this.#session.settle(message.record.offset, [])
     else if (this.#options.clock.now() < schedule.pollAt) this.#postpone(message, schedule)
-    else void this.#ask(message, schedule)
+    else await this.#ask(message, schedule)
   }
 
   #hasVerdict({ result }: Message): boolean {
@@ -144,8 +161,7 @@ export class ResultsWalk {
     const { result, record } = message
     if (schedule.answers === 0) telemetry.emit('callback.missing', { type: result.type, count: 1 })
     this.#asking.add(message)
-    const answer = await this.#statusOf(message)
-    this.#asking.delete(message)
+    const answer = await this.#statusOf(message).finally(() => this.#asking.delete(message))
     if (!this.#session.alive) return
     if (this.#hasVerdict(message)) {
       this.#session.settle(record.offset, [])

@@ -48,6 +48,7 @@ export async function startReconciling(options: ReconcilingOptions) {
     ...settings.gateway,
     connection,
     clock,
+    telemetry: options.telemetry,
     hasLease: () => membership?.hasLease() ?? false,
     inSlot: request => request(),
   })

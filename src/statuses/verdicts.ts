@@ -4,6 +4,7 @@ import { type Clock, sleep } from '../clock.ts'
 import { type Decoder, decodePatiently } from '../records/decoder.ts'
 import type { StatusEvent } from '../records/generated.ts'
 import { IdTable } from '../records/id-table.ts'
+import { containAsync } from '../telemetry/contain.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 
 export interface VerdictsOptions {
@@ -86,16 +87,23 @@ export class Verdicts {
       this.#follower ??= this.#follow(timestamp - aheadMs)
       const follower = await this.#follower
       if (this.#closed) return
-      if (follower) return this.#readToTheEnd(follower)
+      if (follower && (await this.#readToTheEnd(follower))) return
     }
   }
 
-  /** Resolves at the end of the window or of the log. */
-  async #readToTheEnd(follower: Follower): Promise<void> {
-    if (this.#heldAt !== null && this.#heldAt > this.#horizon()) return
+  /** Resolves at the end of the window or of the log. @returns false if the end cannot be looked up: follow again */
+  async #readToTheEnd(follower: Follower): Promise<boolean> {
+    if (this.#heldAt !== null && this.#heldAt > this.#horizon()) return true
     const { promise: held, resolve } = Promise.withResolvers<void>()
     this.#held = resolve
-    await Promise.race([follower.caughtUp(), held])
+    try {
+      await Promise.race([follower.caughtUp(), held])
+      return true
+    } catch (error) {
+      void follower.close()
+      await this.#backOff(error as Error)
+      return false
+    }
   }
 
   close(): void {
@@ -106,26 +114,43 @@ export class Verdicts {
   }
 
   async #follow(from: number): Promise<Follower | null> {
-    const { bus, tp, clock, telemetry } = this.#options
+    const { bus, tp } = this.#options
     try {
       return await bus.follow(tp, from, records => this.#take(records))
     } catch (error) {
-      telemetry.emit('statuses.unreadable', { ...tp, error: error as Error })
-      await sleep(clock, retryMs)
-      this.#follower = null
+      await this.#backOff(error as Error)
       return null
     }
   }
 
+  async #backOff(error: Error): Promise<void> {
+    const { tp, clock, telemetry } = this.#options
+    telemetry.emit('statuses.unreadable', { ...tp, error })
+    await sleep(clock, retryMs)
+    this.#follower = null
+  }
+
   async #take(records: readonly BusRecord[]): Promise<void> {
-    const { decoder, clock } = this.#options
-    for (const { value, timestamp } of records) {
-      const at = appendedBy(timestamp, clock.now()) // the writer's clock may be ahead
+    const { clock, telemetry, tp } = this.#options
+    for (const record of records) {
+      const at = appendedBy(record.timestamp, clock.now()) // the writer's clock may be ahead
       while (!this.#closed && this.#isTooFarAhead(at)) await this.#waitAt(at)
-      const event = await decodePatiently(decoder, value, clock, () => !this.#closed)
       if (this.#closed) return
-      if (event?.ok && event.value.final) this.#remember(event.value, at)
+      const place = { ...tp, offset: record.offset }
+      await containAsync(
+        telemetry,
+        'status',
+        place,
+        () => this.#read(record, at),
+        () => {},
+      )
     }
+  }
+
+  async #read({ value }: BusRecord, at: number): Promise<void> {
+    const { decoder, clock } = this.#options
+    const event = await decodePatiently(decoder, value, clock, () => !this.#closed)
+    if (!this.#closed && event?.ok && event.value.final) this.#remember(event.value, at)
   }
 
   #isTooFarAhead(timestamp: number): boolean {

@@ -249,9 +249,15 @@ export const metricDefinitions = {
     type: 'counter',
     labels: { stage: Object.keys(label.deadLetterCodes), code: Object.values(label.deadLetterCodes).flat() },
     start: Object.entries(label.deadLetterCodes).map(([stage, code]) => ({ stage: [stage], code })),
-    meaning: 'Records that cannot be read, moved to the dead letters with their bytes and headers.',
+    meaning: 'Records that cannot be read or handled, moved to the dead letters with their bytes and headers.',
     action:
       'Read the busgate.error headers. Register the schema, then replay them; or repair the producer, which writes them again. NO_NUMERIC_ID: callbacks about messages of other systems.',
+  },
+  faults_total: {
+    type: 'counter',
+    labels: { handling: label.handlings },
+    meaning: 'Errors of busgate itself while it handled one thing from outside; only that thing is affected.',
+    action: 'Not 0: a bug. Report the log line fault.contained, which says where; find the record in the dead letters.',
   },
   callbacks_total: {
     type: 'counter',

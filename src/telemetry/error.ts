@@ -21,9 +21,10 @@ export interface ErrorPlace {
   at: string[]
 }
 
-export function placeOf(error: Error): ErrorPlace {
+/** @param frames number of stack frames to keep */
+export function placeOf(error: Error, frames = 3): ErrorPlace {
   const code = codeOf(error)
-  return { name: error.name, ...(code === undefined ? {} : { code }), at: framesOf(error).slice(0, 3) }
+  return { name: error.name, ...(code === undefined ? {} : { code }), at: framesOf(error).slice(0, frames) }
 }
 
 /** The stack frames of an error, without its message. */

@@ -1,12 +1,13 @@
 import { EventEmitter } from 'node:events'
 import type { DoubtCause, ErrorCode, Outcome, Role, State } from '../protocol/index.ts'
-import type { ErrorPlace } from './error.ts'
+import { type ErrorPlace, placeOf } from './error.ts'
 import type {
   BalanceFailure,
   CallbackRefusal,
   DeadLetterCode,
   DeadLetterStage,
   EnvelopeOutcome,
+  Handling,
   PauseKind,
   PauseReason,
   PollResult,
@@ -22,7 +23,7 @@ export interface RecordPlace {
 }
 
 /** What a session failed at. */
-export type SessionStage = 'fetch' | 'commit'
+export type SessionStage = 'fetch' | 'handle' | 'commit'
 
 /**
  * Events of a worker. Metrics, logs and traces listen to them; no other code calls these directly. An event covers a whole
@@ -170,13 +171,19 @@ export interface Events {
    * Unreadable records became dead letters. `first` are the coordinates of the first; null for a callback.
    */
   'deadLetter.published': { stage: DeadLetterStage; code: DeadLetterCode; count: number; first: RecordPlace | null }
+  /**
+   * busgate failed while it handled one thing from outside. Only that thing is affected: a command becomes a dead letter, or
+   * stays in doubt if it was perhaps sent; a callback is answered 503. `place` is the record's; `isTold`: another was logged
+   * less than a second ago.
+   */
+  'fault.contained': { handling: Handling; place: RecordPlace | null; error: ErrorPlace; isTold: boolean }
   /** A record was shortened to the limit of its topic. Each attempt to write it counts. */
   'record.shortened': { topic: string }
   /**
-   * The registry does not answer: records of `count` schemas wait, one of them `schemaId`; others continue. At the start
-   * there is no schema. Reported once a minute.
+   * The registry does not answer: records of `count` schemas wait, one of them `schemaId`, first needed by the record at
+   * `place`; others continue. At the start both are null. Reported once a minute.
    */
-  'registry.unavailable': { schemaId: number | null; count: number; error: Error }
+  'registry.unavailable': { schemaId: number | null; count: number; place: RecordPlace | null; error: Error }
   /** The registry answers again. */
   'registry.available': object
   /** The brokers cannot be reached at the start, which waits for them. Reported once a minute. */
@@ -243,18 +250,17 @@ type Listeners = { [K in keyof Events]: [event: Events[K]] }
 
 /** Typed emitter of a worker's events. */
 export class Telemetry extends EventEmitter<Listeners> {
-  /**
-   * Never throws. An error in a listener ends the process as an uncaught exception in the next tick, so that the emitting step
-   * completes.
-   */
+  /** Never throws: an error in a listener is a contained fault. */
   override emit: EventEmitter<Listeners>['emit'] = (name, ...event) => {
     try {
       return super.emit(name, ...event)
     } catch (error) {
-      process.nextTick(() => {
-        throw error
-      })
+      if (name !== 'fault.contained') this.#failed(error as Error)
       return true
     }
+  }
+
+  #failed(error: Error): void {
+    this.emit('fault.contained', { handling: 'telemetry', place: null, error: placeOf(error), isTold: false })
   }
 }

@@ -76,7 +76,20 @@ export const countries = (
   'LV EE SK HU BG GR PT AT CH BE SE NO DK FI IE IL AE IN CN BR'
 ).split(' ')
 
-/** Codes of dead letters by stage. OMITTED: a doubt without its command. */
+/** What is handled behind a boundary: an error while one of them is handled has no effect on others. */
+export const handlings = [
+  'command',
+  'doubt',
+  'result',
+  'status',
+  'control',
+  'answer',
+  'callback',
+  'partition',
+  'telemetry',
+] as const
+
+/** Codes of dead letters by stage. handle: busgate itself failed. OMITTED: a doubt without its command. */
 export const deadLetterCodes = {
   decode: [
     'NO_VALUE',
@@ -92,6 +105,7 @@ export const deadLetterCodes = {
     'BATCH_CORRUPT',
     'BATCH_TOO_LARGE',
   ],
+  handle: ['INTERNAL_ERROR'],
   callback: ['NO_NUMERIC_ID'],
 } as const
 
@@ -106,5 +120,6 @@ export type RetryReason = OneOf<typeof retryReasons>
 export type PauseReason = RetryReason | 'undecided'
 export type PollResult = OneOf<typeof pollResults>
 export type CallbackRefusal = OneOf<typeof callbackRefusals>
+export type Handling = OneOf<typeof handlings>
 export type DeadLetterStage = keyof typeof deadLetterCodes
 export type DeadLetterCode = OneOf<(typeof deadLetterCodes)[DeadLetterStage]>

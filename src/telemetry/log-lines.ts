@@ -14,7 +14,11 @@ export interface LogLine<K extends keyof Events> {
   action?: string
 }
 
-const stageTexts: Record<SessionStage, string> = { fetch: 'reading', commit: 'committing' }
+const stageTexts: Record<SessionStage, string> = {
+  fetch: 'reading',
+  handle: 'handling its records',
+  commit: 'committing',
+}
 
 /**
  * The log lines of all events; null for events that only metrics show. Frequent events, and those that outsiders can cause,
@@ -191,6 +195,13 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
           : `${count} records became dead letters, the first ${at(first)}: ${code}`,
     action: '`busgate dlq list` shows them; see [BusgateDeadLetters](runbooks/BusgateDeadLetters.md).',
   },
+  'fault.contained': {
+    level: ({ isTold }) => (isTold ? 'debug' : 'error'), // content of outsiders can cause any number
+    msg: ({ handling, place, error }) =>
+      `busgate failed while it handled ${handling === 'partition' ? 'the records of a' : handling === 'answer' ? 'an' : 'a'} ${handling}${place ? ` at ${at(place)}` : ''} (${nameOf(error)}); everything else continues`,
+    action:
+      "Keep the line and report it to busgate's maintainers: it is a bug. See [BusgateFaults](runbooks/BusgateFaults.md).",
+  },
   'record.shortened': {
     level: 'debug', // of callbacks, an outsider decides
     msg: ({ topic }) => `shortened a record to the limit of ${topic}`,
@@ -198,8 +209,8 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
   },
   'registry.unavailable': {
     level: 'warn',
-    msg: ({ schemaId, count, error }) =>
-      `the schema registry does not answer${count === 0 ? '' : count === 1 ? ` for schema ${schemaId}` : ` for ${count} schemas, one of them ${schemaId}`}: ${textOf(error)}`,
+    msg: ({ schemaId, count, place, error }) =>
+      `the schema registry does not answer${count === 0 ? '' : count === 1 ? ` for schema ${schemaId}` : ` for ${count} schemas, one of them ${schemaId}`}${place ? `, needed by ${at(place)}` : ''}: ${textOf(error)}`,
     action: 'Restore the registry; records with these schemas then continue by themselves.',
   },
   'registry.available': { level: 'info', msg: 'the schema registry answers again' },

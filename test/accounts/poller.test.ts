@@ -34,6 +34,7 @@ function startPoller() {
     errorTexts: {},
     hasLease: () => hasLease,
     clock,
+    telemetry: new Telemetry(),
     inSlot: async request => {
       await null
       await request()

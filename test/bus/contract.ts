@@ -120,6 +120,30 @@ export function busContract(name: string, createHarness: () => Promise<BusHarnes
       expect(third.listener.freshKeys).toEqual([])
     })
 
+    test('an error of the listener ends the session of its partition alone, which gets its records again', async () => {
+      const { commands, process, listener } = await setUp([], 2)
+      const faults: unknown[] = []
+      process.telemetry.on('fault.contained', fault => void faults.push(fault))
+      let isBroken = true
+      listener.onFresh = ({ partition }) => {
+        if (isBroken && partition === 0) throw new Error('it fails on this partition')
+      }
+      await publishAll(process.bus, [
+        buildRecord(commands, 'a', { partition: 0 }),
+        buildRecord(commands, 'b', { partition: 1 }),
+      ])
+      await until(() => expect(listener.freshKeys.filter(key => key === 'a').length).toBeGreaterThan(1))
+      await publishAll(process.bus, [buildRecord(commands, 'c', { partition: 1 })])
+      await until(() => expect(listener.freshKeys.filter(key => key !== 'a')).toEqual(['b', 'c']))
+      isBroken = false
+      await publishAll(process.bus, [buildRecord(commands, 'd', { partition: 0 })])
+      await until(() => expect(listener.freshKeys.slice(-2)).toEqual(['a', 'd']))
+      expect(faults).toContainEqual(
+        expect.objectContaining({ handling: 'partition', place: expect.objectContaining({ partition: 0 }) }),
+      )
+      expect(listener.fatals).toEqual([])
+    })
+
     test('a fenced session may not begin a POST, and publishes nothing', async () => {
       const { results, groupId, listener, process } = await setUp(['a', 'b'])
       const fenced = listener.session()

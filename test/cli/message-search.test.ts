@@ -149,7 +149,7 @@ describe('a command whose record became a dead letter', () => {
     ...['NOT_CONFLUENT', 'TRUNCATED', 'TRAILING_BYTES', 'DECODE', 'NO_VALUE', 'VALUE_TOO_LARGE'].map(
       (code): [string, RegExp] => [code, /Its bytes stay unreadable: its producer must write it again\.$/],
     ),
-    ['OMITTED', /^Perhaps sent: its doubt could not be read .*--since 30d searches further back\.$/],
+    ['OMITTED', /^Perhaps sent: its record could not be read .*--since 30d\.$/],
   ]
   test.each(codes)('with the code %s is offered for a replay only if that helps', async (code, what) => {
     const world = await startTopics()

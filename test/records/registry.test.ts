@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createDecoder } from '../../src/records/decoder.ts'
 import type { SendCommand } from '../../src/records/generated.ts'
@@ -10,6 +11,7 @@ import {
   SchemaRefused,
 } from '../../src/records/registry.ts'
 import { schemas } from '../../src/records/schemas.ts'
+import { registryAnswer, registryEndsAsDocumented } from '../fuzz/grammars/registry.ts'
 import { buildCommand } from '../support/commands.ts'
 import { decodeWith, encodeCommand, recordOf } from './codec.ts'
 import { startRegistry } from './registry-server.ts'
@@ -69,6 +71,39 @@ describe('a Confluent registry', () => {
       ok: false,
       error: { code: 'SCHEMA_NOT_FOUND', message: expect.stringContaining(`${host()} has no schema 4`) },
     })
+  })
+})
+
+describe('a registry that answers for other schemas', () => {
+  const known = { status: 200, body: { schema: JSON.stringify(schemas.result) } }
+  /** Answers for schema 1 as `others`, and for all others as `refused`. */
+  const answerWith = (refused: { status: number; body: object }, others: typeof refused = known) =>
+    server.fail((request, response) => {
+      const { status, body } = request.url === '/schemas/ids/1' ? others : refused
+      response.writeHead(status).end(JSON.stringify(body))
+    })
+
+  test.each([
+    ['403 for another team', { status: 403, body: { error_code: 40301, message: 'not yours' } }],
+    ['500', { status: 500, body: { error_code: 50001, message: 'store' } }],
+    ['404 of a proxy', { status: 404, body: { title: 'Not Found' } }],
+    ['200 without a schema', { status: 200, body: {} }],
+  ])('does not have a schema for which it answers %s', async (_, refused) => {
+    const one = registry()
+    expect(await one.idOf('busgate.results-value', schemas.result)).toBe(1)
+    answerWith(refused)
+    await expect(one.schemaOf(7)).rejects.toThrow(SchemaNotFound)
+    answerWith(refused, refused)
+    await expect(one.schemaOf(7)).rejects.toThrow(RegistryUnavailable)
+  })
+
+  test('ends each request as documented, whatever it answers', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(registryAnswer, { minLength: 1, maxLength: 20 }), registryEndsAsDocumented),
+      {
+        numRuns: 30,
+      },
+    )
   })
 })
 

@@ -113,7 +113,12 @@ export async function receiverBench(
     host: '127.0.0.1',
     tokens: counted,
     statusRecord: createStatusWriter('statuses', codec.encode),
-    deadLetter: (body, error) => ({ topic: 'dead-letters', key: null, value: body, headers: { ...error } }),
+    deadLetter: (body, { code, message }) => ({
+      topic: 'dead-letters',
+      key: null,
+      value: body,
+      headers: { code, message },
+    }),
     publish: bus.publish,
     telemetry,
     limits: { ...loadSettings({ env: {} }).callbacks, ...patience, ...limits },

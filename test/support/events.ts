@@ -48,7 +48,13 @@ export const buildEvents = (n: number): { [K in keyof Events]: Events[K] } => ({
   'deadLetter.published': { stage: 'decode', code: 'SCHEMA_NOT_FOUND', count: 5, first: place(n) },
   'record.shortened': { topic: 'busgate.results' },
   'registry.available': {},
-  'registry.unavailable': { schemaId: n, count: 1, error: unreachable(n) },
+  'fault.contained': {
+    handling: 'command',
+    place: place(n),
+    error: { name: 'TypeError', at: ['at readCommand (records/command.ts:1:1)'] },
+    isTold: false,
+  },
+  'registry.unavailable': { schemaId: n, count: 1, place: place(n), error: unreachable(n) },
   'bus.unavailable': { error: unreachable(n) },
   'log.cut': {
     topic: 'busgate.commands',

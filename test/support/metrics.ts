@@ -10,6 +10,7 @@ export const contract: Record<string, string[]> = {
   verdicts_total: ['type', 'country', 'state'],
   envelopes_total: ['account', 'outcome'],
   envelope_operations: [],
+  faults_total: ['handling'],
   gateway_request_duration_seconds: [],
   gateway_retries_total: ['reason'],
   commit_duration_seconds: [],

@@ -178,6 +178,11 @@ async function createCodec(registry: SchemaRegistry, { topics }: Settings) {
   }
 }
 
+interface Successor {
+  settings: WorkerSettings
+  registry: SchemaRegistry
+}
+
 /** Starts the role `worker` on an in-memory bus with a scripted gateway and a manual clock. */
 export async function startSendingWorld(options: SendingOptions = {}) {
   const { hop = async () => {}, partitions = 1, registry = embeddedRegistry() } = options
@@ -199,7 +204,10 @@ export async function startSendingWorld(options: SendingOptions = {}) {
     onTestFinished(() => bus.close())
     return bus
   }
-  const join = async (overrides: object = {}): Promise<{ sending: Sending; bus: MemoryBus }> => {
+  const join = async ({
+    settings: own = settings,
+    registry: asked = registry,
+  }: Partial<Successor> = {}): Promise<{ sending: Sending; bus: MemoryBus }> => {
     const bus = openBus()
     const fatal = (error: Error) => {
       if (bus === dead) return
@@ -207,8 +215,8 @@ export async function startSendingWorld(options: SendingOptions = {}) {
       if (!options.mayEnd) throw error
     }
     const starting = startSending({
-      ...{ bus, registry, telemetry, clock, connection, fatal },
-      settings: { ...settings, topics: { ...topics, ...overrides } },
+      ...{ bus, registry: asked, telemetry, clock, connection, fatal },
+      settings: own,
       hookFor: () => null,
       random: () => 0.5,
     })
@@ -224,16 +232,17 @@ export async function startSendingWorld(options: SendingOptions = {}) {
   }
 
   return {
-    ...{ clock, broker, sending, bus, telemetry, settings, posts, denied, keys, fatals },
+    ...{ clock, broker, sending, bus, registry, telemetry, settings, posts, denied, keys, fatals },
     /** Starts another process in the group, with some other topics. */
-    startAnother: async (topics: Partial<Settings['topics']>) => (await join(topics)).sending,
+    startAnother: async (others: Partial<Settings['topics']>) =>
+      (await join({ settings: { ...settings, topics: { ...topics, ...others } } })).sending,
     /** Lets another process join the group that ignores all records. */
     joinIdle: () => void openBus(new Telemetry()).join([topics.doubts, ...topics.commands], new TestListener()),
-    /** Kills the process and lets another one take its partitions over. */
-    async takeOver() {
+    /** Kills the process and lets another one take its partitions over, perhaps with other settings or another registry. */
+    async takeOver({ settings: tree, ...successor }: { settings?: object; registry?: SchemaRegistry } = {}) {
       dead = bus
       await bus.crash()
-      await join()
+      await join({ ...successor, ...(tree && { settings: settingsOf({ ...options, settings: tree }) }) })
     },
     /** Stops the first process cleanly. */
     async stop() {
@@ -290,6 +299,7 @@ export async function startSendingWorld(options: SendingOptions = {}) {
       broker
         .read({ topic: topics.results, partition: 0 }, 0, 1_000_000)
         .records.map(({ value }) => codec.result(value)),
+    letters: () => broker.read({ topic: topics.deadLetters, partition: 0 }, 0, 1_000_000).records,
     /** The number of dead letters. */
     deadLetters: () => broker.end({ topic: topics.deadLetters, partition: 0 }),
     /** The sum of a gauge over all its series, or over those with one label value. */

@@ -5,6 +5,7 @@ import type { Acquired, Batch, Part, PartitionDriver } from '../../src/bus/sessi
 import { Ledger } from '../../src/bus/session/ledger.ts'
 import type { LostOffsets } from '../../src/bus/session/lost-offsets.ts'
 import { PartitionSession, type SessionOptions } from '../../src/bus/session/session.ts'
+import { Telemetry } from '../../src/telemetry/events.ts'
 import { buildRecord, TestListener } from './bus.ts'
 import { ManualClock, settled } from './clock.ts'
 
@@ -194,6 +195,7 @@ export function buildOwner(log: PartitionLog, { backlog = unlimited, ...options 
       ledger,
       tag: 'this process',
       listener,
+      telemetry: new Telemetry(),
       clock,
       cycle: new CommitCycle({
         clock,

@@ -1,3 +1,4 @@
+import { reportFault } from '../../telemetry/contain.ts'
 import { isTransient } from '../cluster/errors.ts'
 import { PartitionMap } from '../partitions.ts'
 import { longestPaceMs } from '../session/driver.ts'
@@ -193,7 +194,7 @@ export class Fetcher implements Reads {
         if (answer.ok) {
           found += answer.records.length
           this.openTransactions.heard(place.tp, answer)
-          for (const state of stillAt(place)) this.#take(state, place, answer)
+          for (const state of stillAt(place)) this.#give(state, place, answer)
           if (answer.records.length > 0) this.#putLast(place)
         } else void this.#recover(stillAt(place), answer.error)
       }
@@ -266,6 +267,23 @@ export class Fetcher implements Reads {
     return now - this.#stirredAt > idleAfterMs ? idleWaitMs : longWaitMs
   }
 
+  /** An error of one reading's handler is retried for this reading alone. */
+  #give(state: ReadingState, place: Place, answer: FetchedRecords): void {
+    try {
+      this.#take(state, place, answer)
+    } catch (error) {
+      this.#failed(state, place.offset, error)
+    }
+  }
+
+  #failed(state: ReadingState, offset: number, error: unknown): void {
+    const { reading } = state
+    reportFault(this.#options.telemetry, 'partition', { ...reading.tp, offset }, error)
+    reading.offset = offset
+    state.phase = 'ready'
+    void this.#recover([state], error)
+  }
+
   #take(state: ReadingState, place: Place, answer: FetchedRecords): void {
     const { reading } = state
     const isWanted = this.#has(state) && state.phase === 'ready'
@@ -276,14 +294,15 @@ export class Fetcher implements Reads {
     reading.offset = next
     state.isBehind = next < stableOffset // records after the last stable offset are not readable yet
     const taken = reading.take(answer, place.offset)
-    if (taken && answer.records.length > 0) this.#untilTaken(state, taken)
+    const settled = taken?.catch(error => this.#failed(state, place.offset, error))
+    if (settled && answer.records.length > 0) this.#untilTaken(state, settled)
   }
 
   #untilTaken(state: ReadingState, taken: Promise<void>): void {
     state.phase = 'busy'
     state.busySince = this.#options.clock.monotonic()
     void taken.then(() => {
-      state.phase = 'ready'
+      if (state.phase === 'busy') state.phase = 'ready'
       this.#schedule()
     })
   }

@@ -7,7 +7,8 @@ import { DONE, INTENT, NEW, type Window } from './window.ts'
 
 export interface IntakeOptions {
   session: Session
-  listener: SessionListener
+  /** Calls the listener; an error of the listener ends the session. */
+  deliver: (call: (listener: SessionListener) => void) => void
   driver: PartitionDriver
   window: Window
   /** The session's share of memory for unfinished records. */
@@ -70,7 +71,7 @@ export class Intake {
 
   /** Takes a batch; if the batch does not begin at the position, seeks there instead. */
   accept(batch: Batch): void {
-    const { driver, session, listener, backlog, lose } = this.#options
+    const { driver, session, deliver, backlog, lose } = this.#options
     if (batch.fetchedOffset !== this.position) {
       driver.seek(this.position)
       return
@@ -83,13 +84,13 @@ export class Intake {
     for (const record of onward) this.#waiting.push(record)
     for (const record of recalled) backlog.hold(record)
     if (gone.size > 0 && !lose({ to, isKept: offset => !gone.has(offset), readTo: to })) return
-    if (recalled.length > 0 || gone.size > 0) listener.recalled?.(session, recalled)
+    if (recalled.length > 0 || gone.size > 0) deliver(listener => listener.recalled?.(session, recalled))
     this.takeIn()
   }
 
   /** The log's new ends after a truncation: lost offsets are done at once, whether shelved or never read. */
   logEnds({ low, high }: LogEnds): void {
-    const { window, session, listener, lose } = this.#options
+    const { window, session, deliver, lose } = this.#options
     this.highWatermark = Math.max(this.highWatermark, high)
     if (low <= Math.min(window.base, this.position)) return
     const readTo = this.#refetch.reached(this.position)
@@ -98,17 +99,18 @@ export class Intake {
     this.#continueAt(this.#refetch.next(Math.max(this.position, low)), this.position)
     const isKept = (offset: number) => (offset < horizon ? this.#options.backlog.has(offset) : offset < readTo)
     if (!lose({ to: low, isKept, readTo })) return
-    listener.cut?.(session, low)
+    deliver(listener => listener.cut?.(session, low))
     this.takeIn()
   }
 
   /** Takes in as many waiting records as there is room for. */
   takeIn(): void {
     if (this.#isTakingIn) return // the listener shelves records inside of its handler
-    const { backlog, window, takenIn } = this.#options
+    const { session, backlog, window, takenIn } = this.#options
     this.#isTakingIn = true
-    while (this.#waiting.length > 0 && !backlog.isOver && this.#takeSome()) {}
+    while (session.alive && this.#waiting.length > 0 && !backlog.isOver && this.#takeSome()) {}
     this.#isTakingIn = false
+    if (!session.alive) return
     if (this.#waiting.length === 0) window.skipTo(this.position)
     takenIn()
     this.#balance()
@@ -116,7 +118,7 @@ export class Intake {
 
   /** @returns whether any record was taken */
   #takeSome(): boolean {
-    const { window, session, listener, doubtsSince } = this.#options
+    const { window, session, deliver, doubtsSince } = this.#options
     const arrived: Arrived = { history: [], fresh: [], doubts: [] }
     let taken = 0
     let bytes = 0
@@ -129,9 +131,11 @@ export class Intake {
     }
     if (taken === 0) return false
     this.#waiting = this.#waiting.slice(taken)
-    if (arrived.history.length > 0) listener.history?.(session, arrived.history)
-    if (arrived.doubts.length > 0) listener.inDoubt(session, arrived.doubts, doubtsSince)
-    if (arrived.fresh.length > 0) listener.records(session, arrived.fresh)
+    deliver(listener => {
+      if (arrived.history.length > 0) listener.history?.(session, arrived.history)
+      if (arrived.doubts.length > 0) listener.inDoubt(session, arrived.doubts, doubtsSince)
+      if (arrived.fresh.length > 0) listener.records(session, arrived.fresh)
+    })
     return true
   }
 
@@ -174,10 +178,10 @@ export class Intake {
 
   /** The POST by an earlier session was not sent: the record is new again. */
   giveBack(offset: number): void {
-    const { session, listener } = this.#options
+    const { session, deliver } = this.#options
     const record = this.#carried.get(offset)
     this.#carried.delete(offset)
-    if (record) listener.records(session, [record])
+    if (record) deliver(listener => listener.records(session, [record]))
   }
 
   shelve(offsets: readonly number[]): void {

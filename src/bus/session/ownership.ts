@@ -207,6 +207,7 @@ export class Ownership implements GroupEvents, Membership {
       cycle: this.#cycle,
       driver,
       listener,
+      telemetry,
       clock,
       ledger: this.#ledger(owned.tp),
       tag: this.tag,

@@ -1,4 +1,5 @@
-import type { SessionStage } from '../../telemetry/events.ts'
+import { reportFault } from '../../telemetry/contain.ts'
+import type { SessionStage, Telemetry } from '../../telemetry/events.ts'
 import type { Backlog, BusRecord, OutgoingRecord, Session, SessionListener, TopicPartition } from '../port.ts'
 import type { BacklogShare } from './backlog.ts'
 import { type Checkpoint, packCheckpoint } from './checkpoint.ts'
@@ -12,6 +13,7 @@ import { DONE, IN_DOUBT, INTENT, NEW, type Window, windowSize } from './window.t
 
 export interface SessionOptions extends TakeOverOptions, TopicPartition {
   listener: SessionListener
+  telemetry: Telemetry
   cycle: CommitCycle
   backlog: BacklogShare
   /** Number of offsets below the checkpoint to read again for the listener's `history`. */
@@ -109,7 +111,7 @@ export class PartitionSession implements Session, Participant {
     this.#doubtsUntil = (doubts.at(-1) ?? -1) + 1
     const intake = new Intake({
       session: this,
-      listener,
+      deliver: call => this.#deliver(call),
       driver,
       window,
       backlog,
@@ -127,6 +129,20 @@ export class PartitionSession implements Session, Participant {
     // POSTed
     if (isNew) this.#commits.touch()
     intake.begin()
+  }
+
+  /**
+   * The boundary around a partition: an error of the listener ends this session alone. The next one is given the records again.
+   */
+  #deliver(call: (listener: SessionListener) => void): void {
+    const { topic, partition } = this
+    const { listener, telemetry } = this.#options
+    try {
+      call(listener)
+    } catch (error) {
+      reportFault(telemetry, 'partition', { topic, partition, offset: this.position }, error)
+      this.end('handle', error as Error)
+    }
   }
 
   accept(batch: Batch): void {
@@ -260,14 +276,14 @@ export class PartitionSession implements Session, Participant {
   hold(): void {
     this.#held = true
     if (!this.started) return
-    this.#options.listener.held?.(this)
+    this.#deliver(listener => listener.held?.(this))
     for (const offset of this.#commits.takeBack()) this.#window.set(offset, NEW)
   }
 
   /** Continues after a rebalance that kept the partition. */
   resume(): void {
     this.#held = false
-    if (this.started) this.#options.listener.resumed(this)
+    if (this.started) this.#deliver(listener => listener.resumed(this))
   }
 
   end(stage: SessionStage, error: Error): void {

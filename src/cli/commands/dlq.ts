@@ -24,7 +24,7 @@ import { configFlag } from '../settings.ts'
 
 /** Flags for `LetterFilters`, by the same names. */
 export const filterFlags = {
-  stage: choiceFlag('STAGE', ['decode', 'callback'], 'Only letters that failed at this stage.'),
+  stage: choiceFlag('STAGE', Object.keys(deadLetterCodes), 'Only letters that failed at this stage.'),
   code: choiceFlag('CODE', Object.values(deadLetterCodes).flat(), 'Only letters with this code.'),
   topic: textFlag('TOPIC', 'Only letters that came from this topic.'),
 }
@@ -42,8 +42,8 @@ const atFlag: Flag<string[]> = {
 
 /** One line about a letter, without its content. */
 export function letterLine(letter: Letter): string {
-  const { at, time, stage, code, message, origin } = jsonOf(letter)
-  return printable([at, time, stage, code, origin, message].filter(Boolean).join('  '))
+  const { at, time, stage, code, message, origin, perhapsSent } = jsonOf(letter)
+  return printable([at, time, stage, code, origin, perhapsSent && 'perhaps sent', message].filter(Boolean).join('  '))
 }
 
 /** One line about the replay of a letter. */
@@ -127,20 +127,21 @@ export const dlqReplay = command({
     'Writes dead letters back to their topics, with their bytes, key and headers, after the cause is repaired.',
     'Takes those that --at names, or with --all those that match the filters. Without --yes it only shows its plan.',
     'It adds a header busgate.replayed.from, and refuses letters that cannot be decoded now, those whose replay is still',
-    'on their topic, and those of doubts, whose command was perhaps sent: its result says what is known. If a record',
-    'failed again, it replays the newest dead letter. Letters stay in dlq list.',
+    'on their topic, and those that were perhaps sent. If a record failed again, it replays the newest dead letter.',
+    'Letters stay in dlq list.',
     '',
-    `Apart from letters of doubts, no dead letter was ever sent to the gateway. ${warning}`,
+    `Other dead letters were never sent to the gateway. ${warning}`,
   ].join('\n'),
   flags: {
     at: atFlag,
     all: toggle('Selects all letters that match the filters.'),
     ...filterFlags,
+    'perhaps-sent': toggle('Also replays commands that were perhaps sent: people may get them twice.'),
     yes: toggle('Writes the records. Without it, only shows the plan.'),
     json,
     config: configFlag,
   },
-  async run({ all = false, yes = false, json: asJson, config, ...filters }) {
+  async run({ all = false, yes = false, 'perhaps-sent': mayHaveBeenSent, json: asJson, config, ...filters }) {
     const { at = [] } = filters
     if (all === at.length > 0) throw new UsageError('dlq replay needs either --at or --all')
     const tell = (state: string, letter: Letter, why?: string) =>
@@ -152,7 +153,7 @@ export const dlqReplay = command({
         const { error } = await read(letter)
         return error === null ? null : `it cannot be decoded: ${error}`
       }
-      const { ready, refused } = await planReplay(bus, topics, filters, undecodable)
+      const { ready, refused } = await planReplay(bus, topics, filters, undecodable, mayHaveBeenSent)
       for (const { letter, why } of refused) tell('refused', letter, why)
       if (ready.length === 0) {
         process.stderr.write(refused.length > 0 ? 'Nothing was replayed.\n' : 'There is nothing to replay.\n')

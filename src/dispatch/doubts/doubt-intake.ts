@@ -2,12 +2,13 @@ import type { BusRecord, OutgoingRecord, Session } from '../../bus/port.ts'
 import { appendedBy } from '../../bus/record-time.ts'
 import { idIn } from '../../protocol/ids.ts'
 import { isSendType } from '../../protocol/index.ts'
-import { type Command, hookedByType, isInvalid, memoryOf } from '../../records/command.ts'
-import type { DeadLetterReason } from '../../records/dead-letter.ts'
+import { type Command, hookedByType, isInvalid, memoryOf, unsendable } from '../../records/command.ts'
+import { type DeadLetterReason, internalError } from '../../records/dead-letter.ts'
 import type { Decoder } from '../../records/decoder.ts'
 import { originOf } from '../../records/doubt.ts'
 import type { Doubt, SendCommand } from '../../records/generated.ts'
 import type { ResultDetails } from '../../records/result.ts'
+import { reportFault } from '../../telemetry/contain.ts'
 import { traceOf } from '../../telemetry/trace.ts'
 import type { IntakeOptions } from '../intake/command-intake.ts'
 import { DeadLetterWriter, decodeRecord } from '../intake/dead-letter-writer.ts'
@@ -52,7 +53,19 @@ export class DoubtIntake {
     for (const record of records) this.#read({ record, doubted })
   }
 
+  /** The boundary around one doubt: an error of ours ends this doubt alone. */
   #read(arrival: Arrival): void {
+    try {
+      this.#handle(arrival)
+    } catch (error) {
+      const { topic, partition } = this.#session
+      const { offset } = arrival.record
+      reportFault(this.#options.telemetry, 'doubt', { topic, partition, offset }, error)
+      this.#giveUp(arrival.record, null, internalError)
+    }
+  }
+
+  #handle(arrival: Arrival): void {
     const { record } = arrival
     const doubt = decodeRecord(this.#options.doubtDecoder, record)
     if (!doubt.ok) {
@@ -117,8 +130,7 @@ export class DoubtIntake {
       return
     }
     const subject = { id, idText: String(id), type, account, ...marksOf(doubt), hooked: hookedByType(type) }
-    const sentNoMore = { delivery: 'AT_MOST_ONCE', deadline: null, lifetime: null, json: '', bytes: 0 } as const
-    const command: Command = { ...subject, ...sentNoMore, trace: traceOf(originOf(doubt).record.headers) }
+    const command = unsendable({ ...subject, trace: traceOf(originOf(doubt).record.headers) })
     this.#resolve({ ...this.#pending(record, doubt, command), unreadable: why }, doubt)
   }
 
@@ -150,7 +162,7 @@ export class DoubtIntake {
       counts.add(subject, details)
       telemetry.emit('doubt.resolved', { outcome: details.outcome })
     }
-    deadLetters.writeFor(record.offset, origin, error, results)
+    deadLetters.writeFor(record.offset, origin, { ...error, perhapsSent: true }, results)
     this.#announce(counts, deadLetters)
   }
 

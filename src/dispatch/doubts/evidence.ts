@@ -4,6 +4,7 @@ import type { Bus, BusRecord, Follower, TopicPartition } from '../../bus/port.ts
 import { type Clock, limited, stopwatch } from '../../clock.ts'
 import { type Decoder, decodePatiently, isReadableLater } from '../../records/decoder.ts'
 import type { StatusEvent } from '../../records/generated.ts'
+import { containAsync } from '../../telemetry/contain.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 
 export interface EvidenceOptions {
@@ -242,7 +243,7 @@ class PartitionSearch {
       await this.#untilCaughtUp(reading, follower)
       if (!this.#reading) return false
       if (this.#reading !== reading || !request.isCovered) continue
-      for (const record of [...request.unread.values()]) await this.#consider(record, [request], reading)
+      for (const record of [...request.unread.values()]) await this.#contained(record, [request], reading)
       if (request.unread.size > 0) return false
       request.sinceCaughtUp = stopwatch(this.#options.clock)
       this.trouble = null
@@ -344,9 +345,16 @@ class PartitionSearch {
       if (this.#reading !== reading) return
       const { key } = record
       const wanted = key && this.#requests.get(key.toString())
-      if (wanted) await this.#consider(record, [...wanted], reading)
+      if (wanted) await this.#contained(record, [...wanted], reading)
       reading.readTo = Math.max(reading.readTo, record.timestamp)
     }
+  }
+
+  /** The boundary around one status: one that our code fails on proves nothing. */
+  #contained(record: BusRecord, wanted: readonly PartitionRequest[], reading: Reading): Promise<void> {
+    const place = { ...this.#tp, offset: record.offset }
+    const consider = () => this.#consider(record, wanted, reading)
+    return containAsync(this.#options.telemetry, 'status', place, consider, () => {})
   }
 
   async #consider(record: BusRecord, wanted: readonly PartitionRequest[], reading: Reading): Promise<void> {

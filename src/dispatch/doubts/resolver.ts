@@ -7,6 +7,7 @@ import { isObject } from '../../protocol/json.ts'
 import type { StatusEvent } from '../../records/generated.ts'
 import { noPayload, type ResultDetails, type ResultPayload, readPayload } from '../../records/result.ts'
 import { readStatus } from '../../records/status.ts'
+import { containAsync } from '../../telemetry/contain.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import { concludeExpired, nobodyCouldTell, type Outbox, ResultCounts } from '../outbox.ts'
 import { type ExpiryRules, expiry, type Pending } from '../pending.ts'
@@ -124,7 +125,7 @@ export class Resolver {
     doubt.pending.callbackWatch = {
       catchUp: () => search.catchUp(inSlotMs),
       isCaughtUp: () => search.isCaughtUp,
-      requeueWhenCaughtUp: () => void this.#decide(doubt, true),
+      requeueWhenCaughtUp: () => this.#run(doubt, () => this.#decide(doubt, true)),
     }
   }
 
@@ -193,9 +194,21 @@ export class Resolver {
   }
 
   #after(ms: number, doubt: Doubt, action: () => Promise<void>): void {
-    this.#options.clock.after(ms, () => {
-      if (!doubt.over) void action()
-    })
+    this.#options.clock.after(ms, () => this.#run(doubt, action))
+  }
+
+  /** The boundary around one doubt: an error of ours ends this doubt alone. */
+  #run(doubt: Doubt, action: () => Promise<void>): void {
+    if (doubt.over) return
+    const { pending, postedAt } = doubt
+    const { topic, partition, record, attempts } = pending
+    const place = { topic, partition, offset: record.offset }
+    const unresolved = () => {
+      if (doubt.over) return
+      const error = nobodyCouldTell('busgate failed on it')
+      this.#settle(doubt, { outcome: 'UNRESOLVED', attempts, errorCode: 'RESPONSE_LOST', error, sentAt: postedAt })
+    }
+    void containAsync(this.#options.telemetry, 'doubt', place, action, unresolved)
   }
 
   #close(doubt: Doubt): void {

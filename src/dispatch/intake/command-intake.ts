@@ -2,11 +2,21 @@ import type { BusRecord, Session } from '../../bus/port.ts'
 import { appendedBy } from '../../bus/record-time.ts'
 import { windowSize } from '../../bus/session/window.ts'
 import type { Clock } from '../../clock.ts'
-import { type Command, type CommandReading, type InvalidCommand, isInvalid, memoryOf } from '../../records/command.ts'
+import {
+  type Command,
+  type CommandReading,
+  type InvalidCommand,
+  isInvalid,
+  memoryOf,
+  subjectOf,
+  unsendable,
+} from '../../records/command.ts'
+import { type DeadLetterReason, internalError } from '../../records/dead-letter.ts'
 import type { Decoded, Decoder } from '../../records/decoder.ts'
 import type { SendCommand } from '../../records/generated.ts'
 import { IdTable } from '../../records/id-table.ts'
 import type { ResultDetails, WriteResult } from '../../records/result.ts'
+import { reportFault } from '../../telemetry/contain.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import { type TraceContext, traceOf } from '../../telemetry/trace.ts'
 import { concludeExpired, type Outbox, ResultCounts } from '../outbox.ts'
@@ -14,12 +24,12 @@ import { type Expiry, type ExpiryRules, expiry, type Pending } from '../pending.
 import { DeadLetterWriter, decodeRecord } from './dead-letter-writer.ts'
 import type { Subject } from './prior-answers.ts'
 import { LookupQueue, type ResultsLookup } from './results-lookup.ts'
-import { type RegistryOutage, SchemaWait } from './schema-wait.ts'
+import { SchemaWait, type SchemaWaits } from './schema-wait.ts'
 
 /** Options of the intake of commands and of doubts. */
 export interface IntakeOptions {
   decoder: Decoder<SendCommand>
-  outage: RegistryOutage
+  schemaWaits: SchemaWaits
   readCommand: (value: SendCommand, trace: TraceContext | null, flaw?: string) => CommandReading
   outbox: Outbox
   writeResult: WriteResult
@@ -138,13 +148,38 @@ export class CommandIntake {
     })
   }
 
+  /** The boundary around one record: an error of ours, too, is the outcome of this record alone. */
   #read(record: BusRecord, delivered: Delivered, step: Step): void {
-    const decoded = decodeRecord(this.#options.decoder, record)
-    if (decoded.ok) this.#admit(record, delivered, decoded, step)
-    else if ('pending' in decoded) this.#wait.add(decoded.pending, { record, delivered })
-    else if (delivered.kind !== 'past' && !this.#intercepts(record, delivered)) {
-      step.deadLetters.write(record, decoded.error)
+    try {
+      this.#handle(record, delivered, step)
+    } catch (error) {
+      const { topic, partition } = this.#session
+      reportFault(this.#options.telemetry, 'command', { topic, partition, offset: record.offset }, error)
+      this.#refuse(record, delivered, internalError, step)
     }
+  }
+
+  #handle(record: BusRecord, delivered: Delivered, step: Step): void {
+    const decoded = decodeRecord(this.#options.decoder, record)
+    if (!decoded.ok && 'pending' in decoded) this.#wait.add(decoded.pending, { record, delivered })
+    else if (!decoded.ok) this.#refuse(record, delivered, decoded.error, step)
+    else if (delivered.kind === 'doubted') this.#doubt(record, delivered, decoded, step)
+    else this.#admit(record, delivered, decoded, step)
+  }
+
+  /** Settles a record without a command with a dead letter, which says if it was perhaps sent. */
+  #refuse(record: BusRecord, delivered: Delivered, reason: DeadLetterReason, { deadLetters }: Step): void {
+    if (delivered.kind === 'doubted') deadLetters.write(record, { ...reason, perhapsSent: true })
+    else if (delivered.kind !== 'past' && !this.#intercepts(record, delivered)) deadLetters.write(record, reason)
+  }
+
+  /** Moves a command that an earlier owner perhaps sent to the doubts, whatever this process would say of its content. */
+  #doubt(record: BusRecord, { postedSince }: Delivered, { value }: Readable, step: Step): void {
+    const subject = subjectOf(value, traceOf(record.headers))
+    this.#recent.add(subject.account, subject.id, record.offset)
+    const pending = this.#pending(unsendable(subject), record, step)
+    if (postedSince > 0) pending.postedSince = postedSince
+    this.#options.outbox.doubt(pending, step.now, 'taken_over', step.counts)
   }
 
   /** Settles a command unless it may be sent. */
@@ -153,7 +188,7 @@ export class CommandIntake {
     const { readCommand, objection, outbox } = this.#options
     const command = readCommand(value, traceOf(record.headers), flaw)
     if (isInvalid(command)) {
-      if (kind !== 'past' && !this.#intercepts(record, delivered, command)) this.#refuse(command, record, step.counts)
+      if (kind !== 'past' && !this.#intercepts(record, delivered, command)) this.#invalid(command, record, step.counts)
       return
     }
     if (kind === 'past' || this.#intercepts(record, delivered, command)) {
@@ -162,11 +197,6 @@ export class CommandIntake {
     }
     const known = kind !== 'recalled' && this.#recent.add(command.account, command.id, record.offset)
     const pending = this.#pending(command, record, step)
-    if (kind === 'doubted') {
-      if (delivered.postedSince > 0) pending.postedSince = delivered.postedSince
-      outbox.doubt(pending, step.now, 'taken_over', step.counts)
-      return
-    }
     const details = known
       ? duplicate
       : (problem(objection(command)) ?? expired(pending, expiry(pending, step.now, this.#options)))
@@ -208,7 +238,7 @@ export class CommandIntake {
     )
   }
 
-  #refuse(invalid: InvalidCommand, record: BusRecord, counts: ResultCounts): void {
+  #invalid(invalid: InvalidCommand, record: BusRecord, counts: ResultCounts): void {
     const { topic, partition } = this.#session
     const details = problem(invalid.error)!
     this.#session.settle(record.offset, [this.#options.writeResult(invalid, { topic, partition, record }, details)])

@@ -1,5 +1,5 @@
 import type { BusRecord, OutgoingRecord, Session, Unreadable } from '../../bus/port.ts'
-import { type DeadLetterReason, deadLetter, replayedFromHeader } from '../../records/dead-letter.ts'
+import { type DeadLetterReason, deadLetter, replayedFromHeader, stageOf } from '../../records/dead-letter.ts'
 import {
   apicurioSettings,
   type Decoded,
@@ -10,13 +10,14 @@ import {
 } from '../../records/decoder.ts'
 import type { Origin } from '../../records/result.ts'
 import type { RecordPlace, Telemetry } from '../../telemetry/events.ts'
+import type { DeadLetterStage } from '../../telemetry/labels.ts'
 
 /** Writes a session's undecodable records to the dead letters and counts them for telemetry. */
 export class DeadLetterWriter {
   readonly #topic: string
   readonly #session: Session
   /** Number and first place, by code. */
-  readonly #written = new Map<DeadLetterReason['code'], { count: number; first: RecordPlace }>()
+  readonly #written = new Map<DeadLetterReason['code'], { stage: DeadLetterStage; count: number; first: RecordPlace }>()
 
   constructor(topic: string, session: Session) {
     this.#topic = topic
@@ -41,13 +42,13 @@ export class DeadLetterWriter {
       count: 0,
       first: { topic, partition, offset: record.offset },
     }
-    this.#written.set(reason.code, { count: count + 1, first })
+    this.#written.set(reason.code, { stage: stageOf(reason), count: count + 1, first })
   }
 
   /** Emits the events; call it after the commit. */
   announce(telemetry: Telemetry): void {
-    for (const [code, { count, first }] of this.#written) {
-      telemetry.emit('deadLetter.published', { stage: 'decode', code, count, first })
+    for (const [code, { stage, count, first }] of this.#written) {
+      telemetry.emit('deadLetter.published', { stage, code, count, first })
     }
   }
 }

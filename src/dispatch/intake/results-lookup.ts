@@ -3,6 +3,7 @@ import { noTime } from '../../bus/record-time.ts'
 import { type Clock, sleep } from '../../clock.ts'
 import { type DecodeError, type Decoder, decodePatiently, isReadableLater } from '../../records/decoder.ts'
 import type { Doubt, SendResult } from '../../records/generated.ts'
+import { contain } from '../../telemetry/contain.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import { isWithin, PriorAnswers, type Range } from './prior-answers.ts'
 
@@ -196,7 +197,7 @@ export class ResultsLookup {
     for (const record of records) {
       if (answers.isFull) throw new Error('there are too many answers to read at once')
       if (from.topic === topics.deadLetters) {
-        answers.noteDeadLetter(record)
+        this.#contained(from, record, () => answers.noteDeadLetter(record))
         continue
       }
       const isDoubt = from.topic === topics.doubts
@@ -205,9 +206,14 @@ export class ResultsLookup {
       const decoded = known.ok ? known : await decodePatiently(decoder, record.value, clock, wanted)
       if (!decoded) return
       if (!decoded.ok) this.#passOver(from, record, decoded.error)
-      else if (isDoubt) answers.noteDoubt(decoded.value as Doubt)
-      else answers.noteResult(decoded.value as SendResult)
+      else if (isDoubt) this.#contained(from, record, () => answers.noteDoubt(decoded.value as Doubt))
+      else this.#contained(from, record, () => answers.noteResult(decoded.value as SendResult))
     }
+  }
+
+  /** The boundary around one answer: one that our code fails on is passed over, like one that is no answer. */
+  #contained({ topic, partition }: TopicPartition, { offset }: BusRecord, note: () => void): void {
+    contain(this.#options.telemetry, 'result', { topic, partition, offset }, note, () => {})
   }
 
   #passOver({ topic, partition }: TopicPartition, { offset, value, unreadable }: BusRecord, error: DecodeError): void {

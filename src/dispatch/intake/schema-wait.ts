@@ -1,12 +1,13 @@
-import type { Session } from '../../bus/port.ts'
+import type { BusRecord, Session } from '../../bus/port.ts'
+import { appendedBy } from '../../bus/record-time.ts'
 import { type Clock, sleep } from '../../clock.ts'
 import type { Decoder } from '../../records/decoder.ts'
-import type { Telemetry } from '../../telemetry/events.ts'
+import type { RecordPlace, Telemetry } from '../../telemetry/events.ts'
 
 export interface SchemaWaitOptions<T> {
   session: Session
   decoder: Pick<Decoder<unknown>, 'prepare'>
-  outage: RegistryOutage
+  schemaWaits: SchemaWaits
   /** Called with items whose schema is loaded, in their original order. */
   again: (items: readonly T[]) => void
   clock: Clock
@@ -20,7 +21,7 @@ const gatherMs = 1000
 const tellMs = 60_000
 
 /** Holds records whose writer's schema is not loaded yet. Other records continue. */
-export class SchemaWait<T> {
+export class SchemaWait<T extends { record: BusRecord }> {
   readonly #options: SchemaWaitOptions<T>
   readonly #waiting = new Map<number, T[]>()
   /** Items whose schema is loaded. */
@@ -37,7 +38,7 @@ export class SchemaWait<T> {
       return
     }
     this.#waiting.set(schemaId, [item])
-    void this.#learn(schemaId)
+    void this.#learn(schemaId, item.record)
   }
 
   /** Returns all held items. Another session may have loaded their schema, and later records must not overtake them. */
@@ -46,19 +47,21 @@ export class SchemaWait<T> {
     return lists.flatMap(items => items.splice(0))
   }
 
-  async #learn(schemaId: number): Promise<void> {
-    const { session, decoder, outage, clock } = this.#options
-    const wait = { schemaId }
+  async #learn(schemaId: number, { offset, timestamp }: BusRecord): Promise<void> {
+    const { session, decoder, schemaWaits, clock } = this.#options
+    const { topic, partition } = session
+    const wait = { schemaId, place: { topic, partition, offset }, since: appendedBy(timestamp, clock.now()) }
+    schemaWaits.begin(wait)
     while (session.alive) {
       try {
         await decoder.prepare(schemaId)
         break
       } catch (error) {
-        if (session.alive) outage.begin(wait, error as Error)
+        if (session.alive) schemaWaits.unavailable(wait, error as Error)
         await sleep(clock, retryMs)
       }
     }
-    outage.end(wait, session.alive)
+    schemaWaits.end(wait, session.alive)
     const items = this.#waiting.get(schemaId) ?? []
     this.#waiting.delete(schemaId)
     this.#handBack(items)
@@ -77,11 +80,22 @@ export class SchemaWait<T> {
   }
 }
 
-/** Schemas that no session can load, because the registry is unavailable. Logged once a minute. */
-export class RegistryOutage {
+/** A schema that a partition's records wait for. */
+interface Waited {
+  schemaId: number
+  /** The first record that waits for it. */
+  place: RecordPlace
+  /** When that record was appended, milliseconds since 1970. */
+  since: number
+}
+
+/** All schemas that this process's sessions wait for. An unavailable registry is logged once a minute. */
+export class SchemaWaits {
   readonly #telemetry: Telemetry
   readonly #clock: Clock
-  readonly #waits = new Set<{ schemaId: number }>()
+  readonly #waits = new Set<Waited>()
+  /** Those that the registry cannot be asked for now. */
+  readonly #blocked = new Set<Waited>()
   #toldAt = Number.NEGATIVE_INFINITY
 
   constructor({ telemetry, clock }: { telemetry: Telemetry; clock: Clock }) {
@@ -89,30 +103,45 @@ export class RegistryOutage {
     this.#clock = clock
   }
 
-  begin(wait: { schemaId: number }, error: Error): void {
+  begin(wait: Waited): void {
     this.#waits.add(wait)
+  }
+
+  unavailable(wait: Waited, error: Error): void {
+    this.#blocked.add(wait)
     const now = this.#clock.monotonic()
     if (now - this.#toldAt < tellMs) return
     this.#toldAt = now
-    this.#telemetry.emit('registry.unavailable', { ...this.#extent(), error })
+    const [first] = this.#blocked
+    const { schemaId, place } = first!
+    this.#telemetry.emit('registry.unavailable', { schemaId, count: this.#count, place, error })
   }
 
   /** @param answered whether the registry answered; otherwise the session has ended */
-  end(wait: { schemaId: number }, answered: boolean): void {
-    if (!this.#waits.delete(wait) || this.#waits.size > 0) return
+  end(wait: Waited, answered: boolean): void {
+    this.#waits.delete(wait)
+    if (!this.#blocked.delete(wait) || this.#blocked.size > 0) return
     this.#toldAt = Number.NEGATIVE_INFINITY
     if (answered) this.#telemetry.emit('registry.available', {})
   }
 
-  get reason(): string | null {
-    const { schemaId, count } = this.#extent()
-    if (count === 0) return null
-    return `the registry cannot be asked for ${count === 1 ? `schema ${schemaId}` : `${count} schemas, one of them ${schemaId}`}`
+  /** Append time of the topic's oldest record that waits for its schema, milliseconds since 1970; null if there is none. */
+  oldestTimestamp(topic: string): number | null {
+    const times = [...this.#waits].filter(({ place }) => place.topic === topic).map(({ since }) => since)
+    return times.length > 0 ? Math.min(...times) : null
   }
 
-  #extent(): { schemaId: number | null; count: number } {
-    const ids = new Set([...this.#waits].map(({ schemaId }) => schemaId))
-    const [first = null] = ids
-    return { schemaId: first, count: ids.size }
+  /** Why records wait for an unavailable registry; null if none do. */
+  get reason(): string | null {
+    const [first] = this.#blocked
+    if (!first) return null
+    const { topic, partition, offset } = first.place
+    const others = this.#count > 1 ? `, and ${this.#count - 1} other schemas` : ''
+    return `the registry cannot be asked for schema ${first.schemaId} of ${topic}/${partition}@${offset}${others}`
+  }
+
+  /** Number of schemas that the registry cannot be asked for. */
+  get #count(): number {
+    return new Set([...this.#blocked].map(({ schemaId }) => schemaId)).size
   }
 }

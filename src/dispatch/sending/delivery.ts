@@ -1,9 +1,11 @@
 import { type Account, isThrottled, type Permit } from '../../accounts/account.ts'
+import { classifyContained } from '../../accounts/answer.ts'
 import type { Session } from '../../bus/port.ts'
 import type { Clock } from '../../clock.ts'
-import { type Classified, classify, type ItemAnswer, type UnknownCause } from '../../gateway/classify.ts'
+import type { Classified, ItemAnswer, UnknownCause } from '../../gateway/classify.ts'
 import { type Connection, envelopeBody } from '../../gateway/connection.ts'
 import type { ErrorCode } from '../../protocol/index.ts'
+import { reportFault } from '../../telemetry/contain.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import { envelopeSpan, recordedTraceId, type TraceContext } from '../../telemetry/trace.ts'
 import { conclude, type Outbox, ResultCounts } from '../outbox.ts'
@@ -85,7 +87,7 @@ export class Delivery {
       return null
     })
     const ids = pendings.map(({ command }) => command.idText)
-    const classified = this.#learn(envelope, classify(ids, answer, errorTexts), haveOthersPassed)
+    const classified = this.#learn(envelope, classifyContained(telemetry, ids, answer, errorTexts), haveOthersPassed)
     const { outcome } = classified
     span.end(outcome)
     telemetry.emit('envelope.finished', {
@@ -194,8 +196,29 @@ export class Delivery {
     this.#release(pendings, 'later', counts)
   }
 
-  /** @returns false if the command was not sent and must be requeued */
+  /**
+   * The boundary around one item of an answer: an error of ours leaves its command in doubt.
+   * @returns false if the command was not sent and must be requeued
+   */
   #settle(
+    pending: Pending,
+    answer: ItemAnswer,
+    sentAt: number,
+    cause: UnknownCause | null,
+    counts: ResultCounts,
+  ): boolean {
+    try {
+      return this.#conclude(pending, answer, sentAt, cause, counts)
+    } catch (error) {
+      const { topic, partition, record, over } = pending
+      const { outbox, telemetry } = this.#options
+      reportFault(telemetry, 'answer', { topic, partition, offset: record.offset }, error)
+      if (!over) outbox.doubt(pending, sentAt, cause ?? 'foreign_body', counts)
+      return true
+    }
+  }
+
+  #conclude(
     pending: Pending,
     answer: ItemAnswer,
     sentAt: number,

@@ -22,6 +22,8 @@ export interface Letter {
   message: string
   /** Where the record came from; null: from a callback. */
   origin: RecordPosition | null
+  /** Whether its command was perhaps sent. */
+  perhapsSent: boolean
 }
 
 export interface FullLetter extends Letter {
@@ -42,15 +44,12 @@ export function letterOf({ topic, partition }: TopicPartition, record: BusRecord
     origin: from
       ? { topic: from, partition: numberOf(errorHeaders.partition), offset: numberOf(errorHeaders.offset) }
       : null,
+    perhapsSent: header(errorHeaders.perhapsSent) === 'true',
     record,
   }
 }
 
-/** Whether it was a doubt: its command was perhaps sent. */
-export const isOfDoubt = ({ code, origin }: Letter, doubts: string): boolean =>
-  code === 'OMITTED' || origin?.topic === doubts
-
-export function jsonOf({ place, time, stage, code, message, origin }: Letter) {
+export function jsonOf({ place, time, stage, code, message, origin, perhapsSent }: Letter) {
   return {
     at: shortPlace(place),
     time: new Date(time).toISOString(),
@@ -58,6 +57,7 @@ export function jsonOf({ place, time, stage, code, message, origin }: Letter) {
     code,
     message,
     origin: origin && placeText(origin),
+    perhapsSent,
   }
 }
 

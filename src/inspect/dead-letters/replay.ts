@@ -6,7 +6,6 @@ import { originalHeaders, originalKey, replayedFromHeader } from '../../records/
 import {
   type FullLetter,
   headerText,
-  isOfDoubt,
   type Letter,
   type LetterFilters,
   letterOf,
@@ -31,12 +30,14 @@ const skewMs = 300_000
  * Finds the dead letters that can be replayed. Earlier replays are recognised on their original partition, as long as they are
  * still in the log. A record that failed again can be replayed from its newest dead letter.
  * @param undecodable says why a letter cannot be decoded; null if it can
+ * @param mayHaveBeenSent whether to replay commands that were perhaps sent, too
  */
 export async function planReplay(
   bus: Bus,
   { deadLetters, doubts }: Pick<Settings['topics'], 'deadLetters' | 'doubts'>,
   filters: LetterFilters,
   undecodable: (letter: FullLetter) => Promise<string | null>,
+  mayHaveBeenSent = false,
 ): Promise<ReplayPlan> {
   const refused: ReplayPlan['refused'] = []
   const selected: Candidate[] = []
@@ -45,9 +46,10 @@ export async function planReplay(
     for (const found of records) {
       const { record, ...letter } = letterOf(from, found)
       const isSelected = matchesLetter(letter, filters)
-      const sent = isOfDoubt(letter, doubts) ? 'its command was perhaps sent; its result says what is known' : null
       const why =
-        sent ?? objection(letter, record.value) ?? (isSelected ? await undecodable({ ...letter, record }) : null)
+        objection(letter, record.value) ??
+        perhapsSent(letter, doubts, mayHaveBeenSent) ??
+        (isSelected ? await undecodable({ ...letter, record }) : null)
       if (why !== null) {
         if (isSelected) refused.push({ letter, why })
         continue
@@ -99,6 +101,12 @@ function objection({ origin, code }: Letter, value: Buffer | null): string | nul
   if (neverRead.has(code)) return 'its bytes can never be read: its producer must resend it'
   if (origin === null) return 'it was a callback and has no topic'
   return value === null ? 'it has no value to replay' : null
+}
+
+function perhapsSent({ perhapsSent, origin }: Letter, doubts: string, mayHaveBeenSent: boolean): string | null {
+  if (!perhapsSent) return null
+  if (origin?.topic === doubts) return 'its command was perhaps sent; its result says what is known'
+  return mayHaveBeenSent ? null : 'it was perhaps sent: --perhaps-sent replays it, at the risk of a second message'
 }
 
 async function withOrigin(

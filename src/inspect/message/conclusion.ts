@@ -4,8 +4,8 @@ import { type ErrorCode, errorCodeTexts, isSendType, operations, pollStateOf } f
 import { hookedByType } from '../../records/command.ts'
 import type { DecodeCode } from '../../records/decoder.ts'
 import type { SendResult } from '../../records/generated.ts'
-import { placeText, shortPlace } from '../dead-letters/letter.ts'
-import { type Findings, type FoundCommand, type FoundLetter, isUnsent, type Sighting, stateAfter } from './findings.ts'
+import { type Letter, placeText, shortPlace } from '../dead-letters/letter.ts'
+import { type Findings, type FoundCommand, isUnsent, type Sighting, stateAfter } from './findings.ts'
 
 /** @param errorCode of a result; one of a newer busgate has no remedy here */
 export const remedyOf = (errorCode: string | null): string | null =>
@@ -45,7 +45,7 @@ function whatBecame(findings: Findings, id: bigint, account: string): string {
     )
   }
   const letter = findings.letters.toSorted((a, b) => a.time - b.time).at(-1)
-  if (!command && letter) return letterText(letter, findings, id)
+  if (!command && letter) return letterText(letter, findings, id, account)
   if (!command) return verdictText(findings, id, account) ?? 'Neither its command nor a result was found.'
   return ofCommand(command, findings, id)
 }
@@ -65,13 +65,13 @@ const readableOnce: Readonly<Record<string, string>> = {
   SCHEMA_INCOMPATIBLE: 'If a newer busgate can read its schema',
 } satisfies Partial<Record<DecodeCode, string>>
 
-function letterText({ value, place }: Sighting<FoundLetter>, { commands }: Findings, id: bigint): string {
+function letterText({ value, place }: Sighting<Letter>, { commands }: Findings, id: bigint, account: string): string {
   const { code, message, origin, perhapsSent } = value
   const why = `${code}: ${message.replace(/\.$/, '')}`
   if (perhapsSent) {
     return (
-      `Perhaps sent: its doubt could not be read (${why}). Its result says what is known: busgate message ${id} --since 30d ` +
-      'searches further back.'
+      `Perhaps sent: its record could not be read after a worker had begun to send it (${why}). ` +
+      `${whoCanTell(id, account, null)} A result, if there is one, says more: busgate message ${id} --since 30d.`
     )
   }
   const replay = `busgate dlq replay --at ${shortPlace(place)} sends it`

@@ -25,11 +25,6 @@ export interface FoundCommand {
   replayedFrom: string | null
 }
 
-export interface FoundLetter extends Letter {
-  /** Whether it was a doubt. */
-  perhapsSent: boolean
-}
-
 /** Whether no request for the command has begun, so that a pause can stop it. */
 export const isUnsent = ({ progress }: FoundCommand): boolean => progress === 'unread' || progress === 'waiting'
 
@@ -60,7 +55,7 @@ export interface Findings {
   results: Sighting<SendResult>[]
   statuses: Sighting<StatusEvent>[]
   doubts: Sighting<Doubt>[]
-  letters: Sighting<FoundLetter>[]
+  letters: Sighting<Letter>[]
   /** Pauses and withdrawals in force; read only if a command is unsent. */
   controls: Change[]
   searched: SearchedLog[]

@@ -13,7 +13,7 @@ import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../records/
 import type { SchemaRegistry } from '../../records/registry.ts'
 import { withCodeOf } from '../../records/result.ts'
 import { schemas } from '../../records/schemas.ts'
-import { headerText, isOfDoubt, type Letter, letterOf, placeText, type RecordPosition } from '../dead-letters/letter.ts'
+import { headerText, type Letter, letterOf, placeText, type RecordPosition } from '../dead-letters/letter.ts'
 import { type Progress, readProgress } from '../progress.ts'
 import {
   type CommandProgress,
@@ -229,7 +229,7 @@ export class MessageSearch {
     if (tp.topic !== deadLetters) return
     for (const found of records) {
       const { record: _, ...letter } = letterOf(tp, found)
-      this.#findings.letters.push(sightingOf(tp, found, { ...letter, perhapsSent: isOfDoubt(letter, doubts) }))
+      this.#findings.letters.push(sightingOf(tp, found, letter))
     }
   }
 

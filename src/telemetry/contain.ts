@@ -1,0 +1,58 @@
+import { placeOf } from './error.ts'
+import type { RecordPlace, Telemetry } from './events.ts'
+import type { Handling } from './labels.ts'
+
+/*
+ * The boundary around each single thing from outside: a record, an answer, a callback. Whatever its content makes our code
+ * throw is the outcome of this one thing, a counted fault and a log line. Everything else continues.
+ */
+
+/** Shortest interval between log lines about faults of one kind: the author of the content could cause any number. */
+const tellMs = 1000
+
+const toldAt = new WeakMap<Telemetry, Map<Handling, number>>()
+
+/** Counts and logs an error that was thrown while something foreign was handled. */
+export function reportFault(telemetry: Telemetry, handling: Handling, place: RecordPlace | null, error: unknown): void {
+  const told = toldAt.get(telemetry) ?? new Map<Handling, number>()
+  toldAt.set(telemetry, told)
+  const now = performance.now()
+  const isTold = now - (told.get(handling) ?? Number.NEGATIVE_INFINITY) < tellMs
+  if (!isTold) told.set(handling, now)
+  telemetry.emit('fault.contained', { handling, place, error: placeOf(asError(error), 10), isTold })
+}
+
+/** Runs a step that handles something foreign. @param failed gives the outcome if the step throws */
+export function contain<T>(
+  telemetry: Telemetry,
+  handling: Handling,
+  place: RecordPlace | null,
+  handle: () => T,
+  failed: (error: Error) => T,
+): T {
+  try {
+    return handle()
+  } catch (error) {
+    reportFault(telemetry, handling, place, error)
+    return failed(asError(error))
+  }
+}
+
+/** The same for an asynchronous step. */
+export async function containAsync<T>(
+  telemetry: Telemetry,
+  handling: Handling,
+  place: RecordPlace | null,
+  handle: () => Promise<T>,
+  failed: (error: Error) => T,
+): Promise<T> {
+  try {
+    return await handle()
+  } catch (error) {
+    reportFault(telemetry, handling, place, error)
+    return failed(asError(error))
+  }
+}
+
+/** A thrown value need not be an error. */
+const asError = (error: unknown): Error => (error instanceof Error ? error : new Error('no error was thrown'))

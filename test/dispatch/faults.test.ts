@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest'
+import type { Answer } from '../../src/gateway/connection.ts'
+import type { Events } from '../../src/telemetry/events.ts'
+import { buildCommandOf } from '../support/commands.ts'
+import { type Operation, startSendingWorld } from '../support/sending.ts'
+
+/** An answer on which any code fails. */
+const poisoned = Object.defineProperty({}, 'kind', {
+  get() {
+    throw new TypeError('a bug')
+  },
+}) as Answer
+
+const delivery = { settleMs: 100, polls: 1, pollIntervalMs: 50, attempts: 1 }
+
+const has = (operations: readonly Operation[], type: string) => operations.some(operation => operation.type === type)
+
+async function startFaultyWorld(poisons: (operations: readonly Operation[]) => boolean) {
+  const world = await startSendingWorld({
+    settings: { delivery, gateway: { timeoutMs: 100, maxOperations: 1 } },
+    answer: operations => (poisons(operations) ? poisoned : null),
+  })
+  const faults: Events['fault.contained'][] = []
+  world.telemetry.on('fault.contained', fault => void faults.push(fault))
+  const ends = () => world.results().map(({ id, outcome }) => `${id} ${outcome}`)
+  return { ...world, faults, ends }
+}
+
+test('an answer that busgate fails on leaves its command in doubt, and all others are sent', async () => {
+  const { send, pass, ends, faults, gauge } = await startFaultyWorld(operations => has(operations, 'viber'))
+  send(1)
+  send(2, { message: buildCommandOf('viber').message })
+  send(3)
+  await pass(10_000)
+  expect(ends().toSorted()).toEqual(['1 SENT', '2 IN_DOUBT', '2 UNRESOLVED', '3 SENT'])
+  expect(faults).toMatchObject([{ handling: 'answer', error: { name: 'TypeError' } }])
+  expect(gauge('requests_in_flight')).toBe(0)
+})
+
+test('an answer to a status poll that busgate fails on proves nothing, and other polls go on', async () => {
+  let isPoisoned = true
+  const { doubted, pass, ends, faults } = await startFaultyWorld(
+    operations => isPoisoned && has(operations, 'status') && operations[0]!.id === 1,
+  )
+  doubted(1, {}, { delivery: 'AT_MOST_ONCE' })
+  doubted(2, {}, { delivery: 'AT_MOST_ONCE' })
+  await pass(10_000)
+  expect(ends()).toEqual(['2 UNRESOLVED'])
+  isPoisoned = false
+  await pass(60_000)
+  expect(ends()).toEqual(['2 UNRESOLVED', '1 UNRESOLVED'])
+  expect(faults[0]).toMatchObject({ handling: 'answer' })
+})

@@ -1,0 +1,104 @@
+import { expect, test } from 'vitest'
+import type { SendCommand } from '../../src/records/generated.ts'
+import { SchemaNotFound, type SchemaRegistry, SchemaUnreadable } from '../../src/records/registry.ts'
+import { buildCommandOf } from '../support/commands.ts'
+import { buildWithdrawal } from '../support/control.ts'
+import { startSendingWorld } from '../support/sending.ts'
+
+/*
+ * Whatever a successor thinks of a record that was perhaps sent (of its bytes, its schema, its settings, the time), the record
+ * stays perhaps sent: in doubt, or a dead letter that says so.
+ */
+
+type World = Awaited<ReturnType<typeof startSendingWorld>>
+
+/** What changes between a worker that was killed while it sent, and its successor. */
+interface Change {
+  /** Settings of the successor. */
+  settings?: object
+  /** What the successor's registry returns as schema of commands. */
+  commandSchema?: () => object
+  /** Fields of the command. */
+  command?: Partial<SendCommand>
+  /** Called before the kill, while the request is in flight. */
+  meanwhile?: (world: World) => void
+}
+
+const changes: [string, Change][] = [
+  [
+    'whose schema the registry has lost',
+    {
+      commandSchema: () => {
+        throw new SchemaNotFound('it is gone')
+      },
+    },
+  ],
+  [
+    'whose schema is too new for it',
+    {
+      commandSchema: () => {
+        throw new SchemaUnreadable('it is too new')
+      },
+    },
+  ],
+  ['whose schema is another now', { commandSchema: () => ({ type: 'record', name: 'Other', fields: [] }) }],
+  [
+    'that is empty, which its settings do not allow',
+    { command: { message: buildCommandOf('sms', {}, { sms_message: '' }).message }, settings: {} },
+  ],
+  [
+    'of an account that it does not know',
+    { settings: { gateway: { allowEmpty: true, accounts: { other: { apiKey: 'other' } } } } },
+  ],
+  [
+    'that is too long for its envelopes',
+    { command: { extra: { note: JSON.stringify('x'.repeat(2000)) } }, settings: { gateway: { maxBytes: 1024 } } },
+  ],
+  [
+    'that was withdrawn meanwhile',
+    {
+      command: { campaign: 'spring' },
+      meanwhile: ({ control, clock }) => control(buildWithdrawal({ name: 'spring', at: clock.now() })),
+    },
+  ],
+  ['whose deadline has passed', { command: { deadline: Date.UTC(2026, 2, 14, 12, 0, 5) } }],
+]
+
+const count = 5
+
+test.each(changes)('a successor never says "not sent" of a command that was perhaps sent, %s', async (_, change) => {
+  const world = await startSendingWorld({
+    settings: { gateway: { allowEmpty: true } },
+    takes: ({ operations }) => (operations[0]!.type === 'status' ? 0 : Infinity),
+  })
+  const { send, pass, postsOf, results, letters, takeOver, registry } = world
+  for (let id = 1; id <= count; id++) send(id, { delivery: 'AT_MOST_ONCE', ...change.command })
+  await pass(1_000)
+  change.meanwhile?.(world)
+  await pass(5_000)
+  const { commandSchema, settings } = change
+  await takeOver({
+    ...(settings && { settings }),
+    ...(commandSchema && { registry: withCommandSchema(registry, commandSchema) }),
+  })
+  await pass(300_000, 1_000)
+
+  const ends = results().filter(({ final }) => final)
+  expect(results().map(({ outcome }) => outcome)).not.toContainEqual(expect.stringMatching(/INVALID|EXPIRED|REJECTED/))
+  expect(ends.every(({ outcome }) => outcome === 'UNRESOLVED' || outcome === 'SENT')).toBe(true)
+  expect(letters().map(({ headers }) => String(headers['busgate.error.perhaps-sent']))).toEqual(
+    letters().map(() => 'true'),
+  )
+  expect(ends.length + letters().length).toBe(count)
+  for (let id = 1; id <= count; id++) expect(postsOf(id)).toBe(1)
+})
+
+function withCommandSchema(registry: SchemaRegistry, commandSchema: () => object): SchemaRegistry {
+  return {
+    idOf: registry.idOf,
+    async schemaOf(id) {
+      const schema = (await registry.schemaOf(id)) as { name?: string }
+      return schema.name === 'SendCommand' ? commandSchema() : schema
+    },
+  }
+}
