@@ -52,19 +52,25 @@ test('dlq replay refuses dead letters that can never be read, and replays the re
   ])
 })
 
-test('dlq replay refuses dead letters of doubts, because their commands were perhaps sent', async () => {
+test('dlq replay refuses what was perhaps sent, and takes a command with --perhaps-sent, but never a doubt', async () => {
   const bus = await withDeadLetters()
-  const ofDoubts = { 'busgate.error.topic': 'doubts' }
+  const perhapsSent = { 'busgate.error.perhaps-sent': 'true' }
+  const ofDoubt = { ...headersOf('SCHEMA_NOT_FOUND', '1'), 'busgate.error.topic': 'doubts', ...perhapsSent }
   await publishAll(bus, [
-    buildRecord(topic, '1', { headers: { ...headersOf('SCHEMA_NOT_FOUND', '1'), ...ofDoubts } }),
-    buildRecord(topic, '2', { headers: headersOf('OMITTED', '11') }),
-    { topic, key: null, value: null, headers: { ...headersOf('BATCH_CORRUPT', '2'), ...ofDoubts } },
+    buildRecord(topic, '1', { headers: ofDoubt }),
+    buildRecord(topic, '2', { headers: { ...headersOf('SCHEMA_NOT_FOUND', '11'), ...perhapsSent } }),
   ])
-  const { ready, refused } = await planReplay(bus, topics, { at: ['0@3', '0@4', '0@5'] }, decodable)
-  expect(ready).toEqual([])
-  expect(refused.map(({ letter, why }) => [letter.place.offset, why])).toEqual(
-    [3, 4, 5].map(offset => [offset, 'its command was perhaps sent; its result says what is known']),
-  )
+  const selected = { at: ['0@3', '0@4'] }
+  const ofDoubts = [3, 'its command was perhaps sent; its result says what is known']
+  const usual = await planReplay(bus, topics, selected, decodable)
+  expect(usual.ready).toEqual([])
+  expect(usual.refused.map(({ letter, why }) => [letter.place.offset, why])).toEqual([
+    ofDoubts,
+    [4, 'it was perhaps sent: --perhaps-sent replays it, at the risk of a second message'],
+  ])
+  const risked = await planReplay(bus, topics, selected, decodable, true)
+  expect(risked.ready.map(({ place }) => place.offset)).toEqual([4])
+  expect(risked.refused.map(({ letter, why }) => [letter.place.offset, why])).toEqual([ofDoubts])
 })
 
 test('dlq replay writes a record without a key if the original had none', async () => {
