@@ -229,9 +229,14 @@ export interface SessionListener {
   opened(session: Session): void
   /**
    * Delivers records that were handled before: those below the checkpoint, as far as `lookBack` reaches, and those above it
-   * that are done or in flight in this process. Do not process them unless they arrive again as new.
+   * that are done. Do not process them.
    */
   history?(session: Session, records: readonly BusRecord[]): void
+  /**
+   * Delivers records that an earlier session of this process POSTed, and whose outcome is to come. Do not process them unless
+   * they arrive again as new.
+   */
+  inFlight?(session: Session, records: readonly BusRecord[]): void
   /** Delivers new commands in the order of their offsets. Each must be settled in the end. */
   records(session: Session, records: readonly BusRecord[]): void
   /** Delivers shelved records, as requested by `recall`. Each must be settled in the end, or shelved again. */

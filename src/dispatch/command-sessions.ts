@@ -32,6 +32,7 @@ export function commandSessions(options: CommandSessionsOptions): Omit<SessionLi
       dispatcher.add(session)
     },
     history: (session, records) => commands.get(session)?.take(records, 'past'),
+    inFlight: (session, records) => commands.get(session)?.take(records, 'in flight'),
     records(session, records) {
       count(session, records)
       commands.get(session)?.take(records, 'new')

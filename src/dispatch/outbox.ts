@@ -23,6 +23,7 @@ export class Outbox {
   settle(pending: Pending, details: ResultDetails, counts: ResultCounts): void {
     const { command, session, offset, doubted } = pending
     session.settle(offset, [this.#writeResult(command, pending, details)])
+    if (details.outcome === 'EXPIRED' || details.outcome === 'INVALID') pending.idUnused?.(pending)
     end(pending)
     counts.add(command, details)
     if (doubted) this.#telemetry.emit('doubt.resolved', { outcome: details.outcome })

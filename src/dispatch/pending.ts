@@ -63,6 +63,8 @@ export interface Pending extends Origin {
   /** Whether it is settled or dropped. */
   over: boolean
   onOver?: () => void
+  /** Called if it ends without having used its id. */
+  idUnused?: (pending: Pending) => void
   /** Absent if no envelope of it was refused with an unknown error text. */
   refusal?: Refusal
 }

@@ -24,6 +24,7 @@ import { Evidence } from './doubts/evidence.ts'
 import { LostDoubts } from './doubts/lost-doubts.ts'
 import { Resolver } from './doubts/resolver.ts'
 import { checkTopics, readGauges, reasonsOf, watchCompaction, watchProgress } from './health.ts'
+import { EarlierEnds } from './intake/earlier-ends.ts'
 import { ResultsLookup } from './intake/results-lookup.ts'
 import { SchemaWaits } from './intake/schema-wait.ts'
 import { Outbox } from './outbox.ts'
@@ -137,6 +138,7 @@ function partsOf(options: SendingOptions, tools: Tools, partitions: number, grou
   const lookup = delivery.checkResults
     ? new ResultsLookup({ ...common, bus, topics, resultDecoder, doubtDecoder, owned })
     : null
+  const earlierEnds = delivery.checkResults ? new EarlierEnds({ ...common, bus, topics, resultDecoder }) : null
   const lostDoubts = new LostDoubts({ ...options, topic: topics.doubts })
   const intake = { ...common, ...intakeOf(options), lookup }
   const listener = {
@@ -144,6 +146,7 @@ function partsOf(options: SendingOptions, tools: Tools, partitions: number, grou
       doubtsTopic: topics.doubts,
       commandIntake: {
         ...intake,
+        earlierEnds,
         objection: command => objection(command, accounts, gateway.maxBytes),
         ready: pendings => dispatcher.push(pendings),
       },

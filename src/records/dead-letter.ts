@@ -27,6 +27,8 @@ const ownPrefix = 'busgate.'
 
 /** Header of a replayed record: the origin of the replay, `topic/partition@offset` of the dead letter. */
 export const replayedFromHeader = 'busgate.replayed.from'
+/** Header of a replayed record: the place of the original record, `topic/partition@offset`. */
+export const replayedRecordHeader = 'busgate.replayed.record'
 
 /** Why a record cannot be processed; contains nothing of its content. */
 export interface DeadLetterReason {

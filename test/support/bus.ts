@@ -64,6 +64,9 @@ export class TestListener implements SessionListener {
   history(session: Session, records: readonly BusRecord[]): void {
     for (const record of records) this.past.push({ session, record })
   }
+  inFlight(session: Session, records: readonly BusRecord[]): void {
+    this.history(session, records)
+  }
   resumed(): void {}
   closed(session: Session): void {
     if (this.sessions.get(session.partition) === session) this.sessions.delete(session.partition)

@@ -3,7 +3,7 @@ import { type BacklogShare, contentBytesOf } from './backlog.ts'
 import type { Batch, LogEnds, PartitionDriver } from './driver.ts'
 import type { Gone } from './lost-offsets.ts'
 import { Refetch } from './refetch.ts'
-import { DONE, INTENT, NEW, type Window } from './window.ts'
+import { DONE, IN_DOUBT, NEW, type Window } from './window.ts'
 
 export interface IntakeOptions {
   session: Session
@@ -24,6 +24,7 @@ export interface IntakeOptions {
 
 interface Arrived {
   history: BusRecord[]
+  inFlight: BusRecord[]
   fresh: BusRecord[]
   doubts: BusRecord[]
 }
@@ -119,7 +120,7 @@ export class Intake {
   /** @returns whether any record was taken */
   #takeSome(): boolean {
     const { window, session, deliver, doubtsSince } = this.#options
-    const arrived: Arrived = { history: [], fresh: [], doubts: [] }
+    const arrived: Arrived = { history: [], inFlight: [], fresh: [], doubts: [] }
     let taken = 0
     let bytes = 0
     for (const record of this.#waiting) {
@@ -133,22 +134,28 @@ export class Intake {
     this.#waiting = this.#waiting.slice(taken)
     deliver(listener => {
       if (arrived.history.length > 0) listener.history?.(session, arrived.history)
+      if (arrived.inFlight.length > 0) listener.inFlight?.(session, arrived.inFlight)
       if (arrived.doubts.length > 0) listener.inDoubt(session, arrived.doubts, doubtsSince)
       if (arrived.fresh.length > 0) listener.records(session, arrived.fresh)
     })
     return true
   }
 
-  #admit(record: BusRecord, { history, fresh, doubts }: Arrived): void {
+  #admit(record: BusRecord, { history, inFlight, fresh, doubts }: Arrived): void {
     const { window } = this.#options
     const state = window.get(record.offset)
     if (record.offset === window.horizon) window.horizon++
-    if (state === DONE || state === INTENT) history.push(record)
-    if (state === DONE) return
+    if (state === DONE) {
+      history.push(record)
+      return
+    }
     this.#options.backlog.hold(record)
     if (state === NEW) fresh.push(record)
-    else if (state === INTENT) this.#carried.set(record.offset, record)
-    else doubts.push(record)
+    else if (state === IN_DOUBT) doubts.push(record)
+    else {
+      this.#carried.set(record.offset, record)
+      inFlight.push(record)
+    }
   }
 
   /** Back-pressure: pauses fetching while memory or window is full. */

@@ -171,8 +171,8 @@ export class DoubtIntake {
    * in doubt, whatever the results say.
    * @returns whether it waits or is settled
    */
-  #intercepts(arrival: Arrival, doubt: Doubt | null): boolean {
-    if (arrival.doubted) return false
+  #intercepts(arrival: Arrival, doubt: Doubt | null): 'waits' | 'answered' | null {
+    if (arrival.doubted) return null
     const id = idOf(arrival.record)
     return this.#lookups.intercepts(
       arrival,

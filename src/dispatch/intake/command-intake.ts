@@ -11,18 +11,19 @@ import {
   subjectOf,
   unsendable,
 } from '../../records/command.ts'
-import { type DeadLetterReason, internalError } from '../../records/dead-letter.ts'
+import { type DeadLetterReason, internalError, replayedRecordHeader } from '../../records/dead-letter.ts'
 import type { Decoded, Decoder } from '../../records/decoder.ts'
 import type { SendCommand } from '../../records/generated.ts'
-import { IdTable } from '../../records/id-table.ts'
 import type { ResultDetails, WriteResult } from '../../records/result.ts'
 import { reportFault } from '../../telemetry/contain.ts'
-import type { Telemetry } from '../../telemetry/events.ts'
+import type { RecordPlace, Telemetry } from '../../telemetry/events.ts'
 import { type TraceContext, traceOf } from '../../telemetry/trace.ts'
 import { concludeExpired, type Outbox, ResultCounts } from '../outbox.ts'
 import { type Expiry, type ExpiryRules, expiry, type Pending } from '../pending.ts'
 import { DeadLetterWriter, decodeRecord } from './dead-letter-writer.ts'
+import { type EarlierEnds, type IdUse, type RepeatedId, RepeatQueue } from './earlier-ends.ts'
 import type { Subject } from './prior-answers.ts'
+import { RecentIds } from './recent-ids.ts'
 import { LookupQueue, type ResultsLookup } from './results-lookup.ts'
 import { SchemaWait, type SchemaWaits } from './schema-wait.ts'
 
@@ -44,6 +45,8 @@ export interface IntakeOptions {
 export interface CommandIntakeOptions extends IntakeOptions, ExpiryRules {
   /** Why a valid command cannot be sent with this worker's settings, with what to do; null if it can. */
   objection: (command: Command) => string | null
+  /** Finds whether earlier records used a repeated id; null to take that for granted. */
+  earlierEnds: EarlierEnds | null
   /** Number of ids of the partition to remember. */
   dedupeWindow: number
   /** Called with commands that may be sent. */
@@ -52,12 +55,14 @@ export interface CommandIntakeOptions extends IntakeOptions, ExpiryRules {
 
 interface Delivered {
   /**
-   * new: to be sent; recalled: the same, but its id is already known; doubted: perhaps sent by an earlier owner; past: only its
-   * id is remembered.
+   * new: to be sent; recalled: the same, but its id is already known; doubted: perhaps sent by an earlier owner; past: finished,
+   * only its id is remembered; in flight: the same, and it uses its id.
    */
-  kind: 'new' | 'recalled' | 'doubted' | 'past'
+  kind: 'new' | 'recalled' | 'doubted' | 'past' | 'in flight'
   /** For doubted records: earliest time at which one of their POSTs can have begun, milliseconds since 1970; 0 if unknown. */
   postedSince: number
+  /** For records with a repeated id: whether an earlier record used the id. Absent until it was looked up. */
+  idUse?: IdUse
 }
 
 /** A record that waits for its schema or for its earlier answer. */
@@ -90,6 +95,10 @@ export class CommandIntake {
   readonly #recent: RecentIds
   readonly #wait: SchemaWait<Waiting>
   readonly #lookups: LookupQueue<Waiting>
+  /** null if nobody looks up how earlier records ended. */
+  readonly #repeats: RepeatQueue<Waiting & { repeated: RepeatedId }> | null
+  /** When the oldest finished record was appended, milliseconds since 1970. */
+  #pastSince = Number.POSITIVE_INFINITY
   /**
    * Start of the age of records whose timestamp is unusable, since they may be shelved and read again. By position in the
    * window, which holds all unsettled records.
@@ -107,6 +116,13 @@ export class CommandIntake {
     }
     this.#wait = new SchemaWait({ ...options, session, again })
     this.#lookups = new LookupQueue({ ...options, session, again })
+    this.#repeats =
+      options.earlierEnds &&
+      new RepeatQueue(session, options.earlierEnds, items =>
+        again(
+          items.map(({ item: { record, delivered }, use }) => ({ record, delivered: { ...delivered, idUse: use } })),
+        ),
+      )
   }
 
   take(records: readonly BusRecord[], kind: Delivered['kind'], postedSince = 0): void {
@@ -170,7 +186,7 @@ export class CommandIntake {
   /** Settles a record without a command with a dead letter, which says if it was perhaps sent. */
   #refuse(record: BusRecord, delivered: Delivered, reason: DeadLetterReason, { deadLetters }: Step): void {
     if (delivered.kind === 'doubted') deadLetters.write(record, { ...reason, perhapsSent: true })
-    else if (delivered.kind !== 'past' && !this.#intercepts(record, delivered)) deadLetters.write(record, reason)
+    else if (!isOver(delivered) && !this.#intercepts(record, delivered)) deadLetters.write(record, reason)
   }
 
   /** Moves a command that an earlier owner perhaps sent to the doubts, whatever this process would say of its content. */
@@ -185,21 +201,51 @@ export class CommandIntake {
   /** Settles a command unless it may be sent. */
   #admit(record: BusRecord, delivered: Delivered, { value, flaw }: Readable, step: Step): void {
     const { kind } = delivered
-    const { readCommand, objection, outbox } = this.#options
-    const command = readCommand(value, traceOf(record.headers), flaw)
+    const command = this.#options.readCommand(value, traceOf(record.headers), flaw)
     if (isInvalid(command)) {
-      if (kind !== 'past' && !this.#intercepts(record, delivered, command)) this.#invalid(command, record, step.counts)
+      if (!isOver(delivered) && !this.#intercepts(record, delivered, command))
+        this.#invalid(command, record, step.counts)
       return
     }
-    if (kind === 'past' || this.#intercepts(record, delivered, command)) {
-      this.#recent.addPast(command.account, command.id, record.offset)
-      return
+    const { account, id } = command
+    const intercepted = isOver(delivered) ? null : this.#intercepts(record, delivered, command)
+    if (kind === 'in flight' || intercepted === 'waits') this.#recent.add(account, id, record.offset)
+    else if (kind === 'past' || intercepted === 'answered') this.#addPast(command, record)
+    else if (kind === 'recalled' || !this.#isRepeat(command, record, delivered, step))
+      this.#judge(command, record, step)
+  }
+
+  #addPast({ account, id }: Command, { offset, timestamp }: BusRecord): void {
+    this.#recent.addPast(account, id, offset)
+    this.#pastSince = Math.min(this.#pastSince, timestamp)
+  }
+
+  /** Settles a repeated command, or lets it wait until it is known whether an earlier record used its id. */
+  #isRepeat(command: Command, record: BusRecord, delivered: Delivered, step: Step): boolean {
+    const { account, id } = command
+    const { topic, partition } = this.#session
+    const earlier = this.#recent.add(account, id, record.offset)
+    if (earlier === null) return false
+    const { idUse } = delivered
+    if (earlier !== 'in use' && (idUse === 'unused' || isReplayOf(record, { topic, partition, offset: earlier }))) {
+      this.#recent.take(account, id, record.offset)
+      return false
     }
-    const known = kind !== 'recalled' && this.#recent.add(command.account, command.id, record.offset)
+    if (earlier !== 'in use' && idUse === undefined && this.#repeats) {
+      const repeated = { topic, partition, id, account, earlier }
+      this.#repeats.add({ record, delivered, repeated }, this.#pastSince)
+    } else {
+      const details = idUse === 'unknown' ? duplicateOfUnknown : duplicate
+      this.#options.outbox.settle(this.#pending(command, record, step), details, step.counts)
+    }
+    return true
+  }
+
+  /** Settles a command that must not be sent; all others are ready. */
+  #judge(command: Command, record: BusRecord, step: Step): void {
+    const { objection, outbox } = this.#options
     const pending = this.#pending(command, record, step)
-    const details = known
-      ? duplicate
-      : (problem(objection(command)) ?? expired(pending, expiry(pending, step.now, this.#options)))
+    const details = problem(objection(command)) ?? expired(pending, expiry(pending, step.now, this.#options))
     if (details) outbox.settle(pending, details, step.counts)
     else step.pendings.push(pending)
   }
@@ -222,16 +268,19 @@ export class CommandIntake {
       doubted: false,
       packed: false,
       over: false,
+      idUnused: this.#idUnused,
     }
   }
+
+  readonly #idUnused = ({ command: { account, id }, offset }: Pending) => this.#recent.free(account, id, offset)
 
   /**
    * Lets the record wait for its earlier answer, or settles it if it has one. One that an earlier owner may have sent is in
    * doubt, whatever the results say.
-   * @returns whether it waits or is settled
+   * @returns null if it is new
    */
-  #intercepts(record: BusRecord, delivered: Delivered, subject?: Subject): boolean {
-    if (delivered.kind === 'doubted' || record.offset >= this.#session.uncheckedUntil) return false
+  #intercepts(record: BusRecord, delivered: Delivered, subject?: Subject): 'waits' | 'answered' | null {
+    if (delivered.kind === 'doubted' || record.offset >= this.#session.uncheckedUntil) return null
     return this.#lookups.intercepts(
       { record, delivered },
       answers => subject !== undefined && answers.isAnswered(this.#session, record.offset, subject),
@@ -253,61 +302,19 @@ const duplicate: ResultDetails = {
   error: 'the id was seen on this partition before',
 }
 
+const duplicateOfUnknown: ResultDetails = {
+  ...duplicate,
+  error: 'the id was seen on this partition before, and what became of the earlier record cannot be found',
+}
+
+/** Whether nothing is to be done for the record. */
+const isOver = ({ kind }: Delivered): boolean => kind === 'past' || kind === 'in flight'
+
+/** Whether the record is the replay of the dead letter of the record at this place. */
+const isReplayOf = ({ headers }: BusRecord, { topic, partition, offset }: RecordPlace): boolean =>
+  replayedRecordHeader in headers && String(headers[replayedRecordHeader]) === `${topic}/${partition}@${offset}`
+
 const problem = (error: string | null): ResultDetails | null =>
   error === null ? null : { outcome: 'INVALID', attempts: 0, errorCode: 'VALIDATION', error }
 
 const expired = (pending: Pending, why: Expiry | null): ResultDetails | null => why && concludeExpired(pending, why)
-
-/** Offset of each id by account; `letThrough` for an id that this session has let through. */
-type Generation = Map<string, IdTable>
-const letThrough = -1
-
-/**
- * The last ids of a partition by account, to detect repeated commands. Remembers at least the last `size` ids and at most twice
- * as many, in two generations, which need no bookkeeping per id.
- */
-export class RecentIds {
-  readonly #size: number
-  #young: Generation = new Map()
-  #old: Generation = new Map()
-  #count = 0
-
-  /** @param size number of ids to remember; 0 for none */
-  constructor(size: number) {
-    this.#size = size
-  }
-
-  /** Remembers the id of a record that may be sent. @returns whether an earlier record had the id */
-  add(account: string, id: bigint, offset: number): boolean {
-    return this.#note(account, id, offset, letThrough)
-  }
-
-  /**
-   * Remembers the id of a finished record. It does not make an earlier record a duplicate: the finished one may have been
-   * settled as a duplicate while the earlier one still waited.
-   */
-  addPast(account: string, id: bigint, offset: number): void {
-    this.#note(account, id, offset, offset)
-  }
-
-  #note(account: string, id: bigint, offset: number, standsAt: number): boolean {
-    if (this.#size === 0) return false
-    const young = this.#youngOf(account)
-    const known = young.get(id) ?? this.#old.get(account)?.get(id)
-    if (known !== undefined && known < offset) return true
-    if (young.set(id, standsAt) && ++this.#count >= this.#size) this.#age()
-    return false
-  }
-
-  #youngOf(account: string): IdTable {
-    const young = this.#young.get(account) ?? new IdTable('with numbers')
-    this.#young.set(account, young)
-    return young
-  }
-
-  #age(): void {
-    this.#old = this.#young
-    this.#young = new Map()
-    this.#count = 0
-  }
-}

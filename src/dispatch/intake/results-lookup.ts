@@ -253,21 +253,22 @@ export class LookupQueue<T extends { record: BusRecord }> {
 
   /**
    * @param isAnswered whether the results have an answer; a dead letter also counts as one
-   * @returns whether there is nothing to do now: the item waits and is handed over again, or was answered before and is settled
+   * @returns null if the item is new; else there is nothing to do now: it `waits` and is handed over again, or it was `answered`
+   *   before and is settled
    */
-  intercepts(item: T, isAnswered: (answers: PriorAnswers) => boolean): boolean {
+  intercepts(item: T, isAnswered: (answers: PriorAnswers) => boolean): 'waits' | 'answered' | null {
     const { session, lookup } = this.#options
     const { offset } = item.record
-    if (!lookup || offset >= session.uncheckedUntil) return false
+    if (!lookup || offset >= session.uncheckedUntil) return null
     const answers = lookup.answersFor(session, offset)
     if (!answers) {
       this.#wait(item, lookup)
-      return true
+      return 'waits'
     }
-    if (!answers.isDeadLetter(session, item.record) && !isAnswered(answers)) return false
+    if (!answers.isDeadLetter(session, item.record) && !isAnswered(answers)) return null
     session.settle(offset, [])
     if (this.#settled++ === 0) void session.committed().then(() => this.#announce())
-    return true
+    return 'answered'
   }
 
   #wait(item: T, lookup: ResultsLookup): void {

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { type Bus, type BusRecord, type OutgoingRecord, type RecordsHandler, unreadableCodes } from '../../bus/port.ts'
 import { scanPartition, scanTopic } from '../../bus/scan.ts'
 import type { Settings } from '../../config/index.ts'
-import { originalHeaders, originalKey, replayedFromHeader } from '../../records/dead-letter.ts'
+import { originalHeaders, originalKey, replayedFromHeader, replayedRecordHeader } from '../../records/dead-letter.ts'
 import {
   type FullLetter,
   headerText,
@@ -171,6 +171,10 @@ function recordOf({ place, origin, record }: FullLetter): OutgoingRecord {
     partition: origin!.partition,
     key: originalKey(record),
     value: record.value,
-    headers: { ...originalHeaders(record), [replayedFromHeader]: placeText(place) },
+    headers: {
+      ...originalHeaders(record),
+      [replayedFromHeader]: placeText(place),
+      [replayedRecordHeader]: placeText(origin!),
+    },
   }
 }

@@ -67,7 +67,16 @@ async function takeIn(kind: (typeof kinds)[number], record: Partial<BusRecord>) 
   const writeResult = (_: unknown, __: unknown, { outcome }: { outcome: string }) => recordTo('results', outcome)
   const ready: Pending[] = []
   const intake = new CommandIntake(session, {
-    ...{ decoder, clock, telemetry, writeResult, lookup: null, maxAgeMs: 86_400_000, dedupeWindow: 100 },
+    ...{
+      decoder,
+      clock,
+      telemetry,
+      writeResult,
+      lookup: null,
+      earlierEnds: null,
+      maxAgeMs: 86_400_000,
+      dedupeWindow: 100,
+    },
     schemaWaits: new SchemaWaits({ clock, telemetry }),
     readCommand(value, trace, flaw) {
       if (value.tenant === 'poison') throw new TypeError('a bug')

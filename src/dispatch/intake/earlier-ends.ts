@@ -1,0 +1,166 @@
+import { allPartitions, partitionsOf } from '../../bus/partitions.ts'
+import type { Bus, BusRecord, Session, TopicPartition } from '../../bus/port.ts'
+import { type Clock, limited } from '../../clock.ts'
+import { errorHeaders, originOfLetter } from '../../records/dead-letter.ts'
+import { type Decoder, decodePatiently } from '../../records/decoder.ts'
+import type { SendResult } from '../../records/generated.ts'
+
+/** A repeated id of one partition, and the last finished record that had it. */
+export interface RepeatedId extends TopicPartition {
+  id: bigint
+  account: string
+  /** Offset of that record. */
+  earlier: number
+}
+
+/** Whether records with the id were sent or perhaps sent; unknown if that cannot be found. */
+export type IdUse = 'used' | 'unused' | 'unknown'
+
+export interface EarlierEndsOptions {
+  bus: Pick<Bus, 'search' | 'partitions'>
+  topics: { results: string; deadLetters: string }
+  resultDecoder: Decoder<SendResult>
+  clock: Clock
+}
+
+/** Longest look-up; after it, the ids count as used. */
+const limitMs = 10_000
+/** Largest clock skew between producers and this process. */
+const skewMs = 60_000
+
+const keyOf = ({ id, account }: { id: bigint; account: string }) => `${id} ${account}`
+
+/** What is known of repeated ids of one partition. */
+class Uses {
+  readonly #tp: TopicPartition
+  readonly #used = new Set<string>()
+  readonly #ended = new Set<string>()
+  /** Offsets of records that are dead letters and were not sent. */
+  readonly #letters = new Set<number>()
+  /** Whether every result and dead letter since the earliest record was read. */
+  isComplete = true
+
+  constructor(tp: TopicPartition) {
+    this.#tp = tp
+  }
+
+  #isOwn({ topic, partition }: TopicPartition): boolean {
+    return topic === this.#tp.topic && partition === this.#tp.partition
+  }
+
+  noteResult({ commandTopic: topic, commandPartition: partition, outcome, ...subject }: SendResult): void {
+    if (!this.#isOwn({ topic, partition })) return
+    const hasNoUse = outcome === 'INVALID' || outcome === 'EXPIRED' || outcome === 'DUPLICATE'
+    if (hasNoUse) this.#ended.add(keyOf(subject))
+    else this.#used.add(keyOf(subject))
+  }
+
+  noteLetter(letter: BusRecord): void {
+    const origin = originOfLetter(letter)
+    if (origin && this.#isOwn(origin) && letter.headers[errorHeaders.perhapsSent] === undefined) {
+      this.#letters.add(origin.offset)
+    }
+  }
+
+  of(repeated: RepeatedId): IdUse {
+    const key = keyOf(repeated)
+    if (this.#used.has(key)) return 'used'
+    if (this.#ended.has(key) || this.#letters.has(repeated.earlier)) return 'unused'
+    return this.isComplete ? 'unused' : 'unknown' // without any end, it was skipped by a reset or a start at the end
+  }
+}
+
+/**
+ * Finds what became of earlier records with a repeated id, in the results and dead letters since then. Rare, so it may read
+ * much.
+ */
+export class EarlierEnds {
+  readonly #options: EarlierEndsOptions
+
+  constructor(options: EarlierEndsOptions) {
+    this.#options = options
+  }
+
+  /**
+   * @param repeated ids of the session's partition
+   * @param since when the oldest of the earlier records was appended, milliseconds since 1970
+   */
+  async usesOf(
+    session: Session,
+    repeated: readonly RepeatedId[],
+    since: number,
+  ): Promise<(repeated: RepeatedId) => IdUse> {
+    const { clock } = this.#options
+    const ending = new AbortController()
+    const uses = new Uses(session)
+    const reading = this.#read(uses, repeated, Math.max(0, since - skewMs), () => session.alive, ending.signal)
+    await limited(clock, limitMs, reading).catch(() => {
+      uses.isComplete = false
+    })
+    ending.abort()
+    return one => uses.of(one)
+  }
+
+  async #read(
+    uses: Uses,
+    repeated: readonly RepeatedId[],
+    from: number,
+    wanted: () => boolean,
+    ending: AbortSignal,
+  ): Promise<void> {
+    const { bus, topics, resultDecoder, clock } = this.#options
+    const { results, deadLetters } = topics
+    const counts = await partitionsOf(bus, [results, deadLetters])
+    const needles = repeated.map(({ id }) => ({ key: Buffer.from(String(id)) }))
+    const note = async (records: readonly BusRecord[]) => {
+      for (const { value } of records) {
+        const decoded = await decodePatiently(resultDecoder, value, clock, wanted)
+        if (decoded?.ok) uses.noteResult(decoded.value)
+        else uses.isComplete = false
+      }
+    }
+    const search = async (tp: TopicPartition) => {
+      const isOfResults = tp.topic === results
+      const take = async (records: readonly BusRecord[]) =>
+        isOfResults ? note(records) : records.forEach(letter => void uses.noteLetter(letter))
+      const searched = await bus.search(tp, { from, ...(isOfResults && { needles }), ending, take })
+      const areOlderGone = searched.from === searched.start && searched.start > 0
+      if (areOlderGone || searched.unreadable > 0) uses.isComplete = false
+    }
+    await Promise.all([results, deadLetters].flatMap(topic => allPartitions(topic, counts.get(topic)!)).map(search))
+  }
+}
+
+/** Holds a session's records with a repeated id until it is known whether an earlier record used it. */
+export class RepeatQueue<T extends { repeated: RepeatedId }> {
+  readonly #session: Session
+  readonly #ends: EarlierEnds
+  readonly #again: (items: readonly { item: T; use: IdUse }[]) => void
+  #waiting: T[] = []
+  #isAsking = false
+
+  /** @param again called with items whose look-up has ended, in their original order */
+  constructor(session: Session, ends: EarlierEnds, again: (items: readonly { item: T; use: IdUse }[]) => void) {
+    this.#session = session
+    this.#ends = ends
+    this.#again = again
+  }
+
+  /** @param since when the oldest of the earlier records was appended, milliseconds since 1970 */
+  add(item: T, since: number): void {
+    this.#waiting.push(item)
+    if (!this.#isAsking) void this.#ask(since)
+  }
+
+  async #ask(since: number): Promise<void> {
+    this.#isAsking = true
+    while (this.#waiting.length > 0 && this.#session.alive) {
+      await Promise.resolve() // includes repeats of the same tick
+      const asked = this.#waiting.splice(0)
+      const repeated = asked.map(item => item.repeated)
+      const useOf = await this.#ends.usesOf(this.#session, repeated, since)
+      if (this.#session.alive) this.#again(asked.map(item => ({ item, use: useOf(item.repeated) })))
+    }
+    this.#isAsking = false
+  }
+}

@@ -1,0 +1,76 @@
+import { IdTable } from '../../records/id-table.ts'
+
+/** Offset of each id by account. A half is added if the record waits, was sent or perhaps sent in this session. */
+type Generation = Map<string, IdTable>
+
+const inUse = 0.5
+/** Of an id whose record ended without having used it. */
+const notUsed = -1
+
+/**
+ * The last ids of a partition by account, to detect repeated commands. Remembers at least the last `size` ids and at most twice
+ * as many, in two generations, which need no bookkeeping per id.
+ */
+export class RecentIds {
+  readonly #size: number
+  #young: Generation = new Map()
+  #old: Generation = new Map()
+  #count = 0
+
+  /** @param size number of ids to remember; 0 for none */
+  constructor(size: number) {
+    this.#size = size
+  }
+
+  /**
+   * Remembers the id of a record that may be sent, unless another record has it.
+   * @returns null if it is no repeat; `in use` if another record of this session has used the id, or waits; else the offset of
+   *   the last record with this id that a former session has finished
+   */
+  add(account: string, id: bigint, offset: number): 'in use' | number | null {
+    const other = this.#otherOf(account, id, offset)
+    if (other === null) this.#set(account, id, offset + inUse)
+    return other
+  }
+
+  /** Remembers the id of a finished record. It does not make an earlier record a repeat, which may still have waited. */
+  addPast(account: string, id: bigint, offset: number): void {
+    const found = this.#find(account, id)
+    const isLatest = Number.isInteger(found) && found < offset
+    if (isLatest || found === offset + inUse) this.#set(account, id, offset)
+  }
+
+  /** Remembers that the record uses the id, because the earlier one did not. */
+  take(account: string, id: bigint, offset: number): void {
+    this.#set(account, id, offset + inUse)
+  }
+
+  /** Forgets the id: its record ended without having used it. */
+  free(account: string, id: bigint, offset: number): void {
+    if (this.#find(account, id) === offset + inUse) this.#set(account, id, notUsed)
+  }
+
+  #find(account: string, id: bigint): number {
+    return this.#young.get(account)?.get(id) ?? this.#old.get(account)?.get(id) ?? notUsed
+  }
+
+  #otherOf(account: string, id: bigint, offset: number): 'in use' | number | null {
+    const found = this.#find(account, id)
+    if (found === notUsed) return null
+    if (!Number.isInteger(found)) return found === offset + inUse ? null : 'in use'
+    return found < offset ? found : null
+  }
+
+  #set(account: string, id: bigint, value: number): void {
+    if (this.#size === 0) return
+    const young = this.#young.get(account) ?? new IdTable('with numbers')
+    this.#young.set(account, young)
+    if (young.set(id, value) && ++this.#count >= this.#size) this.#age()
+  }
+
+  #age(): void {
+    this.#old = this.#young
+    this.#young = new Map()
+    this.#count = 0
+  }
+}

@@ -1,0 +1,124 @@
+import { describe, expect, test } from 'vitest'
+import type { RecordHeaders } from '../../src/bus/port.ts'
+import type { SendCommand } from '../../src/records/generated.ts'
+import { laggingRegistry } from '../support/lagging-registry.ts'
+import { startSendingWorld } from '../support/sending.ts'
+
+/*
+ * An id is used by a record that was sent, was perhaps sent, or waits to be. Whatever ended a record otherwise has not used its
+ * id, before and after a take-over.
+ */
+
+type World = Awaited<ReturnType<typeof startSendingWorld>>
+
+const outcomesOf = ({ results }: World, id: number) =>
+  results()
+    .filter(result => Number(result.id) === id && result.final)
+    .map(({ outcome }) => outcome)
+
+const late = { deadline: 1 }
+
+const ends: [how: string, first: Partial<SendCommand>, outcome: string, isUsed: boolean][] = [
+  ['was sent', {}, 'SENT', true],
+  ['expired', late, 'EXPIRED', false],
+]
+
+const takeOvers: [when: string, (world: World) => Promise<void>][] = [
+  ['in the same session', async () => {}],
+  ['after a take-over', world => world.takeOver()],
+  [
+    'after two take-overs',
+    async world => {
+      await world.takeOver()
+      await world.pass(1_000)
+      await world.takeOver()
+    },
+  ],
+]
+
+describe.each(takeOvers)('%s', (_, takeOver) => {
+  test.each(ends)('a repeated id whose first record %s', async (_how, first, outcome, isUsed) => {
+    const world = await startSendingWorld()
+    world.send(1, first)
+    await world.pass(2_000)
+    await takeOver(world)
+    world.send(1)
+    await world.pass(12_000)
+    expect(outcomesOf(world, 1)).toEqual([outcome, isUsed ? 'DUPLICATE' : 'SENT'])
+    world.send(1)
+    await world.pass(12_000)
+    expect(outcomesOf(world, 1).at(-1)).toBe('DUPLICATE')
+    expect(world.postsOf(1)).toBe(1)
+  })
+
+  test('a dead letter that is replayed is sent, and sent once however often it is replayed', async () => {
+    const registry = laggingRegistry()
+    const world = await startSendingWorld({ registry })
+    registry.isLagging = true
+    await world.takeOver()
+    world.send(1)
+    await world.pass(30_000)
+    expect(world.letters()).toHaveLength(1)
+    registry.isLagging = false
+    await world.pass(70_000)
+    await takeOver(world)
+    const record = world.broker.read({ topic: 'bulk', partition: 0 }, 0, 1).records[0]!
+    const replay = (headers: RecordHeaders) => world.append({ key: record.key, value: record.value, headers })
+    replay({ 'busgate.replayed.record': 'bulk/0@0' })
+    await world.pass(12_000)
+    expect(outcomesOf(world, 1)).toEqual(['SENT'])
+    replay({ 'busgate.replayed.record': 'bulk/0@0' })
+    await world.pass(12_000)
+    await takeOver(world)
+    replay({ 'busgate.replayed.record': 'bulk/0@0' })
+    await world.pass(12_000)
+    expect(outcomesOf(world, 1)).toEqual(['SENT', 'DUPLICATE', 'DUPLICATE'])
+    expect(world.postsOf(1)).toBe(1)
+  })
+
+  test('a dead letter whose producer writes the command again has not used its id', async () => {
+    const registry = laggingRegistry()
+    const world = await startSendingWorld({ registry })
+    registry.isLagging = true
+    await world.takeOver()
+    world.send(1)
+    await world.pass(30_000)
+    registry.isLagging = false
+    await world.pass(70_000)
+    await takeOver(world)
+    world.send(1)
+    await world.pass(12_000)
+    expect(outcomesOf(world, 1)).toEqual(['SENT'])
+  })
+})
+
+test('what was perhaps sent has used its id, also after a take-over', async () => {
+  const world = await startSendingWorld({
+    takes: ({ operations }) => (operations[0]!.type === 'status' ? 0 : Infinity),
+  })
+  world.send(1, { delivery: 'AT_MOST_ONCE' })
+  await world.pass(1_000)
+  await world.takeOver()
+  world.send(1, { delivery: 'AT_MOST_ONCE' })
+  await world.pass(300_000, 1_000)
+  expect(outcomesOf(world, 1).toSorted()).toEqual(['DUPLICATE', 'UNRESOLVED'])
+  await world.takeOver()
+  world.send(1, { delivery: 'AT_MOST_ONCE' })
+  await world.pass(20_000)
+  expect(outcomesOf(world, 1).toSorted()).toEqual(['DUPLICATE', 'DUPLICATE', 'UNRESOLVED'])
+  expect(world.postsOf(1)).toBe(1)
+})
+
+test('a record that a reset has skipped has not used its id', async () => {
+  const world = await startSendingWorld()
+  const tp = { topic: 'bulk', partition: 0 }
+  world.send(1)
+  await world.pass(2_000)
+  await world.stop()
+  world.send(2)
+  world.broker.resetOffset('busgate', tp, 2)
+  await world.startAnother({})
+  for (const id of [1, 2]) world.send(id)
+  await world.pass(12_000)
+  expect([outcomesOf(world, 1), outcomesOf(world, 2)]).toEqual([['SENT', 'DUPLICATE'], ['SENT']])
+})
