@@ -51,3 +51,19 @@ test('an answer to a status poll that busgate fails on proves nothing, and other
   expect(ends()).toEqual(['2 UNRESOLVED', '1 UNRESOLVED'])
   expect(faults[0]).toMatchObject({ handling: 'answer' })
 })
+
+test('a command that busgate fails to send is told from the others in its envelope, and does not stop them', async () => {
+  const world = await startSendingWorld({
+    connected: async operations => {
+      if (has(operations, 'viber')) throw new TypeError('a bug')
+    },
+  })
+  world.send(1)
+  world.send(2, { message: buildCommandOf('viber').message })
+  world.send(3)
+  await world.pass(10_000)
+  const ends = world.results().map(({ id, outcome }) => `${id} ${outcome}`)
+  expect(ends.toSorted()).toEqual(['1 SENT', '2 INVALID', '3 SENT'])
+  expect(world.gauge('requests_in_flight')).toBe(0)
+  expect(world.gauge('intents_open')).toBe(0)
+})

@@ -5,6 +5,7 @@ import type { Clock } from '../../clock.ts'
 import type { Classified, ItemAnswer, UnknownCause } from '../../gateway/classify.ts'
 import { type Connection, envelopeBody } from '../../gateway/connection.ts'
 import type { ErrorCode } from '../../protocol/index.ts'
+import type { ResultDetails } from '../../records/result.ts'
 import { reportFault } from '../../telemetry/contain.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import { envelopeSpan, recordedTraceId, type TraceContext } from '../../telemetry/trace.ts'
@@ -59,16 +60,43 @@ export class Delivery {
     return committed.every(Boolean)
   }
 
-  /** POSTs the envelope if it may still be sent. Resolves when its outcomes are handed to its sessions. */
+  /**
+   * POSTs the envelope if it may still be sent. Resolves when its outcomes are handed to its sessions. The boundary around an
+   * envelope: an error of ours is the outcome of its commands alone.
+   */
   async send(envelope: Envelope): Promise<ResultCounts> {
-    const { account, pendings, permit } = envelope
     const counts = new ResultCounts()
+    try {
+      await this.#send(envelope, counts)
+    } catch (error) {
+      reportFault(this.#options.telemetry, 'answer', null, error)
+      this.#abandon(envelope, counts)
+    }
+    return counts
+  }
+
+  /** After an error of ours: commands whose POST may have begun are in doubt; among the others it looks for the one to blame. */
+  #abandon({ account, permit, pendings }: Envelope, counts: ResultCounts): void {
+    const { outbox, clock } = this.#options
+    const left = pendings.filter(({ over }) => !over)
+    account.answered(permit)
+    account.returnPermit(permit)
+    if (permit.begunAt !== null) {
+      for (const pending of left) outbox.doubt(pending, clock.now(), 'foreign_body', counts)
+      return
+    }
+    if (left.length > 1) this.#release(left, 'halved', counts)
+    else for (const pending of left) outbox.settle(pending, failed(pending), counts)
+  }
+
+  async #send(envelope: Envelope, counts: ResultCounts): Promise<void> {
+    const { account, pendings, permit } = envelope
     const [first] = pendings
     const unread = first ? await unreadOf(pendings) : null
     if (!unread || unread.size > 0) {
       account.returnPermit(permit)
       if (unread) this.#holdBack(envelope, unread, counts)
-      return counts
+      return
     }
     // not for a probe: what passed since its last refusal may have passed before the pause
     const haveOthersPassed = !permit.probe && first?.refusal !== undefined && isOvertaken(first.refusal, account)
@@ -98,7 +126,6 @@ export class Delivery {
       traceId: recordedTraceId(traces),
     })
     this.#apply(envelope, classified, sentAt, counts)
-    return counts
   }
 
   /**
@@ -260,6 +287,15 @@ async function unreadOf(pendings: readonly Pending[]): Promise<Set<Pending>> {
   if (doubted.length > 0) await Promise.all(doubted.map(ask))
   return unread
 }
+
+/** The result of a command that was not POSTed, because busgate itself fails on it. */
+const failed = ({ attempts, doubted }: Pending): ResultDetails => ({
+  ...(doubted
+    ? { outcome: 'UNRESOLVED', errorCode: 'RESPONSE_LOST' }
+    : { outcome: 'INVALID', errorCode: 'VALIDATION' }),
+  attempts,
+  error: 'busgate failed while it prepared the request; its log (fault.contained) says where',
+})
 
 const isBehind = ({ callbackWatch }: Pending) => callbackWatch?.isCaughtUp() === false
 
