@@ -25,6 +25,12 @@ const roles = own.filter(([, { environment }]) => environment.BUSGATE_ROLES)
 const settingsOf = ({ environment }: Service) =>
   loadSettings({ env: Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, String(value)])) })
 
+/** The ports of this machine in an entry of `ports`, such as 127.0.0.1:9470-9479:9464. */
+function publishedPorts(entry: string): number[] {
+  const [, from, to = from] = /(\d+)(?:-(\d+))?:[\d-]+$/.exec(entry)!
+  return Array.from({ length: Number(to) - Number(from) + 1 }, (_, index) => Number(from) + index)
+}
+
 describe('docker-compose.yml', () => {
   test.each(own)('has only valid settings for the service %s', (_, service) => {
     expect(settingsOf(service).kafka.brokers).toEqual(['kafka:9094'])
@@ -48,6 +54,12 @@ describe('docker-compose.yml', () => {
     const [head] = read('docker-compose.yml').split('\nname:')
     expect(head).toContain(`127.0.0.1:${from}/readyz`)
     expect(head).toContain(`ports up to ${to}`)
+  })
+
+  test('publishes each port for one service', () => {
+    const published = Object.values(services).flatMap(({ ports = [] }) => ports.flatMap(publishedPorts))
+    expect(published.length).toBeGreaterThan(10)
+    expect(published.filter((port, index) => published.indexOf(port) < index)).toEqual([])
   })
 
   test('mounts only files that exist', () => {
