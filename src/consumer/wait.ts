@@ -1,6 +1,7 @@
 import { brokersHint } from '../config/errors.ts'
 import type { Settings } from '../config/index.ts'
 import type { SendResult } from '../records/generated.ts'
+import { shellFlag } from '../shell.ts'
 import { isFinalOf, isOfMessage } from './final.ts'
 import { type ReaderOptions, type ReadOptions, read, resultsOf } from './read.ts'
 
@@ -100,7 +101,8 @@ class Search {
 
   complaint(since: Date, seconds: number): string {
     const { account } = this.#options
-    const [of, flag] = account === undefined ? ['any account', ''] : [`account ${account}`, ` --account ${account}`]
+    const [of, flag] =
+      account === undefined ? ['any account', ''] : [`account ${account}`, ` ${shellFlag('account', account)}`]
     return (
       `${this.#settings.topics.results} has no final result of message ${this.#id} (${of}) since ${since.toISOString()}, ` +
       `after ${seconds} s: ${this.#state()} busgate message ${this.#id}${flag} shows where the message is`

@@ -1,4 +1,5 @@
 import type { Level } from 'pino'
+import { shellWord } from '../shell.ts'
 import { count as numberOf } from '../words.ts'
 import { type ErrorPlace, safeText, summaryOf } from './error.ts'
 import type { Events, RecordPlace, SessionStage } from './events.ts'
@@ -304,7 +305,7 @@ export function openTransactionText(event: Events['transaction.open']): string {
   return (
     `${topic}/${partition} cannot be read beyond offset ${offset}: ${name} has an open transaction` +
     `${error === null ? '' : ` (${error})`}. End it there; if that program is gone: kafka-transactions.sh ` +
-    `--bootstrap-server BROKER abort --topic ${topic} --partition ${partition} --start-offset ${offset}`
+    `--bootstrap-server BROKER abort --topic ${shellWord(topic)} --partition ${partition} --start-offset ${offset}`
   )
 }
 

@@ -7,6 +7,7 @@ import { remedyOf } from '../inspect/message/conclusion.ts'
 import { readProgress } from '../inspect/progress.ts'
 import type { Outcome } from '../protocol/index.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
+import { shellFlag } from '../shell.ts'
 import type { FollowedTopic } from './followed-topic.ts'
 import type { Control, Failure, FunnelRow, History, Now, PartitionNow } from './now.ts'
 import { followTraffic, stepMs, steps, type TopicTraffic, Traffic, windowMs } from './topic-traffic.ts'
@@ -212,8 +213,8 @@ export class Board {
 }
 
 function examplesCommand({ outcome, errorCode }: Pick<Failure, 'outcome' | 'errorCode'>): string {
-  const code = errorCode === '' ? '' : ` --error-code ${errorCode}`
-  return `busgate tail results --outcome ${outcome}${code} --since 1h --until-end`
+  const code = errorCode === '' ? '' : ` ${shellFlag('error-code', errorCode)}`
+  return `busgate tail results ${shellFlag('outcome', outcome)}${code} --since 1h --until-end`
 }
 
 const columns: Readonly<Record<Outcome, 'sent' | 'notSent' | 'inDoubt' | 'unresolved'>> = {

@@ -7,6 +7,7 @@ import { createDecoder, decodeAll } from '../records/decoder.ts'
 import type { Doubt } from '../records/generated.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
 import { schemas } from '../records/schemas.ts'
+import { shellFlag } from '../shell.ts'
 import { FollowedTopic, fromEarliest } from './followed-topic.ts'
 import type { DeadLetterCause, DeadLetters, OpenDoubt, OpenDoubts } from './now.ts'
 
@@ -140,8 +141,6 @@ export class DeadLetterCauses {
 }
 
 function replayCommand(filters: Record<'stage' | 'code' | 'topic', string>): string {
-  const flags = Object.entries(filters).map(([name, value]) =>
-    /^[\w.@/-]+$/.test(value) ? `--${name} ${value}` : `--${name} '${value.replaceAll("'", "'\\''")}'`,
-  )
+  const flags = Object.entries(filters).map(([name, value]) => shellFlag(name, value))
   return ['busgate dlq replay --all', ...flags].join(' ')
 }

@@ -20,6 +20,7 @@ import { createDecoder, decodeAll } from '../../records/decoder.ts'
 import type { SendCommand } from '../../records/generated.ts'
 import { registryOf } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
+import { shellFlag } from '../../shell.ts'
 import { pausableKinds } from '../../telemetry/labels.ts'
 import { count } from '../../words.ts'
 import { command, type FlagValues, idFlag, textFlag, toggle, UsageError, untilFlag } from '../framework/command.ts'
@@ -82,7 +83,7 @@ export const pause = command({
       requireKnown(scope, settings)
       const before = inForce.find(one => keyOf(one) === keyOf(scope))
       await write([writeChange(settings.topics.control, { ...scope, begins: true, by, at: Date.now(), until, reason })])
-      const resume = `busgate resume --${scope.kind} ${scope.name}`
+      const resume = `busgate resume ${shellFlag(scope.kind, scope.name)}`
       const end = until === null ? 'until it is resumed' : `until ${new Date(until).toISOString()}`
       const instead = before ? ` It was already paused: ${changeText(before)}.` : ''
       const isUnchecked = scope.kind === 'account' && settings.gateway.accounts.size === 0

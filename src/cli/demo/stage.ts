@@ -11,6 +11,7 @@ import { loadSettings, type Settings, topicsIn } from '../../config/index.ts'
 import { createProducer } from '../../producer.ts'
 import { registryOf } from '../../records/registry.ts'
 import { startSandbox } from '../../sandbox/index.ts'
+import { shellWord } from '../../shell.ts'
 import { Telemetry } from '../../telemetry/events.ts'
 import { createLogger } from '../../telemetry/logs.ts'
 import { createWorker } from '../../worker.ts'
@@ -135,7 +136,7 @@ export async function setStage({ count, folder, say, cleanups }: StageOptions) {
 export function addressesOf({ settings, settingsFile, logFile, sandbox }: RunningDemo, page: string): string {
   const { kafka, registry, callbacks, telemetry } = settings
   const variables = Object.keys(connectionOf(process.env)).join(', ')
-  const usable = `${settingsFile} (with ${variables} as here: busgate tail results --config ${settingsFile})`
+  const usable = `${settingsFile} (with ${variables} as here: busgate tail results --config ${shellWord(settingsFile)})`
   const embedded = 'in this process; others cannot reach it'
   const rows = [
     ['page', `${page} (open it in a browser)`],

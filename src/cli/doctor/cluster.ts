@@ -3,6 +3,7 @@ import { fetchRecords } from '../../bus/read/fetch-api.ts'
 import { produce } from '../../bus/write/produce-api.ts'
 import { rightsOf, runningRoles, type Settings, type TopicRight, type TopicUse, topicsIn } from '../../config/index.ts'
 import type { Role } from '../../protocol/index.ts'
+import { shellWord } from '../../shell.ts'
 import { codeOf, safeText } from '../../telemetry/error.ts'
 import { count } from '../../words.ts'
 import { type Cluster, connectCluster, grantingAcl, type Right, type Spoken, type Topic } from '../kafka/cluster.ts'
@@ -122,7 +123,7 @@ async function ofGroup(groupId: string, settings: Settings, cluster: Cluster): P
     return new Set<Right>()
   })
   const name = `the group ${groupId}`
-  return held.has('READ') ? ok(`READ of ${name}`) : lacking(settings, 'READ', name, `--group ${groupId}`)
+  return held.has('READ') ? ok(`READ of ${name}`) : lacking(settings, 'READ', name, `--group ${shellWord(groupId)}`)
 }
 
 async function transactionOf(settings: Settings, cluster: Cluster): Promise<Finding> {
@@ -136,7 +137,7 @@ async function transactionOf(settings: Settings, cluster: Cluster): Promise<Find
     const code = codeOf(error as Error)
     if (code === 'GROUP_AUTHORIZATION_FAILED') return ok(`WRITE of ${name}`)
     if (code !== 'TRANSACTIONAL_ID_AUTHORIZATION_FAILED') throw error
-    const resource = `--transactional-id ${prefix} --resource-pattern-type prefixed`
+    const resource = `--transactional-id ${shellWord(prefix)} --resource-pattern-type prefixed`
     return lacking(settings, 'WRITE', name, resource)
   }
 }

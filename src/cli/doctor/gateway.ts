@@ -4,6 +4,7 @@ import { GatewayClient } from '../../gateway/client.ts'
 import { apiPath } from '../../gateway/connection.ts'
 import { AccessDeniedError, type GatewayError } from '../../gateway/errors.ts'
 import type { GatewayClientOptions } from '../../gateway/options.ts'
+import { shellFlag } from '../../shell.ts'
 import { safeText } from '../../telemetry/error.ts'
 import { check, type Finding, failed, named, notSet, ok, skipped, warning } from './check.ts'
 
@@ -63,7 +64,7 @@ function refused(name: string, account: AccountSettings, url: string, error: Gat
     return failed(told, mend)
   }
   const settings = ['gateway.url', 'gateway.ssl.ca'] as const
-  const mend = `busgate gateway balance --account ${name}, and check ${settings.map(named).join(', ')}, HTTPS_PROXY and NO_PROXY`
+  const mend = `busgate gateway balance ${shellFlag('account', name)}, and check ${settings.map(named).join(', ')}, HTTPS_PROXY and NO_PROXY`
   return failed(`${told} (${error.code})`, mend)
 }
 

@@ -3,6 +3,7 @@ import { tokensOf } from '../../callbacks/role.ts'
 import { probeId } from '../../callbacks/subject.ts'
 import { createHookTokens } from '../../callbacks/token.ts'
 import type { Settings } from '../../config/index.ts'
+import { shellWord } from '../../shell.ts'
 import { check, type Finding, failed, named, notSet, ok, warning } from './check.ts'
 import { isOpen } from './settings.ts'
 
@@ -66,7 +67,7 @@ function judge(url: string, answer: HttpAnswer | Error): Finding {
     const { code, message } = (answer.cause ?? {}) as { code?: string; message?: string }
     return warning(
       `${url} cannot be reached: ${code ?? message ?? answer.name}`,
-      `start busgate run, check ${publicUrl}, which must lead to ${named('callbacks.port')}, and try curl -i -X POST ${url}/hooks/x: "404 no such address" means that it is reached`,
+      `start busgate run, check ${publicUrl}, which must lead to ${named('callbacks.port')}, and try curl -i -X POST ${shellWord(`${url}/hooks/x`)}: "404 no such address" means that it is reached`,
     )
   }
   if (says(answer, 'bad_body')) return ok(`${url} leads to a receiver that accepts addresses of this secret`)

@@ -18,6 +18,7 @@ import { allPartitions } from '../../bus/partitions.ts'
 import { logEnds } from '../../bus/read/offsets.ts'
 import { systemClock } from '../../clock.ts'
 import type { Settings } from '../../config/index.ts'
+import { shellWord } from '../../shell.ts'
 import { Telemetry } from '../../telemetry/events.ts'
 
 /** Administrative requests to the brokers. Each has a time-out of some seconds. */
@@ -185,7 +186,7 @@ export function rightsIn(operations: number): Set<Right> {
 
 /** A command line of Kafka's tools for the brokers of the settings. */
 export function kafkaTool({ kafka }: Settings, { tool, args }: { tool: string; args: string }): string {
-  const server = `--bootstrap-server ${Array.isArray(kafka.brokers) ? kafka.brokers[0] : 'BROKER:9092'}`
+  const server = `--bootstrap-server ${shellWord(Array.isArray(kafka.brokers) ? kafka.brokers[0]! : 'BROKER:9092')}`
   const login = kafka.sasl || kafka.ssl ? ' --command-config ADMIN.properties' : ''
   return `${tool} ${server}${login} ${args}`
 }
@@ -195,6 +196,6 @@ export function grantingAcl(settings: Settings, operation: string, resource: str
   const { sasl, ssl } = settings.kafka
   const login = sasl?.mechanism === 'oauthbearer' ? sasl.clientId : sasl?.username
   const principal = login ?? (ssl ? 'CN=…' : 'ANONYMOUS')
-  const args = `--add --allow-principal User:${principal} --operation ${operation} ${resource}`
+  const args = `--add --allow-principal ${shellWord(`User:${principal}`)} --operation ${operation} ${resource}`
   return kafkaTool(settings, { tool: 'kafka-acls.sh', args })
 }

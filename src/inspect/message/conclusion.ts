@@ -4,6 +4,7 @@ import { type ErrorCode, errorCodeTexts, isSendType, operations, pollStateOf } f
 import { hookedByType } from '../../records/command.ts'
 import type { DecodeCode } from '../../records/decoder.ts'
 import type { SendResult } from '../../records/generated.ts'
+import { shellFlag, shellWord } from '../../shell.ts'
 import { type Letter, placeText, shortPlace } from '../dead-letters/letter.ts'
 import { type Findings, type FoundCommand, isUnsent, type Sighting, stateAfter } from './findings.ts'
 
@@ -90,7 +91,7 @@ function pausesText({ value, place: { topic } }: Sighting<FoundCommand>, { contr
   const own = controls.filter(one => one.effect === 'paused' && names[one.kind] === one.name)
   if (own.length === 0) return null
   const byHand = own.filter(({ kind }) => kind !== 'quiet_hours')
-  const commands = byHand.map(({ kind, name }) => `busgate resume --${kind} ${name}`)
+  const commands = byHand.map(({ kind, name }) => `busgate resume ${shellFlag(kind, name)}`)
   const end = byHand.length > 0 ? ` ${commands.join(' and ')} ${byHand.length > 1 ? 'resume' : 'resumes'} it.` : ''
   return `because ${own.map(changeText).join('; ')}.${end}`
 }
@@ -172,7 +173,7 @@ function whoCanTell(id: bigint, account: string, type: string | null): string {
 }
 
 function statusCommand(id: bigint, account: string): string {
-  return `busgate gateway status '{"id":${id}}'${account === 'default' ? '' : ` --account=${account}`}`
+  return `busgate gateway status '{"id":${id}}'${account === 'default' ? '' : ` --account=${shellWord(account)}`}`
 }
 
 const remedy = (errorCode: string | null) => remedyOf(errorCode) ?? 'Its text says why'

@@ -1,4 +1,5 @@
 import { html } from '/lit-html.js'
+import { splitAtCommands } from './commands.js'
 
 const whole = new Intl.NumberFormat('en')
 const oneDigit = new Intl.NumberFormat('en', { maximumFractionDigits: 1, minimumFractionDigits: 1 })
@@ -41,9 +42,7 @@ const instant = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)/
 
 /** Renders ISO 8601 times in local time, and commands with a copy button. @param {string} text */
 export const withTimes = text =>
-  visible(text)
-    .split(commandLine)
-    .map((part, i) => (i % 2 === 1 ? copyable(part) : timesIn(part)))
+  splitAtCommands(visible(text)).map((part, i) => (i % 2 === 1 ? copyable(part) : timesIn(part)))
 
 /** @param {string} text */
 const timesIn = text =>
@@ -52,13 +51,6 @@ const timesIn = text =>
     .map(part =>
       instant.test(part) ? html`<time datetime=${part} title=${part}>${dateTime(Date.parse(part))}</time>` : part,
     )
-
-/**
- * Matches a busgate command within a sentence: its name, flags and arguments. Only words with a digit are arguments (ids,
- * offsets); others are the rest of the sentence.
- */
-const commandLine =
-  /(busgate (?:message|gateway status|doctor|dlq replay|topics create)(?: (?:--[\w-]+(?:=\w+)?|'{[^']*}'|[\w./@-]*\d[\w/@-]*))*)/
 
 /** A command line with a copy button. @param {string} command */
 export const copyable = command =>
