@@ -1,6 +1,8 @@
 import './framework/kafkajs-warning.ts'
 import { runLine } from './run-line.ts'
 
+process.report.excludeEnv = true // a diagnostic report is readable by all, and variables may hold secrets
+
 /** Longest time that the process waits for resources that a library left open, such as a connection's timer. */
 const lingerMs = 1000
 

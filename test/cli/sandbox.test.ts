@@ -1,4 +1,7 @@
-import { expect, test } from 'vitest'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { busgateHere, startBusgate } from '../support/cli.ts'
 
 const balance = (url: string, auth: string) =>
@@ -16,6 +19,25 @@ test('sandbox prints its address, applies its options, and runs until it is stop
   sandbox.signal('SIGTERM')
   expect(await sandbox.ended).toMatchObject({ code: 0, stdout: `${url}\n` })
 })
+
+test("a diagnostic report of Node.js does not hold the process's variables", async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'busgate-report-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const env = {
+    BUSGATE_GATEWAY_API_KEY: 'key-of-a-variable',
+    NODE_OPTIONS: `--report-on-signal --report-directory=${folder}`,
+  }
+  const sandbox = startBusgate(['sandbox'], { env })
+  await sandbox.line('http://')
+  sandbox.signal('SIGUSR2')
+  await vi.waitFor(() => JSON.parse(reportIn(folder)), { timeout: 30_000 })
+  expect(reportIn(folder)).not.toContain('key-of-a-variable')
+})
+
+const reportIn = (folder: string) =>
+  readdirSync(folder)
+    .map(file => readFileSync(join(folder, file), 'utf8'))
+    .join()
 
 test('sandbox with a port in use fails and names the flag', async () => {
   const first = startBusgate(['sandbox'])
