@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { definitions, type Setting } from '../src/config/definitions.ts'
+import { descriptionOf } from '../src/config/kinds.ts'
 import { sendTypes } from '../src/protocol/index.ts'
 import { writeGenerated } from './generated-file.ts'
 
@@ -57,16 +58,30 @@ function propertiesOf(prefix: string, key: string): [string, Schema][] {
   const setting = settings.get(prefix + key)
   if (!setting) return [[key, sectionBelow(`${prefix}${key}.`)]]
   const below = [...settings.keys()].some(path => path.startsWith(`${prefix}${key}.`))
-  if (below) return [[key, { anyOf: [schemaOf(setting), sectionBelow(`${prefix}${key}.`)] }]]
+  if (below) return [[key, { anyOf: [schemaOf(setting), { ...sectionBelow(`${prefix}${key}.`), minProperties: 1 }] }]]
   const names = key === 'TYPE' ? sendTypes : setting.secret ? [key, `${key}File`] : [key]
   return names.map(name => [name, setting.secret ? refusalOf(prefix + key) : schemaOf(setting)])
 }
 
+/** The native form of a value. A chart has no variables, hence no numbers, lists and maps as text. */
 function schemaOf({ type, doc }: Setting): Schema {
-  const { $schema: _, description: _kind, ...schema } = z.toJSONSchema(type, { io: 'input' })
-  const forms = schema.anyOf ?? [schema]
-  if (!forms.some(form => form.type === 'array')) return { description: doc, ...schema }
-  return { description: doc, anyOf: [...forms, { type: 'string', minLength: 1 }] } // a list separated by commas
+  const {
+    $schema: _,
+    description: _kind,
+    ...schema
+  } = z.toJSONSchema(type, {
+    io: 'input',
+    override: ({ jsonSchema }) => explainPattern(jsonSchema, descriptionOf(type)),
+  })
+  return { description: doc, ...schema }
+}
+
+/** Makes Helm print what is expected in place of a pattern: of these keywords, it prints only `const`. */
+function explainPattern(schema: Schema, fallback: string): void {
+  const { pattern, description = fallback } = schema
+  if (pattern === undefined) return
+  delete schema.pattern
+  Object.assign(schema, { if: { pattern }, else: { const: description } })
 }
 
 const present = readFileSync(new URL(`../${target}`, import.meta.url), 'utf8')

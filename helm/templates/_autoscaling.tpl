@@ -65,10 +65,10 @@ spec:
       behavior:
         {{- include "busgate.scalingBehavior" . | nindent 8 }}
   triggers:
-    {{- range $topic := (include "busgate.list" (dig "topics" "commands" "busgate.commands.otp,busgate.commands" .root.Values.config) | fromYaml).items }}
+    {{- range $topic := dig "topics" "commands" (list "busgate.commands.otp" "busgate.commands") .root.Values.config }}
     - type: kafka
       metadata:
-        bootstrapServers: {{ (include "busgate.list" $kafka.brokers | fromYaml).items | join "," | quote }}
+        bootstrapServers: {{ $kafka.brokers | join "," | quote }}
         consumerGroup: {{ dig "groupId" "busgate" $kafka | quote }}
         topic: {{ $topic | quote }}
         lagThreshold: {{ $.values.autoscaling.lagThreshold | int | quote }}
@@ -125,6 +125,14 @@ spec:
 {{- with get $sasl $setting -}}
 {{- $_ := set $variables $parameter (dict "name" (printf "BUSGATE_KAFKA_SASL_%s" (snakecase $setting | upper)) "value" .) -}}
 {{- end -}}
+{{- end -}}
+{{- with $sasl.extensions -}}
+{{- $pairs := list -}}
+{{- range $name, $value := . }}{{ $pairs = append $pairs (printf "%s=%s" $name $value) }}{{ end -}}
+{{- $_ := set $variables "oauthExtensions" (dict "name" "KEDA_OAUTH_EXTENSIONS" "value" (join "," $pairs)) -}}
+{{- end -}}
+{{- range list "audience" "resource" -}}
+{{- if hasKey $sasl . }}{{ fail (printf "worker.autoscaling.by lag: KEDA cannot request a token with config.kafka.sasl.%s; use cpu" .) }}{{ end -}}
 {{- end -}}
 {{- toYaml $variables -}}
 {{- end -}}

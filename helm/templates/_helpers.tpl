@@ -45,8 +45,9 @@ labels:
 {{- end -}}
 
 {{/*
-The settings file of a role. The receiver gets no settings of the gateway, and the page only the quiet hours of the accounts:
-a rate would require the account's API key. Both get no address for hooks, because they make none.
+The settings file of a role. The receiver gets no settings of the gateway, and the page only its time-out and the quiet hours
+of the accounts: a rate would require the account's API key. Both get no address for hooks, because they make none, and no
+delivery.maxIntents, which gateway.maxOperations bounds.
 Workers leave reconciler.rate of an account's rate to the reconciler. Without a reconciler they use the whole rate.
 */}}
 {{- define "busgate.settings" -}}
@@ -54,6 +55,7 @@ Workers leave reconciler.rate of an account's rate to the reconciler. Without a 
 {{- if has .role (list "callbacks" "ui") -}}
 {{- $config = omit $config "gateway" "reconciler" -}}
 {{- with $config.callbacks }}{{ $config = merge (dict "callbacks" (omit . "publicUrl")) (omit $config "callbacks") }}{{ end -}}
+{{- with $config.delivery }}{{ $config = merge (dict "delivery" (omit . "maxIntents")) (omit $config "delivery") }}{{ end -}}
 {{- end -}}
 {{- if eq .role "ui" -}}
 {{- $all := dig "gateway" "quietHours" "" .root.Values.config -}}
@@ -62,7 +64,9 @@ Workers leave reconciler.rate of an account's rate to the reconciler. Without a 
 {{- range $name := concat (ternary (list "default") list (ne $keys.gatewayApiKey "")) (keys $keys.accountApiKeys) -}}
 {{- with dig "gateway" "accounts" $name "quietHours" $all $.root.Values.config }}{{ $_ := set $quiet $name (dict "quietHours" .) }}{{ end -}}
 {{- end -}}
-{{- if $quiet }}{{ $config = merge (dict "gateway" (dict "accounts" $quiet)) $config }}{{ end -}}
+{{- $gateway := pick .root.Values.config.gateway "timeoutMs" -}}
+{{- if $quiet }}{{ $_ := set $gateway "accounts" $quiet }}{{ end -}}
+{{- if $gateway }}{{ $config = merge (dict "gateway" $gateway) $config }}{{ end -}}
 {{- end -}}
 {{- if not .root.Values.reconciler.enabled -}}{{- $config = omit $config "reconciler" -}}{{- end -}}
 {{- toYaml $config -}}
@@ -78,7 +82,6 @@ Workers leave reconciler.rate of an account's rate to the reconciler. Without a 
 {{- range $account, $key := $keys.accountApiKeys -}}
 {{- $_ := set $files (printf "BUSGATE_GATEWAY_ACCOUNTS_%s_API_KEY_FILE" (upper $account)) $key -}}
 {{- end -}}
-{{- if not $files }}{{ fail "secretKeys: set gatewayApiKey or accountApiKeys: no account has an API key" }}{{ end -}}
 {{- end -}}
 {{- if and (ne .role "ui") (or (eq .role "callbacks") (dig "callbacks" "publicUrl" "" $config)) -}}
 {{- $_ := set $files "BUSGATE_CALLBACKS_SECRET_FILE" $keys.callbacksSecret -}}
@@ -92,7 +95,6 @@ Workers leave reconciler.rate of an account's rate to the reconciler. Without a 
 {{- $_ := set $files "BUSGATE_REGISTRY_PASSWORD_FILE" $keys.registryPassword -}}
 {{- end -}}
 {{- with $keys.registryToken -}}
-{{- if dig "registry" "username" "" $config }}{{ fail "secretKeys.registryToken and config.registry.username exclude each other: set only one" }}{{ end -}}
 {{- $_ := set $files "BUSGATE_REGISTRY_TOKEN_FILE" . -}}
 {{- end -}}
 {{- toYaml $files -}}
@@ -162,14 +164,6 @@ and 5 in reserve. kafka.drainMs is at most gateway.timeoutMs unless it is set.
 {{- define "busgate.drainMs" -}}
 {{- $withinSession := div (mul 9 (dig "kafka" "sessionTimeoutMs" 10000 .Values.config)) 10 -}}
 {{- dig "kafka" "drainMs" (min $withinSession (dig "gateway" "timeoutMs" 30000 .Values.config)) .Values.config -}}
-{{- end -}}
-
-{{/* A setting that is a list, or a text separated by commas, as YAML: items: [a, b]. */}}
-{{- define "busgate.list" -}}
-{{- $items := ternary (splitList "," (toString .)) . (kindIs "string" .) -}}
-{{- $trimmed := list -}}
-{{- range $items }}{{ $trimmed = append $trimmed (trim .) }}{{ end -}}
-{{- dict "items" $trimmed | toYaml -}}
 {{- end -}}
 
 {{/* A file with the runbooks' address replaced. Takes (dict "root" $ "file" "alerts/busgate.rules.yaml"). */}}

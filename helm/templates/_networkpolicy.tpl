@@ -4,7 +4,7 @@
 {{- $policy := .root.Values.networkPolicy -}}
 {{- $brokerPorts := $policy.brokers.ports -}}
 {{- if not $brokerPorts -}}
-{{- range (include "busgate.list" $config.kafka.brokers | fromYaml).items -}}
+{{- range $config.kafka.brokers -}}
 {{- $brokerPorts = append $brokerPorts (regexFind "[0-9]+$" .) | uniq -}}
 {{- end -}}
 {{- end -}}

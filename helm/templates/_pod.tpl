@@ -63,9 +63,11 @@ topologySpreadConstraints:
 {{- end }}
 securityContext:
   runAsNonRoot: true
+  {{- if $root.Values.fixedIds }}
   runAsUser: 1000
   runAsGroup: 1000
   fsGroup: 1000
+  {{- end }}
   seccompProfile:
     type: RuntimeDefault
 {{- $args := ternary (ternary (list "ui" "--reveal") (list "ui") (dig "reveal" false .values)) (list "run") (eq .role "ui") }}
@@ -154,6 +156,10 @@ volumes:
     {{- with $root.Values.extraEnv }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
+  {{- with $root.Values.extraEnvFrom }}
+  envFrom:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
   {{- if eq .role "ui" }}
   # The page listens only on the pod's loopback address, which kubectl port-forward reaches.
   startupProbe:

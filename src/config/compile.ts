@@ -57,10 +57,11 @@ function sslOf(values: CheckedValues) {
 }
 
 function saslOf(values: CheckedValues) {
-  const { mechanism, username, password, tokenEndpoint, clientId, clientSecret, scope } = section(values, 'kafka.sasl')
+  const { mechanism, username, password, ...oauth } = section(values, 'kafka.sasl')
   if (mechanism === 'oauthbearer') {
+    const { tokenEndpoint, clientId, clientSecret } = oauth
     return tokenEndpoint && clientId && clientSecret
-      ? { mechanism, tokenEndpoint, clientId, clientSecret, scope }
+      ? { ...oauth, mechanism, tokenEndpoint, clientId, clientSecret }
       : undefined
   }
   return mechanism && username && password ? { mechanism, username, password } : undefined

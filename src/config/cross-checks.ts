@@ -15,6 +15,14 @@ export interface CrossCheck {
   what: string
 }
 
+/** What the mechanism oauthbearer allows, and no other. */
+const oauthExtras = [
+  'kafka.sasl.scope',
+  'kafka.sasl.audience',
+  'kafka.sasl.resource',
+  'kafka.sasl.extensions',
+] as const satisfies SettingPath[]
+
 export const crossChecks: CrossCheck[] = [
   {
     paths: ['kafka.sessionTimeoutMs', 'kafka.rebalanceTimeoutMs'],
@@ -46,7 +54,7 @@ export const crossChecks: CrossCheck[] = [
       'kafka.sasl.tokenEndpoint',
       'kafka.sasl.clientId',
       'kafka.sasl.clientSecret',
-      'kafka.sasl.scope',
+      ...oauthExtras,
     ],
     broken: values => {
       const needed = [
@@ -56,9 +64,9 @@ export const crossChecks: CrossCheck[] = [
       ]
       return values['kafka.sasl.mechanism'] === 'oauthbearer'
         ? needed.includes(undefined)
-        : [...needed, values['kafka.sasl.scope']].some(value => value !== undefined)
+        : [...needed, ...oauthExtras.map(path => values[path])].some(value => value !== undefined)
     },
-    what: 'kafka.sasl.tokenEndpoint, .clientId and .clientSecret go together with the mechanism oauthbearer, and with no other',
+    what: 'kafka.sasl.tokenEndpoint, .clientId and .clientSecret go together with the mechanism oauthbearer, and they, .scope, .audience, .resource and .extensions with no other',
   },
   {
     paths: ['kafka.ssl.cert', 'kafka.ssl.key'],

@@ -56,6 +56,9 @@ export const definitions = {
   'kafka.sasl.clientId': optional(kind.text, 'busgate', 'OAuth client id.'),
   'kafka.sasl.clientSecret': secret(kind.secretText, 'a-client-secret', 'OAuth client secret.'),
   'kafka.sasl.scope': optional(kind.text, 'kafka', 'OAuth scope, if the token endpoint requires one.'),
+  'kafka.sasl.audience': optional(kind.text, 'https://kafka.example', 'OAuth audience, if the token endpoint requires one, such as that of Auth0.'),
+  'kafka.sasl.resource': optional(kind.text, 'api://kafka', 'OAuth resource, if the token endpoint requires one (RFC 8707), such as that of AD FS.'),
+  'kafka.sasl.extensions': optional(kind.saslExtensions, '{"logicalCluster":"lkc-1","identityPoolId":"pool-1"}', 'SASL extensions for oauthbearer (KIP-342), such as those of Confluent Cloud.'),
 
   'registry.url': optional(kind.baseUrl, 'http://registry:8081', 'Confluent-compatible schema registry; required unless the bus is embedded.'),
   'registry.ssl.ca': secret(kind.secretText, '-----BEGIN CERTIFICATE-----…', 'CA certificates, in PEM, for the registry; replace those that Node.js trusts.'),

@@ -1,9 +1,11 @@
 import { z } from 'zod'
-import { longestQuietMinutes, quietHoursGrammar, readQuietWindow } from './quiet-hours.ts'
+import { baseAddress, hostAndPort, httpAddress } from './addresses.ts'
+import { longestQuietMinutes, quietHoursGrammar, quietWindowPattern, readQuietWindow } from './quiet-hours.ts'
 
 /*
  * Types of settings' values. Each accepts the native form of a YAML file and the text of a variable. No message repeats
- * the value.
+ * the value. The chart's schema has their native form (scripts/generate-values-schema.ts): say a rule as a bound, a pattern
+ * that Go's RE2 reads, or in the metadata, if JSON Schema can say it.
  */
 
 /** Longest timer of Node. */
@@ -25,7 +27,10 @@ export function descriptionOf(type: z.ZodType): string {
 
 const quoted = 'expected text, in quotes if it looks like a number'
 
-export const text = kind('text', message => z.string(quoted).trim().min(1, message))
+/** A letter, digit, punctuation mark or symbol. */
+const visible = /[\p{L}\p{N}\p{P}\p{S}]/u
+
+export const text = kind('text', message => z.string(quoted).trim().regex(visible, message))
 
 /** Text without the newline at the end of a file. */
 export const secretText = kind('text', () =>
@@ -72,7 +77,8 @@ export function list<T extends z.ZodType>(item: T) {
       z
         .array(item, 'expected a list')
         .min(1, 'expected at least one')
-        .refine(items => new Set(items).size === items.length, 'has the same value twice'),
+        .refine(items => new Set(items).size === items.length, 'has the same value twice')
+        .meta({ uniqueItems: true }),
     ),
   )
 }
@@ -80,50 +86,76 @@ export function list<T extends z.ZodType>(item: T) {
 /** A map; in a variable, a JSON object. */
 export function map<T extends z.ZodType>(value: T) {
   return kind(`a map (in a variable: a JSON object), each value ${descriptionOf(value)}`, () =>
-    z.preprocess(
-      given => (typeof given === 'string' ? parseJson(given) : given),
-      z.record(z.string(), value, 'expected a map (in a variable: a JSON object)'),
-    ),
+    z.preprocess(jsonFromText, z.record(z.string(), value, 'expected a map (in a variable: a JSON object)')),
   )
 }
 
-/** A URL without a trailing slash. Credentials have their own settings, which are masked. */
-export const httpUrl = kind('an http or https address', message =>
-  text
-    .refine(value => /^https?:$/.test(URL.parse(value)?.protocol ?? ''), message)
-    .refine(
-      value => !URL.parse(value)?.username && !URL.parse(value)?.password,
-      'must not contain a user name or password',
-    )
-    .transform(value => value.replace(/\/+$/, '')),
+/** What RFC 7628 allows in the first message of OAUTHBEARER, where `auth` is the token. */
+export const saslExtensions = kind('a map (in a variable: a JSON object) of letters to printable ASCII', message =>
+  z.preprocess(
+    jsonFromText,
+    z.record(
+      z
+        .string()
+        .regex(/^[A-Za-z]+$/, message)
+        .refine(name => name !== 'auth', 'auth is the token')
+        .meta({ not: { const: 'auth' } }),
+      z.string(quoted).regex(/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/, message),
+      message,
+    ),
+  ),
 )
+
+/** A URL without a trailing slash. Credentials have their own settings, which are masked. */
+export const httpUrl = kind('an http or https address', () => url(httpAddress))
 
 /** A URL to which paths are appended, hence without a query. */
 export const baseUrl = kind('an http or https address, without query and fragment', () =>
-  httpUrl.refine(value => !/[?#]/.test(value), 'must have no query (?) and no fragment (#)'),
+  url(baseAddress, value => (/[?#]/.test(value) ? 'must have no query (?) and no fragment (#)' : null)),
 )
+
+/** @param also a further rule, which returns what is wrong */
+function url(pattern: string, also: (value: string) => string | null = () => null) {
+  const error = 'expected an http or https address'
+  return z
+    .string(quoted)
+    .trim()
+    .superRefine((value, context) => {
+      const { username, password } = URL.parse(value) ?? {}
+      const what = username || password ? 'must not contain a user name or password' : also(value)
+      if (what !== null) context.addIssue({ code: 'custom', message: what, continue: false })
+    })
+    .regex(new RegExp(`^${pattern}$`), { error, abort: true })
+    .refine(value => URL.canParse(value), error)
+    .transform(value => value.replace(/\/+$/, ''))
+}
 
 /** A topic name that Kafka accepts. */
 export const topic = kind('a topic name: letters, digits, dot, dash, underscore', message =>
-  text
-    .regex(/^[A-Za-z0-9._-]{1,249}$/, `${message}, 249 of them at most`)
-    .refine(value => value !== '.' && value !== '..', `${message}, but not . or .. alone`),
+  z
+    .string(quoted)
+    .trim()
+    .max(249, `${message}, 249 of them at most`)
+    .regex(/^(\.{3}|\.{0,2}[A-Za-z0-9_-])[A-Za-z0-9._-]*$/, `${message}, but not . or .. alone`),
 )
 
 export const brokers = kind('addresses of the form host:port, or the word embedded', message => {
-  const broker = z.string(message).regex(/^(\[[0-9a-fA-F:.]+\]|[^\s:/@]+):\d{1,5}$/, message)
+  const broker = z.string(message).regex(new RegExp(`^${hostAndPort}$`), message)
   return z.union([z.literal('embedded'), list(broker.meta({ description: 'host:port' }))], message)
 })
 
 /** Keeps the text; `readQuietWindow` parses it. */
 const quietWindow = kind(`quiet hours: ${quietHoursGrammar}`, message =>
-  z.string(message).superRefine((value, { addIssue }) => {
-    try {
-      readQuietWindow(value)
-    } catch (error) {
-      addIssue((error as Error).message)
-    }
-  }),
+  z
+    .string(message)
+    .superRefine((value, { addIssue }) => {
+      try {
+        readQuietWindow(value)
+      } catch (error) {
+        addIssue((error as Error).message)
+      }
+    })
+    .meta({ pattern: quietWindowPattern }),
 )
 
 export const quietHours = kind(descriptionOf(list(quietWindow)), () =>
@@ -157,7 +189,8 @@ function numberFromText(value: unknown): unknown {
   return typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value.trim()) ? Number(value) : value
 }
 
-function parseJson(given: string): unknown {
+function jsonFromText(given: unknown): unknown {
+  if (typeof given !== 'string') return given
   try {
     return JSON.parse(given)
   } catch {

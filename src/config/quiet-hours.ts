@@ -17,6 +17,11 @@ const dayNames = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
 const time = '([01]\\d|2[0-3]):([0-5]\\d)'
 const pattern = new RegExp(`^(?:([A-Z][a-z]{2})(?:-([A-Z][a-z]{2}))? )?${time}-(?:${time}|(24):(00)) (\\S+)$`)
 
+/** The grammar for JSON Schema, which cannot know the time zones. */
+export const quietWindowPattern = pattern.source
+  .replaceAll('[A-Z][a-z]{2}', dayNames.join('|'))
+  .replace('\\S+', '[A-Za-z][A-Za-z0-9_+/-]*')
+
 /** @throws Error that explains the problem without the value */
 export function readQuietWindow(text: string): QuietWindow {
   const [, first, last, fromHour, fromMinute, toHour, toMinute, hour24, minute24, zone] = pattern.exec(text) ?? []

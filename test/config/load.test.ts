@@ -314,7 +314,7 @@ describe('wrong settings', () => {
     [
       'incomplete settings of oauthbearer',
       { BUSGATE_KAFKA_SASL_MECHANISM: 'oauthbearer', BUSGATE_KAFKA_SASL_CLIENT_ID: 'c' },
-      'kafka.sasl.mechanism | BUSGATE_KAFKA_SASL_MECHANISM, BUSGATE_KAFKA_SASL_CLIENT_ID | kafka.sasl.tokenEndpoint, .clientId and .clientSecret go together with the mechanism oauthbearer, and with no other',
+      'kafka.sasl.mechanism | BUSGATE_KAFKA_SASL_MECHANISM, BUSGATE_KAFKA_SASL_CLIENT_ID | kafka.sasl.tokenEndpoint, .clientId and .clientSecret go together with the mechanism oauthbearer, and they, .scope, .audience, .resource and .extensions with no other',
     ],
     [
       'a certificate without its key',
@@ -396,7 +396,7 @@ describe('wrong settings', () => {
       'a'.repeat(250),
       'expected a topic name: letters, digits, dot, dash, underscore, 249 of them at most',
     ],
-    ['BUSGATE_TOPICS_OVERDUE', ' ', 'expected text'],
+    ['BUSGATE_TOPICS_OVERDUE', ' ', 'expected a topic name'],
     ['BUSGATE_TOPICS_COMMANDS', 'a,a', 'has the same value twice'],
     ['BUSGATE_GATEWAY_URL', 'ftp://gateway', 'expected an http or https address'],
     ['BUSGATE_GATEWAY_URL', 'https://me:pw@gateway', 'must not contain a user name or password'],
