@@ -14,7 +14,11 @@ interface TokenRequest {
 }
 
 /** Starts a token endpoint with these answers, and a client of it. */
-async function build(answer: (asked: number) => { status?: number; body: unknown }, secret = () => 'p:w') {
+async function build(
+  answer: (asked: number) => { status?: number; body: unknown },
+  secret = () => 'p:w',
+  asks: { audience?: string; resource?: string } = {},
+) {
   const asked: TokenRequest[] = []
   const server = createServer(async (request: IncomingMessage, response) => {
     asked.push({ authorization: request.headers.authorization, body: await text(request) })
@@ -26,7 +30,7 @@ async function build(answer: (asked: number) => { status?: number; body: unknown
   const tokenEndpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`
   const clock = new ManualClock()
   const clientSecret = new Secret(secret)
-  const tokens = new Tokens({ tokenEndpoint, clientId: 'a client', clientSecret, scope: 'kafka' }, clock)
+  const tokens = new Tokens({ tokenEndpoint, clientId: 'a client', clientSecret, scope: 'kafka', ...asks }, clock)
   return { asked, clock, tokens, server }
 }
 
@@ -42,6 +46,17 @@ test("a token is requested with the client's credentials, and kept until it is a
     body: 'grant_type=client_credentials&scope=kafka',
   })
   expect(asked).toHaveLength(2)
+})
+
+test('a token is requested for an audience and a resource', async () => {
+  const asks = { audience: 'https://kafka.example', resource: 'api://a&b' }
+  const { asked, tokens } = await build(() => ({ body: { access_token: 'token' } }), undefined, asks)
+  await tokens.get()
+  expect(Object.fromEntries(new URLSearchParams(asked[0]!.body))).toEqual({
+    grant_type: 'client_credentials',
+    scope: 'kafka',
+    ...asks,
+  })
 })
 
 test('a token that expired during a suspend is not used', async () => {

@@ -1,4 +1,7 @@
-import { expect, test } from 'vitest'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
 import { createMissingTopics } from '../../src/cli/kafka/create-topics.ts'
 import { loadSettings } from '../../src/config/index.ts'
 import { FakeBroker, keys } from '../support/fake-broker.ts'
@@ -25,4 +28,36 @@ test('if a partition has no leader, topics create names the command that lists s
   await expect(creating).rejects.toThrow(
     `topics can be created only if every partition of the cluster has a leader: ${show} lists those without`,
   )
+})
+
+test('topics create signs in with a token and its extensions', async () => {
+  const endpoint = createServer((_, response) => void response.end('{"access_token":"a-token"}')).listen(0, '127.0.0.1')
+  await once(endpoint, 'listening')
+  onTestFinished(() => void endpoint.close())
+  const broker = await FakeBroker.start()
+  const shown: string[] = []
+  broker.on(keys.handshake, ({ fields }) => {
+    const to = fields().int16(0)
+    return to.array(['OAUTHBEARER'], mechanism => void to.string(mechanism))
+  })
+  broker.on(keys.authenticate, ({ bytes, socket }) => {
+    shown.push(String(bytes()))
+    socket.destroy()
+    return null
+  })
+  const overrides = {
+    kafka: {
+      brokers: [broker.place],
+      sasl: {
+        mechanism: 'oauthbearer',
+        tokenEndpoint: `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}`,
+        clientId: 'client',
+        clientSecret: 'secret',
+        extensions: '{"logicalCluster":"lkc-1"}',
+      },
+    },
+    registry: { url: 'http://127.0.0.1:1' },
+  } as const
+  await createMissingTopics(loadSettings({ env: {}, overrides }), [{ topic: 'mine', partitions: 1 }]).catch(() => {})
+  expect(shown[0]).toBe('n,,\x01auth=Bearer a-token\x01logicalCluster=lkc-1\x01\x01')
 })

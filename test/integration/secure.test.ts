@@ -5,9 +5,11 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { alterUserScramCredentialsV0, Connection } from '@platformatic/kafka'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { openBus } from '../../src/bus/open.ts'
+import { createMissingTopics } from '../../src/cli/kafka/create-topics.ts'
 import { loadSettings } from '../../src/config/index.ts'
 import { embeddedRegistry } from '../../src/records/registry.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
@@ -33,9 +35,13 @@ function tokenOf(subject: string): string {
 
 async function startTokenEndpoint() {
   let requests = 0
-  const server = createServer((request, response) => {
+  const server = createServer(async (request, response) => {
     requests++
-    const isKnown = request.headers.authorization === `Basic ${Buffer.from('client:its-secret').toString('base64')}`
+    const asked = Object.fromEntries(new URLSearchParams(await text(request)))
+    const isKnown =
+      request.headers.authorization === `Basic ${Buffer.from('client:its-secret').toString('base64')}` &&
+      asked.audience === 'kafka' &&
+      asked.resource === 'api://kafka'
     const answer = isKnown ? { access_token: tokenOf(user), expires_in: 3 } : { error: 'invalid_client' }
     response.writeHead(isKnown ? 200 : 401).end(JSON.stringify(answer))
   }).listen(0, '127.0.0.1')
@@ -101,21 +107,22 @@ describeWithJava('on a Kafka with TLS, and SASL sessions that expire after two s
     await certificates?.remove()
   })
 
+  const environment = (login: Record<string, string>) => ({
+    BUSGATE_KAFKA_BROKERS: kafka.outerBrokers.join(),
+    BUSGATE_KAFKA_GROUP_ID: `secure-${names}`,
+    BUSGATE_KAFKA_START_FROM: 'earliest',
+    BUSGATE_REGISTRY_URL: 'http://127.0.0.1:1',
+    BUSGATE_KAFKA_SSL_CA_FILE: certificates.caFile,
+    BUSGATE_KAFKA_SSL_CERT: certificates.cert,
+    BUSGATE_KAFKA_SSL_KEY: certificates.key,
+    ...login,
+  })
+
   function open(login: Record<string, string>) {
     const telemetry = new Telemetry()
     const warnings: string[] = []
     telemetry.on('bus.log', ({ level, message }) => level !== 'info' && warnings.push(message))
-    const env = {
-      BUSGATE_KAFKA_BROKERS: kafka.outerBrokers.join(),
-      BUSGATE_KAFKA_GROUP_ID: `secure-${names}`,
-      BUSGATE_KAFKA_START_FROM: 'earliest',
-      BUSGATE_REGISTRY_URL: 'http://127.0.0.1:1',
-      BUSGATE_KAFKA_SSL_CA_FILE: certificates.caFile,
-      BUSGATE_KAFKA_SSL_CERT: certificates.cert,
-      BUSGATE_KAFKA_SSL_KEY: certificates.key,
-      ...login,
-    }
-    const bus = openBus(loadSettings({ env }), telemetry)
+    const bus = openBus(loadSettings({ env: environment(login) }), telemetry)
     onTestFinished(() => bus.close())
     return { bus, warnings }
   }
@@ -125,6 +132,9 @@ describeWithJava('on a Kafka with TLS, and SASL sessions that expire after two s
     BUSGATE_KAFKA_SASL_MECHANISM: 'oauthbearer',
     BUSGATE_KAFKA_SASL_TOKEN_ENDPOINT: endpoint.url,
     BUSGATE_KAFKA_SASL_CLIENT_ID: 'client',
+    BUSGATE_KAFKA_SASL_AUDIENCE: 'kafka',
+    BUSGATE_KAFKA_SASL_RESOURCE: 'api://kafka',
+    BUSGATE_KAFKA_SASL_EXTENSIONS: '{"logicalCluster":"lkc-1","identityPoolId":"pool-1"}',
   })
   const logins: [string, () => Record<string, string>][] = [
     ['plain', () => ({ BUSGATE_KAFKA_SASL_MECHANISM: 'plain', ...known })],
@@ -219,6 +229,14 @@ describeWithJava('on a Kafka with TLS, and SASL sessions that expire after two s
     expect(world.sandbox.stats()).toMatchObject({ executed: sent, billedTwice: 0 })
     expect(log.join('')).not.toMatch(/the-(first|second)/)
   }, 180_000)
+
+  test('topics create signs in with a token', async () => {
+    const topic = `secure-${++names}`
+    const env = environment({ ...client(), BUSGATE_KAFKA_SASL_CLIENT_SECRET: 'its-secret' })
+    await createMissingTopics(loadSettings({ env }), [{ topic, partitions: 2 }])
+    const { bus } = open(logins[0]![1]())
+    expect(await bus.partitions([topic])).toEqual(new Map([[topic, 2]]))
+  })
 
   test('a wrong client secret fails at once', async () => {
     const { bus } = open({ ...client(), BUSGATE_KAFKA_SASL_CLIENT_SECRET: 'another' })

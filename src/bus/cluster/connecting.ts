@@ -8,7 +8,7 @@ import { Tokens } from './tokens.ts'
 /** Credentials. Secrets are read at each connection and re-authentication, because they change. */
 export type Sasl =
   | { mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'; username: string; password: () => string }
-  | { mechanism: 'oauthbearer'; token: () => Promise<string> }
+  | { mechanism: 'oauthbearer'; token: () => Promise<string>; extensions?: Record<string, string> }
 
 export interface Address {
   host: string
@@ -46,7 +46,8 @@ export function optionsOf({ ssl, sasl }: Security, { host }: Address): Connectio
 
 function saslOf(sasl: Sasl): NonNullable<ConnectionOptions['sasl']> {
   if (sasl.mechanism === 'oauthbearer') {
-    return { mechanism: SASLMechanisms.OAUTHBEARER, token: sasl.token, authBytesValidator: withoutRefusal }
+    const { token, extensions: oauthBearerExtensions = {} } = sasl
+    return { mechanism: SASLMechanisms.OAUTHBEARER, token, oauthBearerExtensions, authBytesValidator: withoutRefusal }
   }
   const { mechanism, username, password } = sasl
   const named = { plain: 'PLAIN', 'scram-sha-256': 'SCRAM_SHA_256', 'scram-sha-512': 'SCRAM_SHA_512' } as const
@@ -74,7 +75,7 @@ export function securityOf({ ssl, sasl }: Settings['kafka'], clock: Clock): Secu
 function signInOf(sasl: NonNullable<Settings['kafka']['sasl']>, clock: Clock): Sasl {
   if (sasl.mechanism === 'oauthbearer') {
     const tokens = new Tokens(sasl, clock)
-    return { mechanism: sasl.mechanism, token: () => tokens.get() }
+    return { mechanism: sasl.mechanism, token: () => tokens.get(), extensions: sasl.extensions ?? {} }
   }
   const { mechanism, username, password } = sasl
   return { mechanism, username, password: () => password.reveal() }

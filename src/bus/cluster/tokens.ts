@@ -4,7 +4,9 @@ import { type Settings, verifiedTls } from '../../config/index.ts'
 import { readText } from '../../growing-buffer.ts'
 import { Unanswered } from './errors.ts'
 
-export type TokenSource = Omit<Extract<Settings['kafka']['sasl'], { mechanism: 'oauthbearer' }>, 'mechanism'>
+type OauthSettings = Extract<Settings['kafka']['sasl'], { mechanism: 'oauthbearer' }>
+export type TokenSource = Pick<OauthSettings, 'tokenEndpoint' | 'clientId' | 'clientSecret'> &
+  Partial<Pick<OauthSettings, 'scope' | 'audience' | 'resource'>>
 
 /** Shorter than the time-out of a connection, which waits for the token. */
 const limitMs = 2_500
@@ -55,12 +57,13 @@ export class Tokens {
     if (typeof answer.access_token === 'string') return { ...answer, access_token: answer.access_token }
     const why = `${statusCode}${typeof answer.error === 'string' ? `, ${answer.error}` : ''}`
     throw new Error(
-      `the token endpoint ${tokenEndpoint} refuses a token (${why}): check kafka.sasl.clientId, .clientSecret and .scope`,
+      `the token endpoint ${tokenEndpoint} refuses a token (${why}): check kafka.sasl.clientId, .clientSecret, .scope, .audience and .resource`,
     )
   }
 
   async #post(): Promise<{ statusCode: number; text: string }> {
-    const { tokenEndpoint, clientId, clientSecret, scope } = this.#source
+    const { tokenEndpoint, clientId, clientSecret, scope, audience, resource } = this.#source
+    const asked = { ...(scope && { scope }), ...(audience && { audience }), ...(resource && { resource }) }
     const login = [clientId, clientSecret.reveal()].map(encodeURIComponent).join(':')
     const { statusCode, body } = await request(tokenEndpoint, {
       method: 'POST',
@@ -69,7 +72,7 @@ export class Tokens {
         authorization: `Basic ${Buffer.from(login).toString('base64')}`,
         'content-type': 'application/x-www-form-urlencoded',
       },
-      body: String(new URLSearchParams({ grant_type: 'client_credentials', ...(scope && { scope }) })),
+      body: String(new URLSearchParams({ grant_type: 'client_credentials', ...asked })),
       signal: AbortSignal.timeout(limitMs),
     })
     return { statusCode, text: await readText(body, longestAnswer) }

@@ -77,7 +77,8 @@ type Sasl = NonNullable<ReturnType<typeof securityOf>['sasl']>
 
 function saslOf(sasl: Sasl): SASLOptions {
   if (sasl.mechanism !== 'oauthbearer') return { ...sasl, password: sasl.password() } as SASLOptions
-  return { mechanism: sasl.mechanism, oauthBearerProvider: async () => ({ value: await sasl.token() }) }
+  const { mechanism, token, extensions = {} } = sasl
+  return { mechanism, oauthBearerProvider: async () => ({ value: await token(), extensions }) as { value: string } }
 }
 
 /** The used fields of kafkajs errors. */

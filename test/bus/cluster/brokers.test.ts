@@ -389,6 +389,20 @@ describe('a connection with SASL', () => {
     return broker
   }
 
+  test('signs in with a token and its extensions', async () => {
+    const broker = await startSecure(0, null)
+    const shown: string[] = []
+    broker.on(keys.authenticate, ({ bytes, fields }) => {
+      shown.push(String(bytes()))
+      return fields().int16(0).string(null).buffer(Buffer.alloc(0)).int64(0)
+    })
+    const extensions = { logicalCluster: 'lkc-1', identityPoolId: 'pool-1' }
+    const sasl: Sasl = { mechanism: 'oauthbearer', token: async () => 'a-token', extensions }
+    await open([broker], { sasl }).brokers.refresh()
+    const message = 'n,,\x01auth=Bearer a-token\x01logicalCluster=lkc-1\x01identityPoolId=pool-1\x01\x01'
+    expect(new Set(shown)).toEqual(new Set([message]))
+  })
+
   test("fails with the broker's error, without the password", async () => {
     const broker = await startSecure(58, 'wrong password')
     const sasl: Sasl = { mechanism: 'plain', username: 'narrow', password: () => 'its-password' }
