@@ -139,6 +139,8 @@ const related: [string, unknown[]][] = [
   ['gateway.accounts.default.quietHours', [['21:00-09:00 UTC']]],
   ['gateway.quietHours', [['21:00-09:00 UTC']]],
   ['reconciler.rate', [1, 5.5]],
+  ['callbacks.port', [8080, 9464, 9000]],
+  ['telemetry.port', [8080, 9464, 9000]],
   ['callbacks.publicUrl', ['https://hooks.example']],
 ]
 const relatedSetting = fc

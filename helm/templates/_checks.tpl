@@ -23,6 +23,7 @@ compare values. .ci/helm-generated.ts proves that they agree.
 {{- $names = append $names (dig "topics" $use $name $config) -}}
 {{- end -}}
 {{- if lt (uniq $names | len) (len $names) }}{{ fail "config.topics: two topics have the same name; each needs its own" }}{{ end -}}
+{{- if eq (dig "callbacks" "port" 8080 $config | int) (dig "telemetry" "port" 9464 $config | int) }}{{ fail "config.callbacks.port is also config.telemetry.port; a process needs two" }}{{ end -}}
 {{- $quiet := list (dig "gateway" "quietHours" list $config) -}}
 {{- range dig "gateway" "accounts" dict $config }}{{ $quiet = append $quiet (.quietHours | default list) }}{{ end -}}
 {{- if and (eq (len $topics) 1) (compact $quiet) -}}

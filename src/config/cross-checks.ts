@@ -102,6 +102,11 @@ export const crossChecks: CrossCheck[] = [
     what: 'two topics have the same name; each needs its own',
   },
   {
+    paths: ['callbacks.port', 'telemetry.port'],
+    broken: values => values['callbacks.port'] !== 0 && values['callbacks.port'] === values['telemetry.port'],
+    what: 'is also telemetry.port; a process needs two',
+  },
+  {
     paths: ['callbacks.secret', 'callbacks.publicUrl'],
     broken: values => values['callbacks.publicUrl'] !== undefined && values['callbacks.secret'] === undefined,
     what: 'is required with callbacks.publicUrl',

@@ -337,6 +337,11 @@ describe('wrong settings', () => {
       'registry.ssl.cert | BUSGATE_REGISTRY_SSL_CERT, beside BUSGATE_REGISTRY_SSL_KEY | registry.ssl.cert and registry.ssl.key go together: give both or none',
     ],
     [
+      'one port for two servers',
+      { BUSGATE_CALLBACKS_PORT: '9464' },
+      'callbacks.port | BUSGATE_CALLBACKS_PORT | is also telemetry.port; a process needs two',
+    ],
+    [
       'two topics with one name',
       { BUSGATE_TOPICS_RESULTS: 'busgate.commands' },
       'topics.commands | BUSGATE_TOPICS_COMMANDS, beside BUSGATE_TOPICS_RESULTS | two topics have the same name; each needs its own',
