@@ -35,6 +35,7 @@ import { readTopics } from './read-topics.ts'
 import { RecordLimits } from './record-limits.ts'
 import { Ownership, type OwnershipOptions } from './session/ownership.ts'
 import { GroupReading } from './streams/group-reading.ts'
+import { AtomicPublisher } from './write/atomic-publisher.ts'
 import { IdempotentPublisher } from './write/publisher.ts'
 
 export interface KafkaBusOptions
@@ -81,6 +82,12 @@ export class KafkaBus implements Bus {
 
   async publisher(): Promise<Publisher> {
     return new IdempotentPublisher({ ...this.#options, brokers: this.#brokers, limits: this.#limits })
+  }
+
+  async atomicPublisher(name: string): Promise<Pick<Publisher, 'publish'>> {
+    const transactionalId = `${this.#options.groupId}-${name}`
+    const brokers = this.#brokers
+    return reachable(AtomicPublisher.open({ ...this.#options, brokers, limits: this.#limits, transactionalId }))
   }
 
   async join(

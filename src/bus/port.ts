@@ -305,6 +305,11 @@ export interface Bus {
   /** Opens a publisher outside of transactions. */
   publisher(): Promise<Publisher>
   /**
+   * Opens a publisher whose calls are transactions: all records of a call become readable, or none. Fences the publisher of
+   * the group that was opened under this name before.
+   */
+  atomicPublisher(name: string): Promise<Pick<Publisher, 'publish'>>
+  /**
    * Joins the group of the settings and opens one session per assigned partition.
    * @throws Error when the group refuses this member; BusUnavailable
    */

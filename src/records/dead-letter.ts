@@ -22,6 +22,18 @@ export const errorHeaders = {
 /** Longest key, in bytes, that a shortened dead letter keeps. */
 const longestKey = 256
 
+/**
+ * Header of a mark, `partition@offset`: the dead letter at this place, on the mark's own partition, was replayed. Written in
+ * one transaction with the replay; it stays as long as the letter, since it is younger.
+ */
+export const replayedLetterHeader = 'busgate.replayed.letter'
+
+/** The mark of a replayed dead letter. */
+export function replayMark({ topic, partition, offset }: TopicPartition & { offset: number }): OutgoingRecord {
+  const place = `${partition}@${offset}`
+  return { topic, partition, key: place, value: null, headers: { [replayedLetterHeader]: place } }
+}
+
 /** Prefix of busgate's headers. Producers can write them too. */
 const ownPrefix = 'busgate.'
 

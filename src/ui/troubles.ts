@@ -1,7 +1,7 @@
 import { type Bus, type BusRecord, type From, type TopicPartition, unreadableCodes } from '../bus/port.ts'
 import { INTENT } from '../bus/session/window.ts'
 import type { Settings } from '../config/index.ts'
-import { letterOf, shortPlace } from '../inspect/dead-letters/letter.ts'
+import { type Letter, lettersOf, shortPlace } from '../inspect/dead-letters/letter.ts'
 import { beginningOf, isDone, type Progress, readOwnProgress } from '../inspect/progress.ts'
 import { createDecoder, decodeAll } from '../records/decoder.ts'
 import type { Doubt } from '../records/generated.ts'
@@ -117,7 +117,7 @@ export class DeadLetterCauses {
 
   constructor(bus: Bus, topic: string) {
     this.topic = new FollowedTopic(bus, topic, fromEarliest, (tp, records) => {
-      for (const record of records) this.#count(tp, record)
+      for (const letter of lettersOf(tp, records)) this.#count(letter)
     })
   }
 
@@ -126,8 +126,7 @@ export class DeadLetterCauses {
     return { complete: this.topic.complete, total: this.#total, causes }
   }
 
-  #count(tp: TopicPartition, record: BusRecord): void {
-    const { stage, code, origin, time, message, place } = letterOf(tp, record)
+  #count({ stage, code, origin, time, message, place }: Letter): void {
     this.#total++
     const topic = origin?.topic ?? null
     const name = JSON.stringify([stage, code, topic])

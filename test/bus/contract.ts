@@ -144,6 +144,23 @@ export function busContract(name: string, createHarness: () => Promise<BusHarnes
       expect(listener.fatals).toEqual([])
     })
 
+    test('an atomic publisher writes all records of a call or none, and only the last of a name writes', async () => {
+      const topics = [await harness.topic('first', 1), await harness.topic('second', 1)]
+      const { bus } = await harness.process(newGroup())
+      const earlier = await bus.atomicPublisher('replay')
+      await earlier.publish(topics.map(topic => buildRecord(topic, 'a')))
+      const later = await bus.atomicPublisher('replay')
+      await expect(earlier.publish(topics.map(topic => buildRecord(topic, 'lost')))).rejects.toThrow()
+      await expect(
+        later.publish([buildRecord(topics[0]!, 'lost'), buildRecord('no-such-topic', 'lost')]),
+      ).rejects.toThrow()
+      await later.publish(topics.map(topic => buildRecord(topic, 'b')))
+      for (const topic of topics) {
+        const keys = await readKeys(bus, topic)
+        await until(() => expect(keys).toEqual(['a', 'b']))
+      }
+    })
+
     test('a fenced session may not begin a POST, and publishes nothing', async () => {
       const { results, groupId, listener, process } = await setUp(['a', 'b'])
       const fenced = listener.session()

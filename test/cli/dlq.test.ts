@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { MemoryBus } from '../../src/bus/memory/bus.ts'
 import { letterLine } from '../../src/cli/commands/dlq.ts'
 import { findLetter, newestLetters } from '../../src/inspect/dead-letters/letter.ts'
-import { planReplay, replay } from '../../src/inspect/dead-letters/replay.ts'
+import { openReplayer, planReplay, replay } from '../../src/inspect/dead-letters/replay.ts'
 import { buildRecord, openMemoryBus, publishAll, until } from '../support/bus.ts'
 import { BrokerWithDamagedBatches, buildDamagedBatch } from '../support/damaged-batches.ts'
 
@@ -21,7 +21,8 @@ const headersOf = (code: string, offset: string) => ({
 
 /** Writes the dead letter of an unreadable batch of commands, an unreadable batch of dead letters, and an ordinary one. */
 async function withDeadLetters() {
-  const { bus } = openMemoryBus([topic, 'commands'], { broker: new BrokerWithDamagedBatches() })
+  const broker = new BrokerWithDamagedBatches()
+  const { bus } = openMemoryBus([topic, 'commands'], { broker })
   await publishAll(bus, [
     {
       topic,
@@ -32,11 +33,11 @@ async function withDeadLetters() {
     buildDamagedBatch(topic),
     buildRecord(topic, 'key', { headers: headersOf('DECODE', '10') }),
   ])
-  return bus
+  return { bus, broker }
 }
 
 test('dlq list and show report unreadable dead letters and skip them', async () => {
-  const bus = await withDeadLetters()
+  const { bus } = await withDeadLetters()
   const { newest } = await newestLetters(bus, topic, {}, 10)
   expect(newest.map(({ code }) => code)).toEqual(['BATCH_TOO_LARGE', 'BATCH_CORRUPT', 'DECODE'])
   expect(letterLine(newest[1]!)).toMatch(/^0@1 .*BATCH_CORRUPT .*The batch at offset 1 cannot be read/)
@@ -44,7 +45,7 @@ test('dlq list and show report unreadable dead letters and skip them', async () 
 })
 
 test('dlq replay refuses dead letters that can never be read, and replays the rest', async () => {
-  const { ready, refused } = await planReplay(await withDeadLetters(), topics, {}, decodable)
+  const { ready, refused } = await planReplay((await withDeadLetters()).bus, topics, {}, decodable)
   expect(ready.map(({ place }) => place.offset)).toEqual([2])
   expect(refused.map(({ letter, why }) => [letter.place.offset, why])).toEqual([
     [0, expect.stringContaining('never be read')],
@@ -53,7 +54,7 @@ test('dlq replay refuses dead letters that can never be read, and replays the re
 })
 
 test('dlq replay refuses what was perhaps sent, and takes a command with --perhaps-sent, but never a doubt', async () => {
-  const bus = await withDeadLetters()
+  const { bus } = await withDeadLetters()
   const perhapsSent = { 'busgate.error.perhaps-sent': 'true' }
   const ofDoubt = { ...headersOf('SCHEMA_NOT_FOUND', '1'), 'busgate.error.topic': 'doubts', ...perhapsSent }
   await publishAll(bus, [
@@ -74,7 +75,7 @@ test('dlq replay refuses what was perhaps sent, and takes a command with --perha
 })
 
 test('dlq replay writes a record without a key if the original had none', async () => {
-  const bus = await withDeadLetters()
+  const { bus } = await withDeadLetters()
   await publishAll(bus, [
     {
       topic,
@@ -84,7 +85,7 @@ test('dlq replay writes a record without a key if the original had none', async 
     },
   ])
   const { ready } = await planReplay(bus, topics, {}, decodable)
-  await replay(bus, topic, ready, () => {})
+  await replay(bus, await openReplayer(bus), topic, ready, () => {})
   const keys: (string | null)[] = []
   const reader = await bus.read(['commands'], 'earliest', (_, records) => {
     for (const { key } of records) keys.push(key?.toString() ?? null)
@@ -94,43 +95,36 @@ test('dlq replay writes a record without a key if the original had none', async 
 })
 
 describe('for repeated replays,', () => {
-  const letterAt = (offset: string, value = 'bytes') => ({
-    topic,
-    key: Buffer.from('key'),
-    value: Buffer.from(value),
-    headers: headersOf('DECODE', offset),
-  })
-  const replayOf = (from: string, value: string) => ({
-    topic: 'commands',
-    key: Buffer.from('key'),
-    value: Buffer.from(value),
-    headers: { 'busgate.replayed.from': from },
-  })
+  const letterAt = (offset: string) => buildRecord(topic, 'key', { headers: headersOf('DECODE', offset) })
+  const planOf = (bus: MemoryBus) => planReplay(bus, topics, { code: 'DECODE' }, decodable)
   const refusals = async (bus: MemoryBus) => {
-    const { ready, refused } = await planReplay(bus, topics, { code: 'DECODE' }, decodable)
+    const { ready, refused } = await planOf(bus)
     return [ready.map(({ place }) => place.offset), refused.map(({ letter, why }) => [letter.place.offset, why])]
   }
 
-  test('dlq replay refuses a dead letter that was replayed, but not if a producer only forged the header', async () => {
-    const bus = await withDeadLetters()
-    await publishAll(bus, [letterAt('11', 'one'), letterAt('12', 'two')])
-    await publishAll(bus, [replayOf(`${topic}/0@3`, 'one'), replayOf(`${topic}/0@4`, 'something else')])
-    expect(await refusals(bus)).toEqual([[2, 4], [[3, 'it was replayed before']]])
+  test('dlq replay refuses what was replayed, as long as the letter is there, and lists each letter once', async () => {
+    const { bus, broker } = await withDeadLetters()
+    await replay(bus, await openReplayer(bus), topic, (await planOf(bus)).ready, () => {})
+    broker.cut({ topic: 'commands', partition: 0 }, { start: broker.end({ topic: 'commands', partition: 0 }) })
+    expect(await refusals(bus)).toEqual([[], [[2, 'it was replayed before']]])
+    const { newest, matching } = await newestLetters(bus, topic, {}, 10)
+    expect([newest.length, matching]).toEqual([3, 3])
   })
 
-  test('dlq replay writes a record that failed again only once, from its newest dead letter', async () => {
-    const bus = await withDeadLetters()
-    await publishAll(bus, [letterAt('11')])
+  test('dlq replay takes the newer letter of a record whose replay failed', async () => {
+    const { bus } = await withDeadLetters()
+    await replay(bus, await openReplayer(bus), topic, (await planOf(bus)).ready, () => {})
     await publishAll(bus, [letterAt('50')])
-    expect(await refusals(bus)).toEqual([[2, 4], [[3, 'it failed again, as 0@4']]])
-    const { ready } = await planReplay(bus, topics, { at: ['0@4'] }, decodable)
-    await replay(bus, topic, ready, () => {})
-    expect(await refusals(bus)).toEqual([
-      [2],
-      [
-        [3, 'it failed again, as 0@4'],
-        [4, 'it was replayed before'],
-      ],
-    ])
+    expect(await refusals(bus)).toEqual([[5], [[2, 'it was replayed before']]]) // 4 ended the transaction
+  })
+
+  test('of two at the same time, the later ends the earlier, and each letter is written once', async () => {
+    const { bus, broker } = await withDeadLetters()
+    const first = await openReplayer(bus)
+    const plan = await planOf(bus)
+    const second = await openReplayer(bus)
+    await replay(bus, second, topic, (await planOf(bus)).ready, () => {})
+    await expect(replay(bus, first, topic, plan.ready, () => {})).rejects.toThrow()
+    expect(broker.end({ topic: 'commands', partition: 0 })).toBe(2) // with the transaction's marker
   })
 })

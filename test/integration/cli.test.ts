@@ -231,6 +231,7 @@ describeOnKafka('dead letters on a real Kafka', brokers => {
     ).toEqual({
       traceparent: '00-1-2-01',
       'busgate.replayed.from': `${env.BUSGATE_TOPICS_DEAD_LETTERS}/0@0`,
+      'busgate.replayed.record': `${commands}/0@5`,
     })
 
     const again = await busgate(['dlq', 'replay', '--at', '0@0', '--yes'], { env })

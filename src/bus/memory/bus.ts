@@ -7,6 +7,7 @@ import type {
   JoinOptions,
   Membership,
   OnRecords,
+  OutgoingRecord,
   Publisher,
   Query,
   Reader,
@@ -92,6 +93,19 @@ export class MemoryBus implements Bus {
         ),
       close: async () => {},
     }
+  }
+
+  async atomicPublisher(name: string): Promise<Pick<Publisher, 'publish'>> {
+    const { clock, groupId } = this.#options
+    const id = `${groupId}-${name}`
+    const epoch = await this.#atBroker('open', broker => broker.fence(id))
+    const producer = { id, epoch }
+    const write = (records: readonly OutgoingRecord[]) =>
+      this.#atBroker('commit', broker => {
+        broker.write(producer, { groupId, records, offsets: [] }, clock.now())
+        broker.endTransaction(producer)
+      })
+    return { publish: records => this.#limits.produce(records, write) }
   }
 
   async join(

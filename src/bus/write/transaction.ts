@@ -37,10 +37,10 @@ export interface TransactionOptions {
 
 export interface TransactionContent {
   chunks: readonly BatchPart[][]
-  /** At least one: some brokers cannot end a transaction without writes. */
+  /** Offsets, or records in `chunks`: some brokers cannot end a transaction without writes. */
   offsets: readonly CommittedOffset[]
-  /** A transaction of an older generation than the group's is refused, together with its records. */
-  member: CommittingMember
+  /** A transaction of an older generation than the group's is refused, together with its records; null without offsets. */
+  member: CommittingMember | null
 }
 
 /** Most bytes of metadata in one request: the coordinator writes them as one batch, bounded by message.max.bytes. */
@@ -72,9 +72,9 @@ export class Transaction {
     const parts = chunks.flat()
     await this.#together([
       ...(parts.length > 0 ? [this.#addPartitions(parts)] : []),
-      this.#askOwn(addOffsetsToTxn, [...this.#owner, this.#options.groupId]),
+      ...(member ? [this.#askOwn(addOffsetsToTxn, [...this.#owner, this.#options.groupId])] : []),
     ])
-    await this.#together([this.#produce(chunks), this.#commitOffsets(offsets, member)])
+    await this.#together([this.#produce(chunks), ...(member ? [this.#commitOffsets(offsets, member)] : [])])
     await this.#askOwn(endTxn, [...this.#owner, isCommitted])
   }
 

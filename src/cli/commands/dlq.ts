@@ -11,7 +11,7 @@ import {
   shortPlace,
   shown,
 } from '../../inspect/dead-letters/letter.ts'
-import { planReplay, replay } from '../../inspect/dead-letters/replay.ts'
+import { openReplayer, planReplay, replay } from '../../inspect/dead-letters/replay.ts'
 import { stringifyJson } from '../../protocol/index.ts'
 import { withoutBigints } from '../../protocol/json.ts'
 import { originalHeaders, originalKey } from '../../records/dead-letter.ts'
@@ -126,9 +126,8 @@ export const dlqReplay = command({
   about: [
     'Writes dead letters back to their topics, with their bytes, key and headers, after the cause is repaired.',
     'Takes those that --at names, or with --all those that match the filters. Without --yes it only shows its plan.',
-    'It adds a header busgate.replayed.from, and refuses letters that cannot be decoded now, those whose replay is still',
-    'on their topic, and those that were perhaps sent. If a record failed again, it replays the newest dead letter.',
-    'Letters stay in dlq list.',
+    'It adds headers busgate.replayed.*, marks the letter as replayed, and refuses letters that were replayed, that cannot be',
+    'decoded now, and that were perhaps sent. A record that failed again has a newer letter. Letters stay in dlq list.',
     '',
     `Other dead letters were never sent to the gateway. ${warning}`,
   ].join('\n'),
@@ -153,17 +152,18 @@ export const dlqReplay = command({
         const { error } = await read(letter)
         return error === null ? null : `it cannot be decoded: ${error}`
       }
+      const publisher = yes ? await openReplayer(bus) : null
       const { ready, refused } = await planReplay(bus, topics, filters, undecodable, mayHaveBeenSent)
       for (const { letter, why } of refused) tell('refused', letter, why)
       if (ready.length === 0) {
         process.stderr.write(refused.length > 0 ? 'Nothing was replayed.\n' : 'There is nothing to replay.\n')
         return at.length + refused.length > 0 ? 1 : 0
       }
-      if (!yes) {
+      if (!publisher) {
         for (const letter of ready) tell('ready', letter)
         throw new UsageError(`nothing was replayed: --yes replays ${count(ready.length, 'dead letter')}. ${warning}`)
       }
-      await replay(bus, topics.deadLetters, ready, letters => {
+      await replay(bus, publisher, topics.deadLetters, ready, letters => {
         for (const letter of letters) tell('replayed', letter)
       })
       process.stderr.write(`Replayed ${ready.length} of ${all ? ready.length + refused.length : at.length}.\n`)

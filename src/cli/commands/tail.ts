@@ -4,7 +4,7 @@ import type { Taken } from '../../bus/streams/record-queue.ts'
 import { topicRecords } from '../../bus/streams/topic-stream.ts'
 import { systemClock } from '../../clock.ts'
 import type { Settings } from '../../config/index.ts'
-import { type LetterFilters, letterOf, matchesLetter, placeText } from '../../inspect/dead-letters/letter.ts'
+import { type LetterFilters, lettersOf, matchesLetter, placeText } from '../../inspect/dead-letters/letter.ts'
 import { outcomes, sendTypes, states, stringifyJson } from '../../protocol/index.ts'
 import { createDecoder, decodeAll } from '../../records/decoder.ts'
 import type { SendResult, StatusEvent } from '../../records/generated.ts'
@@ -113,8 +113,8 @@ function showDecoded<T extends SendResult | StatusEvent>(
 export function showDeadLetters(_settings: Settings, filters: LetterFilters = {}): Show {
   return async (record, from) => {
     const { timestamp, key, value } = record
-    const letter = letterOf(from, record)
-    if (!matchesLetter(letter, filters)) return null
+    const [letter] = lettersOf(from, [record])
+    if (!letter || !matchesLetter(letter, filters)) return null
     const { stage, code, origin, message } = letter
     const headers = Object.fromEntries(Object.entries(record.headers).map(([name, header]) => [name, String(header)]))
     return {

@@ -3,7 +3,7 @@ import type { Bus, BusRecord, TopicPartition } from '../../bus/port.ts'
 import { scanTopic } from '../../bus/scan.ts'
 import type { Settings } from '../../config/index.ts'
 import { parseQuietly } from '../../protocol/json.ts'
-import { errorHeaders } from '../../records/dead-letter.ts'
+import { errorHeaders, replayedLetterHeader } from '../../records/dead-letter.ts'
 import { createDecoder, type Decoder, decodeAll } from '../../records/decoder.ts'
 import { registryOf } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
@@ -30,7 +30,12 @@ export interface FullLetter extends Letter {
   record: BusRecord
 }
 
-export function letterOf({ topic, partition }: TopicPartition, record: BusRecord): FullLetter {
+/** The letters among records of the topic, without the marks of replayed ones. */
+export function lettersOf(tp: TopicPartition, records: readonly BusRecord[]): FullLetter[] {
+  return records.filter(({ headers }) => !(replayedLetterHeader in headers)).map(record => letterOf(tp, record))
+}
+
+function letterOf({ topic, partition }: TopicPartition, record: BusRecord): FullLetter {
   const header = (name: string) => headerText(record.headers[name])
   const from = header(errorHeaders.topic)
   const numberOf = (name: string) => Number(header(name))
@@ -110,8 +115,8 @@ export async function newestLetters(
     newest = newest.sort((a, b) => a.time - b.time || a.place.offset - b.place.offset).slice(-limit)
   }
   await scanTopic(bus, topic, (from, records) => {
-    for (const found of records) {
-      const { record: _record, ...letter } = letterOf(from, found) // its bytes need not be kept
+    for (const { record: _record, ...letter } of lettersOf(from, records)) {
+      // the bytes of a letter need not be kept
       if (!matchesLetter(letter, filters)) continue
       matching++
       newest.push(letter)
@@ -126,7 +131,7 @@ export async function newestLetters(
 export async function findLetter(bus: LetterSource, topic: string, place: string): Promise<FullLetter> {
   let found: FullLetter | undefined
   await scanTopic(bus, topic, (from, records) => {
-    found ??= records.map(record => letterOf(from, record)).find(letter => shortPlace(letter.place) === place)
+    found ??= lettersOf(from, records).find(letter => shortPlace(letter.place) === place)
   })
   if (!found) throw new Error(`there is no dead letter at ${place} of ${topic}: busgate dlq list shows them`)
   return found

@@ -13,7 +13,7 @@ import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../records/
 import type { SchemaRegistry } from '../../records/registry.ts'
 import { withCodeOf } from '../../records/result.ts'
 import { schemas } from '../../records/schemas.ts'
-import { headerText, type Letter, letterOf, placeText, type RecordPosition } from '../dead-letters/letter.ts'
+import { headerText, type Letter, lettersOf, placeText, type RecordPosition } from '../dead-letters/letter.ts'
 import { type Progress, readProgress } from '../progress.ts'
 import {
   type CommandProgress,
@@ -227,9 +227,8 @@ export class MessageSearch {
     if (tp.topic === statuses) await this.#decode(status, tp, records, one => this.#findings.statuses.push(one))
     if (tp.topic === doubts) await this.#decode(doubt, tp, records, one => this.#findings.doubts.push(one))
     if (tp.topic !== deadLetters) return
-    for (const found of records) {
-      const { record: _, ...letter } = letterOf(tp, found)
-      this.#findings.letters.push(sightingOf(tp, found, letter))
+    for (const { record, ...letter } of lettersOf(tp, records)) {
+      this.#findings.letters.push(sightingOf(tp, record, letter))
     }
   }
 
@@ -260,8 +259,11 @@ export class MessageSearch {
     const { settings, since } = this.#options
     const isTheirs = ({ origin }: Letter) => origin !== null && places.has(placeText(origin))
     const note: Take = (tp, records) => {
-      const theirs = records.filter(record => isTheirs(letterOf(tp, record)))
-      return this.#note(tp, theirs)
+      const theirs = lettersOf(tp, records).filter(isTheirs)
+      return this.#note(
+        tp,
+        theirs.map(({ record }) => record),
+      )
     }
     await this.#searchAll(this.#tps(settings.topics.deadLetters), () => since, [{ bytes: idBytes(id) }], note)
   }
