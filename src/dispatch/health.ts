@@ -10,7 +10,6 @@ import { safeText } from '../telemetry/error.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { type PauseReason, pauseKinds, withdrawalKinds } from '../telemetry/labels.ts'
 import type { Resolver } from './doubts/resolver.ts'
-import type { SchemaWaits } from './intake/schema-wait.ts'
 import type { Dispatcher } from './sending/dispatcher.ts'
 
 /** Why an account is held back. Unlike an operator's pause, this ends by itself. */
@@ -47,7 +46,7 @@ export function* readGauges(
   membership: Membership,
   dispatcher: Dispatcher,
   resolver: Resolver,
-  schemaWaits: SchemaWaits,
+  waits: readonly { oldestTimestamp(topic: string): number | null }[],
   accounts: ReadonlyMap<string, Account>,
   controls: Controls,
   topics: readonly string[],
@@ -59,7 +58,7 @@ export function* readGauges(
     yield { name: 'window_used_ratio', labels, value: windowUsed }
   }
   for (const topic of topics) {
-    const since = [dispatcher.oldestTimestamp(topic), schemaWaits.oldestTimestamp(topic)].filter(at => at !== null)
+    const since = waits.map(one => one.oldestTimestamp(topic)).filter(at => at !== null)
     const age = Math.max(0, clock.now() - Math.min(clock.now(), ...since)) / 1000
     yield { name: 'oldest_unsent_command_age_seconds', labels: { topic }, value: age }
   }

@@ -27,6 +27,7 @@ import { checkTopics, readGauges, reasonsOf, watchCompaction, watchProgress } fr
 import { EarlierEnds } from './intake/earlier-ends.ts'
 import { ResultsLookup } from './intake/results-lookup.ts'
 import { SchemaWaits } from './intake/schema-wait.ts'
+import { UnknownAccounts } from './intake/unknown-accounts.ts'
 import { Outbox } from './outbox.ts'
 import type { Pending } from './pending.ts'
 import { Dispatcher } from './sending/dispatcher.ts'
@@ -139,6 +140,7 @@ function partsOf(options: SendingOptions, tools: Tools, partitions: number, grou
     ? new ResultsLookup({ ...common, bus, topics, resultDecoder, doubtDecoder, owned })
     : null
   const earlierEnds = delivery.checkResults ? new EarlierEnds({ ...common, bus, topics, resultDecoder }) : null
+  const unknownAccounts = new UnknownAccounts({ ...common, isKnown: name => accounts.has(name) })
   const lostDoubts = new LostDoubts({ ...options, topic: topics.doubts })
   const intake = { ...common, ...intakeOf(options), lookup }
   const listener = {
@@ -147,6 +149,7 @@ function partsOf(options: SendingOptions, tools: Tools, partitions: number, grou
       commandIntake: {
         ...intake,
         earlierEnds,
+        unknownAccounts,
         objection: command => objection(command, accounts, gateway.maxBytes),
         ready: pendings => dispatcher.push(pendings),
       },
@@ -161,7 +164,7 @@ function partsOf(options: SendingOptions, tools: Tools, partitions: number, grou
     },
     fatal,
   }
-  return { ...tools, accounts, dispatcher, poller, resolver, lookup, lostDoubts, intake, listener }
+  return { ...tools, accounts, dispatcher, poller, resolver, lookup, lostDoubts, unknownAccounts, intake, listener }
 }
 
 type Parts = ReturnType<typeof partsOf>
@@ -169,18 +172,20 @@ type Parts = ReturnType<typeof partsOf>
 /** What the role tells of its state. */
 function reportsOf(
   { settings, clock }: SendingOptions,
-  { accounts, controls, dispatcher, evidence, intake, lookup, lostDoubts, resolver }: Parts,
+  { accounts, controls, dispatcher, evidence, intake, lookup, lostDoubts, resolver, unknownAccounts }: Parts,
   joined: Membership,
   { balances, compaction }: Omit<ReturnType<typeof watch>, 'stop'>,
 ): Omit<Sending, 'stop'> {
   const { commands } = settings.topics
-  const read = () => readGauges(joined, dispatcher, resolver, intake.schemaWaits, accounts, controls, commands, clock)
+  const waits = [dispatcher, intake.schemaWaits, unknownAccounts]
+  const read = () => readGauges(joined, dispatcher, resolver, waits, accounts, controls, commands, clock)
   return {
     controls,
     gauges: { read },
     reasons: () => reasonsOf(joined, accounts, [intake.schemaWaits.reason, lookup?.reason ?? null, lostDoubts.reason]),
     warnings: () => [
       ...(evidence.trouble === null ? [] : [evidence.trouble]),
+      ...unknownAccounts.warnings(),
       ...compaction.warnings(),
       ...balances.warnings(),
     ],
@@ -189,9 +194,13 @@ function reportsOf(
 
 /** Starts what runs by time. @returns a function that stops it, and all that would begin further requests */
 function watch({ settings, bus, clock, telemetry, fatal }: SendingOptions, parts: Parts, joined: Membership) {
-  const { connection, accounts, dispatcher, poller, intake, lookup, lostDoubts } = parts
+  const { connection, accounts, dispatcher, poller, intake, lookup, lostDoubts, unknownAccounts } = parts
   const heldBack = () =>
-    joined.trouble() !== null || intake.schemaWaits.reason !== null || lookup?.reason != null || dispatcher.heldBack
+    joined.trouble() !== null ||
+    intake.schemaWaits.reason !== null ||
+    lookup?.reason != null ||
+    unknownAccounts.isHolding ||
+    dispatcher.heldBack
   const stopWatching = watchProgress({
     sessions: () => joined.sessions(),
     heldBack,

@@ -117,17 +117,6 @@ describe('a command that violates the interface', () => {
     expect(world.sandbox.executions(5)).toBe(1)
   })
 
-  test('with an unknown account is INVALID, and its result names the known ones', async () => {
-    const world = await worldAfter([buildCommand({ id: 1n, account: 'nobody' }), buildCommand({ id: 2n })])
-    expect(world.resultOf(1)).toMatchObject({
-      outcome: 'INVALID',
-      account: 'nobody',
-      errorCode: 'VALIDATION',
-      error: 'account must be one that gateway.accounts knows: default',
-    })
-    expect(world.resultOf(2).outcome).toBe('SENT')
-  })
-
   test('because it is longer than gateway.maxBytes is INVALID, and one that just fits is sent', async () => {
     const gateway = await startProxy()
     const maxBytes = 2048

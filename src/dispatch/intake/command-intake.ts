@@ -26,6 +26,7 @@ import type { Subject } from './prior-answers.ts'
 import { RecentIds } from './recent-ids.ts'
 import { LookupQueue, type ResultsLookup } from './results-lookup.ts'
 import { SchemaWait, type SchemaWaits } from './schema-wait.ts'
+import type { PartitionHold, UnknownAccounts } from './unknown-accounts.ts'
 
 /** Options of the intake of commands and of doubts. */
 export interface IntakeOptions {
@@ -47,6 +48,8 @@ export interface CommandIntakeOptions extends IntakeOptions, ExpiryRules {
   objection: (command: Command) => string | null
   /** Finds whether earlier records used a repeated id; null to take that for granted. */
   earlierEnds: EarlierEnds | null
+  /** Holds back commands of accounts that this process does not know. */
+  unknownAccounts: UnknownAccounts
   /** Number of ids of the partition to remember. */
   dedupeWindow: number
   /** Called with commands that may be sent. */
@@ -97,6 +100,7 @@ export class CommandIntake {
   readonly #lookups: LookupQueue<Waiting>
   /** null if nobody looks up how earlier records ended. */
   readonly #repeats: RepeatQueue<Waiting & { repeated: RepeatedId }> | null
+  readonly #unknown: PartitionHold
   /** When the oldest finished record was appended, milliseconds since 1970. */
   #pastSince = Number.POSITIVE_INFINITY
   /**
@@ -109,6 +113,7 @@ export class CommandIntake {
     this.#session = session
     this.#options = options
     this.#recent = new RecentIds(options.dedupeWindow)
+    this.#unknown = options.unknownAccounts.of(session)
     const again = (waiting: readonly Waiting[]) => {
       const step = this.#begin()
       for (const { record, delivered } of waiting) this.#read(record, delivered, step)
@@ -133,6 +138,8 @@ export class CommandIntake {
       if (kind === 'new' || kind === 'doubted') this.#noteAge(record, step.now)
       this.#read(record, delivered, step)
     }
+    const last = records.at(-1)
+    if (last && kind !== 'recalled') this.#unknown.readTo(last.offset)
     this.#end(step)
   }
 
@@ -245,6 +252,7 @@ export class CommandIntake {
   #judge(command: Command, record: BusRecord, step: Step): void {
     const { objection, outbox } = this.#options
     const pending = this.#pending(command, record, step)
+    if (this.#unknown.takes(command.account, record.offset, pending.since)) return
     const details = problem(objection(command)) ?? expired(pending, expiry(pending, step.now, this.#options))
     if (details) outbox.settle(pending, details, step.counts)
     else step.pendings.push(pending)

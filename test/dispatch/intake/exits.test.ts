@@ -5,6 +5,7 @@ import { loadSettings } from '../../../src/config/index.ts'
 import { Controls } from '../../../src/control/controls.ts'
 import { CommandIntake } from '../../../src/dispatch/intake/command-intake.ts'
 import { SchemaWaits } from '../../../src/dispatch/intake/schema-wait.ts'
+import { UnknownAccounts } from '../../../src/dispatch/intake/unknown-accounts.ts'
 import { Outbox } from '../../../src/dispatch/outbox.ts'
 import type { Pending } from '../../../src/dispatch/pending.ts'
 import { readCommand } from '../../../src/records/command.ts'
@@ -85,6 +86,7 @@ async function takeIn(kind: (typeof kinds)[number], record: Partial<BusRecord>) 
     outbox: new Outbox(writeResult, () => recordTo('doubts', 'doubt'), telemetry),
     deadLetterTopic: 'letters',
     controls: new Controls(loadSettings({ env: {} }), clock),
+    unknownAccounts: new UnknownAccounts({ isKnown: () => true, maxAgeMs: 86_400_000, clock }),
     objection: ({ account }) => (account === 'unknown' ? 'it is unknown' : null),
     ready: pendings => void ready.push(...pendings),
   })

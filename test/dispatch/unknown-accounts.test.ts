@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest'
+import { commandsFrom } from '../support/commands.ts'
+import { startSendingWorld } from '../support/sending.ts'
+
+type World = Awaited<ReturnType<typeof startSendingWorld>>
+
+const ends = ({ results }: World) => results().map(({ id, outcome }) => `${id} ${outcome}`)
+
+test('a command of an account that only the next version knows waits for it, and others are sent', async () => {
+  const world = await startSendingWorld({ accounts: { default: undefined } })
+  world.send(1, { account: 'shop' })
+  world.send(2)
+  await world.pass(120_000, 1_000)
+  expect(ends(world)).toEqual(['2 SENT'])
+  expect(world.sending.warnings()).toEqual([
+    expect.stringMatching(/^1 command of account "shop" waits?: gateway\.accounts/),
+  ])
+  expect(world.sending.reasons()).toEqual([])
+  expect(world.gauge('oldest_unsent_command_age_seconds', 'bulk')).toBeGreaterThan(100)
+  const accounts = { default: { apiKey: 'default' }, shop: { apiKey: 'shop' } }
+  await world.takeOver({ settings: { gateway: { accounts } } })
+  await world.pass(2_000)
+  expect(ends(world)).toEqual(['2 SENT', '1 SENT'])
+})
+
+test('it ends INVALID once it is too old, and its id is free', async () => {
+  const world = await startSendingWorld({
+    accounts: { default: undefined },
+    settings: { delivery: { maxAgeMs: 600_000 } },
+  })
+  world.send(1, { account: 'shop' })
+  await world.pass(590_000, 5_000)
+  expect(ends(world)).toEqual([])
+  await world.pass(30_000, 1_000)
+  expect(world.results()).toMatchObject([
+    { id: 1n, outcome: 'INVALID', error: expect.stringContaining('gateway.accounts knows: default') },
+  ])
+  expect(world.sending.warnings()).toEqual([])
+})
+
+test('its waiting never stops the partition: it ends INVALID when thousands of others have passed', async () => {
+  const world = await startSendingWorld({ accounts: { default: undefined } })
+  world.send(1, { account: 'typo' })
+  for (let first = 2; first < 20_000; first += 2_000) {
+    world.put('bulk', commandsFrom(first, 2_000))
+    await world.pass(3_000)
+  }
+  expect(ends(world).filter(end => end.endsWith('SENT'))).toHaveLength(20_000)
+  expect(ends(world).filter(end => !end.endsWith('SENT'))).toEqual(['1 INVALID'])
+})
