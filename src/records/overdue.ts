@@ -5,6 +5,7 @@ import { withShorter } from './shorten.ts'
 
 const askAtHeader = 'busgate.ask-at'
 const askedHeader = 'busgate.asked'
+const unreadSinceHeader = 'busgate.unread-since'
 
 /** Polling state of an overdue message. */
 export interface PollState {
@@ -27,6 +28,19 @@ export function createOverdueWriter(topic: string, encode: (result: SendResult) 
       headers: withPollState(resultHeadersIn(headers), pollState),
     }))
 }
+
+/** Writes a result that cannot be read yet, to be read again later. @param since milliseconds since 1970 */
+export const createUnreadWriter =
+  (topic: string) =>
+  ({ key, value, headers }: BusRecord, since: number): OutgoingRecord => ({
+    topic,
+    key,
+    value,
+    headers: { ...headers, [unreadSinceHeader]: String(since) },
+  })
+
+/** Since when a result could not be read, milliseconds since 1970; null if it was not written by `createUnreadWriter`. */
+export const unreadSince = (headers: RecordHeaders): number | null => numberIn(headers, unreadSinceHeader)
 
 /** The headers of an overdue message: those of its result, and the polling state. */
 export function withPollState(headers: RecordHeaders, { pollAt, answers }: PollState): RecordHeaders {

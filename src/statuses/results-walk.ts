@@ -6,9 +6,15 @@ import type { Clock } from '../clock.ts'
 import type { ItemAnswer } from '../gateway/classify.ts'
 import { isSendType, operations, type SendType, usualLifetime } from '../protocol/index.ts'
 import { isObject } from '../protocol/json.ts'
-import { type Decoder, decodePatiently } from '../records/decoder.ts'
+import { type Decoder, decodePatiently, isReadableLater } from '../records/decoder.ts'
 import type { SendResult } from '../records/generated.ts'
-import { type PollState, pollStateIn, type WriteOverdue } from '../records/overdue.ts'
+import {
+  type createUnreadWriter,
+  type PollState,
+  pollStateIn,
+  unreadSince,
+  type WriteOverdue,
+} from '../records/overdue.ts'
 import { lifetimeIn } from '../records/result.ts'
 import { type CommandFacts, type NewStatusEvent, readStatus, type WriteStatus } from '../records/status.ts'
 import { containAsync } from '../telemetry/contain.ts'
@@ -23,15 +29,21 @@ export interface ResultsWalkOptions extends ScheduleOptions {
   poller: Pick<StatusPoller, 'ask'>
   accounts: ReadonlyMap<string, Account>
   writeOverdue: WriteOverdue
+  writeUnread: ReturnType<typeof createUnreadWriter>
   writeStatus: WriteStatus
   clock: Clock
   telemetry: Telemetry
 }
 
-interface Message {
+interface Queued {
   record: BusRecord
   /** Timestamp of its record, milliseconds since 1970; at most the time of reading, in case the writer's clock is ahead. */
   at: number
+  /** null if its schema is missing. */
+  result: (SendResult & { type: SendType }) | null
+}
+
+interface Message extends Queued {
   result: SendResult & { type: SendType }
 }
 
@@ -39,6 +51,8 @@ interface Message {
 const togetherMs = { least: 100, most: 5_000, ofDelay: 1 / 50 }
 /** Longest time that an account with a refused key delays other accounts' messages; longer than the account's pauses. */
 const deniedPatienceMs = 60_000
+/** How long a result whose schema is missing is read again: longer than most verdicts take. */
+const unreadPatienceMs = 7 * 24 * 3_600_000
 /** The longest delay of a Node timer. */
 const longestWaitMs = 2 ** 31 - 1
 
@@ -52,7 +66,7 @@ export class ResultsWalk {
   /** Age of the oldest message at which the next walk begins, milliseconds. */
   readonly #walkAtAge: number
   /** Messages in the order of their records; each is handled when it is `delayMs` old. */
-  readonly #queue: Message[] = []
+  readonly #queue: Queued[] = []
   readonly #asking = new Set<Message>()
   #taken = Promise.resolve()
   #walking = false
@@ -97,18 +111,44 @@ export class ResultsWalk {
   }
 
   async #enqueue(record: BusRecord): Promise<void> {
-    const { decoder, clock, telemetry } = this.#options
-    const { topic, partition } = this.#session
+    const { decoder, clock } = this.#options
     const decoded = await decodePatiently(decoder, record.value, clock, () => this.#session.alive)
     if (!this.#session.alive) return
-    const result = decoded?.ok ? decoded.value : null
-    if (!result) {
-      const { offset, unreadable } = record
-      telemetry.emit('result.unreadable', { topic, partition, offset, error: unreadable?.message ?? null })
-    }
     const at = appendedBy(record.timestamp, clock.now())
-    if (result && awaitsVerdict(result)) this.#queue.push({ record, at, result })
-    else this.#session.settle(record.offset, [])
+    if (decoded?.ok) {
+      if (awaitsVerdict(decoded.value)) this.#queue.push({ record, at, result: decoded.value })
+      else this.#session.settle(record.offset, [])
+    } else if (decoded && !record.unreadable && isReadableLater(decoded.error)) {
+      this.#queue.push({ record, at, result: null })
+    } else this.#skip(record)
+  }
+
+  #skip({ offset, unreadable }: BusRecord): void {
+    const { topic, partition } = this.#session
+    const error = unreadable?.message ?? null
+    this.#options.telemetry.emit('result.unreadable', { topic, partition, offset, error })
+    this.#session.settle(offset, [])
+  }
+
+  /** Reads a result again whose schema was missing; for some days, it moves to the end of the overdue messages. */
+  async #readAgain({ record, at }: Queued): Promise<void> {
+    const { decoder, clock, telemetry, writeUnread } = this.#options
+    const { topic, partition } = this.#session
+    const decoded = await decodePatiently(decoder, record.value, clock, () => this.#session.alive)
+    if (!this.#session.alive || !decoded) return
+    if (decoded.ok) {
+      if (awaitsVerdict(decoded.value)) await this.#look({ record, at, result: decoded.value })
+      else this.#session.settle(record.offset, [])
+      return
+    }
+    const since = unreadSince(record.headers) ?? at
+    if (!isReadableLater(decoded.error) || clock.now() - since > unreadPatienceMs) {
+      this.#skip(record)
+      return
+    }
+    const error = `${decoded.error.message} It is read again later.`
+    telemetry.emit('result.unreadable', { topic, partition, offset: record.offset, error })
+    this.#session.settle(record.offset, [writeUnread(record, since)])
   }
 
   async #walk(): Promise<void> {
@@ -134,14 +174,16 @@ export class ResultsWalk {
   }
 
   /** Takes the messages that were due at `now` and are not more than one step of the verdicts newer than the first. */
-  #dueWith({ at }: Message, now: number): Message[] {
+  #dueWith({ at }: Queued, now: number): Queued[] {
     const { delayMs, verdicts } = this.#options
     const latest = Math.min(now - delayMs, at + verdicts.stepMs)
     const later = this.#queue.findIndex(message => message.at > latest)
     return this.#queue.splice(0, later < 0 ? this.#queue.length : later)
   }
 
-  async #look(message: Message): Promise<void> {
+  async #look(queued: Queued): Promise<void> {
+    if (!isRead(queued)) return this.#readAgain(queued)
+    const message = queued
     const schedule = scheduleOf(message.result, message.record.headers, this.#options)
     if (this.#hasVerdict(message)) this.#session.settle(message.record.offset, [])
     else if (this.#options.clock.now() < schedule.pollAt) this.#postpone(message, schedule)
@@ -199,6 +241,8 @@ export class ResultsWalk {
     })
   }
 }
+
+const isRead = (queued: Queued): queued is Message => queued.result !== null
 
 function awaitsVerdict(result: SendResult): result is Message['result'] {
   return result.outcome === 'SENT' && isSendType(result.type) && operations[result.type].hook !== 'none'

@@ -8,7 +8,7 @@ import { type Connection, connectGateway } from '../gateway/connection.ts'
 import { createDecoder } from '../records/decoder.ts'
 import { createEncoder } from '../records/encoder.ts'
 import type { SendResult, StatusEvent } from '../records/generated.ts'
-import { createOverdueWriter } from '../records/overdue.ts'
+import { createOverdueWriter, createUnreadWriter } from '../records/overdue.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
 import { schemas, subjectOf } from '../records/schemas.ts'
 import { createStatusWriter } from '../records/status.ts'
@@ -118,6 +118,7 @@ async function walksOf(
       verdicts: new Verdicts({ bus, tp, decoder: statusDecoder, delayMs, clock, telemetry }),
       decoder: resultDecoder,
       writeOverdue: createOverdueWriter(topics.overdue, encodeResult),
+      writeUnread: createUnreadWriter(topics.overdue),
       writeStatus: createStatusWriter(topics.statuses, encodeStatus),
       clock,
       telemetry,

@@ -163,7 +163,10 @@ export interface Events {
   'answered.found': { topic: string; count: number }
   /** The reconciler cannot read the statuses of a partition. */
   'statuses.unreadable': { topic: string; partition: number; error: Error }
-  /** A record of the results topic is not a result, or, if `error` is given, the batch that begins there cannot be read. */
+  /**
+   * A record of the results topic is not a result, or, if `error` is given, the batch that begins there cannot be read, or its
+   * schema is missing.
+   */
   'result.unreadable': { topic: string; partition: number; offset: number; error: string | null }
   /** Statuses cannot be read, so callbacks cannot resolve doubts. */
   'evidence.unavailable': { topic: string; partition: number; error: Error }

@@ -184,7 +184,8 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
   'result.unreadable': {
     level: 'warn',
     msg: ({ error, ...place }) => `${at(place)} ${error ? `cannot be read: ${safeText(error)}` : 'is not a result'}`,
-    action: 'Find out who else writes to the topic of results. The record is skipped.',
+    action:
+      'Restore its schema if that is missing: the record is read again for a week. Else find out who else writes to the topic of results; the record is skipped.',
   },
   'deadLetter.published': {
     level: ({ stage }) => (stage === 'callback' ? 'debug' : 'warn'), // of callbacks, an outsider decides

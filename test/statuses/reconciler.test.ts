@@ -167,6 +167,27 @@ describe('the reconciler', () => {
     expect(world.missing).toEqual(['sms'])
   })
 
+  test('polls for a result whose schema was missing for an hour, and gives up one that is missing for a week', async () => {
+    const registry = laggingRegistry()
+    const world = await startReconciler({ statusOf: () => 'UNDELIVERABLE', registry })
+    registry.isLagging = true
+    world.sent(7)
+    await world.clock.pass(60 * minute)
+    expect(world.events()).toEqual([])
+    expect(world.unreadable[0]).toMatch(/^0: no schema \d+ It is read again later\.$/)
+    registry.isLagging = false
+    await world.clock.pass(10 * minute)
+    expect(verdicts(world.events())).toEqual(['7 POLL FAILED'])
+    registry.isLagging = true
+    await world.restart(minute)
+    world.sent(8)
+    for (let hour = 0; hour < 8 * 24; hour++) await world.clock.pass(60 * minute)
+    expect(world.unreadable.at(-1)).toMatch(/: null$/)
+    const { length } = world.unreadable
+    await world.clock.pass(60 * minute)
+    expect(world.unreadable).toHaveLength(length)
+  })
+
   test('uses success if the answer has no status, and invents no verdict', async () => {
     const answers: object[] = [
       { status: 'SEEN', success: true },
