@@ -50,7 +50,7 @@ const quotation = /, (?:\.\.\.)?".*$/s
 /** Path to the first text for which `isWrong` holds, or to the object with such a key; null if there is none. */
 export function pathToText(value: unknown, isWrong: (text: string) => boolean): string[] | null {
   if (typeof value === 'string') return isWrong(value) ? [] : null
-  if (typeof value !== 'object' || value === null) return null
+  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return null
   for (const [key, part] of Object.entries(value)) {
     if (isWrong(key)) return []
     const path = pathToText(part, isWrong)

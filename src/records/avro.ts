@@ -1,5 +1,4 @@
 import avro, { type Schema, type Type } from 'avsc'
-import { isComplex, mapParts } from './schema-parts.ts'
 
 const largestLong = 2n ** 63n - 1n
 const smallestLong = -(2n ** 63n)
@@ -62,25 +61,8 @@ export function avroTypeOf(schema: object): Type {
   return type
 }
 
-/**
- * A type that also accepts null, and unknown records in unions: each part becomes a union with null, and with an empty record
- * for each of the `strangers`, the full names of records that the schema does not know.
- */
-export function lenientTypeOf(schema: object, strangers: readonly string[]): Type {
-  const registry: Record<string, Type> = {}
-  for (const name of strangers) avro.Type.forSchema({ type: 'record', name, fields: [] }, { registry })
-  const lenient = (part: unknown): unknown => {
-    const branches = Array.isArray(part) ? part : [part]
-    const choice = branches.map(branch => (isComplex(branch) ? mapParts(branch, lenient) : branch))
-    const isTagged = branches.filter(branch => isComplex(branch) && 'fields' in branch).length > 1
-    return [...choice, ...(isTagged ? strangers : []), ...(branches.includes('null') ? [] : ['null'])]
-  }
-  return compile([mapParts(withBigintId(schema), lenient), ...strangers, 'null'], registry)
-}
-
-function compile(schema: object, registry: Record<string, Type> = {}): Type {
+function compile(schema: object): Type {
   return avro.Type.forSchema(schema as Schema, {
-    registry,
     omitRecordMethods: true,
     typeHook(part) {
       const { type = part, bigint } = part as { type?: unknown; bigint?: true }
@@ -99,24 +81,4 @@ function withBigintId(schema: RecordSchema): object {
 /** Whether a field of the outermost record is an id. Ids go up to 2^63-1. */
 export function isId(field: { name: string; type: unknown }): boolean {
   return field.name === 'id' && field.type === 'long'
-}
-
-/**
- * Refuses a writer whose timestamps have another unit: avsc would read microseconds as milliseconds.
- * @throws Error naming the field
- */
-export function refuseOtherUnits(reader: RecordSchema, writer: object): void {
-  const records = (Array.isArray(writer) ? writer : [writer]) as RecordSchema[]
-  for (const field of reader.fields ?? []) {
-    const read = logicalTypeOf(field.type)
-    for (const { fields } of records) {
-      const written = logicalTypeOf(fields?.find(({ name }) => name === field.name)?.type)
-      if (read && written && read !== written) throw new Error(`${field.name} is written as ${written}, not ${read}`)
-    }
-  }
-}
-
-function logicalTypeOf(type: unknown): string | undefined {
-  const branches = Array.isArray(type) ? type : [type]
-  return branches.map(branch => branch?.logicalType).find(name => name !== undefined)
 }

@@ -1,11 +1,9 @@
-import type { Type } from 'avsc'
 import type { BusRecord } from '../bus/port.ts'
 import { type Clock, sleep, systemClock } from '../clock.ts'
-import { avroTypeOf } from './avro.ts'
+import { Truncated } from './cursor.ts'
 import { type RecordReading, readingOf, readRecord } from './reading.ts'
 import { SchemaNotFound, type SchemaRegistry, SchemaUnreadable } from './registry.ts'
 import { schemas } from './schemas.ts'
-import { Truncated } from './walk.ts'
 
 /** How long, and after which first pause, a missing schema is requested again, since a registry replica may lag. */
 const patienceMs = 10_000
@@ -26,8 +24,10 @@ const mostRefused = 10_000
  * to read and validate.
  */
 const longestCommand = 1 << 20
-/** Characters of a reason in an error; avsc's messages may contain a whole type. */
-const longestReason = 300
+/** The same of other records. */
+export const longestOther = 1 << 23
+/** Bound of the remembered schemas. */
+const mostReadings = 1_000
 /** Confluent wire format: a zero byte, the schema's id in 4 bytes, the body. */
 const headerBytes = 5
 
@@ -74,8 +74,7 @@ export function createDecoder<T>(
   registry: SchemaRegistry,
   { clock = systemClock, patient = false }: DecoderOptions = {},
 ) {
-  const reader = avroTypeOf(readerSchema)
-  const longest = readerSchema === schemas.command ? longestCommand : Number.POSITIVE_INFINITY
+  const longest = readerSchema === schemas.command ? longestCommand : longestOther
   const schemaOf = patient ? patientReader(registry, clock) : (id: number) => registry.schemaOf(id)
   const readings = new Map<number, RecordReading>()
   const refused = new Map<number, Refusal>()
@@ -88,21 +87,14 @@ export function createDecoder<T>(
     try {
       // not patiently: with forged replays a producer could delay its partition again and again
       const schema = await (isRefused(refused.get(schemaId)) ? registry.schemaOf(schemaId) : schemaOf(schemaId))
-      understand(schemaId, schema)
+      const reading = readingOf(readerSchema, schema, schemaId)
+      if (readings.size >= mostReadings) readings.clear()
+      readings.set(schemaId, reading)
+      refused.delete(schemaId)
     } catch (error) {
       if (error instanceof SchemaNotFound) refuse(schemaId, 'SCHEMA_NOT_FOUND', error.message)
       else if (error instanceof SchemaUnreadable) refuse(schemaId, 'SCHEMA_INCOMPATIBLE', error.message)
       else throw error
-    }
-  }
-
-  /** @throws SchemaUnreadable, and nothing else */
-  function understand(schemaId: number, schema: object): void {
-    try {
-      readings.set(schemaId, readingOf(readerSchema, schema, schemaId))
-      refused.delete(schemaId)
-    } catch (error) {
-      throw error instanceof SchemaUnreadable ? error : new SchemaUnreadable(`Schema ${schemaId} cannot be read.`)
     }
   }
 
@@ -119,13 +111,13 @@ export function createDecoder<T>(
     decode(value: Buffer | null, refusedWithinMs?: number): Decoded<T> {
       if (value === null) return failed('NO_VALUE', 'The record has no value: a command topic takes no tombstones.')
       if (value.length > longest) {
-        const text = `The value has ${value.length} bytes, a command at most ${longest}: keep other data out of the command topics.`
+        const text = `The value has ${value.length} bytes, more than ${longest}: keep other data out of the topic.`
         return failed('VALUE_TOO_LARGE', text)
       }
       const schemaId = schemaIdOf(value)
       if (typeof schemaId !== 'number') return schemaId
       const reading = readings.get(schemaId)
-      if (reading !== undefined) return decodeBody(reader, reading, value, schemaId)
+      if (reading !== undefined) return decodeBody(reading, value, schemaId)
       const refusal = refused.get(schemaId)
       if (isRefused(refusal, refusedWithinMs)) return { ok: false, error: refusal.error }
       return { ok: false, pending: schemaId }
@@ -199,9 +191,9 @@ function patientReader(registry: SchemaRegistry, clock: Clock): (schemaId: numbe
   }
 }
 
-function decodeBody<T>(reader: Type, reading: RecordReading, bytes: Buffer, schemaId: number): Decoded<T> {
+function decodeBody<T>(reading: RecordReading, bytes: Buffer, schemaId: number): Decoded<T> {
   try {
-    const { value, flaw, end } = readRecord(reader, reading, bytes, headerBytes)
+    const { value, flaw, end } = readRecord(reading, bytes, headerBytes)
     if (end < bytes.length) {
       return failed('TRAILING_BYTES', `${bytes.length - end} bytes follow the record of schema ${schemaId}.`)
     }
@@ -210,12 +202,10 @@ function decodeBody<T>(reader: Type, reading: RecordReading, bytes: Buffer, sche
     const { message } = error as Error
     if (error instanceof Truncated) return failed('TRUNCATED', `The record ends before its schema ${schemaId} does.`)
     if (error instanceof SchemaUnreadable) {
-      return failed(
-        'SCHEMA_INCOMPATIBLE',
-        `The record of schema ${schemaId} cannot be read as ${reader.name}: ${message}. Upgrade busgate first.`,
-      )
+      const { name } = reading.wanted
+      return failed('SCHEMA_INCOMPATIBLE', `The record of schema ${schemaId} cannot be read as ${name}: ${message}.`)
     }
-    return failed('DECODE', `The bytes do not follow schema ${schemaId}: ${message.slice(0, longestReason)}.`)
+    return failed('DECODE', `The bytes do not follow schema ${schemaId}: ${message}.`)
   }
 }
 
@@ -251,11 +241,13 @@ export function isReadableLater({ code }: DecodeError): boolean {
   return code === 'SCHEMA_NOT_FOUND' || code === 'SCHEMA_INCOMPATIBLE'
 }
 
-/** Decodes records. @throws RegistryUnavailable before any record is decoded */
+/** Decodes records. @throws RegistryUnavailable */
 export async function decodeAll<T>(decoder: Decoder<T>, records: readonly BusRecord[]): Promise<Decoded<T>[]> {
+  const all: Decoded<T>[] = []
   for (const { value } of records) {
     const decoded = decoder.decode(value)
-    if (!decoded.ok && 'pending' in decoded) await decoder.prepare(decoded.pending)
+    if ('pending' in decoded) await decoder.prepare(decoded.pending)
+    all.push('pending' in decoded ? decoder.decode(value) : decoded)
   }
-  return records.map(({ value }) => decoder.decode(value))
+  return all
 }

@@ -3,6 +3,7 @@ import { addHeader, headerPairs, newHeaders } from '../bus/record-headers.ts'
 import type { DoubtCause } from '../protocol/index.ts'
 import { traceHeaders, traceOf } from '../telemetry/trace.ts'
 import type { Command } from './command.ts'
+import { longestOther } from './decoder.ts'
 import type { Doubt, DoubtHeader } from './generated.ts'
 import type { Origin } from './result.ts'
 import { isLong, withShorter } from './shorten.ts'
@@ -57,7 +58,9 @@ export function createDoubtWriter(topicOfDoubts: string, encode: (doubt: Doubt) 
       campaign,
       omitted: null,
     }
-    return withShorter(recordOf(doubt), () => recordOf(shorterDoubt(doubt)))
+    const whole = recordOf(doubt)
+    const shorter = () => recordOf(shorterDoubt(doubt))
+    return whole.value.length > longestOther ? shorter() : withShorter(whole, shorter)
   }
 }
 

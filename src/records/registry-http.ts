@@ -2,8 +2,8 @@ import { Agent, buildConnector, errors, request } from 'undici'
 import type { TlsTexts } from '../config/index.ts'
 import { SchemaUnreadable } from './schema-parts.ts'
 
-/** Confluent Cloud limits schemas to 1 MB. */
-const longestAnswer = 2 << 20
+/** Parsing it takes some 40 ms at most. A schema within busgate's limits is shorter. */
+const longestAnswer = 1 << 19
 
 interface RegistryAnswer<T> {
   status: number

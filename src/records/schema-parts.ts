@@ -31,9 +31,10 @@ export function oneLevelDeeper(level: number): number {
 
 /** The namespace inside the schema, and its full name if it defines a named type. */
 export function namesOf(schema: SchemaObject, outer: string): { namespace: string; name: string | null } {
-  const { type, name, namespace = outer } = schema
+  const { type, name } = schema
   if (typeof name !== 'string' || !namedTypes.includes(type)) return { namespace: outer, name: null }
-  if (!name.includes('.')) return { namespace: String(namespace), name: fullName(name, String(namespace)) }
+  const namespace = typeof schema.namespace === 'string' ? schema.namespace : outer
+  if (!name.includes('.')) return { namespace, name: fullName(name, namespace) }
   return { namespace: name.slice(0, name.lastIndexOf('.')), name }
 }
 
@@ -41,6 +42,12 @@ const namedTypes: unknown[] = ['record', 'error', 'enum', 'fixed']
 
 export const fullName = (name: string, namespace: string): string =>
   name.includes('.') || namespace === '' ? name : `${namespace}.${name}`
+
+const primitives = ['null', 'boolean', 'int', 'long', 'float', 'double', 'bytes', 'string'] as const
+export type Primitive = (typeof primitives)[number]
+
+/** No type can be defined under these names. */
+export const isPrimitive = (name: string): name is Primitive => (primitives as readonly string[]).includes(name)
 
 /** Whether a schema is an object or a list instead of a name. */
 export const isComplex = (value: unknown): value is SchemaObject => typeof value === 'object' && value !== null
@@ -61,8 +68,10 @@ export interface Reference {
 }
 
 const mostReferences = 100
-/** Bytes of the schema together with its references. */
-const longestSchema = 1 << 20
+/** Characters of `schemaType` in an error. */
+const longestType = 32
+/** Characters of the schema together with its references. Parsing them takes some 20 ms. */
+const longestSchema = 1 << 18
 
 /**
  * Inlines every referenced type at its first use.
@@ -74,11 +83,20 @@ export async function selfContained(
 ): Promise<object> {
   const definitions: Definitions = new Map()
   const seen = new Set<string>()
+  const open: Reference[] = []
   let bytes = 0
-  const parse = ({ schema, schemaType = 'AVRO' }: StoredSchema): unknown => {
-    if (schemaType !== 'AVRO') throw new SchemaUnreadable(`it is ${schemaType}, not Avro`)
+  const parse = ({ schema, schemaType = 'AVRO', references }: StoredSchema): unknown => {
+    if (schemaType !== 'AVRO') throw new SchemaUnreadable(`it is ${textOf(schemaType)}, not Avro`)
     bytes += schema.length
     if (bytes > longestSchema) throw new SchemaUnreadable(`it is longer than ${longestSchema} bytes`)
+    for (const reference of referencesIn(references)) {
+      const place = JSON.stringify([reference.subject, reference.version])
+      if (seen.has(place)) continue
+      if (seen.add(place).size > mostReferences) {
+        throw new SchemaUnreadable(`it has more than ${mostReferences} references`)
+      }
+      open.push(reference)
+    }
     try {
       return JSON.parse(schema)
     } catch {
@@ -86,19 +104,26 @@ export async function selfContained(
     }
   }
   const root = parse(stored)
-  const open = [...(stored.references ?? [])]
   for (let reference = open.pop(); reference; reference = open.pop()) {
-    const place = JSON.stringify([reference.subject, reference.version])
-    if (seen.has(place)) continue
-    if (seen.add(place).size > mostReferences) {
-      throw new SchemaUnreadable(`it has more than ${mostReferences} references`)
-    }
-    const part = await read(reference)
-    define(parse(part), '', definitions)
-    open.push(...(part.references ?? []))
+    define(parse(await read(reference)), '', definitions)
   }
   return (seen.size === 0 ? root : writeOut(root, '', definitions)) as object
 }
+
+function referencesIn(list: unknown): Reference[] {
+  if (list === undefined || list === null) return []
+  if (Array.isArray(list) && list.every(isReference)) return list
+  throw new SchemaUnreadable('its references are not subjects with versions')
+}
+
+/** A subject becomes part of a URL. */
+const isReference = (value: unknown): value is Reference =>
+  isComplex(value) &&
+  typeof value.subject === 'string' &&
+  value.subject.isWellFormed() &&
+  Number.isSafeInteger(value.version)
+
+const textOf = (value: unknown) => (typeof value === 'string' ? value.slice(0, longestType) : typeof value)
 
 /** Referenced types by full name, with their enclosing namespace; null once inlined. */
 type Definitions = Map<string, { schema: unknown; namespace: string } | null>
@@ -113,6 +138,7 @@ function define(schema: unknown, outer: string, definitions: Definitions, level 
 
 function writeOut(schema: unknown, outer: string, definitions: Definitions, level = 0): unknown {
   if (typeof schema === 'string') {
+    if (isPrimitive(schema)) return schema
     const name = [fullName(schema, outer), schema].find(one => definitions.has(one))
     const definition = name === undefined ? null : definitions.get(name)
     return definition ? writeOut(definition.schema, definition.namespace, definitions, level) : (name ?? schema)

@@ -156,6 +156,26 @@ describe('a schema with references', () => {
     expect(await decodeWith(decoder, recordOf(9, [2, 8]))).toEqual({ ok: true, value: { a: 4 } })
   })
 
+  test('means the primitive type by its name, even if a reference defines one like it', async () => {
+    put({ type: 'record', name: 'A', namespace: 'com.shop', fields: [{ name: 'a', type: 'string' }] }, [
+      reference('com.shop.string', 's'),
+    ])
+    server.putVersion('s', 1, { schema: JSON.stringify(record('com.shop.string', 'int')) })
+    const decoder = createDecoder(record('A', 'string'), registry())
+    expect(await decodeWith(decoder, recordOf(9, [2, 97]))).toEqual({ ok: true, value: { a: 'a' } })
+  })
+
+  test.each<[string, unknown]>([
+    ['no list', 'com.shop.A'],
+    ['a list of texts', ['com.shop.A']],
+    ['without a version', [{ name: 'A', subject: 'a' }]],
+    ['with a subject that no URL can hold', [{ name: 'A', subject: '\ud800', version: 1 }]],
+    ['a hundred thousand', Array(100_000).fill(0)],
+  ])('is refused if they are %s', async (_name, references) => {
+    put('A', references as object[])
+    await expect(registry().schemaOf(9)).rejects.toThrow(/its references are not subjects with versions/)
+  })
+
   test('is refused if they form an endless chain', async () => {
     put('R1', [reference('R1', 'r', 1)])
     server.fail((request, response) => {
@@ -222,7 +242,7 @@ describe('a registry', () => {
     await expect(request).rejects.toEqual(refused(message))
   })
 
-  test('whose answer never ends is given up after 2 MB', async () => {
+  test('whose answer never ends is given up after 512 KiB', async () => {
     let sent = 0
     server.fail((_request, response) => {
       const more = () => {
@@ -232,7 +252,7 @@ describe('a registry', () => {
       response.on('drain', more)
       more()
     })
-    await expect(registry().schemaOf(1)).rejects.toThrow(/the registry's answer is longer than 2097152 bytes/)
+    await expect(registry().schemaOf(1)).rejects.toThrow(/the registry's answer is longer than 524288 bytes/)
     expect(sent).toBeLessThan(16 * 2 ** 20)
   })
 

@@ -93,3 +93,12 @@ test('a result keeps 1,024 characters of a longer error', async () => {
   const decoded = await decodeWith(createDecoder<SendResult>(schemas.result, registry), resultOf('sms', 'result').value)
   expect(decoded).toMatchObject({ ok: true, value: { error: '€'.repeat(1024) } })
 })
+
+test('a doubt beyond the bound of a record is written without its command, so that it can be read', async () => {
+  const huge = { ...inDoubt, record: { ...record, headers: { foreign: Buffer.alloc(9 << 20) } } }
+  const { value } = createDoubtWriter(topic, encoders.doubt)(huge, 2 ** 41, 'timeout')
+  expect(await decodeWith(createDecoder<Doubt>(schemas.doubt, registry), value)).toMatchObject({
+    ok: true,
+    value: { key: null, headers: [], omitted: expect.stringContaining('too large') },
+  })
+})

@@ -1,8 +1,10 @@
 import { type Settings, type TopicUse, topicsIn, topology } from '../../config/index.ts'
-import { avroTypeOf, refuseOtherUnits } from '../../records/avro.ts'
-import { registryLogin, registryOf, type SchemaRegistry } from '../../records/registry.ts'
+import { reasonOf } from '../../records/reading.ts'
+import { registryLogin, registryOf, type SchemaRegistry, SchemaUnreadable } from '../../records/registry.ts'
 import { loginSettings, registryHttp } from '../../records/registry-http.ts'
+import { requireReadable } from '../../records/resolution.ts'
 import { schemas as localSchemas, subjectOf } from '../../records/schemas.ts'
+import { shapeOf } from '../../records/shape.ts'
 import { codeOf } from '../../telemetry/error.ts'
 import { check, type Finding, failed, named, notSet, ok, warning } from './check.ts'
 
@@ -81,7 +83,7 @@ export function registryAdmin(settings: Settings) {
   async function ask<T>(path: string, body: { method?: 'POST' | 'PUT'; json?: object } = {}): Promise<T | null> {
     const { status, body: answer } = await http<T>(path, { ...body, signal: AbortSignal.timeout(limitMs) }).catch(
       error => {
-        throw new Error(`the registry did not answer (${reasonOf(error)}): check registry.url (BUSGATE_REGISTRY_URL)`)
+        throw new Error(`the registry did not answer (${outageOf(error)}): check registry.url (BUSGATE_REGISTRY_URL)`)
       },
     )
     if (status >= 200 && status < 300 && answer !== null) return answer
@@ -137,7 +139,7 @@ interface LevelAnswer {
   compatibilityLevel?: string
 }
 
-function reasonOf(error: Error): string {
+function outageOf(error: Error): string {
   return error.name === 'TimeoutError' ? `no answer within ${limitMs / 1000} s` : (codeOf(error) ?? error.name)
 }
 
@@ -188,7 +190,7 @@ export async function inspect(
   const others = versions.filter(one => one.version !== version)
   const conflicts = await Promise.all(
     others.map(async other => {
-      const complaint = conflict(schema, await registry.schemaOf(other.id), level)
+      const complaint = await registry.schemaOf(other.id).then(theirs => conflict(schema, theirs, level), unreadable)
       return complaint ? [`version ${other.version} (id ${other.id}): ${complaint}`] : []
     }),
   )
@@ -200,6 +202,11 @@ export async function inspect(
     levelIsEnough: actualLevel === level || actualLevel === 'FULL_TRANSITIVE',
     conflicts: conflicts.flat(),
   }
+}
+
+function unreadable(error: Error): string {
+  if (error instanceof SchemaUnreadable) return error.message
+  throw error
 }
 
 /**
@@ -216,10 +223,9 @@ function conflict(ours: object, theirs: object, level: Level): string | null {
 
 function complaintOf(reader: object, writer: object): string | null {
   try {
-    refuseOtherUnits(reader, writer)
-    avroTypeOf(reader).createResolver(avroTypeOf(writer), { ignoreNamespaces: true })
+    requireReadable(shapeOf(writer), shapeOf(reader))
     return null
   } catch (error) {
-    return (error as Error).message
+    return reasonOf(error as Error)
   }
 }
