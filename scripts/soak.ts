@@ -1,5 +1,6 @@
 /**
- * Runs the checks that take too long for each commit: planted bugs, thousands of worlds, long chaos runs and hostile senders.
+ * Runs the checks that take too long for each commit: planted bugs, thousands of worlds, hours of fuzzing, long chaos runs
+ * and hostile senders.
  * A failed step does not stop the others. Prints a table. Needs a JVM and Maven, like CI.
  *   npm run soak                    all steps, in some hours
  *   npm run soak -- worlds chaos    the steps whose names begin with these words
@@ -32,6 +33,7 @@ const steps: readonly Step[] = [
     what: `5,000 worlds from seed ${freshSeed} on`,
     run: ['simulate', '--', '--seeds', '5000', '--from', freshSeed],
   },
+  { name: 'fuzz', what: 'three hours of foreign data', run: ['fuzz', '--', '--seconds', '10800'] },
   chaos('moves', 'three workers are replaced in turn', '--restart-workers --commands 40000'),
   chaos('scale', 'one worker, three, and one again', '--scale --commands 40000'),
   chaos('matrix', 'every kind of fault on both versions of Kafka', '--matrix --commands 300000'),
