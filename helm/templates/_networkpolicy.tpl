@@ -18,7 +18,7 @@ spec:
       {{- include "busgate.releaseLabels" .root | nindent 6 }}
     matchExpressions:
       - { key: app.kubernetes.io/component, operator: In, values: [{{ .role }}, {{ .role }}-task] }
-  policyTypes: [Ingress, Egress]
+  policyTypes: [Ingress{{ if $policy.enabled }}, Egress{{ end }}]
   {{- if eq .role "ui" }}
   ingress: []
   {{- else }}
@@ -38,6 +38,7 @@ spec:
         {{- toYaml . | nindent 8 }}
       {{- end }}
     {{- end }}
+  {{- if $policy.enabled }}
   egress:
     # DNS
     - ports:
@@ -51,6 +52,7 @@ spec:
     {{- if not (has .role (list "callbacks" "ui")) }}
     {{- include "busgate.egress" (dict "name" "gateway" "ports" (list (include "busgate.portOf" $config.gateway.url)) "to" $policy.gateway.to) | nindent 4 }}
     {{- end }}
+  {{- end }}
 {{- end -}}
 
 {{- define "busgate.egress" -}}

@@ -13,7 +13,7 @@ spec:
   selector:
     matchLabels:
       {{- include "busgate.selectorLabels" . | nindent 6 }}
-{{- if .root.Values.networkPolicy.enabled }}
+{{- if or .root.Values.networkPolicy.enabled .root.Values.networkPolicy.metricsFrom }}
 ---
 {{ include "busgate.networkPolicy" . }}
 {{- end }}

@@ -1,5 +1,5 @@
 import { createServer } from 'node:http'
-import { listen } from '../listen.ts'
+import { listen } from '../http/listen.ts'
 import { Accounts } from './accounts.ts'
 import { createCallbacks } from './callbacks.ts'
 import { chance } from './chance.ts'

@@ -1,6 +1,7 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Registry } from 'prom-client'
-import { drain, listen } from '../listen.ts'
+import { serveHttp } from '../http/server.ts'
 
 interface TelemetryServerOptions {
   host: string
@@ -15,29 +16,64 @@ interface TelemetryServerOptions {
 
 export type TelemetryServer = Awaited<ReturnType<typeof startTelemetryServer>>
 
+/** Probes, and some servers that scrape. All answers are quick, so old connections are floods, whatever they wait for. */
+const limits = { connections: 64, closesBusy: true, headersMs: 5_000, requestMs: 10_000, idleMs: 10_000 }
 /** Longest wait of `close` for requests in flight. */
 const hurryMs = 1000
 
 /** Serves GET /metrics, /healthz and /readyz. @throws Error when the port cannot be opened */
 export async function startTelemetryServer(options: TelemetryServerOptions) {
-  const limits = { headersTimeout: 5_000, requestTimeout: 10_000, connectionsCheckingInterval: 1_000 }
-  const server = createServer(limits, (request, response) => {
-    answer(options, request, response).catch(() => {
+  const scrape = sharedScrape(options.metrics)
+  const { host, port: wanted } = options
+  const mend = 'set telemetry.host and telemetry.port (BUSGATE_TELEMETRY_PORT) to a free address'
+  const { port, close } = await serveHttp({ ...limits, host, port: wanted, what: 'metrics', mend }, (...exchange) => {
+    const [, response] = exchange
+    response.shouldKeepAlive = false // whatever the client sends behind its request is not read
+    answer(options, scrape, ...exchange).catch(() => {
       if (!response.headersSent) sendJson(response, 500, { error: 'the metrics could not be collected' })
     })
   })
-  const mend = 'set telemetry.host and telemetry.port (BUSGATE_TELEMETRY_PORT) to a free address'
-  const port = await listen(server, { host: options.host, port: options.port, what: 'metrics', mend })
-  server.on('error', () => {}) // a failed accept, for lack of file descriptors, must not end the process
   return {
     port,
     /** Resolves when requests in flight are answered and the port is closed. */
-    close: () => drain(server, hurryMs), // answers are immediate: only a request that is still being sent can be open by then
+    close: () => close(hurryMs), // answers are immediate: only a request that is still being sent can be open by then
+  }
+}
+
+/** Scrapes may use a tenth of the process's time. */
+const restsPerScrape = 9
+const longestRestMs = 1000
+
+/**
+ * Collects the metrics once for all requests that wait, however many there are.
+ * @returns a function that returns the text of a collection that begins after the call
+ */
+function sharedScrape(metrics: Registry): () => Promise<Buffer> {
+  let next: Promise<Buffer> | null = null
+  /** Resolves when the next collection may begin. */
+  let free: Promise<void> = Promise.resolve()
+  let begun = 0
+
+  async function collect(): Promise<Buffer> {
+    next = null // later requests want to see what happens from now on
+    begun = performance.now()
+    return Buffer.from(await metrics.metrics())
+  }
+
+  const rest = () =>
+    sleep(Math.min(longestRestMs, restsPerScrape * (performance.now() - begun)), undefined, { ref: false })
+
+  return () => {
+    if (next) return next
+    next = free.then(collect)
+    free = next.then(rest, rest)
+    return next
   }
 }
 
 async function answer(
   { metrics, ready, healthy }: TelemetryServerOptions,
+  scrape: () => Promise<Buffer>,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -50,7 +86,7 @@ async function answer(
     return sendJson(response, 405, { error: 'only GET and HEAD are allowed' })
   }
   if (path === '/metrics') {
-    const body = await metrics.metrics()
+    const body = await scrape()
     response.writeHead(200, { 'content-type': metrics.contentType }).end(body)
     return
   }

@@ -1,11 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { listen } from '../listen.ts'
+import { hasBody } from '../http/connections.ts'
+import { serveHttp } from '../http/server.ts'
 import { withoutBigints } from '../protocol/json.ts'
 import { Board, type BoardOptions } from './board.ts'
 import { InvalidSearch, Searches, searchRequestOf } from './searches.ts'
+import { Viewers } from './viewers.ts'
 
 export interface UiOptions extends BoardOptions {
   /** 0 for any free port. */
@@ -21,8 +23,8 @@ const types: Record<string, string> = {
   '.svg': 'image/svg+xml',
 }
 
-/** Bytes that a browser may leave unread. Beyond, the connection is closed; the browser reconnects. */
-const mostUnread = 1024 * 1024
+/** A search takes as long as it takes, hence no `idleMs`. */
+const limits = { connections: 100, headersMs: 5_000, requestMs: 10_000, idleMs: 0 }
 const files = pageFiles()
 
 /**
@@ -30,12 +32,16 @@ const files = pageFiles()
  * @throws Error when the port cannot be opened
  */
 export async function startUi({ host = '127.0.0.1', ...options }: UiOptions) {
-  const server = createServer({ headersTimeout: 5_000, requestTimeout: 10_000 })
-  const port = await listen(server, { host, port: options.port, what: 'the page', mend: 'choose another --port' })
   const board = new Board(options)
+  const viewers = new Viewers(board)
   const searches = new Searches(options)
-  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+  const address = { host, port: options.port, what: 'the page', mend: 'choose another --port' }
+  const server = await serveHttp({ ...limits, ...address }, (request, response) => {
+    if (hasBody(request)) response.shouldKeepAlive = false // the body is not read
     answer(request, response).catch(error => fail(response, error))
+  }).catch(async error => {
+    await board.close()
+    throw error
   })
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -46,35 +52,20 @@ export async function startUi({ host = '127.0.0.1', ...options }: UiOptions) {
     if (file) {
       response.writeHead(200, { ...safetyHeaders, 'content-type': file.contentType }).end(file.body)
     } else if (pathname === '/api/now') {
-      watch(response)
+      response.writeHead(200, { ...safetyHeaders, 'content-type': 'text/event-stream' })
+      viewers.add(response)
     } else if (pathname === '/api/messages') {
       const search = searchRequestOf(new URLSearchParams(request.url?.slice(pathname.length)), options.reveal)
       sendJson(response, 200, await searches.find(search, disconnectSignal(response)))
     } else refuse(response, { status: 404, text: 'Not found: the page is at /.' })
   }
 
-  /** Sends server-sent events: the history, then the state every other second. */
-  function watch(response: ServerResponse): void {
-    response.writeHead(200, { ...safetyHeaders, 'content-type': 'text/event-stream' })
-    const send = (event: string, data: object) => {
-      if (response.writableLength > mostUnread) response.destroy()
-      else response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
-    }
-    send('history', board.history())
-    send('now', board.now())
-    response.on(
-      'close',
-      board.watch(now => send('now', now)),
-    )
-  }
-
   return {
-    url: `http://127.0.0.1:${port}/`,
+    url: `http://127.0.0.1:${server.port}/`,
     /** Resolves when new records of the topics are being counted. */
     begun: () => board.begun(),
     async close(): Promise<void> {
-      server.closeAllConnections()
-      await Promise.all([new Promise(resolve => server.close(resolve)), board.close()])
+      await Promise.all([server.close(0), board.close()])
     },
   }
 }

@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Server } from 'node:http'
 import { networkInterfaces } from 'node:os'
+import type { Registry } from 'prom-client'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { GaugeSource } from '../../src/telemetry/definitions.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
@@ -28,6 +29,15 @@ async function start({ reasons = [], sick = [], host = '127.0.0.1', gauges = [] 
   const ask = (path: string, method = 'GET', name = '127.0.0.1') =>
     fetch(`http://${name}:${server.port}${path}`, { method })
   return { ask, close, port: server.port }
+}
+
+/** Serves these metrics. */
+async function serve(metrics: () => Promise<string>) {
+  const registry = { contentType: 'text/plain', metrics } as unknown as Registry
+  const state = { ready: () => ({ ready: true }), healthy: () => ({ healthy: true }) }
+  const server = await startTelemetryServer({ host: '127.0.0.1', port: 0, metrics: registry, ...state })
+  onTestFinished(() => server.close())
+  return server
 }
 
 describe('the telemetry server', () => {
@@ -101,6 +111,64 @@ describe('the telemetry server', () => {
     sick.push('no heartbeat for 60 s')
     const response = await ask('/healthz')
     expect([response.status, await response.json()]).toEqual([503, { healthy: false, reasons: sick }])
+  })
+
+  describe('answers probes while', () => {
+    const flooding = async (count: number, text: string, collect = async () => 'x') => {
+      let scrapes = 0
+      const { port } = await serve(() => {
+        scrapes++
+        return collect()
+      })
+      const raws = Array.from({ length: count }, () => {
+        const raw = rawConnection(port)
+        raw.socket.pause() // reads no answer
+        raw.write(text)
+        return raw
+      })
+      await eventually(() => expect(raws.filter(({ socket }) => socket.connecting)).toHaveLength(0))
+      const { status } = await fetch(`http://127.0.0.1:${port}/healthz`)
+      expect(status).toBe(200)
+      return { scrapes }
+    }
+    const scrape = 'GET /metrics HTTP/1.1\r\nHost: b\r\n\r\n'
+
+    it.each([
+      ['connections pipeline thousands of scrapes, of which one each is begun', 20, scrape.repeat(2000)],
+      ['hundreds of connections pipeline scrapes', 300, scrape.repeat(10)],
+      ['hundreds of connections send nothing', 300, ''],
+      ['connections send endless headers', 50, `GET /metrics HTTP/1.1\r\n${'x: y\r\n'.repeat(50_000)}`],
+    ])('%s', async (_, count, text) => {
+      const { scrapes } = await flooding(count, text)
+      expect(scrapes).toBeLessThanOrEqual(count)
+    })
+
+    it('hundreds of connections wait for a slow scrape', async () => {
+      const { scrapes } = await flooding(300, scrape, () => new Promise(() => {}))
+      expect(scrapes).toBe(1)
+    })
+  })
+
+  it('gives all scrapes that wait the same bytes, collected after they came', async () => {
+    let [begun, collected] = [0, 0]
+    const count = () => {
+      begun++
+    }
+    subscribe('http.server.request.start', count)
+    onTestFinished(() => void unsubscribe('http.server.request.start', count))
+    const first = Promise.withResolvers<void>()
+    const { port } = await serve(async () => {
+      const number = ++collected
+      if (number === 1) await first.promise
+      return String(number)
+    })
+    const scrape = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+    const early = scrape()
+    await eventually(() => expect(collected).toBe(1))
+    const late = [scrape(), scrape(), scrape()]
+    await eventually(() => expect(begun).toBe(4))
+    first.resolve()
+    expect([await early, ...(await Promise.all(late))]).toEqual(['1', '2', '2', '2'])
   })
 
   it('answers 405 to other methods', async () => {

@@ -1,5 +1,7 @@
 import { networkInterfaces } from 'node:os'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
+import type { Now } from '../../src/ui/now.ts'
+import { Viewers } from '../../src/ui/viewers.ts'
 import { until } from '../support/bus.ts'
 import { eventually, rawConnection } from '../support/callbacks.ts'
 import { buildCommand } from '../support/commands.ts'
@@ -75,6 +77,26 @@ describe('the server of the page', () => {
     const { status, headers } = await ask(`${url}api/now`, {}, method)
     expect([status, headers.allow]).toEqual([405, 'GET'])
   })
+})
+
+test('a client that pipelines requests to the page is closed, and others are answered', async () => {
+  const { url } = await startPage(await startWorld())
+  const raw = rawConnection(Number(new URL(url).port))
+  raw.write('GET /api/now HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(2000))
+  await eventually(() => expect(raw.closed).toBe(true))
+  expect((await ask(url)).status).toBe(200)
+})
+
+test('a page that reads nothing for 30 s is closed', () => {
+  const watchers: ((now: Now) => void)[] = []
+  const watch = (send: (now: Now) => void) => void watchers.push(send)
+  const viewers = new Viewers({ watch, history: () => ({}), now: () => ({}) } as never)
+  const stalled = { writableLength: 1, write: vi.fn(), destroy: vi.fn(), on() {} }
+  viewers.add(stalled as never)
+  for (let steps = 0; steps < 15; steps++) watchers[0]!({} as Now)
+  expect(stalled.destroy).not.toHaveBeenCalled()
+  watchers[0]!({} as Now)
+  expect(stalled.destroy).toHaveBeenCalledOnce()
 })
 
 test('the page may load only its own files, and requests nothing else', async () => {

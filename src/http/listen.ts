@@ -6,6 +6,7 @@ export interface Listening {
   host: string
   /** 0 takes any free port. */
   port: number
+  /** Connections that wait to be accepted. Default: as Node decides. */
   backlog?: number
   /** The service, for the error message, such as `metrics`. */
   what: string
@@ -14,16 +15,17 @@ export interface Listening {
 }
 
 /** Starts listening. @returns the port @throws Error with the remedy if the address is not available */
-export async function listen(server: Server, { what, mend, host, ...address }: Listening): Promise<number> {
+export async function listen(server: Server, { what, mend, host, port, backlog }: Listening): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   server.once('error', reject)
   const everywhere = host === '::' // without a host, Node falls back to 0.0.0.0
-  server.listen({ ...address, ...(!everywhere && { host }) } satisfies ListenOptions, resolve)
+  const address = { port, ...(backlog !== undefined && { backlog }), ...(!everywhere && { host }) }
+  server.listen(address satisfies ListenOptions, resolve)
   try {
     await promise
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
-    const message = `cannot serve ${what} on ${host}:${address.port} (${code}): ${mend}`
+    const message = `cannot serve ${what} on ${host}:${port} (${code}): ${mend}`
     throw Object.assign(new Error(message, { cause }), { code })
   }
   server.off('error', reject)

@@ -5,27 +5,38 @@ import type { Socket } from 'node:net'
 const parsedAtOnce = 4096
 const endOfHead = Buffer.from('\r\n\r\n')
 
+export interface ConnectionLimits {
+  /** Most connections at a time. */
+  connections: number
+  /** Whether a connection whose answer is being made may be closed for a new one. Default false. */
+  closesBusy?: boolean
+  /** Called for each connection that is closed because of the limit. */
+  onOverload?: () => void
+}
+
 /**
  * Guards the connections of an HTTP server that does not listen yet. Each carries one request at a time; a connection that
  * pipelines is closed. At the limit, the connection that has gone longest without completing a request is closed, so that slow
- * senders cannot keep others out. Connections that have carried a callback are closed last.
- * @param most connections at a time
- * @param onTooMany called for each connection closed because of the limit
+ * senders cannot keep others out. Connections that have carried a request are closed later, and those that do not read their
+ * answer after them. One whose answer is being made is closed last, or never.
  * @returns a function to call for each request; false if it was pipelined, and its connection is closed
  */
-export function guardConnections(server: Server, most: number, onTooMany: () => void) {
+export function guardConnections(server: Server, { connections, closesBusy = false, onOverload }: ConnectionLimits) {
   const all = new Set<Socket>()
   /** Connections without a complete request, oldest first. */
   const waiting = new Set<Socket>()
   const waitingAgain = new Set<Socket>()
+  /** Connections whose complete answer is not read yet. */
+  const unread = new Set<Socket>()
   const requests = new WeakMap<Socket, IncomingMessage>()
 
   function enter(socket: Socket): void {
-    if (all.size >= most) {
-      const longest = firstOf(waiting) ?? firstOf(waitingAgain) ?? socket
+    if (all.size >= connections) {
+      const longest =
+        firstOf(waiting) ?? firstOf(waitingAgain) ?? firstOf(unread) ?? (closesBusy ? firstOf(all)! : socket)
       leave(longest)
       longest.destroy()
-      onTooMany()
+      onOverload?.()
       if (longest === socket) return
     }
     all.add(socket)
@@ -41,6 +52,7 @@ export function guardConnections(server: Server, most: number, onTooMany: () => 
   function forget(socket: Socket): void {
     waiting.delete(socket)
     waitingAgain.delete(socket)
+    unread.delete(socket)
   }
 
   server.prependListener('connection', enter)
@@ -52,7 +64,10 @@ export function guardConnections(server: Server, most: number, onTooMany: () => 
       return false
     }
     requests.set(socket, request)
-    request.on('end', () => forget(socket))
+    const completed = () => waiting.delete(socket) || waitingAgain.delete(socket)
+    if (hasBody(request)) request.on('end', completed)
+    else completed()
+    response.on('prefinish', () => unread.add(socket))
     response.on('close', () => {
       requests.delete(socket)
       forget(socket)
@@ -61,6 +76,9 @@ export function guardConnections(server: Server, most: number, onTooMany: () => 
     return true
   }
 }
+
+export const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0
 
 /**
  * Passes Node's parser one request head at a time; it would otherwise parse everything that one read brings, which may be
