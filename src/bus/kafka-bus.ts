@@ -68,6 +68,7 @@ export class KafkaBus implements Bus {
   readonly #limits: RecordLimits
   readonly #leaving: Promise<void>[] = []
   readonly #groupReaders: GroupReading[] = []
+  #searches = 0
 
   constructor(options: KafkaBusOptions) {
     const { clock, telemetry, rack, brokers: seeds } = options
@@ -163,7 +164,10 @@ export class KafkaBus implements Bus {
   search(tp: TopicPartition, query: Query): Promise<Searched> {
     const fetch: Fetch = request =>
       this.#brokers.ask({ leader: tp }, fetchRecords, [request], { line: 'search', limitMs: searchLimitMs })
-    return searchLog({ fetch, logs: this.#logs }, tp, query)
+    this.#searches++
+    return searchLog({ fetch, logs: this.#logs, running: () => this.#searches }, tp, query).finally(() => {
+      this.#searches--
+    })
   }
 
   async progress(groupId: string, tps: readonly TopicPartition[]): ReturnType<Bus['progress']> {

@@ -2,6 +2,7 @@ import { brokersHint } from '../config/errors.ts'
 import type { Settings } from '../config/index.ts'
 import type { SendResult } from '../records/generated.ts'
 import { shellFlag } from '../shell.ts'
+import { timeText } from '../words.ts'
 import { isFinalOf, isOfMessage } from './final.ts'
 import { type ReaderOptions, type ReadOptions, read, resultsOf } from './read.ts'
 
@@ -112,8 +113,8 @@ class Search {
   #state(): string {
     if (this.#outage) return `${this.#outage.message}: ${brokersHint}.`
     if (this.#doubt) {
-      const at = new Date(this.#doubt.completedAt).toISOString()
-      return `it is IN_DOUBT since ${at}, perhaps sent: do not send it again; its final result will follow.`
+      const since = timeText(this.#doubt.completedAt, 'since')
+      return `it is IN_DOUBT ${since}, perhaps sent: do not send it again; its final result will follow.`
     }
     if (this.#isRepeated) return 'its id was used before (DUPLICATE), and the result of its first record was not found.'
     return 'is a worker running?'

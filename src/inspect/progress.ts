@@ -43,21 +43,21 @@ export async function searchUnfinished(
   bus: Bus,
   settings: Settings,
   topics: readonly string[],
-  take: (records: readonly BusRecord[], progress: Progress | undefined) => Promise<void> | void,
+  take: (tp: TopicPartition, records: readonly BusRecord[], progress: Progress | undefined) => Promise<void> | void,
 ): Promise<void> {
   const counts = await partitionsOf(bus, topics)
   const tps = topics.flatMap(topic => allPartitions(topic, counts.get(topic)!))
   const all = await readOwnProgress(bus, settings, tps)
   const { signal: ending } = new AbortController()
   const search = (tp: TopicPartition, progress: Progress | undefined) =>
-    bus.search(tp, { from: beginningOf(progress), ending, take: async records => take(records, progress) })
+    bus.search(tp, { from: beginningOf(progress), ending, take: async records => take(tp, records, progress) })
   await Promise.all(tps.map((tp, i) => search(tp, all[i])))
 }
 
 /** Counts the messages in doubt: the unfinished records on the topic of doubts. */
 export async function countOpenDoubts(bus: Bus, settings: Settings): Promise<number> {
   let open = 0
-  await searchUnfinished(bus, settings, [settings.topics.doubts], (records, progress) => {
+  await searchUnfinished(bus, settings, [settings.topics.doubts], (_, records, progress) => {
     open += records.filter(({ offset }) => !isDone(progress, offset)).length
   })
   return open

@@ -1,6 +1,6 @@
 import type { Level } from 'pino'
 import { shellWord } from '../shell.ts'
-import { count as numberOf } from '../words.ts'
+import { count as numberOf, timeText } from '../words.ts'
 import { type ErrorPlace, safeText, summaryOf } from './error.ts'
 import type { Events, RecordPlace, SessionStage } from './events.ts'
 
@@ -315,7 +315,7 @@ export function rounded(field: string, value: number): number {
   return field.endsWith('Ms') ? Math.round(value) : Math.round(value * 1000) / 1000
 }
 
-const untilText = (until: number | null): string => (until === null ? '' : ` until ${new Date(until).toISOString()}`)
+const untilText = (until: number | null): string => (until === null ? '' : ` ${timeText(until, 'until')}`)
 
 const at = ({ topic, partition, offset }: RecordPlace): string => `${topic}/${partition}@${offset}`
 

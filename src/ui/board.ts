@@ -3,11 +3,13 @@ import { windowSize } from '../bus/session/window.ts'
 import type { Settings } from '../config/index.ts'
 import { type Change, nameOf, whyOf } from '../control/change.ts'
 import { readControl } from '../control/read.ts'
+import { UndecodableRecords } from '../inspect/decoding.ts'
 import { remedyOf } from '../inspect/message/conclusion.ts'
 import { readProgress } from '../inspect/progress.ts'
 import type { Outcome } from '../protocol/index.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
 import { shellFlag } from '../shell.ts'
+import { cut } from '../words.ts'
 import type { FollowedTopic } from './followed-topic.ts'
 import type { Control, Failure, FunnelRow, History, Now, PartitionNow } from './now.ts'
 import { followTraffic, stepMs, steps, type TopicTraffic, Traffic, windowMs } from './topic-traffic.ts'
@@ -38,12 +40,18 @@ const progressSteps = 2
 const mostPartitions = 256
 /** Most controls shown, since programs may withdraw thousands of messages. */
 const mostControls = 100
+/** Most rows of the funnel, and most reasons of failures. */
+const mostRows = 50
+/** Longest texts that are shown: a name, an explanation. */
+const longestName = 250
+const longestText = 1000
 
 /** Maintains the current state that the page shows. */
 export class Board {
   readonly #options: BoardOptions
   readonly #since = Date.now()
   readonly #traffic = new Traffic()
+  readonly #undecodable = new UndecodableRecords()
   readonly #topics: TopicTraffic
   readonly #doubts: OpenDoubtList
   readonly #deadLetters: DeadLetterCauses
@@ -60,8 +68,9 @@ export class Board {
   constructor(options: BoardOptions) {
     const { bus, registry, settings } = options
     this.#options = options
-    this.#topics = followTraffic(bus, registry, settings, this.#traffic)
-    this.#doubts = new OpenDoubtList(bus, registry, settings)
+    const reading = { bus, registry, settings, undecodable: this.#undecodable }
+    this.#topics = followTraffic(reading, this.#traffic)
+    this.#doubts = new OpenDoubtList(reading)
     this.#deadLetters = new DeadLetterCauses(bus, settings.topics.deadLetters)
     this.#timer = setTimeout(() => this.#step(), 0)
   }
@@ -90,6 +99,7 @@ export class Board {
   now(): Now {
     const { settings, reveal } = this.#options
     const at = Date.now()
+    const failures = this.#failures()
     return {
       at,
       since: Math.max(this.#since, at - windowMs),
@@ -98,12 +108,14 @@ export class Board {
       counting: this.#isCounting,
       lanes: settings.topics.commands.map(topic => ({ topic, commands: this.#commandsOf(topic) })),
       funnel: this.#funnel(),
-      failures: this.#failures(),
+      failures: failures.slice(0, mostRows),
+      otherFailures: failures.slice(mostRows).reduce((sum, { count }) => sum + count, 0),
       doubts: this.#doubts.now(at, this.#areCurrent([this.#doubts.topic])),
       pauses: this.#controlsOf('paused'),
       withdrawals: this.#controlsOf('withdrawn'),
       partitions: this.#partitions.toSorted(fullestFirst).slice(0, mostPartitions),
       deadLetters: { ...this.#deadLetters.now(), known: this.#areCurrent([this.#deadLetters.topic]) },
+      undecodable: this.#undecodable.texts,
       points: this.#series((...name) => this.#traffic.perSecond(...name)),
     }
   }
@@ -161,12 +173,16 @@ export class Board {
 
   #troubles(): string | null {
     const troubles = [this.#trouble, this.#controlTrouble, ...this.#followed.map(({ trouble }) => trouble)]
-    return [...new Set(troubles.filter(trouble => trouble !== null))].join('; ') || null
+    const text = [...new Set(troubles.filter(trouble => trouble !== null))].join('; ')
+    return text === '' ? null : cut(text, longestText)
   }
 
   #controlsOf(effect: Change['effect']): Control[] {
     const all = this.#inForce.filter(one => one.effect === effect)
-    const shown = all.slice(0, mostControls).map(change => ({ what: nameOf(change), why: whyOf(change) }))
+    const shown = all.slice(0, mostControls).map(change => ({
+      what: cut(nameOf(change), longestName),
+      why: cut(whyOf(change), longestText),
+    }))
     const others = all.length - shown.length
     return others > 0 ? [...shown, { what: `${others} more`, why: 'busgate status shows all' }] : shown
   }
@@ -191,7 +207,9 @@ export class Board {
       if (labels[1] === 'DELIVERED') add(labels[0], 'delivered', count)
       if (labels[1] === 'FAILED') add(labels[0], 'notDelivered', count)
     }
-    return [...rows.values()].toSorted((a, b) => b.commands - a.commands || a.type.localeCompare(b.type))
+    const sorted = [...rows.values()].toSorted((a, b) => b.commands - a.commands || a.type.localeCompare(b.type))
+    const others = sorted.slice(mostRows)
+    return others.length === 0 ? sorted : [...sorted.slice(0, mostRows), sumOf(others)]
   }
 
   #failures(): Failure[] {
@@ -217,6 +235,13 @@ function examplesCommand({ outcome, errorCode }: Pick<Failure, 'outcome' | 'erro
   return `busgate tail results ${shellFlag('outcome', outcome)}${code} --since 1h --until-end`
 }
 
+/** One row for all of these types. */
+function sumOf(rows: readonly FunnelRow[]): FunnelRow {
+  const sum = { type: 'other', ...emptyRow }
+  for (const row of rows) for (const column of columnNames) sum[column] += row[column]
+  return sum
+}
+
 const columns: Readonly<Record<Outcome, 'sent' | 'notSent' | 'inDoubt' | 'unresolved'>> = {
   SENT: 'sent',
   REJECTED: 'notSent',
@@ -228,6 +253,7 @@ const columns: Readonly<Record<Outcome, 'sent' | 'notSent' | 'inDoubt' | 'unreso
 }
 
 const emptyRow = { commands: 0, sent: 0, notSent: 0, inDoubt: 0, unresolved: 0, delivered: 0, notDelivered: 0 }
+const columnNames = Object.keys(emptyRow) as (keyof typeof emptyRow)[]
 
 const fullestFirst = (a: PartitionNow, b: PartitionNow) =>
   b.window - a.window || (b.lag ?? 0) - (a.lag ?? 0) || a.topic.localeCompare(b.topic) || a.partition - b.partition

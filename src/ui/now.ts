@@ -17,12 +17,16 @@ export interface Now {
   /** Outcomes of commands by message type. */
   funnel: FunnelRow[]
   failures: Failure[]
+  /** Number of failures for further reasons. */
+  otherFailures: number
   doubts: OpenDoubts
   pauses: Control[]
   withdrawals: Control[]
   /** The fullest first. */
   partitions: PartitionNow[]
   deadLetters: DeadLetters
+  /** Sentences about the records that cannot be decoded. */
+  undecodable: string[]
   /** The next point of each series of `History`, per second. */
   points: Record<string, number | null>
 }
@@ -81,8 +85,8 @@ export interface OpenDoubt {
   type: string | null
   cause: string
   attempts: number
-  /** Start of the last request, milliseconds since 1970. */
-  postedAt: number
+  /** Start of the last request, milliseconds since 1970; null if unknown. */
+  postedAt: number | null
   waitsFor: string
 }
 
@@ -108,6 +112,8 @@ export interface DeadLetters {
   total: number
   /** The most recent cause comes first. */
   causes: DeadLetterCause[]
+  /** Number of dead letters of further causes. */
+  others: number
 }
 
 export interface DeadLetterCause {

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit'
 import { MessageSearch, type RecentCommand } from '../inspect/message/search.ts'
-import { mostIds, searchedText, storyLines, tell, weekMs } from '../inspect/message/story.ts'
+import { mostIds, type StoryLine, searchedText, storyLines, tell, weekMs } from '../inspect/message/story.ts'
 import { idIn } from '../protocol/ids.ts'
 import type { BoardOptions } from './board.ts'
 
@@ -17,8 +17,8 @@ export interface SearchRequest {
 }
 
 export interface SearchAnswer {
-  /** Stories of single messages, as the lines of `busgate message --json`. */
-  stories: { id: bigint; found: boolean; lines: object[]; searched: string[] }[]
+  /** Stories of single messages, as the lines of `busgate message --json`; of several messages, only their conclusions. */
+  stories: { id: bigint; found: boolean; lines: StoryLine[]; searched: string[] }[]
   /** Messages without their stories, the newest first. */
   commands: RecentCommand[]
   /** Whether more messages match. */
@@ -91,7 +91,10 @@ export class Searches {
       const findings = await new MessageSearch(options).byId(id)
       ending.throwIfAborted() // incomplete findings would give a wrong story
       const story = tell(findings, id, { ...(account !== undefined && { account }), reveal })
-      stories.push({ id, found: story.found, lines: storyLines(story), searched: searchedText(story) })
+      const lines = storyLines(story)
+      if (ids.length === 1) stories.push({ id, found: story.found, lines, searched: searchedText(story) })
+      else
+        stories.push({ id, found: story.found, lines: lines.filter(({ kind }) => kind === 'conclusion'), searched: [] })
     }
     ending.throwIfAborted()
     const searched = by === 'id' ? [] : searchedText(wide.findings)

@@ -1,21 +1,27 @@
-import type { Bus, BusRecord } from '../bus/port.ts'
+import type { Bus, BusRecord, TopicPartition } from '../bus/port.ts'
 import type { Settings } from '../config/index.ts'
+import { RecordReader, type UndecodableRecords } from '../inspect/decoding.ts'
 import { typeOfMessage } from '../records/command.ts'
-import { createDecoder, decodeAll } from '../records/decoder.ts'
 import type { SendCommand, SendResult, StatusEvent } from '../records/generated.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
 import { schemas } from '../records/schemas.ts'
+import { cut } from '../words.ts'
 import { FollowedTopic, fromNow } from './followed-topic.ts'
 
 export type TopicTraffic = ReturnType<typeof followTraffic>
 
+interface TrafficOptions {
+  bus: Bus
+  registry: SchemaRegistry
+  settings: Settings
+  undecodable: UndecodableRecords
+}
+
 /** Counts new records of the topics of commands, results and statuses. */
-export function followTraffic(bus: Bus, registry: SchemaRegistry, { topics }: Settings, traffic: Traffic) {
-  const decoders = {
-    command: createDecoder<SendCommand>(schemas.command, registry),
-    result: createDecoder<SendResult>(schemas.result, registry),
-    status: createDecoder<StatusEvent>(schemas.status, registry),
-  }
+export function followTraffic({ bus, registry, settings: { topics }, undecodable }: TrafficOptions, traffic: Traffic) {
+  const commands = new RecordReader<SendCommand>(schemas.command, registry, undecodable)
+  const results = new RecordReader<SendResult>(schemas.result, registry, undecodable)
+  const statuses = new RecordReader<StatusEvent>(schemas.status, registry, undecodable)
   /**
    * Types by message, of messages without their own callback address. Only their verdicts may come from an account's address.
    */
@@ -23,46 +29,45 @@ export function followTraffic(bus: Bus, registry: SchemaRegistry, { topics }: Se
   /** Messages whose verdict is counted already. */
   const judged = new Map<string, true>()
 
-  async function countCommands(topic: string, records: readonly BusRecord[]): Promise<void> {
-    for (const one of await decodeAll(decoders.command, records)) {
-      traffic.add(['command', topic, one.ok ? typeOfMessage(one.value) : 'unreadable'])
-    }
+  async function countCommands(tp: TopicPartition, records: readonly BusRecord[]): Promise<void> {
+    let read = 0
+    await commands.each(tp, records, command => {
+      traffic.add(['command', tp.topic, typeOfMessage(command)])
+      read++
+    })
+    for (; read < records.length; read++) traffic.add(['command', tp.topic, 'unreadable'])
   }
 
-  async function countResults(records: readonly BusRecord[]): Promise<void> {
-    const decoded = await decodeAll(decoders.result, records)
-    for (const one of decoded) {
-      if (!one.ok) continue
-      const { type, outcome, errorCode, hooked } = one.value
+  const countResults = (tp: TopicPartition, records: readonly BusRecord[]) =>
+    results.each(tp, records, result => {
+      const { type, outcome, errorCode, hooked } = result
       traffic.add(['result', type, outcome, errorCode ?? ''])
-      if (outcome === 'SENT' && hooked === false) remember(unhooked, nameOf(one.value), type)
-    }
-  }
+      if (outcome === 'SENT' && hooked === false) remember(unhooked, nameOf(result), cut(type, longestName))
+    })
 
-  async function countVerdicts(records: readonly BusRecord[]): Promise<void> {
-    for (const one of await decodeAll(decoders.status, records)) {
-      if (!one.ok || !one.value.final) continue
-      const { verified, commandType, state } = one.value
-      const name = nameOf(one.value)
-      const type = verified ? commandType : unhooked.get(name)
-      if (!type || judged.has(name)) continue
+  const countVerdicts = (tp: TopicPartition, records: readonly BusRecord[]) =>
+    statuses.each(tp, records, status => {
+      if (!status.final) return
+      const name = nameOf(status)
+      const type = status.verified ? status.commandType : unhooked.get(name)
+      if (!type || judged.has(name)) return
       remember(judged, name, true)
-      traffic.add(['verdict', type, state])
-    }
-  }
+      traffic.add(['verdict', type, status.state])
+    })
 
   return {
-    commands: topics.commands.map(
-      topic => new FollowedTopic(bus, topic, fromNow, (_, records) => countCommands(topic, records)),
-    ),
+    commands: topics.commands.map(topic => new FollowedTopic(bus, topic, fromNow, countCommands)),
     others: [
-      new FollowedTopic(bus, topics.results, fromNow, (_, records) => countResults(records)),
-      new FollowedTopic(bus, topics.statuses, fromNow, (_, records) => countVerdicts(records)),
+      new FollowedTopic(bus, topics.results, fromNow, countResults),
+      new FollowedTopic(bus, topics.statuses, fromNow, countVerdicts),
     ],
   }
 }
 
-const nameOf = ({ account, id }: { account: string; id: bigint }) => `${account}/${id}`
+/** Longest name to keep: the gateway's and busgate's own are shorter, and any text may come. */
+const longestName = 64
+
+const nameOf = ({ account, id }: { account: string; id: bigint }) => `${cut(account, longestName)}/${id}`
 
 /** Most messages to remember; the oldest are forgotten. */
 const mostKept = 100_000
@@ -82,6 +87,8 @@ export const windowMs = steps * stepMs
 const rateSteps = 5
 /** Most names; further ones count as `other`, since gateways and producers may invent types. */
 const mostNames = 1000
+/** Longest part of a name. Topics are as long. */
+const longestPart = 249
 const separator = '\u0000'
 
 type Counts = Map<string, number>
@@ -107,7 +114,7 @@ export class Traffic {
    * @param name such as `['result', 'sms', 'SENT', '']`
    */
   add(name: readonly string[]): void {
-    const known = name.join(separator)
+    const known = name.map(part => cut(part, longestPart)).join(separator)
     const key = this.#sums.has(known) || this.#sums.size < mostNames ? known : [name[0], 'other'].join(separator)
     for (const counts of [this.#steps.at(-1)!.counts, this.#sums]) counts.set(key, (counts.get(key) ?? 0) + 1)
   }

@@ -2,26 +2,48 @@ import { type Bus, type BusRecord, type From, type TopicPartition, unreadableCod
 import { INTENT } from '../bus/session/window.ts'
 import type { Settings } from '../config/index.ts'
 import { type Letter, lettersOf, shortPlace } from '../inspect/dead-letters/letter.ts'
+import { RecordReader, type UndecodableRecords } from '../inspect/decoding.ts'
 import { beginningOf, isDone, type Progress, readOwnProgress } from '../inspect/progress.ts'
-import { createDecoder, decodeAll } from '../records/decoder.ts'
 import type { Doubt } from '../records/generated.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
 import { schemas } from '../records/schemas.ts'
 import { shellFlag } from '../shell.ts'
+import { cut, isInstant } from '../words.ts'
 import { FollowedTopic, fromEarliest } from './followed-topic.ts'
 import type { DeadLetterCause, DeadLetters, OpenDoubt, OpenDoubts } from './now.ts'
 
 /** Most doubts retained in memory. Further ones are only counted. */
 const mostRetained = 10_000
 const mostShown = 20
+/** Longest text that is retained and shown. */
+const longestText = 300
 /** Workers open a partition and commit to it within this time. */
 const beginMs = 15_000
 
-interface RetainedDoubt extends TopicPartition {
+/** What the page shows of a doubt. */
+interface RetainedDoubt extends TopicPartition, Omit<OpenDoubt, 'waitsFor'> {
   offset: number
-  id: string
-  /** null if unreadable. */
-  doubt: Doubt | null
+}
+
+function retained(tp: TopicPartition, { offset, key }: BusRecord, doubt: Doubt | null): RetainedDoubt {
+  const { postedAt, type } = doubt ?? { postedAt: Number.NaN, type: null }
+  return {
+    ...tp,
+    offset,
+    id: cut(String(key ?? ''), longestText),
+    account: cut(doubt?.account ?? '', longestText),
+    type: type === null ? null : cut(type, longestText),
+    cause: doubt?.cause ?? 'it cannot be read',
+    attempts: doubt?.attempts ?? 0,
+    postedAt: isInstant(postedAt) ? postedAt : null,
+  }
+}
+
+interface OpenDoubtListOptions {
+  bus: Bus
+  registry: SchemaRegistry
+  settings: Settings
+  undecodable: UndecodableRecords
 }
 
 /** Open doubts: those on their topic that the workers' group has not finished. */
@@ -33,17 +55,20 @@ export class OpenDoubtList {
   #left = 0
   #progress: readonly Progress[] = []
 
-  constructor(bus: Bus, registry: SchemaRegistry, settings: Settings) {
+  constructor({ bus, registry, settings, undecodable }: OpenDoubtListOptions) {
     this.#bus = bus
     this.#settings = settings
-    const decoder = createDecoder<Doubt>(schemas.doubt, registry)
+    const reader = new RecordReader<Doubt>(schemas.doubt, registry, undecodable)
     this.topic = new FollowedTopic(
       bus,
       settings.topics.doubts,
       tps => this.#begin(tps),
       async (tp, records) => {
-        const decoded = await decodeAll(decoder, records)
-        this.#keep(tp, records, i => (decoded[i]!.ok ? decoded[i]!.value : null))
+        for (const record of records) {
+          if (this.#retained.length < mostRetained)
+            this.#retained.push(retained(tp, record, await reader.read(tp, record)))
+          else this.#left++
+        }
       },
     )
   }
@@ -71,25 +96,9 @@ export class OpenDoubtList {
     return tps.map(({ partition }) => beginningOf(this.#progress[partition]))
   }
 
-  #keep(tp: TopicPartition, records: readonly BusRecord[], doubtOf: (i: number) => Doubt | null): void {
-    for (const [i, { offset, key }] of records.entries()) {
-      if (this.#retained.length < mostRetained)
-        this.#retained.push({ ...tp, offset, id: String(key ?? ''), doubt: doubtOf(i) })
-      else this.#left++
-    }
-  }
-
   #shown(one: RetainedDoubt, at: number): OpenDoubt {
-    const { doubt, id } = one
-    return {
-      id,
-      account: doubt?.account ?? '',
-      type: doubt?.type ?? null,
-      cause: doubt?.cause ?? 'it cannot be read',
-      attempts: doubt?.attempts ?? 0,
-      postedAt: timeOf(one),
-      waitsFor: this.#waitsFor(one, at),
-    }
+    const { id, account, type, cause, attempts, postedAt } = one
+    return { id, account, type, cause, attempts, postedAt, waitsFor: this.#waitsFor(one, at) }
   }
 
   /** Assumes that the workers have the same settings as this process. */
@@ -104,16 +113,21 @@ export class OpenDoubtList {
   }
 }
 
-const timeOf = ({ doubt }: RetainedDoubt) => doubt?.postedAt ?? 0
+const timeOf = ({ postedAt }: RetainedDoubt) => postedAt ?? 0
 
 /** Codes of records that no new schema or setting makes readable. */
 const neverRead: ReadonlySet<string> = new Set([...unreadableCodes, 'NOT_CONFLUENT'])
+
+/** Most causes that are told apart. */
+const mostCauses = 50
 
 /** Dead letters by cause. Reads their topic from the beginning and follows it. */
 export class DeadLetterCauses {
   readonly topic: FollowedTopic
   readonly #causes = new Map<string, DeadLetterCause>()
   #total = 0
+  /** Those of other causes than the ones told apart. */
+  #others = 0
 
   constructor(bus: Bus, topic: string) {
     this.topic = new FollowedTopic(bus, topic, fromEarliest, (tp, records) => {
@@ -123,19 +137,28 @@ export class DeadLetterCauses {
 
   now(): Omit<DeadLetters, 'known'> {
     const causes = [...this.#causes.values()].toSorted((a, b) => b.newest - a.newest)
-    return { complete: this.topic.complete, total: this.#total, causes }
+    return { complete: this.topic.complete, total: this.#total, causes, others: this.#others }
   }
 
-  #count({ stage, code, origin, time, message, place }: Letter): void {
+  #count({ origin, time, place, ...letter }: Letter): void {
+    const [stage, code, message] = [letter.stage, letter.code, letter.message].map(text => cut(text, longestText))
+    const topic = origin && cut(origin.topic, longestText)
     this.#total++
-    const topic = origin?.topic ?? null
     const name = JSON.stringify([stage, code, topic])
-    const known = this.#causes.get(name)
-    const replay = topic === null || neverRead.has(code) ? null : replayCommand({ stage, code, topic })
-    const cause = known ?? { stage, code, topic, count: 0, newest: -1, at: '', message: '', replay }
+    const cause = this.#causes.get(name) ?? this.#newCause({ stage: stage!, code: code!, topic })
+    if (!cause) {
+      this.#others++
+      return
+    }
+    this.#causes.set(name, cause)
     cause.count++
     if (time >= cause.newest) Object.assign(cause, { newest: time, at: shortPlace(place), message })
-    this.#causes.set(name, cause)
+  }
+
+  #newCause({ stage, code, topic }: Pick<DeadLetterCause, 'stage' | 'code' | 'topic'>): DeadLetterCause | null {
+    if (this.#causes.size >= mostCauses) return null
+    const replay = topic === null || neverRead.has(code) ? null : replayCommand({ stage, code, topic })
+    return { stage, code, topic, count: 0, newest: -1, at: '', message: '', replay }
   }
 }
 

@@ -32,7 +32,7 @@ async function search(log: readonly Written[], key: string, mostBytes = Number.P
     ending: new AbortController().signal,
     take: async (records: readonly BusRecord[]) => void offsets.push(...records.map(({ offset }) => offset)),
   }
-  return { ...(await searchLog({ fetch, logs }, { topic: 'topic', partition: 0 }, query)), offsets }
+  return { ...(await searchLog({ fetch, logs, running: () => 1 }, { topic: 'topic', partition: 0 }, query)), offsets }
 }
 
 const recordsFrom = (offset: number): BatchRecord[] =>

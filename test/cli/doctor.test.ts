@@ -284,6 +284,21 @@ describe('of registry and brokers, busgate doctor reports', () => {
     expect(JSON.stringify(all)).not.toContain('pw-of-nobody')
   })
 
+  test('schema versions that the registry does not give, and how many, beside those that it gives', async () => {
+    const proxy = await startProxy()
+    proxy.answer = ({ path }) => {
+      if (path.endsWith('/versions')) return { body: '[1,2,3]' }
+      const version = Number(/versions\/(\d+)$/.exec(path)?.[1])
+      if (version > 1) return { status: 500, body: '{"error_code":50001,"message":"broken"}' }
+      return { body: JSON.stringify({ compatibilityLevel: 'FULL_TRANSITIVE', version: 1, id: 1 }) }
+    }
+    const env = { ...validEnv, BUSGATE_REGISTRY_URL: proxy.url }
+    const { of } = await diagnose(env, ['settings', 'registry', 'schemas'])
+    expect(of('schemas')).toContainEqual(
+      expect.stringMatching(/^warning: busgate\.results-value: 2 versions cannot be read, version [23]: /),
+    )
+  })
+
   test('a server that is not a broker', async () => {
     const { url } = await sandbox()
     const env = { ...validEnv, BUSGATE_KAFKA_BROKERS: new URL(url).host }

@@ -44,6 +44,7 @@ async function startTopics(left: readonly string[] = []) {
       write(commandTopic, key, encodeCommand(command), { partition }),
     result: (result: SendResult, headers: RecordHeaders = {}) =>
       write(topics.results, String(result.id), encodeResult(result), { headers }),
+    raw: (topic: string, key: string, value: Buffer) => write(topic, key, value),
     change: (change: Change) => publishAll(bus, [writeChange(topics.control, change)]),
     doubt: (doubt: Doubt, id: bigint) => write(topics.doubts, String(id), encodeDoubt(doubt)),
     letter: ({ key, value, code, origin, perhapsSent = false }: BuiltLetter) => {
@@ -134,6 +135,16 @@ test('a waiting command is found even if the control topic is missing', async ()
   expect(gaps).toEqual([
     expect.stringMatching(/^Pauses and withdrawals are unknown: there is no topic busgate\.control/),
   ])
+})
+
+test('records of the message that cannot be decoded are counted, and the others tell its story', async () => {
+  const world = await startTopics()
+  await world.result(buildResult({ id: 9n }))
+  await world.raw(topics.results, '9', Buffer.from('not Avro'))
+  await world.raw(topics.results, '9', Buffer.from([0, 0xff, 0xff, 0xff, 0xff, 1]))
+  const { results, gaps } = await world.search().byId(9n)
+  expect(results).toHaveLength(1)
+  expect(gaps).toContainEqual(expect.stringMatching(/^2 records of busgate\.results cannot be decoded, the first at /))
 })
 
 test('a finished command is found even if its result is deleted', async () => {

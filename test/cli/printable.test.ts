@@ -40,8 +40,8 @@ test.each([
   ['statuses', showStatuses(settings), () => encoded('statuses', schemas.status, event), 'status', hostile],
   ['dead letters', showDeadLetters(settings), async () => deadLetter, 'headers', deadHeaders],
 ] as const)('tail shows %s with control characters escaped', async (_, show, record, field, original) => {
-  const shown = await show(await record(), { topic: 'a-topic', partition: 0 })
-  const [line, json] = [printed(shown!), printed(shown!, true)]
+  const shown = (await show(await record(), { topic: 'a-topic', partition: 0 })) as never
+  const [line, json] = [printed(shown), printed(shown, true)]
   expect(line).toContain('\\u001b[2Jbell\\u0007\\u009b31m\\u202egnp\\u2028\\nbusgate')
   expect([line, json].filter(text => controlCharacters.test(text))).toEqual([])
   expect(JSON.parse(json)[field]).toEqual(original)

@@ -93,7 +93,9 @@ describeOnKafka('on Kafka', brokers => {
     )
     expect([code, JSON.parse(stdout)]).toMatchObject([0, { key: 'behind' }])
     expect(stderr.split('\n').filter(line => line.includes('cannot be read'))).toEqual([
-      expect.stringMatching(/dead-letters\/0: The batch at offset 0 cannot be read: .*67108864 bytes\. .*batch\.size/),
+      expect.stringMatching(
+        /dead-letters\/0@0: The batch at offset 0 cannot be read: .*67108864 bytes\. .*batch\.size/,
+      ),
     ])
   })
 })

@@ -120,6 +120,15 @@ describeInBrowser('the page', () => {
     expect(await page.title()).toBe('busgate')
   })
 
+  test('shows a message whose deadline is beyond all dates', async () => {
+    const world = await startWorld()
+    await world.send([buildCommand({ id: 1n, deadline: Number.MAX_SAFE_INTEGER })])
+    await world.finished(1)
+    const { url } = await startPage(world)
+    const page = await openInBrowser(`${url}#by=id&text=1`)
+    await page.getByText('deadline never').waitFor({ timeout })
+  })
+
   test('shows no text and no phone, and has no search by phone', async () => {
     const world = await startWorld()
     await world.send([buildCommand({ id: 1n, phone: 380671239999 })])

@@ -67,7 +67,7 @@ test('the page shows a doubt with its age and what it waits for, until it is res
       waitsFor: expect.stringMatching(/^its callback; the gateway is polled in \d s$/),
     },
   ])
-  expect(now.at - now.doubts.oldest[0]!.postedAt).toBeLessThan(60_000)
+  expect(now.at - now.doubts.oldest[0]!.postedAt!).toBeLessThan(60_000)
   expect(await openDoubts(), 'as busgate status counts').toBe(1)
   await waitForState(url, ({ doubts }) => doubts.open === 0)
   expect(await openDoubts()).toBe(0)
@@ -106,6 +106,17 @@ test('the page groups dead letters by cause, including earlier ones', async () =
     ['NOT_CONFLUENT', 2],
     ['NO_VALUE', 1],
   ])
+})
+
+test('the page says how many records it cannot decode, and counts the others', async () => {
+  const world = await startWorld()
+  const { url } = await startPage(world)
+  await waitForState(url, ({ partitions }) => partitions.length > 0)
+  await world.produceRaw(Buffer.from('not Avro'))
+  await world.produceRaw(Buffer.from([0, 0xff, 0xff, 0xff, 0xff, 1]))
+  await world.send(few)
+  const { undecodable } = await waitForState(url, now => smsOf(now)?.sent === 3 && now.undecodable.length > 0)
+  expect(undecodable).toEqual([expect.stringMatching(/^2 records of \S+ cannot be decoded, the first at \S+@\d: /)])
 })
 
 test('the page reports a missing topic, and shows the rest', async () => {

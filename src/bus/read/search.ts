@@ -6,19 +6,21 @@ import type { PartitionOffsets } from './partition-offsets.ts'
 import { errorTypeOf } from './read-back-off.ts'
 
 /** Fewer bytes mean more round trips; more delay the first match. */
-const partitionBytes = 8 * 1024 * 1024
-/** Bytes of memory for the records of one answer. */
-const roomPerPartition = 64 * 1024 * 1024
+const mostBytes = 8 * 1024 * 1024
+/** Bytes of memory for the answers of all searches, and as many for their unpacked records. */
+const roomInAll = 16 * 1024 * 1024
 
 export interface PartitionSearchOptions {
   /** Fetches from the partition's leader. */
   fetch: Fetch
   logs: Pick<PartitionOffsets, 'locate' | 'end' | 'untilAnswered'>
+  /** Number of searches that run now and share the memory. */
+  running: () => number
 }
 
 /** Reads all committed records of a partition and hands over those that match. */
 export async function searchLog(
-  { fetch, logs }: PartitionSearchOptions,
+  { fetch, logs, running }: PartitionSearchOptions,
   tp: TopicPartition,
   { from, needles, ending, take }: Query,
 ): Promise<Searched> {
@@ -29,7 +31,8 @@ export async function searchLog(
   let since: number | null = null
   const position = { tp, offset: begin }
   const readOn = async (): Promise<FetchedRecords> => {
-    const limits = { waitMs: 0, partitionBytes, roomPerPartition }
+    const share = Math.ceil(roomInAll / running())
+    const limits = { waitMs: 0, partitionBytes: Math.min(mostBytes, share), roomPerPartition: share }
     const fetched = (await fetchCommitted(fetch, [position], limits)).get(position)
     if (!fetched) throw new Error("the broker's answer left out the requested partition")
     if (fetched.ok) return fetched

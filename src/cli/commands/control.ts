@@ -15,14 +15,14 @@ import {
 import { Controls } from '../../control/controls.ts'
 import { type ControlTopic, readControl } from '../../control/read.ts'
 import { recordsOf, usualWithdrawalMs, withdrawnBy } from '../../control/withdraw.ts'
+import { RecordReader, UndecodableRecords } from '../../inspect/decoding.ts'
 import { searchUnfinished } from '../../inspect/progress.ts'
-import { createDecoder, decodeAll } from '../../records/decoder.ts'
 import type { SendCommand } from '../../records/generated.ts'
 import { registryOf } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
 import { shellFlag } from '../../shell.ts'
 import { pausableKinds } from '../../telemetry/labels.ts'
-import { count } from '../../words.ts'
+import { count, timeText } from '../../words.ts'
 import { command, type FlagValues, idFlag, textFlag, toggle, UsageError, untilFlag } from '../framework/command.ts'
 import { printable } from '../framework/terminal.ts'
 import { onBus } from '../on-bus.ts'
@@ -84,7 +84,7 @@ export const pause = command({
       const before = inForce.find(one => keyOf(one) === keyOf(scope))
       await write([writeChange(settings.topics.control, { ...scope, begins: true, by, at: Date.now(), until, reason })])
       const resume = `busgate resume ${shellFlag(scope.kind, scope.name)}`
-      const end = until === null ? 'until it is resumed' : `until ${new Date(until).toISOString()}`
+      const end = until === null ? 'until it is resumed' : timeText(until, 'until')
       const instead = before ? ` It was already paused: ${changeText(before)}.` : ''
       const isUnchecked = scope.kind === 'account' && settings.gateway.accounts.size === 0
       const unchecked = isUnchecked ? ' The settings here name no accounts, so the name was not checked.' : ''
@@ -191,9 +191,8 @@ export const withdraw = command({
         return 0
       }
       await write(recordsOf(topics.control, change, control))
-      const last = new Date(change.until).toISOString()
       say(
-        `${nameOf(scope)} is withdrawn, for commands until ${last}. busgate status --results counts what was sent before.`,
+        `${nameOf(scope)} is withdrawn, for commands ${timeText(change.until, 'until')}. busgate status --results counts what was sent before.`,
       )
       return 0
     })
@@ -204,16 +203,16 @@ export const withdraw = command({
 async function countEnded({ bus, settings }: Control, change: Change): Promise<number> {
   const controls = new Controls(settings, systemClock)
   controls.apply(change)
-  const decoder = createDecoder<SendCommand>(schemas.command, registryOf(settings))
+  const undecodable = new UndecodableRecords()
+  const reader = new RecordReader<SendCommand>(schemas.command, registryOf(settings), undecodable)
   let ended = 0
-  await searchUnfinished(bus, settings, settings.topics.commands, async (records, progress) => {
+  await searchUnfinished(bus, settings, settings.topics.commands, (tp, records, progress) => {
     const unsent = records.filter(({ offset }) => !progress || progress.window.get(offset) === NEW)
-    for (const [i, one] of (await decodeAll(decoder, unsent)).entries()) {
-      if (!one.ok) continue
-      const command = { ...one.value, idText: String(one.value.id) }
-      if (controls.withdrawing(command, unsent[i]!.timestamp)) ended++
-    }
+    return reader.each(tp, unsent, (command, { timestamp }) => {
+      if (controls.withdrawing({ ...command, idText: String(command.id) }, timestamp)) ended++
+    })
   }).finally(() => controls.close())
+  undecodable.texts.forEach(say)
   return ended
 }
 

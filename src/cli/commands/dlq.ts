@@ -18,7 +18,7 @@ import { originalHeaders, originalKey } from '../../records/dead-letter.ts'
 import { deadLetterCodes } from '../../telemetry/labels.ts'
 import { count } from '../../words.ts'
 import { choiceFlag, command, type Flag, textFlag, toggle, UsageError, whole } from '../framework/command.ts'
-import { printable, printableLines } from '../framework/terminal.ts'
+import { printable, printableLines, printLine } from '../framework/terminal.ts'
 import { onBus } from '../on-bus.ts'
 import { configFlag } from '../settings.ts'
 
@@ -89,7 +89,8 @@ export const dlqList = command({
   run: ({ limit = defaultLimit, json: asJson, config, ...filters }) =>
     onBus(config, async (bus, { topics }) => {
       const { newest, matching } = await newestLetters(bus, topics.deadLetters, filters, limit)
-      for (const letter of newest) print(asJson ? printable(stringifyJson(jsonOf(letter))) : letterLine(letter))
+      for (const letter of newest)
+        await printLine(asJson ? printable(stringifyJson(jsonOf(letter))) : letterLine(letter))
       const left = matching - newest.length
       const more = left > 0 ? `; ${left} older left out; --limit N shows more` : ''
       process.stderr.write(`${count(newest.length, 'dead letter')}${more}.\n`)
@@ -114,7 +115,7 @@ export const dlqShow = command({
     return onBus(config, async (bus, settings) => {
       const letter = await findLetter(bus, settings.topics.deadLetters, place)
       const full = await fullJsonOf(letter, reveal, settings)
-      print(asJson ? printable(stringifyJson(full)) : indented(full))
+      await printLine(asJson ? printable(stringifyJson(full)) : indented(full))
       return 0
     })
   },
@@ -144,34 +145,33 @@ export const dlqReplay = command({
     const { at = [] } = filters
     if (all === at.length > 0) throw new UsageError('dlq replay needs either --at or --all')
     const tell = (state: string, letter: Letter, why?: string) =>
-      print(asJson ? printable(stringifyJson({ state, why, ...jsonOf(letter) })) : replayLineOf(state, letter, why))
+      printLine(asJson ? printable(stringifyJson({ state, why, ...jsonOf(letter) })) : replayLineOf(state, letter, why))
     return onBus(config, async (bus, settings) => {
       const { topics } = settings
       const read = contentReader(settings)
+      let undecodables = 0
       const undecodable = async (letter: FullLetter) => {
         const { error } = await read(letter)
+        if (error !== null) undecodables++
         return error === null ? null : `it cannot be decoded: ${error}`
       }
       const publisher = yes ? await openReplayer(bus) : null
       const { ready, refused } = await planReplay(bus, topics, filters, undecodable, mayHaveBeenSent)
-      for (const { letter, why } of refused) tell('refused', letter, why)
+      for (const { letter, why } of refused) await tell('refused', letter, why)
+      if (undecodables > 0) process.stderr.write(`${count(undecodables, 'dead letter')} cannot be decoded now.\n`)
       if (ready.length === 0) {
         process.stderr.write(refused.length > 0 ? 'Nothing was replayed.\n' : 'There is nothing to replay.\n')
         return at.length + refused.length > 0 ? 1 : 0
       }
       if (!publisher) {
-        for (const letter of ready) tell('ready', letter)
+        for (const letter of ready) await tell('ready', letter)
         throw new UsageError(`nothing was replayed: --yes replays ${count(ready.length, 'dead letter')}. ${warning}`)
       }
-      await replay(bus, publisher, topics.deadLetters, ready, letters => {
-        for (const letter of letters) tell('replayed', letter)
+      await replay(bus, publisher, topics.deadLetters, ready, async letters => {
+        for (const letter of letters) await tell('replayed', letter)
       })
       process.stderr.write(`Replayed ${ready.length} of ${all ? ready.length + refused.length : at.length}.\n`)
       return ready.length < at.length ? 1 : 0
     })
   },
 })
-
-function print(line: string): void {
-  process.stdout.write(`${line}\n`)
-}

@@ -1,18 +1,10 @@
 import type { Bus } from '../../bus/port.ts'
 import type { Settings } from '../../config/index.ts'
 import { MessageSearch } from '../../inspect/message/search.ts'
-import {
-  type Event,
-  mostIds,
-  type Story,
-  searchedText,
-  storyLines,
-  tell,
-  time,
-  weekMs,
-} from '../../inspect/message/story.ts'
+import { type Event, mostIds, type Story, searchedText, storyLines, tell, weekMs } from '../../inspect/message/story.ts'
 import { stringifyJson } from '../../protocol/index.ts'
 import { registryOf } from '../../records/registry.ts'
+import { timeText } from '../../words.ts'
 import { command, type FlagValues, idFlag, sinceFlag, textFlag, toggle, UsageError } from '../framework/command.ts'
 import { printable, printLine } from '../framework/terminal.ts'
 import { onBus } from '../on-bus.ts'
@@ -85,7 +77,7 @@ async function show(story: Story, { json }: Options): Promise<boolean> {
 }
 
 function lineOfEvent({ time: at, kind, place, text }: Event): string {
-  return [time(at), kind.padEnd(11), place, text].join('  ')
+  return [timeText(at), kind.padEnd(11), place, text].join('  ')
 }
 
 const print = (line: string) => printLine(printable(line))

@@ -31,7 +31,8 @@ export const schemasCheck = command({
   flags,
   run: ({ json, config }) =>
     forEachSubject(config, json, async state => {
-      const differs = [...state.conflicts, ...unregistered(state)]
+      const { conflicts, unreadable } = state
+      const differs = [...conflicts, ...(unreadable ? [unreadable] : []), ...unregistered(state)]
       return rowOf(state, differs.length === 0 ? 'ok' : 'differs', differs)
     }),
 })

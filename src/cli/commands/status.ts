@@ -1,19 +1,19 @@
 import { allPartitions, partitionsOf } from '../../bus/partitions.ts'
-import type { Bus, BusRecord } from '../../bus/port.ts'
+import type { Bus, BusRecord, TopicPartition } from '../../bus/port.ts'
 import { windowSize } from '../../bus/session/window.ts'
 import type { Settings } from '../../config/index.ts'
 import { type Change, changeText, nameOf, type Withdrawal } from '../../control/change.ts'
+import { RecordReader, UndecodableRecords } from '../../inspect/decoding.ts'
 import { countOpenDoubts, isDone, type Progress, readOwnProgress } from '../../inspect/progress.ts'
 import { stringifyJson } from '../../protocol/index.ts'
-import { createDecoder, decodeAll } from '../../records/decoder.ts'
 import type { SendResult } from '../../records/generated.ts'
 import { registryOf } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
-import { count } from '../../words.ts'
+import { count, cut, timeText } from '../../words.ts'
 import { command, toggle } from '../framework/command.ts'
 import { printable, printLine } from '../framework/terminal.ts'
 import { configFlag } from '../settings.ts'
-import { onControl } from './control.ts'
+import { onControl, say } from './control.ts'
 
 export const status = command({
   about: [
@@ -55,15 +55,13 @@ function lineOf(change: Change): string {
   if (change.begins) return changeText(change)
   const { effect, by, at } = change
   const ended = effect === 'paused' ? 'was resumed' : 'is no longer withdrawn,'
-  return `${nameOf(change)} ${ended} by ${by} at ${instant(at)}`
+  return `${nameOf(change)} ${ended} by ${by} ${timeText(at, 'at')}`
 }
 
 function jsonOf({ effect, begins, kind, name, at, until, ...rest }: Change): string {
-  const times = { at: instant(at), until: until === null ? null : instant(until) }
+  const times = { at: timeText(at), until: until === null ? null : timeText(until) }
   return stringifyJson({ kind, name, [effect]: begins, ...rest, ...times })
 }
-
-const instant = (ms: number) => new Date(ms).toISOString()
 
 interface UnfinishedCommands {
   topic: string
@@ -120,7 +118,7 @@ interface CountedResults {
   notSent: number
   /** Perhaps sent; not sent again. */
   unresolved: number
-  /** Number of unsent messages by errorCode or outcome. */
+  /** Number of unsent messages by errorCode or outcome; further codes count as `other`. */
   codes: Record<string, number>
 }
 
@@ -141,42 +139,48 @@ async function countResults(bus: Bus, settings: Settings, inForce: readonly Chan
   if (withdrawals.length === 0) return []
   const { results } = settings.topics
   const counts = withdrawals.map(withdrawal => {
-    const since = withdrawal.at - settings.delivery.maxAgeMs
+    const since = Math.max(0, withdrawal.at - settings.delivery.maxAgeMs)
     const counted: CountedResults = {
       withdrawn: nameOf(withdrawal),
-      since: instant(since),
+      since: timeText(since),
       sent: 0,
       notSent: 0,
       unresolved: 0,
-      codes: {},
+      codes: Object.create(null), // a code may have any name
     }
     return { withdrawal, since, counted }
   })
-  const decoder = createDecoder<SendResult>(schemas.result, registryOf(settings))
-  const take = async (records: readonly BusRecord[]) => {
-    for (const decoded of await decodeAll(decoder, records)) {
-      if (!decoded.ok || !decoded.value.final) continue
+  const undecodable = new UndecodableRecords()
+  const reader = new RecordReader<SendResult>(schemas.result, registryOf(settings), undecodable)
+  const takeFrom = (tp: TopicPartition) => (records: readonly BusRecord[]) =>
+    reader.each(tp, records, result => {
+      if (!result.final) return
       for (const { withdrawal, since, counted } of counts) {
-        if (isOf(withdrawal, since, decoded.value)) add(counted, decoded.value)
+        if (isOf(withdrawal, since, result)) add(counted, result)
       }
-    }
-  }
+    })
   const needles = withdrawals.map(({ name }) => ({ bytes: Buffer.from(name) }))
   const ending = AbortSignal.timeout(longestMs)
   const from = Math.min(...counts.map(({ since }) => since))
   const partitions = (await partitionsOf(bus, [results])).get(results)!
-  await Promise.all(allPartitions(results, partitions).map(tp => bus.search(tp, { from, needles, ending, take })))
+  const tps = allPartitions(results, partitions)
+  await Promise.all(tps.map(tp => bus.search(tp, { from, needles, ending, take: takeFrom(tp) })))
+  undecodable.texts.forEach(say)
   return counts.map(({ counted }) => counted)
 }
 
 const longestMs = 10 * 60_000
+const mostCodes = 100
+const longestCode = 100
 
 function add(counted: CountedResults, { outcome, errorCode }: SendResult): void {
   if (outcome === 'SENT') counted.sent++
   else if (outcome === 'UNRESOLVED') counted.unresolved++
   else {
+    const code = cut(errorCode ?? outcome, longestCode)
+    const name = code in counted.codes || Object.keys(counted.codes).length < mostCodes ? code : 'other'
     counted.notSent++
-    counted.codes[errorCode ?? outcome] = (counted.codes[errorCode ?? outcome] ?? 0) + 1
+    counted.codes[name] = (counted.codes[name] ?? 0) + 1
   }
 }
 

@@ -5,12 +5,13 @@ import { topicRecords } from '../../bus/streams/topic-stream.ts'
 import { systemClock } from '../../clock.ts'
 import type { Settings } from '../../config/index.ts'
 import { type LetterFilters, lettersOf, matchesLetter, placeText } from '../../inspect/dead-letters/letter.ts'
+import { RecordReader } from '../../inspect/decoding.ts'
 import { outcomes, sendTypes, states, stringifyJson } from '../../protocol/index.ts'
-import { createDecoder, decodeAll } from '../../records/decoder.ts'
 import type { SendResult, StatusEvent } from '../../records/generated.ts'
 import { registryOf } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
 import { Telemetry } from '../../telemetry/events.ts'
+import { count, cut, timeText } from '../../words.ts'
 import {
   choiceFlag,
   command,
@@ -26,6 +27,7 @@ import {
 } from '../framework/command.ts'
 import { printable, printLine, untilSignal } from '../framework/terminal.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
+import { say } from './control.ts'
 import { filterFlags as letterFilters } from './dlq.ts'
 
 const common = {
@@ -63,8 +65,8 @@ function matchesRecord(value: SendResult | StatusEvent, filters: RecordFilters):
   )
 }
 
-/** Formats a record as an object and as a line; null if a filter leaves it out, or it cannot be read. */
-type Show = (record: BusRecord, from: TopicPartition) => Promise<Shown | null>
+/** Formats a record as an object and as a line; null if a filter leaves it out. `unread` says why it cannot be decoded. */
+type Show = (record: BusRecord, from: TopicPartition) => Promise<Shown | { unread: string } | null>
 
 interface Shown {
   json: object
@@ -77,14 +79,14 @@ export const printed = ({ json, line }: Shown, asJson = false): string => printa
 export function showResults(settings: Settings, filters: RecordFilters = {}): Show {
   return showDecoded<SendResult>(settings, schemas.result, filters, result => {
     const { completedAt, id, type, outcome, errorCode, error, msgId } = result
-    return [instant(completedAt), id, type, outcome, msgId, errorCode, error]
+    return [timeText(completedAt), id, type, outcome, msgId, errorCode, error]
   })
 }
 
 export function showStatuses(settings: Settings, filters: RecordFilters = {}): Show {
   return showDecoded<StatusEvent>(settings, schemas.status, filters, event => {
     const { receivedAt, id, type, state, status, source, error } = event
-    return [instant(receivedAt), id, type, state, status, source, error]
+    return [timeText(receivedAt), id, type, state, status, source, error]
   })
 }
 
@@ -94,18 +96,13 @@ function showDecoded<T extends SendResult | StatusEvent>(
   filters: RecordFilters,
   cellsOf: (value: T) => unknown[],
 ): Show {
-  const decoder = createDecoder<T>(schema, registryOf(settings))
+  const reader = new RecordReader<T>(schema, registryOf(settings))
   return async (record, from) => {
     if (!mayMatch(record, filters)) return null
-    const [decoded] = await decodeAll(decoder, [record])
-    const one = decoded!
-    if (one.ok) {
-      if (!matchesRecord(one.value, filters)) return null
-      return { json: { place: placeOf(record, from), ...one.value }, line: lineOf(cellsOf(one.value)) }
-    }
-    const why = 'error' in one ? one.error.message : 'Its schema is not known.'
-    process.stderr.write(`The record at offset ${record.offset} cannot be read. ${printable(why)}\n`)
-    return null
+    const one = await reader.decode(record)
+    if (!one.ok) return { unread: `it cannot be decoded: ${one.why}` }
+    if (!matchesRecord(one.value, filters)) return null
+    return { json: { place: placeOf(record, from), ...one.value }, line: lineOf(cellsOf(one.value)) }
   }
 }
 
@@ -125,17 +122,19 @@ export function showDeadLetters(_settings: Settings, filters: LetterFilters = {}
         headers,
         value: value?.toString('base64') ?? null,
       },
-      line: lineOf([instant(timestamp), stage, code, origin && placeText(origin), message]),
+      line: lineOf([timeText(timestamp), stage, code, origin && placeText(origin), message]),
     }
   }
 }
 
 const placeOf = ({ offset }: BusRecord, from: TopicPartition) => placeText({ ...from, offset })
 
-const instant = (ms: number) => new Date(ms).toISOString()
+/** Longest cell of a line; `--json` prints all of a record. */
+const longestCell = 1000
 
 function lineOf(cells: unknown[]): string {
-  return cells.filter(cell => cell !== null && cell !== undefined).join('  ')
+  const given = cells.filter(cell => cell !== null && cell !== undefined)
+  return given.map(cell => cut(String(cell), longestCell)).join('  ')
 }
 
 const flags = {
@@ -190,12 +189,18 @@ function tail(
         const reading = { bus, topic, clock: systemClock, telemetry, ending: end.signal }
         const taking = topicRecords({ ...reading, from: () => from, untilEnd })
         let left = limit ?? Number.POSITIVE_INFINITY
+        let unread = 0
         for await (const taken of taking) {
-          const shown = isReadable(taken) && (await show(taken.record, taken.from))
-          if (!shown) continue
+          const shown = await shownOf(taken, show)
+          if (shown === null) continue
+          if ('unread' in shown) {
+            if (++unread <= mostTold) say(`${placeOf(taken.record, taken.from)}: ${shown.unread}`)
+            continue
+          }
           await printLine(printed(shown, json))
           if (--left === 0) break
         }
+        if (unread > mostTold) say(`${count(unread, 'record')} of ${topic} could not be read.`)
         return signal === 'SIGINT' ? 130 : 0
       } finally {
         await bus.close()
@@ -204,8 +209,10 @@ function tail(
   })
 }
 
-/** Reports an unreadable batch. */
-function isReadable({ from: { topic, partition }, record: { unreadable } }: Taken): boolean {
-  if (unreadable) process.stderr.write(`${topic}/${partition}: ${printable(unreadable.message)}\n`)
-  return !unreadable
+/** Most records that cannot be read and are told one by one; further ones are only counted. */
+const mostTold = 20
+
+function shownOf({ record, from }: Taken, show: Show): ReturnType<Show> {
+  const { unreadable } = record
+  return unreadable ? Promise.resolve({ unread: unreadable.message }) : show(record, from)
 }

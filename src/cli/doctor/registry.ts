@@ -6,6 +6,7 @@ import { requireReadable } from '../../records/resolution.ts'
 import { schemas as localSchemas, subjectOf } from '../../records/schemas.ts'
 import { shapeOf } from '../../records/shape.ts'
 import { codeOf } from '../../telemetry/error.ts'
+import { count, cut } from '../../words.ts'
 import { check, type Finding, failed, named, notSet, ok, warning } from './check.ts'
 
 export const registry = check({
@@ -43,10 +44,11 @@ export const schemas = check({
 const register = 'busgate schemas register'
 
 function ofSubject(state: SubjectState): Finding[] {
-  const { subject, version, actualLevel, conflicts } = state
+  const { subject, version, actualLevel, conflicts, unreadable } = state
   const mend = `use a topic whose subject only busgate writes, or delete that version of ${subject}`
   const findings = [
     ...conflicts.map(conflict => failed(`${subject}: ${conflict}`, mend)),
+    ...(unreadable ? [warning(`${subject}: ${unreadable}`, mend)] : []),
     ...unregistered(state).map(what => warning(`${subject} ${what}`, register)),
   ]
   return findings.length > 0 ? findings : [ok(`${subject} is version ${version}, ${actualLevel}`)]
@@ -114,12 +116,12 @@ export function registryAdmin(settings: Settings) {
       if (set === null) throw new Error(`the registry has no subject ${subject}`)
     },
     /** Empty if there is no such subject. */
-    async versionsOf(subject: string): Promise<SchemaVersion[]> {
-      const versions = (await ask<number[]>(`/subjects/${of(subject)}/versions`)) ?? []
-      const found = await Promise.all(
-        versions.map(version => ask<SchemaVersion>(`/subjects/${of(subject)}/versions/${version}`)),
-      )
-      return found.flatMap(one => (one ? [{ version: one.version, id: one.id }] : []))
+    async versionsOf(subject: string): Promise<number[]> {
+      return (await ask<number[]>(`/subjects/${of(subject)}/versions`)) ?? []
+    },
+    /** The id of a version's schema; null if it was deleted meanwhile. */
+    async idOf(subject: string, version: number): Promise<number | null> {
+      return (await ask<SchemaVersion>(`/subjects/${of(subject)}/versions/${version}`))?.id ?? null
     },
     /** The version that equals the schema; null if it is not registered. */
     async versionOf(subject: string, schema: object): Promise<number | null> {
@@ -161,9 +163,15 @@ export interface SubjectState extends PlannedSubject {
   /** null for the registry's default. */
   actualLevel: string | null
   levelIsEnough: boolean
-  /** Versions that are incompatible with the local schema. */
+  /** Versions that are incompatible with the local schema; if there are many, the first, and the number of the others. */
   conflicts: string[]
+  /** How many versions cannot be read, and why the first cannot; null: all can. */
+  unreadable: string | null
 }
+
+/** Most conflicts that are told one by one, and the longest text of one. */
+const mostConflicts = 10
+const longestConflict = 500
 
 export function plannedSubjects({ topics }: Settings): PlannedSubject[] {
   return topicsIn(topics).flatMap(({ topic, use }) => {
@@ -187,26 +195,33 @@ export async function inspect(
   const { subject, schema, level } = planned
   const [versions, actualLevel] = await Promise.all([admin.versionsOf(subject), admin.levelOf(subject)])
   const version = versions.length === 0 ? null : await admin.versionOf(subject, schema)
-  const others = versions.filter(one => one.version !== version)
-  const conflicts = await Promise.all(
-    others.map(async other => {
-      const complaint = await registry.schemaOf(other.id).then(theirs => conflict(schema, theirs, level), unreadable)
-      return complaint ? [`version ${other.version} (id ${other.id}): ${complaint}`] : []
-    }),
-  )
+  const conflicts: string[] = []
+  const unreadable: string[] = []
+  const examine = async (other: number) => {
+    try {
+      const id = await admin.idOf(subject, other)
+      const complaint = id === null ? null : conflict(schema, await registry.schemaOf(id), level)
+      if (complaint) conflicts.push(cut(`version ${other} (id ${id}): ${complaint}`, longestConflict))
+    } catch (error) {
+      const list = error instanceof SchemaUnreadable ? conflicts : unreadable
+      list.push(cut(`version ${other}: ${(error as Error).message}`, longestConflict))
+    }
+  }
+  await Promise.all(versions.filter(other => other !== version).map(examine))
+  const others = conflicts.length - mostConflicts
   return {
     ...planned,
     version,
-    latest: versions.at(-1)?.version ?? null,
+    latest: versions.at(-1) ?? null,
     actualLevel,
     levelIsEnough: actualLevel === level || actualLevel === 'FULL_TRANSITIVE',
-    conflicts: conflicts.flat(),
+    conflicts: [
+      ...conflicts.slice(0, mostConflicts),
+      ...(others > 0 ? [`${count(others, 'more version')} incompatible`] : []),
+    ],
+    unreadable:
+      unreadable.length === 0 ? null : `${count(unreadable.length, 'version')} cannot be read, ${unreadable[0]}`,
   }
-}
-
-function unreadable(error: Error): string {
-  if (error instanceof SchemaUnreadable) return error.message
-  throw error
 }
 
 /**

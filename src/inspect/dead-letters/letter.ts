@@ -4,9 +4,11 @@ import { scanTopic } from '../../bus/scan.ts'
 import type { Settings } from '../../config/index.ts'
 import { parseQuietly } from '../../protocol/json.ts'
 import { errorHeaders, replayedLetterHeader } from '../../records/dead-letter.ts'
-import { createDecoder, type Decoder, decodeAll } from '../../records/decoder.ts'
+import type { Doubt, SendCommand } from '../../records/generated.ts'
 import { registryOf } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
+import { cut, timeText } from '../../words.ts'
+import { RecordReader } from '../decoding.ts'
 
 export interface RecordPosition extends TopicPartition {
   offset: number
@@ -35,8 +37,11 @@ export function lettersOf(tp: TopicPartition, records: readonly BusRecord[]): Fu
   return records.filter(({ headers }) => !(replayedLetterHeader in headers)).map(record => letterOf(tp, record))
 }
 
+/** Longest text of a header that says what is wrong, in characters: anybody may write a dead letter. */
+const longestHeader = 1000
+
 function letterOf({ topic, partition }: TopicPartition, record: BusRecord): FullLetter {
-  const header = (name: string) => headerText(record.headers[name])
+  const header = (name: string) => headerText(record.headers[name], longestHeader)
   const from = header(errorHeaders.topic)
   const numberOf = (name: string) => Number(header(name))
   const { unreadable } = record
@@ -57,7 +62,7 @@ function letterOf({ topic, partition }: TopicPartition, record: BusRecord): Full
 export function jsonOf({ place, time, stage, code, message, origin, perhapsSent }: Letter) {
   return {
     at: shortPlace(place),
-    time: new Date(time).toISOString(),
+    time: timeText(time),
     stage,
     code,
     message,
@@ -76,9 +81,10 @@ export function shortPlace({ partition, offset }: RecordPosition): string {
   return `${partition}@${offset}`
 }
 
-export function headerText(value: BusRecord['headers'][string]): string | null {
+/** @param most cuts a longer text to so many characters; default: never */
+export function headerText(value: BusRecord['headers'][string], most = Number.POSITIVE_INFINITY): string | null {
   const [first] = Array.isArray(value) ? value : [value]
-  return first === undefined ? null : String(first)
+  return first === undefined ? null : cut(String(first), most)
 }
 
 export interface LetterFilters {
@@ -150,15 +156,14 @@ const hidden = '***'
  * null if it can.
  */
 export function contentReader(settings: Settings) {
-  const decoders = new Map<object, Decoder<unknown>>()
+  const registry = registryOf(settings)
+  const commands = new RecordReader<SendCommand>(schemas.command, registry)
+  const doubts = new RecordReader<Doubt>(schemas.doubt, registry)
   const decode = async ({ stage, origin, record }: FullLetter, value: Buffer): Promise<unknown> => {
     if (stage === 'callback') return parseQuietly(value.toString(), 'it is not JSON')
-    const schema = origin?.topic === settings.topics.doubts ? schemas.doubt : schemas.command
-    const decoder = decoders.get(schema) ?? createDecoder<unknown>(schema, registryOf(settings))
-    decoders.set(schema, decoder)
-    const [decoded] = await decodeAll(decoder, [record])
-    if (decoded?.ok) return decoded.value
-    throw new Error(decoded && 'error' in decoded ? decoded.error.message : 'its schema is not known')
+    const decoded = await (origin?.topic === settings.topics.doubts ? doubts : commands).decode(record)
+    if (decoded.ok) return decoded.value
+    throw new Error(decoded.why)
   }
   return async (letter: FullLetter) => {
     const { value } = letter.record
@@ -172,11 +177,15 @@ export function contentReader(settings: Settings) {
   }
 }
 
+/** Deepest level that is shown: a body may have thousands. */
+const mostLevels = 100
+
 /** A printable copy: bytes in base64, and *** for possibly personal data unless `reveal` is set. */
-export function shown(value: unknown, reveal: boolean, name = ''): unknown {
-  if (Array.isArray(value)) return value.map(item => shown(item, reveal, name))
+export function shown(value: unknown, reveal: boolean, name = '', level = 0): unknown {
+  if (level > mostLevels) return '…'
+  if (Array.isArray(value)) return value.map(item => shown(item, reveal, name, level + 1))
   if (value !== null && typeof value === 'object' && !Buffer.isBuffer(value)) {
-    return Object.fromEntries(Object.entries(value).map(([key, child]) => [key, shown(child, reveal, key)]))
+    return Object.fromEntries(Object.entries(value).map(([key, child]) => [key, shown(child, reveal, key, level + 1)]))
   }
   if (value !== null && !reveal && !harmless.has(name)) return hidden
   return Buffer.isBuffer(value) ? value.toString('base64') : value

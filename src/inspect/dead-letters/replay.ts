@@ -27,6 +27,8 @@ export interface ReplayPlan {
 }
 
 const neverRead: ReadonlySet<string> = new Set(unreadableCodes)
+/** Longest place that a mark names. */
+const longestMark = 40
 
 /**
  * Finds the dead letters that can be replayed: each once, as its mark tells. If a record has several letters, only the newest.
@@ -46,7 +48,7 @@ export async function planReplay(
   const newest = new Map<string, Letter>()
   const note: RecordsHandler = async (from, records) => {
     for (const { headers } of records) {
-      const marked = headerText(headers[replayedLetterHeader])
+      const marked = headerText(headers[replayedLetterHeader], longestMark)
       if (marked !== null) replayed.add(marked)
     }
     for (const { record, ...letter } of lettersOf(from, records)) {
@@ -68,7 +70,7 @@ export async function planReplay(
     const last = newest.get(placeText(letter.origin!))!
     if (replayed.has(shortPlace(letter.place))) refused.push({ letter, why: 'it was replayed before' })
     else if (last !== letter) refused.push({ letter, why: `it failed again, as ${shortPlace(last.place)}` })
-    else if (partition >= (counts.get(topic) ?? 0))
+    else if (!Number.isSafeInteger(partition) || partition < 0 || partition >= (counts.get(topic) ?? 0))
       refused.push({ letter, why: `${topic}/${partition} no longer exists` })
     else return true
     return false
@@ -103,7 +105,7 @@ export async function replay(
   publisher: Pick<Publisher, 'publish'>,
   topic: string,
   ready: readonly Letter[],
-  onReplayed: (letters: readonly Letter[]) => void,
+  onReplayed: (letters: readonly Letter[]) => Promise<void> | void,
 ): Promise<void> {
   if (ready.length === 0) return
   const wanted = new Set(ready.map(({ place }) => placeText(place)))
@@ -115,7 +117,7 @@ export async function replay(
       publisher.publish(letters.flatMap(letter => [recordOf(letter), replayMark(letter.place)])),
     )
     await writing
-    onReplayed(letters)
+    await onReplayed(letters)
   })
 }
 

@@ -5,6 +5,7 @@ import { hookedByType } from '../../records/command.ts'
 import type { DecodeCode } from '../../records/decoder.ts'
 import type { SendResult } from '../../records/generated.ts'
 import { shellFlag, shellWord } from '../../shell.ts'
+import { timeText } from '../../words.ts'
 import { type Letter, placeText, shortPlace } from '../dead-letters/letter.ts'
 import { type Findings, type FoundCommand, isUnsent, type Sighting, stateAfter } from './findings.ts'
 
@@ -12,7 +13,6 @@ import { type Findings, type FoundCommand, isUnsent, type Sighting, stateAfter }
 export const remedyOf = (errorCode: string | null): string | null =>
   errorCodeTexts[errorCode as ErrorCode]?.remedy ?? null
 
-const at = (ms: number) => new Date(ms).toISOString()
 const anew = 'if it is still wanted, send it under a new id'
 const outsideOfWithdrawal =
   'outside of the withdrawal: with another campaign, correlationId or tenant, or after busgate withdraw … --end'
@@ -157,10 +157,13 @@ function ofFinal(final: SendResult, findings: Findings, id: bigint, account: str
   return 'Its result was written by a newer busgate: use that version.'
 }
 
+/** A time of these years in seconds, read as milliseconds, is in 1970. */
+const yearMs = 365 * 24 * 3_600_000
+
 function hasDeadlineInSeconds({ commands }: Findings, { account }: SendResult): boolean {
   return commands.some(({ value: { command } }) => {
     const { deadline } = command
-    return command.account === account && deadline !== null && new Date(deadline).getUTCFullYear() === 1970
+    return command.account === account && deadline !== null && deadline >= 0 && deadline < yearMs
   })
 }
 
@@ -180,7 +183,7 @@ const remedy = (errorCode: string | null) => remedyOf(errorCode) ?? 'Its text sa
 
 function sentText(result: SendResult, findings: Findings): string {
   const { id, account, sentAt, msgId, type, completedAt } = result
-  const taken = `the gateway accepted it ${at(sentAt ?? completedAt)}${msgId === null ? '' : ` as ${msgId}`}`
+  const taken = `the gateway accepted it ${timeText(sentAt ?? completedAt)}${msgId === null ? '' : ` as ${msgId}`}`
   if (isSendType(type) && !operations[type].hasStatus) return `Sent: ${taken}. A ${type} has no delivery status.`
   const told = verdictText(findings, id, account)
   if (told) return `Sent: ${taken}. ${told}`
@@ -215,7 +218,7 @@ function verdictText(findings: Findings, id: bigint, account: string): string | 
     )
   }
   const { verdict } = life
-  const since = life.since === null ? '' : ` ${at(life.since)}`
+  const since = life.since === null ? '' : ` ${timeText(life.since)}`
   if (verdict === 'DELIVERED') {
     return `Delivered${toldBy(life.status, verdict)}${since}${life.read ? ', and it was read' : ''}.`
   }

@@ -2,6 +2,8 @@ import type { BusRecord, Searched, TopicPartition } from '../../bus/port.ts'
 import type { Change } from '../../control/change.ts'
 import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../records/generated.ts'
 import { lifecycleAfter, newLifecycle, stateOf, verdictOf } from '../../statuses/lifecycle.ts'
+import { count } from '../../words.ts'
+import { bounded } from '../bounded.ts'
 import type { Letter, RecordPosition } from '../dead-letters/letter.ts'
 
 export interface Sighting<T> {
@@ -61,6 +63,42 @@ export interface Findings {
   searched: SearchedLog[]
   /** What could not be searched, and why. */
   gaps: string[]
+}
+
+/** Most records of a kind that a story tells, and the most characters of them. */
+const mostOfKind = 200
+const mostCharacters = 1024 * 1024
+
+/**
+ * Keeps the first records of each kind, cut to a bounded length, and counts the rest: anybody who may write can give any number
+ * of records one id.
+ */
+export class BoundedFindings {
+  readonly all: Findings = noFindings()
+  /** By kind and topic: characters kept, and the number of records that are left out. */
+  readonly #kinds = new Map<string, { topic: string; room: number; leftOut: number }>()
+
+  keep<K extends 'commands' | 'results' | 'statuses' | 'doubts' | 'letters'>(kind: K, one: Findings[K][number]): void {
+    const { topic } = one.place
+    const list = this.all[kind] as Sighting<object>[]
+    const name = `${kind} ${topic}`
+    const known = this.#kinds.get(name) ?? { topic, room: mostCharacters, leftOut: 0 }
+    this.#kinds.set(name, known)
+    const { value, size } = bounded<object>(one.value)
+    if (list.length >= mostOfKind || known.room < size) {
+      known.leftOut++
+      return
+    }
+    known.room -= size
+    list.push({ ...one, value })
+  }
+
+  /** What the story leaves out, as sentences. */
+  get leftOut(): string[] {
+    return [...this.#kinds.values()].flatMap(({ topic, leftOut }) =>
+      leftOut === 0 ? [] : [`${count(leftOut, 'more record')} of ${topic} left out: the story may be incomplete.`],
+    )
+  }
 }
 
 export const noFindings = (): Findings => ({

@@ -7,22 +7,22 @@ import { readControl } from '../../control/read.ts'
 import { idBytes } from '../../records/avro.ts'
 import { typeOfMessage } from '../../records/command.ts'
 import { replayedFromHeader } from '../../records/dead-letter.ts'
-import { createDecoder, type Decoder, decodeAll } from '../../records/decoder.ts'
-import { originOf } from '../../records/doubt.ts'
 import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../records/generated.ts'
 import type { SchemaRegistry } from '../../records/registry.ts'
 import { withCodeOf } from '../../records/result.ts'
 import { schemas } from '../../records/schemas.ts'
+import { cut } from '../../words.ts'
 import { headerText, type Letter, lettersOf, placeText, type RecordPosition } from '../dead-letters/letter.ts'
+import { RecordReader, UndecodableRecords } from '../decoding.ts'
 import { type Progress, readProgress } from '../progress.ts'
+import { DoubtedCommands } from './doubted-commands.ts'
 import {
+  BoundedFindings,
   type CommandProgress,
   type Findings,
   isUnsent,
   logOf,
   logOfOne,
-  noFindings,
-  type Sighting,
   sightingOf,
 } from './findings.ts'
 
@@ -49,16 +49,22 @@ export interface RecentCommand {
   time: number
 }
 
+/** Longest text of a RecentCommand. */
+const longestText = 300
+
 /** Searches all topics for one message or for the messages of a correlationId, or the commands for those of a phone. */
 export class MessageSearch {
   readonly #options: MessageSearchOptions
-  readonly #decoders: {
-    command: Decoder<SendCommand>
-    result: Decoder<SendResult>
-    status: Decoder<StatusEvent>
-    doubt: Decoder<Doubt>
+  readonly #undecodable = new UndecodableRecords()
+  readonly #readers: {
+    command: RecordReader<SendCommand>
+    result: RecordReader<SendResult>
+    status: RecordReader<StatusEvent>
+    doubt: RecordReader<Doubt>
   }
-  readonly #findings = noFindings()
+  readonly #bounded = new BoundedFindings()
+  readonly #findings = this.#bounded.all
+  readonly #doubted = new DoubtedCommands()
   #counts = new Map<string, number>()
   /** Progress of the workers' group, by partition name; null: no worker has opened the partition. */
   #progress = new Map<string, Progress>()
@@ -66,16 +72,18 @@ export class MessageSearch {
   constructor(options: MessageSearchOptions) {
     const { registry } = options
     this.#options = options
-    this.#decoders = {
-      command: createDecoder(schemas.command, registry),
-      result: createDecoder(schemas.result, registry),
-      status: createDecoder(schemas.status, registry),
-      doubt: createDecoder(schemas.doubt, registry),
+    const readerOf = <T>(schema: object) => new RecordReader<T>(schema, registry, this.#undecodable)
+    this.#readers = {
+      command: readerOf(schemas.command),
+      result: readerOf(schemas.result),
+      status: readerOf(schemas.status),
+      doubt: readerOf(schemas.doubt),
     }
   }
 
   get findings(): Findings {
-    return this.#findings
+    const { gaps, ...found } = this.#findings
+    return { ...found, gaps: [...gaps, ...this.#undecodable.texts, ...this.#bounded.leftOut] }
   }
 
   /**
@@ -108,7 +116,7 @@ export class MessageSearch {
     await this.#searchCommands([{ key }, { bytes: idBytes(id) }], note, isFurther)
     if (!isKnown()) await this.#readLettersOfCommands(id)
     if (this.#findings.commands.some(({ value }) => isUnsent(value))) await this.#readControls()
-    return this.#findings
+    return this.findings
   }
 
   /**
@@ -122,14 +130,13 @@ export class MessageSearch {
     const needles = [{ bytes: Buffer.from(correlationId) }]
     const ids = new Set<bigint>()
     const taking =
-      <T extends { id: bigint; correlationId: string | null }>(decoder: Decoder<T>): Take =>
-      async (_, records) => {
-        for (const one of await decodeAll(decoder, records)) {
-          if (one.ok && one.value.correlationId === correlationId && ids.size <= mostIds) ids.add(one.value.id)
-        }
-      }
+      <T extends { id: bigint; correlationId: string | null }>(reader: RecordReader<T>): Take =>
+      (tp, records) =>
+        reader.each(tp, records, one => {
+          if (one.correlationId === correlationId && ids.size <= mostIds) ids.add(one.id)
+        })
     const { since } = this.#options
-    const { command, result, status } = this.#decoders
+    const { command, result, status } = this.#readers
     await Promise.all([
       this.#searchAll(this.#tps(topics.results), () => since, needles, taking<SendResult>(result)),
       this.#searchAll(this.#tps(topics.statuses), () => since, needles, taking<StatusEvent>(status)),
@@ -146,16 +153,16 @@ export class MessageSearch {
     const keepNewest = () => {
       commands = commands.toSorted((a, b) => b.time - a.time).slice(0, most)
     }
-    const note: Take = async (_, records) => {
-      for (const [i, one] of (await decodeAll(this.#decoders.command, records)).entries()) {
-        if (!one.ok || !String(one.value.phone).endsWith(lastDigits)) continue
-        const { id, account, tenant, correlationId } = one.value
-        const { timestamp: time } = records[i]!
-        commands.push({ id, account, type: typeOfMessage(one.value), tenant, correlationId, time })
+    const short = (text: string | null) => text && cut(text, longestText)
+    const note: Take = (tp, records) =>
+      this.#readers.command.each(tp, records, (one, { timestamp: time }) => {
+        if (!String(one.phone).endsWith(lastDigits)) return
+        const { id, account, tenant, correlationId } = one
+        const texts = { account: cut(account, longestText), tenant: short(tenant), correlationId: short(correlationId) }
+        commands.push({ id, ...texts, type: typeOfMessage(one), time })
         matching++
-      }
-      if (commands.length > 2 * most) keepNewest()
-    }
+        if (commands.length > 2 * most) keepNewest()
+      })
     await this.#searchAll(this.#commandTps, () => this.#options.since, null, note)
     keepNewest()
     return { commands, more: matching > commands.length }
@@ -218,34 +225,24 @@ export class MessageSearch {
 
   async #note(tp: TopicPartition, records: readonly BusRecord[]): Promise<void> {
     const { results, statuses, doubts, deadLetters } = this.#options.settings.topics
-    const { result, status, doubt } = this.#decoders
+    const { result, status, doubt } = this.#readers
     if (tp.topic === results) {
-      await this.#decode(result, tp, records, (one, { headers }) => {
-        this.#findings.results.push({ ...one, value: withCodeOf(one.value, headers) })
+      await result.each(tp, records, (value, record) => {
+        this.#bounded.keep('results', sightingOf(tp, record, withCodeOf(value, record.headers)))
       })
     }
-    if (tp.topic === statuses) await this.#decode(status, tp, records, one => this.#findings.statuses.push(one))
-    if (tp.topic === doubts) await this.#decode(doubt, tp, records, one => this.#findings.doubts.push(one))
+    if (tp.topic === statuses) {
+      await status.each(tp, records, (value, record) => this.#bounded.keep('statuses', sightingOf(tp, record, value)))
+    }
+    if (tp.topic === doubts) {
+      await doubt.each(tp, records, (value, record) => {
+        this.#doubted.keep(value)
+        this.#bounded.keep('doubts', sightingOf(tp, record, value))
+      })
+    }
     if (tp.topic !== deadLetters) return
     for (const { record, ...letter } of lettersOf(tp, records)) {
-      this.#findings.letters.push(sightingOf(tp, record, letter))
-    }
-  }
-
-  async #decode<T>(
-    decoder: Decoder<T>,
-    tp: TopicPartition,
-    records: readonly BusRecord[],
-    found: (one: Sighting<T>, record: BusRecord) => void,
-  ): Promise<void> {
-    const decoded = await decodeAll(decoder, records)
-    for (const [i, one] of decoded.entries()) {
-      const record = records[i]!
-      if (one.ok) found(sightingOf(tp, record, one.value), record)
-      else {
-        const why = 'error' in one ? one.error.message : 'Its schema is not known.'
-        this.#findings.gaps.push(`${placeText({ ...tp, offset: record.offset })} cannot be read: ${why}`)
-      }
+      this.#bounded.keep('letters', sightingOf(tp, record, letter))
     }
   }
 
@@ -279,7 +276,14 @@ export class MessageSearch {
     await this.#searchAll(tps, fromBase, needles, take)
     if (!further()) return
     const begun = tps.filter(tp => this.#baseOf(tp) !== undefined)
-    await this.#searchAll(begun, () => since, needles, take)
+    const older: Take = (tp, records) => {
+      const base = this.#baseOf(tp)!
+      return take(
+        tp,
+        records.filter(({ offset }) => offset < base),
+      )
+    }
+    await this.#searchAll(begun, () => since, needles, older)
   }
 
   async #readProgress(): Promise<void> {
@@ -328,24 +332,16 @@ export class MessageSearch {
     await Promise.all(
       places.map(async place => {
         const { offset, ...tp } = place
-        if (tp.partition >= this.#count(tp.topic)) return
+        if (!isPosition(tp.partition) || !isPosition(offset) || tp.partition >= this.#count(tp.topic)) return
         const there = await recordAt(this.#options.bus, tp, offset).catch(() => null)
         // what stands further back is looked at only here; the search for what waits counts the rest
         if (there && offset < (this.#baseOf(tp) ?? 0)) this.#findings.searched.push(logOfOne(tp, there))
-        const record = there ?? this.#keptIn(place)
+        const record = there ?? this.#doubted.at(place)
         const found = record ? await this.#noteCommands(tp, [record], isOne) : 0
         const why = record ? 'another record is there: the topic was recreated or mirrored' : 'retention'
         if (found === 0) this.#findings.gaps.push(`The command at ${placeText(place)} is gone (${why}).`)
       }),
     )
-  }
-
-  /** A doubt keeps the record of its command. */
-  #keptIn({ topic, partition, offset }: RecordPosition): BusRecord | null {
-    const of = ({ value }: Sighting<Doubt>) =>
-      value.topic === topic && value.partition === partition && value.offset === offset && value.omitted === null
-    const doubt = this.#findings.doubts.find(of)
-    return doubt ? originOf(doubt.value).record : null
   }
 
   /** @returns the number of matching commands */
@@ -354,23 +350,23 @@ export class MessageSearch {
     records: readonly BusRecord[],
     isOne: (command: SendCommand) => boolean,
   ): Promise<number> {
-    const decoded = await decodeAll(this.#decoders.command, records)
     const known = new Set(this.#findings.commands.map(({ place }) => placeText(place)))
     let found = 0
-    for (const [i, one] of decoded.entries()) {
-      const record = records[i]!
-      if (!one.ok || !isOne(one.value)) continue
+    await this.#readers.command.each(tp, records, (command, record) => {
+      if (!isOne(command)) return
       found++
-      if (known.has(placeText({ ...tp, offset: record.offset }))) continue
+      if (known.has(placeText({ ...tp, offset: record.offset }))) return
       const progress = stateOf(this.#progress.get(nameOf(tp)), record.offset)
-      const replayedFrom = headerText(record.headers[replayedFromHeader])
-      const value = { command: one.value, type: typeOfMessage(one.value), progress, replayedFrom }
-      this.#findings.commands.push(sightingOf(tp, record, value))
-    }
+      const replayedFrom = headerText(record.headers[replayedFromHeader], longestText)
+      const value = { command, type: typeOfMessage(command), progress, replayedFrom }
+      this.#bounded.keep('commands', sightingOf(tp, record, value))
+    })
     return found
   }
 }
 
+/** Whether a number of a record, which may be any, is a partition or an offset. */
+const isPosition = (number: number): boolean => Number.isSafeInteger(number) && number >= 0
 const nameOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
 const same = (one: TopicPartition, other: TopicPartition) => nameOf(one) === nameOf(other)
 

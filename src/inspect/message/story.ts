@@ -1,6 +1,6 @@
 import { stringifyJson } from '../../protocol/index.ts'
 import type { SendResult, StatusEvent } from '../../records/generated.ts'
-import { count } from '../../words.ts'
+import { count, cut, endText, timeText } from '../../words.ts'
 import { placeText, shown } from '../dead-letters/letter.ts'
 import { conclusionOf } from './conclusion.ts'
 import { type Findings, type FoundCommand, type SearchedLog, type Sighting, stateAfter } from './findings.ts'
@@ -20,6 +20,8 @@ export interface Event {
 /** Fields of results and statuses that hold personal or unforeseen data. */
 const personal: readonly string[] = ['code', 'hlr', 'payload', 'reply', 'replies', 'extra']
 const hidden = '***'
+/** Longest text of an event, and of a conclusion. */
+const longestText = 4000
 
 /** All findings in chronological order. @param reveal whether to show texts, phone numbers and the like */
 export function storyOf(findings: Findings, reveal: boolean): Event[] {
@@ -30,7 +32,7 @@ export function storyOf(findings: Findings, reveal: boolean): Event[] {
     ),
     ...findings.doubts.map(one => {
       const { attempts, cause, postedAt, account } = one.value
-      const text = `in doubt: ${cause}, account ${account}, ${count(attempts, 'attempt')}, the last begun by ${time(postedAt)}`
+      const text = `in doubt: ${cause}, account ${account}, ${count(attempts, 'attempt')}, the last begun ${timeText(postedAt, 'by')}`
       return event('doubt', one, text, shown(one.value, reveal))
     }),
     ...findings.results.map(one => event('result', one, resultText(one.value, reveal), masked(one.value, reveal))),
@@ -48,8 +50,6 @@ export function storyOf(findings: Findings, reveal: boolean): Event[] {
   return events.toSorted((a, b) => a.time - b.time)
 }
 
-export const time = (ms: number) => (ms < 0 ? 'at an unknown time' : new Date(ms).toISOString())
-
 /** Lines that list the searched topics and the gaps. */
 export function searchedText({ searched, gaps }: Pick<Findings, 'searched' | 'gaps'>): string[] {
   const topics = [...Map.groupBy(searched, ({ topic }) => topic)].map(([topic, logs]) => {
@@ -64,13 +64,19 @@ export function searchedText({ searched, gaps }: Pick<Findings, 'searched' | 'ga
 function sinceText(logs: readonly SearchedLog[]): string {
   const times = logs.flatMap(({ since }) => since ?? [])
   const unreadable = logs.reduce((sum, log) => sum + log.unreadable, 0)
-  const since = times.length === 0 ? '' : `, since ${time(times.reduce((a, b) => Math.min(a, b)))}`
+  const since =
+    times.length === 0
+      ? ''
+      : `, ${timeText(
+          times.reduce((a, b) => Math.min(a, b)),
+          'since',
+        )}`
   const gone = logs.some(({ olderAreGone }) => olderAreGone) ? '; older ones are deleted (retention)' : ''
   return `${since}${gone}${unreadable > 0 ? `; ${count(unreadable, 'batch')} cannot be read` : ''}`
 }
 
 function event<T>(kind: Event['kind'], { time, place }: Sighting<T>, text: string, detail: unknown): Event {
-  return { time, kind, place: placeText(place), text, detail }
+  return { time, kind, place: placeText(place), text: cut(text, longestText), detail }
 }
 
 const list = (parts: readonly (string | null | false | undefined)[]) => parts.filter(Boolean).join(', ')
@@ -84,7 +90,7 @@ function commandText({ command, type, progress, replayedFrom }: FoundCommand, re
     campaign !== null && `campaign ${campaign}`,
     correlationId !== null && `correlation ${correlationId}`,
     delivery !== 'DEFAULT' && delivery,
-    deadline !== null && `deadline ${time(deadline)}`,
+    deadline !== null && `deadline ${endText(deadline)}`,
     replayedFrom !== null && `replayed from ${replayedFrom}`,
     progress !== 'done' && progress !== 'unknown' && `progress: ${progress}`,
   ])
@@ -104,7 +110,7 @@ function resultText(result: SendResult, reveal: boolean): string {
     parts !== null && count(parts, 'part'),
     price !== null && `price ${price}`,
     attempts > 0 && count(attempts, 'attempt'),
-    sentAt !== null && `posted ${time(sentAt)}${outcome === 'IN_DOUBT' ? ' at the latest' : ''}`,
+    sentAt !== null && `posted ${timeText(sentAt)}${outcome === 'IN_DOUBT' ? ' at the latest' : ''}`,
     reveal && result.code !== null && `code ${result.code}`,
     `of ${placeText(place)}`,
   ])
@@ -117,7 +123,7 @@ function statusText({ status, state, final, source, verified, error, updatedAt, 
     final ? 'final' : 'not final',
     source.toLowerCase(),
     verified ? 'verified' : 'not verified',
-    updatedAt !== null && `since ${time(updatedAt)}`,
+    updatedAt !== null && timeText(updatedAt, 'since'),
     reply !== null && `reply ${reveal ? reply : hidden}`,
   ])
 }
@@ -171,16 +177,21 @@ export function tell(all: Findings, id: bigint, wanted: WantedMessage) {
   const findings = only(all, wanted)
   const accounts = accountsOf(findings)
   const events = storyOf(findings, wanted.reveal ?? false)
-  const conclusions = accounts.map(account => ({ account, text: conclusionOf(findings, id, account) }))
+  const conclusions = accounts.map(account => ({
+    account,
+    text: cut(conclusionOf(findings, id, account), longestText),
+  }))
   if (conclusions.length === 0) conclusions.push({ account: '', text: withoutAccount(findings, id) })
   const searched = findings.searched.toSorted(byPlace) // searches end in any order
   return { id, found: events.length > 0, accounts, events, conclusions, searched, gaps: findings.gaps.toSorted() }
 }
 
+export type StoryLine = { kind: string } & Record<string, unknown>
+
 /** The story for machines, one object per line. */
-export function storyLines({ id, events, conclusions, searched, gaps }: Story): object[] {
+export function storyLines({ id, events, conclusions, searched, gaps }: Story): StoryLine[] {
   return [
-    ...events.map(event => ({ ...event, time: time(event.time) })),
+    ...events.map(event => ({ ...event, time: timeText(event.time) })),
     ...conclusions.map(({ account, text }) => ({ kind: 'conclusion', id, account, text })),
     { kind: 'searched', logs: searched, gaps },
   ]

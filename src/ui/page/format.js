@@ -21,14 +21,19 @@ export const perSecond = number => {
 /** @param {number} ratio */
 export const percent = ratio => `${Math.round(ratio * 100)} %`
 
+/** Latest instant that a Date holds. */
+const latestInstant = 8.64e15
+
 /** @param {number} ms since 1970 */
 export const clockTime = ms => timeOfDay.format(ms)
 
-/** @param {number} ms since 1970 */
-export const dateTime = ms => dayAndTime.format(ms)
+/** Of any number: records can hold one that is no instant. @param {number | null} ms since 1970 */
+export const dateTime = ms =>
+  ms !== null && ms >= 0 && ms <= latestInstant ? dayAndTime.format(ms) : 'at an unknown time'
 
-/** A duration in its two largest units. @param {number} ms */
+/** A duration in its two largest units; – if unknown. @param {number} ms */
 export function span(ms) {
+  if (!Number.isFinite(ms)) return '–'
   const seconds = Math.max(0, ms) / 1000
   if (seconds < 1) return `${Math.round(Math.max(0, ms))} ms`
   if (seconds < 60) return `${oneDigit.format(seconds)} s`

@@ -15,7 +15,8 @@ export function nowPanels(now, history, width) {
       ${panel('Open doubts', 'from the topic of doubts', doubts(now))}
       ${panel('Lag and window', "from the group's progress", partitions(now))}
       ${panel('Dead letters by cause', 'from their topic', deadLetters(now), 'wide')}
-    </div>`
+    </div>
+    ${now.undecodable.map(text => html`<p class="note">${withTimes(text)}</p>`)}`
 }
 
 /** @param {string} title @param {string} source @param {unknown} content @param {string} [kind] */
@@ -115,7 +116,7 @@ const gauge = (share, kind) => html`
 
 /** @param {Now} now */
 function failures(now) {
-  const { failures, counting } = now
+  const { failures, otherFailures, counting } = now
   if (failures.length === 0) return counting ? empty('No failures.') : notKnown
   const most = Math.max(...failures.map(({ count }) => count))
   return html`
@@ -133,6 +134,7 @@ function failures(now) {
           </li>`,
       )}
     </ul>
+    ${otherFailures > 0 ? html`<p class="note">${count(otherFailures)} more for other reasons.</p>` : nothing}
     ${incompleteNote(now)}`
 }
 
@@ -148,9 +150,9 @@ function doubts({ doubts, at }) {
         ${doubts.oldest.map(
           ({ id, cause, attempts, postedAt, waitsFor, account }) => html`
             <tr>
-              <th scope="row"><a href=${linkTo({ by: 'id', text: id, account })}>${id}</a></th>
+              <th scope="row"><a href=${linkTo({ by: 'id', text: id, account })}>${visible(id)}</a></th>
               <td class="text">${cause}${attempts > 1 ? html` <span class="muted">${attempts} attempts</span>` : nothing}</td>
-              <td title=${dateTime(postedAt)}>${span(at - postedAt)}</td>
+              <td title=${dateTime(postedAt)}>${span(postedAt === null ? Number.NaN : at - postedAt)}</td>
               <td class="text">${waitsFor}</td>
             </tr>`,
         )}
@@ -196,7 +198,7 @@ function topicLag(topic, own) {
 }
 
 /** @param {Now} now */
-function deadLetters({ deadLetters: { known, complete, total, causes } }) {
+function deadLetters({ deadLetters: { known, complete, total, causes, others } }) {
   if (total === 0) return known ? empty('No dead letters.') : notKnown
   return html`
     <ul class="causes">
@@ -207,7 +209,7 @@ function deadLetters({ deadLetters: { known, complete, total, causes } }) {
               <b>${visible(code || 'without a code')}</b> <span class="muted">${topic === null ? 'callbacks' : `from ${visible(topic)}`}</span>
               <span class="number">${count(number)}</span>
             </div>
-            <p>${visible(message)} <span class="muted">Newest ${newest < 0 ? '' : dateTime(newest)} at ${at}.</span></p>
+            <p>${visible(message)} <span class="muted">Newest ${dateTime(newest)}, ${at}.</span></p>
             ${
               replay
                 ? html`<p class="note">What a replay would do: ${copyable(replay)}</p>`
@@ -218,6 +220,7 @@ function deadLetters({ deadLetters: { known, complete, total, causes } }) {
           </li>`,
       )}
     </ul>
+    ${others > 0 ? html`<p class="note">${count(others)} more of other causes: ${copyable('busgate dlq list')}</p>` : nothing}
     ${complete ? nothing : html`<p class="note">Older ones are still being read.</p>`}`
 }
 

@@ -33,7 +33,7 @@ function commandLink({ id, account, type, tenant, correlationId, time }, back) {
   const about = [type, `account ${account}`, tenant && `tenant ${tenant}`, correlationId].filter(Boolean).join(', ')
   return html`
     <li><a href=${linkTo({ by: 'id', text: String(id), back, account })}>
-      <b>${id}</b><span>${visible(about)}</span><time>${time < 0 ? '' : dateTime(time)}</time>
+      <b>${id}</b><span>${visible(about)}</span><time>${dateTime(time)}</time>
     </a></li>`
 }
 
