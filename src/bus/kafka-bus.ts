@@ -13,6 +13,7 @@ import type {
   Follower,
   From,
   GroupReadOptions,
+  Isolation,
   JoinOptions,
   Membership,
   OnRecords,
@@ -64,6 +65,8 @@ export class KafkaBus implements Bus {
   readonly #brokers: Brokers
   readonly #logs: PartitionOffsets
   readonly #fetcher: Fetcher
+  /** Apart, since a fetch has one isolation. Connects at its first reading. */
+  readonly #uncommitted: Fetcher
   readonly #closing = new AbortController()
   readonly #limits: RecordLimits
   readonly #leaving: Promise<void>[] = []
@@ -78,6 +81,7 @@ export class KafkaBus implements Bus {
     const closing = this.#closing.signal
     this.#logs = new PartitionOffsets({ brokers, clock, telemetry, closing })
     this.#fetcher = new Fetcher({ brokers, clock, telemetry, closing, rack })
+    this.#uncommitted = new Fetcher({ brokers, clock, telemetry, closing, rack, isolation: 'uncommitted' })
     this.#limits = new RecordLimits({ ask: topic => maxMessageBytes(brokers, clock, topic), telemetry })
   }
 
@@ -113,12 +117,13 @@ export class KafkaBus implements Bus {
     return ownership
   }
 
-  async follow(tp: TopicPartition, from: From, onRecords: OnRecords): Promise<Follower> {
-    const start = await this.#logs.locate(tp, from)
+  async follow(tp: TopicPartition, from: From, onRecords: OnRecords, isolation?: Isolation): Promise<Follower> {
+    const start = await this.#logs.locate(tp, from, isolation)
+    const fetcher = isolation === 'uncommitted' ? this.#uncommitted : this.#fetcher
     return new PartitionFollower({
       ...this.#options,
-      ...{ fetcher: this.#fetcher, tp, start, onRecords, closing: this.#closing.signal },
-      end: behindOpen => this.#logs.end(tp, behindOpen),
+      ...{ fetcher, tp, start, onRecords, closing: this.#closing.signal },
+      end: behindOpen => this.#logs.end(tp, behindOpen ? 'uncommitted' : isolation),
     })
   }
 
@@ -157,13 +162,16 @@ export class KafkaBus implements Bus {
     return reader
   }
 
-  read(topics: readonly string[], from: From, onRecords: RecordsHandler): Promise<Reader> {
-    return readTopics(this, topics, from, onRecords)
+  read(topics: readonly string[], from: From, onRecords: RecordsHandler, isolation?: Isolation): Promise<Reader> {
+    return readTopics(this, topics, from, onRecords, isolation)
   }
 
   search(tp: TopicPartition, query: Query): Promise<Searched> {
     const fetch: Fetch = request =>
-      this.#brokers.ask({ leader: tp }, fetchRecords, [request], { line: 'search', limitMs: searchLimitMs })
+      this.#brokers.ask({ leader: tp }, fetchRecords, [{ ...request, isolation: query.isolation ?? 'committed' }], {
+        line: 'search',
+        limitMs: searchLimitMs,
+      })
     this.#searches++
     return searchLog({ fetch, logs: this.#logs, running: () => this.#searches }, tp, query).finally(() => {
       this.#searches--

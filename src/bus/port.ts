@@ -85,7 +85,7 @@ export interface Publisher {
   close(): Promise<void>
 }
 
-/** Reads one partition's committed records in the order of their offsets, without a group and without committing. */
+/** Reads one partition's records in the order of their offsets, without a group and without committing. */
 export interface Follower {
   /**
    * Resolves when the handler has taken every record that was committed before the call, or when the follower is closed. On
@@ -125,6 +125,12 @@ export interface GroupReadOptions {
   failed(error: Error): void
 }
 
+/**
+ * What is read while transactions are open. `uncommitted` also delivers records of open and aborted transactions, so that
+ * nobody's open transaction delays any record.
+ */
+export type Isolation = 'committed' | 'uncommitted'
+
 /** A search condition: the record has this key, or contains these bytes in its key or value. */
 export type Needle = { key: Buffer } | { bytes: Buffer }
 
@@ -132,6 +138,8 @@ export interface Query {
   from: From
   /** A record matches if one of them does. Default: every record matches. */
   needles?: readonly Needle[]
+  /** Default: committed. */
+  isolation?: Isolation
   /** Aborts the search. */
   ending: AbortSignal
   /** Receives matching records in chunks; each call is awaited. Its error fails the search. */
@@ -154,6 +162,8 @@ export interface Searched extends TopicPartition {
 export interface Reader {
   /** Waits as `Follower.caughtUp` does, for all partitions. */
   caughtUp: Follower['caughtUp']
+  /** Grows with every record that was handled: the sum of the partitions' positions. */
+  readonly position: number
   close(): Promise<void>
 }
 
@@ -319,9 +329,10 @@ export interface Bus {
    * @param from the first record with at least this timestamp (ms since 1970), an offset, the beginning, or the end
    * @param onRecords while its promise is pending, this partition is not read further; when it rejects, the same records are
    *   delivered again
+   * @param isolation default: committed
    * @throws Error when the partition does not exist, or the client may not read it
    */
-  follow(tp: TopicPartition, from: From, onRecords: OnRecords): Promise<Follower>
+  follow(tp: TopicPartition, from: From, onRecords: OnRecords, isolation?: Isolation): Promise<Follower>
   /**
    * Reads the topics together with the other members of a group, each record at least once: a member that lost a partition is
    * not fenced. `close` commits the offsets of handled records and leaves the group.
@@ -329,7 +340,7 @@ export interface Bus {
    */
   readInGroup(topics: readonly string[], options: GroupReadOptions): Promise<Pick<Reader, 'close'>>
   /** Follows all partitions of the topics. @throws Error when one of the topics does not exist */
-  read(topics: readonly string[], from: From, onRecords: RecordsHandler): Promise<Reader>
+  read(topics: readonly string[], from: From, onRecords: RecordsHandler, isolation?: Isolation): Promise<Reader>
   /**
    * Searches the current content of a partition for records that contain certain bytes.
    * @throws Error when the partition does not exist, or the client may not read it

@@ -1,9 +1,11 @@
 import { allPartitions, partitionsOf } from './partitions.ts'
-import type { Bus, BusRecord, From, Needle, RecordsHandler, Searched, TopicPartition } from './port.ts'
+import type { Bus, BusRecord, From, Needle, Query, RecordsHandler, Searched, TopicPartition } from './port.ts'
+
+/** `ending` aborts the scan. */
+type ScanOptions = Partial<Pick<Query, 'isolation' | 'ending'>>
 
 /**
  * Delivers the records that a partition holds now, from the given position on.
- * @param ending aborts
  * @throws the error of `onRecords`, after which no more is delivered; the signal's reason
  */
 export async function scanPartition(
@@ -11,9 +13,9 @@ export async function scanPartition(
   tp: TopicPartition,
   from: From,
   onRecords: RecordsHandler,
-  ending: AbortSignal = new AbortController().signal,
+  { isolation = 'committed', ending = new AbortController().signal }: ScanOptions = {},
 ): Promise<Searched> {
-  const searched = await bus.search(tp, { from, ending, take: async records => onRecords(tp, records) })
+  const searched = await bus.search(tp, { from, isolation, ending, take: async records => onRecords(tp, records) })
   ending.throwIfAborted()
   return searched
 }
@@ -23,10 +25,10 @@ export async function scanTopic(
   bus: Pick<Bus, 'search' | 'partitions'>,
   topic: string,
   onRecords: RecordsHandler,
-  ending?: AbortSignal,
+  options?: ScanOptions,
 ): Promise<void> {
   const partitions = (await partitionsOf(bus, [topic])).get(topic)!
-  await Promise.all(allPartitions(topic, partitions).map(tp => scanPartition(bus, tp, 'earliest', onRecords, ending)))
+  await Promise.all(allPartitions(topic, partitions).map(tp => scanPartition(bus, tp, 'earliest', onRecords, options)))
 }
 
 /** Whether the record matches one of the needles. */

@@ -25,7 +25,7 @@ import {
   txnOffsetCommitV3,
   txnOffsetCommitV4,
 } from '@platformatic/kafka'
-import type { TopicPartition } from '../port.ts'
+import type { Isolation, TopicPartition } from '../port.ts'
 
 /** A kind of request and the versions that busgate supports, oldest first. Kafka 3.0 supports the first. */
 export interface Api<Q extends unknown[], A> {
@@ -81,7 +81,7 @@ export const consumerId = -1
 export const noEpoch = -1
 export const coordinatorKinds = { group: 0, transaction: 1 }
 export const resourceTypes = { topic: 2, broker: 4 } as const
-export const isolationLevels = { uncommitted: 0, committed: 1 }
+export const isolationLevels: Record<Isolation, number> = { uncommitted: 0, committed: 1 }
 
 /** Groups partitions by topic, as requests need them. */
 export function byTopic<T extends TopicPartition, P>(

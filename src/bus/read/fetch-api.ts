@@ -1,7 +1,7 @@
 import { createAPI, Reader, Writer } from '@platformatic/kafka'
 import { apiOf, byTopic, consumerId, isolationLevels, noEpoch } from '../cluster/apis.ts'
 import { protocolError } from '../cluster/errors.ts'
-import type { TopicPartition } from '../port.ts'
+import type { Isolation, TopicPartition } from '../port.ts'
 
 export interface FetchRequest {
   /** Longest time that the broker may wait for a first record. */
@@ -10,6 +10,8 @@ export interface FetchRequest {
   partitionBytes: number
   /** This client's rack, for fetching from a nearer replica (KIP-392). */
   rack?: string
+  /** Default: committed. */
+  isolation?: Isolation
   partitions: readonly { tp: TopicPartition; offset: number }[]
 }
 
@@ -44,17 +46,17 @@ const maxBytes = 4 * 1024 * 1024
 /** The last version that names topics instead of using their ids. */
 const version = 12
 
-/** Fetches committed records. The library's Fetch decodes them at a third of the speed, and does not verify checksums. */
+/** Fetches records. The library's Fetch decodes them at a third of the speed, and does not verify checksums. */
 export const fetchRecords = apiOf(createAPI<[FetchRequest], FetchAnswer>(fetchKey, version, writeFetch, parseFetch))
 
-function writeFetch({ waitMs, partitionBytes, rack = '', partitions }: FetchRequest): Writer {
+function writeFetch({ waitMs, partitionBytes, rack = '', isolation = 'committed', partitions }: FetchRequest): Writer {
   const wanted = partitions.map(({ tp: { topic, partition }, offset }) => ({ topic, partition, offset }))
   return Writer.create()
     .appendInt32(consumerId)
     .appendInt32(waitMs)
     .appendInt32(1) // min_bytes
     .appendInt32(Math.max(maxBytes, partitionBytes))
-    .appendInt8(isolationLevels.committed)
+    .appendInt8(isolationLevels[isolation])
     .appendInt32(noSession.id)
     .appendInt32(noSession.epoch)
     .appendArray(

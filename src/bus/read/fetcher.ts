@@ -1,6 +1,7 @@
 import { reportFault } from '../../telemetry/contain.ts'
 import { isTransient } from '../cluster/errors.ts'
 import { PartitionMap } from '../partitions.ts'
+import type { Isolation } from '../port.ts'
 import { longestPaceMs } from '../session/driver.ts'
 import { type FetchedRecords, fetchCommitted } from './fetch.ts'
 import { fetchRecords } from './fetch-api.ts'
@@ -20,6 +21,8 @@ import { type Place, type Reading, ReadingState, type Reads } from './reading.ts
 export interface FetcherOptions extends ReadOptions {
   /** This client's rack, to read from nearer replicas; undefined reads from leaders. */
   rack?: string | undefined
+  /** Of all readings: it belongs to the request. Default: committed. */
+  isolation?: Isolation
 }
 
 /** Longest wait of a fetch at the broker, and thus the longest that a newly ready partition waits for the fetch in flight. */
@@ -177,7 +180,8 @@ export class Fetcher implements Reads {
   }
 
   async #fetch(node: number, states: readonly ReadingState[]): Promise<void> {
-    const { brokers, clock } = this.#options
+    const { brokers, clock, isolation = 'committed' } = this.#options
+    const line = isolation === 'committed' ? 'fetch' : 'fetch uncommitted'
     const source = this.#sources.get(node) ?? { isAsked: true, answeredAt: 0 }
     this.#sources.set(node, source)
     source.isAsked = true
@@ -186,14 +190,14 @@ export class Fetcher implements Reads {
     let found = 0
     try {
       const answers = await fetchCommitted(
-        request => brokers.ask({ node }, fetchRecords, [request], { line: 'fetch' }),
+        request => brokers.ask({ node }, fetchRecords, [{ ...request, isolation }], { line }),
         places,
         { ...this.#limits(), waitMs: mustOthersWait ? shortWaitMs : this.#waitMs() },
       )
       for (const [place, answer] of answers) {
         if (answer.ok) {
           found += answer.records.length
-          this.openTransactions.heard(place.tp, answer)
+          if (isolation === 'committed') this.openTransactions.heard(place.tp, answer)
           for (const state of stillAt(place)) this.#give(state, place, answer)
           if (answer.records.length > 0) this.#putLast(place)
         } else void this.#recover(stillAt(place), answer.error)
@@ -289,10 +293,11 @@ export class Fetcher implements Reads {
     const isWanted = this.#has(state) && state.phase === 'ready'
     if (!isWanted || reading.offset !== place.offset) return // it was moved meanwhile
     state.trouble = null
-    const { next, preferredReplica, stableOffset } = answer
+    const { next, preferredReplica, stableOffset, highWatermark } = answer
     if (preferredReplica >= 0) state.from = { node: preferredReplica, until: this.#replicaUntil, isReplica: true }
     reading.offset = next
-    state.isBehind = next < stableOffset // records after the last stable offset are not readable yet
+    // committed records after the last stable offset are not readable yet
+    state.isBehind = next < (this.#options.isolation === 'uncommitted' ? highWatermark : stableOffset)
     const taken = reading.take(answer, place.offset)
     const settled = taken?.catch(error => this.#failed(state, place.offset, error))
     if (settled && answer.records.length > 0) this.#untilTaken(state, settled)

@@ -2,14 +2,12 @@ import { byTopic, consumerId, isolationLevels, listOffsets, noEpoch, partitionsI
 import type { Brokers, Target } from '../cluster/brokers.ts'
 import { protocolError } from '../cluster/errors.ts'
 import { PartitionMap } from '../partitions.ts'
-import type { From, TopicPartition } from '../port.ts'
+import type { From, Isolation, TopicPartition } from '../port.ts'
 import type { LogEnds } from '../session/driver.ts'
 
 /** Special timestamps of ListOffsets. */
 const latest = -1
 const earliest = -2
-
-type Isolation = keyof typeof isolationLevels
 
 /** The end of the committed records, which is the last stable offset; or of those of open transactions too. */
 export function endOf(brokers: Brokers, tp: TopicPartition, isolation: Isolation): Promise<number> {
@@ -17,16 +15,20 @@ export function endOf(brokers: Brokers, tp: TopicPartition, isolation: Isolation
 }
 
 /**
- * The offset of a position; for `latest`, the last stable offset. For a timestamp, that of the first record that is not
- * older, or the last stable offset.
+ * The offset of a position; for `latest`, the end. For a timestamp, that of the first record that is not older, or the end.
  */
-export async function offsetAt(brokers: Brokers, tp: TopicPartition, from: From): Promise<number> {
+export async function offsetAt(
+  brokers: Brokers,
+  tp: TopicPartition,
+  from: From,
+  isolation: Isolation = 'committed',
+): Promise<number> {
   if (typeof from === 'object') {
     const { low, high } = await logEnds(brokers, tp)
     return from.offset >= low && from.offset <= high ? from.offset : low
   }
   if (from === 'earliest') return offsetOf(brokers, tp, earliest)
-  const end = await endOf(brokers, tp, 'committed')
+  const end = await endOf(brokers, tp, isolation)
   if (from === 'latest') return end
   const offset = await offsetOf(brokers, tp, Math.max(0, Math.ceil(from)))
   return offset >= 0 ? offset : end // the end was read first, so that it precedes any newer record

@@ -1,5 +1,5 @@
 import { isTransient, protocolError } from '../cluster/errors.ts'
-import type { From, TopicPartition } from '../port.ts'
+import type { From, Isolation, TopicPartition } from '../port.ts'
 import { RequestBatcher } from '../request-batcher.ts'
 import type { LogEnds } from '../session/driver.ts'
 import { fetchRecords } from './fetch-api.ts'
@@ -37,10 +37,10 @@ export class PartitionOffsets {
    * Finds where to begin. Fetches once, so that a missing right shows here; retries while brokers are down.
    * @throws Error when the partition does not exist, or the client may not read it
    */
-  locate(tp: TopicPartition, from: From): Promise<number> {
+  locate(tp: TopicPartition, from: From, isolation?: Isolation): Promise<number> {
     const { brokers } = this.#options
     return this.untilAnswered(tp, async () => {
-      const offset = await offsetAt(brokers, tp, from)
+      const offset = await offsetAt(brokers, tp, from, isolation)
       const request = { waitMs: 0, partitionBytes: 1, partitions: [{ tp, offset }] }
       const { partitions } = await brokers.ask({ leader: tp }, fetchRecords, [request])
       const [found] = partitions
@@ -50,8 +50,8 @@ export class PartitionOffsets {
   }
 
   /** The last stable offset, or the end including open transactions. Retries while brokers are down. */
-  end(tp: TopicPartition, behindOpen?: 'behind open transactions'): Promise<number> {
-    return this.untilAnswered(tp, () => endOf(this.#options.brokers, tp, behindOpen ? 'uncommitted' : 'committed'))
+  end(tp: TopicPartition, isolation: Isolation = 'committed'): Promise<number> {
+    return this.untilAnswered(tp, () => endOf(this.#options.brokers, tp, isolation))
   }
 
   /** The log's ends; batched with other calls. @throws Error as the broker answers, when retries do not help */

@@ -18,15 +18,15 @@ export interface PartitionSearchOptions {
   running: () => number
 }
 
-/** Reads all committed records of a partition and hands over those that match. */
+/** Reads all records of a partition and hands over those that match. */
 export async function searchLog(
   { fetch, logs, running }: PartitionSearchOptions,
   tp: TopicPartition,
-  { from, needles, ending, take }: Query,
+  { from, needles, isolation, ending, take }: Query,
 ): Promise<Searched> {
-  const begin = await logs.locate(tp, from)
+  const begin = await logs.locate(tp, from, isolation)
   const start = await logs.locate(tp, 'earliest')
-  const end = await logs.end(tp)
+  const end = await logs.end(tp, isolation)
   let unreadable = 0
   let since: number | null = null
   const position = { tp, offset: begin }

@@ -25,9 +25,9 @@ async function startSearch() {
   let current = makeTopic()
   const encode = await createEncoder<StatusEvent>(subjectOf(topic), schemas.status, registry)
   let readable = true
-  const follow: Bus['follow'] = async (...args) => {
+  const follow: Bus['follow'] = async (tp, from, onRecords) => {
     if (!readable) throw new Error('no leader')
-    return current.bus.follow(...args)
+    return current.bus.follow(tp, from, onRecords)
   }
   const lookAt: Bus['lookAt'] = async () => ({ ...(await current.bus.lookAt(topic))!, id: current.id })
   const evidence = new Evidence({
