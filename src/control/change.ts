@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type BusRecord, BusUnavailable, type OutgoingRecord, type TopicLook } from '../bus/port.ts'
 import { type PauseKind, pausableKinds, type WithdrawalKind, withdrawalKinds } from '../telemetry/labels.ts'
-import { count } from '../words.ts'
+import { count, timeText } from '../words.ts'
 
 /** A pause suspends the commands of its scope; a withdrawal cancels those that were not sent. */
 export type Scope = { effect: 'paused'; kind: PauseKind; name: string } | Withdrawn
@@ -29,13 +29,25 @@ interface Stamp {
 export type Change = Scope & Stamp
 export type Withdrawal = Withdrawn & Stamp
 
+/** Writers refuse longer names and texts. Readers skip longer names, and cut texts: every worker keeps them in memory. */
+export const longestNameBytes = 1024
+export const longestText = 500
+/** The default of a broker's message.max.bytes. JSON takes up to 20 times its size to parse. */
+const longestValueBytes = 1_048_588
+
 const instant = z.iso.datetime({ offset: true }).transform(text => Date.parse(text))
-const stamp = { by: z.string(), at: instant, until: instant.nullish(), reason: z.string().nullish() }
+const text = z.string().transform(cut)
+const stamp = { by: text, at: instant, until: instant.nullish(), reason: text.nullish() }
 const bodies = {
   paused: z.object({ paused: z.boolean(), ...stamp }).transform(({ paused: begins, ...rest }) => ({ begins, ...rest })),
   withdrawn: z
     .object({ withdrawn: z.boolean(), ...stamp })
     .transform(({ withdrawn: begins, ...rest }) => ({ begins, ...rest })),
+}
+
+/** The copy does not hold the memory of the long text, as a slice would. */
+function cut(text: string): string {
+  return text.length <= longestText ? text : Buffer.from(`${text.slice(0, longestText - 1)}…`).toString()
 }
 
 const withdrawalPrefix = 'withdrawn/'
@@ -48,9 +60,15 @@ export function keyOf({ effect, kind, name }: Scope): string {
 /**
  * Encodes a change for the control topic, in JSON instead of Avro: operators must be able to pause an account while the
  * schema registry is down.
+ * @throws Error when a text is too long
  */
 export function writeChange(topic: string, change: Change): OutgoingRecord {
-  const { effect, begins, by, at, until, reason } = change
+  const { effect, begins, name, by, at, until, reason } = change
+  const bytes = Buffer.byteLength(name)
+  if (bytes > longestNameBytes)
+    throw new Error(`a name of ${bytes} bytes cannot be ${effect}: ${longestNameBytes} at most`)
+  if (by.length > longestText || (reason?.length ?? 0) > longestText)
+    throw new Error(`the reason, and the name of who gives it, may have at most ${longestText} characters each`)
   const value = { [effect]: begins, by, at: textOf(at), until: until === null ? null : textOf(until), reason }
   return { topic, key: Buffer.from(keyOf(change)), value: Buffer.from(JSON.stringify(value)) }
 }
@@ -67,9 +85,17 @@ const nobody = 'a deleted record'
 /** Whether the change is a tombstone. */
 export const isDeletion = ({ begins, by }: Change): boolean => !begins && by === nobody
 
-/** @throws Error when the record is not a change */
+/** Longest key: the longest name behind the longest prefix. */
+const longestKeyBytes = longestNameBytes + `${withdrawalPrefix}correlation_id/`.length
+
+/**
+ * Reads a change; it takes at most `longestNameBytes` and two texts of `longestText` characters in memory.
+ * @throws Error when the record is not a change; the message contains nothing of it
+ */
 export function readChange({ key, value, timestamp }: BusRecord): Change {
+  if (key && key.length > longestKeyBytes) throw new Error(`its key has ${key.length} bytes, more than a name may have`)
   const scope = scopeOf(key?.toString() ?? '')
+  if ((value?.length ?? 0) > longestValueBytes) throw new Error(`its value has more than ${longestValueBytes} bytes`)
   if (value === null) return { ...scope, begins: false, by: nobody, at: timestamp, until: null, reason: null }
   const { data } = bodies[scope.effect].safeParse(parsed(value))
   if (!data) throw new Error(`its value is not JSON of {${scope.effect}, by, at, until, reason}`)
@@ -87,15 +113,20 @@ function scopeOf(key: string): Scope {
   throw new Error(`its key is not one of ${known.map(one => `${one}/NAME`).join(', ')}`)
 }
 
-/** The changes in these records. Skips invalid records, as the workers do, which log them. */
-export function changesIn(records: readonly BusRecord[]): Change[] {
-  return records.flatMap(record => {
+/** The changes in these records. Skips invalid records, and returns the first of them with its error. */
+export function changesIn(records: readonly BusRecord[]) {
+  const changes: Change[] = []
+  let invalid: { offset: number; count: number; error: Error } | null = null
+  for (const record of records) {
     try {
-      return readChange(record)
-    } catch {
-      return []
+      if (record.unreadable) throw new Error(record.unreadable.message)
+      changes.push(readChange(record))
+    } catch (error) {
+      invalid ??= { offset: record.offset, count: 0, error: error as Error }
+      invalid.count++
     }
-  })
+  }
+  return { changes, invalid }
 }
 
 function parsed(value: Buffer): unknown {
@@ -104,6 +135,15 @@ function parsed(value: Buffer): unknown {
   } catch {
     return undefined
   }
+}
+
+/**
+ * When it ends by itself, milliseconds since 1970; a whole second, so that thousands end together. A command that was appended
+ * before a withdrawal ended stays withdrawn for its whole life.
+ */
+export function endOf({ effect, until }: Change, maxAgeMs: number): number {
+  if (until === null) return Number.POSITIVE_INFINITY
+  return Math.ceil((until + (effect === 'withdrawn' ? maxAgeMs : 0)) / 1000) * 1000
 }
 
 /** Says in one line what is paused or withdrawn, by whom, until when, and why. */
@@ -126,35 +166,12 @@ export function withdrawalText({ kind, by, reason }: Withdrawal): string {
 
 /** Says who paused or withdrew it, since and until when, and why. */
 export function whyOf({ effect, by, at, until, reason }: Change): string {
-  const end = until === null ? 'until it is resumed' : `until ${textOf(until)}`
+  const end = until === null ? 'until it is resumed' : `until ${timeText(until)}`
   const ends = effect === 'withdrawn' ? `for commands ${end}` : end
-  return `by ${by} since ${textOf(at)} ${ends}${reason === null ? '' : `: ${reason}`}`
+  return `by ${by} ${timeText(at, 'since')} ${ends}${reason === null ? '' : `: ${reason}`}`
 }
 
 const textOf = (ms: number) => new Date(ms).toISOString()
-
-/**
- * The last change of each scope. On one partition, which the control topic should have, record order decides; across several,
- * the time set by the writer.
- */
-export class LastChanges {
-  readonly #last = new Map<string, { change: Change; partition: number }>()
-
-  add(change: Change, partition: number): void {
-    const key = keyOf(change)
-    const known = this.#last.get(key)
-    if (!known || known.partition === partition || known.change.at <= change.at)
-      this.#last.set(key, { change, partition })
-  }
-
-  has(change: Change): boolean {
-    return this.#last.has(keyOf(change))
-  }
-
-  *[Symbol.iterator](): Generator<Change> {
-    for (const { change } of this.#last.values()) yield change
-  }
-}
 
 /**
  * @throws BusUnavailable when a partition of the control topic has no leader

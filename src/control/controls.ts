@@ -1,7 +1,8 @@
 import type { Clock } from '../clock.ts'
 import type { Settings } from '../config/index.ts'
 import type { PauseKind, WithdrawalKind } from '../telemetry/labels.ts'
-import { type Change, keyOf, type Withdrawal } from './change.ts'
+import { type Change, endOf, keyOf, type Withdrawal } from './change.ts'
+import { ControlRoom, type LastChanges, mostBytesInForce, mostInForce } from './last-changes.ts'
 import { type QuietHours, quietHoursOf } from './quiet-hours.ts'
 
 /** The properties of a command that pauses and withdrawals refer to. */
@@ -17,6 +18,12 @@ export interface Sendable {
 const longestTimerMs = 60_000
 
 type Changes = Map<string, Change>
+
+/** The queue of commands that wait because withdrawals may be missing. */
+const overfullQueue = 'control/overfull'
+const overfullText =
+  `nothing is sent: there are more than ${mostInForce} pauses and withdrawals, or ${mostBytesInForce / 1024 ** 2} MiB of them, ` +
+  'and a withdrawn message could be among the commands; end some (busgate withdraw --end, busgate resume)'
 
 /** What is paused and withdrawn now: by operators through the control topic, and by quiet hours. */
 export class Controls {
@@ -36,7 +43,10 @@ export class Controls {
     correlation_id: new Map(),
     tenant: new Map(),
   }
-  readonly #listeners = new Set<(change: Change) => void>()
+  /** Bounds the memory, whatever the topic holds. */
+  readonly #room = new ControlRoom()
+  #isOverfull = false
+  readonly #listeners = new Set<(change: Change | null) => void>()
   #cancelTimer = () => {}
   /** Time of the next begin or end, milliseconds since 1970. */
   #looksAt = Number.NEGATIVE_INFINITY
@@ -49,6 +59,7 @@ export class Controls {
   }
 
   get hasPauses(): boolean {
+    if (this.#isOverfull) return true
     const { topic, account, tenant, quiet_hours } = this.#paused
     return topic.size + account.size + tenant.size + quiet_hours.size > 0
   }
@@ -57,12 +68,23 @@ export class Controls {
     return effect === 'paused' ? this.#paused[kind].size : this.#withdrawn[kind].size
   }
 
+  /** Used share of the room for pauses and withdrawals, 0 to 1. */
+  get used(): number {
+    return this.#isOverfull ? 1 : this.#room.used
+  }
+
+  /** Why nothing is sent: some pauses and withdrawals are not known, since there is no room for them. Null if all are known. */
+  get overfull(): string | null {
+    return this.#isOverfull ? overfullText : null
+  }
+
   get inForce(): Change[] {
     return [...Object.values(this.#paused), ...Object.values(this.#withdrawn)].flatMap(changes => [...changes.values()])
   }
 
   /** Key of the pause that applies to a command of this topic, or null. */
   stopping({ account, tenant }: Sendable, topic: string): string | null {
+    if (this.#isOverfull) return overfullQueue
     const paused = this.#paused
     const isUrgent = topic === this.#settings.topics.commands[0]
     const change =
@@ -86,8 +108,8 @@ export class Controls {
     return own.find(one => one && since <= (one.until ?? Number.POSITIVE_INFINITY)) ?? null
   }
 
-  /** Calls back after each change. A pause that expires counts as a change. */
-  onChange(listener: (change: Change) => void): void {
+  /** Calls back after each change. A pause that expires counts as a change. Null: `overfull` has changed. */
+  onChange(listener: (change: Change | null) => void): void {
     this.#listeners.add(listener)
   }
 
@@ -96,10 +118,40 @@ export class Controls {
     const end = this.#endOf(change)
     const isInForce = change.begins && end > this.#clock.now()
     if (isInForce ? known && isSame(known, change) : !known) return
-    if (isInForce) this.#changesOf(change).set(change.name, change)
-    else this.#changesOf(change).delete(change.name)
-    if (isInForce) this.#lookAt(end)
-    for (const listener of this.#listeners) listener(isInForce ? change : { ...change, begins: false })
+    if (known) this.#room.release(known)
+    this.#changesOf(change).delete(change.name)
+    if (isInForce && !this.#room.take(change)) {
+      this.#setOverfull(true)
+      return
+    }
+    if (isInForce) {
+      this.#changesOf(change).set(change.name, change)
+      this.#lookAt(end)
+    }
+    this.#tell(isInForce ? change : { ...change, begins: false })
+  }
+
+  /**
+   * Replaces what operators have paused and withdrawn.
+   * @param by in whose name missing ones end
+   */
+  replaceWith(last: LastChanges, by = 'the control topic, which no longer contains it'): void {
+    const at = this.#clock.now()
+    for (const change of this.inForce) {
+      if (change.kind !== 'quiet_hours' && !last.has(change)) this.apply({ ...change, begins: false, by, at })
+    }
+    for (const change of last) this.apply(change)
+    this.#setOverfull(last.isOverfull)
+  }
+
+  #setOverfull(isOverfull: boolean): void {
+    if (this.#isOverfull === isOverfull) return
+    this.#isOverfull = isOverfull
+    this.#tell(null)
+  }
+
+  #tell(change: Change | null): void {
+    for (const listener of this.#listeners) listener(change)
   }
 
   /** Ends what has expired and begins quiet hours that are due, without waiting for the timer. */
@@ -134,10 +186,8 @@ export class Controls {
     return change.effect === 'paused' ? this.#paused[change.kind] : (this.#withdrawn[change.kind] as Changes)
   }
 
-  /** A command that was appended before a withdrawal ended stays withdrawn for its whole life. */
-  #endOf({ effect, until }: Change): number {
-    const keptMs = effect === 'withdrawn' ? this.#settings.delivery.maxAgeMs : 0
-    return until === null ? Number.POSITIVE_INFINITY : until + keptMs
+  #endOf(change: Change): number {
+    return endOf(change, this.#settings.delivery.maxAgeMs)
   }
 
   #lookAt(time: number): void {

@@ -1,9 +1,10 @@
 import { type Bus, type BusRecord, BusUnavailable, type Reader, type TopicLook } from '../bus/port.ts'
-import { type Clock, limited } from '../clock.ts'
+import { type Clock, limited, sleep } from '../clock.ts'
 import type { Settings } from '../config/index.ts'
 import type { Telemetry } from '../telemetry/events.ts'
-import { type Change, LastChanges, readChange, requireReadable } from './change.ts'
+import { type Change, changesIn, endOf, requireReadable } from './change.ts'
 import { Controls } from './controls.ts'
+import { complete, LastChanges, type TakeChange } from './last-changes.ts'
 
 export interface FollowControlsOptions {
   bus: Pick<Bus, 'lookAt' | 'read'>
@@ -12,12 +13,16 @@ export interface FollowControlsOptions {
   telemetry: Telemetry
 }
 
-/** How often the topic is checked for recreation or added partitions. */
-const lookMs = 5_000
-/** Retry interval while the topic cannot be read. */
+/** How often the topic is checked for recreation or added partitions, and the reading for its progress. */
+const lookMs = 4_000
+/** Time-out of each of these checks. */
+const checkMs = 4_000
+/** Retry interval while the topic cannot be read, and of reading anew what did not fit. */
 const retryMs = 30_000
-/** Time-out for reading the topic to its end. */
-const readMs = 10_000
+/** Time-out for reading the topic to its end, from the last progress on. */
+const stallMs = 10_000
+/** Most changes that are logged one by one between two looks. */
+const mostTold = 1_000
 
 /**
  * Follows pauses and withdrawals on the control topic. Resolves when the whole topic is read; nothing may be sent before.
@@ -31,7 +36,10 @@ export async function followControls(options: FollowControlsOptions): Promise<Fo
   return followed
 }
 
-/** Keeps `controls` up to date with the control topic, and checks every few seconds that it still reads the current topic. */
+/**
+ * Keeps `controls` up to date with the control topic, and checks every few seconds that it reads the current topic, and to
+ * its end. Reads uncommitted records: each change stands alone, and nobody's open transaction may hide one (decision 015).
+ */
 export class FollowedControls {
   readonly controls: Controls
   readonly #options: FollowControlsOptions
@@ -39,16 +47,36 @@ export class FollowedControls {
   #reader: Reader | null = null
   /** State of the topic when the reader began. */
   #known: TopicLook | null = null
-  /** Why changes of the control topic are not seen now; null if they are. */
-  trouble: string | null = null
+  /** When the topic was last read to its end, and when it was last read from its beginning; monotonic milliseconds. */
+  #seenAt: number
+  #readAt = 0
+  #catchingUp: Promise<void> | null = null
+  /** Why the topic cannot be read now; null if it can. */
+  #trouble: string | null = null
+  /** Number of changes since the last look. */
+  #changes = 0
   #isClosed = false
   #cancelLook = () => {}
 
   constructor(options: FollowControlsOptions) {
+    const { settings, clock } = options
     this.#options = options
-    this.#topic = options.settings.topics.control
-    this.controls = new Controls(options.settings, options.clock)
-    this.controls.onChange(change => emitChange(options.telemetry, change))
+    this.#topic = settings.topics.control
+    this.#seenAt = clock.monotonic()
+    this.controls = new Controls(settings, clock)
+    this.controls.onChange(change => this.#tell(change))
+  }
+
+  /** Why changes of the control topic are not seen now; null if they are. */
+  get trouble(): string | null {
+    const isLate = this.#options.clock.monotonic() - this.#seenAt > lookMs + checkMs + 1_000
+    const reason = this.#trouble ?? (isLate ? 'it is read from its beginning' : null)
+    return reason === null ? null : `new pauses and withdrawals on ${this.#topic} are not seen: ${reason}`
+  }
+
+  /** How long changes have not been seen, in milliseconds; 0 while they are. */
+  get behindMs(): number {
+    return this.trouble === null ? 0 : this.#options.clock.monotonic() - this.#seenAt
   }
 
   /** @throws BusUnavailable that says what is missing; then it is closed */
@@ -58,7 +86,7 @@ export class FollowedControls {
       await this.#look()
     } catch (error) {
       if (error instanceof BusUnavailable) {
-        this.controls.close()
+        await this.close()
         throw error
       }
       this.#readFailed(error as Error)
@@ -80,53 +108,76 @@ export class FollowedControls {
   /** @throws Error that says why the control topic cannot be read */
   async #look(): Promise<void> {
     const topic = this.#topic
-    const look = await this.#options.bus.lookAt(topic)
+    const { bus, clock } = this.#options
+    this.#tellUntold()
+    const silent = () => new BusUnavailable(`no broker described ${topic} within ${checkMs / 1000} s`)
+    const look = await limited(clock, checkMs, bus.lookAt(topic), silent)
     requireReadable(topic, look)
     if (!this.#isRead(look)) await this.#read(look)
-    this.trouble = null
+    await this.#requireEnd()
+    this.#seenAt = clock.monotonic()
+    if (this.#trouble !== null) this.#options.telemetry.emit('control.available', { topic })
+    this.#trouble = null
     this.#lookLater(lookMs)
   }
 
   #readFailed(error: Error): void {
     if (this.#isClosed) return
-    if (error.message !== this.trouble)
+    if (error.message !== this.#trouble)
       this.#options.telemetry.emit('control.unavailable', { topic: this.#topic, error })
-    this.trouble = error.message
+    this.#trouble = error.message
     this.#lookLater(this.#reader === null ? retryMs : lookMs)
   }
 
+  /** What did not fit is read anew, since some of the rest may have ended. */
   #isRead({ id, partitions }: TopicLook): boolean {
+    const { clock } = this.#options
+    if (this.controls.overfull !== null && clock.monotonic() - this.#readAt > retryMs) return false
     return this.#reader !== null && this.#known?.id === id && this.#known.partitions === partitions
   }
 
   /** Reads the topic from its beginning; its content replaces everything known. */
   async #read(look: TopicLook): Promise<void> {
+    const { clock, settings } = this.#options
     await this.#reader?.close()
     this.#reader = null
-    const last = new LastChanges()
-    let isCaughtUp = false
-    const begun = await this.#caughtUp((change, partition) => {
-      if (isCaughtUp) this.controls.apply(change)
-      else last.add(change, partition)
-    })
-    isCaughtUp = true
+    const isOver = (change: Change) => !change.begins || endOf(change, settings.delivery.maxAgeMs) <= clock.now()
+    const emptyChanges = () => new LastChanges(look.partitions, isOver)
+    const last = emptyChanges()
+    let take = last.add.bind(last)
+    const begun = await this.#caughtUp((...args) => void take(...args))
+    try {
+      await complete(last, emptyChanges(), async add => (await this.#caughtUp(add)).close())
+    } catch (error) {
+      await begun.close()
+      throw error
+    }
     if (this.#isClosed) return begun.close()
+    take = change => {
+      this.controls.apply(change)
+      return true
+    }
     this.#reader = begun
     this.#known = look
-    this.#replaceWith(last)
+    this.#readAt = clock.monotonic()
+    this.controls.replaceWith(last, `${this.#topic}, which no longer contains it`)
   }
 
-  /** @throws BusUnavailable when the topic is not read to its end in time */
-  async #caughtUp(take: (change: Change, partition: number) => void): Promise<Reader> {
-    const { bus, clock } = this.#options
+  /** @throws BusUnavailable when the reading stands still before the end of the topic */
+  async #caughtUp(take: TakeChange): Promise<Reader> {
+    const { bus } = this.#options
     const topic = this.#topic
-    const opening = bus.read([topic], 'earliest', ({ partition }, records) => {
+    const handle = ({ partition }: { partition: number }, records: readonly BusRecord[]) => {
       for (const change of this.#changesOf(records, partition)) take(change, partition)
+    }
+    const opening = bus.read([topic], 'earliest', handle, 'uncommitted')
+    let opened: Reader | null = null
+    const reading = opening.then(begun => {
+      opened = begun
+      return begun.caughtUp()
     })
-    const unread = `pauses and withdrawals on ${topic} could not be read within ${readMs / 1000} s`
-    const reading = opening.then(begun => begun.caughtUp())
     try {
-      await limited(clock, readMs, reading, () => new BusUnavailable(unread))
+      await this.#whileAdvancing(reading, () => opened?.position ?? 0)
       return await opening
     } catch (error) {
       opening.then(
@@ -137,26 +188,53 @@ export class FollowedControls {
     }
   }
 
-  *#changesOf(records: readonly BusRecord[], partition: number): Generator<Change> {
-    const { telemetry } = this.#options
-    const topic = this.#topic
-    for (const record of records) {
-      try {
-        if (record.unreadable) throw new Error(record.unreadable.message)
-        yield readChange(record)
-      } catch (error) {
-        telemetry.emit('control.unreadable', { topic, partition, offset: record.offset, error: error as Error })
-      }
+  /** @throws BusUnavailable when the position stays the same for long */
+  async #whileAdvancing(work: Promise<void>, position: () => number): Promise<void> {
+    const { clock } = this.#options
+    const ended = new AbortController()
+    const done = work.finally(() => ended.abort())
+    done.catch(() => {}) // nobody waits for it after a stall
+    for (let before = -1; !ended.signal.aborted; ) {
+      const now = position()
+      if (now === before)
+        throw new BusUnavailable(
+          `pauses and withdrawals on ${this.#topic}: nothing could be read for ${stallMs / 1000} s`,
+        )
+      before = now
+      await sleep(clock, stallMs, ended.signal)
     }
+    await done
   }
 
-  #replaceWith(last: LastChanges): void {
-    const by = `${this.#topic}, which no longer contains it`
-    const at = this.#options.clock.now()
-    for (const change of this.controls.inForce) {
-      if (change.kind !== 'quiet_hours' && !last.has(change)) this.controls.apply({ ...change, begins: false, by, at })
-    }
-    for (const change of last) this.controls.apply(change)
+  /** @throws BusUnavailable when the reading does not reach the present end of the topic in time */
+  async #requireEnd(): Promise<void> {
+    const { clock } = this.#options
+    this.#catchingUp ??= this.#reader!.caughtUp().finally(() => {
+      this.#catchingUp = null
+    })
+    const late = () => new BusUnavailable(`reading ${this.#topic} is behind its end for ${checkMs / 1000} s`)
+    await limited(clock, checkMs, this.#catchingUp, late)
+  }
+
+  #changesOf(records: readonly BusRecord[], partition: number): Change[] {
+    const { changes, invalid } = changesIn(records)
+    if (invalid) this.#options.telemetry.emit('control.unreadable', { topic: this.#topic, partition, ...invalid })
+    return changes
+  }
+
+  #tell(change: Change | null): void {
+    const { telemetry } = this.#options
+    const { overfull } = this.controls
+    const topic = this.#topic
+    if (change === null && overfull !== null) telemetry.emit('control.overfull', { topic, reason: overfull })
+    else if (change === null) telemetry.emit('control.available', { topic })
+    else if (++this.#changes <= mostTold) emitChange(telemetry, change)
+  }
+
+  #tellUntold(): void {
+    const count = this.#changes - mostTold
+    this.#changes = 0
+    if (count > 0) this.#options.telemetry.emit('control.crowded', { topic: this.#topic, count })
   }
 }
 

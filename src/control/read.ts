@@ -2,46 +2,69 @@ import type { Bus, RecordsHandler } from '../bus/port.ts'
 import { scanTopic } from '../bus/scan.ts'
 import { systemClock } from '../clock.ts'
 import type { Settings } from '../config/index.ts'
-import { type Change, changesIn, isDeletion, keyOf, LastChanges, requireReadable, type Withdrawal } from './change.ts'
+import { type Change, changesIn, endOf, isDeletion, keyOf, requireReadable, type Withdrawn } from './change.ts'
 import { Controls } from './controls.ts'
+import { complete, LastChanges } from './last-changes.ts'
 
 /** The content of the control topic. */
 export interface ControlTopic {
-  /** In the order of its one partition; with several partitions, ordered by time. */
+  /**
+   * The newest changes, some 10,000, in the order of the topic's one partition; with several partitions, ordered by time.
+   */
   changes: readonly Change[]
   /** Current pauses and withdrawals, and quiet hours by these settings. */
   inForce: readonly Change[]
-  /** Expired withdrawals whose records still exist. */
-  over: readonly Withdrawal[]
+  /** Used share of the room for pauses and withdrawals, 0 to 1. */
+  used: number
+  /** Why workers send nothing; null if there is room for all that is in force. */
+  overfull: string | null
+  /** Expired withdrawals whose records still exist, at most 10,000. */
+  over: readonly Withdrawn[]
 }
 
-/** @throws Error that says why the topic cannot be read; the signal's reason */
+const mostChanges = 10_000
+const mostOver = 10_000
+
+/** Reads the topic as workers do, in bounded memory. @throws Error that says why it cannot be read; the signal's reason */
 export async function readControl(bus: Bus, settings: Settings, ending?: AbortSignal): Promise<ControlTopic> {
   const topic = settings.topics.control
-  requireReadable(topic, await bus.lookAt(topic))
-  const all: { change: Change; partition: number }[] = []
+  const look = await bus.lookAt(topic)
+  requireReadable(topic, look)
+  const now = Date.now()
+  const isOver = (change: Change) => !change.begins || endOf(change, settings.delivery.maxAgeMs) <= now
+  const emptyChanges = () => new LastChanges(look.partitions, isOver)
+  const last = emptyChanges()
+  const newest: Change[] = []
+  const over = new Map<string, Withdrawn>()
   const take: RecordsHandler = ({ partition }, records) => {
-    for (const change of changesIn(records)) all.push({ change, partition })
+    for (const change of changesIn(records).changes) {
+      newest.push(change)
+      if (!last.add(change, partition)) continue
+      const { effect, kind, name } = change
+      const key = keyOf(change)
+      if (effect === 'paused' || !isOver(change) || isDeletion(change)) over.delete(key)
+      else if (over.size < mostOver) over.set(key, { effect, kind, name })
+    }
+    if (newest.length > mostChanges) newest.splice(0, newest.length - mostChanges)
   }
-  await scanTopic(bus, topic, take, ending)
-  const last = new LastChanges()
-  for (const { change, partition } of all) last.add(change, partition)
-  const changes = all.map(({ change }) => change)
-  const isOne = all.every(({ partition }) => partition === all[0]!.partition)
-  const inForce = inForceOf(last, settings)
-  const keys = new Set(inForce.map(keyOf))
-  const over = [...last].filter(change => change.effect === 'withdrawn' && !keys.has(keyOf(change)))
+  const scan = (take: RecordsHandler) =>
+    scanTopic(bus, topic, take, { isolation: 'uncommitted', ...(ending && { ending }) })
+  await scan(take)
+  await complete(last, emptyChanges(), add =>
+    scan(({ partition }, records) => changesIn(records).changes.forEach(change => void add(change, partition))),
+  )
   return {
-    changes: isOne ? changes : changes.toSorted((a, b) => a.at - b.at),
-    inForce,
-    over: (over as Withdrawal[]).filter(change => !isDeletion(change)),
+    changes: look.partitions === 1 ? newest : newest.toSorted((a, b) => a.at - b.at),
+    ...inForceOf(last, settings),
+    over: [...over.values()],
   }
 }
 
-function inForceOf(last: LastChanges, settings: Settings): Change[] {
+function inForceOf(last: LastChanges, settings: Settings): Pick<ControlTopic, 'inForce' | 'used' | 'overfull'> {
   const controls = new Controls(settings, systemClock)
-  for (const change of last) controls.apply(change)
+  controls.replaceWith(last)
   controls.update()
   controls.close()
-  return controls.inForce
+  const { inForce, used, overfull } = controls
+  return { inForce, used, overfull }
 }

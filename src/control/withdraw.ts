@@ -1,14 +1,12 @@
-import { Buffer } from 'node:buffer'
 import type { OutgoingRecord } from '../bus/port.ts'
+import { endText } from '../words.ts'
 import { deletionOf, keyOf, type Withdrawal, type Withdrawn, writeChange } from './change.ts'
 import type { ControlTopic } from './read.ts'
 
 const hourMs = 3_600_000
 export const usualWithdrawalMs = 24 * hourMs
 const longestWithdrawalMs = 30 * 24 * hourMs
-const longestName = 1024
-const longestReason = 500
-/** Every worker keeps all withdrawals in memory. */
+/** A tenth of what workers keep (`mostInForce`). */
 const mostWithdrawals = 10_000
 /** Most expired withdrawals whose records are deleted with each new one. */
 const mostDeletions = 1_000
@@ -54,14 +52,9 @@ export function recordsOf(topic: string, withdrawal: Withdrawal, known: ControlT
   return [writeChange(topic, withdrawal), ...over.map(one => deletionOf(topic, one))]
 }
 
-function flawOf({ name, until, at, reason, by }: Withdrawal): string | null {
-  const bytes = Buffer.byteLength(name)
-  if (bytes === 0) return 'a withdrawal needs the name of what is withdrawn'
-  if (bytes > longestName) return `a name of ${bytes} bytes cannot be withdrawn: ${longestName} at most`
+function flawOf({ name, until, at, reason }: Withdrawal): string | null {
+  if (name === '') return 'a withdrawal needs the name of what is withdrawn'
   if (!reason?.trim()) return 'a withdrawal needs a reason: every result contains it'
-  if (reason.length > longestReason || by.length > longestReason) {
-    return `the name and the reason of a withdrawal may have at most ${longestReason} characters each: every result contains them`
-  }
   if (until === null || until <= at) return 'a withdrawal must end after it begins'
   return until > at + longestWithdrawalMs ? 'a withdrawal ends after 30 days at most: name an earlier time' : null
 }
@@ -71,7 +64,7 @@ function tooManyText(withdrawal: Withdrawal, { inForce }: ControlTopic): string 
   if (others.length < mostWithdrawals) return null
   const end = Math.min(...others.map(({ until }) => until ?? Number.POSITIVE_INFINITY))
   return (
-    `${others.length} withdrawals are in force, the most there can be; the first ends at ${new Date(end).toISOString()}. ` +
+    `${others.length} withdrawals are in force, the most there can be; the first ends at ${endText(end)}. ` +
     'Withdraw a campaign, a correlationId or a tenant instead of single messages, or end others (busgate withdraw --end)'
   )
 }

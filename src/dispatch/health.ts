@@ -4,7 +4,7 @@ import { notOpen, partitionsOf } from '../bus/partitions.ts'
 import type { Bus, Membership, SessionState } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
 import { type Settings, topicsWhere } from '../config/index.ts'
-import type { Controls } from '../control/controls.ts'
+import type { FollowedControls } from '../control/follow.ts'
 import type { GaugeSource } from '../telemetry/definitions.ts'
 import { safeText } from '../telemetry/error.ts'
 import type { Telemetry } from '../telemetry/events.ts'
@@ -48,7 +48,7 @@ export function* readGauges(
   resolver: Resolver,
   waits: readonly { oldestTimestamp(topic: string): number | null }[],
   accounts: ReadonlyMap<string, Account>,
-  controls: Controls,
+  { controls, behindMs }: FollowedControls,
   topics: readonly string[],
   clock: Clock,
 ): ReturnType<GaugeSource['read']> & Generator {
@@ -71,6 +71,8 @@ export function* readGauges(
   for (const kind of pauseKinds) yield { name: 'pauses', labels: { kind }, value: controls.count('paused', kind) }
   for (const kind of withdrawalKinds)
     yield { name: 'withdrawals', labels: { kind }, value: controls.count('withdrawn', kind) }
+  yield { name: 'control_behind_seconds', labels: {}, value: behindMs / 1000 }
+  yield { name: 'control_used_ratio', labels: {}, value: controls.used }
   yield { name: 'doubts_open', labels: {}, value: resolver.open }
   yield { name: 'intents_open', labels: {}, value: dispatcher.intents }
   yield { name: 'requests_in_flight', labels: {}, value: dispatcher.inFlight }

@@ -5,7 +5,7 @@ import type { Bus, JoinOptions, Membership } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
 import type { Settings } from '../config/index.ts'
 import type { Controls } from '../control/controls.ts'
-import { followControls } from '../control/follow.ts'
+import { type FollowedControls, followControls } from '../control/follow.ts'
 import { type Connection, connectGateway, envelopeOverhead } from '../gateway/connection.ts'
 import { type Command, type CommandOptions, readCommand } from '../records/command.ts'
 import { createDecoder } from '../records/decoder.ts'
@@ -88,7 +88,7 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
     let joined: Membership | null = null
     const parts = partsOf(
       options,
-      { ...writers, connection, controls: followed.controls, evidence },
+      { ...writers, connection, followed, controls: followed.controls, evidence },
       partitions,
       () => joined,
     )
@@ -112,6 +112,7 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
 
 interface Tools extends Awaited<ReturnType<typeof writersOf>> {
   connection: Connection
+  followed: FollowedControls
   controls: Controls
   evidence: Evidence
 }
@@ -172,19 +173,20 @@ type Parts = ReturnType<typeof partsOf>
 /** What the role tells of its state. */
 function reportsOf(
   { settings, clock }: SendingOptions,
-  { accounts, controls, dispatcher, evidence, intake, lookup, lostDoubts, resolver, unknownAccounts }: Parts,
+  { accounts, controls, dispatcher, evidence, followed, intake, lookup, lostDoubts, resolver, unknownAccounts }: Parts,
   joined: Membership,
   { balances, compaction }: Omit<ReturnType<typeof watch>, 'stop'>,
 ): Omit<Sending, 'stop'> {
   const { commands } = settings.topics
   const waits = [dispatcher, intake.schemaWaits, unknownAccounts]
-  const read = () => readGauges(joined, dispatcher, resolver, waits, accounts, controls, commands, clock)
+  const read = () => readGauges(joined, dispatcher, resolver, waits, accounts, followed, commands, clock)
+  const outages = () => [controls.overfull, intake.schemaWaits.reason, lookup?.reason ?? null, lostDoubts.reason]
   return {
     controls,
     gauges: { read },
-    reasons: () => reasonsOf(joined, accounts, [intake.schemaWaits.reason, lookup?.reason ?? null, lostDoubts.reason]),
+    reasons: () => reasonsOf(joined, accounts, outages()),
     warnings: () => [
-      ...(evidence.trouble === null ? [] : [evidence.trouble]),
+      ...[followed.trouble, evidence.trouble].filter(trouble => trouble !== null),
       ...unknownAccounts.warnings(),
       ...compaction.warnings(),
       ...balances.warnings(),

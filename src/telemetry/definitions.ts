@@ -368,6 +368,21 @@ export const metricDefinitions = {
     action:
       '`busgate status --results` says who withdrew what and why, how much of it was sent before, and how much was not.',
   },
+  control_behind_seconds: {
+    type: 'gauge',
+    readAtScrape: true,
+    labels: {},
+    meaning: 'Seconds since new pauses and withdrawals were last seen; 0 while they are.',
+    action: 'Not 0: /readyz says why. Messages that are paused or withdrawn now may still be sent.',
+  },
+  control_used_ratio: {
+    type: 'gauge',
+    readAtScrape: true,
+    labels: {},
+    meaning: 'Used share of the room for pauses and withdrawals: 100,000, or 64 MiB.',
+    action:
+      'At 1 nothing is sent, since a withdrawn message cannot be taken back. `busgate status` shows what is in force.',
+  },
   ready: {
     type: 'gauge',
     readAtScrape: true,

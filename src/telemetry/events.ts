@@ -236,10 +236,16 @@ export interface Events {
   }
   /** A withdrawal ended: an operator ended it, or all its commands have ended. */
   'withdrawal.ended': { kind: WithdrawalKind; name: string; by: string; at: number }
-  /** A record of the control topic is not a change that this version knows. */
-  'control.unreadable': { topic: string; partition: number; offset: number; error: Error }
+  /** Records of the control topic are not changes that this version knows; `offset` is that of the first. */
+  'control.unreadable': { topic: string; partition: number; offset: number; count: number; error: Error }
   /** The control topic cannot be read: pauses and withdrawals stay, and changes are not seen. */
   'control.unavailable': { topic: string; error: Error }
+  /** More is paused and withdrawn than a process keeps: it sends nothing. */
+  'control.overfull': { topic: string; reason: string }
+  /** The control topic can be read again, and all that is in force is known. */
+  'control.available': { topic: string }
+  /** Further pauses and withdrawals began or ended; they are not logged one by one. */
+  'control.crowded': { topic: string; count: number }
   /** The gateway reported the balance of an account. `currency` has three letters, or is `other`. */
   'balance.read': { account: string; currency: string; amount: number }
   /**

@@ -276,14 +276,28 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
   'pause.ended': { level: 'info', msg: ({ kind, name, by }) => safeText(`${kind} ${name} is resumed by ${by}`) },
   'control.unreadable': {
     level: 'warn',
-    msg: ({ error, ...place }) => `${at(place)} is neither a pause nor a withdrawal: ${textOf(error)}`,
-    action: 'Find out who else writes to the control topic, perhaps a newer busgate. The record is skipped.',
+    msg: ({ error, count, ...place }) =>
+      `${at(place)} is neither a pause nor a withdrawal: ${textOf(error)}${count > 1 ? `; ${count - 1} more after it` : ''}`,
+    action: 'Find out who else writes to the control topic, perhaps a newer busgate. The records are skipped.',
   },
   'control.unavailable': {
     level: 'warn',
     msg: ({ topic, error }) =>
       `cannot read ${topic}; existing pauses and withdrawals stay, new ones are not seen: ${textOf(error)}`,
-    action: 'Grant the process READ of the control topic, or repair what the error names.',
+    action:
+      'Grant the process READ of the control topic, or repair what the error names ([BusgateControlBehind](runbooks/BusgateControlBehind.md)).',
+  },
+  'control.overfull': {
+    level: 'error',
+    msg: ({ topic, reason }) => `${topic} is overfull: ${reason}`,
+    action:
+      'End withdrawals that are over, and find out who writes so many ([BusgateControlFilling](runbooks/BusgateControlFilling.md)).',
+  },
+  'control.available': { level: 'info', msg: ({ topic }) => `all pauses and withdrawals on ${topic} are known again` },
+  'control.crowded': {
+    level: 'warn',
+    msg: ({ topic, count }) => `${numberOf(count, 'more change')} of pauses and withdrawals on ${topic} within seconds`,
+    action: '`busgate status` shows what is in force.',
   },
   'balance.read': {
     level: 'debug',

@@ -28,9 +28,13 @@ interface TopicOptions {
 function build({ changes = [[buildPause()]], ...options }: TopicOptions = {}) {
   const { missing = false, caughtUp = true } = options
   const clock = new ManualClock()
-  const topic = { id: 'first', changes, missing, leaderless: [] as number[], readers: new Set<RecordsHandler>() }
-  const reached = Promise.withResolvers<void>()
-  if (caughtUp) reached.resolve()
+  const topic = {
+    ...{ id: 'first', changes, missing, leaderless: [] as number[], readers: new Set<RecordsHandler>() },
+    /** Resolves when the reader is at the end. */
+    reached: Promise.withResolvers<void>(),
+    position: 0,
+  }
+  if (caughtUp) topic.reached.resolve()
   const bus = {
     async lookAt() {
       const { id, leaderless } = topic
@@ -41,7 +45,13 @@ function build({ changes = [[buildPause()]], ...options }: TopicOptions = {}) {
       for (const [partition, changes] of topic.changes.entries()) {
         await onRecords({ topic: 'control', partition }, changes.map(recordOf))
       }
-      return { caughtUp: () => reached.promise, close: async () => void topic.readers.delete(onRecords) }
+      return {
+        caughtUp: () => topic.reached.promise,
+        close: async () => void topic.readers.delete(onRecords),
+        get position() {
+          return topic.position
+        },
+      }
     },
   }
   const telemetry = new Telemetry()
@@ -56,15 +66,50 @@ function build({ changes = [[buildPause()]], ...options }: TopicOptions = {}) {
     for (const take of topic.readers) await take({ topic: 'control', partition }, [recordOf(change, 0)])
   }
   const paused = async () => [...(await following).controls.inForce].map(keyOf)
-  return { clock, topic, following, log, write, paused, catchUp: () => reached.resolve() }
+  return { clock, topic, telemetry, following, log, write, paused, catchUp: () => topic.reached.resolve() }
 }
 
 test('a start that fails on the control topic leaves no timer and no reader', async () => {
   const { clock, topic, following } = build({ changes: [[buildPause({ until: Date.UTC(2030, 0) })]], caughtUp: false })
   await clock.pass(10_000)
-  await expect(following).rejects.toThrow('pauses and withdrawals on control could not be read within 10 s')
+  await expect(following).rejects.toThrow('pauses and withdrawals on control: nothing could be read for 10 s')
   expect(topic.readers.size).toBe(0)
   expect(clock.pending).toBe(0)
+})
+
+test('a start goes on as long as reading advances, however long it takes', async () => {
+  const { clock, topic, following, catchUp, paused } = build({ caughtUp: false })
+  for (let i = 0; i < 12; i++) {
+    topic.position++
+    await clock.pass(10_000)
+  }
+  catchUp()
+  expect(await paused()).toEqual(['topic/bulk'])
+  await (await following).close()
+})
+
+test('changes that are not read are told within ten seconds, and their age until they are', async () => {
+  const { clock, topic, following, log } = build()
+  const followed = await following
+  await clock.pass(20_000)
+  expect([followed.trouble, followed.behindMs]).toEqual([null, 0])
+  topic.reached = Promise.withResolvers()
+  await clock.pass(10_000)
+  expect(followed.trouble).toContain('new pauses and withdrawals on control are not seen: reading control is behind')
+  expect(followed.behindMs).toBeGreaterThan(5_000)
+  topic.reached.resolve()
+  await clock.pass(10_000)
+  expect([followed.trouble, followed.behindMs]).toEqual([null, 0])
+  expect(log).toEqual(['topic/bulk paused', 'reading control is behind its end for 4 s'])
+})
+
+test('the log names a thousand changes one by one, and counts the others', async () => {
+  const changes = Array.from({ length: 3_000 }, (_, i) => buildPause({ kind: 'tenant', name: `tenant-${i}` }))
+  const { clock, following, log, telemetry } = build({ changes: [changes] })
+  telemetry.on('control.crowded', ({ count }) => log.push(`${count} more`))
+  await following
+  await clock.pass(5_000)
+  expect([log.length, log.at(-1)]).toEqual([1_001, '2000 more'])
 })
 
 test('a stop during the first read of the control topic leaves no reader', async () => {
@@ -136,7 +181,8 @@ test('while the control topic has no leader, pauses stay and one warning is logg
   topic.leaderless = [0]
   await clock.pass(60_000)
   const changes = '1 partition of control (0) without a leader: pauses and withdrawals are unknown until they have one'
-  expect([await paused(), (await following).trouble]).toEqual([['topic/bulk'], changes])
+  const trouble = `new pauses and withdrawals on control are not seen: ${changes}`
+  expect([await paused(), (await following).trouble]).toEqual([['topic/bulk'], trouble])
   topic.leaderless = []
   await clock.pass(5_000)
   expect((await following).trouble).toBe(null)

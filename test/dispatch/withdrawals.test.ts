@@ -175,3 +175,20 @@ describe('the end of a withdrawal', () => {
     expect(gauge('withdrawals', 'campaign')).toBe(0)
   })
 })
+
+test('with more withdrawals than fit nothing is sent and the worker says so, until enough have ended', async () => {
+  const most = 100_000
+  const messages = Array.from({ length: most + 1 }, (_, i) =>
+    buildWithdrawal({ kind: 'message', name: `default/${1_000 + i}` }),
+  )
+  const world = await startSendingWorld({ control: messages.map(change => writeChange('control', change)) })
+  expect(world.sending.reasons().join()).toContain('nothing is sent: there are more than 100000 pauses and withdrawals')
+  expect(world.gauge('control_used_ratio')).toBe(1)
+  world.put('bulk', commandsFrom(1, 10))
+  await world.pass(2_000)
+  expect(world.posts).toEqual([])
+  world.control(...messages.slice(0, 10).map(change => ({ ...change, begins: false })))
+  await world.pass(60_000, 1_000)
+  expect(world.sending.reasons()).toEqual([])
+  expect(sorted(sentIds(world))).toEqual(numbersFrom(1, 10))
+})

@@ -91,7 +91,10 @@ export const buildEvents = (n: number): { [K in keyof Events]: Events[K] } => ({
   'pause.ended': { kind: 'tenant', name: `made-up-${n}`, by: 'x', at: n },
   'withdrawal.begun': { kind: 'campaign', name: `made-up-${n}`, by: 'x', at: n, until: n, reason: 'y' },
   'withdrawal.ended': { kind: 'campaign', name: `made-up-${n}`, by: 'x', at: n },
-  'control.unreadable': { topic: 'busgate.control', partition: 0, offset: n, error: unreachable(n) },
+  'control.unreadable': { topic: 'busgate.control', partition: 0, offset: n, count: 1, error: unreachable(n) },
+  'control.overfull': { topic: 'busgate.control', reason: 'nothing is sent' },
+  'control.available': { topic: 'busgate.control' },
+  'control.crowded': { topic: 'busgate.control', count: n },
   'control.unavailable': { topic: 'busgate.control', error: unreachable(n) },
   'balance.read': { account: 'default', currency: 'other', amount: n },
   'balance.failed': {

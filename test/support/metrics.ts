@@ -21,6 +21,8 @@ export const contract: Record<string, string[]> = {
   intents_open: [],
   pauses: ['kind'],
   withdrawals: ['kind'],
+  control_behind_seconds: [],
+  control_used_ratio: [],
   breaker_state: ['account'],
   oldest_unsent_command_age_seconds: ['topic'],
   consumer_lag_records: ['topic', 'partition'],

@@ -15,6 +15,7 @@ import {
 import { Controls } from '../../control/controls.ts'
 import { type ControlTopic, readControl } from '../../control/read.ts'
 import { recordsOf, usualWithdrawalMs, withdrawnBy } from '../../control/withdraw.ts'
+import { writeAndReadBack } from '../../control/write.ts'
 import { RecordReader, UndecodableRecords } from '../../inspect/decoding.ts'
 import { searchUnfinished } from '../../inspect/progress.ts'
 import type { SendCommand } from '../../records/generated.ts'
@@ -31,17 +32,14 @@ import { configFlag, requireAccount } from '../settings.ts'
 export interface Control extends ControlTopic {
   settings: Settings
   bus: Bus
+  /** @throws Error when workers may not see the change */
   write(records: OutgoingRecord[]): Promise<void>
 }
 
 /** Reads the control topic and runs `work` with it. @returns the exit code */
 export function onControl(config: string | undefined, work: (control: Control) => Promise<number>): Promise<number> {
   return onBus(config, async (bus, settings, ending) => {
-    const write = async (records: OutgoingRecord[]) => {
-      const publisher = await bus.publisher()
-      await publisher.publish(records)
-      await publisher.close()
-    }
+    const write = (records: OutgoingRecord[]) => writeAndReadBack(bus, settings.topics.control, records)
     return work({ settings, bus, ...(await readControl(bus, settings, ending)), write })
   })
 }

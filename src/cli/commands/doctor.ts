@@ -4,6 +4,7 @@ import { safeText } from '../../telemetry/error.ts'
 import { count } from '../../words.ts'
 import { type Check, type CheckState, type Facts, type Finding, skipped, without } from '../doctor/check.ts'
 import { cluster, groups, rights, start } from '../doctor/cluster.ts'
+import { control } from '../doctor/control.ts'
 import { gateway } from '../doctor/gateway.ts'
 import { receiver } from '../doctor/receiver.ts'
 import { registry, schemas } from '../doctor/registry.ts'
@@ -26,6 +27,7 @@ export const checks: readonly Check[] = [
   rights,
   start,
   limits,
+  control,
   receiver,
 ]
 

@@ -19,7 +19,7 @@ export const status = command({
   about: [
     'Shows what is paused and withdrawn, by whom and why, how many commands of each topic are unfinished, and how many',
     'messages are in doubt: perhaps sent, and without a final result.',
-    'With --history it shows earlier changes too, as far back as the control topic goes.',
+    'With --history it shows some 10,000 earlier changes too, as far back as the control topic goes.',
   ].join('\n'),
   flags: {
     history: toggle('Shows each change, the newest last.'),
@@ -30,7 +30,8 @@ export const status = command({
     config: configFlag,
   },
   run: ({ history = false, results = false, json = false, config }) =>
-    onControl(config, async ({ settings, bus, changes, inForce }) => {
+    onControl(config, async ({ settings, bus, changes, inForce, overfull }) => {
+      if (overfull !== null) say(`${settings.topics.control}: ${overfull}`)
       const shown = history ? changes : inForce
       for (const change of shown) await printLine(printable(json ? jsonOf(change) : lineOf(change)))
       if (!json && !history && !inForce.some(({ effect }) => effect === 'paused')) await printLine(nothingPaused)

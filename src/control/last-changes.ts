@@ -1,0 +1,136 @@
+import { hash } from 'node:crypto'
+import { type Change, keyOf } from './change.ts'
+
+/**
+ * Most pauses and withdrawals that a process keeps, and the most memory for them. Honest writers stay below: they refuse more
+ * than 10,000 withdrawals, and names and texts that are too long.
+ */
+export const mostInForce = 100_000
+export const mostBytesInForce = 64 * 1024 * 1024
+/** Memory of a change besides its texts. */
+const changeBytes = 300
+/** A name is in two keys; a character outside of Latin takes two bytes. */
+const nameBytes = 4
+const textBytes = 2
+
+/** Room for a bounded number of changes of bounded size. */
+export class ControlRoom {
+  #count = 0
+  #bytes = 0
+
+  /** Used share, 0 to 1. */
+  get used(): number {
+    return Math.max(this.#count / mostInForce, this.#bytes / mostBytesInForce)
+  }
+
+  /** @returns false if there is no room left; quiet hours come from the settings and always fit */
+  take(change: Change): boolean {
+    if (change.kind === 'quiet_hours') return true
+    const bytes = bytesOf(change)
+    if (this.#count + 1 > mostInForce || this.#bytes + bytes > mostBytesInForce) return false
+    this.#count++
+    this.#bytes += bytes
+    return true
+  }
+
+  release(change: Change): void {
+    if (change.kind === 'quiet_hours') return
+    this.#count--
+    this.#bytes -= bytesOf(change)
+  }
+}
+
+function bytesOf({ name, by, reason }: Change): number {
+  return changeBytes + nameBytes * name.length + textBytes * (by.length + (reason?.length ?? 0))
+}
+
+/** Most scopes that are known by their digest alone. */
+const mostExcess = 400_000
+
+/**
+ * The last change of each scope that is in force. On one partition, which the control topic should have, record order decides,
+ * and ended ones are forgotten; across several, the time set by the writer, and ended ones take room too.
+ */
+export class LastChanges {
+  readonly #isAlone: boolean
+  readonly #isOver: (change: Change) => boolean
+  readonly #room = new ControlRoom()
+  readonly #last = new Map<string, Change>()
+  /** By key, if there are several partitions. */
+  readonly #partitions = new Map<string, number>()
+  /** Digests of the scopes in force for which there was no room. */
+  readonly #excess = new Set<number>()
+  /** Whether there was no room even for a digest. */
+  #isLost = false
+
+  /** @param isOver whether a change ends its scope, or has expired */
+  constructor(partitions: number, isOver: (change: Change) => boolean) {
+    this.#isAlone = partitions === 1
+    this.#isOver = isOver
+  }
+
+  /** Whether something in force is missing. */
+  get isOverfull(): boolean {
+    return this.#isLost || this.#excess.size > 0
+  }
+
+  /** Whether a second reading can complete it: others have ended since, so that there is room for what is missing. */
+  get isCompletable(): boolean {
+    return this.#isAlone && this.isOverfull && !this.#isLost && this.#last.size + this.#excess.size <= mostInForce
+  }
+
+  /** Whether the scope was in force and had no room. */
+  lacks(change: Change): boolean {
+    return this.#excess.size > 0 && this.#excess.has(digestOf(keyOf(change)))
+  }
+
+  /** @returns whether it is the last one so far */
+  add(change: Change, partition: number): boolean {
+    const key = keyOf(change)
+    const known = this.#last.get(key)
+    if (known && !this.#isAlone && this.#partitions.get(key) !== partition && known.at > change.at) return false
+    if (known) {
+      this.#room.release(known)
+      this.#last.delete(key)
+      this.#partitions.delete(key)
+    }
+    if (this.#isAlone) {
+      if (this.#excess.size > 0) this.#excess.delete(digestOf(key))
+      if (this.#isOver(change)) return true
+    }
+    if (this.#room.take(change)) {
+      this.#last.set(key, change)
+      if (!this.#isAlone) this.#partitions.set(key, partition)
+    } else if (this.#excess.size < mostExcess) this.#excess.add(digestOf(key))
+    else this.#isLost = true
+    return true
+  }
+
+  has(change: Change): boolean {
+    const known = this.#last.get(keyOf(change))
+    return known !== undefined && !this.#isOver(known)
+  }
+
+  *[Symbol.iterator](): Generator<Change> {
+    for (const change of this.#last.values()) if (!this.#isOver(change)) yield change
+  }
+}
+
+/** 53 bits, which a number holds. */
+function digestOf(key: string): number {
+  const digest = hash('sha1', key, 'buffer')
+  return digest.readUIntBE(0, 6) * 32 + (digest[6]! >> 3)
+}
+
+/** Reads the control topic from its beginning to its present end. */
+export type ReadChanges = (take: TakeChange) => Promise<unknown>
+export type TakeChange = (change: Change, partition: number) => void
+
+/** Completes what lacked room although it has room now. */
+export async function complete(last: LastChanges, missing: LastChanges, read: ReadChanges): Promise<void> {
+  if (!last.isCompletable) return
+  await read((change, partition) => {
+    if (last.lacks(change)) missing.add(change, partition)
+  })
+  for (const change of missing) if (last.lacks(change)) last.add(change, 0)
+}

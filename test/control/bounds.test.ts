@@ -1,0 +1,97 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { loadSettings } from '../../src/config/index.ts'
+import { type Change, changesIn, keyOf, readChange, writeChange } from '../../src/control/change.ts'
+import { Controls } from '../../src/control/controls.ts'
+import { complete, LastChanges, mostInForce } from '../../src/control/last-changes.ts'
+import { controlProperty } from '../fuzz/grammars/control.ts'
+import { ManualClock } from '../support/clock.ts'
+import { buildPause, buildWithdrawal } from '../support/control.ts'
+import { collectGarbage } from '../support/garbage.ts'
+
+test('whatever is on the control topic, each change is bounded, and the last one of each scope counts', () => {
+  fc.assert(controlProperty)
+})
+
+describe('a text of the control topic', () => {
+  const longest = 'x'.repeat(500)
+
+  test('that is too long is refused when it is written', () => {
+    expect(() => writeChange('control', buildPause({ reason: `${longest}x` }))).toThrow('at most 500 characters each')
+    expect(() => writeChange('control', buildPause({ by: `${longest}x` }))).toThrow('at most 500 characters each')
+    expect(() => writeChange('control', buildPause({ kind: 'tenant', name: 'é'.repeat(513) }))).toThrow(
+      'a name of 1026 bytes cannot be paused: 1024 at most',
+    )
+    expect(() => writeChange('control', buildPause({ by: longest, reason: longest }))).not.toThrow()
+  })
+
+  test('that is too long nevertheless is cut, and its change counts', () => {
+    const { key, value } = writeChange('control', buildWithdrawal({ reason: 'REASON' }))
+    const long = Buffer.from(value!.toString().replace('REASON', 'r'.repeat(1_000_000)))
+    const change = readChange({ offset: 0, timestamp: 0, headers: {}, key: Buffer.from(key!), value: long })
+    expect(change).toMatchObject({ begins: true, name: 'spring', reason: `${'r'.repeat(499)}…` })
+  })
+
+  test('of a megabyte leaves no megabyte in memory', () => {
+    const { key, value } = writeChange('control', buildWithdrawal({ reason: 'REASON' }))
+    const long = Buffer.from(value!.toString().replace('REASON', 'r'.repeat(1_000_000)))
+    const record = { offset: 0, timestamp: 0, headers: {}, key: Buffer.from(key!), value: long }
+    const kept: Change[] = []
+    for (let i = 0; i < 300; i++) kept.push(...changesIn([record]).changes)
+    expect(kept).toHaveLength(300)
+    expect(heapOfOld()).toBeLessThan(150 * 1024 ** 2)
+  })
+})
+
+/** Bytes of the heap in use after a collection. */
+function heapOfOld(): number {
+  collectGarbage()
+  return process.memoryUsage().heapUsed
+}
+
+const isOver = ({ begins }: Change) => !begins
+const messages = (count: number, overrides: Partial<Change> = {}) =>
+  Array.from({ length: count }, (_, i) =>
+    buildWithdrawal({ kind: 'message', name: `default/${i}`, ...(overrides as object) }),
+  )
+
+describe('more withdrawals than fit', () => {
+  test('are known to be missing', () => {
+    const last = new LastChanges(1, isOver)
+    for (const change of messages(mostInForce)) last.add(change, 0)
+    expect(last.isOverfull).toBe(false)
+    last.add(buildWithdrawal(), 0)
+    expect(last.isOverfull).toBe(true)
+    expect([...last]).toHaveLength(mostInForce)
+  })
+
+  test('stop every command at once, prepared ones too', () => {
+    const controls = new Controls(loadSettings({ env: {} }), new ManualClock())
+    const command = { account: 'default', idText: '1', correlationId: null, tenant: null, campaign: null }
+    for (const change of messages(mostInForce)) controls.apply(change)
+    expect([controls.hasPauses, controls.stopping(command, 'busgate.commands.otp')]).toEqual([false, null])
+    controls.apply(buildWithdrawal())
+    expect(controls.hasPauses).toBe(true)
+    expect(controls.stopping(command, 'busgate.commands.otp')).not.toBe(null)
+    controls.close()
+  })
+
+  test('of long names are known to be missing earlier', () => {
+    const last = new LastChanges(1, isOver)
+    for (const change of messages(30_000)) last.add({ ...change, name: change.name.padEnd(1_000, 'x') }, 0)
+    expect(last.isOverfull).toBe(true)
+    expect([...last].length).toBeLessThan(20_000)
+  })
+
+  test('are completed by a second reading once enough have ended', async () => {
+    const log = [...messages(mostInForce + 1_000), ...messages(mostInForce, { begins: false })]
+    const last = new LastChanges(1, isOver)
+    for (const change of log) last.add(change, 0)
+    expect([last.isOverfull, [...last].length]).toEqual([true, 0])
+    await complete(last, new LastChanges(1, isOver), async take => {
+      for (const change of log) take(change, 0)
+    })
+    expect([last.isOverfull, [...last].length]).toEqual([false, 1_000])
+    expect([...last].map(keyOf)).toContain(`withdrawn/message/default/${mostInForce + 999}`)
+  })
+})
