@@ -20,7 +20,7 @@ import { cutTextComplaint, isCutText, pathToText } from './protocol/json.ts'
 import { branchOf, isInvalid, readCommand } from './records/command.ts'
 import { createEncoder } from './records/encoder.ts'
 import type * as generated from './records/generated.ts'
-import { idExpected, problemOfNew } from './records/new-command.ts'
+import { problemOfId, problemOfNew } from './records/new-command.ts'
 import { fieldOf } from './records/reading.ts'
 import { registryOf, type SchemaRegistry } from './records/registry.ts'
 import { schemas, subjectOf } from './records/schemas.ts'
@@ -187,15 +187,22 @@ export async function createProducer(settings: Settings, options: ProducerOption
 }
 
 function invalid(command: { id: unknown } | null, problem: string): InvalidCommandError {
-  const id = command?.id
-  const isPrintable = ['number', 'bigint', 'string'].includes(typeof id) // an object's own toString may throw
-  return new InvalidCommandError(`${isPrintable ? `command ${id}` : 'a command without an id'}: ${problem}`)
+  return new InvalidCommandError(`${nameOf(command?.id)}: ${problem}`)
+}
+
+/** Most characters of a wrong id in an error. */
+const longestShownId = 32
+
+/** An object's own toString may throw, and the digits of a huge bigint take seconds to compute. */
+function nameOf(id: unknown): string {
+  if (typeof id === 'bigint' && !isMessageId(id)) return 'a command with an id out of range'
+  if (typeof id !== 'string' && typeof id !== 'number' && typeof id !== 'bigint') return 'a command without an id'
+  return `command ${String(id).slice(0, longestShownId)}`
 }
 
 function scopeOf(what: WithdrawnNames): Withdrawn {
-  if (what.id !== undefined && !isMessageId(what.id)) {
-    throw new Error(`withdraw: id ${what.id} must be ${idExpected}`)
-  }
+  const problem = what.id === undefined ? null : problemOfId(what.id)
+  if (problem !== null) throw new Error(`withdraw: ${problem}`)
   const scope = withdrawnBy(what)
   if (scope) return scope
   throw new Error('withdraw: name one of campaign, correlationId, tenant and id')

@@ -2,14 +2,14 @@
 export const noTime = -1
 
 /** Latest valid timestamp. A current time in microseconds or nanoseconds is beyond it. */
-const latest = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
+export const latestTime = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
 /**
  * The timestamp of a record that was read. Kafka accepts any 64 bits; a value that cannot be milliseconds since 1970 counts
  * as none.
  */
 export function timestampOf(written: number): number {
-  return written >= 0 && written <= latest ? written : noTime
+  return written >= 0 && written <= latestTime ? written : noTime
 }
 
 /** Upper bound of the time at which a record was appended. @param instant a time at which the record was on the topic */

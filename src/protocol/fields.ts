@@ -35,7 +35,7 @@ export const lifetime = (min: number, max?: number) =>
   seconds(min, max).describe('How long the message may be tried; 172800 when left out.')
 
 /** E.164 allows at most 15 digits; the shortest numbers in use have 7, with country code. */
-const isPhone = (value: unknown): boolean =>
+export const isPhone = (value: unknown): value is number | bigint =>
   typeof value === 'bigint' || Number.isSafeInteger(value)
     ? (value as number | bigint) >= 1_000_000 && (value as number | bigint) <= 999_999_999_999_999
     : false

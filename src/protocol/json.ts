@@ -9,13 +9,18 @@ const { parse, rawJSON } = JSON as unknown as {
 const longNumberPattern = /^\d{16}|[:[,\s-]\d{16}/
 const integerPattern = /^-?\d+$/
 
-const exactInteger: SourceReviver = (_key, value, { source }) =>
-  typeof value === 'number' && !Number.isSafeInteger(value) && source !== undefined && integerPattern.test(source)
-    ? BigInt(source)
-    : value
+/** Sign and digits of the longest integer of 64 bits. BigInt takes time quadratic in the digits. */
+const longestInteger = 20
+
+const exactInteger: SourceReviver = (_key, value, { source }) => {
+  if (typeof value !== 'number' || source === undefined || Number.isSafeInteger(value)) return value
+  if (!integerPattern.test(source)) return value
+  return source.length > longestInteger ? source : BigInt(source)
+}
 
 /**
- * JSON.parse that keeps ids exact: an integer literal beyond 2^53-1 becomes a bigint.
+ * JSON.parse that keeps ids exact: an integer literal beyond 2^53-1 becomes a bigint, and one that exceeds 64 bits becomes
+ * text.
  * @throws SyntaxError when the text is not JSON; RangeError when it is nested thousands of levels deep
  */
 export const parseJson = (text: string): unknown =>
@@ -35,10 +40,19 @@ export const withoutBigints = (_key: string, value: unknown): unknown =>
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Parses JSON. @throws Error with the complaint and the place only: JSON.parse quotes the text, which may be a message */
+/** Keeps an id or a phone as text if an exponent or a point may hide digits. */
+const exactNumber: SourceReviver = (key, value, context) =>
+  typeof value === 'number' && (key === 'id' || key === 'phone') && !integerPattern.test(context.source ?? '')
+    ? context.source
+    : exactInteger(key, value, context)
+
+/**
+ * Parses JSON that a person wrote: `id` and `phone` with an exponent or a point become text, which no operation accepts.
+ * @throws Error with the complaint and the place only: JSON.parse quotes the text, which may be a message
+ */
 export function parseQuietly(text: string, complaint: string): unknown {
   try {
-    return parseJson(text)
+    return parse(text, exactNumber)
   } catch (error) {
     throw new Error(`${complaint}: ${(error as Error).message.replace(quotation, '')}`)
   }

@@ -21,7 +21,7 @@ export function textOrNull(value: unknown): string | null {
   return id === null ? null : String(id)
 }
 
-const decimalPattern = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i
+const decimalPattern = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i
 
 /** A number, or text that contains one; else null. */
 export function numberOrNull(value: unknown): number | null {

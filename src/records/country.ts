@@ -13,9 +13,6 @@ const kindsOfNumbers = [
   ...['FIXED_LINE', 'MOBILE', 'PREMIUM_RATE', 'TOLL_FREE', 'SHARED_COST'],
   ...['VOIP', 'PERSONAL_NUMBER', 'PAGER', 'UAN', 'VOICEMAIL'],
 ]
-/** Calling codes have at most three digits. */
-const aboveCallingCodes = 1000
-
 /** Countries by calling code, the main one first, each with the pattern of its national numbers. */
 const countriesOf = new Map(
   Object.entries(metadata.country_calling_codes).map(([code, countries]) => [
@@ -34,26 +31,33 @@ function numbersOf(country: CountryCode): RegExp {
   return new RegExp(`^(?=(?:${plan.nationalNumberPattern()})$)(?:${kinds.join('|')})$`)
 }
 
+/** Calling codes of no country, such as those of satellite networks. */
+const { nonGeographic } = metadata as typeof metadata & { nonGeographic: Record<string, unknown> }
+const otherCodes = new Set(Object.keys(nonGeographic).map(Number))
+
 /**
- * The country of an international number, as two letters of ISO 3166; null if no country has its prefix. Gives the same answer
- * as the library's parser in 1 µs instead of 7 to 28 µs.
+ * The country of an international number, as two letters of ISO 3166; null if no country has its prefix, or if it is no phone.
+ * Gives the same answer as the library's parser in 1 µs instead of 7 to 28 µs.
  */
 export function countryOf(phone: number): string | null {
-  let start = phone
-  while (start >= aboveCallingCodes) start = Math.floor(start / 10)
-  const countries =
-    countriesOf.get(Math.floor(start / 100)) ?? countriesOf.get(Math.floor(start / 10)) ?? countriesOf.get(start)
-  return countries === undefined ? null : countryAmong(countries, phone)
-}
-
-type Countries = NonNullable<ReturnType<typeof countriesOf.get>>
-
-function countryAmong(countries: Countries, phone: number): string | null {
-  if (countries.length === 1) return countries[0]!.country
+  if (!Number.isSafeInteger(phone)) return null
   const digits = String(phone)
-  const length = [1, 2, 3].find(some => countriesOf.has(Number(digits.slice(0, some))))
+  const length = codeLength(digits, code => countriesOf.has(code))
+  if (length === undefined) return null
+  const countries = countriesOf.get(Number(digits.slice(0, length)))!
+  if (countries.length === 1) return countries[0]!.country
   const national = digits.slice(length)
   const found = countries.find(({ numbers }) => numbers.test(national))
   // the parser also removes prefixes that are dialled before a number in some countries
   return found ? found.country : (parsePhoneNumberFromString(`+${digits}`, metadata)?.country ?? null)
 }
+
+/** Whether a phone begins with a calling code, of a country or of none. A number in national format often does not. */
+export const hasCallingCode = (phone: number | bigint): boolean =>
+  codeLength(String(phone), code => countriesOf.has(code) || otherCodes.has(code)) !== undefined
+
+/** No calling code is the beginning of another. */
+const codeLengths = [1, 2, 3]
+
+const codeLength = (digits: string, isCode: (code: number) => boolean): number | undefined =>
+  codeLengths.find(length => isCode(Number(digits.slice(0, length))))

@@ -1,7 +1,10 @@
+import { latestTime } from '../bus/record-time.ts'
 import { nearest } from '../config/names.ts'
+import { isPhone } from '../protocol/fields.ts'
 import { isMessageId } from '../protocol/ids.ts'
 import { isSendType, operations, policies, type SendType, sendTypes } from '../protocol/index.ts'
 import { isObject } from '../protocol/json.ts'
+import { hasCallingCode } from './country.ts'
 import { extraComplaint } from './extra.ts'
 import { type AvroRecord, type AvroType, schemas } from './schemas.ts'
 
@@ -14,7 +17,17 @@ interface Field {
 export const deliveries = ['DEFAULT', ...policies] as const
 
 /** What an id must be, in the words of JavaScript and JSON. */
-export const idExpected = 'a whole number from 1 to 2^63-1; write ids above 2^53 as a bigint (17n), and no id as text'
+const idExpected =
+  'a whole number from 1 to 2^63-1; write ids above 2^53 as a bigint (17n), and no id as text, with an exponent or a point'
+
+/** A time in seconds that is read as milliseconds lies before it. */
+const earliestTime = Date.UTC(2001, 0)
+
+const isTime = (value: unknown): boolean =>
+  Number.isSafeInteger(value) && (value as number) >= earliestTime && (value as number) <= latestTime
+
+/** What is wrong with an id that a program passes; null if nothing is. */
+export const problemOfId = (id: unknown): string | null => (isMessageId(id) ? null : `id must be ${idExpected}`)
 
 const text: Field = { fits: value => typeof value === 'string', expected: 'text' }
 const textOrNull: Field = { fits: value => value === null || typeof value === 'string', expected: 'text or null' }
@@ -23,16 +36,18 @@ const fields: ReadonlyMap<string, Field> = new Map(
   Object.entries({
     id: { fits: isMessageId, expected: idExpected },
     phone: {
-      fits: value => typeof value === 'number' || typeof value === 'bigint',
-      expected: 'a number: digits only, in international format such as 380501234567',
+      fits: value => isPhone(value) && hasCallingCode(value),
+      expected:
+        'a number: digits only, in international format such as 380501234567, with a country code, 7 to 15 digits, without exponent or point',
     },
     type: { fits: value => typeof value === 'string' && isSendType(value), expected: `one of ${sendTypes.join(', ')}` },
     message: { fits: isObject, expected: 'an object' },
     urgent: { fits: value => typeof value === 'boolean', expected: 'true or false' },
     account: text,
     deadline: {
-      fits: value => value === null || Number.isSafeInteger(value),
-      expected: 'a whole number of milliseconds since 1970 (of a Date: getTime()), or null',
+      fits: value => value === null || isTime(value),
+      expected:
+        'a whole number of milliseconds since 1970 (of a Date: getTime(); not seconds, not microseconds), from the year 2001 to 9999, or null',
     },
     delivery: { fits: value => deliveries.some(one => one === value), expected: `one of ${deliveries.join(', ')}` },
     hook: textOrNull,

@@ -56,7 +56,7 @@ describe('JSON', () => {
     )
   })
 
-  test.each(['9223372036854775807', '-9007199254740992', '9007199254740992', '12345678901234567890123'])(
+  test.each(['9223372036854775807', '-9007199254740992', '9007199254740992', '18446744073709551615'])(
     'reads the integer %s as a bigint at any place',
     digits => {
       const id = BigInt(digits)
@@ -66,6 +66,17 @@ describe('JSON', () => {
       expect(parseJson(`[${digits},${digits}, ${digits}]`)).toEqual([id, id, id])
     },
   )
+
+  test('reads an integer of more than 20 characters as text, at once whatever its length', () => {
+    const sign = fc.constantFrom('', '-')
+    const digits = fc.integer({ min: 21, max: 2_000_000 }).map(length => '9'.repeat(length))
+    fc.assert(
+      fc.property(sign, digits, (sign, digits) => {
+        expect(parseJson(`{"id":${sign}${digits}}`)).toEqual({ id: `${sign}${digits}` })
+      }),
+      { numRuns: 20, examples: [['', '9'.repeat(4_000_000)]] },
+    )
+  })
 
   test.each([
     '9007199254740991',

@@ -15,8 +15,10 @@ import {
   requiredFields,
   stringifyJson,
 } from '../../protocol/index.ts'
+import { isPhone } from '../../protocol/fields.ts'
 import { isObject, parseQuietly } from '../../protocol/json.ts'
 import { whatsappAdvice } from '../../protocol/operation.ts'
+import { hasCallingCode } from '../../records/country.ts'
 import { clientFor } from '../doctor/gateway.ts'
 import { type CliCommand, command, type Flag, textFlag, toggle, UsageError } from '../framework/command.ts'
 import { printable, printableLines, strictUtf8, untilSignal } from '../framework/terminal.ts'
@@ -38,7 +40,7 @@ const flags = {
   config: configFlag,
 }
 type Options = { account?: string; json?: true; config?: string }
-type Given = { type: OperationType; id?: unknown }
+type Given = { type: OperationType; id?: unknown; phone?: unknown }
 
 const tells = 'Exits 0 if it succeeded, 1 if it was refused, failed or is in doubt, 2 if nothing was tried.'
 const widest = Math.max(...operationTypes.map(({ length }) => length))
@@ -123,6 +125,9 @@ async function ask(options: Options, read: (signal: AbortSignal) => Promise<Give
   const { signal } = interruption
   try {
     const operation = await read(signal)
+    if (isPhone(operation.phone) && !hasCallingCode(operation.phone)) {
+      throw new UsageError('phone must begin with a country code, such as 380501234567')
+    }
     const result = await send(client, operation, signal)
     if (json) process.stdout.write(`${jsonLine(operation, result)}\n`)
     else process.stdout.write(textOf(result))

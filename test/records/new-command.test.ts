@@ -1,0 +1,75 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { commandOfLine } from '../../src/cli/commands/send.ts'
+import { countryOf } from '../../src/records/country.ts'
+import { problemOfNew } from '../../src/records/new-command.ts'
+
+const command = { id: 1n, phone: 380501234567n, type: 'sms', message: { sms_message: 'Hi', sms_signature: 'Shop' } }
+const problemOf = (fields: object) => problemOfNew({ ...command, ...fields })
+
+const anyNumber = fc.oneof(
+  fc.double(),
+  fc.maxSafeInteger(),
+  fc.bigInt({ min: -(10n ** 320n), max: 10n ** 320n }),
+  fc.nat(330).map(zeros => 10n ** BigInt(zeros)),
+  fc.nat(308).map(zeros => 10 ** zeros),
+)
+
+test('a new command with any number as phone is accepted or refused at once, and refused if it has not 7 to 15 digits', () => {
+  fc.assert(
+    fc.property(anyNumber, phone => {
+      const problem = problemOf({ phone })
+      if (problem === null) expect(String(phone)).toMatch(/^[1-9]\d{6,14}$/)
+      else expect(problem).toMatch(/^phone must be a number: digits only, in international format/)
+      expect(countryOf(Number(phone))).toSatisfy(country => country === null || /^[A-Z]{2}$/.test(country as string))
+    }),
+    { numRuns: 2000, examples: [[Number.POSITIVE_INFINITY], [10n ** 310n], [Number.NaN], [-1]] },
+  )
+})
+
+test.each([671234567, 991234567, 2101234567n])(
+  'a new command to %s, which no country code begins, is refused',
+  phone => {
+    expect(problemOf({ phone })).toMatch(/country code/)
+  },
+)
+
+test.each([380501234567, 12125551234n, 883510000123])('a new command to %s is accepted', phone => {
+  expect(problemOf({ phone })).toBeNull()
+})
+
+const instant = fc.integer({ min: Date.UTC(2001, 0), max: Date.UTC(2200, 0) })
+
+test('a deadline in milliseconds is accepted; one in seconds, microseconds or nanoseconds is refused with the unit', () => {
+  fc.assert(
+    fc.property(instant, deadline => {
+      expect(problemOf({ deadline })).toBeNull()
+      for (const other of [deadline / 1000, Math.floor(deadline / 1000), deadline * 1000, deadline * 1e6]) {
+        expect(problemOf({ deadline: other })).toMatch(/^deadline must be a whole number of milliseconds since 1970/)
+      }
+    }),
+  )
+})
+
+test('send refuses an id or a phone with an exponent or a point, in every spelling', () => {
+  const spelling = fc
+    .record({
+      digits: fc.integer({ min: 1, max: 999_999_999 }),
+      cut: fc.nat(8),
+      sign: fc.constantFrom('e', 'E', 'e+', 'E+'),
+    })
+    .map(({ digits, cut, sign }) => {
+      const [text, point] = [String(digits), Math.max(1, cut)]
+      return `${text.slice(0, point)}.${text.slice(point) || '0'}${sign}11`
+    })
+  const line = (id: string, phone: string) =>
+    `{"id":${id},"phone":${phone},"type":"sms","message":{"sms_message":"Hi"}}`
+  fc.assert(
+    fc.property(fc.oneof(spelling, fc.constantFrom('380501234567.0', '1e1', '380501234567e0')), number => {
+      expect(() => commandOfLine(line('1', number), 7)).toThrow(/^line 7: phone must be a number: digits only/)
+      expect(() => commandOfLine(line(number, '380501234567'), 7)).toThrow(/^line 7: id must be a whole number/)
+    }),
+    { examples: [['3.80501E+11']] },
+  )
+  expect(commandOfLine(line('9007199254740993', '380501234567'), 7)).toMatchObject({ id: 9007199254740993n })
+})
