@@ -146,6 +146,47 @@ describe('the checkpoint', () => {
     )
   })
 
+  test('is one that busgate can have written, or is refused with a short message, whatever the metadata', () => {
+    const number = fc.oneof(
+      fc.nat().map(String),
+      fc.constantFrom('NaN', 'Infinity', '-1', '1e3', '0x10', ' 7', '', '9007199254740993'),
+      fc.integer({ min: 16, max: 40 }).map(length => '9'.repeat(length)),
+    )
+    const bits = fc.oneof(
+      fc.uint8Array({ maxLength: 9 }).map(bytes => Buffer.from(bytes).toString('base64')),
+      fc.constantFrom('!', 'Bg', 'Bg=', 'A'.repeat(4000)),
+      fc.string(),
+    )
+    const fields = fc.tuple(fc.constantFrom('1', '01', '1.0', '0'), fc.string(), number, bits, number, number, number)
+    const cut = fc.tuple(fields, fc.nat(8)).map(([all, count]) => all.slice(0, count).join(';'))
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.string({ unit: 'binary', maxLength: 300 }), cut), metadata => {
+        if (metadata === '') return
+        try {
+          const read = unpackCheckpoint(7, metadata)
+          const { seq, uncheckedUntil, intentsSince, window } = read
+          for (const value of [seq, uncheckedUntil, intentsSince]) expect(value).toSatisfy(Number.isSafeInteger)
+          expect(Math.min(seq, uncheckedUntil, intentsSince)).toBeGreaterThanOrEqual(0)
+          expect(window.length).toBeLessThanOrEqual(windowSize)
+          expect(unpackCheckpoint(7, packCheckpoint(read))).toMatchObject({ tag: read.tag, seq })
+        } catch (error) {
+          expect((error as Error).message).toMatch(/^the c(ommitted offset|heckpoint at offset) 7 .{0,500}$/s)
+        }
+      }),
+      { numRuns: 3000 },
+    )
+  })
+
+  test.each([
+    '1;tag;999999999999999999999999999999;',
+    '1;tag;1;;NaN',
+    '1;tag;1;;Infinity',
+    '1;tag;1;;1e9',
+    '1;tag;1;!',
+  ])('with a field that busgate does not write ("%s") is refused', metadata => {
+    expect(() => unpackCheckpoint(42, metadata)).toThrow(/offset 42 carries metadata that busgate did not write/)
+  })
+
   test('written by another program is refused with a short message', () => {
     expect(() => unpackCheckpoint(42, 'x'.repeat(4000))).toThrow(/^.{0,250}$/)
   })

@@ -21,6 +21,15 @@ export interface Checkpoint {
 
 const version = '1'
 
+interface Fields {
+  tag: string
+  seq: number
+  bits: Buffer
+  uncheckedUntil: number
+  intentsSince: number
+  base: string
+}
+
 /** Encodes the metadata to commit with the offset `window.base`. */
 export function packCheckpoint({ tag, seq, window, uncheckedUntil, intentsSince }: Checkpoint): string {
   const bits = Buffer.alloc(Math.ceil(window.length / 4))
@@ -40,32 +49,51 @@ export function packCheckpoint({ tag, seq, window, uncheckedUntil, intentsSince 
 export function unpackCheckpoint(base: number, metadata: string | null | undefined, end = base): Checkpoint {
   const window = new Window(base)
   if (!metadata) return { tag: '', seq: 0, window, uncheckedUntil: end, intentsSince: 0 }
-  const [foundVersion = '', tag = '', seq = '', bits = '', unchecked = '0', since = '0', writtenFor = String(base)] =
-    metadata.split(';')
+  const [foundVersion = ''] = metadata.split(';', 1)
   if (/^\d+;/.test(metadata) && Number(foundVersion) > Number(version)) {
     throw new Error(
       `the checkpoint at offset ${base} was written by a newer busgate (version ${foundVersion.slice(0, 9)}, this ` +
         `one reads ${version}): go back to the newer busgate; do not reset the offset, or what it has sent may be sent again`,
     )
   }
-  if (foundVersion !== version || !/^\d+$/.test(seq)) {
+  const fields = fieldsOf(metadata, base)
+  if (fields === null) {
     throw new Error(
       `the committed offset ${base} carries metadata that busgate did not write ("${metadata.slice(0, 20)}"); ` +
         'use another kafka.groupId for the worker, or reset the offset',
     )
   }
-  if (writtenFor !== String(base)) {
+  if (fields.base !== String(base)) {
     throw new Error(
-      `the committed offset ${base} carries the checkpoint of offset ${writtenFor.slice(0, 16)}: another tool copied it ` +
+      `the committed offset ${base} carries the checkpoint of offset ${fields.base}: another tool copied it ` +
         'with its metadata, as MirrorMaker 2 does with sync.group.offsets, but it describes other records. Stop the workers ' +
         'and reset the offset without metadata: docs/delivery.md, "When the progress is reset", says what is known then',
     )
   }
-  const packed = Buffer.from(bits, 'base64')
-  const length = Math.min(packed.length * 4, windowSize)
-  for (let i = 0; i < length; i++) {
-    const state = ((packed[i >> 2]! >> ((i & 3) * 2)) & 3) as OffsetState
+  const { tag, seq, bits, uncheckedUntil, intentsSince } = fields
+  for (let i = 0; i < bits.length * 4; i++) {
+    const state = ((bits[i >> 2]! >> ((i & 3) * 2)) & 3) as OffsetState
     if (state !== NEW) window.set(base + i, state)
   }
-  return { tag, seq: Number(seq), window, uncheckedUntil: Number(unchecked), intentsSince: Number(since) }
+  return { tag, seq, window, uncheckedUntil, intentsSince }
+}
+
+/** A whole number as `packCheckpoint` writes it. */
+const isWritten = (text: string): boolean => /^\d{1,16}$/.test(text) && Number.isSafeInteger(Number(text))
+
+/** The fields of this version's metadata; null if busgate cannot have written it. */
+function fieldsOf(metadata: string, at: number): Fields | null {
+  const [found, tag = '', seq = '', bits = '-', unchecked = '0', since = '0', base = String(at)] = metadata.split(
+    ';',
+    7,
+  )
+  const bytes = Buffer.from(bits, 'base64')
+  const isOurs =
+    found === version &&
+    /^.{1,64}$/s.test(tag) &&
+    [seq, unchecked, since, base].every(isWritten) &&
+    bytes.toString('base64') === bits &&
+    bytes.length <= windowSize / 4
+  if (!isOurs) return null
+  return { tag, seq: Number(seq), bits: bytes, uncheckedUntil: Number(unchecked), intentsSince: Number(since), base }
 }
