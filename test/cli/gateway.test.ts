@@ -36,7 +36,7 @@ test.each(['sms', 'voice', 'status', 'template/list'] as const)(
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(proxy.requests.map(({ body }) => parseJson(body))).toEqual([{ auth: key, data: [operation] }])
     const { data, ...rest } = JSON.parse(stdout)
-    expect(rest).toEqual({ type, ok: true, ...('id' in operation && { id: operation.id }) })
+    expect(rest).toEqual({ type, ok: true, ...('id' in operation && { id: String(operation.id) }) })
     expect(operations[type].payload.safeParse(data).success).toBe(true)
   },
 )
@@ -68,12 +68,17 @@ describe('standard input', () => {
     expect(sandbox.stats()).toMatchObject({ requests: 1, operations: 1 })
   })
 
-  test('and standard output keep an id beyond 2^53, also in JSON', async () => {
+  test('and standard output keep an id beyond 2^53, in JSON as text', async () => {
     const sandbox = await sandboxFor()
     const id = 2n ** 63n - 1n
     const { code, stdout } = await gateway(sandbox.url, ['sms', '--json'], { input: sms(String(id)) })
     expect(code).toBe(0)
-    expect(parseJson(stdout)).toEqual({ type: 'sms', id, ok: true, data: expect.objectContaining({ id, parts: 1 }) })
+    expect(parseJson(stdout)).toMatchObject({
+      type: 'sms',
+      id: String(id),
+      ok: true,
+      data: { id: String(id), parts: 1 },
+    })
     expect(sandbox.executions(id)).toBe(1)
   })
 
@@ -82,7 +87,7 @@ describe('standard input', () => {
     const { code, stdout } = await gateway(sandbox.url, ['sms', '--json'], { input: sms(3, 380501234592) })
     expect(code).toBe(1)
     const error = { code: 'INSUFFICIENT_FUNDS', message: 'Not enough money', definite: true, retryable: false }
-    expect(JSON.parse(stdout)).toEqual({ type: 'sms', id: 3, ok: false, error })
+    expect(JSON.parse(stdout)).toEqual({ type: 'sms', id: '3', ok: false, error })
   })
 })
 
@@ -180,7 +185,7 @@ describe('a failed operation exits 1 and says whether it was sent:', () => {
     expect(stderr).toMatch(
       /^busgate: connect ECONNREFUSED 127\.0\.0\.1:1 \(UNREACHABLE\); not sent; check gateway\.url \(BUSGATE_GATEWAY_URL\)\n$/,
     )
-    expect(JSON.parse(stdout)).toMatchObject({ id: 1, error: { code: 'UNREACHABLE', retryable: true } })
+    expect(JSON.parse(stdout)).toMatchObject({ id: '1', error: { code: 'UNREACHABLE', retryable: true } })
   })
 
   test('an invalid answer to a paid operation, which is printed unchanged', async () => {

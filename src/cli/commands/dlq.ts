@@ -12,13 +12,11 @@ import {
   shown,
 } from '../../inspect/dead-letters/letter.ts'
 import { openReplayer, planReplay, replay } from '../../inspect/dead-letters/replay.ts'
-import { stringifyJson } from '../../protocol/index.ts'
-import { withoutBigints } from '../../protocol/json.ts'
 import { originalHeaders, originalKey } from '../../records/dead-letter.ts'
 import { deadLetterCodes } from '../../telemetry/labels.ts'
 import { count } from '../../words.ts'
 import { choiceFlag, command, type Flag, textFlag, toggle, UsageError, whole } from '../framework/command.ts'
-import { printable, printableLines, printLine } from '../framework/terminal.ts'
+import { jsonText, printable, printLine } from '../framework/terminal.ts'
 import { onBus } from '../on-bus.ts'
 import { configFlag } from '../settings.ts'
 
@@ -67,11 +65,6 @@ async function fullJsonOf(letter: FullLetter, reveal: boolean, settings: Setting
   }
 }
 
-/** Indented JSON; ids beyond 2^53 are in quotes. */
-function indented(value: object): string {
-  return printableLines(JSON.stringify(value, withoutBigints, 2))
-}
-
 const defaultLimit = 50
 const json = toggle('Prints one JSON object per line.')
 
@@ -89,8 +82,7 @@ export const dlqList = command({
   run: ({ limit = defaultLimit, json: asJson, config, ...filters }) =>
     onBus(config, async (bus, { topics }) => {
       const { newest, matching } = await newestLetters(bus, topics.deadLetters, filters, limit)
-      for (const letter of newest)
-        await printLine(asJson ? printable(stringifyJson(jsonOf(letter))) : letterLine(letter))
+      for (const letter of newest) await printLine(asJson ? jsonText(jsonOf(letter)) : letterLine(letter))
       const left = matching - newest.length
       const more = left > 0 ? `; ${left} older left out; --limit N shows more` : ''
       process.stderr.write(`${count(newest.length, 'dead letter')}${more}.\n`)
@@ -115,7 +107,7 @@ export const dlqShow = command({
     return onBus(config, async (bus, settings) => {
       const letter = await findLetter(bus, settings.topics.deadLetters, place)
       const full = await fullJsonOf(letter, reveal, settings)
-      await printLine(asJson ? printable(stringifyJson(full)) : indented(full))
+      await printLine(jsonText(full, asJson ? 0 : 2))
       return 0
     })
   },
@@ -145,7 +137,7 @@ export const dlqReplay = command({
     const { at = [] } = filters
     if (all === at.length > 0) throw new UsageError('dlq replay needs either --at or --all')
     const tell = (state: string, letter: Letter, why?: string) =>
-      printLine(asJson ? printable(stringifyJson({ state, why, ...jsonOf(letter) })) : replayLineOf(state, letter, why))
+      printLine(asJson ? jsonText({ state, why, ...jsonOf(letter) }) : replayLineOf(state, letter, why))
     return onBus(config, async (bus, settings) => {
       const { topics } = settings
       const read = contentReader(settings)

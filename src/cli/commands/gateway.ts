@@ -5,6 +5,7 @@ import type { z } from 'zod'
 import { keyPlaceOf, requireGateway, type Settings, variableOf } from '../../config/index.ts'
 import type { GatewayClient } from '../../gateway/client.ts'
 import { GatewayError, UnreadablePayloadError, ValidationError } from '../../gateway/errors.ts'
+import { isPhone } from '../../protocol/fields.ts'
 import {
   isSendType,
   meaningOf,
@@ -13,15 +14,13 @@ import {
   operations,
   operationTypes,
   requiredFields,
-  stringifyJson,
 } from '../../protocol/index.ts'
-import { isPhone } from '../../protocol/fields.ts'
 import { isObject, parseQuietly } from '../../protocol/json.ts'
 import { whatsappAdvice } from '../../protocol/operation.ts'
 import { hasCallingCode } from '../../records/country.ts'
 import { clientFor } from '../doctor/gateway.ts'
 import { type CliCommand, command, type Flag, textFlag, toggle, UsageError } from '../framework/command.ts'
-import { printable, printableLines, strictUtf8, untilSignal } from '../framework/terminal.ts'
+import { jsonText, printable, printableLines, strictUtf8, untilSignal } from '../framework/terminal.ts'
 import { configFlag, settingsFrom, unknownAccount } from '../settings.ts'
 
 type Fields = Record<string, unknown>
@@ -164,11 +163,12 @@ async function send(client: GatewayClient, operation: Given, signal: AbortSignal
   }
 }
 
-function jsonLine({ type, id }: Given, result: Result): string {
-  if (result.ok) return printable(stringifyJson({ type, id, ok: true, data: result.data }))
+function jsonLine({ type, id: given }: Given, result: Result): string {
+  const id = given === undefined ? given : String(given)
+  if (result.ok) return jsonText({ type, id, ok: true, data: result.data })
   const { code, message, definite, retryable } = result.error
   const error = { code, message, definite, retryable }
-  return printable(stringifyJson({ type, id, ok: false, error, data: payloadOf(result) }))
+  return jsonText({ type, id, ok: false, error, data: payloadOf(result) })
 }
 
 function textOf(result: Result): string {

@@ -2,11 +2,10 @@ import type { Bus } from '../../bus/port.ts'
 import type { Settings } from '../../config/index.ts'
 import { MessageSearch } from '../../inspect/message/search.ts'
 import { type Event, mostIds, type Story, searchedText, storyLines, tell, weekMs } from '../../inspect/message/story.ts'
-import { stringifyJson } from '../../protocol/index.ts'
 import { registryOf } from '../../records/registry.ts'
 import { timeText } from '../../words.ts'
 import { command, type FlagValues, idFlag, sinceFlag, textFlag, toggle, UsageError } from '../framework/command.ts'
-import { printable, printLine } from '../framework/terminal.ts'
+import { jsonText, printable, printLine } from '../framework/terminal.ts'
 import { onBus } from '../on-bus.ts'
 import { configFlag } from '../settings.ts'
 
@@ -65,7 +64,7 @@ async function lookUp(bus: Bus, settings: Settings, options: Options, ending: Ab
 async function show(story: Story, { json }: Options): Promise<boolean> {
   const { accounts, events, conclusions } = story
   if (json) {
-    for (const line of storyLines(story)) await print(stringifyJson(line))
+    for (const line of storyLines(story)) await printLine(jsonText(line))
     return story.found
   }
   for (const event of events) await print(lineOfEvent(event))

@@ -5,13 +5,12 @@ import type { Settings } from '../../config/index.ts'
 import { type Change, changeText, nameOf, type Withdrawal } from '../../control/change.ts'
 import { RecordReader, UndecodableRecords } from '../../inspect/decoding.ts'
 import { countOpenDoubts, isDone, type Progress, readOwnProgress } from '../../inspect/progress.ts'
-import { stringifyJson } from '../../protocol/index.ts'
 import type { SendResult } from '../../records/generated.ts'
 import { registryOf } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
 import { count, cut, timeText } from '../../words.ts'
 import { command, toggle } from '../framework/command.ts'
-import { printable, printLine } from '../framework/terminal.ts'
+import { jsonText, printable, printLine } from '../framework/terminal.ts'
 import { configFlag } from '../settings.ts'
 import { onControl, say } from './control.ts'
 
@@ -33,19 +32,19 @@ export const status = command({
     onControl(config, async ({ settings, bus, changes, inForce, overfull }) => {
       if (overfull !== null) say(`${settings.topics.control}: ${overfull}`)
       const shown = history ? changes : inForce
-      for (const change of shown) await printLine(printable(json ? jsonOf(change) : lineOf(change)))
+      for (const change of shown) await printLine(json ? jsonOf(change) : printable(lineOf(change)))
       if (!json && !history && !inForce.some(({ effect }) => effect === 'paused')) await printLine(nothingPaused)
       const counts = results ? await countResults(bus, settings, inForce) : []
       if (!json && results && counts.length === 0) await printLine('No withdrawal is in force whose results to count.')
       for (const counted of counts) {
-        await printLine(printable(json ? stringifyJson(counted) : resultsText(counted)))
+        await printLine(json ? jsonText(counted) : printable(resultsText(counted)))
       }
       for (const backlog of await backlogOf(bus, settings)) {
-        await printLine(json ? stringifyJson(backlog) : backlogText(backlog))
+        await printLine(json ? jsonText(backlog) : backlogText(backlog))
       }
       const { doubts: topic } = settings.topics
       const inDoubt = await countOpenDoubts(bus, settings)
-      await printLine(json ? stringifyJson({ topic, inDoubt }) : `${topic}: ${count(inDoubt, 'message')} in doubt`)
+      await printLine(json ? jsonText({ topic, inDoubt }) : `${topic}: ${count(inDoubt, 'message')} in doubt`)
       return 0
     }),
 })
@@ -61,7 +60,7 @@ function lineOf(change: Change): string {
 
 function jsonOf({ effect, begins, kind, name, at, until, ...rest }: Change): string {
   const times = { at: timeText(at), until: until === null ? null : timeText(until) }
-  return stringifyJson({ kind, name, [effect]: begins, ...rest, ...times })
+  return jsonText({ kind, name, [effect]: begins, ...rest, ...times })
 }
 
 interface UnfinishedCommands {

@@ -6,7 +6,7 @@ import { systemClock } from '../../clock.ts'
 import type { Settings } from '../../config/index.ts'
 import { type LetterFilters, lettersOf, matchesLetter, placeText } from '../../inspect/dead-letters/letter.ts'
 import { RecordReader } from '../../inspect/decoding.ts'
-import { outcomes, sendTypes, states, stringifyJson } from '../../protocol/index.ts'
+import { outcomes, sendTypes, states } from '../../protocol/index.ts'
 import type { SendResult, StatusEvent } from '../../records/generated.ts'
 import { registryOf } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
@@ -25,7 +25,7 @@ import {
   UsageError,
   whole,
 } from '../framework/command.ts'
-import { printable, printLine, untilSignal } from '../framework/terminal.ts'
+import { jsonText, printable, printLine, untilSignal } from '../framework/terminal.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
 import { say } from './control.ts'
 import { filterFlags as letterFilters } from './dlq.ts'
@@ -74,7 +74,7 @@ interface Shown {
 }
 
 /** One record for a terminal, its control characters escaped. */
-export const printed = ({ json, line }: Shown, asJson = false): string => printable(asJson ? stringifyJson(json) : line)
+export const printed = ({ json, line }: Shown, asJson = false): string => (asJson ? jsonText(json) : printable(line))
 
 export function showResults(settings: Settings, filters: RecordFilters = {}): Show {
   return showDecoded<SendResult>(settings, schemas.result, filters, result => {
@@ -143,7 +143,7 @@ const flags = {
   'until-end': toggle('Ends at the current end of the topic.'),
   limit: whole('N', 'Ends after N records.', 1, Number.MAX_SAFE_INTEGER),
   json: toggle(
-    'Prints one JSON object per line, with every field, and the place of the record (TOPIC/PARTITION@OFFSET).',
+    'Prints one JSON object per line, with every field, ids as text, and the place of the record (TOPIC/PARTITION@OFFSET).',
   ),
   config: configFlag,
 }

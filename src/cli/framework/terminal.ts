@@ -21,6 +21,10 @@ export const printable = (text: string): string => text.replaceAll(unprintable, 
 /** Escapes text that may have several lines. */
 export const printableLines = (text: string): string => text.split('\n').map(printable).join('\n')
 
+/** JSON, on one line unless indented. An id is text, whatever its size: jq and JavaScript round numbers beyond 2^53. */
+export const jsonText = (value: unknown, indent = 0): string =>
+  printableLines(JSON.stringify(value, (_key, part) => (typeof part === 'bigint' ? String(part) : part), indent))
+
 /**
  * Makes a streaming decoder of standard input that removes a byte order mark.
  * @throws Error on invalid UTF-8, because replacement characters would be sent and billed
