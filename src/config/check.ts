@@ -38,9 +38,13 @@ function checkOne(setting: Setting, given: GivenValue[], problems: SettingProble
     problems.push({ path: written, where, variable, what })
     return fallback
   }
-  const parse = (value: unknown) => parseWith(setting.type, value)
+  const parse = (value: unknown) => {
+    const parsed = parseWith(setting.type, value)
+    if (setting.secret) warnOfEdges(written, parsed)
+    return parsed
+  }
   try {
-    if (one.isFile) return secretFromFile(`${written}File`, String(one.value), parse, reason)
+    if (one.isFile) return secretFromFile(`${written}File`, String(one.value), bytes => parse(textIn(bytes)), reason)
     const value = parse(one.value)
     return setting.secret ? new Secret(() => value) : value
   } catch (error) {
@@ -57,6 +61,25 @@ function parseWith(type: z.ZodType, value: unknown): unknown {
   const result = type.safeParse(value)
   if (result.success) return result.data
   throw new Refused(result.error.issues.map(described).join('; '))
+}
+
+/** The text of a secret's file: UTF-8, or what Windows calls Unicode. What is neither becomes U+FFFD, which no secret may have. */
+function textIn(bytes: Buffer): string {
+  const mark = bytes.toString('hex', 0, 2)
+  const encoding = mark === 'fffe' ? 'utf-16le' : mark === 'feff' ? 'utf-16be' : 'utf-8'
+  return new TextDecoder(encoding).decode(bytes)
+}
+
+/** Settings of which `warnOfEdges` has warned. */
+const warned = new Set<string>()
+
+/** Warns of a blank, or something that looks like one or like nothing, around a secret: it counts, but seldom belongs to it. */
+function warnOfEdges(path: string, value: unknown): void {
+  if (typeof value !== 'string' || !/^[\s\p{C}]|[\s\p{C}]$/u.test(value) || warned.has(path)) return
+  warned.add(path)
+  process.emitWarning(
+    `${path} begins or ends with a blank, which counts as a part of the secret: remove it if it is none`,
+  )
 }
 
 function described({ path, message }: z.core.$ZodIssue): string {

@@ -76,7 +76,7 @@ export const definitions = {
   'topics.control': setting(kind.topic, 'busgate.control', 'Topic of pauses and withdrawals.'),
   'topics.overdue': setting(kind.topic, 'busgate.overdue', 'Topic of messages whose verdict is missing; only the reconciler uses it.'),
 
-  'gateway.url': optional(kind.baseUrl, 'https://gateway.example', 'Base address of the gateway; /api/json.php is appended.'),
+  'gateway.url': optional(kind.gatewayUrl, 'https://gateway.example', 'Base address of the gateway; /api/json.php is appended.'),
   'gateway.ssl.ca': secret(kind.secretText, '-----BEGIN CERTIFICATE-----…', 'CA certificates, in PEM, for the gateway; replace those that Node.js trusts.'),
   'gateway.apiKey': secret(kind.secretText, 'an-api-key', 'API key of the account named default.'),
   'gateway.accounts.NAME.apiKey': secret(kind.secretText, 'an-api-key', 'API key of a further account.'),

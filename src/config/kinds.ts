@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { apiPath, apiPathPattern, endsWithApiPath } from '../protocol/envelope.ts'
 import { baseAddress, hostAndPort, httpAddress } from './addresses.ts'
 import { longestQuietMinutes, quietHoursGrammar, quietWindowPattern, readQuietWindow } from './quiet-hours.ts'
 
@@ -32,12 +33,13 @@ const visible = /[\p{L}\p{N}\p{P}\p{S}]/u
 
 export const text = kind('text', message => z.string(quoted).trim().regex(visible, message))
 
-/** Text without the newline at the end of a file. */
+/** Text without the byte order mark and the newline of a file. */
 export const secretText = kind('text', () =>
   z
     .string(quoted)
-    .overwrite(value => value.replace(/[\r\n]+$/, ''))
+    .overwrite(value => value.replace(/^\ufeff/, '').replace(/(?<![\r\n])[\r\n]+$/, ''))
     .min(1, 'is empty')
+    .refine(value => !/[\0\ufffd]/.test(value), 'has bytes that are no text: save it as UTF-8, without anything else')
     .refine(value => value !== '***', 'is the mask that config print prints: give the secret itself'),
 )
 
@@ -106,7 +108,7 @@ export const saslExtensions = kind('a map (in a variable: a JSON object) of lett
   ),
 )
 
-/** A URL without a trailing slash. Credentials have their own settings, which are masked. */
+/** A URL in its normal form, without a trailing slash. Credentials have their own settings, which are masked. */
 export const httpUrl = kind('an http or https address', () => url(httpAddress))
 
 /** A URL to which paths are appended, hence without a query. */
@@ -122,13 +124,25 @@ function url(pattern: string, also: (value: string) => string | null = () => nul
     .trim()
     .superRefine((value, context) => {
       const { username, password } = URL.parse(value) ?? {}
-      const what = username || password ? 'must not contain a user name or password' : also(value)
+      const hasBlank = /[\s\p{C}]/u.test(value)
+      const what = hasBlank
+        ? 'must not contain blanks or invisible characters'
+        : username || password
+          ? 'must not contain a user name or password'
+          : also(value)
       if (what !== null) context.addIssue({ code: 'custom', message: what, continue: false })
     })
     .regex(new RegExp(`^${pattern}$`), { error, abort: true })
     .refine(value => URL.canParse(value), error)
-    .transform(value => value.replace(/\/+$/, ''))
+    .transform(value => new URL(value).href.replace(/(?<!\/)\/+$/, ''))
 }
+
+/** The gateway's base address, to which `apiPath` is appended. */
+export const gatewayUrl = kind(descriptionOf(baseUrl), () =>
+  baseUrl
+    .refine(value => !endsWithApiPath(value), `must not end with ${apiPath}, which busgate appends: leave it out`)
+    .meta({ not: { pattern: apiPathPattern } }),
+)
 
 /** A topic name that Kafka accepts. */
 export const topic = kind('a topic name: letters, digits, dot, dash, underscore', message =>

@@ -20,13 +20,13 @@ const pattern = new RegExp(`^(?:([A-Z][a-z]{2})(?:-([A-Z][a-z]{2}))? )?${time}-(
 /** The grammar for JSON Schema, which cannot know the time zones. */
 export const quietWindowPattern = pattern.source
   .replaceAll('[A-Z][a-z]{2}', dayNames.join('|'))
-  .replace('\\S+', '[A-Za-z][A-Za-z0-9_+/-]*')
+  .replace('\\S+', '(UTC|[A-Za-z][A-Za-z0-9_+-]*/[A-Za-z0-9_+/-]+)')
 
 /** @throws Error that explains the problem without the value */
 export function readQuietWindow(text: string): QuietWindow {
   const [, first, last, fromHour, fromMinute, toHour, toMinute, hour24, minute24, zone] = pattern.exec(text) ?? []
   if (zone === undefined) throw new Error(`expected ${quietHoursGrammar}`)
-  if (!isZone(zone)) throw new Error('needs a time zone of the IANA list, such as Europe/Kyiv')
+  if (!isZone(zone)) throw new Error('needs a time zone of the IANA list with a slash, such as Europe/Kyiv, or UTC')
   const from = 60 * Number(fromHour) + Number(fromMinute)
   const to = 60 * Number(toHour ?? hour24) + Number(toMinute ?? minute24)
   if (from === to) throw new Error('begins and ends at the same time: for whole days write the days and 00:00-24:00')
@@ -62,10 +62,16 @@ function daysOf(first: string | undefined, last: string | undefined): number[] {
   return Array.from({ length: ((to - from + 7) % 7) + 1 }, (_, i) => (from + i) % 7)
 }
 
-/** Rejects offsets such as +02:00, which have no summer time. */
+/**
+ * Rejects offsets such as +02:00, which have no summer time, and short names, which mean another zone to many: BST is Bangladesh
+ * as well as British summer.
+ */
 function isZone(name: string): boolean {
   try {
-    return /^[A-Za-z]/.test(name) && new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions() !== null
+    return (
+      /^(?:UTC$|[A-Za-z]\S*\/)/.test(name) &&
+      new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions() !== null
+    )
   } catch {
     return false
   }

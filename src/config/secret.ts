@@ -65,7 +65,7 @@ export class Secret<T = string> {
 export function secretFromFile<T>(
   setting: string,
   file: string,
-  parse: (text: string) => T,
+  parse: (bytes: Buffer) => T,
   reasonOf: (error: unknown) => string,
 ): Secret<T> {
   return new Secret(new FollowedFile(setting, file, parse, reasonOf))
@@ -74,7 +74,7 @@ export function secretFromFile<T>(
 class FollowedFile<T> {
   readonly #setting: string
   readonly path: string
-  readonly #parse: (text: string) => T
+  readonly #parse: (bytes: Buffer) => T
   readonly #reasonOf: (error: unknown) => string
   readonly #listeners = new Set<SecretListener>()
   #changedAt: number
@@ -82,13 +82,13 @@ class FollowedFile<T> {
   #checkedAt = performance.now()
   #reason: string | null = null
 
-  constructor(setting: string, file: string, parse: (text: string) => T, reasonOf: (error: unknown) => string) {
+  constructor(setting: string, file: string, parse: (bytes: Buffer) => T, reasonOf: (error: unknown) => string) {
     this.#setting = setting
     this.path = file
     this.#parse = parse
     this.#reasonOf = reasonOf
     this.#changedAt = statSync(file).mtimeMs
-    this.#value = parse(readFileSync(file, 'utf8'))
+    this.#value = parse(readFileSync(file))
   }
 
   current(): T {
@@ -119,7 +119,7 @@ class FollowedFile<T> {
   #refresh(): void {
     const { mtimeMs } = statSync(this.path)
     if (mtimeMs === this.#changedAt) return
-    this.#value = this.#parse(readFileSync(this.path, 'utf8'))
+    this.#value = this.#parse(readFileSync(this.path))
     this.#changedAt = mtimeMs
   }
 

@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici'
 import { GrowingBuffer } from '../growing-buffer.ts'
+import { apiPath } from '../protocol/envelope.ts'
 import { decodeBody } from './decoding.ts'
 import { type Authorities, openPool } from './origin-pool.ts'
 
@@ -14,6 +15,8 @@ export interface ConnectionOptions {
   connections: number
   /** Idle time-out of a connection; default 500. */
   keepAliveMs: number | undefined
+  /** Age at which a connection is replaced; default 10,000. */
+  maxAgeMs?: number | undefined
   /** Default 4 MiB. */
   maxResponseBytes: number | undefined
   /** Certificate authorities to trust instead of Node's. */
@@ -34,15 +37,12 @@ const defaultMaxResponseBytes = 4 << 20
 /** Bound of Retry-After; a timer cannot hold more than 24 days. */
 const longestRetryAfterMs = 3_600_000
 
-/** Appended to the base address. */
-export const apiPath = '/api/json.php'
-
 /** Opens connections to one endpoint of the gateway. */
 export function connectGateway(options: ConnectionOptions): Connection {
   const base = new URL(options.url)
   const path = `${base.pathname.replace(/\/$/, '')}${options.path ?? apiPath}${base.search}` || '/'
-  const { connections, keepAliveMs, ca } = options
-  const { dispatcher, close } = openPool({ origin: base.origin, connections, keepAliveMs, ca })
+  const { connections, keepAliveMs, maxAgeMs, ca } = options
+  const { dispatcher, close } = openPool({ origin: base.origin, connections, keepAliveMs, maxAgeMs, ca })
   return {
     post: (body, lastCheck, signal) =>
       new Promise(resolve => {

@@ -1,3 +1,4 @@
+import { apiPath, endsWithApiPath } from '../protocol/envelope.ts'
 import type { ErrorCode, OperationType } from '../protocol/index.ts'
 import type { Authorities } from './origin-pool.ts'
 
@@ -51,6 +52,7 @@ const longestTimeoutMs = 2 ** 31 - 1
 export function checkOptions(options: GatewayClientOptions): void {
   const { url, asyncUrl, apiKey, ca, timeoutMs, connections, keepAliveMs, retries, maxResponseBytes } = options
   check('url', isHttpUrl(url) && !/[?#]/.test(url), `the http or https address of the gateway, ${alone}`)
+  check('url', !endsWithApiPath(url), `without ${apiPath}, which is appended`)
   check('asyncUrl', asyncUrl === undefined || isHttpUrl(asyncUrl), 'an http or https address without user and password')
   const isKey = typeof apiKey === 'string' ? apiKey !== '' : typeof apiKey === 'function' || isSecret(apiKey)
   check('apiKey', isKey, 'text, a function that returns it, or an object with reveal()')

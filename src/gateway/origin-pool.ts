@@ -8,6 +8,8 @@ export interface OriginPoolOptions {
   connections: number
   /** Idle time-out of a connection; the server's Keep-Alive header can shorten it. Default 500. */
   keepAliveMs?: number | undefined
+  /** Age at which a connection is replaced; a request on it is finished. Default 10,000. */
+  maxAgeMs?: number | undefined
   /** Certificate authorities in PEM to trust instead of Node's, or an object that returns the current ones. */
   ca?: Authorities | undefined
 }
@@ -16,6 +18,11 @@ export type Authorities = string | { reveal(): string }
 
 /** Time-out for connecting to the server, and for a proxy's answer to CONNECT. */
 const connectTimeoutMs = 5_000
+/**
+ * A name that has moved to another address is followed within this time, even if a connection to the old address is never
+ * idle.
+ */
+const defaultMaxAgeMs = 10_000
 /** The strictest servers close idle connections after 1 s; a request that meets the close is in doubt. */
 const defaultKeepAliveMs = 500
 
@@ -26,7 +33,8 @@ const alwaysVerified = { rejectUnauthorized: true }
  * A pool of connections to one origin: direct, or for an https origin through HTTPS_PROXY unless NO_PROXY applies.
  * @throws Error when HTTPS_PROXY is invalid
  */
-export function openPool({ origin, connections, keepAliveMs = defaultKeepAliveMs, ca }: OriginPoolOptions) {
+export function openPool(options: OriginPoolOptions) {
+  const { origin, connections, keepAliveMs = defaultKeepAliveMs, maxAgeMs = defaultMaxAgeMs, ca } = options
   const authorities = () => (typeof ca === 'object' ? ca.reveal() : ca)
   let trusted = authorities()
   let current = opened()
@@ -41,6 +49,7 @@ export function openPool({ origin, connections, keepAliveMs = defaultKeepAliveMs
       bodyTimeout: 0,
       keepAliveTimeout: keepAliveMs,
       keepAliveMaxTimeout: keepAliveMs,
+      clientTtl: maxAgeMs,
     }
     const connect = { timeout: connectTimeoutMs, ...tls }
     return isProxied(origin)
@@ -114,8 +123,19 @@ const mayContinue = (bytes: Buffer): boolean => {
 
 /** Whether a proxy is configured for the address, apart from NO_PROXY. @throws Error when HTTPS_PROXY is invalid */
 function isProxied(url: string): boolean {
-  const proxy = process.env.https_proxy ?? process.env.HTTPS_PROXY
+  const name = process.env.https_proxy === undefined ? 'HTTPS_PROXY' : 'https_proxy'
+  const proxy = process.env[name]
   if (!url.startsWith('https:') || !proxy) return false
-  if (/^https?:$/.test(URL.parse(proxy)?.protocol ?? '')) return true
-  throw new Error('HTTPS_PROXY is not the address of a proxy: write http://host:port')
+  const { protocol = '', username = '', password = '' } = URL.parse(proxy) ?? {}
+  if (!/^https?:$/.test(protocol)) throw new Error(`${name} is not the address of a proxy: write http://host:port`)
+  if (!isDecodable(username + password)) throw new Error(`${name} has a raw % in its user or password: write %25`)
+  return true
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    return decodeURIComponent(text) !== null
+  } catch {
+    return false
+  }
 }

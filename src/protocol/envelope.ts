@@ -2,6 +2,14 @@ import { z } from 'zod'
 import { must } from './messages.ts'
 import { tolerantText } from './tolerant.ts'
 
+/** Path of the one address for requests, below the gateway's base address. */
+export const apiPath = '/api/json.php'
+
+/** For JSON Schema: an address that already contains the path that is appended to it. */
+export const apiPathPattern = '/[Jj][Ss][Oo][Nn]\\.[Pp][Hh][Pp]/*$'
+
+export const endsWithApiPath = (url: string): boolean => new RegExp(apiPathPattern).test(url)
+
 const success = z.boolean({ error: must('true or false') })
 
 /**

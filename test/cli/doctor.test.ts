@@ -228,7 +228,7 @@ describe('of the gateway, busgate doctor', () => {
   test.each([
     [401, '', 'HTTP 401: the gateway, or a proxy in front of it, refused the sign-in', 'BUSGATE_GATEWAY_API_KEY'],
     [407, '', 'HTTP 407: the gateway, or a proxy in front of it, refused the sign-in', 'HTTPS_PROXY'],
-    [404, '/api/json.php', 'HTTP 404', 'leave the path /api/json.php out of gateway.url (BUSGATE_GATEWAY_URL)'],
+    [404, '/gateway', 'HTTP 404', 'leave the path /gateway out of gateway.url (BUSGATE_GATEWAY_URL)'],
     [404, '', 'HTTP 404', 'BUSGATE_GATEWAY_URL'],
   ])('that answers HTTP %i at an address with the path "%s"', async (status, path, what, mend) => {
     const { url } = await scriptedServer(answerWith('', { status }))

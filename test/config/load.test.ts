@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
 import { definitions, loadSettings, SettingsError, type SettingsTree, variableOf } from '../../src/config/index.ts'
 import { Secret } from '../../src/config/secret.ts'
@@ -64,6 +65,51 @@ describe('settings', () => {
     })
     expect(callbacks.publicUrl).toBe('https://a.example/b')
   })
+
+  const publicUrlOf = (url: string) => {
+    const env = { BUSGATE_CALLBACKS_PUBLIC_URL: url, BUSGATE_CALLBACKS_SECRET: 'k1:at-least-16-characters' }
+    return loadSettings({ env }).callbacks.publicUrl
+  }
+
+  it.each([
+    ['https://пошта.укр/кол', 'https://xn--80a1acn3a.xn--j1amh/%D0%BA%D0%BE%D0%BB'],
+    ['HTTPS://Hooks.Example:443/A/../B//', 'https://hooks.example/B'],
+    ['  https://hooks.example\n', 'https://hooks.example'],
+    ['http://[::1]:8080/', 'http://[::1]:8080'],
+  ])('write the address %s as %s', (written, normal) => {
+    expect(publicUrlOf(written)).toBe(normal)
+  })
+
+  it('refuse an address with a blank or an invisible character at any place', () => {
+    const url = 'https://hooks.example/a/b'
+    const blank = fc.constantFrom(...' \t\n\r\v\u00a0\u00ad\u200b\u2028\u2060\u202e\ufeff\0\x1b')
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: url.length - 1 }), blank, (at, blank) => {
+        expect(() => publicUrlOf(url.slice(0, at) + blank + url.slice(at))).toThrow(
+          /callbacks\.publicUrl.*(must not contain blanks or invisible characters|expected an http or https address)/,
+        )
+      }),
+    )
+  })
+
+  it('keep the same address if it is read again, whatever it is', () => {
+    fc.assert(
+      fc.property(fc.webUrl({ withQueryParameters: false, withFragments: false }), url => {
+        const once = publicUrlOf(url)!
+        expect(publicUrlOf(once)).toBe(once)
+        expect(once).toMatch(/^https?:\/\/[!-~]*[^/]$/)
+      }),
+    )
+  })
+
+  it.each(['/api/json.php', '/api/json.php/', '/proxy/API/JSON.PHP', '/json.php'])(
+    'refuse a gateway.url that ends with %s, and say that it is appended',
+    path => {
+      expect(problemsOf({ env: { BUSGATE_GATEWAY_URL: `https://gateway.example${path}` } })).toEqual([
+        'gateway.url | BUSGATE_GATEWAY_URL | must not end with /api/json.php, which busgate appends: leave it out',
+      ])
+    },
+  )
 
   it('come from the file named by --config, or else by BUSGATE_CONFIG', () => {
     const env = { BUSGATE_CONFIG: yaml('roles: reconciler') }
@@ -172,6 +218,34 @@ delivery: { types: { call/otp: AT_LEAST_ONCE, viber+sms: AT_MOST_ONCE }, notFoun
     expect(problem).toMatch(/^gateway\.quietHours \| BUSGATE_GATEWAY_QUIET_HOURS \| /)
     expect(problem).toMatch(expected)
     expect(others).toEqual([])
+  })
+
+  it('accept a time zone of the IANA list by a name with a slash, or UTC, and no other', () => {
+    const refused = [
+      'BST',
+      'EST',
+      'IST',
+      'CET',
+      'EET',
+      'GMT',
+      'MST7MDT',
+      'Z',
+      'utc',
+      'UTC+2',
+      'Zulu',
+      'Japan',
+      'UTC/',
+      '/UTC',
+    ]
+    for (const zone of [...Intl.supportedValuesOf('timeZone'), 'Etc/UTC', 'UTC']) {
+      const isClear = zone.includes('/') || zone === 'UTC'
+      const problems = problemsOf({ env: { BUSGATE_GATEWAY_QUIET_HOURS: `21:00-09:00 ${zone}` } })
+      expect([zone, problems.length]).toEqual([zone, isClear ? 0 : 1])
+    }
+    for (const zone of refused) {
+      const [problem] = problemsOf({ env: { BUSGATE_GATEWAY_QUIET_HOURS: `21:00-09:00 ${zone}` } })
+      expect(problem).toContain('needs a time zone of the IANA list with a slash, such as Europe/Kyiv, or UTC')
+    }
   })
 
   it('refuse quiet hours if all command topics are urgent, because they would have no effect', () => {

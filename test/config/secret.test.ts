@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, statSync, unlinkSync, utimesSync, writeFileSync } 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
+import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { loadSettings, printableSettings, SettingsError } from '../../src/config/index.ts'
 import { buildSettings } from '../support/settings.ts'
@@ -99,6 +100,66 @@ describe('a secret', () => {
   it('is refused if its file is empty at the start', () => {
     writeFileSync(file, '\n')
     expect(keyFromFile).toThrow('gateway.apiKey (BUSGATE_GATEWAY_API_KEY_FILE): cannot use the file: is empty')
+  })
+
+  const text = fc.stringMatching(/^[!-~А-я]{1,40}$/).filter(key => key !== '***')
+
+  it.each([
+    ['UTF-8', (key: string) => Buffer.from(key)],
+    ['UTF-8 with a byte order mark', (key: string) => Buffer.from(`\ufeff${key}`)],
+    ['UTF-16 of Windows', (key: string) => Buffer.from(`\ufeff${key}`, 'utf16le')],
+    ['UTF-16, big-endian', (key: string) => Buffer.from(`\ufeff${key}`, 'utf16le').swap16()],
+  ])('may come from a file in %s', (_, encode) => {
+    fc.assert(
+      fc.property(text, fc.constantFrom('', '\n', '\r\n'), (key, end) => {
+        writeFileSync(file, encode(key + end))
+        expect(keyFromFile().reveal()).toBe(key)
+      }),
+    )
+  })
+
+  it('loses a byte order mark in a variable too', () => {
+    const { accounts } = loadSettings({ env: { BUSGATE_GATEWAY_API_KEY: '\ufeffa-key\n' } }).gateway
+    expect(accounts.get('default')?.apiKey.reveal()).toBe('a-key')
+  })
+
+  it('is refused if its file holds anything but text, without quoting it', () => {
+    const nothing = fc.constantFrom(
+      Buffer.from([0]),
+      Buffer.from([0xff]),
+      Buffer.from([0xc3, 0x28]),
+      Buffer.from('\ufffd'),
+      Buffer.from([0xed, 0xa0, 0x80]),
+    )
+    fc.assert(
+      fc.property(text, nothing, text, (before, bytes, after) => {
+        writeFileSync(file, Buffer.concat([Buffer.from(`k3y${before}`), bytes, Buffer.from(after)]))
+        expect(keyFromFile).toThrow(
+          /^1 setting is wrong:\n {2}gateway\.apiKey .*: cannot use the file: has bytes that are no text/,
+        )
+        expect(keyFromFile).not.toThrow('k3y')
+      }),
+    )
+    writeFileSync(file, Buffer.from('key', 'utf16le'))
+    expect(keyFromFile).toThrow('has bytes that are no text')
+  })
+
+  it('is kept, with a warning that does not quote it, if a blank or nothing visible stands before or behind it', () => {
+    const warning = warnings()
+    const blanks = [' ', '\t', '\u00a0', '\u200b', '\u2028', '\u2060']
+    for (const [i, blank] of blanks.entries()) {
+      for (const [j, key] of [`${blank}a-key`, `a-key${blank}`].entries()) {
+        const accounts = { [`blank${i}${j}`]: { apiKey: key } }
+        const { gateway } = loadSettings({ env: {}, overrides: { gateway: { accounts } } })
+        expect(gateway.accounts.get(`blank${i}${j}`)?.apiKey.reveal()).toBe(key)
+      }
+    }
+    const told = warning.mock.calls.map(([text]) => String(text))
+    expect(told).toHaveLength(2 * blanks.length)
+    expect(told[1]).toBe(
+      'gateway.accounts.blank01.apiKey begins or ends with a blank, which counts as a part of the secret: remove it if it is none',
+    )
+    expect(told.join()).not.toContain('a-key')
   })
 
   it('is refused if its file is missing, without quoting the path', () => {

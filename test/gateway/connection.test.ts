@@ -1,4 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import dns from 'node:dns'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import {
@@ -109,7 +112,12 @@ describe('an answer in time', () => {
     await until(() => expect(received).toBe(length))
     expect(held() - before).toBeLessThan(40 * length)
     for (const socket of server.sockets) socket.write('0\r\n\r\n')
-    expect(await posted).toEqual({ kind: 'response', status: 200, body: 'x'.repeat(length), retryAfterMs: null })
+    expect(await posted).toEqual({
+      kind: 'response',
+      status: 200,
+      body: 'x'.repeat(length),
+      retryAfterMs: null,
+    })
   })
 
   const packed: [string, (bytes: Buffer) => Buffer][] = [
@@ -392,4 +400,35 @@ test('no error message contains any part of the request or answer', async () => 
   }
   expect(messages).toHaveLength(steps.length)
   for (const hidden of [key, 'nobody may see', secret]) expect(messages.join()).not.toContain(hidden)
+})
+
+test('a name that moves to another address is followed under steady traffic, and no request is lost', async () => {
+  const [before, after] = ['127.0.0.1', '127.0.0.2']
+  let address = before
+  type Found = (error: null, found: string | { address: string; family: number }[], family?: number) => void
+  const lookup = (_host: string, { all }: { all?: boolean }, found: Found) =>
+    all ? found(null, [{ address, family: 4 }]) : found(null, address, 4)
+  const seen: string[] = []
+  const listening = (host: string, port: number) =>
+    new Promise<number>(resolve => {
+      const server = createServer((_, response) => {
+        seen.push(host)
+        response.end(ok)
+      }).listen(port, host, () => resolve((server.address() as AddressInfo).port))
+      onTestFinished(() => void server.close().closeAllConnections())
+    })
+  const port = await listening(before, 0)
+  await listening(after, port)
+  const spy = vi.spyOn(dns, 'lookup').mockImplementation(lookup as never)
+  onTestFinished(() => spy.mockRestore())
+  const connection = connect(`http://gateway.example:${port}`, { connections: 4, keepAliveMs: 60_000, maxAgeMs: 50 })
+  const asking = async () => {
+    while (seen.at(-1) !== after) expect(await connection.post(body, allow)).toMatchObject({ kind: 'response' })
+  }
+  const traffic = Promise.all(Array.from({ length: 4 }, asking))
+  await until(() => expect(seen.length).toBeGreaterThan(20))
+  address = after
+  await traffic
+  for (let i = 0; i < 8; i++) await connection.post(body, allow)
+  expect(seen.at(-1)).toBe(after)
 })

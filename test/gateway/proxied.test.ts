@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import net, { type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import tls from 'node:tls'
+import fc from 'fast-check'
 import { afterAll, afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { classify } from '../../src/gateway/classify.ts'
 import { type ConnectionOptions, connectGateway } from '../../src/gateway/connection.ts'
@@ -195,3 +196,20 @@ describe('a gateway behind a proxy', () => {
     expect(requests).toEqual([])
   })
 })
+
+test.each(['HTTPS_PROXY', 'https_proxy'])(
+  'the variable %s with a raw percent sign is refused, without quoting it',
+  name => {
+    const letters = fc.stringMatching(/^[g-z]{0,5}$/)
+    const raw = fc.constantFrom('%', '%z', '%%', '%1z', '%ff')
+    fc.assert(
+      fc.property(letters, raw, letters, (...parts) => {
+        const password = parts.join('')
+        vi.stubEnv(name, `http://busgate:s3cret${password}@127.0.0.1:1`)
+        expect(() => connect('https://127.0.0.1:1')).toThrow(`${name} has a raw % in its user or password: write %25`)
+      }),
+    )
+    vi.stubEnv(name, 'http://busgate:s3cret%25@127.0.0.1:1')
+    expect(() => connect('https://127.0.0.1:1')).not.toThrow()
+  },
+)
