@@ -66,25 +66,35 @@ export function accountHookUrl(publicUrl: string, tokens: HookTokens, account: s
 /** The address that was called: of one message, or of an account. */
 export type CallbackOrigin = { kind: 'message'; subject: OpenedSubject } | { kind: 'account'; account: string }
 
-const messagePattern = /\/hooks\/([^/]+)$/
-const accountPattern = /\/hooks\/account\/([^/]+)\/([^/]+)$/
-
 /**
  * Parses a request target. Ignores the query, and everything before /hooks/: the path of callbacks.publicUrl, which a proxy
  * may keep, or the host of an absolute target.
  */
 export function callbackOriginOf(
-  url: string,
+  target: string,
   tokens: Pick<HookTokens, 'open' | 'openAccount'>,
 ): CallbackOrigin | CallbackRefusal {
-  const [path = ''] = url.split('?', 1)
-  const [, account, accountToken] = accountPattern.exec(path) ?? []
-  if (account !== undefined && accountToken !== undefined) {
-    const opened = tokens.openAccount(account, accountToken)
+  const [place, kind, account = '', token = ''] = lastSegments(target, 4)
+  if (place === 'hooks' && kind === 'account') {
+    const opened = tokens.openAccount(account, token)
     return opened.ok ? { kind: 'account', account } : opened.reason
   }
-  const token = messagePattern.exec(path)?.[1]
-  if (token === undefined) return 'path'
+  if (account !== 'hooks') return 'path'
   const opened = tokens.open(token)
   return opened.ok ? { kind: 'message', subject: opened.subject } : opened.reason
+}
+
+/** Escapes of characters that need none, which RFC 3986 (6.2.2.2) calls equal to the characters. */
+const needlessEscape = /%(?:2[de]|3\d|[46][1-9a-f]|[57][0-9a]|5f|7e)/gi
+
+/** The last parts of a target's path in its normal form (RFC 3986, 6.2.2), without empty parts; senders write it in many. */
+function lastSegments(target: string, count: number): (string | undefined)[] {
+  const [path = ''] = target.split(/[?#]/, 1)
+  const plain = path.replaceAll(needlessEscape, code => String.fromCharCode(Number.parseInt(code.slice(1), 16)))
+  const segments: string[] = []
+  for (const segment of plain.split('/')) {
+    if (segment === '..') segments.pop()
+    else if (segment !== '' && segment !== '.') segments.push(segment)
+  }
+  return Array.from({ length: count }, (_, i) => segments[segments.length - count + i])
 }

@@ -1,5 +1,6 @@
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { hookUrl } from '../../src/callbacks/hook-url.ts'
+import { accountHookUrl, callbackOriginOf, hookUrl } from '../../src/callbacks/hook-url.ts'
 import { hookSubject, tokenBench } from '../support/callbacks.ts'
 
 const publicUrl = 'https://hooks.example.com'
@@ -57,4 +58,64 @@ test('a public address without room for a token is refused at start, naming the 
 
 test('an account name without room for a token is refused at start', () => {
   expect(() => urlBench({ accounts: ['default', 'x'.repeat(120)] })).toThrow("with the longest account's name")
+})
+
+/** An address in another spelling that RFC 3986 calls equal, or that a careless sender writes. */
+const spelling = fc.record({
+  escaped: fc.func(fc.boolean()),
+  lower: fc.boolean(),
+  slashes: fc.array(fc.constantFrom('/', '//', '/./', '/x/../', '/%2e/', '/x/%2E%2e/'), {
+    minLength: 6,
+    maxLength: 6,
+  }),
+  end: fc.constantFrom('', '/', '//', '/.', '?retry=1', '/?', '#end'),
+  host: fc.constantFrom('', 'http://hooks.example:8080', '/gate/way'),
+})
+type Spelling = typeof spelling extends fc.Arbitrary<infer T> ? T : never
+
+function spelt(path: string, { escaped, lower, slashes, end, host }: Spelling): string {
+  const code = (character: string) => `%${character.charCodeAt(0).toString(16)}`
+  const segments = path.slice(1).split('/')
+  const text = (segment: string, i: number) =>
+    [...segment]
+      .map((character, j) => (escaped(i, j) ? (lower ? code(character) : code(character).toUpperCase()) : character))
+      .join('')
+  return `${host}${segments.map((segment, i) => `${slashes[i]}${text(segment, i)}`).join('')}${end}`
+}
+
+test('a callback finds its message or account in every spelling of the address', () => {
+  const { tokens, url } = urlBench()
+  const subject = hookSubject()
+  const message = new URL(url(subject)!).pathname
+  const account = new URL(accountHookUrl(publicUrl, tokens, 'shop')).pathname
+  fc.assert(
+    fc.property(spelling, how => {
+      expect(callbackOriginOf(spelt(message, how), tokens)).toMatchObject({ kind: 'message', subject })
+      expect(callbackOriginOf(spelt(account, how), tokens)).toEqual({ kind: 'account', account: 'shop' })
+    }),
+    { numRuns: 1000 },
+  )
+})
+
+test('the case of a token counts, and so does an escaped slash', () => {
+  const { tokens, url } = urlBench()
+  const path = new URL(url(hookSubject())!).pathname
+  const at = path.search(/[a-z][^a-z]*$/)
+  const other = path.slice(0, at) + path[at]!.toUpperCase() + path.slice(at + 1)
+  expect(callbackOriginOf(other, tokens)).toBeTypeOf('string')
+  expect(callbackOriginOf(path.replace('/hooks/', '/hooks%2F'), tokens)).toBe('path')
+})
+
+test('every request target is a message, an account or a refusal', () => {
+  const { tokens } = urlBench()
+  const part = fc.oneof(
+    fc.constantFrom('hooks', 'account', '..', '.', '', '%', '%2', '%2e', '%00', '?', '#', '__proto__'),
+    fc.string(),
+  )
+  fc.assert(
+    fc.property(fc.array(part, { maxLength: 12 }), parts => {
+      expect(callbackOriginOf(`/${parts.join('/')}`, tokens)).toBeTypeOf('string')
+    }),
+    { numRuns: 1000 },
+  )
 })
