@@ -136,8 +136,22 @@ export function read<T>(
   watching: Watching = { wanted: () => true, reached() {} },
 ): Endable<Received<T>> {
   requireBrokers(settings)
+  checkBeginning(options.from)
   checkGroup(options, settings)
   return endable(ending => received(settings, source, options, watching, ending), options.signal)
+}
+
+function checkBeginning(from: ReadOptions['from']): void {
+  if (typeof from === 'object' && from !== null && 'offsets' in from) return
+  if (typeof from === 'object' && from !== null && 'group' in from) {
+    if (from.startFrom !== undefined && typeof from.startFrom !== 'string') requireTime('startFrom', from.startFrom)
+  } else if (from !== 'earliest' && from !== 'latest') requireTime('from', from)
+}
+
+/** @throws Error when it is no Date, or an invalid one, such as that of a text in another format */
+export function requireTime(name: string, time: unknown): void {
+  if (time instanceof Date && !Number.isNaN(time.getTime())) return
+  throw new Error(`${name} must be a valid Date, such as new Date('2026-11-29T10:00:00Z')`)
 }
 
 function checkGroup({ from, untilEnd }: ReadOptions, { kafka }: Settings): void {

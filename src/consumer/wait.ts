@@ -1,10 +1,11 @@
 import { brokersHint } from '../config/errors.ts'
 import type { Settings } from '../config/index.ts'
 import type { SendResult } from '../records/generated.ts'
+import { problemOfId } from '../records/new-command.ts'
 import { shellFlag } from '../shell.ts'
 import { timeText } from '../words.ts'
 import { isFinalOf, isOfMessage } from './final.ts'
-import { type ReaderOptions, type ReadOptions, read, resultsOf } from './read.ts'
+import { type ReaderOptions, type ReadOptions, read, requireTime, resultsOf } from './read.ts'
 
 export interface WaitOptions extends ReaderOptions {
   /** Ids are unique within an account. Default: any account. */
@@ -22,13 +23,16 @@ const sinceMs = 10 * 60_000
  * whole topic, since the result of the first record may be older than `since`. Each call reads the results topic on its own:
  * for many messages, use `readResults`.
  * @throws the signal's reason when aborted; after a time-out, a TimeoutError that says what was found and where to look; Error
- * as `readResults`
+ * as `readResults`, or at once if the id or `since` is invalid
  */
 export async function waitForResult(
   settings: Settings,
   id: bigint | number,
   { signal, since = new Date(Date.now() - sinceMs), ...options }: WaitOptions = {},
 ): Promise<SendResult> {
+  const problem = problemOfId(id)
+  if (problem !== null) throw new Error(`waitForResult: ${problem}`)
+  requireTime('since', since)
   const began = performance.now()
   const search = new Search(settings, BigInt(id), options, signal)
   const result = await search.from(since)

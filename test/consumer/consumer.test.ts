@@ -221,6 +221,16 @@ test('readStatuses yields status events', async () => {
   expect(found).toEqual([buildStatusEvent({ id: 7n })])
 })
 
+test.each([
+  [new Date('soon'), 'from'],
+  ['yesterday', 'from'],
+  [Number.NaN, 'from'],
+  [null, 'from'],
+  [{ group: 'g', startFrom: new Date(Number.NaN) }, 'startFrom'],
+])('a reader refuses to begin at %o at once', (from, name) => {
+  expect(() => readResults(settings, { from: from as never })).toThrow(`${name} must be a valid Date`)
+})
+
 describe('waitForResult', () => {
   test('skips IN_DOUBT, duplicates, other ids, and unreadable records', async () => {
     const { bus, registry, result, garbage } = await startBus()
@@ -258,6 +268,23 @@ describe('waitForResult', () => {
     await result(buildResult({ id: 9n, outcome: 'DUPLICATE', commandOffset: 9 }))
     await result(buildResult({ id: 9n, outcome: 'SENT' }))
     expect(await waiting).toMatchObject({ outcome: 'SENT' })
+  })
+
+  test.each([
+    ['an invalid date', { since: new Date('29.11.2026') }, /^since must be a valid Date/],
+    ['a text', { since: '2026-11-29' as never }, /^since must be a valid Date/],
+    ['a number', { since: 1_700_000_000_000 as never }, /^since must be a valid Date/],
+    ['null', { since: null as never }, /^since must be a valid Date/],
+  ])('refuses %s as since at once', async (_, options, message) => {
+    const { bus, registry } = await startBus()
+    await expect(waitForResult(settings, 5n, { ...options, bus, registry })).rejects.toThrow(message)
+  })
+
+  test.each([0, -1, 1.5, Number.NaN, 2 ** 53, 2n ** 63n, '7' as never])('refuses the id %s at once', async id => {
+    const { bus, registry } = await startBus()
+    await expect(waitForResult(settings, id, { bus, registry })).rejects.toThrow(
+      /^waitForResult: id must be a whole number/,
+    )
   })
 
   test('gives up with the reason of its signal', async () => {
