@@ -4,7 +4,7 @@ import type { ErrorCode } from '../protocol/index.ts'
 import { contain } from '../telemetry/contain.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 
-const nonsense: Answer = { kind: 'response', status: 200, body: '', retryAfterMs: null }
+const nonsense: Answer = { kind: 'response', request: '{}', status: 200, body: '', retryAfterMs: null }
 
 /** Classifies an answer, as `classify` does. An answer that our code fails on says nothing. */
 export function classifyContained(

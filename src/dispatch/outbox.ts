@@ -2,6 +2,7 @@ import { type Account, refusedForNoKnownReason } from '../accounts/account.ts'
 import type { Session } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
 import type { ItemAnswer } from '../gateway/classify.ts'
+import type { Echo } from '../gateway/echo.ts'
 import { type DoubtCause, doubtCauses } from '../protocol/index.ts'
 import type { DoubtWriter } from '../records/doubt.ts'
 import { type ResultDetails, type ResultSubject, readPayload, type WriteResult } from '../records/result.ts'
@@ -140,16 +141,29 @@ export function settleExpired<T>(options: SettleExpiredOptions, take: (accept: (
   return taken
 }
 
+/** A POST that was answered. */
+export interface Posted {
+  /** Time of its first byte, milliseconds since 1970. */
+  sentAt: number
+  /** What the answer may repeat. */
+  echo: Pick<Echo, 'value'>
+}
+
 /**
  * The table of outcomes: what the answer means for a command, given its earlier POSTs. A command that was once in doubt ends
  * only SENT or UNRESOLVED.
  * @returns the final result; `doubt` if it was perhaps sent; `again` if it was throttled, which is not an attempt
  */
-export function conclude(pending: Pending, answer: ItemAnswer, sentAt: number): ResultDetails | 'doubt' | 'again' {
+export function conclude(
+  pending: Pending,
+  answer: ItemAnswer,
+  { sentAt, echo }: Posted,
+): ResultDetails | 'doubt' | 'again' {
   const attempts = pending.attempts + 1
   if (answer.kind === 'in_doubt') return 'doubt'
   if (answer.kind === 'sent') {
-    return { outcome: 'SENT', attempts, payload: readPayload(pending.command.type, answer.data), sentAt }
+    const payload = readPayload(pending.command.type, answer.data, echo.value)
+    return { outcome: 'SENT', attempts, payload, sentAt }
   }
   const { code, error } = answer
   if (code === 'THROTTLED') return 'again'

@@ -1,8 +1,9 @@
-import { type DoubtCause, type ErrorCode, errorCodeOf, knownErrorCode } from '../protocol/index.ts'
+import { type DoubtCause, type ErrorCode, knownErrorCode } from '../protocol/index.ts'
 import { isObject, parseJson, stringifyJson } from '../protocol/json.ts'
 import type { Answer } from './connection.ts'
+import { Echo } from './echo.ts'
 
-/** The outcome of one operation in an envelope. */
+/** The outcome of one operation in an envelope. `error` repeats nothing of the request; `data` may. */
 export type ItemAnswer =
   | { kind: 'sent'; data: unknown }
   | { kind: 'refused'; code: ErrorCode; error: string }
@@ -60,11 +61,26 @@ export function classify(ids: Ids, answer: Answer, errorTexts: Readonly<Record<s
   }
   if (answer.kind === 'lost') return unknown(ids, answer.cause, answer.message)
   if (answer.status !== 200) return classifyStatus(ids, answer)
-  return classifyBody(ids, answer.body, errorTexts)
+  return classifyBody(ids, answer.body, { errorTexts, echo: new Echo(answer.request) })
 }
 
-function classifyStatus(ids: Ids, { status, body, retryAfterMs, location }: Answer & { kind: 'response' }): Classified {
-  const error = statusText(status, location)
+/** How to read error texts. */
+interface Texts {
+  /** The user's own. */
+  errorTexts: Readonly<Record<string, ErrorCode>>
+  echo: Echo
+}
+
+/** The code of a refusal; null if its text is unknown. A known text is the same whatever was sent. */
+function refusalOf(error: unknown, { errorTexts, echo }: Texts): { code: ErrorCode | null; error: string } {
+  const text = textOf(error)
+  const code = knownErrorCode(text, errorTexts)
+  return { code, error: code === null ? echo.text(text) : text }
+}
+
+function classifyStatus(ids: Ids, answer: Answer & { kind: 'response' }): Classified {
+  const { request, status, body, retryAfterMs, location } = answer
+  const error = statusText(status, location && new Echo(request).text(location))
   if (!isRefusedInFront(status) || parseObject(body)?.success === true) return unknown(ids, 'http_status', error)
   if (status === httpStatuses.tooLarge) return { outcome: 'refused', code: 'REJECTED', known: true, error }
   return {
@@ -81,7 +97,7 @@ function statusText(status: number, location: string | undefined): string {
   return `HTTP ${status}: the gateway, or a proxy in front of it, refused the sign-in: check the API key and the proxy`
 }
 
-function classifyBody(ids: Ids, body: string, errorTexts: Readonly<Record<string, ErrorCode>>): Classified {
+function classifyBody(ids: Ids, body: string, texts: Texts): Classified {
   const envelope = parseObject(body)
   if (!envelope || typeof envelope.success !== 'boolean') {
     return unknown(ids, 'foreign_body', 'the answer is not an envelope of the gateway')
@@ -91,16 +107,15 @@ function classifyBody(ids: Ids, body: string, errorTexts: Readonly<Record<string
     if (items.some(item => isObject(item) && item.success === true)) {
       return unknown(ids, 'contradiction', 'the envelope is refused, but one of its items is not')
     }
-    const error = textOf(envelope.error)
-    const code = knownErrorCode(error, errorTexts)
+    const { code, error } = refusalOf(envelope.error, texts)
     if (code === 'ACCESS_DENIED') return { outcome: 'denied', error }
     if (code === 'THROTTLED') return { outcome: 'not_sent', reason: 'throttled', error, retryAfterMs: null }
     return { outcome: 'refused', code: code ?? 'REJECTED', known: code !== null, error }
   }
   const inOrder = items.length === ids.length && items.every((item, i) => answers(item, ids[i] ?? null))
-  if (inOrder) return { outcome: 'answered', items: items.map(item => answerOf(item as Item, errorTexts)) }
+  if (inOrder) return { outcome: 'answered', items: items.map(item => answerOf(item as Item, texts)) }
   const error = `${items.length} items for ${ids.length} operations, or other ids`
-  return { outcome: 'unknown', cause: 'items_differ', error, items: matchById(ids, items, errorTexts) }
+  return { outcome: 'unknown', cause: 'items_differ', error, items: matchById(ids, items, texts) }
 }
 
 interface Item {
@@ -117,17 +132,17 @@ function answers(item: unknown, id: string | null): item is Item {
   return echoed === undefined || echoed === id
 }
 
-function answerOf(item: Item, errorTexts: Readonly<Record<string, ErrorCode>>): ItemAnswer {
+function answerOf(item: Item, texts: Texts): ItemAnswer {
   if (item.success) return { kind: 'sent', data: item.data }
-  const error = textOf(item.error)
-  return { kind: 'refused', code: errorCodeOf(error, errorTexts), error }
+  const { code, error } = refusalOf(item.error, texts)
+  return { kind: 'refused', code: code ?? 'REJECTED', error }
 }
 
 /**
  * Matches items by id. A match is definite only if exactly one item and one operation have the id, and no item can contain an
  * id that is not an echo.
  */
-function matchById(ids: Ids, items: unknown[], errorTexts: Readonly<Record<string, ErrorCode>>): ItemAnswer[] {
+function matchById(ids: Ids, items: unknown[], texts: Texts): ItemAnswer[] {
   const byId = new Map<string, Item | null>()
   for (const item of items) {
     if (!isObject(item) || typeof item.success !== 'boolean') continue
@@ -139,7 +154,7 @@ function matchById(ids: Ids, items: unknown[], errorTexts: Readonly<Record<strin
   for (const id of ids) (seen.has(id) ? sentTwice : seen).add(id)
   return ids.map(id => {
     const item = id === null || seen.has(null) || sentTwice.has(id) ? null : byId.get(id)
-    return item ? answerOf(item, errorTexts) : { kind: 'in_doubt' }
+    return item ? answerOf(item, texts) : { kind: 'in_doubt' }
   })
 }
 
@@ -164,8 +179,13 @@ export function parseObject(body: string): Record<string, unknown> | null {
   }
 }
 
-/** The specification says text; any other value is shown as JSON. */
+/** The specification says text; any other value is shown as JSON, unless it is nested thousands of levels deep. */
 function textOf(error: unknown): string {
   if (error === undefined || error === null || error === '') return 'no reason given'
-  return typeof error === 'string' ? error : (stringifyJson(error) ?? 'no reason given')
+  if (typeof error === 'string') return error
+  try {
+    return stringifyJson(error)
+  } catch {
+    return 'a reason that cannot be shown'
+  }
 }

@@ -46,7 +46,7 @@ export function connectGateway(options: ConnectionOptions): Connection {
   return {
     post: (body, lastCheck, signal) =>
       new Promise(resolve => {
-        const handler = postHandler(options, lastCheck, resolve, signal)
+        const handler = postHandler(options, body, lastCheck, resolve, signal)
         const headers = {
           'content-type': 'application/json',
           accept: 'application/json',
@@ -64,6 +64,7 @@ export function connectGateway(options: ConnectionOptions): Connection {
  */
 function postHandler(
   { timeoutMs, maxResponseBytes = defaultMaxResponseBytes }: ConnectionOptions,
+  request: string,
   lastCheck: LastCheck,
   resolve: (answer: Answer) => void,
   signal: AbortSignal | undefined,
@@ -114,7 +115,7 @@ function postHandler(
       controller.abort(new Error('answer too large'))
     },
     onResponseEnd() {
-      finish(readAnswer(head, body.bytes(), maxResponseBytes))
+      finish(readAnswer(request, head, body.bytes(), maxResponseBytes))
     },
     onResponseError(_controller, error) {
       fail('unreachable', head.status > 0 ? 'response_cut' : 'reset', describe(error))
@@ -131,14 +132,15 @@ function readAnswer(...answer: Parameters<typeof answerOf>): Answer {
   }
 }
 
-function answerOf({ status, headers }: ResponseHead, bytes: Buffer, maxBytes: number): Answer {
+function answerOf(request: string, { status, headers }: ResponseHead, bytes: Buffer, maxBytes: number): Answer {
   const { location, 'content-type': type, 'content-encoding': encoding } = headers
   const decoded = decodeBody(bytes, headerText(encoding), headerText(type), maxBytes)
   if ('trouble' in decoded) {
     if (decoded.trouble === 'too_large') return tooLarge(maxBytes)
     return { kind: 'lost', cause: 'response_cut', message: 'the answer cannot be decompressed' }
   }
-  const answer = { kind: 'response', status, body: decoded.text, retryAfterMs: retryAfter(headers) } as const
+  const retryAfterMs = retryAfter(headers)
+  const answer = { kind: 'response', request, status, body: decoded.text, retryAfterMs } as const
   return location ? { ...answer, location: hostOf(headerText(location)) } : answer
 }
 
@@ -178,8 +180,8 @@ function retryAfter({ 'retry-after': value, date }: ResponseHeaders): number | n
 
 /** The raw result of one POST. */
 export type Answer =
-  /** `location`: origin of a redirect. */
-  | { kind: 'response'; status: number; body: string; retryAfterMs: number | null; location?: string }
+  /** `request`: the body that was POSTed. `location`: origin of a redirect. */
+  | { kind: 'response'; request: string; status: number; body: string; retryAfterMs: number | null; location?: string }
   /** Writing had not begun: nothing was sent. */
   | { kind: 'not_sent'; cause: NotSentCause; message: string }
   /** Writing had begun: perhaps sent. */

@@ -8,6 +8,7 @@ import {
 } from '../protocol/index.ts'
 import { type Classified, classify, httpStatuses, type ItemAnswer, parseObject } from './classify.ts'
 import type { Answer } from './connection.ts'
+import { Echo } from './echo.ts'
 import {
   AbortedError,
   AccessDeniedError,
@@ -28,8 +29,6 @@ export type ItemResult<T extends OperationType = OperationType> = T extends Oper
 export interface Circumstances {
   /** Why the request was withheld or aborted, if it was. */
   abortCause: unknown
-  /** Redacts a text of the gateway for display. */
-  clean: (text: string) => string
 }
 
 /**
@@ -43,7 +42,7 @@ export function outcomeOf(
 ): { results: ItemResult[] } | { error: GatewayError } {
   if (classified.outcome === 'answered' || (classified.outcome === 'unknown' && classified.cause === 'items_differ')) {
     const doubt = classified.outcome === 'unknown' ? classified.error : ''
-    return { results: classified.items.map((answer, i) => resultOf(types[i]!, answer, doubt, circumstances)) }
+    return { results: classified.items.map((answer, i) => resultOf(types[i]!, answer, doubt)) }
   }
   return { error: errorOf(classified, circumstances) }
 }
@@ -51,9 +50,9 @@ export function outcomeOf(
 /** The error of an envelope without individual outcomes. */
 export function errorOf(
   classified: Exclude<Classified, { outcome: 'answered' }>,
-  { abortCause: cause, clean }: Circumstances,
+  { abortCause: cause }: Circumstances,
 ): GatewayError {
-  const message = clean(classified.error)
+  const message = classified.error
   if (classified.outcome === 'denied') return new AccessDeniedError(message)
   if (classified.outcome === 'refused') return refusalOf(classified.code, message)
   if (classified.outcome === 'unknown') {
@@ -70,9 +69,9 @@ export function refusalOf(code: ErrorCode, message: string): GatewayError {
   return code === 'ACCESS_DENIED' ? new AccessDeniedError(message) : new RefusedError(message, code)
 }
 
-function resultOf(type: OperationType, answer: ItemAnswer, doubt: string, { clean }: Circumstances): ItemResult {
+function resultOf(type: OperationType, answer: ItemAnswer, doubt: string): ItemResult {
   if (answer.kind === 'in_doubt') return { ok: false, error: new InDoubtError(doubt, 'items_differ') }
-  if (answer.kind === 'refused') return { ok: false, error: refusalOf(answer.code, clean(answer.error)) }
+  if (answer.kind === 'refused') return { ok: false, error: refusalOf(answer.code, answer.error) }
   const { success, data, error } = operations[type].payload.safeParse(answer.data)
   if (success) return { ok: true, type, data } as ItemResult
   const problem = error.issues[0]?.message ?? 'the payload has another shape'
@@ -101,11 +100,12 @@ export function queuedOf(
     const { status } = answer
     const body = asyncResponse.safeParse(parseObject(answer.body)).data
     if (body?.success && status < 300) return accepted(body.request_id, body)
-    const text = circumstances.clean(body?.error ?? `HTTP ${status}`)
+    const told = body?.error ?? `HTTP ${status}`
+    const text = new Echo(answer.request).text(told)
     const code = queueCodes[status]
     if (!body?.success && code) return { error: refusalOf(code, text) }
     if (body?.success === false && status !== httpStatuses.tooMany) {
-      return { error: refusalOf(errorCodeOf(text, errorTexts), text) }
+      return { error: refusalOf(errorCodeOf(told, errorTexts), text) }
     }
   }
   // never `answered`: a body with `success: true` and a 2xx status was accepted above

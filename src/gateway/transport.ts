@@ -14,7 +14,6 @@ export interface CallOptions {
 
 const defaultTimeoutMs = 30_000
 const defaultConnections = 8
-const longestErrorText = 1024
 
 type PostOptions = Pick<GatewayClientOptions, 'apiKey' | 'onRequest'>
 
@@ -83,7 +82,6 @@ async function post(
   signal: AbortSignal | undefined,
 ): Promise<{ answer: Answer; circumstances: Circumstances }> {
   const key = revealKey(apiKey)
-  const clean = (text: string) => text.replaceAll(key, '***').slice(0, longestErrorText)
   let thrown: unknown
   const lastCheck = () => {
     try {
@@ -99,7 +97,7 @@ async function post(
     prepared.map(({ json }) => json),
   )
   const answer = await connection.post(body, lastCheck, signal)
-  return { answer, circumstances: { abortCause: thrown ?? signal?.reason, clean } }
+  return { answer, circumstances: { abortCause: thrown ?? signal?.reason } }
 }
 
 const failed = (error: GatewayError): ItemResult => ({ ok: false, error })

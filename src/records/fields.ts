@@ -34,11 +34,14 @@ export const listOrNull = <T>(value: unknown, read: (fields: Record<string, unkn
 const wellFormedJson = (text: string): string =>
   text.includes('\\ud') ? text.replaceAll(/\\(ud...|.)/g, (all, what) => (what.length > 1 ? '\ufffd' : all)) : text
 
-/** The JSON of a value; null if it is nested too deeply to be serialised (thousands of levels). */
-export function jsonOrNull(value: unknown): string | null {
+/**
+ * The JSON of a value; null if it is nested too deeply to be serialised (thousands of levels).
+ * @param clean removes what must not be kept
+ */
+export function jsonOrNull(value: unknown, clean = (value: unknown) => value): string | null {
   if (value === undefined || value === null) return null
   try {
-    return wellFormedJson(stringifyJson(value))
+    return wellFormedJson(stringifyJson(clean(value)))
   } catch (error) {
     if (error instanceof RangeError) return null
     throw error

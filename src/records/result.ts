@@ -151,9 +151,10 @@ export const noPayload: ResultPayload = { msgId: null, parts: null, code: null, 
 /**
  * Reads the data of a successful item. Never fails, since the message was sent: fields that violate the specification stay in
  * `payload`.
+ * @param clean removes what the gateway repeats of the request
  */
-export function readPayload(type: SendType, data: unknown): ResultPayload {
-  if (!isObject(data)) return { ...noPayload, payload: jsonOrNull(data) }
+export function readPayload(type: SendType, data: unknown, clean: (value: unknown) => unknown): ResultPayload {
+  if (!isObject(data)) return { ...noPayload, payload: jsonOrNull(data, clean) }
   if (operations[type].answer === 'message' && isPlainMessage(data)) {
     return { msgId: data.msg_id, parts: data.parts, code: null, price: null, hlr: null, payload: null }
   }
@@ -161,14 +162,14 @@ export function readPayload(type: SendType, data: unknown): ResultPayload {
   const id = textOrNull(data.id) // echo of the command's id
   if (answer === 'lookup') {
     const hlr = readHlr(data)
-    return { ...noPayload, hlr, payload: jsonOrNull(hlr ? unreadPart(data, { id, ...hlr }) : data) }
+    return { ...noPayload, hlr, payload: jsonOrNull(hlr ? unreadPart(data, { id, ...hlr }) : data, clean) }
   }
   if (answer === 'code') {
     const [code, price] = [otpCode(data.code), numberOrNull(data.price)]
-    return { ...noPayload, code, price, payload: jsonOrNull(unreadPart(data, { id, code, price })) }
+    return { ...noPayload, code, price, payload: jsonOrNull(unreadPart(data, { id, code, price }), clean) }
   }
   const [msgId, parts] = [textOrNull(data.msg_id), int32OrNull(data.parts)]
-  return { ...noPayload, msgId, parts, payload: jsonOrNull(unreadPart(data, { id, msg_id: msgId, parts })) }
+  return { ...noPayload, msgId, parts, payload: jsonOrNull(unreadPart(data, { id, msg_id: msgId, parts }), clean) }
 }
 
 /** Whether the data is exactly the usual answer, so that nothing is left for `payload`. */

@@ -335,3 +335,12 @@ describe('for any mutation of a valid answer', () => {
     )
   })
 })
+
+test('an error that is nested thousands of levels deep is a refusal like any other', () => {
+  const deep = `${'['.repeat(20_000)}${']'.repeat(20_000)}`
+  const error = 'a reason that cannot be shown'
+  expect(classify(['1'], answered(`{"success":false,"error":${deep}}`))).toMatchObject({ outcome: 'refused', error })
+  const items = [{ kind: 'refused', code: 'REJECTED', error }]
+  const body = `{"success":true,"data":[{"success":false,"error":${deep}}]}`
+  expect(classify(['1'], answered(body))).toEqual({ outcome: 'answered', items })
+})

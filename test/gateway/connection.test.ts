@@ -76,7 +76,7 @@ describe('an answer in time', () => {
   test('is returned with its status and text', async () => {
     const { answer, seen } = await postTo([answerWith('{"success":true,"note":"привіт"}')])
     const text = '{"success":true,"note":"привіт"}'
-    expect(answer).toEqual({ kind: 'response', status: 200, body: text, retryAfterMs: null })
+    expect(answer).toEqual({ kind: 'response', request: body, status: 200, body: text, retryAfterMs: null })
     expect(seen.requests).toEqual([{ head: expect.any(String), body }])
   })
 
@@ -114,6 +114,7 @@ describe('an answer in time', () => {
     for (const socket of server.sockets) socket.write('0\r\n\r\n')
     expect(await posted).toEqual({
       kind: 'response',
+      request: body,
       status: 200,
       body: 'x'.repeat(length),
       retryAfterMs: null,

@@ -4,9 +4,11 @@ import type { SendType } from '../../src/protocol/index.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
 import type { SendResult } from '../../src/records/generated.ts'
 import { embeddedRegistry } from '../../src/records/registry.ts'
-import { readPayload } from '../../src/records/result.ts'
+import { readPayload as readEchoFree } from '../../src/records/result.ts'
 import { schemas } from '../../src/records/schemas.ts'
 import { buildResult } from '../support/results.ts'
+
+const readPayload = (type: SendType, data: unknown) => readEchoFree(type, data, value => value)
 
 const encode = await createEncoder<SendResult>('any', schemas.result, embeddedRegistry())
 

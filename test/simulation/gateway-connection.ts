@@ -148,7 +148,13 @@ class Post {
   }
 }
 
-const response = (status: number, body: string): Answer => ({ kind: 'response', status, body, retryAfterMs: null })
+const response = (status: number, body: string): Answer => ({
+  kind: 'response',
+  request: '{}',
+  status,
+  body,
+  retryAfterMs: null,
+})
 const lost = (cause: 'reset' | 'response_cut'): Answer => ({ kind: 'lost', cause, message: 'ECONNRESET' })
 
 function foreign(body: string, random: Random): string {

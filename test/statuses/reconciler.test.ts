@@ -80,7 +80,7 @@ async function startReconciler(options: Options = {}) {
     const items = data.map(({ id }) => ({ id, status: statusOf(id, clock.now()), ...also(id) }))
     if (items.some(({ status }) => status === null)) return { kind: 'lost', cause: 'timeout', message: 'timeout' }
     const answer = { success: true, data: items.map(item => ({ success: true, data: item })) }
-    return { kind: 'response', status: 200, body: JSON.stringify(answer), retryAfterMs: null }
+    return { kind: 'response', request: body, status: 200, body: JSON.stringify(answer), retryAfterMs: null }
   }
   const start = () =>
     startReconciling({

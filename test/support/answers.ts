@@ -18,9 +18,12 @@ export const refusedItem = (id: unknown, error = 'Error in Alpha-name'): AnyItem
 })
 
 /** An HTTP response, with status 200 by default. A string becomes the body unchanged, anything else becomes JSON. */
-export function answered(body: unknown, changes: { status?: number; retryAfterMs?: number } = {}): Answer {
+export function answered(
+  body: unknown,
+  changes: { status?: number; retryAfterMs?: number; request?: string } = {},
+): Answer {
   const text = typeof body === 'string' ? body : stringifyJson(body)
-  return { kind: 'response', status: 200, body: text, retryAfterMs: null, ...changes }
+  return { kind: 'response', request: '{}', status: 200, body: text, retryAfterMs: null, ...changes }
 }
 
 /** An accepted envelope with these items. */

@@ -144,6 +144,37 @@ test('nothing that a gateway echoes appears in logs or metrics', async () => {
   expect(leaksIn(output.all(), [...tokensIn(proxy), ...ids])).toEqual([])
 })
 
+test.each([
+  ['as it is', (body: string) => body],
+  ['in JSON', (body: string) => JSON.stringify(body)],
+  ["in PHP's JSON", (body: string) => JSON.stringify(body).replaceAll('/', '\\/').replaceAll('e', '\\u0065')],
+  ['in an address', encodeURIComponent],
+])('no result repeats key, phone or text if the gateway repeats the request %s', async (_, spell) => {
+  const output = captureOutput()
+  const proxy = await startProxy()
+  const settings = { gateway: { url: proxy.url, apiKey: key, maxOperations: 1 }, delivery: { maxAgeMs: 60_000 } }
+  const world = await startWorld({ logger: output.logger, settings })
+  const item = (value: object) => json({ success: true, data: [value] })
+  proxy.answer = ({ body }) => {
+    const told = spell(body)
+    if (body.includes('"type":"balance"')) return item({ success: false, error: told })
+    if (body.includes('"id":1,')) return item({ success: false, error: told })
+    if (body.includes('"id":2,')) return item({ success: false, error: { code: 7, of: [told, phone] } })
+    if (body.includes('"id":3,'))
+      return item({ success: true, data: { msg_id: 'm3', [told]: told, to: phone, on: [text] } })
+    if (body.includes('"id":4,')) return item({ success: true, data: told })
+    return json({ success: false, error: told })
+  }
+  await world.send([sms(1), sms(2), sms(3), sms(4), buildCommandOf('hlr', { id: 5n, phone })])
+  await world.finished(4)
+  await until(() => expect(proxy.requests.some(({ body }) => body.includes('"type":"hlr"'))).toBe(true))
+  output.add(await httpOutputOf(world))
+  for (const { error, payload } of world.results()) output.add(`${error} ${payload}`)
+  expect(world.resultOf(1)).toMatchObject({ outcome: 'REJECTED', errorCode: 'REJECTED' })
+  expect(world.resultOf(3)).toMatchObject({ outcome: 'SENT', msgId: 'm3', payload: expect.stringContaining('***') })
+  expect(leaksIn(output.all(), tokensIn(proxy))).toEqual([])
+})
+
 test('neither password nor messages appear in the log if a schema registry refuses, fails or echoes', async () => {
   const output = captureOutput()
   const server = await startRegistry()

@@ -2,6 +2,8 @@ import type { Account } from '../../accounts/account.ts'
 import type { PollAnswer, StatusPoller } from '../../accounts/poller.ts'
 import type { Session } from '../../bus/port.ts'
 import type { Clock } from '../../clock.ts'
+import { envelopeBody } from '../../gateway/connection.ts'
+import { Echo } from '../../gateway/echo.ts'
 import { operations, type Policy, pollStateOf, type SendType } from '../../protocol/index.ts'
 import { isObject } from '../../protocol/json.ts'
 import type { StatusEvent } from '../../records/generated.ts'
@@ -142,7 +144,8 @@ export class Resolver {
     const evidence = evidenceOf(answer, notFoundErrors)
     telemetry.emit('status.polled', { result: evidence })
     if (evidence === 'sent') {
-      const payload = answer.kind === 'sent' ? readPayload(command.type, answer.data) : noPayload
+      const echo = new Echo(envelopeBody(account.apiKey(), [command.json]))
+      const payload = answer.kind === 'sent' ? readPayload(command.type, answer.data, echo.value) : noPayload
       this.#settle(doubt, this.#sent(doubt, payload))
       return
     }

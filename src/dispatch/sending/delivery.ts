@@ -4,12 +4,13 @@ import type { Session } from '../../bus/port.ts'
 import type { Clock } from '../../clock.ts'
 import type { Classified, ItemAnswer, UnknownCause } from '../../gateway/classify.ts'
 import { type Connection, envelopeBody } from '../../gateway/connection.ts'
+import { Echo } from '../../gateway/echo.ts'
 import type { ErrorCode } from '../../protocol/index.ts'
 import type { ResultDetails } from '../../records/result.ts'
 import { reportFault } from '../../telemetry/contain.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import { envelopeSpan, recordedTraceId, type TraceContext } from '../../telemetry/trace.ts'
-import { conclude, type Outbox, ResultCounts } from '../outbox.ts'
+import { conclude, type Outbox, type Posted, ResultCounts } from '../outbox.ts'
 import { type ExpiryRules, expiry, hasPaused, isOvertaken, noteRefusal, type Pending } from '../pending.ts'
 import type { Requeue } from '../queues/lane.ts'
 
@@ -106,7 +107,8 @@ export class Delivery {
     const span = envelopeSpan(account.name, pendings.length, traces)
     let sentAt = clock.now()
     let begunAt = clock.monotonic()
-    const answer = await connection.post(envelopeBody(permit.apiKey, operations), () => {
+    const body = envelopeBody(permit.apiKey, operations)
+    const answer = await connection.post(body, () => {
       const reason = this.#lastCheck(envelope)
       if (reason !== null) return reason
       sentAt = clock.now()
@@ -125,7 +127,7 @@ export class Delivery {
       seconds: (clock.monotonic() - begunAt) / 1000,
       traceId: recordedTraceId(traces),
     })
-    this.#apply(envelope, classified, sentAt, counts)
+    this.#apply(envelope, classified, { sentAt, echo: new Echo(body) }, counts)
   }
 
   /**
@@ -188,14 +190,14 @@ export class Delivery {
     }
   }
 
-  #apply(envelope: Envelope, classified: Classified, sentAt: number, counts: ResultCounts): void {
+  #apply(envelope: Envelope, classified: Classified, posted: Posted, counts: ResultCounts): void {
     const { pendings } = envelope
     if (classified.outcome === 'answered' || classified.outcome === 'unknown') {
-      this.#settleAll(envelope, classified, sentAt, counts)
+      this.#settleAll(envelope, classified, posted, counts)
     } else if (classified.outcome === 'refused' && !classified.known) {
       this.#release(pendings, pendings.length === 1 ? 'later' : 'halved', counts)
     } else if (classified.outcome === 'refused' && pendings.length === 1) {
-      this.#settle(pendings[0]!, { kind: 'refused', ...classified }, sentAt, null, counts)
+      this.#settle(pendings[0]!, { kind: 'refused', ...classified }, posted, null, counts)
     } else {
       // not an attempt: no command was sent
       this.#release(pendings, classified.outcome === 'refused' ? 'halved' : envelope.unsent, counts)
@@ -205,11 +207,11 @@ export class Delivery {
   #settleAll(
     { pendings }: Envelope,
     classified: Classified & { items: ItemAnswer[] },
-    sentAt: number,
+    posted: Posted,
     counts: ResultCounts,
   ): void {
     const cause = classified.outcome === 'unknown' ? classified.cause : null
-    const again = pendings.filter((pending, i) => !this.#settle(pending, classified.items[i]!, sentAt, cause, counts))
+    const again = pendings.filter((pending, i) => !this.#settle(pending, classified.items[i]!, posted, cause, counts))
     if (again.length > 0) this.#throttled(again, counts)
   }
 
@@ -230,17 +232,17 @@ export class Delivery {
   #settle(
     pending: Pending,
     answer: ItemAnswer,
-    sentAt: number,
+    posted: Posted,
     cause: UnknownCause | null,
     counts: ResultCounts,
   ): boolean {
     try {
-      return this.#conclude(pending, answer, sentAt, cause, counts)
+      return this.#conclude(pending, answer, posted, cause, counts)
     } catch (error) {
       const { topic, partition, record, over } = pending
       const { outbox, telemetry } = this.#options
       reportFault(telemetry, 'answer', { topic, partition, offset: record.offset }, error)
-      if (!over) outbox.doubt(pending, sentAt, cause ?? 'foreign_body', counts)
+      if (!over) outbox.doubt(pending, posted.sentAt, cause ?? 'foreign_body', counts)
       return true
     }
   }
@@ -248,12 +250,12 @@ export class Delivery {
   #conclude(
     pending: Pending,
     answer: ItemAnswer,
-    sentAt: number,
+    posted: Posted,
     cause: UnknownCause | null,
     counts: ResultCounts,
   ): boolean {
     const { outbox } = this.#options
-    const conclusion = conclude(pending, answer, sentAt)
+    const conclusion = conclude(pending, answer, posted)
     if (pending.proof && answer.kind !== 'sent') {
       const attempts = pending.attempts + (conclusion === 'again' ? 0 : 1)
       outbox.settle(pending, { ...pending.proof, attempts }, counts)
@@ -261,7 +263,7 @@ export class Delivery {
     }
     if (conclusion === 'again') return false
     if (conclusion === 'doubt')
-      outbox.doubt(pending, sentAt, cause!, counts) // a doubt always has a cause
+      outbox.doubt(pending, posted.sentAt, cause!, counts) // a doubt always has a cause
     else outbox.settle(pending, conclusion, counts)
     return true
   }
