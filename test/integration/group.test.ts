@@ -1,3 +1,4 @@
+import { Consumer } from '@platformatic/kafka'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Membership } from '../../src/bus/port.ts'
 import { TestListener, until } from '../support/bus.ts'
@@ -35,11 +36,10 @@ describeOnKafka('a group on Kafka', ({ brokers }) => {
   /** Counts the partitions that processes own. */
   const owned = (...of: { membership: Membership }[]) => of.map(({ membership }) => [...membership.sessions()].length)
 
-  test('admits no kafkajs consumer, and busgate does not join the group of one', async () => {
-    const { topic, process, groupId, open } = await buildGroup()
+  test('admits no kafkajs consumer', async () => {
+    const { topic, process, groupId } = await buildGroup()
     const a = await process()
-    const openKafkajs = (group: string) => plainKafka(brokers).consumer({ groupId: group, retry: { retries: 0 } })
-    const refused = openKafkajs(groupId)
+    const refused = plainKafka(brokers).consumer({ groupId, retry: { retries: 0 } })
     onTestFinished(() => refused.disconnect())
     await refused.connect()
     await refused.subscribe({ topic })
@@ -47,18 +47,55 @@ describeOnKafka('a group on Kafka', ({ brokers }) => {
     await refused.run({ eachMessage: async () => {} })
     expect((await crash).message).toContain('protocols are incompatible')
     expect(owned(a)).toEqual([2])
-
-    await a.membership.leave(0)
-    const first = openKafkajs(groupId)
-    onTestFinished(() => first.disconnect())
-    await first.connect()
-    await first.subscribe({ topic })
-    const joined = new Promise(resolve => first.on('consumer.group_join', resolve))
-    await first.run({ eachMessage: async () => {} })
-    await joined
-    const { bus, listener } = open()
-    await expect(bus.join([topic], listener)).rejects.toThrow('Another program uses this group')
   })
+
+  /** Another program's consumers, by the protocol of their group. */
+  const others = {
+    classic: async (groupId: string, topic: string) => {
+      const consumer = plainKafka(brokers).consumer({ groupId })
+      await consumer.connect()
+      await consumer.subscribe({ topic })
+      const joined = new Promise(resolve => consumer.on('consumer.group_join', resolve))
+      await consumer.run({ eachMessage: async () => {} })
+      await joined
+      return () => consumer.disconnect()
+    },
+    consumer: async (groupId: string, topic: string) => {
+      const consumer = new Consumer({
+        clientId: 'another',
+        bootstrapBrokers: [...brokers],
+        groupId,
+        groupProtocol: 'consumer',
+      })
+      const stream = await consumer.consume({ topics: [topic], autocommit: false })
+      stream.on('data', () => {})
+      return async () => {
+        await stream.close()
+        await consumer.close(true)
+      }
+    },
+  }
+
+  test.each(['classic', 'consumer'] as const)(
+    'waits while another program uses it with the protocol %s, says so, and is joined when that has left',
+    async protocol => {
+      const { topic, groupId, open } = await buildGroup()
+      let leave: (() => Promise<void>) | null = await others[protocol](groupId, topic)
+      onTestFinished(async () => void (await leave?.()))
+      const { bus, listener } = open()
+      await expect(bus.join([topic], listener)).rejects.toThrow(
+        expect.objectContaining({
+          name: 'BusUnavailable',
+          message: expect.stringContaining('Another program uses this group'),
+        }),
+      )
+      await leave()
+      leave = null
+      const membership = await vi.waitFor(() => bus.join([topic], listener), { timeout: 30_000 })
+      onTestFinished(() => membership.leave(0))
+      await until(() => expect(owned({ membership })).toEqual([2]))
+    },
+  )
 
   test('of static members does not rebalance when one restarts, and still notices added partitions', async () => {
     const { process, members, addPartitions } = await buildGroup()

@@ -51,11 +51,11 @@ export function encodeAssignment(
   })
 }
 
-export function decodeAssignment(bytes: Buffer): Given {
+/** Decodes an assignment; null if no leader of busgate made it, but the coordinator, for a group of another program (KIP-848). */
+export function decodeAssignment(bytes: Buffer): Given | null {
   const { assignedPartitions, userData } = decodeConsumerProtocolAssignment(bytes)
-  const { partitions = {}, processes = [] } = userDataOf<{ partitions: Record<string, number>; processes: string[] }>(
-    userData,
-  )
+  const { partitions, processes } = userDataOf<{ partitions: Record<string, number>; processes: string[] }>(userData)
+  if (!partitions || !processes) return null
   return { partitions: partitionsOf(assignedPartitions), counts: new Map(Object.entries(partitions)), processes }
 }
 

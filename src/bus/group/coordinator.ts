@@ -38,6 +38,9 @@ const heartbeatLimitMs = 4_000
 /** Allowance for the network, beyond the time for which the coordinator may hold an answer back. */
 const wayMs = 5_000
 
+/** The coordinator's word for it; the group of a consumer with the new protocol (KIP-848) admits every member instead. */
+const otherProgram = 'INCONSISTENT_GROUP_PROTOCOL'
+
 /** What a member must do after an error code; for any other code it retries. */
 const asks: Record<string, GroupError['asks']> = {
   REBALANCE_IN_PROGRESS: 'join',
@@ -46,17 +49,24 @@ const asks: Record<string, GroupError['asks']> = {
   FENCED_INSTANCE_ID: 'refused',
   GROUP_AUTHORIZATION_FAILED: 'refused',
   TOPIC_AUTHORIZATION_FAILED: 'refused',
-  INCONSISTENT_GROUP_PROTOCOL: 'refused',
+  [otherProgram]: 'refused',
   INVALID_SESSION_TIMEOUT: 'refused',
   INVALID_GROUP_ID: 'refused',
   GROUP_MAX_SIZE_REACHED: 'refused',
   UNSUPPORTED_VERSION: 'refused',
 }
 
+/** Refusals that end when other members leave. */
+const untilOthersLeave = new Set([otherProgram, 'GROUP_MAX_SIZE_REACHED'])
+
+/** Whether the group refuses this member because of the members that it has. */
+export const isTaken = (error: unknown): error is GroupError =>
+  error instanceof GroupError && untilOthersLeave.has((error.cause as { type?: string } | undefined)?.type ?? '')
+
 const hints: Record<string, string> = {
   FENCED_INSTANCE_ID: 'Another process has the same kafka.instanceId: give each its own, or stop one of them.',
   GROUP_AUTHORIZATION_FAILED: 'Grant this client the right Read on the group.',
-  INCONSISTENT_GROUP_PROTOCOL:
+  [otherProgram]:
     'Another program uses this group. Give each program its own group; kafka.groupId is the group of the workers.',
   INVALID_SESSION_TIMEOUT:
     'Choose a kafka.sessionTimeoutMs between group.min.session.timeout.ms and group.max.session.timeout.ms of the brokers.',
@@ -103,7 +113,9 @@ export class Coordinator implements GroupTransport {
     const how = { line: `join ${groupId}`, limitMs: sessionTimeoutMs + wayMs } as const
     const request: Requested<typeof syncGroup> = [...this.#as(member), protocolType, protocol, assignments]
     const answer = await translating(brokers.ask({ group: groupId }, syncGroup, request, how))
-    return decodeAssignment(answer.assignment)
+    const given = decodeAssignment(answer.assignment)
+    if (given) return given
+    throw groupErrorOf(Object.assign(new Error('another program assigns the partitions'), { type: otherProgram }))
   }
 
   async heartbeat(member: MemberOf): Promise<void> {

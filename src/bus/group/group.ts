@@ -1,13 +1,14 @@
 import { committedOffsets } from '../cluster/committed-offsets.ts'
 import { reachable } from '../cluster/errors.ts'
 import { allPartitions } from '../partitions.ts'
+import { BusUnavailable } from '../port.ts'
 import type { Fetcher } from '../read/fetcher.ts'
 import { OwnedReadings } from '../read/owned-readings.ts'
 import type { PartitionOffsets } from '../read/partition-offsets.ts'
 import { TickBudget } from '../read/tick-budget.ts'
 import { GroupMember } from '../session/member.ts'
 import type { Ownership } from '../session/ownership.ts'
-import { Coordinator, type CoordinatorOptions } from './coordinator.ts'
+import { Coordinator, type CoordinatorOptions, isTaken } from './coordinator.ts'
 import { KafkaSharedCommits, type KafkaSharedCommitsOptions } from './shared-commits.ts'
 
 export interface KafkaGroupOptions
@@ -27,7 +28,7 @@ export const partitionsAgeMs = 10_000
  * Joins the group; from then on Ownership receives assignments and batches.
  * @param closing aborts the join and leaves the group, whose other members would wait for this one; after the join, only
  *   Ownership leaves the group
- * @throws BusUnavailable; Error when the group refuses this process, or when kafka.startFrom forbids to begin
+ * @throws BusUnavailable, also while other members keep this one out; Error when the group refuses this process, or when kafka.startFrom forbids to begin
  */
 export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortSignal): Promise<void> {
   const { brokers, logs, topics, fetcher, ownership } = options
@@ -74,7 +75,9 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
     await member.join()
   } catch (error) {
     close()
-    throw error
+    if (!isTaken(error)) throw error
+    await member.leave()
+    throw new BusUnavailable(error.message, { cause: error })
   }
 }
 
