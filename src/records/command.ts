@@ -89,7 +89,7 @@ export function subjectOf(value: SendCommand, trace: TraceContext | null): Comma
 }
 
 /** A command of which only the subject is known, so that it cannot be sent. */
-export const unsendable = (subject: CommandSubject): Command => ({
+export const withoutContent = (subject: CommandSubject): Command => ({
   ...subject,
   delivery: 'AT_MOST_ONCE',
   deadline: null,

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { MemoryBus } from '../../src/bus/memory/bus.ts'
 import { letterLine } from '../../src/cli/commands/dlq.ts'
 import { findLetter, newestLetters } from '../../src/inspect/dead-letters/letter.ts'
-import { openReplayer, planReplay, replay } from '../../src/inspect/dead-letters/replay.ts'
+import { openReplay, planReplay, replay } from '../../src/inspect/dead-letters/replay.ts'
 import { buildRecord, openMemoryBus, publishAll, until } from '../support/bus.ts'
 import { BrokerWithDamagedBatches, buildDamagedBatch } from '../support/damaged-batches.ts'
 
@@ -85,7 +85,7 @@ test('dlq replay writes a record without a key if the original had none', async 
     },
   ])
   const { ready } = await planReplay(bus, topics, {}, decodable)
-  await replay(bus, await openReplayer(bus), topic, ready, () => {})
+  await replay(bus, await openReplay(bus), topic, ready, () => {})
   const keys: (string | null)[] = []
   const reader = await bus.read(['commands'], 'earliest', (_, records) => {
     for (const { key } of records) keys.push(key?.toString() ?? null)
@@ -104,7 +104,7 @@ describe('for repeated replays,', () => {
 
   test('dlq replay refuses what was replayed, as long as the letter is there, and lists each letter once', async () => {
     const { bus, broker } = await withDeadLetters()
-    await replay(bus, await openReplayer(bus), topic, (await planOf(bus)).ready, () => {})
+    await replay(bus, await openReplay(bus), topic, (await planOf(bus)).ready, () => {})
     broker.cut({ topic: 'commands', partition: 0 }, { start: broker.end({ topic: 'commands', partition: 0 }) })
     expect(await refusals(bus)).toEqual([[], [[2, 'it was replayed before']]])
     const { newest, matching } = await newestLetters(bus, topic, {}, 10)
@@ -113,16 +113,16 @@ describe('for repeated replays,', () => {
 
   test('dlq replay takes the newer letter of a record whose replay failed', async () => {
     const { bus } = await withDeadLetters()
-    await replay(bus, await openReplayer(bus), topic, (await planOf(bus)).ready, () => {})
+    await replay(bus, await openReplay(bus), topic, (await planOf(bus)).ready, () => {})
     await publishAll(bus, [letterAt('50')])
     expect(await refusals(bus)).toEqual([[5], [[2, 'it was replayed before']]]) // 4 ended the transaction
   })
 
   test('of two at the same time, the later ends the earlier, and each letter is written once', async () => {
     const { bus, broker } = await withDeadLetters()
-    const first = await openReplayer(bus)
+    const first = await openReplay(bus)
     const plan = await planOf(bus)
-    const second = await openReplayer(bus)
+    const second = await openReplay(bus)
     await replay(bus, second, topic, (await planOf(bus)).ready, () => {})
     await expect(replay(bus, first, topic, plan.ready, () => {})).rejects.toThrow()
     expect(broker.end({ topic: 'commands', partition: 0 })).toBe(2) // with the transaction's marker

@@ -11,7 +11,7 @@ import {
   shortPlace,
   shown,
 } from '../../inspect/dead-letters/letter.ts'
-import { openReplayer, planReplay, replay } from '../../inspect/dead-letters/replay.ts'
+import { openReplay, planReplay, replay } from '../../inspect/dead-letters/replay.ts'
 import { originalHeaders, originalKey } from '../../records/dead-letter.ts'
 import { deadLetterCodes } from '../../telemetry/labels.ts'
 import { count } from '../../words.ts'
@@ -141,16 +141,16 @@ export const dlqReplay = command({
     return onBus(config, async (bus, settings) => {
       const { topics } = settings
       const read = contentReader(settings)
-      let undecodables = 0
+      let unreadRecords = 0
       const undecodable = async (letter: FullLetter) => {
         const { error } = await read(letter)
-        if (error !== null) undecodables++
+        if (error !== null) unreadRecords++
         return error === null ? null : `it cannot be decoded: ${error}`
       }
-      const publisher = yes ? await openReplayer(bus) : null
+      const publisher = yes ? await openReplay(bus) : null
       const { ready, refused } = await planReplay(bus, topics, filters, undecodable, mayHaveBeenSent)
       for (const { letter, why } of refused) await tell('refused', letter, why)
-      if (undecodables > 0) process.stderr.write(`${count(undecodables, 'dead letter')} cannot be decoded now.\n`)
+      if (unreadRecords > 0) process.stderr.write(`${count(unreadRecords, 'dead letter')} cannot be decoded now.\n`)
       if (ready.length === 0) {
         process.stderr.write(refused.length > 0 ? 'Nothing was replayed.\n' : 'There is nothing to replay.\n')
         return at.length + refused.length > 0 ? 1 : 0

@@ -2,7 +2,7 @@ import type { BusRecord, OutgoingRecord, Session } from '../../bus/port.ts'
 import { appendedBy } from '../../bus/record-time.ts'
 import { idIn } from '../../protocol/ids.ts'
 import { isSendType } from '../../protocol/index.ts'
-import { type Command, hookedByType, isInvalid, memoryOf, unsendable } from '../../records/command.ts'
+import { type Command, hookedByType, isInvalid, memoryOf, withoutContent } from '../../records/command.ts'
 import { type DeadLetterReason, internalError } from '../../records/dead-letter.ts'
 import type { Decoder } from '../../records/decoder.ts'
 import { originOf } from '../../records/doubt.ts'
@@ -130,7 +130,7 @@ export class DoubtIntake {
       return
     }
     const subject = { id, idText: String(id), type, account, ...marksOf(doubt), hooked: hookedByType(type) }
-    const command = unsendable({ ...subject, trace: traceOf(originOf(doubt).record.headers) })
+    const command = withoutContent({ ...subject, trace: traceOf(originOf(doubt).record.headers) })
     this.#resolve({ ...this.#pending(record, doubt, command), unreadable: why }, doubt)
   }
 

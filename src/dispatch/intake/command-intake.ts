@@ -9,7 +9,7 @@ import {
   isInvalid,
   memoryOf,
   subjectOf,
-  unsendable,
+  withoutContent,
 } from '../../records/command.ts'
 import { type DeadLetterReason, internalError, replayedRecordHeader } from '../../records/dead-letter.ts'
 import type { Decoded, Decoder } from '../../records/decoder.ts'
@@ -200,7 +200,7 @@ export class CommandIntake {
   #doubt(record: BusRecord, { postedSince }: Delivered, { value }: Readable, step: Step): void {
     const subject = subjectOf(value, traceOf(record.headers))
     this.#recent.add(subject.account, subject.id, record.offset)
-    const pending = this.#pending(unsendable(subject), record, step)
+    const pending = this.#pending(withoutContent(subject), record, step)
     if (postedSince > 0) pending.postedSince = postedSince
     this.#options.outbox.doubt(pending, step.now, 'taken_over', step.counts)
   }

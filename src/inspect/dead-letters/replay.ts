@@ -94,7 +94,7 @@ function perhapsSent({ perhapsSent, origin }: Letter, doubts: string, mayHaveBee
 }
 
 /** Writes replays; opened before the plan is made, so that of two replays at once the later ends the earlier. */
-export const openReplayer = (bus: Bus) => bus.atomicPublisher('replay')
+export const openReplay = (bus: Bus) => bus.atomicPublisher('replay')
 
 /**
  * Writes the records back unchanged: bytes, key, headers and partition. Each is one transaction with its letter's mark.
