@@ -10,10 +10,15 @@ export interface Match {
   isFile: boolean
 }
 
+/** Whether gateway.accounts can name an account like this. */
+export function isAccountName(name: string): boolean {
+  return /^[a-z0-9]+$/.test(name)
+}
+
 const placeholders: Record<string, { fits(part: string): boolean; fromVariable(part: string): string; hint: string }> =
   {
     NAME: {
-      fits: part => /^[a-z0-9]+$/.test(part),
+      fits: isAccountName,
       fromVariable: part => part.toLowerCase(),
       hint: 'NAME is made of lower-case letters and digits',
     },

@@ -14,7 +14,8 @@ const levels = {
 /** The complaints of doctor about a subject whose first version has this schema. */
 async function conflictsWith(kind: Kind, theirs: object | SchemaUnreadable): Promise<string[]> {
   const admin = {
-    versionsOf: async () => [{ version: 1, id: 7 }],
+    versionsOf: async () => [1],
+    idOf: async () => 7,
     versionOf: async () => null,
     levelOf: async () => null,
   } as unknown as RegistryAdmin

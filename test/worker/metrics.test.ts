@@ -53,7 +53,7 @@ async function flood(world: World, hooks: Map<number, string>, from: number, to:
       return buildCommandOf(type, {
         id: BigInt(n),
         phone: invalid ? n : 380_500_000_000 + n,
-        account: n % 17 === 0 ? uniqueText(n) : 'default',
+        account: n % 17 === 0 ? `${uniqueText(n)}!` : 'default',
         deadline: n % 19 === 0 ? n : null,
         correlationId: uniqueText(n),
         tenant: uniqueText(n + 1),

@@ -1,6 +1,8 @@
 import type { Session } from '../../bus/port.ts'
 import { windowSize } from '../../bus/session/window.ts'
 import type { Clock } from '../../clock.ts'
+import { isAccountName } from '../../config/index.ts'
+import { safeText } from '../../telemetry/error.ts'
 import { count } from '../../words.ts'
 
 /** A command waits until this many offsets follow it: it must not fill the window, and so stop its partition. */
@@ -53,7 +55,7 @@ export class UnknownAccounts {
     const named = [...counts].slice(0, mostNamed)
     return named.map(
       ([account, commands]) =>
-        `${count(commands, 'command')} of account ${JSON.stringify(account.slice(0, 100))} wait: gateway.accounts does not name ` +
+        `${count(commands, 'command')} of account ${safeText(account)} wait: gateway.accounts does not name ` +
         'it here; add it, or correct the producer',
     )
   }
@@ -88,9 +90,10 @@ export class PartitionHold {
     return this.#held.values()
   }
 
-  /** Lets a command wait if its account is unknown. @returns false if it must be settled now */
+  /** Lets a command wait if its account may be known elsewhere. @returns false if it must be settled now */
   takes(account: string, offset: number, since: number): boolean {
-    if (this.#over.delete(offset) || this.#options.isKnown(account) || this.#isTooOld(since)) return false
+    if (this.#over.delete(offset) || this.#options.isKnown(account)) return false
+    if (!isAccountName(account) || this.#isTooOld(since)) return false
     this.#held.set(offset, { account, since })
     this.session.shelve([offset])
     this.#cancelSweep ??= this.#options.clock.after(sweepMs, () => this.#sweep())
