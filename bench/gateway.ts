@@ -24,7 +24,7 @@ export async function startBenchGateway({ latencyMs, posted, answered }: BenchGa
   const server = createServer((request, response) => {
     void bodyOf(request).then(async body => {
       const { data } = JSON.parse(body) as { data: Operation[] }
-      const ids = data.map(({ id }) => id)
+      const ids = data.flatMap(({ type, id }) => (type === 'balance' ? [] : [id]))
       posted(ids)
       await setTimeout(latencyMs)
       response.setHeader('content-type', 'application/json')
@@ -45,6 +45,7 @@ export async function startBenchGateway({ latencyMs, posted, answered }: BenchGa
 }
 
 function answerTo({ type, id }: Operation): string {
+  if (type === 'balance') return '{"success":true,"data":{}}'
   if (type === 'hlr') return `{"success":true,"data":{"id":${id},"phone":380670000000,"status":"OK","mccmnc":25501}}`
   return `{"success":true,"data":{"id":${id},"msg_id":"7${id}","parts":1}}`
 }

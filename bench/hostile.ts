@@ -243,7 +243,7 @@ async function startGateway() {
     const { data } = JSON.parse((await request.toArray()).join('')) as { data: { id: number }[] }
     const items = data.map(({ id }) => ({ success: true, data: { id, msg_id: `7${id}`, parts: 1 } }))
     response.writeHead(200, { 'content-type': 'application/json' })
-    if (data.every(({ id }) => id < dribbledFrom))
+    if (!data.some(({ id }) => id >= dribbledFrom))
       return void response.end(JSON.stringify({ success: true, data: items }))
     response.flushHeaders()
     response.socket!.write('1\r\n \r\n'.repeat(4_000_000))

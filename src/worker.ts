@@ -34,7 +34,7 @@ export interface WorkerOptions {
   bus?: Bus
   /** The schema registry to use. Default: the one in the settings. */
   registry?: SchemaRegistry
-  /** Aborts a start that waits for the bus or the registry: createWorker then rejects. */
+  /** Aborts a start that waits for the bus, the registry or the gateway: createWorker then rejects. */
   signal?: AbortSignal
 }
 
@@ -46,8 +46,9 @@ export interface Worker {
   ports: { callbacks: number | null; telemetry: number }
   /**
    * Returns whether this process works now, and the reasons if not. `started` is true once every role has reached the
-   * bus and the registry, and stays true. Pauses, withdrawals and warnings (something outside of this process needs
-   * repair) do not make it unready.
+   * bus and the registry, and stays true; until the gateway has accepted a key, the process is not ready and holds no
+   * partition. Pauses, withdrawals and warnings (something outside of this process needs repair, such as an account that is
+   * held back) do not make it unready.
    */
   ready(): {
     ready: boolean
@@ -75,7 +76,8 @@ const startRetryMs = 2000
 const tellMs = 60_000
 
 /**
- * Starts a worker with these settings. Waits while the bus or the registry is unreachable.
+ * Starts a worker with these settings. Waits while the bus or the registry is unreachable, and until the gateway has accepted
+ * a key: before that, it takes no partition from another process.
  * @throws SettingsError when a setting is missing; Error when a topic or a right is missing
  */
 export async function createWorker(settings: Settings, options: WorkerOptions = {}): Promise<Worker> {
@@ -113,8 +115,8 @@ class WorkerProcess implements Worker {
   #registry!: SchemaRegistry
   #failure: Error | null = null
   #starting = true
-  #waitsFor: string | null = null
-  #toldAt = Number.NEGATIVE_INFINITY
+  /** Why a role has to wait for the bus or the registry. */
+  readonly #outages = new Map<Role, { why: string; toldAt: number }>()
   #stopped: Promise<void> | null = null
   #unwatchSecrets: () => void
 
@@ -136,7 +138,8 @@ class WorkerProcess implements Worker {
   readonly ready: Worker['ready'] = () => {
     const reasons = [
       ...(this.#failure ? [this.#failure.message] : []),
-      ...(this.#starting ? [this.#waitsFor === null ? 'starting' : `starting: ${this.#waitsFor}`] : []),
+      ...(this.#starting && this.#outages.size === 0 ? ['starting'] : []),
+      ...Array.from(this.#outages.values(), ({ why }) => `starting: ${why}`),
       ...(this.#stopped === null ? [] : ['stopping']),
       ...this.#names.flatMap(role => this.#reasonsOf(role) ?? []),
     ]
@@ -147,7 +150,7 @@ class WorkerProcess implements Worker {
     const warnings = [
       ...troubles.map(({ setting, reason }) => secretTroubleText(setting, reason)),
       ...blocked.map(({ text }) => text),
-      ...(this.#roles.sending?.warnings() ?? []),
+      ...new Set([...(this.#roles.sending?.warnings() ?? []), ...(this.#roles.reconciling?.warnings() ?? [])]),
     ]
     return {
       ready: reasons.length === 0,
@@ -183,7 +186,6 @@ class WorkerProcess implements Worker {
       signal?.removeEventListener('abort', giveUp)
     }
     this.ports = { callbacks: this.#roles.receiver?.port ?? null, telemetry: this.#server.port }
-    this.#starting = false
   }
 
   #watchSecrets(): () => void {
@@ -217,12 +219,15 @@ class WorkerProcess implements Worker {
     if (this.#names.includes('callbacks')) await this.#startReceiving()
     if (this.#names.includes('worker')) await this.#startSending()
     if (this.#names.includes('reconciler')) await this.#startReconciling()
+    this.#starting = false
+    await Promise.all([this.#join('worker', this.#roles.sending), this.#join('reconciler', this.#roles.reconciling)])
   }
 
   async #startReceiving(): Promise<void> {
     const tokens = this.#tokens!
     const healthy = () => this.#failure === null && this.#stopped === null
-    this.#roles.receiver = await this.#whenReachable(() => startReceiving({ ...this.#common, tokens, healthy }))
+    const options = { ...this.#common, tokens, healthy }
+    this.#roles.receiver = await this.#whenReachable('callbacks', () => startReceiving(options))
     this.telemetry.emit('role.started', { role: 'callbacks' })
   }
 
@@ -231,18 +236,22 @@ class WorkerProcess implements Worker {
     requireGateway(settings)
     const hookFor = hookForCommands(settings, this.#tokens, telemetry)
     const options = { ...this.#common, ...this.#asking, settings, hookFor }
-    this.#roles.sending = await this.#whenReachable(() => startSending(options))
-    telemetry.emit('role.started', { role: 'worker' })
+    this.#roles.sending = await this.#whenReachable('worker', () => startSending(options))
     this.#gauges.add(this.#roles.sending.gauges)
   }
 
   async #startReconciling(): Promise<void> {
-    const { settings, telemetry } = this.#common
+    const { settings } = this.#common
     requireGateway(settings)
     const options = { ...this.#common, ...this.#asking, settings }
-    this.#roles.reconciling = await this.#whenReachable(() => startReconciling(options))
-    telemetry.emit('role.started', { role: 'reconciler' })
+    this.#roles.reconciling = await this.#whenReachable('reconciler', () => startReconciling(options))
     this.#gauges.add(this.#roles.reconciling.gauges)
+  }
+
+  async #join(role: Role, started: Sending | Reconciling | null): Promise<void> {
+    if (started === null) return
+    await this.#whenReachable(role, () => started.join())
+    this.telemetry.emit('role.started', { role })
   }
 
   get #common() {
@@ -287,29 +296,28 @@ class WorkerProcess implements Worker {
   }
 
   /** Reports each cause once a minute. */
-  #tellOutage(error: Error): void {
+  #tellOutage(role: Role, error: Error): void {
     const now = systemClock.monotonic()
-    if (error.message === this.#waitsFor && now - this.#toldAt < tellMs) return
-    this.#toldAt = now
+    const last = this.#outages.get(role)
+    if (error.message === last?.why && now - last.toldAt < tellMs) return
+    this.#outages.set(role, { why: error.message, toldAt: now })
     if (error instanceof RegistryUnavailable)
       this.telemetry.emit('registry.unavailable', { schemaId: null, count: 0, place: null, error })
     else this.telemetry.emit('bus.unavailable', { error })
   }
 
-  async #whenReachable<T>(start: () => Promise<T>): Promise<T> {
+  async #whenReachable<T>(role: Role, start: () => Promise<T>): Promise<T> {
     const { signal } = this.#options
     for (;;) {
       signal?.throwIfAborted()
       try {
         const started = await start()
-        if (this.#waitsFor !== null) this.telemetry.emit('registry.available', {})
-        this.#waitsFor = null
+        if (this.#outages.delete(role)) this.telemetry.emit('registry.available', {})
         return started
       } catch (error) {
         signal?.throwIfAborted()
         if (!(error instanceof RegistryUnavailable || error instanceof BusUnavailable)) throw error
-        this.#tellOutage(error)
-        this.#waitsFor = error.message
+        this.#tellOutage(role, error)
         await sleep(systemClock, startRetryMs)
       }
     }

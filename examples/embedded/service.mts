@@ -18,7 +18,7 @@ telemetry.on('account.paused', ({ account, reason, retryInMs }) => {
 })
 
 try {
-  // Waits for brokers and registry as long as it takes, or until the signal.
+  // Waits for brokers, registry and gateway as long as it takes, or until the signal.
   const worker = await createWorker(loadSettings({ env: process.env }), { logger, telemetry, signal: stop.signal })
   worker.failed.catch(error => {
     logger.fatal({ error: error.message }, 'the worker cannot continue')

@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts'
 import { keyPlaceOf, type Settings } from '../config/index.ts'
-import type { Classified, ItemAnswer } from '../gateway/classify.ts'
+import { acceptsKey, type Classified, type ItemAnswer } from '../gateway/classify.ts'
+import { safeText } from '../telemetry/error.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { PauseReason, RetryReason } from '../telemetry/labels.ts'
 import { AccountGate } from './gate.ts'
@@ -23,6 +24,15 @@ export interface AccountOptions {
 
 /** Log text for an unknown refusal. The gateway's own text may contain a message or a phone, so it is never logged. */
 export const refusedForNoKnownReason = 'envelopes are refused as a whole with an unknown text'
+
+/** Why an account is held back. Unlike an operator's pause, this ends by itself. */
+const heldBack: Record<PauseReason, (account: Account) => string> = {
+  denied: ({ keyPlace }) => `its key was refused: put the valid one into ${keyPlace}; it sends one probe at a time`,
+  unreachable: ({ pausedBy }) => `${safeText(pausedBy)}; it sends one probe at a time`,
+  undecided: () => 'nobody can tell whether its messages were sent; it sends one probe at a time',
+  refused: () => 'whole envelopes are refused; it sends one probe at a time',
+  throttled: () => 'the gateway throttles it',
+}
 
 /**
  * The content of a request. `suspect`: a single command that was refused alone before, for an unknown reason. `questions`:
@@ -63,6 +73,8 @@ export class Account {
   refusedAt = Number.NEGATIVE_INFINITY
   /** Why the account was last held back. */
   pausedBy = ''
+  /** Whether the gateway's last definite answer refused the key. */
+  keyRefused = false
   readonly #learnt = learntRate()
   readonly #clock: Clock
   readonly #telemetry: Telemetry
@@ -81,6 +93,12 @@ export class Account {
 
   #limiterOf(rate: number): RateLimiter {
     return new RateLimiter(rate, now => this.#learnt.limit(now))
+  }
+
+  /** Why the account is held back, for people; null if it is not. */
+  get heldBack(): string | null {
+    const { reason } = this.gate
+    return reason && `account ${this.name} is held back (${reason}): ${heldBack[reason](this)}`
   }
 
   /** Operations a second that throttling has left this process; Infinity if it was not throttled lately. */
@@ -103,7 +121,12 @@ export class Account {
   /** Whether a request may be sent now. Unlike `wait`, starts no measurement of the waiting time. */
   get maySend(): boolean {
     const now = this.#clock.monotonic()
-    return this.gate.admission(now).wait === 0 && this.limiter?.available(now) !== 0
+    return this.gate.admission(now).wait === 0 && this.hasRate
+  }
+
+  /** Whether the rate allows a request now, whatever the breaker says. */
+  get hasRate(): boolean {
+    return this.limiter?.available(this.#clock.monotonic()) !== 0
   }
 
   room(): number {
@@ -168,10 +191,11 @@ export class Account {
     else if (classified.outcome === 'answered' || classified.outcome === 'refused' || isDecided(classified)) {
       this.#passed(permit, classified)
     } else if (classified.outcome === 'denied') {
+      this.keyRefused = true
       this.#pause(permit, 'denied', classified.error)
     } else if (classified.outcome === 'unknown') {
       const retryInMs = this.gate.failed('undecided', permit.probe, this.#clock.monotonic())
-      if (retryInMs !== null) this.#announcePause('undecided', retryInMs, classified.error)
+      if (retryInMs !== null) this.#announcePause(permit, 'undecided', retryInMs, classified.error)
     } else if (classified.reason === 'withheld') {
       this.returnPermit(permit)
     } else {
@@ -180,9 +204,10 @@ export class Account {
     }
   }
 
-  #passed({ probe, carries, begunAt }: Permit, { outcome }: Classified): void {
+  #passed({ probe, carries, begunAt }: Permit, classified: Classified): void {
     const asks = carries === 'questions'
-    if (!asks && outcome !== 'refused') this.passedAt = Math.max(this.passedAt, begunAt ?? this.passedAt)
+    if (acceptsKey(classified)) this.keyRefused = false
+    if (!asks && classified.outcome !== 'refused') this.passedAt = Math.max(this.passedAt, begunAt ?? this.passedAt)
     const resumed = asks ? this.gate.pollAnswered(probe) : this.gate.passed(probe)
     if (resumed) this.#telemetry.emit('account.resumed', { account: this.name })
   }
@@ -191,14 +216,15 @@ export class Account {
    * Handles an envelope refused with an unknown text. Refused polls and suspects hold the account back only if they were its
    * probe.
    */
-  #refused({ probe, operations, carries }: Permit): void {
+  #refused(permit: Permit): void {
+    const { probe, operations, carries } = permit
     if (carries !== 'questions') this.#telemetry.emit('gateway.retry', { reason: 'refused', count: operations })
     if (!probe && carries !== 'commands') return
     const now = this.#clock.monotonic()
     const retryInMs = this.gate.failed('refused', probe, now)
     if (retryInMs === null) return
     this.refusedAt = now
-    this.#announcePause('refused', retryInMs, refusedForNoKnownReason)
+    this.#announcePause(permit, 'refused', retryInMs, refusedForNoKnownReason)
   }
 
   #pause(permit: Permit, reason: RetryReason, error: string, retryAfterMs: number | null = null): void {
@@ -206,7 +232,7 @@ export class Account {
     const now = this.#clock.monotonic()
     if (reason === 'throttled') this.#slowDown(permit, now)
     const retryInMs = this.gate.pause(reason, permit.probe, now, retryAfterMs)
-    if (retryInMs !== null) this.#announcePause(reason, retryInMs, error)
+    if (retryInMs !== null) this.#announcePause(permit, reason, retryInMs, error)
   }
 
   #slowDown({ operations, begunAt }: Permit, now: number): void {
@@ -216,8 +242,10 @@ export class Account {
     this.limiter.setShare(1, now)
   }
 
-  #announcePause(reason: PauseReason, retryInMs: number, error: string): void {
+  /** A question that probes again and again, although nothing waits to be sent, reports each cause once. */
+  #announcePause({ probe, carries }: Permit, reason: PauseReason, retryInMs: number, error: string): void {
     const { name, keyPlace } = this
+    if (probe && carries === 'questions' && error === this.pausedBy) return
     this.pausedBy = error
     this.#telemetry.emit('account.paused', { account: name, reason, retryInMs, error, keyPlace })
   }

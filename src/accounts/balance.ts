@@ -1,114 +1,72 @@
-import type { Clock } from '../clock.ts'
-import type { Classified } from '../gateway/classify.ts'
+import { acceptsKey, type Classified } from '../gateway/classify.ts'
 import { type Connection, envelopeBody } from '../gateway/connection.ts'
-import { operations } from '../protocol/index.ts'
+import { type ErrorCode, operations } from '../protocol/index.ts'
 import { containAsync } from '../telemetry/contain.ts'
-import { safeText } from '../telemetry/error.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { BalanceFailure } from '../telemetry/labels.ts'
 import type { Account } from './account.ts'
 import { classifyContained } from './answer.ts'
 
+/** What the gateway says when it is asked for an account's balance. */
+export interface BalanceReading {
+  /** Whether the answer is definite and shows that the gateway accepts the account's key. */
+  accepted: boolean
+  balance: { amount: unknown; currency: unknown } | null
+  failure: { reason: BalanceFailure; error: string } | null
+}
+
 export interface BalanceOptions {
   connection: Connection
-  accounts: ReadonlyMap<string, Account>
-  /** 0: never asked for. */
-  intervalMs: number
-  clock: Clock
+  errorTexts: Readonly<Record<string, ErrorCode>>
   telemetry: Telemetry
 }
 
-interface Failure {
-  reason: BalanceFailure
-  error: string
-}
-
-type Reading = { amount: unknown; currency: unknown } | Failure
-
-/** Retry delay while an account is held back or its rate is used up. */
-const retryMs = 10_000
-
 /**
- * Asks for the balance of each account at once, and then again and again. This is also the first that a process without commands
- * hears of a wrong key, so a failure is emitted as an event, once for each reason until a request succeeds.
+ * Asks for the balance of an account. Its breaker learns only whether the key is accepted, unless the question is its probe: a
+ * gateway may answer commands and have no balance.
  */
-export function watchBalances({ connection, accounts, intervalMs, clock, telemetry }: BalanceOptions) {
-  const failures = new Map<string, Failure>()
-  let isStopped = false
-  let cancel = () => {}
-
-  /** @returns false if it was not requested, because the account is held back or its rate is used up */
-  async function ask(account: Account): Promise<boolean> {
-    const { gate, limiter } = account
-    if (gate.state !== 'closed' || limiter?.available(clock.monotonic()) === 0) return false
-    const reading = await containAsync(
-      telemetry,
-      'answer',
-      null,
-      () => readBalance(connection, account, telemetry),
-      () => ({ reason: 'unknown', error: 'busgate failed on the answer' }) as Reading,
-    )
-    if (!isStopped) tell(account, reading)
-    return true
-  }
-
-  function tell({ name, keyPlace }: Account, reading: Reading): void {
-    if ('error' in reading) {
-      const isNews = failures.get(name)?.reason !== reading.reason
-      failures.set(name, reading)
-      if (isNews) telemetry.emit('balance.failed', { account: name, ...reading, keyPlace })
-      return
-    }
-    failures.delete(name)
-    const { amount, currency } = reading
-    if (typeof amount !== 'number') return
-    telemetry.emit('balance.read', { account: name, currency: isCode(currency) ? currency : 'other', amount })
-  }
-
-  async function askAll(): Promise<void> {
-    const asked = await Promise.all([...accounts.values()].map(ask))
-    if (isStopped) return
-    cancel = clock.after(asked.every(Boolean) ? intervalMs : Math.min(intervalMs, retryMs), () => void askAll())
-  }
-
-  if (intervalMs > 0) void askAll()
-  return {
-    warnings: () =>
-      [...failures].map(([name, { error }]) => `cannot read the balance of account ${name}: ${safeText(error)}`),
-    stop() {
-      isStopped = true
-      cancel()
-    },
-  }
+export function askBalance(options: BalanceOptions, account: Account): Promise<BalanceReading> {
+  return containAsync(
+    options.telemetry,
+    'answer',
+    null,
+    () => ask(options, account),
+    () => failedReading('unknown', 'busgate failed on the answer'),
+  )
 }
 
-async function readBalance(connection: Connection, account: Account, telemetry: Telemetry): Promise<Reading> {
+async function ask({ connection, errorTexts, telemetry }: BalanceOptions, account: Account): Promise<BalanceReading> {
   const permit = account.permit(1, 'questions')
   const answer = await connection.post(envelopeBody(permit.apiKey, ['{"type":"balance"}']), () => {
     account.begun(permit)
     return null
   })
-  account.answered(permit)
-  account.returnPermit(permit)
-  return readingOf(classifyContained(telemetry, [null], answer))
+  const classified = classifyContained(telemetry, [null], answer, errorTexts)
+  const accepted = acceptsKey(classified)
+  if (permit.probe || accepted || classified.outcome === 'denied') account.observe(permit, classified)
+  else {
+    account.answered(permit)
+    account.returnPermit(permit)
+  }
+  return { ...readingOf(classified), accepted }
 }
 
 /** An unknown text of the gateway may quote anything, so it is not repeated. */
 const unknownText = 'refused with an unknown text, which busgate gateway balance shows'
 
-function readingOf(classified: Classified): Reading {
-  if (classified.outcome === 'refused') {
-    return { reason: 'refused', error: classified.known ? classified.error : unknownText }
-  }
-  if (classified.outcome !== 'answered') return { reason: classified.outcome, error: classified.error }
+function readingOf(classified: Classified): BalanceReading {
+  if (classified.outcome === 'refused')
+    return failedReading('refused', classified.known ? classified.error : unknownText)
+  if (classified.outcome !== 'answered') return failedReading(classified.outcome, classified.error)
   const item = classified.items[0]!
   if (item.kind === 'sent') {
     const { amount, currency } = operations.balance.payload.safeParse(item.data).data ?? {}
-    return { amount, currency }
+    return { accepted: true, balance: { amount, currency }, failure: null }
   }
-  if (item.kind === 'in_doubt' || item.code === 'REJECTED') return { reason: 'refused', error: unknownText }
-  return { reason: item.code === 'ACCESS_DENIED' ? 'denied' : 'refused', error: item.error }
+  if (item.kind === 'in_doubt' || item.code === 'REJECTED') return failedReading('refused', unknownText)
+  return failedReading(item.code === 'ACCESS_DENIED' ? 'denied' : 'refused', item.error)
 }
 
-/** Three letters, as in ISO 4217. Other text is not used as a metric's label. */
-const isCode = (currency: unknown): currency is string => typeof currency === 'string' && /^[A-Z]{3}$/.test(currency)
+function failedReading(reason: BalanceFailure, error: string): BalanceReading {
+  return { accepted: false, balance: null, failure: { reason, error } }
+}

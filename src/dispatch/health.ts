@@ -1,49 +1,21 @@
 import type { Account } from '../accounts/account.ts'
 import type { AccountGate } from '../accounts/gate.ts'
-import { notOpen, partitionsOf } from '../bus/partitions.ts'
+import { partitionsOf } from '../bus/partitions.ts'
 import type { Bus, Membership, SessionState } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
 import { type Settings, topicsWhere } from '../config/index.ts'
 import type { FollowedControls } from '../control/follow.ts'
 import type { GaugeSource } from '../telemetry/definitions.ts'
-import { safeText } from '../telemetry/error.ts'
 import type { Telemetry } from '../telemetry/events.ts'
-import { type PauseReason, pauseKinds, withdrawalKinds } from '../telemetry/labels.ts'
+import { pauseKinds, withdrawalKinds } from '../telemetry/labels.ts'
 import type { Resolver } from './doubts/resolver.ts'
 import type { Dispatcher } from './sending/dispatcher.ts'
 
-/** Why an account is held back. Unlike an operator's pause, this ends by itself. */
-const heldBack: Record<PauseReason, (error: string) => string> = {
-  denied: () => 'its key was refused; it sends one probe at a time',
-  unreachable: error => `${safeText(error)}; it sends one probe at a time`,
-  undecided: () => 'nobody can tell whether its messages were sent; it sends one probe at a time',
-  refused: () => 'whole envelopes are refused; it sends one probe at a time',
-  throttled: () => 'the gateway throttles it',
-}
-
 const breakerStates: Record<AccountGate['state'], number> = { closed: 0, probing: 1, paused: 2 }
-
-/** Reasons why commands are not sent now. */
-export function reasonsOf(
-  membership: Membership,
-  accounts: ReadonlyMap<string, Account>,
-  waits: readonly (string | null)[],
-): string[] {
-  const trouble = membership.trouble()
-  return [
-    ...(trouble ? [trouble] : []),
-    ...membership.unread(),
-    ...waits.filter(reason => reason !== null),
-    ...notOpen(membership.sessions()),
-    ...[...accounts.values()].flatMap(({ name, gate, pausedBy }) =>
-      gate.reason ? [`account ${name} is held back (${gate.reason}): ${heldBack[gate.reason](pausedBy)}`] : [],
-    ),
-  ]
-}
 
 /** Current gauges of the role. */
 export function* readGauges(
-  membership: Membership,
+  membership: Membership | null,
   dispatcher: Dispatcher,
   resolver: Resolver,
   waits: readonly { oldestTimestamp(topic: string): number | null }[],
@@ -52,7 +24,7 @@ export function* readGauges(
   topics: readonly string[],
   clock: Clock,
 ): ReturnType<GaugeSource['read']> & Generator {
-  for (const { topic, partition, lag, windowUsed } of membership.sessions()) {
+  for (const { topic, partition, lag, windowUsed } of membership?.sessions() ?? []) {
     const labels = { topic, partition: String(partition) }
     yield { name: 'consumer_lag_records', labels, value: lag }
     yield { name: 'window_used_ratio', labels, value: windowUsed }
@@ -62,8 +34,9 @@ export function* readGauges(
     const age = Math.max(0, clock.now() - Math.min(clock.now(), ...since)) / 1000
     yield { name: 'oldest_unsent_command_age_seconds', labels: { topic }, value: age }
   }
-  for (const { name, gate, limiter, learntRate } of accounts.values()) {
+  for (const { name, gate, keyRefused, limiter, learntRate } of accounts.values()) {
     const labels = { account: name }
+    yield { name: 'account_key_refused', labels, value: keyRefused ? 1 : 0 }
     yield { name: 'breaker_state', labels, value: breakerStates[gate.state] }
     yield { name: 'rate_headroom_ratio', labels, value: limiter?.headroom(clock.monotonic()) ?? 1 }
     yield { name: 'rate_learnt_per_second', labels, value: Number.isFinite(learntRate) ? learntRate : 0 }

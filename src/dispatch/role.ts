@@ -1,6 +1,7 @@
 import { type Account, accountsOf, shareRates } from '../accounts/account.ts'
-import { watchBalances } from '../accounts/balance.ts'
+import { AccountWatch } from '../accounts/account-watch.ts'
 import { StatusPoller } from '../accounts/poller.ts'
+import { GroupPlace } from '../bus/group-place.ts'
 import type { Bus, JoinOptions, Membership } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
 import type { Settings } from '../config/index.ts'
@@ -23,7 +24,7 @@ import { commandSessions } from './command-sessions.ts'
 import { Evidence } from './doubts/evidence.ts'
 import { LostDoubts } from './doubts/lost-doubts.ts'
 import { Resolver } from './doubts/resolver.ts'
-import { checkTopics, readGauges, reasonsOf, watchCompaction, watchProgress } from './health.ts'
+import { checkTopics, readGauges, watchCompaction, watchProgress } from './health.ts'
 import { EarlierEnds } from './intake/earlier-ends.ts'
 import { ResultsLookup } from './intake/results-lookup.ts'
 import { SchemaWaits } from './intake/schema-wait.ts'
@@ -46,8 +47,13 @@ export interface SendingOptions {
   fatal: (error: Error) => void
 }
 
-/** The role `worker`: sends commands and writes results. */
+/** The role `worker`, which has reached the bus and the registry: sends commands and writes results. */
 export interface Sending {
+  /**
+   * Waits until the gateway is proved, then joins the group and begins to send. May be called again after an error.
+   * @throws Error when the bus refuses or is unavailable, or after `stop`
+   */
+  join(): Promise<void>
   gauges: GaugeSource
   /** Reasons why commands are not sent now; empty if they are. */
   reasons(): string[]
@@ -73,40 +79,41 @@ const leastIntents = 6_400
 const answerBytesPerOperation = 4096
 const leastAnswerBytes = 256 * 1024
 
-/** @throws Error when a topic is missing or unusable, or when the bus or the registry is unavailable */
+/**
+ * Prepares the role. It holds no partition before `join`.
+ * @throws Error when a topic is missing or unusable, or when the bus or the registry is unavailable
+ */
 export async function startSending(options: SendingOptions): Promise<Sending> {
   const { settings, bus, clock, telemetry } = options
   const { gateway, kafka } = settings
   const partitions = await checkTopics(bus, settings.topics)
   const writers = await writersOf(options)
+  const evidence = await evidenceIn(options)
+  const followed = await followControls({ bus, settings, clock, telemetry })
   const connection = options.connection ?? connect(gateway)
-  let close = () => connection.close()
-  try {
-    const evidence = await evidenceIn(options)
-    const followed = await followControls({ bus, settings, clock, telemetry })
-    close = () => followed.close().then(() => connection.close())
-    let joined: Membership | null = null
-    const parts = partsOf(
-      options,
-      { ...writers, connection, followed, controls: followed.controls, evidence },
-      partitions,
-      () => joined,
-    )
-    joined = await bus.join(lanesOf(settings.topics), parts.listener, joinOptionsOf(settings))
-    parts.listener.shareChanged()
-    parts.dispatcher.pump()
-    const { stop, ...watched } = watch(options, parts, joined)
-    return {
-      ...reportsOf(options, parts, joined, watched),
-      async stop() {
-        stop()
-        await joined!.leave(Math.max(gateway.timeoutMs, kafka.drainMs))
-        await close()
-      },
-    }
-  } catch (error) {
-    await close()
-    throw error
+  const tools = { ...writers, connection, followed, controls: followed.controls, evidence }
+  const accounts = accountsOf(settings, options)
+  const watch = new AccountWatch({ ...options, gateway, connection, accounts, intervalMs: gateway.balanceIntervalMs })
+  const place = new GroupPlace(watch, () => bus.join(lanesOf(settings.topics), parts.listener, joinOptionsOf(settings)))
+  const parts = partsOf(options, { ...tools, accounts }, partitions, place)
+  const compaction = watchCompaction(bus, settings.topics, clock, telemetry)
+  let stopWatching = () => {}
+  return {
+    ...reportsOf(options, parts, place, { watch, compaction }),
+    async join() {
+      const joined = await place.take()
+      parts.listener.shareChanged()
+      parts.dispatcher.pump()
+      stopWatching = watchOver(options, parts, joined)
+    },
+    async stop() {
+      for (const part of [watch, compaction, parts.poller, parts.lookup, parts.lostDoubts, parts.dispatcher])
+        part?.stop()
+      stopWatching()
+      await place.leave(Math.max(gateway.timeoutMs, kafka.drainMs))
+      await followed.close()
+      await connection.close()
+    },
   }
 }
 
@@ -115,19 +122,19 @@ interface Tools extends Awaited<ReturnType<typeof writersOf>> {
   followed: FollowedControls
   controls: Controls
   evidence: Evidence
+  accounts: ReadonlyMap<string, Account>
 }
 
 /**
  * The parts that read, send and resolve commands, once the group is joined.
  * @param partitions number of partitions of commands and doubts together
- * @param group null until it is joined
  */
-function partsOf(options: SendingOptions, tools: Tools, partitions: number, group: () => Membership | null) {
+function partsOf(options: SendingOptions, tools: Tools, partitions: number, place: GroupPlace) {
   const { settings, bus, registry, clock, telemetry, fatal } = options
   const { gateway, delivery, topics } = settings
-  const accounts = accountsOf(settings, options)
-  const hasLease = () => group()?.hasLease() ?? false
-  const common = { ...gateway, ...delivery, ...tools, accounts, hasLease, clock, telemetry }
+  const { accounts } = tools
+  const hasLease = () => place.membership?.hasLease() ?? false
+  const common = { ...gateway, ...delivery, ...tools, hasLease, clock, telemetry }
   const dispatcher = new Dispatcher({ ...common, ...dispatchingOf(settings) })
   const poller = new StatusPoller({ ...common, inSlot: request => dispatcher.inSlot(request) })
   const sendAgain = (pending: Pending) => dispatcher.push([pending])
@@ -136,7 +143,7 @@ function partsOf(options: SendingOptions, tools: Tools, partitions: number, grou
   const patience = { clock, patient: true }
   const resultDecoder = createDecoder<SendResult>(schemas.result, registry, patience)
   const doubtDecoder = createDecoder<Doubt>(schemas.doubt, registry, patience)
-  const owned = () => group()?.share().owned || partitions
+  const owned = () => place.membership?.share().owned || partitions
   const lookup = delivery.checkResults
     ? new ResultsLookup({ ...common, bus, topics, resultDecoder, doubtDecoder, owned })
     : null
@@ -160,12 +167,12 @@ function partsOf(options: SendingOptions, tools: Tools, partitions: number, grou
       telemetry,
     }),
     shareChanged() {
-      const share = group()?.share()
+      const share = place.membership?.share()
       if (share) shareRates(accounts, share, clock.monotonic())
     },
     fatal,
   }
-  return { ...tools, accounts, dispatcher, poller, resolver, lookup, lostDoubts, unknownAccounts, intake, listener }
+  return { ...tools, dispatcher, poller, resolver, lookup, lostDoubts, unknownAccounts, intake, listener }
 }
 
 type Parts = ReturnType<typeof partsOf>
@@ -174,54 +181,47 @@ type Parts = ReturnType<typeof partsOf>
 function reportsOf(
   { settings, clock }: SendingOptions,
   { accounts, controls, dispatcher, evidence, followed, intake, lookup, lostDoubts, resolver, unknownAccounts }: Parts,
-  joined: Membership,
-  { balances, compaction }: Omit<ReturnType<typeof watch>, 'stop'>,
-): Omit<Sending, 'stop'> {
+  place: GroupPlace,
+  { watch, compaction }: { watch: AccountWatch; compaction: ReturnType<typeof watchCompaction> },
+): Pick<Sending, 'controls' | 'gauges' | 'reasons' | 'warnings'> {
   const { commands } = settings.topics
   const waits = [dispatcher, intake.schemaWaits, unknownAccounts]
-  const read = () => readGauges(joined, dispatcher, resolver, waits, accounts, followed, commands, clock)
-  const outages = () => [controls.overfull, intake.schemaWaits.reason, lookup?.reason ?? null, lostDoubts.reason]
+  const read = () => readGauges(place.membership, dispatcher, resolver, waits, accounts, followed, commands, clock)
+  const told = (troubles: (string | null)[]) => troubles.filter(trouble => trouble !== null)
   return {
     controls,
     gauges: { read },
-    reasons: () => reasonsOf(joined, accounts, outages()),
+    reasons: () => [...place.reasons(), ...told([controls.overfull, lookup?.reason ?? null, lostDoubts.reason])],
     warnings: () => [
-      ...[followed.trouble, evidence.trouble].filter(trouble => trouble !== null),
+      ...told([intake.schemaWaits.reason, followed.trouble, evidence.trouble]),
       ...unknownAccounts.warnings(),
       ...compaction.warnings(),
-      ...balances.warnings(),
+      ...watch.warnings(),
     ],
   }
 }
 
-/** Starts what runs by time. @returns a function that stops it, and all that would begin further requests */
-function watch({ settings, bus, clock, telemetry, fatal }: SendingOptions, parts: Parts, joined: Membership) {
-  const { connection, accounts, dispatcher, poller, intake, lookup, lostDoubts, unknownAccounts } = parts
-  const heldBack = () =>
-    joined.trouble() !== null ||
-    intake.schemaWaits.reason !== null ||
-    lookup?.reason != null ||
-    unknownAccounts.isHolding ||
-    dispatcher.heldBack
-  const stopWatching = watchProgress({
+/** Watches the progress. @returns a function that ends it */
+function watchOver(
+  { settings, clock, telemetry, fatal }: SendingOptions,
+  parts: Parts,
+  joined: Membership,
+): () => void {
+  const { dispatcher, intake, lookup, unknownAccounts } = parts
+  return watchProgress({
     sessions: () => joined.sessions(),
-    heldBack,
+    heldBack: () =>
+      joined.trouble() !== null ||
+      intake.schemaWaits.reason !== null ||
+      lookup?.reason != null ||
+      unknownAccounts.isHolding ||
+      dispatcher.heldBack,
     doubtsTopic: settings.topics.doubts,
     timeoutMs: settings.gateway.timeoutMs,
     clock,
     telemetry,
     stuck: fatal,
   })
-  const compaction = watchCompaction(bus, settings.topics, clock, telemetry)
-  const { balanceIntervalMs: intervalMs } = settings.gateway
-  const balances = watchBalances({ connection, accounts, intervalMs, clock, telemetry })
-  const stop = () => {
-    balances.stop()
-    compaction.stop()
-    stopWatching()
-    for (const part of [poller, lookup, lostDoubts, dispatcher]) part?.stop()
-  }
-  return { balances, compaction, stop }
 }
 
 async function writersOf({ settings: { topics, delivery }, registry, telemetry, clock }: SendingOptions) {

@@ -64,6 +64,16 @@ export function classify(ids: Ids, answer: Answer, errorTexts: Readonly<Record<s
   return classifyBody(ids, answer.body, { errorTexts, echo: new Echo(answer.request) })
 }
 
+/**
+ * Whether the answer is definite and shows that the gateway accepts the key. An outcome of an operation does, even a refusal;
+ * so does the refusal of an envelope for a known reason other than the key. An unknown text may mean anything, and HTTP 413
+ * comes from a proxy: both have the code REJECTED.
+ */
+export function acceptsKey(classified: Classified): boolean {
+  if (classified.outcome === 'answered') return true
+  return classified.outcome === 'refused' && classified.code !== 'REJECTED'
+}
+
 /** How to read error texts. */
 interface Texts {
   /** The user's own. */

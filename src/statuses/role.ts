@@ -1,6 +1,8 @@
 import { accountsOf, shareRates } from '../accounts/account.ts'
+import { AccountWatch } from '../accounts/account-watch.ts'
 import { StatusPoller } from '../accounts/poller.ts'
-import { notOpen, partitionsOf } from '../bus/partitions.ts'
+import { GroupPlace } from '../bus/group-place.ts'
+import { partitionsOf } from '../bus/partitions.ts'
 import type { Bus, Membership, Session, SessionListener } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
 import { type Settings, topicsWhere } from '../config/index.ts'
@@ -36,27 +38,28 @@ export type Reconciling = Awaited<ReturnType<typeof startReconciling>>
 const usualRate = 10
 
 /**
- * The role `reconciler`: polls for messages whose callback does not arrive, and writes their status events.
+ * Prepares the role `reconciler`, which polls for messages whose callback does not arrive, and writes their status events. It
+ * holds no partition before `join`.
  * @throws Error when a topic is missing or unusable, or when the bus or the registry is unavailable
  */
 export async function startReconciling(options: ReconcilingOptions) {
   const { settings, bus, clock } = options
-  await checkTopics(bus, settings.topics)
-  const { connection = connectionTo(settings.gateway) } = options
-  let membership: Membership | null = null
+  const { gateway, reconciler, topics } = settings
+  await checkTopics(bus, topics)
+  const { connection = connectionTo(gateway) } = options
   const poller = new StatusPoller({
-    ...settings.gateway,
+    ...gateway,
     connection,
     clock,
     telemetry: options.telemetry,
-    hasLease: () => membership?.hasLease() ?? false,
+    hasLease: () => place.membership?.hasLease() ?? false,
     inSlot: request => request(),
   })
-  const accounts = accountsOf(settings, options, settings.reconciler.rate ?? usualRate)
+  const accounts = accountsOf(settings, options, reconciler.rate ?? usualRate)
   const walkOf = await walksOf(options, { poller, accounts })
   const walks = new Map<Session, ResultsWalk>()
   const shareChanged = () => {
-    if (membership) shareRates(accounts, membership.share(), clock.monotonic())
+    if (place.membership) shareRates(accounts, place.membership.share(), clock.monotonic())
   }
   const listener: SessionListener = {
     shareChanged,
@@ -70,9 +73,8 @@ export async function startReconciling(options: ReconcilingOptions) {
     },
     fatal: options.fatal,
   }
-  const joined = await join(options, listener)
-  membership = joined
-  shareChanged()
+  const watch = new AccountWatch({ ...options, gateway, connection, accounts, intervalMs: 0 })
+  const place = new GroupPlace(watch, () => join(options, listener))
   return {
     gauges: {
       *read(): ReturnType<GaugeSource['read']> & Generator {
@@ -81,13 +83,21 @@ export async function startReconciling(options: ReconcilingOptions) {
       },
     },
     /** Reasons why the role does not work now; empty if it does. */
-    reasons: (): string[] => {
-      const trouble = joined.trouble()
-      return [...(trouble ? [trouble] : []), ...joined.unread(), ...notOpen(joined.sessions())]
+    reasons: () => place.reasons(),
+    /** Accounts for which it cannot poll now. */
+    warnings: () => watch.warnings(),
+    /**
+     * Waits until the gateway is proved, then joins the group. May be called again after an error.
+     * @throws Error when the bus refuses or is unavailable, or after `stop`
+     */
+    async join(): Promise<void> {
+      await place.take()
+      shareChanged()
     },
     async stop(): Promise<void> {
+      watch.stop()
       poller.stop()
-      await joined.leave()
+      await place.leave()
       await connection.close()
     },
   }

@@ -205,6 +205,13 @@ export const metricDefinitions = {
     action:
       'Not 0: account.paused in the log names the reason, gateway_retries_total counts it. It closes by itself when a probe passes.',
   },
+  account_key_refused: {
+    type: 'gauge',
+    readAtScrape: true,
+    labels: { account: 'account' },
+    meaning: "1 while the gateway's last definite answer refused the account's API key, else 0.",
+    action: '1: replace the key ([BusgateKeyRefused](runbooks/BusgateKeyRefused.md)). It is tried again by itself.',
+  },
   account_balance: {
     type: 'gauge',
     labels: { account: 'account', currency: 'currency' },

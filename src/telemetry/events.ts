@@ -246,6 +246,13 @@ export interface Events {
   'control.available': { topic: string }
   /** Further pauses and withdrawals began or ended; they are not logged one by one. */
   'control.crowded': { topic: string; count: number }
+  /**
+   * The process holds no partition, because the gateway has not accepted a key yet: `error` says where and why. It retries by
+   * itself. Reported once a minute.
+   */
+  'gateway.unproved': { error: string }
+  /** The gateway accepts the key of an account, the first since the start: roles that waited for it join their group. */
+  'gateway.proved': { account: string }
   /** The gateway reported the balance of an account. `currency` has three letters, or is `other`. */
   'balance.read': { account: string; currency: string; amount: number }
   /**

@@ -299,6 +299,13 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
     msg: ({ topic, count }) => `${numberOf(count, 'more change')} of pauses and withdrawals on ${topic} within seconds`,
     action: '`busgate status` shows what is in force.',
   },
+  'gateway.unproved': {
+    level: 'warn',
+    msg: ({ error }) => safeText(error),
+    action:
+      'Repair the setting, key, certificate, proxy or network that the line names (`busgate gateway balance`). After an upgrade: the old processes still work; go back, or repair the new settings.',
+  },
+  'gateway.proved': { level: 'info', msg: ({ account }) => `the gateway accepts the key of account ${account}` },
   'balance.read': {
     level: 'debug',
     msg: ({ account, currency, amount }) => `account ${account} has ${rounded('amount', amount)} ${currency}`,
@@ -308,7 +315,7 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
     msg: ({ account, reason, error, keyPlace }) =>
       `cannot read the balance of account ${account}: ${safeText(error)}${keyHint(reason, keyPlace)}`,
     action:
-      'denied: the key is wrong, or lacks the right to ask for the balance ([BusgateKeyRefused](runbooks/BusgateKeyRefused.md)); any other reason: nothing, unless commands wait ([BusgateBreakerOpen](runbooks/BusgateBreakerOpen.md)). `gateway.balanceIntervalMs=0` ends the requests.',
+      'denied: the key is wrong, or lacks the right to ask for the balance ([BusgateKeyRefused](runbooks/BusgateKeyRefused.md)); any other reason: nothing, unless commands wait ([BusgateBreakerOpen](runbooks/BusgateBreakerOpen.md)). `gateway.balanceIntervalMs=0` ends the requests, but for refused keys.',
   },
 }
 

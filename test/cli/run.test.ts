@@ -2,8 +2,9 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { busgate, startBusgate } from '../support/cli.ts'
+import { startProvingGateway } from '../support/reverse-proxy.ts'
 
-const embedded = {
+const nowhere = {
   BUSGATE_KAFKA_BROKERS: 'embedded',
   BUSGATE_GATEWAY_URL: 'http://127.0.0.1:1',
   BUSGATE_GATEWAY_API_KEY: 'test-key',
@@ -11,8 +12,10 @@ const embedded = {
   BUSGATE_TELEMETRY_PORT: '0',
 }
 
+const withGateway = async () => ({ ...nowhere, BUSGATE_GATEWAY_URL: await startProvingGateway() })
+
 test.each(['SIGTERM', 'SIGINT'] as const)('run becomes ready, and at %s drains and exits 0', async signal => {
-  const run = startBusgate(['run'], { env: embedded })
+  const run = startBusgate(['run'], { env: await withGateway() })
   const { telemetry: port } = JSON.parse(await run.line('worker.started'))
   await vi.waitFor(async () => expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200), 5000)
   run.signal(signal)
@@ -28,7 +31,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)('run becomes ready, and at %s drains a
 test('a second signal ends a draining run at once', async () => {
   const run = startBusgate(['run'], {
     env: {
-      ...embedded,
+      ...(await withGateway()),
       BUSGATE_CALLBACKS_SECRET: 'k1:a-secret-of-the-tests',
       BUSGATE_CALLBACKS_HOST: '127.0.0.1',
       BUSGATE_CALLBACKS_PORT: '0',
@@ -48,10 +51,10 @@ test('a second signal ends a draining run at once', async () => {
 })
 
 test('run with a port in use exits 1 and names the setting', async () => {
-  const first = startBusgate(['run'], { env: embedded })
+  const first = startBusgate(['run'], { env: await withGateway() })
   const { telemetry: port } = JSON.parse(await first.line('worker.started'))
   const { code, stdout, stderr } = await busgate(['run'], {
-    env: { ...embedded, BUSGATE_TELEMETRY_PORT: String(port) },
+    env: { ...nowhere, BUSGATE_TELEMETRY_PORT: String(port) },
   })
   expect([code, stderr]).toEqual([1, ''])
   expect(JSON.parse(stdout)).toMatchObject({
@@ -62,15 +65,24 @@ test('run with a port in use exits 1 and names the setting', async () => {
 })
 
 test('run that waits for the brokers recommends busgate doctor in its log', async () => {
-  const env = { ...embedded, BUSGATE_KAFKA_BROKERS: '127.0.0.1:1', BUSGATE_REGISTRY_URL: 'http://127.0.0.1:1' }
+  const env = { ...nowhere, BUSGATE_KAFKA_BROKERS: '127.0.0.1:1', BUSGATE_REGISTRY_URL: 'http://127.0.0.1:1' }
   const run = startBusgate(['run'], { env })
   expect(await run.line('bus.unavailable')).toContain('busgate doctor')
   run.signal('SIGTERM')
   expect((await run.ended).code).toBe(0)
 })
 
+test('run that waits for its gateway says so in its log, and exits 0 when it is stopped', async () => {
+  const run = startBusgate(['run'], { env: nowhere })
+  expect(await run.line('gateway.unproved')).toContain('connect ECONNREFUSED 127.0.0.1:1')
+  run.signal('SIGTERM')
+  const { code, stdout, stderr } = await run.ended
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect(stdout).not.toContain('session.opened')
+})
+
 test('run that waits for the registry can be stopped, and a second signal ends it at once', async () => {
-  const env = { ...embedded, BUSGATE_REGISTRY_URL: 'http://127.0.0.1:1' }
+  const env = { ...nowhere, BUSGATE_REGISTRY_URL: 'http://127.0.0.1:1' }
   const run = startBusgate(['run'], { env })
   await run.line('registry.unavailable')
   run.signal('SIGTERM')

@@ -39,7 +39,7 @@ describe('a callback before the second POST stops that POST', () => {
     })
     world.doubted(1)
     await world.clock.pass(2 * second)
-    expect(world.sending.reasons()).toEqual([expect.stringContaining('account default is held back (denied)')])
+    expect(world.sending.warnings()).toEqual([expect.stringContaining('account default is held back (denied)')])
     expect(world.gauge('doubts_open')).toBe(1)
     const posts = world.postsOf(1)
     world.calledBack(1)

@@ -87,6 +87,7 @@ export class SimProcess implements Owner {
   readonly #clock: MachineClock
   readonly #scheduler: Scheduler
   #sending: Sending | null = null
+  #hasJoined = false
 
   constructor(name: string, options: SimProcessOptions) {
     const { scheduler, broker, ports, settings, plan } = options
@@ -109,9 +110,9 @@ export class SimProcess implements Owner {
     })
   }
 
-  /** Whether it has started, lives, and was not told to stop. */
+  /** Whether it has joined the group, lives, and was not told to stop. */
   get working(): boolean {
-    return !this.dead && !this.leaving && this.#sending !== null
+    return !this.dead && !this.leaving && this.#hasJoined
   }
 
   /** Unfinished work, by its own metrics. */
@@ -134,6 +135,10 @@ export class SimProcess implements Owner {
       connection: ports.connection(this),
       fatal,
     })
+    await this.#sending.join().catch(error => {
+      if (!this.leaving) throw error
+    })
+    this.#hasJoined = true
   }
 
   /** Sets its wall clock to a wrong time. */

@@ -10,7 +10,7 @@ import { embeddedRegistry, type SchemaRegistry } from '../../src/records/registr
 import { schemas, subjectOf } from '../../src/records/schemas.ts'
 import { startReconciling } from '../../src/statuses/role.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
-import { refusal } from '../support/answers.ts'
+import { itemsAnswer, refusal } from '../support/answers.ts'
 import { ManualClock } from '../support/clock.ts'
 import { BrokerWithDamagedBatches, buildDamagedBatch } from '../support/damaged-batches.ts'
 import { laggingRegistry } from '../support/lagging-registry.ts'
@@ -74,16 +74,17 @@ async function startReconciler(options: Options = {}) {
   await decodeStatus.prepare(await registry.idOf(subjectOf(topics.statuses), schemas.status))
   const polls: { id: number; at: number }[] = []
   const post = async (body: string): Promise<Answer> => {
-    const { auth, data } = parseJson(body) as { auth: string; data: { id: number }[] }
+    const { auth, data } = parseJson(body) as { auth: string; data: { type: string; id: number }[] }
     if (auth === denied) return refusal('Access denied')
+    if (data[0]?.type === 'balance') return itemsAnswer({ success: true, data: {} })
     polls.push(...data.map(({ id }) => ({ id, at: clock.now() })))
     const items = data.map(({ id }) => ({ id, status: statusOf(id, clock.now()), ...also(id) }))
     if (items.some(({ status }) => status === null)) return { kind: 'lost', cause: 'timeout', message: 'timeout' }
     const answer = { success: true, data: items.map(item => ({ success: true, data: item })) }
     return { kind: 'response', request: body, status: 200, body: JSON.stringify(answer), retryAfterMs: null }
   }
-  const start = () =>
-    startReconciling({
+  const start = async () => {
+    const started = await startReconciling({
       settings: { ...settings, gateway: { ...settings.gateway, url: 'http://gateway' } },
       bus,
       registry,
@@ -102,6 +103,9 @@ async function startReconciler(options: Options = {}) {
         throw error
       },
     })
+    await started.join()
+    return started
+  }
   const starting = start()
   await clock.pass(1000)
   let role = await starting

@@ -45,6 +45,7 @@ export const contract: Record<string, string[]> = {
   offsets_lost_total: [],
   records_shortened_total: [],
   hooks_without_correlation_total: [],
+  account_key_refused: ['account'],
   account_balance: ['account', 'currency'],
   ready: ['role'],
   heap_limit_bytes: [],

@@ -16,7 +16,7 @@ export interface ProxyAnswer {
   body: string
 }
 
-/** A reverse proxy on a free port, in front of a gateway or of busgate's own receiver. */
+/** A reverse proxy, in front of a gateway or of busgate's own receiver. */
 export interface ReverseProxy {
   url: string
   /** Where requests are forwarded to. */
@@ -27,8 +27,18 @@ export interface ReverseProxy {
   answer: (request: ProxiedRequest) => ProxyAnswer | undefined | Promise<ProxyAnswer | undefined>
 }
 
-/** Starts a proxy that is closed at the end of the test. */
-export async function startProxy(target = ''): Promise<ReverseProxy> {
+/** An answer to any question that proves a gateway. */
+export const provingAnswer: ProxyAnswer = { body: '{"success":true,"data":[{"success":true,"data":{}}]}' }
+
+/** Starts a gateway that accepts every key, and says nothing else. @returns its address */
+export async function startProvingGateway(): Promise<string> {
+  const gateway = await startProxy()
+  gateway.answer = () => provingAnswer
+  return gateway.url
+}
+
+/** Starts a proxy that is closed at the end of the test. @param port 0: a free one */
+export async function startProxy(target = '', port = 0): Promise<ReverseProxy> {
   const agent = new Agent({ keepAlive: true })
   const proxy: ReverseProxy = { url: '', target, requests: [], answer: () => undefined }
 
@@ -46,7 +56,7 @@ export async function startProxy(target = ''): Promise<ReverseProxy> {
     onward.on('error', () => incoming.socket.resetAndDestroy())
     onward.end(received.body)
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  await new Promise<void>(resolve => server.listen(port, '127.0.0.1', resolve))
   proxy.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   onTestFinished(() => {
     agent.destroy()

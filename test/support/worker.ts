@@ -17,7 +17,7 @@ import { createEncoder } from '../../src/records/encoder.ts'
 import type { SendCommand, SendResult, StatusEvent } from '../../src/records/generated.ts'
 import { embeddedRegistry, registryOf, type SchemaRegistry } from '../../src/records/registry.ts'
 import { schemas, subjectOf } from '../../src/records/schemas.ts'
-import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/index.ts'
+import { type Sandbox, type SandboxOptions, type SandboxStats, startSandbox } from '../../src/sandbox/index.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { createWorker, type Worker } from '../../src/worker.ts'
 import type { Brokers } from './integration.ts'
@@ -28,6 +28,8 @@ export interface WorldOptions {
   /** A tree as in the settings file. */
   settings?: object
   sandbox?: SandboxOptions
+  /** A proxy in front of the sandbox. */
+  gateway?: ReverseProxy
   /** A real Kafka and registry. Default: embedded ones. */
   brokers?: Brokers
   /** Default: the embedded one. */
@@ -74,6 +76,7 @@ let worlds = 0
 export async function startWorld(options: WorldOptions = {}) {
   const sandbox = await startSandbox({ callbackDelayMs: 0, ...options.sandbox })
   onTestFinished(() => sandbox.close())
+  if (options.gateway) options.gateway.target = sandbox.url
   const receiver = await startProxy()
   const settings = worldSettings(options, sandbox, receiver)
   const { topics } = settings
@@ -115,13 +118,25 @@ export async function startWorld(options: WorldOptions = {}) {
   }
 
   const worker = await startWorker()
+  // the worker's questions before it took partitions do not count
+  options.gateway?.requests.splice(0)
+  const asked = sandbox.stats()
+  const since = (now: SandboxStats) => ({
+    ...now,
+    requests: now.requests - asked.requests,
+    operations: now.operations - asked.operations,
+  })
   const producer = await createProducer(settings, { bus, registry })
   onTestFinished(() => producer.close())
   onTestFinished(() => publisher.close())
 
   return {
     settings,
-    sandbox,
+    sandbox: {
+      ...sandbox,
+      stats: () => since(sandbox.stats()),
+      log: () => sandbox.log().slice(asked.requests),
+    },
     worker,
     producer,
     bus,
@@ -174,13 +189,17 @@ export async function startWorld(options: WorldOptions = {}) {
   }
 }
 
-function worldSettings({ settings = {}, brokers }: WorldOptions, sandbox: Sandbox, receiver: ReverseProxy): Settings {
+function worldSettings(
+  { settings = {}, brokers, gateway: inFront }: WorldOptions,
+  sandbox: Sandbox,
+  receiver: ReverseProxy,
+): Settings {
   const name = `world-${process.pid}-${Date.now().toString(36)}-${++worlds}`
   const base = {
     kafka: { brokers: brokers?.brokers ?? 'embedded', groupId: name },
     ...(brokers && { registry: { url: brokers.registryUrl } }),
     topics: { ...topicsNamed(name) },
-    gateway: { url: sandbox.url, balanceIntervalMs: 0, lingerMs: 5 },
+    gateway: { url: inFront?.url ?? sandbox.url, balanceIntervalMs: 0, lingerMs: 5 },
     callbacks: { host: '127.0.0.1', port: 0, publicUrl: receiver.url, secret: 'k1:a-secret-of-the-tests' },
     telemetry: { host: '127.0.0.1', port: 0 },
   }

@@ -177,7 +177,7 @@ describe('a command whose answer was lost is in doubt at once, and', () => {
     await until(() => expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now']))
     world.sandbox.setKeys(['another'])
     await until(() =>
-      expect(world.worker.ready().reasons).toContainEqual(
+      expect(world.worker.ready().warnings).toContainEqual(
         expect.stringContaining('account default is held back (denied)'),
       ),
     )

@@ -1,10 +1,13 @@
 import { stat, utimes, writeFile } from 'node:fs/promises'
-import { expect, test, vi } from 'vitest'
-import { parseJson } from '../../src/protocol/index.ts'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { Telemetry } from '../../src/telemetry/events.ts'
 import { createLogger } from '../../src/telemetry/logs.ts'
+import { createWorker } from '../../src/worker.ts'
 import { until } from '../support/bus.ts'
 import { commandsFrom } from '../support/commands.ts'
 import { keyFile } from '../support/key-file.ts'
+import { freePorts } from '../support/local-kafka/ports.ts'
+import { scrape } from '../support/metrics.ts'
 import { startProxy } from '../support/reverse-proxy.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
@@ -13,52 +16,85 @@ const readiness = async ({ worker }: World) => {
   return { status: response.status, ...((await response.json()) as { reasons: string[] }) }
 }
 
-test('a wrong key is reported before the first command, once in the log and as a warning in /readyz', async () => {
+test('with a wrong key a worker holds no partition, says why in /readyz and in the log, and goes on with the right one', async () => {
   const apiKeyFile = await keyFile('mistyped')
   const lines: { event: string; msg: string }[] = []
-  const logger = createLogger('warn', { write: line => lines.push(JSON.parse(line)) })
-  const world = await startWorld({ logger, settings: { gateway: { apiKeyFile, balanceIntervalMs: 20 } } })
-  const gateway = world.sandbox.stats
-  await until(() => expect(gateway().requests).toBeGreaterThan(2))
-  const warning = 'cannot read the balance of account default: Access denied'
-  expect(await readiness(world)).toMatchObject({ status: 200, reasons: [], warnings: [warning] })
+  const logger = createLogger('info', { write: line => lines.push(JSON.parse(line)) })
+  const world = await startWorld({ sandbox: { keys: ['mistyped'] }, settings: { gateway: { apiKeyFile } } })
+  await world.worker.stop()
+  world.sandbox.setKeys(['sandbox-key'])
+  const [port] = await freePorts(1)
+  const settings = { ...world.settings, telemetry: { ...world.settings.telemetry, port: port! } }
+  const bus = world.openMemoryBus(new Telemetry())
+  const join = vi.spyOn(bus, 'join')
+  const starting = createWorker(settings, { logger, bus, registry: world.registry })
+  onTestFinished(async () => (await starting).stop())
   const place = 'the file of gateway.apiKeyFile (BUSGATE_GATEWAY_API_KEY_FILE)'
-  expect(lines.filter(({ event }) => event === 'balance.failed').map(({ msg }) => msg)).toEqual([
-    `${warning}; put its key into ${place}`,
-  ])
+  const why =
+    `holds no partition until the gateway at ${world.sandbox.url} (gateway.url, BUSGATE_GATEWAY_URL) accepts a key: ` +
+    `account default: Access denied; put its key into ${place}`
+  const readyz = async () => {
+    const response = await fetch(`http://127.0.0.1:${port}/readyz`)
+    return { status: response.status, ...((await response.json()) as object) }
+  }
+  await until(async () => expect(await readyz()).toMatchObject({ status: 503, started: true, reasons: [why] }))
+  expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200)
+  expect(lines.filter(({ event }) => event === 'gateway.unproved').map(({ msg }) => msg)).toEqual([why])
+  expect((await scrape(port!)).get('busgate_account_key_refused{account="default"}')).toBe(1)
+  expect(join).not.toHaveBeenCalled()
   expect(JSON.stringify(lines)).not.toContain('mistyped')
 
   await writeFile(apiKeyFile, 'sandbox-key\n')
-  await until(() => expect(world.worker.ready().warnings).toEqual([]))
+  await starting
+  await until(async () => expect(await readyz()).toMatchObject({ status: 200, reasons: [], warnings: [] }))
+  await world.send(commandsFrom(1, 5))
+  await world.finished(5)
 })
 
-test('with a wrong key no command is lost: one of them probes until the file has the right key', async () => {
+test('a key that is refused later holds its account back, keeps the worker ready, and loses no command', async () => {
   const gateway = await startProxy()
-  const apiKeyFile = await keyFile('mistyped')
-  const world = await startWorld({ settings: { gateway: { url: gateway.url, apiKeyFile } } })
-  gateway.target = world.sandbox.url
+  const apiKeyFile = await keyFile('sandbox-key')
+  const world = await startWorld({
+    gateway,
+    settings: { gateway: { apiKeyFile, accounts: { other: { apiKey: 'other-key' } } } },
+    sandbox: { keys: { default: 'sandbox-key', other: 'other-key' } },
+  })
   const places = new Set<string>()
   world.worker.telemetry.on('account.paused', ({ keyPlace }) => places.add(keyPlace))
+  world.sandbox.setKeys({ default: 'another-key', other: 'other-key' })
   await world.send(commandsFrom(1, 20))
   await until(() => expect(gateway.requests.length).toBeGreaterThanOrEqual(2))
+  const place = 'the file of gateway.apiKeyFile (BUSGATE_GATEWAY_API_KEY_FILE)'
   expect(await readiness(world)).toMatchObject({
-    status: 503,
-    reasons: ['account default is held back (denied): its key was refused; it sends one probe at a time'],
+    status: 200,
+    reasons: [],
+    warnings: [
+      `account default is held back (denied): its key was refused: put the valid one into ${place}; it sends one probe at a time`,
+    ],
   })
-  expect([...places]).toEqual(['the file of gateway.apiKeyFile (BUSGATE_GATEWAY_API_KEY_FILE)'])
+  expect([...places]).toEqual([place])
   expect(world.results()).toEqual([])
 
-  await writeFile(apiKeyFile, 'sandbox-key\n')
+  await writeFile(apiKeyFile, 'another-key\n')
   await world.finished(20)
-  expect(await readiness(world)).toMatchObject({ status: 200, reasons: [] })
+  expect(await readiness(world)).toMatchObject({ status: 200, reasons: [], warnings: [] })
   await world.quiet()
   expect(world.results()).toHaveLength(20)
   expect(world.results().every(({ outcome }) => outcome === 'SENT')).toBe(true)
   expect(world.sandbox.stats()).toMatchObject({ executed: 20, billedTwice: 0 })
-  const sizes = gateway.requests.map(({ body }) => (parseJson(body) as { data: unknown[] }).data.length)
-  expect(sizes[0]).toBe(20)
-  expect(sizes.slice(1, -1).every(size => size === 1)).toBe(true)
-  expect(sizes.at(-1)).toBe(19)
+})
+
+test('refused keys of all accounts make a worker unready, also without commands, until one is accepted', async () => {
+  const world = await startWorld({ settings: { gateway: { balanceIntervalMs: 20 } } })
+  world.sandbox.setKeys(['another'])
+  await until(async () =>
+    expect(await readiness(world)).toMatchObject({
+      status: 503,
+      reasons: ['the gateway refuses the keys of all accounts'],
+    }),
+  )
+  world.sandbox.setKeys(['sandbox-key'])
+  await until(async () => expect(await readiness(world)).toMatchObject({ status: 200, reasons: [] }))
 })
 
 test('a secret file that becomes invalid is logged as an event, and is a warning at /readyz until it is repaired', async () => {

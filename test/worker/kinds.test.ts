@@ -196,8 +196,7 @@ describe('an id beyond 2^53', () => {
 
   test('keeps all digits in request, response, result, callback and status event', async () => {
     const gateway = await startProxy()
-    const world = await startWorld({ settings: { gateway: { url: gateway.url } } })
-    gateway.target = world.sandbox.url
+    const world = await startWorld({ gateway })
     await world.producer.send([newCommand('sms', id), newCommand('sms', 2n ** 63n - 1n)])
     await until(() => expect(world.statuses()).toHaveLength(2))
     await world.quiet()

@@ -11,6 +11,7 @@ import { openMemoryBus, until } from '../support/bus.ts'
 import { buildCommand, buildCommandOf, commandsFrom, silentPhone } from '../support/commands.ts'
 import { freePorts } from '../support/local-kafka/ports.ts'
 import { ownSeries, scrape } from '../support/metrics.ts'
+import { startProvingGateway, startProxy } from '../support/reverse-proxy.ts'
 import { buildSettings } from '../support/settings.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
@@ -109,8 +110,22 @@ test('a restarted worker logs where it continues, and from where it reads earlie
 })
 
 describe('an aborted start', () => {
+  test('while the gateway does not answer never joins the group, and does not wait for the answer', async () => {
+    const gateway = await startProxy()
+    gateway.answer = () => new Promise(() => {})
+    const bus = buildBus()
+    const join = vi.spyOn(bus, 'join')
+    const { abort, failed } = await startOn(bus, gateway.url)
+    await until(() => expect(gateway.requests).toHaveLength(1))
+    abort.abort()
+    await failed
+    expect(join).not.toHaveBeenCalled()
+  })
+
   /** Starts a worker on this bus. */
-  function startOn(bus: MemoryBus, settings = buildSettings({ telemetry: { host: '127.0.0.1', port: 0 } })) {
+  async function startOn(bus: MemoryBus, gatewayUrl?: string) {
+    const url = gatewayUrl ?? (await startProvingGateway())
+    const settings = buildSettings({ gateway: { url }, telemetry: { host: '127.0.0.1', port: 0 } })
     const abort = new AbortController()
     const starting = createWorker(settings, { bus, registry: embeddedRegistry(), signal: abort.signal })
     const failed = expect(starting).rejects.toThrow('aborted')
@@ -121,7 +136,7 @@ describe('an aborted start', () => {
     const bus = buildBus()
     const partitions = vi.spyOn(bus, 'partitions').mockRejectedValueOnce(new BusUnavailable('no broker answers'))
     const join = vi.spyOn(bus, 'join')
-    const { abort, failed } = startOn(bus)
+    const { abort, failed } = await startOn(bus)
     await until(() => expect(partitions).toHaveBeenCalled())
     abort.abort()
     await failed
@@ -145,8 +160,9 @@ describe('an aborted start', () => {
     const options = { bus, telemetry, registry: world.registry, signal: abort.signal }
     const failed = expect(createWorker(settings, options)).rejects.toThrow('aborted')
     await until(() => expect(begun).toEqual(['worker']))
+    const { requests } = world.sandbox.stats()
     await world.send(commandsFrom(1, 10))
-    await until(() => expect(world.sandbox.stats().requests).toBe(1))
+    await until(() => expect(world.sandbox.stats().requests).toBeGreaterThan(requests))
     abort.abort()
     await world.finished(10)
     giveUpJoining(new Error('the bus is closed'))
@@ -171,7 +187,7 @@ describe('an aborted start', () => {
         },
       })
     })
-    const { abort, failed } = startOn(bus)
+    const { abort, failed } = await startOn(bus)
     await until(() => expect(joining).toHaveBeenCalled())
     abort.abort()
     joinNow()
@@ -197,7 +213,10 @@ describe('about the state of a process,', () => {
       (_, response) => void requests.push(() => response.end('{"id":1,"compatibilityLevel":"FULL_TRANSITIVE"}')),
     )
     const [port] = await freePorts(1)
-    const settings = buildSettings({ telemetry: { host: '127.0.0.1', port }, gateway: { balanceIntervalMs: 0 } })
+    const settings = buildSettings({
+      telemetry: { host: '127.0.0.1', port },
+      gateway: { url: await startProvingGateway() },
+    })
     const starting = createWorker(settings, { bus: buildBus(), registry: confluentRegistry({ url: server.url }) })
 
     await until(() => expect(requests).not.toHaveLength(0))
@@ -228,7 +247,10 @@ describe('about the state of a process,', () => {
       response.end()
     })
     const [port] = await freePorts(1)
-    const settings = buildSettings({ telemetry: { host: '127.0.0.1', port }, gateway: { balanceIntervalMs: 0 } })
+    const settings = buildSettings({
+      telemetry: { host: '127.0.0.1', port },
+      gateway: { url: await startProvingGateway() },
+    })
     const telemetry = new Telemetry()
     const told: string[] = []
     telemetry.on('registry.unavailable', ({ error }) => told.push(error.message))
@@ -246,7 +268,10 @@ describe('about the state of a process,', () => {
 
   test('the role callbacks without a secret is off, and the log says so', async () => {
     const [port] = await freePorts(1)
-    const settings = buildSettings({ telemetry: { host: '127.0.0.1', port }, gateway: { balanceIntervalMs: 0 } })
+    const settings = buildSettings({
+      telemetry: { host: '127.0.0.1', port },
+      gateway: { url: await startProvingGateway() },
+    })
     const telemetry = new Telemetry()
     const told: string[] = []
     telemetry.on('role.off', ({ role, reason }) => told.push(`${role}: ${reason}`))
@@ -258,7 +283,10 @@ describe('about the state of a process,', () => {
 
   test('/readyz says so while a starting worker waits for a leader of the control topic', async () => {
     const [port] = await freePorts(1)
-    const settings = buildSettings({ telemetry: { host: '127.0.0.1', port }, gateway: { balanceIntervalMs: 0 } })
+    const settings = buildSettings({
+      telemetry: { host: '127.0.0.1', port },
+      gateway: { url: await startProvingGateway() },
+    })
     const bus = buildBus()
     const lookAt = vi.spyOn(bus, 'lookAt').mockResolvedValue({ id: '', partitions: 1, leaderless: [0] })
     const starting = createWorker(settings, { bus, registry: embeddedRegistry() })

@@ -90,15 +90,15 @@ test('nothing that a gateway echoes appears in logs or metrics', async () => {
   const output = captureOutput()
   const proxy = await startProxy()
   const world = await startWorld({
+    gateway: proxy,
     logger: output.logger,
     settings: {
-      gateway: { url: proxy.url, apiKey: key, timeoutMs: 300, balanceIntervalMs: 10 },
+      gateway: { apiKey: key, timeoutMs: 300, balanceIntervalMs: 10 },
       delivery: { settleMs: 0, pollIntervalMs: 5 },
       callbacks: { secret },
     },
     sandbox: { keys: [key] },
   })
-  proxy.target = world.sandbox.url
   const item = (value: object) => json({ success: true, data: [value] })
   const answers: (() => ProxyAnswer)[] = [
     () => item({ success: false, error: echo }),
@@ -180,7 +180,11 @@ test('neither password nor messages appear in the log if a schema registry refus
   const server = await startRegistry()
   onTestFinished(server.stop)
   const registry = confluentRegistry({ url: server.url, username: 'busgate', password: canary.registryPassword })
-  const world = await startWorld({ logger: output.logger, registry, settings: { gateway: { apiKey: key } } })
+  const world = await startWorld({
+    ...{ logger: output.logger, registry },
+    sandbox: { keys: [key] },
+    settings: { gateway: { apiKey: key } },
+  })
   const own = (id: number) => {
     const value = world.encode(sms(id))
     value.writeUInt32BE(100 + id, 1) // an unknown schema

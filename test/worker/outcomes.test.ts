@@ -120,8 +120,7 @@ describe('a command that violates the interface', () => {
   test('because it is longer than gateway.maxBytes is INVALID, and one that just fits is sent', async () => {
     const gateway = await startProxy()
     const maxBytes = 2048
-    const world = await startWorld({ settings: { gateway: { url: gateway.url, maxBytes } } })
-    gateway.target = world.sandbox.url
+    const world = await startWorld({ gateway, settings: { gateway: { maxBytes } } })
     const hook = 'https://shop.example/hook'
     const sms = (id: bigint, length: number) => buildCommandOf('sms', { id, hook }, { sms_message: 'x'.repeat(length) })
 

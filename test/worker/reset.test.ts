@@ -130,6 +130,6 @@ describe('after a reset of the committed offset', () => {
     await world.resetOffset(0)
     await world.startWorker()
     await world.finished(6)
-    expect(world.sandbox.stats().operations).toBe(6)
+    expect(world.sandbox.stats().executed).toBe(6)
   })
 })

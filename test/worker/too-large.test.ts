@@ -156,8 +156,7 @@ describe('an answer of the gateway that is too large for the results topic', () 
   /** Starts a world whose gateway adds a long field to each item. */
   async function startTalkativeWorld(field: string, characters: number, options: WorldOptions = {}) {
     const gateway = await startProxy()
-    const world = await startLimitedWorld({ ...options, settings: { gateway: { url: gateway.url } } })
-    gateway.target = world.sandbox.url
+    const world = await startLimitedWorld({ ...options, gateway })
     const headers = { 'content-type': 'application/json' }
     gateway.answer = async ({ path, body }) => {
       const answer = await fetch(world.sandbox.url + path, { method: 'POST', headers, body })
