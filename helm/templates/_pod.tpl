@@ -100,6 +100,10 @@ volumes:
   - name: secrets
     secret:
       secretName: {{ $root.Values.existingSecret }}
+      {{- /* A task names the missing file at once; a pod without its volume waits for its deadline and says nothing. */}}
+      {{- if $.tasks }}
+      optional: true
+      {{- end }}
       defaultMode: 0440
       items:
         {{- range . }}
@@ -111,6 +115,9 @@ volumes:
   - name: {{ .name }}
     secret:
       secretName: {{ .secret }}
+      {{- if $.tasks }}
+      optional: true
+      {{- end }}
       defaultMode: 0440
       items:
         {{- range .files }}
@@ -123,6 +130,9 @@ volumes:
   - name: trusted-ca
     configMap:
       name: {{ .configMap }}
+      {{- if $.tasks }}
+      optional: true
+      {{- end }}
       items:
         - key: {{ .key }}
           path: {{ .key }}

@@ -212,17 +212,37 @@ describe('of safety, busgate doctor', () => {
 describe('of the gateway, busgate doctor', () => {
   const only = ['settings', 'gateway']
 
-  test('tries each API key and shows the balance', async () => {
+  test('tries each API key, shows the balance, and warns of a refused key while another one is accepted', async () => {
     const { url } = await sandbox(7)
     const env = { ...validEnv, BUSGATE_GATEWAY_URL: url, BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'another-key' }
     const { all, of, mends } = await diagnose(env, only)
     expect(of('gateway').toSorted()).toEqual([
-      'failed: shop: the gateway refuses its key',
       'ok: default: its key is accepted; 7 UAH',
+      'warning: shop: the gateway refuses its key',
     ])
-    expect(mends('gateway', 'failed')[0]).toContain('BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY')
+    expect(mends('gateway', 'warning')[0]).toContain('BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY')
     expect(JSON.stringify(all)).not.toContain('another-key')
     expect(JSON.stringify(all)).not.toContain(key)
+  })
+
+  test('fails if it accepts no key', async () => {
+    const { url } = await sandbox(7)
+    const keys = { BUSGATE_GATEWAY_API_KEY: 'mistyped', BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'another-key' }
+    const { of } = await diagnose({ ...validEnv, ...keys, BUSGATE_GATEWAY_URL: url }, only)
+    expect(of('gateway').toSorted()).toEqual([
+      'failed: default: the gateway refuses its key',
+      'failed: shop: the gateway refuses its key',
+    ])
+  })
+
+  test('accepts a key whose balance is refused for a known reason', async () => {
+    const { url } = await scriptedServer(
+      answerWith('{"success":true,"data":[{"success":false,"error":"Operator not supported"}]}'),
+    )
+    const { of } = await diagnose({ ...validEnv, BUSGATE_GATEWAY_URL: url }, only)
+    expect(of('gateway')).toEqual([
+      'warning: default: its key is accepted, but not its question for the balance: Operator not supported',
+    ])
   })
 
   test.each([

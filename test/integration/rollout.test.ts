@@ -2,7 +2,8 @@ import { writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { until } from '../support/bus.ts'
 import { startBusgate } from '../support/cli.ts'
-import { commandsFrom } from '../support/commands.ts'
+import { buildCommand, commandsFrom } from '../support/commands.ts'
+import { diagnose } from '../support/doctor.ts'
 import { environmentOf } from '../support/environment.ts'
 import { describeOnKafka } from '../support/integration.ts'
 import { keyFile } from '../support/key-file.ts'
@@ -95,6 +96,34 @@ describeOnKafka('a rolling update', brokers => {
     },
     120_000,
   )
+
+  test('is refused by the doctor if it would lose a key that works now, and else only warned of', async () => {
+    const world = await startWorld({
+      brokers,
+      settings: { gateway: { accounts: { shop: { apiKey: 'shop-key' }, idle: { apiKey: 'expired' } } } },
+      sandbox: { keys: { default: 'sandbox-key', shop: 'shop-key' } },
+    })
+    await world.send([buildCommand({ id: 1n }), buildCommand({ id: 2n, account: 'shop' })])
+    await world.finished(2)
+    const checks = ['settings', 'gateway', 'cluster', 'topics', 'accounts']
+    const ofUpgrade = async (env: Record<string, string>) => {
+      const { of } = await diagnose({ ...environmentOf(world), BUSGATE_ROLES: 'worker', ...env }, checks)
+      return [...of('gateway'), ...of('accounts')]
+        .map(line => line.replace('accepted; 1000000000 UAH', 'accepted'))
+        .sort()
+    }
+    const idle = { BUSGATE_GATEWAY_ACCOUNTS_IDLE_API_KEY: 'expired' }
+    const shop = (key: string) => ({ BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: key })
+    expect(await ofUpgrade({ ...idle, ...shop('shop-key') })).toEqual([
+      expect.stringMatching(/^ok: default: its key is accepted/),
+      expect.stringMatching(/^ok: shop: its key is accepted/),
+      'ok: the keys of all accounts that send now are accepted',
+      'warning: idle: the gateway refuses its key',
+    ])
+    const sent = 'messages of account shop were sent in the last five minutes'
+    expect(await ofUpgrade(shop('mistyped'))).toContain(`failed: ${sent}, and its key here is not accepted`)
+    expect(await ofUpgrade({})).toContain(`failed: ${sent}, and these settings have no key for it`)
+  })
 
   test('is not stopped by an outage of the gateway: the old worker stays ready through it', async () => {
     const gateway = await startProxy()

@@ -2,6 +2,7 @@ import { styleText } from 'node:util'
 import type { SettingsSources } from '../../config/index.ts'
 import { safeText } from '../../telemetry/error.ts'
 import { count } from '../../words.ts'
+import { accounts } from '../doctor/accounts.ts'
 import { type Check, type CheckState, type Facts, type Finding, skipped, without } from '../doctor/check.ts'
 import { cluster, groups, rights, start } from '../doctor/cluster.ts'
 import { control } from '../doctor/control.ts'
@@ -22,6 +23,7 @@ export const checks: readonly Check[] = [
   registry,
   cluster,
   topics,
+  accounts,
   groups,
   schemas,
   rights,

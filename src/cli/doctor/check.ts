@@ -15,6 +15,8 @@ export interface Finding {
 /** What earlier checks have found, for later ones. */
 export interface Facts {
   settings: Settings
+  /** Whether the gateway accepts the key, by account. */
+  keys: ReadonlyMap<string, boolean>
   registry: RegistryAdmin
   cluster: Cluster
   topics: ReadonlyMap<string, Topic>
@@ -25,6 +27,7 @@ export type FactName = keyof Facts
 /** Reasons for skipping a check, by the missing fact. */
 export const without: Record<FactName, string> = {
   settings: 'the settings cannot be used',
+  keys: 'no key was tried at the gateway',
   registry: 'no registry was reached',
   cluster: 'no broker answered',
   topics: 'the brokers did not describe the topics',

@@ -1,7 +1,7 @@
 import { type AccountSettings, keyPlaceOf, type Settings } from '../../config/index.ts'
 import { signInRefused } from '../../gateway/classify.ts'
 import { GatewayClient } from '../../gateway/client.ts'
-import { AccessDeniedError, type GatewayError } from '../../gateway/errors.ts'
+import { AccessDeniedError, type GatewayError, RefusedError } from '../../gateway/errors.ts'
 import type { GatewayClientOptions } from '../../gateway/options.ts'
 import { apiPath } from '../../protocol/envelope.ts'
 import { shellFlag } from '../../shell.ts'
@@ -12,16 +12,23 @@ const limitMs = 4000
 
 export const gateway = check({
   name: 'gateway',
-  about: "The gateway answers, accepts every account's API key, and each account has a balance above 0.",
+  about:
+    "The gateway answers and accepts an account's API key; further keys that it does not accept are warnings. Each account has a balance above 0.",
   needs: ['settings'],
   async look({ settings }) {
     const { url, accounts } = settings.gateway
     if (url === undefined) return { findings: [notSet('gateway.url', 'no key can be tried')] }
     if (accounts.size === 0) return { findings: [skipped('no account has a key')] }
     const looks = [...accounts].map(([name, account]) => ofAccount({ ...settings.gateway, url }, name, account))
-    return { findings: await Promise.all(looks) }
+    const findings = await Promise.all(looks)
+    const keys = new Map([...accounts.keys()].map((name, i) => [name, findings[i]!.state !== 'failed']))
+    const someWork = [...keys.values()].includes(true)
+    return { findings: findings.map(one => (someWork ? asWarning(one) : one)), facts: { keys } }
   },
 })
+
+/** One account must not stop the others: workers start as soon as one key is accepted. */
+const asWarning = (one: Finding): Finding => (one.state === 'failed' ? { ...one, state: 'warning' } : one)
 
 async function ofAccount(
   gateway: Settings['gateway'] & { url: string },
@@ -50,6 +57,10 @@ function refused(name: string, account: AccountSettings, url: string, error: Gat
       `${name}: the gateway refuses its key`,
       `put the key of the account into ${keyPlaceOf(name, account)}`,
     )
+  }
+  if (error instanceof RefusedError && error.code !== 'REJECTED') {
+    const said = `${name}: its key is accepted, but not its question for the balance: ${safeText(error.message)}`
+    return warning(said, `ask the gateway's operator whether the account ${name} may send`)
   }
   const [, status] = /^HTTP (\d{3})\b/.exec(error.message) ?? []
   if (signInRefused.includes(Number(status))) {

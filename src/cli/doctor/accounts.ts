@@ -1,0 +1,55 @@
+import { keyPlaceOf, type Settings } from '../../config/index.ts'
+import { readResults } from '../../consumer/index.ts'
+import { check, type Finding, failed, ok, skipped } from './check.ts'
+
+/** An account that sent a message within this time works now. */
+const lately = { ms: 300_000, text: 'five minutes' }
+/** Longest reading of results: a busy topic shows its accounts soon. */
+const readMs = 3_000
+
+export const accounts = check({
+  name: 'accounts',
+  about: `Each account whose messages were sent in the last ${lately.text} has a key that the gateway accepts: an upgrade loses no key that works now.`,
+  needs: ['settings', 'topics', 'keys'],
+  async look({ settings, topics, keys }) {
+    if (!settings.roles.includes('worker')) return { findings: [skipped('this process sends no commands')] }
+    if (topics.get(settings.topics.results)?.state !== 'exists') {
+      return { findings: [skipped(`${settings.topics.results} cannot be read`)] }
+    }
+    const inUse = [...(await accountsInUse(settings))]
+    if (inUse.length === 0) return { findings: [skipped(`no message was sent in the last ${lately.text}`)] }
+    const lost = inUse.filter(name => !keys.get(name))
+    if (lost.length === 0) return { findings: [ok(`the keys of all accounts that send now are accepted`)] }
+    return { findings: lost.map(name => ofLost(name, settings)) }
+  },
+})
+
+function ofLost(name: string, { gateway }: Settings): Finding {
+  const account = gateway.accounts.get(name)
+  const works = `messages of account ${name} were sent in the last ${lately.text}`
+  if (!account) {
+    const setting = name === 'default' ? 'gateway.apiKey' : `gateway.accounts.${name}.apiKey`
+    return failed(
+      `${works}, and these settings have no key for it`,
+      `keep ${setting}: without it, its commands are not sent`,
+    )
+  }
+  return failed(
+    `${works}, and its key here is not accepted`,
+    `put the key that works into ${keyPlaceOf(name, account)}`,
+  )
+}
+
+/** Accounts with messages that these command topics' workers sent lately. */
+async function accountsInUse(settings: Settings): Promise<Set<string>> {
+  const inUse = new Set<string>()
+  const results = readResults(settings, {
+    from: new Date(Date.now() - lately.ms),
+    untilEnd: true,
+    signal: AbortSignal.timeout(readMs),
+  })
+  for await (const { value } of results) {
+    if (value.outcome === 'SENT' && settings.topics.commands.includes(value.commandTopic)) inUse.add(value.account)
+  }
+  return inUse
+}
