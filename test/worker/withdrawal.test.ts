@@ -59,14 +59,15 @@ describe('a withdrawal by a producer', () => {
 
   test('is refused with the next end while 10,000 are in force, one of which can still be changed', async () => {
     const world = await startWorld()
-    const begun: string[] = []
-    world.worker.telemetry.on('withdrawal.begun', ({ by }) => begun.push(by))
     await writeWithdrawals(world, 10_000)
     await expect(world.producer.withdraw({ campaign: 'spring', reason: 'wrong price' })).rejects.toThrow(
       `10000 withdrawals are in force, the most there can be; the first ends at ${new Date(now + dayMs).toISOString()}`,
     )
     await world.producer.withdraw({ id: 7, reason: 'another price', by: 'shop' })
-    await until(() => expect(begun).toContain('shop'))
+    const metrics = `http://127.0.0.1:${world.worker.ports.telemetry}/metrics`
+    await until(async () => {
+      expect(await (await fetch(metrics)).text()).toContain('busgate_withdrawals{kind="message"} 10000')
+    })
     await world.send([buildCommand({ id: 9_999n }), buildCommand({ id: 10_001n })])
     await world.finished(2)
     expect([world.resultOf(9_999n).errorCode, world.resultOf(10_001n).outcome]).toEqual(['WITHDRAWN', 'SENT'])
