@@ -93,6 +93,7 @@ const colors: Record<Outcome | State | EnvelopeOutcome | PollResult | 'limit', s
   REJECTED: 'orange',
   IN_DOUBT: 'light-orange',
   inconclusive: 'light-orange',
+  unreadable: 'orange',
   unknown: 'light-orange',
   UNKNOWN: 'light-orange',
   FAILED: 'red',

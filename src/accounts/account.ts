@@ -35,10 +35,10 @@ const heldBack: Record<PauseReason, (account: Account) => string> = {
 }
 
 /**
- * The content of a request. `suspect`: a single command that was refused alone before, for an unknown reason. `questions`:
- * status polls.
+ * The content of a request. `suspect`: a single command that was refused alone before, for an unknown reason. `polls`: status
+ * polls.
  */
-export type RequestKind = 'commands' | 'suspect' | 'questions'
+export type RequestKind = 'commands' | 'suspect' | 'polls' | 'balance'
 
 /** Permission for one request to the gateway. */
 export interface Permit {
@@ -65,6 +65,8 @@ export class Account {
   readonly apiKey: () => string
   readonly keyPlace: string
   readonly gate: AccountGate
+  /** Holds back status polls. They fail on their own account: what refuses or loses them need not concern commands. */
+  readonly polls: AccountGate
   /** null if no rate is configured or learnt. */
   limiter: RateLimiter | null
   /** Start of the latest command envelope that was answered normally, in monotonic milliseconds. */
@@ -86,6 +88,7 @@ export class Account {
     this.apiKey = apiKey
     this.keyPlace = keyPlace
     this.gate = new AccountGate(random)
+    this.polls = new AccountGate(random)
     this.limiter = rate === undefined ? null : this.#limiterOf(rate)
     this.#clock = clock
     this.#telemetry = telemetry
@@ -134,6 +137,19 @@ export class Account {
     return Math.min(this.gate.admission(now).operations, this.limiter?.available(now) ?? Number.POSITIVE_INFINITY)
   }
 
+  /** As `wait`, for a status poll. It waits for its own failures, for throttling, and for the rate. */
+  get pollWait(): number {
+    const now = this.#clock.monotonic()
+    const throttled = this.gate.reason === 'throttled' ? this.gate.admission(now).wait : 0
+    return Math.max(this.polls.admission(now).wait, throttled, this.limiter?.wait(now) ?? 0)
+  }
+
+  /** Most operations of a status poll. */
+  get pollRoom(): number {
+    const now = this.#clock.monotonic()
+    return Math.min(this.polls.admission(now).operations, this.limiter?.available(now) ?? Number.POSITIVE_INFINITY)
+  }
+
   /**
    * Permits a request that is about to be sent: reserves its operations in the rate limit, and makes it the probe if one is
    * due.
@@ -145,7 +161,11 @@ export class Account {
       this.#waitsSince = null
     }
     const grant = this.limiter?.grant(operations) ?? null
-    return { operations, probe: this.gate.permit(), grant, carries, apiKey: this.apiKey(), begunAt: null }
+    return { operations, probe: this.#gateOf(carries).permit(), grant, carries, apiKey: this.apiKey(), begunAt: null }
+  }
+
+  #gateOf(carries: RequestKind): AccountGate {
+    return carries === 'polls' ? this.polls : this.gate
   }
 
   /** Whether a permitted request may still be sent: the account has not paused since. */
@@ -160,13 +180,13 @@ export class Account {
   }
 
   /** Cancels a permit whose request was not made, for a reason unrelated to the account. */
-  returnPermit({ probe, grant }: Permit): void {
+  returnPermit({ probe, grant, carries }: Permit): void {
     if (grant?.sentAt === null) this.limiter?.giveBack(grant)
-    this.gate.returnPermit(probe)
+    this.#gateOf(carries).returnPermit(probe)
   }
 
   /**
-   * Learns from a request's outcome.
+   * Learns from the outcome of a request with commands.
    * @param repeated number of operations throttled again: a repeat points to the recipient's limit, not to the account's rate
    */
   observe(permit: Permit, classified: Classified, repeated = 0): void {
@@ -179,6 +199,31 @@ export class Account {
     if (throttled === 0) return
     if (areRecipients) this.#telemetry.emit('gateway.retry', { reason: 'throttled', count: throttled })
     else this.#pause({ ...permit, operations: throttled }, 'throttled', 'operations above the rate')
+  }
+
+  /**
+   * Learns from the outcome of a status poll that was not withheld. A failed one holds back only polls.
+   * @param isAnswered whether it told something of a message
+   */
+  observePoll(permit: Permit, classified: Classified, isAnswered: boolean): void {
+    this.answered(permit)
+    const failure = isAnswered && classified.outcome === 'refused' ? null : pollFailure(classified)
+    const { probe, grant } = permit
+    const now = this.#clock.monotonic()
+    if (failure === null) {
+      this.polls.passed(probe)
+      if (this.gate.pollAnswered(now)) this.#telemetry.emit('account.resumed', { account: this.name })
+    } else {
+      if (grant?.sentAt === null) this.limiter?.giveBack(grant)
+      const { reason, error, retryAfterMs = null } = failure
+      const retryInMs =
+        reason === 'undecided' || reason === 'refused'
+          ? this.polls.failed(reason, probe, now)
+          : this.polls.pause(reason, probe, now, retryAfterMs)
+      if (retryInMs === null) return
+      const { name: account, keyPlace } = this
+      this.#telemetry.emit('polls.paused', { account, reason, retryInMs, error, keyPlace })
+    }
   }
 
   /** Records the end of a request that says nothing about the account. */
@@ -205,20 +250,19 @@ export class Account {
   }
 
   #passed({ probe, carries, begunAt }: Permit, classified: Classified): void {
-    const asks = carries === 'questions'
+    const asks = carries === 'balance'
     if (acceptsKey(classified)) this.keyRefused = false
     if (!asks && classified.outcome !== 'refused') this.passedAt = Math.max(this.passedAt, begunAt ?? this.passedAt)
-    const resumed = asks ? this.gate.pollAnswered(probe) : this.gate.passed(probe)
+    const resumed = asks ? this.gate.balanceAnswered(probe) : this.gate.passed(probe)
     if (resumed) this.#telemetry.emit('account.resumed', { account: this.name })
   }
 
   /**
-   * Handles an envelope refused with an unknown text. Refused polls and suspects hold the account back only if they were its
-   * probe.
+   * Handles an envelope refused with an unknown text. A refused suspect holds the account back only if it was its probe.
    */
   #refused(permit: Permit): void {
     const { probe, operations, carries } = permit
-    if (carries !== 'questions') this.#telemetry.emit('gateway.retry', { reason: 'refused', count: operations })
+    if (carries !== 'balance') this.#telemetry.emit('gateway.retry', { reason: 'refused', count: operations })
     if (!probe && carries !== 'commands') return
     const now = this.#clock.monotonic()
     const retryInMs = this.gate.failed('refused', probe, now)
@@ -242,10 +286,10 @@ export class Account {
     this.limiter.setShare(1, now)
   }
 
-  /** A question that probes again and again, although nothing waits to be sent, reports each cause once. */
+  /** A balance that probes again and again, although nothing waits to be sent, reports each cause once. */
   #announcePause({ probe, carries }: Permit, reason: PauseReason, retryInMs: number, error: string): void {
     const { name, keyPlace } = this
-    if (probe && carries === 'questions' && error === this.pausedBy) return
+    if (probe && carries === 'balance' && error === this.pausedBy) return
     this.pausedBy = error
     this.#telemetry.emit('account.paused', { account: name, reason, retryInMs, error, keyPlace })
   }
@@ -284,4 +328,22 @@ export const isThrottled = (answer: ItemAnswer): boolean => answer.kind === 'ref
 /** Whether every item was matched by its id, whatever else was wrong with the answer. */
 function isDecided(classified: Classified): boolean {
   return classified.outcome === 'unknown' && classified.items.every(({ kind }) => kind !== 'in_doubt')
+}
+
+interface PollFailure {
+  reason: PauseReason
+  error: string
+  retryAfterMs?: number | null
+}
+
+/** Why a status poll was not answered; null if it was. */
+function pollFailure(classified: Classified): PollFailure | null {
+  if (classified.outcome === 'answered') {
+    return classified.items.every(isThrottled) ? { reason: 'throttled', error: 'status polls above the rate' } : null
+  }
+  const { outcome, error } = classified
+  if (outcome === 'refused') return classified.known ? null : { reason: 'refused', error: refusedForNoKnownReason }
+  if (outcome === 'denied') return { reason: 'denied', error }
+  if (outcome === 'unknown') return isDecided(classified) ? null : { reason: 'undecided', error }
+  return { ...classified, reason: classified.reason as Exclude<typeof classified.reason, 'withheld'> }
 }

@@ -36,7 +36,7 @@ export function askBalance(options: BalanceOptions, account: Account): Promise<B
 }
 
 async function ask({ connection, errorTexts, telemetry }: BalanceOptions, account: Account): Promise<BalanceReading> {
-  const permit = account.permit(1, 'questions')
+  const permit = account.permit(1, 'balance')
   const answer = await connection.post(envelopeBody(permit.apiKey, ['{"type":"balance"}']), () => {
     account.begun(permit)
     return null
@@ -54,6 +54,8 @@ async function ask({ connection, errorTexts, telemetry }: BalanceOptions, accoun
 /** An unknown text of the gateway may quote anything, so it is not repeated. */
 const unknownText = 'refused with an unknown text, which busgate gateway balance shows'
 
+const unreadable = 'its answer has no amount that is a number; busgate gateway balance shows it'
+
 function readingOf(classified: Classified): BalanceReading {
   if (classified.outcome === 'refused')
     return failedReading('refused', classified.known ? classified.error : unknownText)
@@ -61,6 +63,7 @@ function readingOf(classified: Classified): BalanceReading {
   const item = classified.items[0]!
   if (item.kind === 'sent') {
     const { amount, currency } = operations.balance.payload.safeParse(item.data).data ?? {}
+    if (amount === undefined) return failedReading('unreadable', unreadable)
     return { accepted: true, balance: { amount, currency }, failure: null }
   }
   if (item.kind === 'in_doubt' || item.code === 'REJECTED') return failedReading('refused', unknownText)

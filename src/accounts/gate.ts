@@ -64,12 +64,22 @@ export class AccountGate {
     return probe
   }
 
-  /** The gateway answered a question; this does not end a pause for refused command envelopes. @returns as `passed` */
-  pollAnswered(probe: boolean): boolean {
+  /** The gateway answered for the balance; this does not end a pause for refused command envelopes. @returns as `passed` */
+  balanceAnswered(probe: boolean): boolean {
     this.#inARow.undecided = 0
     if (this.#state === 'closed' || this.#reason !== 'refused') return probe && this.passed(probe)
     this.returnPermit(probe)
     return false
+  }
+
+  /**
+   * The gateway answered a status poll. This ends a pause whose time is over, except one for refused command envelopes.
+   * @returns whether this ended a pause
+   */
+  pollAnswered(now: number): boolean {
+    this.#inARow.undecided = 0
+    const isOver = this.#state === 'paused' && this.#reason !== 'refused' && now >= this.#until
+    return isOver && this.passed(true)
   }
 
   /**

@@ -1,6 +1,5 @@
-import { idIn } from '../protocol/ids.ts'
+import { echoedId, idIn } from '../protocol/ids.ts'
 import { callbackStateOf } from '../protocol/states.ts'
-import { textOrNull } from '../protocol/tolerant.ts'
 import type { DeadLetterReason } from '../records/dead-letter.ts'
 import { type CommandFacts, type NewStatusEvent, readStatus, unknownCommandFacts } from '../records/status.ts'
 import type { Callback } from './body.ts'
@@ -22,7 +21,7 @@ export function statusEvent(origin: CallbackOrigin, body: Callback, receivedAt: 
     const facts = { correlationId, tenant, campaign, commandType: type, country }
     return { ok: true, event: eventOf(body, { id, account, type, facts }, true, receivedAt) }
   }
-  const id = idIn(echoedText(body.id))
+  const id = idIn(echoedId(body.id) ?? '')
   if (id === null) {
     const message = `a callback to the address of account ${origin.account} has no id of 1 to 2^63-1: not sent by busgate`
     return { ok: false, reason: 'no_id', error: { code: 'NO_NUMERIC_ID', message } }
@@ -42,10 +41,5 @@ function eventOf(body: Callback, command: HookedCommand, verified: boolean, rece
   return { id, account, ...facts, ...told, type, ...known }
 }
 
-/** The address identifies the message, so a missing or padded id is no contradiction. */
-function namesAnother(echoed: unknown, id: bigint): boolean {
-  return (textOrNull(echoed)?.trim() ?? '') !== '' && echoedText(echoed) !== String(id)
-}
-
-/** The id without padding (spaces and zeros). */
-const echoedText = (id: unknown): string => textOrNull(id)?.trim().replace(/^0+/, '') ?? ''
+/** The address identifies the message, so a missing id is no contradiction. */
+const namesAnother = (echoed: unknown, id: bigint): boolean => (echoedId(echoed) ?? String(id)) !== String(id)

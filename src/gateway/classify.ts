@@ -1,13 +1,21 @@
-import { type DoubtCause, type ErrorCode, knownErrorCode } from '../protocol/index.ts'
+import { echoedId } from '../protocol/ids.ts'
+import { type DoubtCause, type ErrorCode, knownErrorCode, type OperationType } from '../protocol/index.ts'
 import { isObject, parseJson, stringifyJson } from '../protocol/json.ts'
 import type { Answer } from './connection.ts'
 import { Echo } from './echo.ts'
 
-/** The outcome of one operation in an envelope. `error` repeats nothing of the request; `data` may. */
+/**
+ * The outcome of one operation in an envelope. `error` repeats nothing of the request; `data` may. `beside`: unspecified fields
+ * of the item, if there are any.
+ */
 export type ItemAnswer =
-  | { kind: 'sent'; data: unknown }
+  | { kind: 'sent'; data: unknown; beside?: Record<string, unknown> }
   | { kind: 'refused'; code: ErrorCode; error: string }
   | { kind: 'in_doubt' }
+
+/** All that a successful item says, for operations whose payload is unspecified. */
+export const contentOf = ({ data, beside }: ItemAnswer & { kind: 'sent' }): unknown =>
+  beside === undefined ? data : { ...beside, data }
 
 /** The outcome of an envelope, by the table in docs/delivery.md. */
 export type Classified =
@@ -34,6 +42,14 @@ export type Classified =
 export type UnknownCause = Exclude<DoubtCause, 'taken_over'>
 
 type Ids = readonly (string | null)[]
+
+/**
+ * The ids by which the items of an envelope are matched. A status alone in its envelope is matched by position, because its
+ * item may name the gateway's own identifier.
+ * @param operations each with the id that its item echoes, as decimal text; null if it echoes none
+ */
+export const matchedIds = (operations: readonly { type: OperationType; id: string | null }[]): Ids =>
+  operations.length === 1 && operations[0]!.type === 'status' ? [null] : operations.map(({ id }) => id)
 
 /**
  * HTTP statuses with a meaning of their own. The gateway always answers 200; a redirect or another 4xx comes from a proxy
@@ -138,12 +154,12 @@ interface Item {
 function answers(item: unknown, id: string | null): item is Item {
   if (!isObject(item) || typeof item.success !== 'boolean') return false
   if (id === null) return true
-  const echoed = echoedId(item)
+  const echoed = echoedIn(item)
   return echoed === undefined || echoed === id
 }
 
 function answerOf(item: Item, texts: Texts): ItemAnswer {
-  if (item.success) return { kind: 'sent', data: item.data }
+  if (item.success) return { kind: 'sent', data: item.data, ...besideIn(item) }
   const { code, error } = refusalOf(item.error, texts)
   return { kind: 'refused', code: code ?? 'REJECTED', error }
 }
@@ -156,7 +172,7 @@ function matchById(ids: Ids, items: unknown[], texts: Texts): ItemAnswer[] {
   const byId = new Map<string, Item | null>()
   for (const item of items) {
     if (!isObject(item) || typeof item.success !== 'boolean') continue
-    const id = echoedId(item)
+    const id = echoedIn(item)
     if (id !== undefined) byId.set(id, byId.has(id) ? null : (item as unknown as Item))
   }
   const seen = new Set<string | null>()
@@ -172,12 +188,17 @@ function unknown(ids: Ids, cause: UnknownCause, error: string): Classified {
   return { outcome: 'unknown', cause, error, items: ids.map(() => ({ kind: 'in_doubt' })) }
 }
 
-/** Ids are echoed as numbers or as text. A number beyond 2^53 has lost digits and matches nothing. */
-function echoedId({ data }: Record<string, unknown>): string | undefined {
-  if (!isObject(data)) return undefined
-  const { id } = data
-  if (typeof id === 'number') return Number.isSafeInteger(id) ? String(id) : 'nobody'
-  return typeof id === 'string' || typeof id === 'bigint' ? String(id) : undefined
+const echoedIn = ({ data }: Record<string, unknown>) => (isObject(data) ? echoedId(data.id) : undefined)
+
+const noFields = {}
+
+/** What a successful item holds besides its `data`. */
+function besideIn(item: Item): { beside?: Record<string, unknown> } {
+  let hasMore = false
+  for (const name in item) hasMore ||= name !== 'success' && name !== 'data'
+  if (!hasMore) return noFields
+  const { success: _, data: __, ...beside } = item
+  return { beside }
 }
 
 export function parseObject(body: string): Record<string, unknown> | null {

@@ -56,7 +56,7 @@ export class GatewayClient {
   readonly balance = this.#ask('balance')
   /** The account's sender names, in the gateway's own shape. Section sender. */
   readonly sender = this.#ask('sender')
-  /** The status of a message; `id` is the caller's. pollStateOf of busgate/protocol reads its `status`. Section status. */
+  /** The status of a message; `id` is the caller's. statusProof of busgate/protocol says what it proves. Section status. */
   readonly status = this.#send('status')
 
   /** SMS templates. */

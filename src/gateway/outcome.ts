@@ -6,7 +6,7 @@ import {
   operations,
   type Payload,
 } from '../protocol/index.ts'
-import { type Classified, classify, httpStatuses, type ItemAnswer, parseObject } from './classify.ts'
+import { type Classified, classify, contentOf, httpStatuses, type ItemAnswer, parseObject } from './classify.ts'
 import type { Answer } from './connection.ts'
 import { Echo } from './echo.ts'
 import {
@@ -72,12 +72,13 @@ export function refusalOf(code: ErrorCode, message: string): GatewayError {
 function resultOf(type: OperationType, answer: ItemAnswer, doubt: string): ItemResult {
   if (answer.kind === 'in_doubt') return { ok: false, error: new InDoubtError(doubt, 'items_differ') }
   if (answer.kind === 'refused') return { ok: false, error: refusalOf(answer.code, answer.error) }
-  const { success, data, error } = operations[type].payload.safeParse(answer.data)
+  const content = type === 'status' ? contentOf(answer) : answer.data
+  const { success, data, error } = operations[type].payload.safeParse(content)
   if (success) return { ok: true, type, data } as ItemResult
   const problem = error.issues[0]?.message ?? 'the payload has another shape'
   return {
     ok: false,
-    error: new UnreadablePayloadError(`executed, but the answer is invalid: ${problem}`, answer.data),
+    error: new UnreadablePayloadError(`executed, but the answer is invalid: ${problem}`, content),
   }
 }
 

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { must } from './messages.ts'
-import { tolerantId, tolerantList, tolerantNumber, tolerantObject, tolerantText } from './tolerant.ts'
+import { answerObject, tolerantId, tolerantList, tolerantNumber, tolerantObject, tolerantText } from './tolerant.ts'
 
 /** A recipient's reply to a message (specification: Events). `datetime` is ISO 8601, `filesize` in bytes. */
-const reply = z.looseObject({
+const reply = answerObject({
   datetime: tolerantText,
   message: tolerantText,
-  media: tolerantObject(z.looseObject({ url: tolerantText, filename: tolerantText, filesize: tolerantNumber })),
+  media: tolerantObject(answerObject({ url: tolerantText, filename: tolerantText, filesize: tolerantNumber })),
 })
 
 export type Reply = z.infer<typeof reply>
@@ -19,30 +19,28 @@ export const replies = tolerantList(reply)
  * recipient pressed, `request_id` that of the asynchronous response. `type` may be any text: the specification's four values
  * omit channels that send callbacks too.
  */
-export const callbackBody = z.looseObject(
-  {
-    success: z.boolean({ error: must('true or false') }),
-    id: tolerantId,
-    msg_id: tolerantId,
-    type: tolerantText,
-    status: tolerantText,
-    error: tolerantText,
-    updated: tolerantText,
-    reply: tolerantText,
-    duration: tolerantNumber,
-    request_id: tolerantText,
-    replies,
-  },
-  { error: must('an object') },
-)
+export const callbackBody = answerObject({
+  success: z.boolean({ error: must('true or false') }),
+  id: tolerantId,
+  msg_id: tolerantId,
+  type: tolerantText,
+  status: tolerantText,
+  error: tolerantText,
+  updated: tolerantText,
+  reply: tolerantText,
+  duration: tolerantNumber,
+  request_id: tolerantText,
+  replies,
+})
 
 export type CallbackBody = z.infer<typeof callbackBody>
 
 /** The answer of the asynchronous interface (specification: Asynchronous response); callbacks repeat `request_id`. */
-export const asyncResponse = z.looseObject(
-  { success: z.boolean({ error: must('true or false') }), request_id: tolerantText, error: tolerantText },
-  { error: must('an object') },
-)
+export const asyncResponse = answerObject({
+  success: z.boolean({ error: must('true or false') }),
+  request_id: tolerantText,
+  error: tolerantText,
+})
 
 /** An answer of the asynchronous interface: whether the request was queued, and its id. */
 export type AsyncResponse = z.infer<typeof asyncResponse>

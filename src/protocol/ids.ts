@@ -27,8 +27,14 @@ export function idIn(text: string): bigint | null {
 }
 
 /**
- * Returns whether an id in an answer is this message's. Compares decimal text, because the gateway echoes ids as numbers or
- * as strings.
+ * An id in an answer or a callback as decimal text, without padding (spaces and zeros); undefined if it is missing or empty. The
+ * gateway writes ids as numbers or as text. A number that has lost digits is nobody's.
  */
-export const sameId = (echoed: unknown, id: bigint | number): boolean =>
-  typeof echoed === 'string' ? echoed === String(id) : isMessageId(echoed) && String(echoed) === String(id)
+export function echoedId(value: unknown): string | undefined {
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? String(value) : 'nobody'
+  if (typeof value === 'bigint') return String(value)
+  return typeof value === 'string' ? value.trim().replace(/^0+(?=\d)/, '') || undefined : undefined
+}
+
+/** Returns whether an id in an answer is this message's. */
+export const sameId = (echoed: unknown, id: bigint | number): boolean => echoedId(echoed) === String(id)

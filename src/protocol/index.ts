@@ -9,6 +9,7 @@ export {
   responseItem,
 } from './envelope.ts'
 export { messageId, sameId } from './ids.ts'
+export { instantOf } from './instant.ts'
 export { parseJson, stringifyJson } from './json.ts'
 export { lifetimeOf, usualLifetime } from './lifetime.ts'
 export {
@@ -48,5 +49,5 @@ export {
 } from './registry.ts'
 export { type Segments, segmentsOf } from './segments.ts'
 export { callbackStateOf, pollStateOf } from './states.ts'
-export { instantOf } from './tolerant.ts'
+export { type StatusProof, statusProof } from './status-answer.ts'
 export type { ViberType } from './viber.ts'

@@ -1,21 +1,18 @@
 import { z } from 'zod'
-import { must } from './messages.ts'
 import type { MissingContent } from './operation.ts'
-import { tolerantId, tolerantNumber } from './tolerant.ts'
+import { openPayload, tolerantId, tolerantNumber } from './tolerant.ts'
 
 /**
  * `data` of a sent message (specification: Send result payload): `msg_id` is the gateway's identifier, `id` echoes the
- * caller's, `parts` is the number of billed parts. The inner `data` is unspecified.
+ * caller's, `parts` is the number of billed parts. The inner `data` is unspecified. A successful item is a success whatever it
+ * lacks, as on the topic of results.
  */
-const sendPayload = z.looseObject(
-  {
-    id: tolerantId,
-    msg_id: z.union([z.string(), z.number(), z.bigint()], { error: must("the gateway's identifier") }),
-    parts: tolerantNumber,
-    data: z.unknown().optional(),
-  },
-  { error: must('an object') },
-)
+const sendPayload = openPayload({
+  id: tolerantId,
+  msg_id: tolerantId,
+  parts: tolerantNumber,
+  data: z.unknown().optional(),
+})
 
 /** Defaults of operations that send to a phone; an operation overrides what differs. */
 export const messageFacts = {

@@ -30,15 +30,17 @@ const fold = (status: string): string =>
     .trim()
     .toUpperCase()
 
+/** The listed state of a status text; undefined if it is unlisted. Compares the whole text, since UNDELIVERABLE contains DELIVER. */
+export const meaningOfStatus = (status: string): State | undefined =>
+  statusTexts.get(status) ?? statusTexts.get(fold(status))
+
 /**
- * The state for a status text in a poll's answer; for a callback, use `callbackStateOf`. Compares the whole text, since
- * UNDELIVERABLE contains DELIVER, without case, spaces and underscores. If the text is empty or unlisted, `success` decides
- * (specification: States and transitions); without it, the state is UNKNOWN and not final.
+ * The state for a status text in a poll's answer; for a callback, use `callbackStateOf`. Compares texts without
+ * case, spaces and underscores. If the text is empty or unlisted, `success` decides (specification: States and transitions); without it, the state is UNKNOWN and not final.
  */
 export const pollStateOf = (status: string, success: boolean | null = null): { state: State; final: boolean } => {
-  const listed = statusTexts.get(status) ?? statusTexts.get(fold(status))
   const told = success === null ? 'UNKNOWN' : success ? 'DELIVERED' : 'FAILED'
-  const state = listed ?? told
+  const state = meaningOfStatus(status) ?? told
   return { state, final: state === 'DELIVERED' || state === 'FAILED' }
 }
 

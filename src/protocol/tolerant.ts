@@ -1,12 +1,14 @@
 import { z } from 'zod'
 import { isObject } from './json.ts'
+import { must } from './messages.ts'
 
 /*
- * Fields of the gateway's answers. A field of an unexpected type is converted or omitted and never invalidates the
- * answer, because its message has been sent and paid for.
+ * Fields of the gateway's answers. A field of an unexpected type never invalidates the answer, because its message has been sent
+ * and paid for: it is converted, or left as it came in `raw`.
  */
 
-const field = <T>(read: (value: unknown) => T | null | undefined) =>
+/** A field that is absent if it cannot be read. */
+export const tolerantField = <T>(read: (value: unknown) => T | null | undefined) =>
   z
     .unknown()
     .transform(value => read(value) ?? undefined)
@@ -21,7 +23,8 @@ export function textOrNull(value: unknown): string | null {
   return id === null ? null : String(id)
 }
 
-const decimalPattern = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i
+/** Digits after a leading zero are a code, which a number would change. */
+const decimalPattern = /^[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i
 
 /** A number, or text that contains one; else null. */
 export function numberOrNull(value: unknown): number | null {
@@ -30,49 +33,66 @@ export function numberOrNull(value: unknown): number | null {
   return typeof number === 'number' && Number.isFinite(number) ? number : null
 }
 
-const dateTime = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+-]\d\d:?\d\d)$/i
-
-/**
- * Parses an ISO 8601 date-time with a UTC offset into milliseconds since 1970, truncated to milliseconds. null if the text is
- * not a date-time or has no offset.
- */
-export function instantOf(text: string): number | null {
-  const [, date, time, offset] = dateTime.exec(text.trim()) ?? []
-  if (date === undefined || time === undefined || offset === undefined) return null
-  const [year, month, day] = date.split('-').map(Number)
-  const isDay = day! <= new Date(Date.UTC(year!, month!, 0)).getUTCDate() // Date would turn 30 February into 2 March
-  const instant = Date.parse(`${date}T${time}${offset.replace(/^(.\d\d)(\d\d)$/, '$1:$2').toUpperCase()}`)
-  return isDay && !Number.isNaN(instant) ? instant : null
-}
-
 /** true or false, also as text; else null. */
 export const flagOrNull = (value: unknown): boolean | null =>
   typeof value === 'boolean' ? value : value === 'true' ? true : value === 'false' ? false : null
 
-/** Text, or a number written as text; anything else counts as absent. */
-export const tolerantText = field(textOrNull)
+/** Text, or a number written as text. */
+export const tolerantText = tolerantField(textOrNull)
 
-/** A number, or a string that holds one; anything else counts as absent. */
-export const tolerantNumber = field(numberOrNull)
+/** A number, or a string that holds one. */
+export const tolerantNumber = tolerantField(numberOrNull)
 
-/** true or false, also as text; anything else counts as absent. */
-export const tolerantFlag = field(flagOrNull)
+/** true or false, also as text. */
+export const tolerantFlag = tolerantField(flagOrNull)
 
 /** An identifier as received: string, number or bigint. Compare with sameId. */
-export const tolerantId = field(idOrNull)
+export const tolerantId = tolerantField(idOrNull)
 
-/** A nested object; anything that cannot be parsed counts as absent. */
+/** A nested object. */
 export const tolerantObject = <S extends z.ZodType>(schema: S) =>
-  field((value): z.output<S> | undefined => schema.safeParse(value).data)
+  tolerantField((value): z.output<S> | undefined => schema.safeParse(value).data)
 
-/** A list without elements that cannot be parsed; anything but a list counts as absent. */
+/** A list; if an element cannot be read, the whole list counts as unread. */
 export const tolerantList = <S extends z.ZodType>(element: S) =>
-  field((value): z.output<S>[] | undefined =>
-    Array.isArray(value) ? value.flatMap(item => element.safeParse(item).data ?? []) : undefined,
-  )
+  tolerantField((value): z.output<S>[] | undefined => z.array(element).safeParse(value).data)
 
-const asObject = (value: unknown): unknown =>
+/** Fields of an answer as they came, because they could not be read. */
+type Unread = { raw?: Record<string, unknown> }
+
+const mustBeObject = must('an object')
+
+/**
+ * An object of the gateway's answers: these known fields, if they can be read, and any others. Known fields that cannot be read
+ * are in `raw`, as they came.
+ */
+export const answerObject = <S extends z.ZodRawShape>(known: S, error = mustBeObject) => {
+  const schema = z.looseObject(known, { error })
+  type Output = z.output<typeof schema> & Unread
+  return z.unknown().transform((value, context): Output => {
+    const { data, error } = schema.safeParse(value)
+    if (error) {
+      for (const issue of error.issues) context.issues.push({ ...issue, input: value } as z.core.$ZodRawIssue)
+      return z.NEVER
+    }
+    return withRaw(data, value as Record<string, unknown>, Object.keys(known)) as Output
+  })
+}
+
+/** Moves the fields that could not be read into `raw`. */
+function withRaw(read: Record<string, unknown>, came: Record<string, unknown>, known: readonly string[]): object {
+  const absent = known.filter(name => name in read && read[name] === undefined)
+  if (absent.length === 0) return read
+  const isUnread = (name: string) => came[name] !== undefined && came[name] !== null
+  const raw = Object.fromEntries(absent.filter(isUnread).map(name => [name, came[name]]))
+  const fields = Object.fromEntries(Object.entries(read).filter(([name]) => !absent.includes(name)))
+  if (Object.keys(raw).length === 0) return fields
+  return { ...fields, raw: 'raw' in came ? { ...raw, raw: came.raw } : raw }
+}
+
+/** An answer that is no object becomes one, with the answer as its `value`. */
+export const asObject = (value: unknown): Record<string, unknown> =>
   isObject(value) ? value : value === undefined || value === null ? {} : { value }
 
-/** A payload with an unspecified shape: known optional fields and any others. Its `value` is an answer that is no object. */
-export const openPayload = <S extends z.ZodRawShape>(known: S) => z.preprocess(asObject, z.looseObject(known))
+/** A payload of any shape: never invalid. */
+export const openPayload = <S extends z.ZodRawShape>(known: S) => z.preprocess(asObject, answerObject(known))

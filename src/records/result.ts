@@ -188,7 +188,7 @@ function readHlr(fields: Fields): SendResultHlr | null {
     phone,
     status: textOrNull(fields.status),
     imsi: textOrNull(fields.imsi),
-    mccmnc: networkCode(fields.mccmnc),
+    mccmnc: int32OrNull(fields.mccmnc),
     ported: flagOrNull(fields.ported),
     network: objectOrNull(fields.network, readNetwork),
   }
@@ -209,7 +209,3 @@ const readCountry = ({ name, prefix }: Fields): SendResultHlrCountry => ({
   name: textOrNull(name),
   prefix: intOrNull(prefix),
 })
-
-/** Null for a code with leading zeros, which a number would lose. */
-const networkCode = (value: unknown): number | null =>
-  typeof value === 'string' && value.startsWith('0') ? null : int32OrNull(value)

@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto'
 import type { OutgoingRecord } from '../bus/port.ts'
 import { instantOf, pollStateOf } from '../protocol/index.ts'
-import { flagOrNull, numberOrNull, textOrNull } from '../protocol/tolerant.ts'
+import { readStatusAnswer } from '../protocol/status-answer.ts'
+import { asObject, flagOrNull, numberOrNull, textOrNull } from '../protocol/tolerant.ts'
 import { type TraceContext, traceHeaders } from '../telemetry/trace.ts'
 import { intOrNull, jsonOrNull, listOrNull, objectOrNull, unreadPart } from './fields.ts'
 import type { StatusEvent, StatusEventReply, StatusEventReplyMedia } from './generated.ts'
@@ -44,6 +45,13 @@ export function readStatus(body: Readonly<Record<string, unknown>>): ReportedSta
   const replies = read.replies ?? []
   const extra = jsonOrNull(unreadPart(body, read))
   return { ...others, ...pollStateOf(status, read.success), msgId, status, updatedAt, requestId, replies, extra }
+}
+
+/** Reads a successful answer to `status`, whose status text may stand anywhere. What is not understood stays in `extra`. */
+export function readPolledStatus(content: unknown): ReportedStatus {
+  const told = readStatus(asObject(content))
+  const { text: status } = readStatusAnswer(content)
+  return status === '' ? told : { ...told, status, ...pollStateOf(status, told.success) }
 }
 
 const instantOrNull = (value: unknown): number | null => (typeof value === 'string' ? instantOf(value) : null)

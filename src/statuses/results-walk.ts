@@ -3,9 +3,8 @@ import type { PollAnswer, StatusPoller } from '../accounts/poller.ts'
 import type { BusRecord, RecordHeaders, Session } from '../bus/port.ts'
 import { appendedBy } from '../bus/record-time.ts'
 import type { Clock } from '../clock.ts'
-import type { ItemAnswer } from '../gateway/classify.ts'
+import { contentOf, type ItemAnswer } from '../gateway/classify.ts'
 import { isSendType, operations, type SendType, usualLifetime } from '../protocol/index.ts'
-import { isObject } from '../protocol/json.ts'
 import { type Decoder, decodePatiently, isReadableLater } from '../records/decoder.ts'
 import type { SendResult } from '../records/generated.ts'
 import {
@@ -16,7 +15,13 @@ import {
   type WriteOverdue,
 } from '../records/overdue.ts'
 import { lifetimeIn } from '../records/result.ts'
-import { type CommandFacts, type NewStatusEvent, readStatus, type WriteStatus } from '../records/status.ts'
+import {
+  type CommandFacts,
+  type NewStatusEvent,
+  readPolledStatus,
+  readStatus,
+  type WriteStatus,
+} from '../records/status.ts'
 import { containAsync } from '../telemetry/contain.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { PollResult } from '../telemetry/labels.ts'
@@ -228,7 +233,7 @@ export class ResultsWalk {
     const account = accounts.get(name)
     if (!account) return Promise.resolve({ kind: 'in_doubt' })
     const latest = clock.monotonic() + deniedPatienceMs
-    const isInTheWay = () => account.gate.reason === 'denied' && clock.monotonic() > latest
+    const isInTheWay = () => account.polls.reason === 'denied' && clock.monotonic() > latest
     return poller.ask(account, String(id), () => this.#session.alive && !this.#hasVerdict(message) && !isInTheWay())
   }
 
@@ -294,8 +299,8 @@ export function afterAnswer({ answers, endsAt }: Schedule, now: number, { delayM
 
 /** Turns a poll's answer into a status event; null if the answer is not definite or has no status. */
 export function eventOfPoll(result: SendResult, answer: ItemAnswer, receivedAt: number): NewStatusEvent | null {
-  if (answer.kind !== 'sent' || !isObject(answer.data)) return null
-  const told = readStatus(answer.data)
+  if (answer.kind !== 'sent') return null
+  const told = readPolledStatus(contentOf(answer))
   if (told.status === '' && told.success === null) return null
   const { type, msgId } = result
   return { ...aboutMessage(result, receivedAt), ...told, type: told.type ?? type, msgId: told.msgId ?? msgId }

@@ -49,6 +49,7 @@ export async function startReconciling(options: ReconcilingOptions) {
   const { connection = connectionTo(gateway) } = options
   const poller = new StatusPoller({
     ...gateway,
+    ...settings.delivery,
     connection,
     clock,
     telemetry: options.telemetry,

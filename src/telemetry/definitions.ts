@@ -250,7 +250,7 @@ export const metricDefinitions = {
     labels: { result: label.pollResults },
     meaning: 'Status polls by their result, for doubts and by the reconciler.',
     action:
-      'unanswered: the gateway is unreachable or throttles. inconclusive for long: add its texts to delivery.notFoundErrors, or it does not keep statuses.',
+      'unanswered: the gateway is unreachable or throttles. inconclusive for long: add its texts to delivery.notFoundErrors, or it does not keep statuses. unreadable: the gateway answers without words, or refuses the key; doubts then end UNRESOLVED.',
   },
   dead_letters_total: {
     type: 'counter',

@@ -82,6 +82,8 @@ export interface Events {
   'rate.waited': { account: string; seconds: number }
   /** The account is held back: it sends only probes until one passes. `keyPlace` names the setting of its key. */
   'account.paused': { account: string; reason: PauseReason; retryInMs: number; error: string; keyPlace: string }
+  /** Status polls of the account are held back: they fail where its commands may pass. Doubts wait for them. */
+  'polls.paused': { account: string; reason: PauseReason; retryInMs: number; error: string; keyPlace: string }
   /** A probe of the account passed, so it resumes sending. */
   'account.resumed': { account: string }
   /**
@@ -146,7 +148,7 @@ export interface Events {
    * and are not sent again.
    */
   'doubts.lost': { topic: string; partition: number; count: number }
-  /** The gateway was polled for a status: sent, not_found, verdict, pending, inconclusive or unanswered. */
+  /** The gateway was polled for a status: sent, not_found, verdict, pending, inconclusive, unreadable or unanswered. */
   'status.polled': { result: PollResult }
   /**
    * Somebody else than busgate wrote the committed offset: a reset, or a program that used the group. Records below it count
@@ -257,7 +259,7 @@ export interface Events {
   'balance.read': { account: string; currency: string; amount: number }
   /**
    * The balance of an account cannot be read; commands may still be sent. Reported once for each reason until it is read.
-   * `reason` is refused, denied, not_sent or unknown; `keyPlace` names the setting of the key.
+   * `reason` is refused, denied, not_sent, unknown or unreadable; `keyPlace` names the setting of the key.
    */
   'balance.failed': { account: string; reason: BalanceFailure; error: string; keyPlace: string }
 }

@@ -50,7 +50,15 @@ export const retryReasons = ['throttled', 'unreachable', 'denied', 'refused'] as
 export const causesOfDoubts = Object.keys(doubtCauses).filter(cause => cause !== 'aborted')
 
 /** Results of a status poll: sent and not_found for doubts; verdict and pending for the reconciler. */
-export const pollResults = ['sent', 'not_found', 'verdict', 'pending', 'inconclusive', 'unanswered'] as const
+export const pollResults = [
+  'sent',
+  'not_found',
+  'verdict',
+  'pending',
+  'inconclusive',
+  'unreadable',
+  'unanswered',
+] as const
 
 export const callbackRefusals = [
   'method',
@@ -114,7 +122,8 @@ type OneOf<L extends readonly string[]> = L[number]
 export type PauseKind = OneOf<typeof pauseKinds>
 export type WithdrawalKind = OneOf<typeof withdrawalKinds>
 export type EnvelopeOutcome = OneOf<typeof envelopeOutcomes>
-export type BalanceFailure = Exclude<EnvelopeOutcome, 'answered'>
+/** `unreadable`: the answer has no amount that is a number. */
+export type BalanceFailure = Exclude<EnvelopeOutcome, 'answered'> | 'unreadable'
 export type RetryReason = OneOf<typeof retryReasons>
 /** Why an account is held back. `undecided`: the outcome of many requests in a row is unknown. */
 export type PauseReason = RetryReason | 'undecided'

@@ -73,6 +73,13 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
     action:
       'denied: replace the key ([BusgateKeyRefused](runbooks/BusgateKeyRefused.md)); throttled: nothing, unless it lasts ([BusgateThrottled](runbooks/BusgateThrottled.md)); any other reason: [BusgateBreakerOpen](runbooks/BusgateBreakerOpen.md).',
   },
+  'polls.paused': {
+    level: 'warn',
+    msg: ({ account, reason, retryInMs, error, keyPlace }) =>
+      `status polls of account ${account} are held back (${reason}) and retry in ${rounded('seconds', retryInMs / 1000)} s: ${safeText(error)}${keyHint(reason, keyPlace)}`,
+    action:
+      'denied, while commands pass: the key lacks the right to ask for statuses; doubts then end UNRESOLVED. Any other reason: nothing, unless doubts grow ([BusgateDoubtsGrowing](runbooks/BusgateDoubtsGrowing.md)).',
+  },
   'account.resumed': { level: 'info', msg: ({ account }) => `account ${account} resumes sending` },
   'session.opened': {
     level: 'info',
@@ -315,7 +322,7 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
     msg: ({ account, reason, error, keyPlace }) =>
       `cannot read the balance of account ${account}: ${safeText(error)}${keyHint(reason, keyPlace)}`,
     action:
-      'denied: the key is wrong, or lacks the right to ask for the balance ([BusgateKeyRefused](runbooks/BusgateKeyRefused.md)); any other reason: nothing, unless commands wait ([BusgateBreakerOpen](runbooks/BusgateBreakerOpen.md)). `gateway.balanceIntervalMs=0` ends the requests, but for refused keys.',
+      'denied: the key is wrong, or lacks the right to ask for the balance ([BusgateKeyRefused](runbooks/BusgateKeyRefused.md)); unreadable: nothing, but the metric stays empty; any other reason: nothing, unless commands wait ([BusgateBreakerOpen](runbooks/BusgateBreakerOpen.md)). `gateway.balanceIntervalMs=0` ends the requests, but for refused keys.',
   },
 }
 

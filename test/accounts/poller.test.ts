@@ -32,6 +32,7 @@ function startPoller() {
     },
     maxOperations: 2,
     errorTexts: {},
+    notFoundErrors: [],
     hasLease: () => hasLease,
     clock,
     telemetry: new Telemetry(),

@@ -23,6 +23,24 @@ const gateway = (url: string, args: string[], { input = '', env = {} }: Pick<Cli
 const sms = (id: number | string, phone = 380501234567) =>
   `{"type":"sms","id":${id},"phone":${phone},"sms_message":"Hi","sms_signature":"Shop"}`
 
+test.each([
+  ['balance', '{}', '{"amount":"31.16 UAH"}', 'raw:\n  amount: 31.16 UAH\n'],
+  ['balance', '{}', '{"main":1,"bonus":2}', 'main: 1\nbonus: 2\n'],
+  ['balance', '{}', '"1 234,50"', 'value: 1 234,50\n'],
+  ['status', '{"id":1}', '{"id":"gw-1","status":{"code":3}}', 'id: gw-1\nraw:\n  status:\n    code: 3\n'],
+  [
+    'call/otp',
+    '{"id":1,"phone":380501234567}',
+    '{"code":"0042","price":"0,50"}',
+    'code: "0042"\nraw:\n  price: 0,50\n',
+  ],
+])('busgate gateway %s %s prints what it cannot convert of %s', async (type, fields, data, printed) => {
+  const proxy = await startProxy()
+  proxy.answer = () => ({ body: `{"success":true,"data":[{"success":true,"data":${data}}]}` })
+  const { code, stdout } = await gateway(proxy.url, type === 'balance' ? [type] : [type, fields])
+  expect({ code, stdout }).toEqual({ code: 0, stdout: printed })
+})
+
 // Four types suffice here: the tests of the client cover the fields and answers of all.
 test.each(['sms', 'voice', 'status', 'template/list'] as const)(
   'busgate gateway %s sends the given JSON and prints the answer',
@@ -188,12 +206,14 @@ describe('a failed operation exits 1 and says whether it was sent:', () => {
     expect(JSON.parse(stdout)).toMatchObject({ id: '1', error: { code: 'UNREACHABLE', retryable: true } })
   })
 
-  test('an invalid answer to a paid operation, which is printed unchanged', async () => {
+  test('an invalid answer, which is printed unchanged', async () => {
     const proxy = await startProxy()
-    proxy.answer = () => ({ body: '{"success":true,"data":[{"success":true,"data":{"code":42100,"price":1.5}}]}' })
-    const { code, stdout, stderr } = await gateway(proxy.url, ['call/otp', '{"id":1,"phone":380501234567}'])
-    expect({ code, stdout }).toEqual({ code: 1, stdout: 'code: 42100\nprice: 1.5\n' })
-    expect(stderr).toBe('busgate: executed, but the answer is invalid: code must be text (PAYLOAD_UNREADABLE)\n')
+    proxy.answer = () => ({ body: '{"success":true,"data":[{"success":true,"data":{"templates":[]}}]}' })
+    const { code, stdout, stderr } = await gateway(proxy.url, ['template/list'])
+    expect({ code, stdout }).toEqual({ code: 1, stdout: 'templates: []\n' })
+    expect(stderr).toBe(
+      'busgate: executed, but the answer is invalid: the value must be a list of templates (PAYLOAD_UNREADABLE)\n',
+    )
   })
 
   test('an interruption, which exits 130', async () => {

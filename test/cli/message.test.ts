@@ -51,7 +51,7 @@ test.each<[string, Found]>([
 ])('for a message that is %s, the conclusion says how to ask the gateway', (_, found) => {
   const status = `busgate gateway status '{"id":1001}'`
   expect(conclusion(found)).toMatch(/^Perhaps sent: /)
-  expect(conclusion(found)).toContain(`${status}; any status but UNKNOWN proves`)
+  expect(conclusion(found)).toContain(`${status}; any status text but UNKNOWN proves`)
 })
 
 test('the advice for a message of a named account names the account', () => {

@@ -1,5 +1,7 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Answer } from '../../src/gateway/connection.ts'
+import { statusProof } from '../../src/protocol/index.ts'
 import { itemsAnswer, refusal, sentItem } from '../support/answers.ts'
 import { buildCommand, buildCommandOf } from '../support/commands.ts'
 import { laggingRegistry } from '../support/lagging-registry.ts'
@@ -132,12 +134,66 @@ describe('a command in doubt', () => {
     [{ status: '', success: true }, 'SENT'],
     [{ status: 'NOT FOUND', success: false }, 'UNRESOLVED'],
     [{ status: 'UNKNOWN', success: true }, 'UNRESOLVED'],
-    [{ status: 'SEEN' }, 'UNRESOLVED'],
+    [{ status: 'SEEN' }, 'SENT'],
   ])('for which the gateway returns %j ends %s', async (said, outcome) => {
     const world = await startSendingWorld({ answer: () => itemsAnswer(sentItem(1, said)) })
     world.doubted(1, {}, { delivery: 'AT_MOST_ONCE' })
     await world.clock.pass(10 * minute)
     expect(world.results()).toMatchObject([{ id: 1n, outcome }])
+  })
+
+  test('is never sent again if the answer to its status has no words: it ends UNRESOLVED, and says why', async () => {
+    const world = await startSendingWorld({ answer: () => itemsAnswer({ success: true, data: { id: 1, status: 3 } }) })
+    world.doubted(1, {}, { delivery: 'AT_LEAST_ONCE' })
+    await world.clock.pass(10 * minute)
+    const error = 'nobody could tell whether it was sent: the gateway answered its status, but not in words'
+    expect(world.results()).toMatchObject([{ id: 1n, outcome: 'UNRESOLVED', errorCode: 'RESPONSE_LOST', error }])
+    expect(world.postsOf(1)).toBe(0)
+  })
+
+  test('is SENT if the text stands beside the data of the item', async () => {
+    const item = { success: true, status: 'DELIVERED', data: { id: 1 } }
+    const world = await startSendingWorld({ answer: () => itemsAnswer(item) })
+    world.doubted(1)
+    await world.clock.pass(10 * minute)
+    expect(world.results()).toMatchObject([{ id: 1n, outcome: 'SENT' }])
+  })
+
+  const answersOfAnyShape = fc.oneof(
+    { weight: 3, arbitrary: fc.jsonValue({ maxDepth: 3 }) },
+    fc.constantFrom(
+      'DELIVERED',
+      'UNKNOWN',
+      'Message not found',
+      { status: 'UNKNOWN' },
+      { status: 'Message not found' },
+    ),
+    fc.record({ id: fc.jsonValue({ maxDepth: 1 }), status: fc.jsonValue({ maxDepth: 1 }) }),
+  )
+
+  test('ends in its time whatever the gateway answers, and is sent again only if nothing else can be done', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.boolean(), answersOfAnyShape, async (success, data) => {
+        const item = { success, ...(!success && { error: 'none' }), data }
+        const notFoundErrors = ['Message not found']
+        const world = await startSendingWorld({
+          settings: { delivery: { notFoundErrors } },
+          answer: ([first]) => (first!.type === 'status' ? itemsAnswer(item) : null),
+        })
+        world.doubted(1, {}, { delivery: 'AT_LEAST_ONCE' })
+        world.doubted(2, {}, { delivery: 'AT_MOST_ONCE' })
+        await world.clock.pass(10 * minute)
+        const proof = success ? statusProof(data, notFoundErrors) : 'unknown'
+        const isSentAgain = proof === 'unknown' || proof === 'not_found'
+        expect(world.postsOf(1)).toBe(isSentAgain ? 1 : 0)
+        expect(world.postsOf(2)).toBe(0)
+        const outcomeOf = (id: bigint) => world.results().find(result => result.id === id)?.outcome
+        expect(outcomeOf(1n)).toBe(isSentAgain || proof === 'sent' ? 'SENT' : 'UNRESOLVED')
+        expect(outcomeOf(2n)).toBe(proof === 'sent' ? 'SENT' : 'UNRESOLVED')
+        await world.stop()
+      }),
+      { numRuns: 25 },
+    )
   })
 
   test('waits while the registry lacks its schema, and so does the callback that proves it', async () => {

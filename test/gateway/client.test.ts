@@ -181,13 +181,29 @@ describe('an operation is reported as not sent', () => {
 })
 
 describe('an executed operation with an unreadable payload', () => {
-  test.each([
-    ['an sms without a msg_id', sms(), { id: 1 }],
-    ['an sms without data', sms(), null],
-    ['a one-time password that is a number', buildOperation('call/otp'), { code: 42_100, price: 1 }],
-  ])('fails as executed, without printing the payload: %s', async (_, operation, data) => {
+  test.each<[string, OperationObject, unknown, object]>([
+    ['an sms without a msg_id', sms(), { id: 1 }, { id: 1 }],
+    ['an sms without data', sms(), null, {}],
+    ['a number as code', buildOperation('call/otp'), { code: 42_100, price: 1 }, { price: 1, raw: { code: 42_100 } }],
+    ['a balance in words', { type: 'balance' }, { amount: '1 234,50' }, { raw: { amount: '1 234,50' } }],
+    ['a status beside the data', { type: 'status', id: 1 }, { id: 'gw-1' }, { status: 'READ', data: { id: 'gw-1' } }],
+  ])('is executed, and has all that came: %s', async (_, operation, data, payload) => {
+    const beside = operation.type === 'status' ? { status: 'READ' } : {}
+    const client = await clientAnswered({ success: true, data: [{ success: true, data, ...beside }] })
+    const [result] = await client.send([operation])
+    expect(result).toEqual({ ok: true, type: operation.type, data: payload })
+  })
+
+  test("a status may name the gateway's own identifier", async () => {
+    const data = { id: 'gw-77', status: 'DELIVERED' }
     const client = await clientAnswered({ success: true, data: [{ success: true, data }] })
-    const [result] = await client.send([operation as OperationObject])
+    expect(await client.status({ id: 1 })).toEqual(data)
+  })
+
+  test('fails as executed if it is no list of templates, without printing the payload', async () => {
+    const data = { code: 42 }
+    const client = await clientAnswered({ success: true, data: [{ success: true, data }] })
+    const [result] = await client.send([{ type: 'template/list' }])
     expect(result!.ok || result!.error).toMatchObject({
       name: 'UnreadablePayloadError',
       code: 'PAYLOAD_UNREADABLE',

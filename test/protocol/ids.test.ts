@@ -26,7 +26,12 @@ describe('an echoed id', () => {
     expect(sameId(2 ** 53, 2n ** 53n)).toBe(false)
   })
 
-  test.each([undefined, null, '', ' 42', '042', '42.0', 43, true, [42], { id: 42 }])(
+  test('may be padded', () => {
+    for (const echoed of [' 42', '042', '042 ']) expect(sameId(echoed, 42)).toBe(true)
+    expect(sameId('0', 0)).toBe(true)
+  })
+
+  test.each([undefined, null, '', '42.0', '4 2', '-42', 43, true, [42], { id: 42 }])(
     'such as %o does not match 42',
     echoed => {
       expect(sameId(echoed, 42)).toBe(false)

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type OperationType, operations, sendTypes } from '../../src/protocol/index.ts'
 
@@ -9,15 +10,15 @@ describe.each(sendTypes.filter(type => type !== 'hlr' && type !== 'call/otp'))('
     expect(read(type, payload).data).toEqual(payload)
   })
 
-  test('may lack everything but msg_id', () => {
-    expect(read(type, { msg_id: 77 }).success).toBe(true)
-    expect(read(type, { id: 1001 }).error?.issues[0]?.message).toBe(
-      "msg_id is required and must be the gateway's identifier",
-    )
+  test('may lack everything, even its object', () => {
+    expect(read(type, { id: 1001 }).data).toEqual({ id: 1001 })
+    expect(read(type, undefined).data).toEqual({})
+    expect(read(type, 'accepted').data).toEqual({ value: 'accepted' })
   })
 
-  test('is read even if an optional field has the wrong type', () => {
+  test('keeps fields of a wrong type in raw, as they came', () => {
     expect(read(type, { id: null, msg_id: 77, parts: '2', data: {} }).data).toEqual({ msg_id: 77, parts: 2, data: {} })
+    expect(read(type, { msg_id: { a: 1 }, parts: 'two' }).data).toEqual({ raw: { msg_id: { a: 1 }, parts: 'two' } })
   })
 })
 
@@ -44,6 +45,18 @@ describe('the payload of hlr', () => {
       imsi: '001010000000000',
       mccmnc: 25501,
       network: {},
+      raw: { ported: 'no' },
+    })
+  })
+
+  test('keeps the leading zero of a code, and what it cannot read, wherever that stands', () => {
+    const odd = { mccmnc: '025501', ported: 1, network: { origin: { ...network, prefix: ['50'] }, ported: 'Operator' } }
+    expect(read('hlr', odd).data).toEqual({
+      network: {
+        origin: { name: 'Operator', country: network.country, raw: { prefix: ['50'] } },
+        raw: { ported: 'Operator' },
+      },
+      raw: { mccmnc: '025501', ported: 1 },
     })
   })
 })
@@ -68,8 +81,8 @@ describe('the payload of call/otp', () => {
     expect(read('call/otp', { code, price: 0.25 }).data).toEqual({ code: text, price: 0.25 })
   })
 
-  test.each([10_000, -1, 4.2, true, null, ['0042']])('is refused with the code %j', code => {
-    expect(read('call/otp', { code }).error?.issues[0]?.message).toBe('code must be text')
+  test.each([10_000, -1, 4.2, true, ['0042']])('keeps the code %j in raw', code => {
+    expect(read('call/otp', { code, price: '0,50' }).data).toEqual({ raw: { code, price: '0,50' } })
   })
 })
 
@@ -93,6 +106,27 @@ test.each([['31.17'], [31.17], [[]], [true]])(
     expect(read('balance', value).data).toEqual({ value })
   },
 )
+
+test.each([['31.16 UAH'], ['1 234,50'], [{ main: 1, bonus: 2 }]])('an amount of %j is kept in raw', amount => {
+  expect(read('balance', { amount, currency: 'UAH' }).data).toEqual({ currency: 'UAH', raw: { amount } })
+})
+
+test('an answer of any shape loses nothing', () => {
+  const shapes = fc.dictionary(
+    fc.oneof(fc.string(), fc.constantFrom('amount', 'currency', 'raw', 'status', 'replies', 'id', 'msg_id', 'parts')),
+    fc.jsonValue({ maxDepth: 2 }).filter(value => value !== null),
+  )
+  for (const type of ['balance', 'status', 'sms', 'call/otp', 'hlr'] as const) {
+    fc.assert(
+      fc.property(shapes, came => {
+        const given = JSON.parse(JSON.stringify(came))
+        const { raw = {}, ...data } = read(type, given).data as Record<string, unknown>
+        const kept = 'raw' in given ? ['raw', ...Object.keys(data)] : Object.keys(data)
+        return Object.keys(given).every(name => kept.includes(name) || Object.hasOwn(raw as object, name))
+      }),
+    )
+  }
+})
 
 test('a missing payload of balance is empty', () => {
   expect(read('balance', null).data).toEqual({})

@@ -28,6 +28,10 @@ export const buildEvents = (n: number): { [K in keyof Events]: Events[K] } => ({
     error: `holds no partition until the gateway at http://gw (gateway.url) accepts a key: account default: timed out after ${n} ms`,
   },
   'gateway.proved': { account: 'default' },
+  'polls.paused': {
+    ...{ account: 'default', reason: 'denied', retryInMs: n, error: `Access denied ${n}` },
+    keyPlace: 'gateway.apiKey (BUSGATE_GATEWAY_API_KEY)',
+  },
   'account.resumed': { account: 'default' },
   'session.opened': {
     ...{ topic: 'busgate.commands', partition: 0, offset: n, committed: n + 570 },

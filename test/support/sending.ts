@@ -15,7 +15,7 @@ import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../src/reco
 import { embeddedRegistry, type SchemaRegistry } from '../../src/records/registry.ts'
 import { schemas, subjectOf } from '../../src/records/schemas.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
-import { itemsAnswer, refusal, sentItem } from './answers.ts'
+import { type AnyItem, itemsAnswer, refusal, refusedItem, sentItem } from './answers.ts'
 import { TestListener } from './bus.ts'
 import { ManualClock, settled } from './clock.ts'
 import { buildCommand } from './commands.ts'
@@ -53,7 +53,7 @@ export interface SendingOptions {
   partitions?: number
   /** Milliseconds until the response. Default 0; Infinity: never. */
   takes?: (post: Post) => number
-  /** The gateway's answer to an envelope; null: it accepts all operations. */
+  /** The gateway's answer to an envelope; null: it accepts all commands and knows no status. */
   answer?: (operations: Operation[], post: Post) => Answer | null | Promise<Answer | null>
   /** Delays the first byte of a request, like a slow connect. */
   connected?: (operations: Operation[]) => Promise<void>
@@ -82,10 +82,13 @@ const topics = {
   overdue: 'overdue',
 }
 
-const acceptAll = (operations: readonly Operation[]): Answer =>
-  itemsAnswer(
-    ...operations.map(({ type, id }) => (type === 'balance' ? { success: true, data: {} } : sentItem(id, { data: 0 }))),
-  )
+/** Accepts all commands; knows no status. */
+const acceptAll = (operations: readonly Operation[]): Answer => itemsAnswer(...operations.map(acceptOne))
+
+function acceptOne({ type, id }: Operation): AnyItem {
+  if (type === 'status') return refusedItem(id, 'Message not found')
+  return type === 'balance' ? { success: true, data: {} } : sentItem(id, { data: 0 })
+}
 
 export const numbersFrom = (first: number, count: number) => Array.from({ length: count }, (_, i) => first + i)
 

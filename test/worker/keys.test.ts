@@ -51,6 +51,26 @@ test('with a wrong key a worker holds no partition, says why in /readyz and in t
   await world.finished(5)
 })
 
+test('a balance that is no number is reported once, and holds nothing back', async () => {
+  const gateway = await startProxy()
+  gateway.answer = ({ body }) =>
+    body.includes('balance')
+      ? { body: '{"success":true,"data":[{"success":true,"data":{"amount":"31,16 UAH"}}]}' }
+      : undefined
+  const world = await startWorld({ gateway, settings: { gateway: { balanceIntervalMs: 20 } } })
+  const told: string[] = []
+  world.worker.telemetry.on('balance.failed', ({ reason }) => told.push(reason))
+  const { length } = gateway.requests
+  await until(() => expect(gateway.requests.length).toBeGreaterThan(length + 3))
+  await world.send(commandsFrom(1, 2))
+  await world.finished(2)
+  expect(told.length).toBeLessThanOrEqual(1)
+  expect(world.worker.ready()).toMatchObject({
+    ready: true,
+    warnings: [expect.stringContaining('its answer has no amount that is a number')],
+  })
+})
+
 test('a key that is refused later holds its account back, keeps the worker ready, and loses no command', async () => {
   const gateway = await startProxy()
   const apiKeyFile = await keyFile('sandbox-key')

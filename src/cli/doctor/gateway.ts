@@ -38,7 +38,9 @@ async function ofAccount(
   const client = clientFor(gateway, account, { timeoutMs: limitMs, connections: 1 })
   try {
     const { amount, currency } = await client.balance()
-    if (typeof amount !== 'number') return ok(`${name}: its key is accepted; the gateway reports no balance`)
+    if (typeof amount !== 'number') {
+      return ok(`${name}: its key is accepted; the gateway reports no balance that can be read`)
+    }
     const told = `${name}: its key is accepted; ${amount} ${typeof currency === 'string' ? currency : ''}`.trim()
     return amount > 0
       ? ok(told)

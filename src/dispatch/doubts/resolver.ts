@@ -2,13 +2,13 @@ import type { Account } from '../../accounts/account.ts'
 import type { PollAnswer, StatusPoller } from '../../accounts/poller.ts'
 import type { Session } from '../../bus/port.ts'
 import type { Clock } from '../../clock.ts'
+import { contentOf } from '../../gateway/classify.ts'
 import { envelopeBody } from '../../gateway/connection.ts'
 import { Echo } from '../../gateway/echo.ts'
-import { operations, type Policy, pollStateOf, type SendType } from '../../protocol/index.ts'
-import { isObject } from '../../protocol/json.ts'
+import { operations, type Policy, type SendType } from '../../protocol/index.ts'
+import { isNotFound, readStatusAnswer } from '../../protocol/status-answer.ts'
 import type { StatusEvent } from '../../records/generated.ts'
 import { noPayload, type ResultDetails, type ResultPayload, readPayload } from '../../records/result.ts'
-import { readStatus } from '../../records/status.ts'
 import { containAsync } from '../../telemetry/contain.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import { concludeExpired, nobodyCouldTell, type Outbox, ResultCounts } from '../outbox.ts'
@@ -35,22 +35,25 @@ export interface ResolverOptions extends ExpiryRules {
   telemetry: Telemetry
 }
 
-/** What a status poll proves about a message in doubt. */
-export type PollEvidence = 'sent' | 'not_found' | 'inconclusive' | 'unanswered'
+/**
+ * What a status poll proves about a message in doubt. `inconclusive`: nothing. `unreadable`: nothing either, and it must not be
+ * sent again, because the gateway may have said that it knows it.
+ */
+export type PollEvidence = 'sent' | 'not_found' | 'inconclusive' | 'unreadable' | 'unanswered'
 
 /**
- * Reads a poll's answer. A status UNKNOWN proves nothing, nor does an unknown status without success. A refusal means "not
- * found" only with one of the given texts.
+ * Reads a poll's answer. A refusal means "not found" only with one of the given texts. A key that may not ask for statuses may
+ * well send.
  */
 export function evidenceOf(answer: PollAnswer, notFoundErrors: readonly string[]): PollEvidence {
   if (answer.kind === 'in_doubt') return 'unanswered'
   if (answer.kind === 'refused') {
-    if (answer.code === 'THROTTLED' || answer.code === 'ACCESS_DENIED') return 'unanswered'
-    return notFoundErrors.includes(answer.error) ? 'not_found' : 'inconclusive'
+    if (answer.code === 'THROTTLED') return 'unanswered'
+    if (answer.code === 'ACCESS_DENIED') return 'unreadable'
+    return isNotFound(answer.error, notFoundErrors) ? 'not_found' : 'inconclusive'
   }
-  const { status, success } = readStatus(isObject(answer.data) ? answer.data : {})
-  // `success: false` may refer to the poll, for an id that the gateway does not know
-  return pollStateOf(status, success || null).state !== 'UNKNOWN' ? 'sent' : 'inconclusive'
+  const { proof } = readStatusAnswer(contentOf(answer), notFoundErrors)
+  return proof === 'unknown' ? 'inconclusive' : proof
 }
 
 /** A command in doubt that this process resolves. */
@@ -60,10 +63,14 @@ interface Doubt {
   postedAt: number
   /** Number of definite answers that proved nothing. */
   inconclusive: number
+  /** Whether one of them could not be read, so that it must not be sent again. */
+  unreadable: boolean
   over: boolean
   /** null if no callback can arrive. */
   search: EvidenceSearch | null
 }
+
+const unreadableStatus = 'nobody could tell whether it was sent: the gateway answered its status, but not in words'
 
 /** Longest wait for unread callbacks before a doubt is decided without them. It is sent again only with them. */
 const patienceMs = 10_000
@@ -93,7 +100,7 @@ export class Resolver {
    */
   resolve(pending: Pending, postedAt: number, since: number): void {
     const canBeAsked = operations[pending.command.type].hasStatus
-    const doubt: Doubt = { pending, postedAt, inconclusive: 0, over: false, search: null }
+    const doubt: Doubt = { pending, postedAt, inconclusive: 0, unreadable: false, over: false, search: null }
     const ofSession = this.#bySession.get(pending.session) ?? new Set()
     this.#bySession.set(pending.session, ofSession.add(doubt))
     this.open++
@@ -149,7 +156,8 @@ export class Resolver {
       this.#settle(doubt, this.#sent(doubt, payload))
       return
     }
-    if (evidence === 'inconclusive') doubt.inconclusive++
+    if (evidence === 'inconclusive' || evidence === 'unreadable') doubt.inconclusive++
+    doubt.unreadable ||= evidence === 'unreadable'
     const tooOld = clock.now() > since + maxAgeMs
     if (evidence === 'not_found' || doubt.inconclusive >= polls || tooOld) await this.#decide(doubt)
     else this.#after(pollIntervalMs, doubt, () => this.#poll(doubt))
@@ -166,8 +174,9 @@ export class Resolver {
     if (doubt.over) return
     const { attempts } = pending
     const expired = expiry(pending, clock.now(), this.#options)
-    const unresolved = { outcome: 'UNRESOLVED', attempts, error: nobodyCouldTell(pending.unreadable) } as const
-    if (!this.#maySendAgain(pending)) {
+    const error = doubt.unreadable ? unreadableStatus : nobodyCouldTell(pending.unreadable)
+    const unresolved = { outcome: 'UNRESOLVED', attempts, error } as const
+    if (doubt.unreadable || !this.#maySendAgain(pending)) {
       this.#settle(doubt, { ...unresolved, errorCode: 'RESPONSE_LOST', sentAt: postedAt })
     } else if (expired) {
       this.#settle(doubt, concludeExpired(pending, expired))

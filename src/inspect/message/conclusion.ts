@@ -167,12 +167,12 @@ function hasDeadlineInSeconds({ commands }: Findings, { account }: SendResult): 
   })
 }
 
-/** Says how to find out about a message in doubt. Status UNKNOWN proves nothing (docs/delivery.md). */
+/** Says how to find out about a message in doubt, by the rule of readStatusAnswer. */
 function whoCanTell(id: bigint, account: string, type: string | null): string {
   if (type !== null && isSendType(type) && !operations[type].hasStatus) {
     return `The gateway has no status of a ${type}.`
   }
-  return `Ask the gateway: ${statusCommand(id, account)}; any status but UNKNOWN proves that it was sent.`
+  return `Ask the gateway: ${statusCommand(id, account)}; any status text but UNKNOWN proves that it was sent.`
 }
 
 function statusCommand(id: bigint, account: string): string {

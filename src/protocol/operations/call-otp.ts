@@ -1,9 +1,7 @@
-import { z } from 'zod'
 import { addressed, operationObject } from '../fields.ts'
 import { messageFacts, noContent } from '../message-facts.ts'
-import { must } from '../messages.ts'
 import type { SendOperation } from '../operation.ts'
-import { tolerantNumber } from '../tolerant.ts'
+import { openPayload, tolerantField, tolerantNumber } from '../tolerant.ts'
 
 /** Returns the 4-digit code in an answer, restoring leading zeros that a number lost; null if there is no code. */
 export function otpCode(value: unknown): string | null {
@@ -12,6 +10,8 @@ export function otpCode(value: unknown): string | null {
   return isCode ? String(value).padStart(4, '0') : null
 }
 
+const tolerantCode = tolerantField(otpCode)
+
 /**
  * A call from a number whose last 4 digits are the one-time code. `code` is text, because it may begin with zeros. `price` is
  * the fee of the call. Specification: hlr and call/otp; Voice OTP result payload.
@@ -19,13 +19,7 @@ export function otpCode(value: unknown): string | null {
 export const callOtp = {
   ...messageFacts,
   schema: operationObject('call/otp', addressed),
-  payload: z.looseObject(
-    {
-      code: z.preprocess(value => otpCode(value) ?? value, z.string({ error: must('text') })),
-      price: tolerantNumber,
-    },
-    { error: must('an object') },
-  ),
+  payload: openPayload({ code: tolerantCode, price: tolerantNumber }),
   section: 'hlr and call/otp',
   hook: 'none',
   record: 'CallOtp',

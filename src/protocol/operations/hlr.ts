@@ -1,15 +1,21 @@
-import { z } from 'zod'
 import { addressed, operationObject } from '../fields.ts'
 import { messageFacts, noContent } from '../message-facts.ts'
-import { must } from '../messages.ts'
 import type { SendOperation } from '../operation.ts'
-import { tolerantFlag, tolerantId, tolerantNumber, tolerantObject, tolerantText } from '../tolerant.ts'
+import {
+  answerObject,
+  openPayload,
+  tolerantFlag,
+  tolerantId,
+  tolerantNumber,
+  tolerantObject,
+  tolerantText,
+} from '../tolerant.ts'
 
 const network = tolerantObject(
-  z.looseObject({
+  answerObject({
     name: tolerantText,
     prefix: tolerantNumber,
-    country: tolerantObject(z.looseObject({ name: tolerantText, prefix: tolerantNumber })),
+    country: tolerantObject(answerObject({ name: tolerantText, prefix: tolerantNumber })),
   }),
 )
 
@@ -21,17 +27,14 @@ const network = tolerantObject(
 export const hlr = {
   ...messageFacts,
   schema: operationObject('hlr', addressed),
-  payload: z.looseObject(
-    {
-      phone: tolerantNumber,
-      status: tolerantText,
-      imsi: tolerantId,
-      mccmnc: tolerantNumber,
-      ported: tolerantFlag,
-      network: tolerantObject(z.looseObject({ origin: network, ported: network })),
-    },
-    { error: must('an object') },
-  ),
+  payload: openPayload({
+    phone: tolerantNumber,
+    status: tolerantText,
+    imsi: tolerantId,
+    mccmnc: tolerantNumber,
+    ported: tolerantFlag,
+    network: tolerantObject(answerObject({ origin: network, ported: network })),
+  }),
   section: 'hlr and call/otp',
   hook: 'none',
   record: 'Hlr',

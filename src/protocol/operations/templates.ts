@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { operationObject, text } from '../fields.ts'
 import { must } from '../messages.ts'
 import type { Operation } from '../operation.ts'
-import { tolerantId, tolerantText } from '../tolerant.ts'
+import { answerObject, tolerantId, tolerantText } from '../tolerant.ts'
 
 /** Common properties of template operations. The field names of their payloads are unspecified. */
 const facts = { payload: z.unknown(), hook: 'none', echoesId: false } as const
@@ -37,7 +37,7 @@ export const templateDelete = {
 } satisfies Operation
 
 /** `count` has the form `<characters> / <parts>`; `datetime` is the creation time, ISO 8601 with an offset. */
-const template = z.looseObject({
+const template = answerObject({
   id: tolerantId,
   name: tolerantText,
   template: tolerantText,
