@@ -31,6 +31,9 @@ For developers: the fields of each operation of the gateway, and how it is teste
 |---|---|---|---|---|---|
 `
 
+/** Payloads with fields that only other sources name (specification: Records still open). */
+const notShown: readonly OperationType[] = ['balance', 'status']
+
 function row(type: OperationType): string {
   const { payload, hook, section }: Operation = operations[type]
   if (!Object.hasOwn(examples, type)) throw new Error(`test/support/examples.ts has no examples of ${type}`)
@@ -38,7 +41,7 @@ function row(type: OperationType): string {
   const cells = [
     `[\`${type}\`](../${sourceOf(type)})`,
     code(requiredFields(type)),
-    payloadOf(payload),
+    `${notShown.includes(type) ? 'not shown; known: ' : ''}${payloadOf(payload)}`,
     hook,
     section,
     `${1 + Object.keys(good).length} accepted, ${Object.keys(bad).length} refused`,
@@ -56,10 +59,10 @@ function sourceOf(type: OperationType): string {
 }
 
 function payloadOf(schema: z.ZodType): string {
-  const { def } = schema as z.ZodObject | z.ZodArray<z.ZodType> | z.ZodPipe<z.ZodType, z.ZodType> | z.ZodUnknown
-  if (def.type === 'object') return code(Object.keys(def.shape))
+  const { def } = schema as z.ZodArray<z.ZodType> | z.ZodUnknown
   if (def.type === 'array') return `list of ${payloadOf(def.element)}`
-  return def.type === 'pipe' ? `not shown; known: ${payloadOf(def.out)}` : 'not shown'
+  const { fields } = (schema.meta() ?? {}) as { fields?: string[] }
+  return fields ? code(fields) : 'not shown'
 }
 
 const code = (names: string[]): string => names.map(name => `\`${name}\``).join(', ') || 'none'

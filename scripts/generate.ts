@@ -12,6 +12,7 @@ import { stale } from './generated-file.ts'
 const makers = {
   'the types of the records': './generate-types.ts',
   'docs/operations.md': './generate-operations-table.ts',
+  'docs/assumptions.md': './generate-assumptions.ts',
   'docs/records.md': './generate-records.ts',
   'docs/metrics.md': './generate-metrics.ts',
   'docs/logs.md': './generate-logs.ts',

@@ -69,7 +69,7 @@ const mustBeObject = must('an object')
 export const answerObject = <S extends z.ZodRawShape>(known: S, error = mustBeObject) => {
   const schema = z.looseObject(known, { error })
   type Output = z.output<typeof schema> & Unread
-  return z.unknown().transform((value, context): Output => {
+  const answer = z.unknown().transform((value, context): Output => {
     const { data, error } = schema.safeParse(value)
     if (error) {
       for (const issue of error.issues) context.issues.push({ ...issue, input: value } as z.core.$ZodRawIssue)
@@ -77,6 +77,7 @@ export const answerObject = <S extends z.ZodRawShape>(known: S, error = mustBeOb
     }
     return withRaw(data, value as Record<string, unknown>, Object.keys(known)) as Output
   })
+  return answer.meta({ fields: Object.keys(known) })
 }
 
 /** Moves the fields that could not be read into `raw`. */
@@ -95,4 +96,5 @@ export const asObject = (value: unknown): Record<string, unknown> =>
   isObject(value) ? value : value === undefined || value === null ? {} : { value }
 
 /** A payload of any shape: never invalid. */
-export const openPayload = <S extends z.ZodRawShape>(known: S) => z.preprocess(asObject, answerObject(known))
+export const openPayload = <S extends z.ZodRawShape>(known: S) =>
+  z.preprocess(asObject, answerObject(known)).meta({ fields: Object.keys(known) })

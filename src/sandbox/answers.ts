@@ -1,3 +1,5 @@
+import type { Reading } from './open-points.ts'
+
 /*
  * The sandbox's error texts, items and answers. Items are built as JSON texts, which an answer only joins.
  */
@@ -25,14 +27,14 @@ export const texts = {
   tooManyOperations: 'Invalid request: too many operations',
 } as const
 
-/** @param data JSON text of the payload */
-export function acceptedItem(data: string): string {
-  return `{"success":true,"data":${data}}`
+/** @param data JSON text of the payload @param beside JSON text of fields beside it, followed by a comma */
+export function acceptedItem(data: string, beside = ''): string {
+  return `{"success":true,${beside}"data":${data}}`
 }
 
-/** @param id JSON text of the caller's identifier, the only content of a refused item's `data` */
-export function refusedItem(error: string, id: string | undefined): string {
-  return `{"success":false,"error":${JSON.stringify(error)},"data":${id === undefined ? '{}' : `{"id":${id}}`}}`
+/** @param echo the caller's identifier as a field, the only content of a refused item's `data` */
+export function refusedItem(error: string, echo: string): string {
+  return `{"success":false,"error":${JSON.stringify(error)},"data":{${echo.slice(0, -1)}}}`
 }
 
 export function isRefusedItem(item: string): boolean {
@@ -70,8 +72,10 @@ const statuses: Readonly<Record<string, number>> = {
 }
 
 /** The answer of the asynchronous interface; only callbacks report the outcomes. */
-export function asyncReply(processed: Processed, requestId: string): HttpReply {
-  if ('error' in processed) return refusedReply(statuses[processed.error] ?? 400, processed.error)
+export function asyncReply(processed: Processed, requestId: string, reading: Reading<'asyncStatus'>): HttpReply {
+  if ('error' in processed) {
+    return refusedReply(reading === 'http' ? (statuses[processed.error] ?? 400) : 200, processed.error)
+  }
   return { end: 'reply', status: 200, headers, body: `{"request_id":"${requestId}","success":true}` }
 }
 

@@ -1,10 +1,11 @@
-import { isOperationType, operations as protocol } from '../protocol/index.ts'
+import { isOperationType, operations as protocol, stringifyJson } from '../protocol/index.ts'
 import { isObject } from '../protocol/json.ts'
-import type { ExecutedMessage } from './accounts.ts'
+import type { ExecutedMessage, Id } from './accounts.ts'
 import { isRefusedItem } from './answers.ts'
 import { chance, pickWithin } from './chance.ts'
 import type { Ending } from './endings.ts'
 import type { Exchange, GivenOperation } from './gateway.ts'
+import type { Reading } from './open-points.ts'
 
 const callbackTypes = ['sms', 'viber', 'voice', 'rcs']
 
@@ -19,22 +20,37 @@ export function statusCallback(
   exchange: Exchange,
 ): string {
   const { id } = operation
-  const { requestId } = exchange
+  const { requestId, gateway } = exchange
+  const { open } = gateway.settings
   const { channel } = message
   const spoken = channel === 'voice' && ending.success
-  return JSON.stringify({
+  return stringifyJson({
     success: ending.success,
-    ...(id !== undefined && { id: String(id) }),
+    ...(id !== undefined && { id: callbackIds[open.callbackIds](id) }),
     msg_id: String(message.msgId),
     ...(callbackTypes.includes(channel) && { type: channel }),
     status: ending.status,
     ...(ending.error !== undefined && { error: ending.error }),
-    updated: new Date(message.finalAt).toISOString(),
+    updated: timeForms[open.callbackTimes](new Date(message.finalAt).toISOString()),
     ...(spoken && { duration: 1 + Math.floor(chance('duration', id) * 60) }),
     ...(spoken && asksForDigit(operation) && { reply: String(Math.floor(chance('reply', id) * 10)) }),
     ...(requestId !== undefined && { request_id: requestId }),
     ...(message.status === 'REPLIED' && { replies: repliesTo(message) }),
   })
+}
+
+const callbackIds: Record<Reading<'callbackIds'>, (id: Id) => unknown> = {
+  text: String,
+  number: id => id,
+  padded: id => `00${id}`,
+}
+
+/** Forms of a time, given as `2026-05-01T10:00:00.500Z`. */
+const timeForms: Record<Reading<'callbackTimes'>, (iso: string) => string> = {
+  extended: iso => iso,
+  basic: iso => iso.replace(/\.\d+/, '').replaceAll(/[-:]/g, ''),
+  comma: iso => iso.replace('.', ',').replace('Z', '+00:00'),
+  short: iso => iso.replace(/\.\d+Z/, '+00'),
 }
 
 /** Whether a call asks its recipient for a digit; in a pipeline, its voice stage says so. */
@@ -73,7 +89,7 @@ export function callBackRefusals(operations: unknown[], items: string[], exchang
   const { callbacks, settings } = exchange.gateway
   for (const [i, item] of items.entries()) {
     const operation = operations[i] as GivenOperation | null
-    const url = isRefusedItem(item) ? hookOf(operation, settings.voiceHook) : undefined
+    const url = isRefusedItem(item) ? hookOf(operation, settings.open.voiceHook === 'kept') : undefined
     if (!operation || url === undefined) continue
     const { error } = JSON.parse(item) as { error: string }
     const delay = pickWithin(settings.callbackDelayMs, chance('delay', operation.id))

@@ -28,8 +28,8 @@ export function createEndpoint(
     refusal?: string,
   ): Processed {
     if (request.method !== 'POST') return { error: texts.method }
-    const envelope = readEnvelope(request.headers['content-type'], text, accounts, gateway.settings)
-    if ('error' in envelope) return envelope
+    const envelope = readEnvelope(request.headers['content-type'], text, accounts, gateway)
+    if (!('account' in envelope)) return envelope
     const { account, data } = envelope
     entry.account = account.name
     entry.operations = data.length
@@ -47,7 +47,10 @@ export function createEndpoint(
     const visit: EndpointVisit = { holds: [], ...(requestId !== undefined && { requestId }) }
     const incoming: Incoming = {
       process: refusal => noted(process(request, text, visit, entry, refusal), entry),
-      reply: processed => (requestId === undefined ? syncReply(processed) : asyncReply(processed, requestId)),
+      reply: processed =>
+        requestId === undefined
+          ? syncReply(processed)
+          : asyncReply(processed, requestId, gateway.settings.open.asyncStatus),
     }
     const ending = fault ? faults[fault].answer(incoming) : incoming.reply(incoming.process())
 

@@ -1,6 +1,7 @@
 import type { OperationType } from '../protocol/index.ts'
 import type { Id, SandboxAccount } from './accounts.ts'
 import type { Callbacks } from './callbacks.ts'
+import type { Reading } from './open-points.ts'
 import type { SandboxSettings } from './settings.ts'
 
 /** State shared by all requests. */
@@ -35,7 +36,16 @@ export interface Exchange {
 /** Executes one operation. @returns its item as JSON text */
 export type Handler = (operation: GivenOperation, exchange: Exchange) => string
 
-/** An identifier in the form used by answers. */
-export function idText(id: Id, { settings }: Gateway): string {
-  return settings.echoIds === 'string' ? `"${id}"` : String(id)
+const idForms: Record<Reading<'ids'>, (id: Id) => string | null> = {
+  number: String,
+  string: id => `"${id}"`,
+  padded: id => `"00${id}"`,
+  rounded: id => String(BigInt(Number(id))),
+  absent: () => null,
+}
+
+/** The caller's identifier as a field of an answer, followed by a comma; empty if answers do not echo it. */
+export function echoOf(id: Id | undefined, { settings }: Gateway): string {
+  const echoed = id === undefined ? null : idForms[settings.open.ids](id)
+  return echoed === null ? '' : `"id":${echoed},`
 }

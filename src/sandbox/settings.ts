@@ -1,5 +1,6 @@
 import { systemClock } from '../clock.ts'
 import type { SandboxClock } from './clock.ts'
+import { type Readings, readingsWith } from './open-points.ts'
 
 /**
  * The accepted keys: a list belongs to one account named `default`; an object has the key or keys of each account by name.
@@ -53,31 +54,21 @@ export interface SandboxOptions {
    */
   accountCallbackUrl?: string | Readonly<Record<string, string>>
   /**
-   * Whether `voice` keeps a `hook`; the specification leaves it open. Default true; if false, its statuses go where those of
-   * pipeline go.
+   * Readings of the points that the specification leaves open, such as `{ status: 'text', duplicates: 'refuse' }`.
+   * docs/assumptions.md lists them; the first reading of a point is the default.
    */
-  voiceHook?: boolean
-  /**
-   * An operation whose identifier was executed before: `execute` sends and bills it again, `refuse` answers DUPLICATE. It is
-   * unknown what the real gateway does. Default `execute`.
-   */
-  duplicates?: 'execute' | 'refuse'
-  /** Whether identifiers are echoed as numbers or as strings. Default `number`. */
-  echoIds?: 'number' | 'string'
-  /**
-   * Whether "Operator not supported" of `call/otp` refuses the item or the envelope; the specification allows both. Default
-   * `item`.
-   */
-  otpRefusal?: 'item' | 'envelope'
+  open?: Partial<Readings>
   /** Clock and timers; replaced in simulations. Default: the system's. */
   clock?: SandboxClock
 }
 
-export interface SandboxSettings extends Required<Omit<SandboxOptions, 'latencyMs' | 'callbackDelayMs'>> {
+export interface SandboxSettings extends Required<Omit<SandboxOptions, 'latencyMs' | 'callbackDelayMs' | 'open'>> {
+  open: Readings
   latencyMs: Span
   callbackDelayMs: Span
 }
 
+/** @throws TypeError when `open` names an unknown point or reading */
 export function settingsOf(options: SandboxOptions): SandboxSettings {
   return {
     port: 0,
@@ -90,12 +81,9 @@ export function settingsOf(options: SandboxOptions): SandboxSettings {
     callbackConcurrency: 32,
     callbackTrouble: {},
     accountCallbackUrl: {},
-    voiceHook: true,
-    duplicates: 'execute',
-    echoIds: 'number',
-    otpRefusal: 'item',
     clock: systemClock,
     ...options,
+    open: readingsWith(options.open ?? {}),
     latencyMs: spanOf(options.latencyMs ?? 0),
     callbackDelayMs: spanOf(options.callbackDelayMs ?? { min: 50, max: 500 }),
   }

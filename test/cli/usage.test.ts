@@ -34,7 +34,9 @@ describe('a wrong command line exits 2 and says what is wrong:', () => {
     [['run', '--config', '--json'], '--config needs a value: --config FILE'],
     [['demo', '--count', '0'], '--count: expected a whole number from 1 to 1000000'],
     [['demo', '--keep=yes'], '--keep takes no value'],
-    [['sandbox', '--duplicates', 'refues'], '--duplicates: expected one of execute, refuse'],
+    [['sandbox', '--open', 'duplicates=refues'], '--open: the reading of duplicates must be one of execute, refuse'],
+    [['sandbox', '--open', 'duplicate=refuse'], '--open: there is no open point "duplicate"; the points are status, '],
+    [['sandbox', '--open', 'refuse'], '--open: expected POINT=READING, such as status=text,duplicates=refuse'],
     [['config', 'print', 'all'], 'config print takes no "all": its flags are --config, --json, --help'],
     [
       ['send', '--id', '42', '--phone', '380501234567', '--type', 'whatsapp', '--message', '{}'],

@@ -29,7 +29,7 @@ test('an envelope is answered with a request id, and each of its operations is e
 
 test("every refusal is called back at its operation's hook, if it has one", async () => {
   const receiver = await callbackReceiver()
-  const sandbox = await sandboxFor({ voiceHook: false })
+  const sandbox = await sandboxFor({ open: { voiceHook: 'dropped' } })
   const hook = receiver.url
   await queue(
     sandbox,
@@ -58,17 +58,23 @@ test.for([
   [401, 'a wrong key', valid.replace('sandbox-key', 'other'), json, 'Access denied'],
   [413, 'too many operations', stringifyJson({ auth: 'sandbox-key', data: [{}, {}] }), json, /too many/],
   [415, 'a wrong content type', valid, { 'content-type': 'text/plain' }, /Content-Type/],
-] as const)('HTTP %d answers %s, and nothing is executed', async ([status, , body, headers, error]) => {
-  const sandbox = await sandboxFor({ maxOperations: 1 })
-  expect(await postAsync(sandbox, body, headers)).toEqual({
-    status,
-    body: { success: false, error: expect.stringMatching(error) },
-  })
-  expect(sandbox.stats()).toMatchObject({ requests: 1, executed: 0 })
+] as const)('HTTP 200, or with asyncStatus=http %d, answers %s, and nothing is executed', async input => {
+  const [http, , body, headers, error] = input
+  for (const [asyncStatus, status] of [
+    ['always200', 200],
+    ['http', http],
+  ] as const) {
+    const sandbox = await sandboxFor({ maxOperations: 1, open: { asyncStatus } })
+    expect(await postAsync(sandbox, body, headers)).toEqual({
+      status,
+      body: { success: false, error: expect.stringMatching(error) },
+    })
+    expect(sandbox.stats()).toMatchObject({ requests: 1, executed: 0 })
+  }
 })
 
-test('HTTP 405 answers another method', async () => {
-  const sandbox = await sandboxFor()
+test('HTTP 405 answers another method with asyncStatus=http', async () => {
+  const sandbox = await sandboxFor({ open: { asyncStatus: 'http' } })
   const { statusCode, body } = await request(sandbox.asyncUrl)
   expect(statusCode).toBe(405)
   expect(await body.json()).toMatchObject({ success: false })

@@ -178,7 +178,11 @@ test.each([
 })
 
 test("a voice call is called back at its account's address if voiceHook is false", async () => {
-  const { received } = await calledBack(hook => [operation('voice', { hook })], { voiceHook: false }, '/account')
+  const { received } = await calledBack(
+    hook => [operation('voice', { hook })],
+    { open: { voiceHook: 'dropped' } },
+    '/account',
+  )
   expect(received).toMatchObject([{ url: '/account' }])
 })
 

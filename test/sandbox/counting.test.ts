@@ -16,8 +16,8 @@ test('an identifier that is sent twice is executed, billed and counted twice', a
   expect(await postOne(sandbox, { type: 'balance' })).toMatchObject({ data: { amount: 8 } })
 })
 
-test("an identifier that is sent twice is refused with duplicates: 'refuse'", async () => {
-  const sandbox = await sandboxFor({ duplicates: 'refuse' })
+test("an identifier that is sent twice is refused with open: { duplicates: 'refuse' }", async () => {
+  const sandbox = await sandboxFor({ open: { duplicates: 'refuse' } })
   const sent = operation('sms', { id: 42 })
   await postOne(sandbox, sent)
   expect(await postOne(sandbox, sent)).toEqual({ success: false, error: 'DUPLICATE', data: { id: 42 } })
@@ -25,7 +25,7 @@ test("an identifier that is sent twice is refused with duplicates: 'refuse'", as
 })
 
 test('two accounts may use the same identifier', async () => {
-  const sandbox = await sandboxFor({ keys: { shop: 'one', bank: 'two' }, duplicates: 'refuse' })
+  const sandbox = await sandboxFor({ keys: { shop: 'one', bank: 'two' }, open: { duplicates: 'refuse' } })
   const sent = operation('sms', { id: 42 })
   expect(await postOne(sandbox, sent, 'one')).toMatchObject({ success: true })
   expect(await postOne(sandbox, sent, 'two')).toMatchObject({ success: true })

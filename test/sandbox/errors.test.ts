@@ -89,7 +89,7 @@ test('a phone that ends in 98 is delivered when the same identifier is sent agai
 })
 
 test('an unsupported operator can refuse the whole envelope', async () => {
-  const sandbox = await sandboxFor({ otpRefusal: 'envelope' })
+  const sandbox = await sandboxFor({ open: { otpRefusal: 'envelope' } })
   const data = [operation('sms'), operation('call/otp', { phone: 380670000091 })]
   expect(await post(sandbox, data)).toEqual({ success: false, error: 'Operator not supported' })
   expect(sandbox.stats().executed).toBe(0)

@@ -14,8 +14,8 @@ test('call/otp answers four digits as text and a price', async () => {
   expect(data[0]?.data).toEqual({ code: expect.any(String), price: 1.5 })
 })
 
-test("identifiers are echoed as strings with echoIds: 'string'", async () => {
-  const sandbox = await sandboxFor({ echoIds: 'string' })
+test("identifiers are echoed as strings with open: { ids: 'string' }", async () => {
+  const sandbox = await sandboxFor({ open: { ids: 'string' } })
   const { data } = await postOne(sandbox, operation('sms', { id: 2n ** 63n - 1n }))
   expect(data).toMatchObject({ id: '9223372036854775807', msg_id: expect.stringMatching(/^\d+$/) })
 })

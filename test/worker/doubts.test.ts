@@ -47,7 +47,7 @@ describe('a command whose answer was lost is in doubt at once, and', () => {
       buildCommandOf('call/otp', atLeastOnce),
       sent(2),
       1,
-      { sandbox: { duplicates: 'refuse' } },
+      { sandbox: { open: { duplicates: 'refuse' } } },
     ],
     [
       'is UNRESOLVED if the second POST is refused, which says nothing about the first',

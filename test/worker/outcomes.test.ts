@@ -53,7 +53,7 @@ describe('a command that the gateway refuses', () => {
 
   test('is REJECTED even if the gateway refuses the whole envelope of a single call/otp', async () => {
     const world = await worldAfter([buildCommandOf('call/otp', { id: 1n, phone: 380501234591 })], {
-      sandbox: { otpRefusal: 'envelope' },
+      sandbox: { open: { otpRefusal: 'envelope' } },
     })
     expect(world.resultOf(1)).toMatchObject({
       outcome: 'REJECTED',
@@ -64,7 +64,10 @@ describe('a command that the gateway refuses', () => {
   })
 
   test('because it knows the id has the error code DUPLICATE_ID', async () => {
-    const world = await startWorld({ sandbox: { duplicates: 'refuse' }, settings: { delivery: { dedupeWindow: 0 } } })
+    const world = await startWorld({
+      sandbox: { open: { duplicates: 'refuse' } },
+      settings: { delivery: { dedupeWindow: 0 } },
+    })
     await world.send([buildCommand({ id: 1n })])
     await world.finished(1)
     await world.send([buildCommand({ id: 1n })])

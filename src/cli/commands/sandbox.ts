@@ -1,5 +1,6 @@
 import { startSandbox } from '../../sandbox/index.ts'
-import { choiceFlag, command, type Flag, given, textFlag, whole } from '../framework/command.ts'
+import { type Readings, readingsWith } from '../../sandbox/open-points.ts'
+import { command, type Flag, given, textFlag, UsageError, whole } from '../framework/command.ts'
 import { untilSignal } from '../framework/terminal.ts'
 
 const hour = 3_600_000
@@ -7,6 +8,22 @@ const keys: Flag<string[]> = {
   value: 'KEY,KEY',
   help: 'API keys of its only account. Default: sandbox-key.',
   read: list => list.split(',').filter(Boolean),
+}
+
+/** @throws UsageError */
+function readOpen(list: string): Partial<Readings> {
+  const chosen = list.split(',').map((choice): [string, string] => {
+    const [point, reading] = choice.split('=', 2)
+    if (!point || !reading) throw new UsageError('expected POINT=READING, such as status=text,duplicates=refuse')
+    return [point, reading]
+  })
+  return readingsWith(Object.fromEntries(chosen))
+}
+
+const openFlag: Flag<Partial<Readings>> = {
+  value: 'POINT=READING,…',
+  help: 'How to read what the specification leaves open, such as status=text: docs/assumptions.md lists all points.',
+  read: readOpen,
 }
 
 export const sandbox = command({
@@ -25,7 +42,7 @@ export const sandbox = command({
     rate: whole('N', 'Operations a second; those above it are throttled. Default: no limit.', 1, 1e9),
     'max-operations': whole('N', 'Operations in an envelope; a larger one is refused. Default: no limit.', 1, 1e9),
     balance: whole('AMOUNT', 'Balance at the start. Default: 1000000000.', 0, 1e15),
-    duplicates: choiceFlag('WAY', ['execute', 'refuse'], 'What to do with an id that was executed before.'),
+    open: openFlag,
   },
   async run(flags) {
     const stopAsked = untilSignal()
@@ -40,7 +57,7 @@ export const sandbox = command({
         rate: flags.rate,
         maxOperations: flags['max-operations'],
         balance: flags.balance,
-        duplicates: flags.duplicates,
+        open: flags.open,
       }),
     )
     process.stdout.write(`${running.url}\n`)

@@ -1,24 +1,27 @@
 import { isSendType, type OperationType, type SendType, segmentsOf } from '../../protocol/index.ts'
 import type { Template } from '../accounts.ts'
-import { acceptedItem, refusedItem, texts } from '../answers.ts'
-import { repliesTo } from '../callback.ts'
-import { type GivenOperation, type Handler, idText } from '../gateway.ts'
+import { acceptedItem } from '../answers.ts'
+import type { GivenOperation, Handler } from '../gateway.ts'
+import type { Reading } from '../open-points.ts'
 import { sendHandler } from './send.ts'
+import { statusHandler } from './status.ts'
 
-const balanceHandler: Handler = (_operation, { account }) =>
-  acceptedItem(JSON.stringify({ amount: Math.round(account.balance * 1e4) / 1e4, currency: 'UAH' }))
+const balanceForms: Record<Reading<'balance'>, (amount: number) => object> = {
+  fields: amount => ({ amount, currency: 'UAH' }),
+  text: amount => ({ amount: `${amount} UAH` }),
+  comma: amount => ({ amount: `1 ${String(amount).replace('.', ',')}`, currency: 'UAH' }),
+  split: amount => ({ main: amount, bonus: 0 }),
+}
+
+const balanceHandler: Handler = (_operation, { account, gateway }) => {
+  const amount = Math.round(account.balance * 1e4) / 1e4
+  return acceptedItem(JSON.stringify(balanceForms[gateway.settings.open.balance](amount)))
+}
 
 /** The specification gives no shape; the public user interface lists name and status. */
-const senderHandler: Handler = () => acceptedItem(JSON.stringify({ senders: [{ name: 'Sandbox', status: 'ACTIVE' }] }))
-
-/** A message's state: ACCEPTED until the final one. */
-const statusHandler: Handler = ({ id }, { account, gateway, now }) => {
-  const message = account.executions.messageOf(id!)
-  const echoed = idText(id!, gateway)
-  if (!message?.hasStatus) return refusedItem(texts.notFound, echoed)
-  const state = now < message.finalAt ? 'ACCEPTED' : message.status
-  const replies = state === 'REPLIED' ? `,"replies":${JSON.stringify(repliesTo(message))}` : ''
-  return acceptedItem(`{"id":${echoed},"type":"${message.channel}","status":"${state}"${replies}}`)
+const senderHandler: Handler = (_operation, { gateway }) => {
+  const senders = [{ name: 'Sandbox', status: 'ACTIVE' }]
+  return acceptedItem(JSON.stringify(gateway.settings.open.sender === 'list' ? senders : { senders }))
 }
 
 // The specification describes the content of these answers, but gives field names only for template/list.

@@ -1,10 +1,11 @@
 import { operations as protocol, type SendType, segmentsOf } from '../../protocol/index.ts'
-import type { ExecutedMessage } from '../accounts.ts'
+import type { ExecutedMessage, Id } from '../accounts.ts'
 import { acceptedItem, refusedItem, texts } from '../answers.ts'
 import { statusCallback } from '../callback.ts'
 import { chance, pickWithin } from '../chance.ts'
 import { type Ending, endingOf } from '../endings.ts'
-import { type Exchange, type GivenOperation, type Handler, idText } from '../gateway.ts'
+import { type Exchange, echoOf, type GivenOperation, type Handler } from '../gateway.ts'
+import type { Reading } from '../open-points.ts'
 import type { CallbackTrouble } from '../settings.ts'
 
 const otpPrice = 1.5
@@ -13,28 +14,32 @@ const otpPrice = 1.5
 export const sendHandler: Handler = (operation, exchange) => {
   const { account, gateway } = exchange
   const type = operation.type as SendType
-  const id = operation.id === undefined ? undefined : idText(operation.id, gateway)
+  const { open } = gateway.settings
+  const echo = echoOf(operation.id, gateway)
   const ending = endingOf(type, operation.phone ?? 0)
   const parts = partsOfOperation(operation)
   const { answer } = protocol[type]
   const price = answer === 'code' ? otpPrice : parts
 
   const refusal = refusalOf(operation, ending, price, exchange)
-  if (refusal) return refusedItem(refusal, id)
+  if (refusal) return refusedItem(refusal, echo)
 
   account.balance -= price
   const message = execute(operation, ending, exchange)
-  if (answer === 'lookup') return acceptedItem(lookUp(operation, message.status))
-  if (answer === 'code') return acceptedItem(`{"code":"${codeOf(id)}","price":${otpPrice}}`)
-  return acceptedItem(
-    `{${id === undefined ? '' : `"id":${id},`}"msg_id":${idText(message.msgId, gateway)},"parts":${parts},"data":0}`,
-  )
+  if (answer === 'lookup') return acceptedItem(lookUp(operation, message.status, open.values))
+  if (answer === 'code') {
+    const price = open.values === 'texts' ? '"1,50"' : otpPrice
+    return acceptedItem(`{"code":"${codeOf(operation.id)}","price":${price}}`)
+  }
+  const { msgId } = message
+  const named = open.msgId === 'absent' ? '' : `"msg_id":${open.ids === 'string' ? `"${msgId}"` : msgId},`
+  return acceptedItem(`{${echo}${named}"parts":${open.values === 'texts' ? '"one or more"' : parts},"data":0}`)
 }
 
 function refusalOf(operation: GivenOperation, ending: Ending, price: number, exchange: Exchange): string | undefined {
   const { account, gateway } = exchange
   const { id } = operation
-  if (gateway.settings.duplicates === 'refuse' && id !== undefined && account.executions.executionsOf(id) > 0)
+  if (gateway.settings.open.duplicates === 'refuse' && id !== undefined && account.executions.executionsOf(id) > 0)
     return texts.duplicate
   if (ending.refused && !(ending.refusedOnce && wasRefused(operation, exchange))) return ending.refused
   return account.balance < price ? texts.money : undefined
@@ -90,7 +95,7 @@ function callBack(
 function callbackUrl({ type, hook }: GivenOperation, { gateway, account }: Exchange): string | undefined {
   const kept = protocol[type].hook
   if (kept === 'none') return undefined
-  if (kept === 'accepted' || (kept === 'not shown' && gateway.settings.voiceHook)) return hook
+  if (kept === 'accepted' || (kept === 'not shown' && gateway.settings.open.voiceHook === 'kept')) return hook
   const { accountCallbackUrl: url } = gateway.settings
   return typeof url === 'string' ? url : url[account.name]
 }
@@ -107,7 +112,7 @@ function partsOfOperation({ sms_message, sms }: GivenOperation): number {
   return typeof text === 'string' ? segmentsOf(text).parts : 1
 }
 
-function codeOf(id: string | undefined): string {
+function codeOf(id: Id | undefined): string {
   return String(Math.floor(chance('code', id) * 10_000)).padStart(4, '0')
 }
 
@@ -120,7 +125,7 @@ const networks = [
 const country = { name: 'Ukraine', prefix: 380 }
 
 /** The lookup of a phone; always the same for one phone. */
-function lookUp({ phone }: GivenOperation, status: string): string {
+function lookUp({ phone }: GivenOperation, status: string, values: Reading<'values'>): string {
   const origin = pick(chance('origin', phone))
   const ported = chance('ported', phone) < 0.2
   const current = ported ? pick(chance('network', phone)) : origin
@@ -128,8 +133,9 @@ function lookUp({ phone }: GivenOperation, status: string): string {
     phone: Number(phone),
     status,
     imsi: current.mccmnc * 1e10 + Math.floor(chance('imsi', phone) * 1e10),
-    mccmnc: current.mccmnc,
-    ported: current !== origin,
+    ...(values === 'texts'
+      ? { mccmnc: `0${current.mccmnc}`, ported: Number(current !== origin) }
+      : { mccmnc: current.mccmnc, ported: current !== origin }),
     network: { origin: recordOf(origin), ported: recordOf(current) },
   })
 }
