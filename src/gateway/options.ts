@@ -42,6 +42,8 @@ export interface GatewayClientOptions {
   maxResponseBytes?: number
   /** Error codes for refusal texts that busgate does not know. */
   errorTexts?: Readonly<Record<string, ErrorCode>>
+  /** Whether a message without any text, image, link or carousel may be sent. Default false. */
+  allowEmpty?: boolean
   /** Called right before the first byte of each attempt; if it throws, nothing is sent. */
   onRequest?: (request: RequestInfo) => void
 }

@@ -1,8 +1,17 @@
-import { isOperationType, type OperationType, operations, operationTypes, stringifyJson } from '../protocol/index.ts'
+import {
+  isOperationType,
+  missingContent,
+  missingContentText,
+  type OperationType,
+  operations,
+  operationTypes,
+  stringifyJson,
+} from '../protocol/index.ts'
 import { cutTextComplaint, isCutText, pathToText } from '../protocol/json.ts'
 import { fieldName } from '../protocol/messages.ts'
 import { whatsappAdvice } from '../protocol/operation.ts'
 import { type Problem, ValidationError } from './errors.ts'
+import type { GatewayClientOptions } from './options.ts'
 
 /** A validated and serialised operation. */
 export interface Prepared {
@@ -14,15 +23,17 @@ export interface Prepared {
   json: string
 }
 
+type ContentRule = Pick<GatewayClientOptions, 'allowEmpty'>
+
 /** @throws ValidationError with all violations in all operations */
-export function prepareAll(list: readonly unknown[]): Prepared[] {
+export function prepareAll(list: readonly unknown[], { allowEmpty = false }: ContentRule): Prepared[] {
   if (!Array.isArray(list) || list.length === 0) {
     throw new ValidationError([{ index: 0, field: '', message: 'at least one operation is required' }])
   }
   const prepared: Prepared[] = []
   const problems: Problem[] = []
   for (const [index, operation] of list.entries()) {
-    const checked = prepare(operation, index)
+    const checked = prepare(operation, index, allowEmpty)
     if (Array.isArray(checked)) problems.push(...checked)
     else prepared.push(checked)
   }
@@ -31,7 +42,7 @@ export function prepareAll(list: readonly unknown[]): Prepared[] {
   return prepared
 }
 
-function prepare(operation: unknown, index: number): Prepared | Problem[] {
+function prepare(operation: unknown, index: number, allowEmpty: boolean): Prepared | Problem[] {
   const type = (operation as { type?: unknown } | null | undefined)?.type
   if (!isOperationType(type)) {
     const advice = type === 'whatsapp' ? `; ${whatsappAdvice}` : ''
@@ -39,6 +50,8 @@ function prepare(operation: unknown, index: number): Prepared | Problem[] {
   }
   const { data, error } = operations[type].schema.safeParse(operation)
   if (error) return error.issues.map(({ path, message }) => ({ index, field: fieldName(path), message }))
+  const missing = allowEmpty ? null : missingContent(type, data)
+  if (missing) return [{ index, field: missing, message: missingContentText(missing, 'allowEmpty') }]
   try {
     const cut = pathToText(data, isCutText)
     if (cut) {

@@ -37,7 +37,7 @@ export function openTransport(options: GatewayClientOptions) {
      * @throws GatewayError when the whole envelope failed
      */
     async deliver(operations: readonly unknown[], { signal }: CallOptions = {}): Promise<ItemResult[]> {
-      const all = prepareAll(operations)
+      const all = prepareAll(operations, options)
       const results: ItemResult[] = []
       let open = all
       const last = await withRetries(retries, signal, async attempt => {
@@ -58,7 +58,7 @@ export function openTransport(options: GatewayClientOptions) {
     /** @throws GatewayError */
     async queue(operations: readonly unknown[], { signal }: CallOptions = {}): Promise<{ requestId: string }> {
       if (!asyncConnection) throw new TypeError('GatewayClient: sendAsync needs the option asyncUrl')
-      const prepared = prepareAll(operations)
+      const prepared = prepareAll(operations, options)
       const { outcome } = await withRetries(retries, signal, async attempt => {
         const { answer, circumstances } = await post(asyncConnection, prepared, attempt, options, signal)
         const outcome = queuedOf(answer, errorTexts, circumstances)

@@ -3,29 +3,21 @@ import { messageId } from './ids.ts'
 import { expecting, must } from './messages.ts'
 import type { OperationType } from './operation.ts'
 
-/**
- * Schema of one operation type; additional properties pass through (specification: Operation object). A `hook` is validated
- * even where it is no field.
- */
+/** Schema of one operation type; additional properties pass through (specification: Operation object). */
 export const operationObject = <T extends OperationType, S extends z.ZodRawShape>(type: T, fields: S) => {
   const shape = { type: z.literal(type, { error: must(`'${type}'`) }), ...fields }
-  const operation = z.looseObject(shape, { error: must('an object') })
-  if ('hook' in fields) return operation // a check would make zod copy every operation
-  return operation.check(({ value, issues }) => {
-    if (hook.optional().safeParse(value.hook).success) return
-    issues.push({ code: 'custom', path: ['hook'], input: value.hook, message: `hook must be ${hookMeaning}` })
-  })
+  return z.looseObject(shape, { error: must('an object') })
 }
 
 export const text = expecting('text', error => z.string({ error }))
 
 export const flag = expecting('true or false', error => z.boolean({ error }))
 
-/** A number of seconds within bounds. */
+/** Whole seconds within bounds: commands on the bus cannot carry fractions. */
 const seconds = (min: number, max?: number) => {
   const bounds = max === undefined ? `, at least ${min}` : ` from ${min} to ${max}`
-  return expecting(`a number of seconds${bounds}`, error => {
-    const atLeast = z.number({ error }).min(min, { error })
+  return expecting(`a whole number of seconds${bounds}`, error => {
+    const atLeast = z.int({ error }).min(min, { error })
     return max === undefined ? atLeast : atLeast.max(max, { error })
   })
 }
@@ -51,11 +43,9 @@ export const object = <S extends z.ZodRawShape>(fields: S) =>
 /** Every message's id and recipient. */
 export const addressed = { id: messageId, phone }
 
-const hookMeaning = 'an http or https URL'
-
-export const hook = expecting(hookMeaning, error => z.string({ error }).regex(/^https?:\/\/\S+$/i, { error })).describe(
-  'The address that the delivery status is POSTed to.',
-)
+export const hook = expecting('an http or https URL', error =>
+  z.string({ error }).regex(/^https?:\/\/\S+$/i, { error }),
+).describe('The address that the delivery status is POSTed to.')
 
 export const shortLink = flag.describe('Whether links in the text are shortened and tracked, according to the tariff.')
 

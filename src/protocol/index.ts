@@ -39,6 +39,7 @@ export {
   isOperationType,
   isSendType,
   missingContent,
+  missingContentText,
   type OperationFields,
   type OperationObject,
   operations,

@@ -79,8 +79,12 @@ export const requiredFields = (type: OperationType): string[] =>
     .map(([name]) => name)
 
 /**
- * Returns the field that would give an empty message content; null if it has content.
+ * Returns the field that would give an empty message content; null if it has content, or needs none.
  * @param operation a valid operation object
  */
-export const missingContent = (type: SendType, operation: Readonly<Record<string, unknown>>): string | null =>
-  operations[type].missingContent(operation)
+export const missingContent = (type: OperationType, operation: Readonly<Record<string, unknown>>): string | null =>
+  isSendType(type) ? operations[type].missingContent(operation) : null
+
+/** Says that a message has no content. @param allow the setting that allows it */
+export const missingContentText = (field: string, allow: string): string =>
+  `${field} is required: there is nothing to send without it (${allow} sends it all the same)`

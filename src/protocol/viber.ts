@@ -49,7 +49,7 @@ export const viberContent = {
 }
 
 /** Unit and bounds are unspecified; the vendor's documentation says seconds, at least 60, default 172800. */
-export const viberLifetime = expecting('a number', error => z.number({ error })).describe(
+export const viberLifetime = expecting('a whole number', error => z.int({ error })).describe(
   'How long the message may be tried; the specification names neither unit nor bounds.',
 )
 

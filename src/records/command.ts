@@ -1,6 +1,13 @@
 import { Buffer } from 'node:buffer'
 import { z } from 'zod'
-import { lifetimeOf, missingContent, operations, type SendType, sendTypes } from '../protocol/index.ts'
+import {
+  lifetimeOf,
+  missingContent,
+  missingContentText,
+  operations,
+  type SendType,
+  sendTypes,
+} from '../protocol/index.ts'
 import { stringifyJson } from '../protocol/json.ts'
 import type { TraceContext } from '../telemetry/trace.ts'
 import { countryOf } from './country.ts'
@@ -114,7 +121,7 @@ const typesByRecord = new Map<string, SendType>(sendTypes.map(type => [branchOf(
 /** Kinds used so far, by record name. Compiling a schema takes milliseconds. */
 const kinds = new Map<string, Kind>()
 
-/** A field of CallOtp and Hlr for readers of the topic; the gateway does not get it. */
+/** A field of CallOtp and Hlr for readers of the topic; the gateway does not get it. `extra` may send one of this name. */
 const notSentField = 'comment'
 
 /** Every list of the interface is shorter. The check is separate because validation would report each further item. */
@@ -192,7 +199,7 @@ function kindOf(recordName: string): Kind {
   const message = schemas.command.fields.find(field => field.name === 'message')?.type as AvroRecord[]
   const own = message.find(record => record.name === operations[type].record)?.fields ?? []
   const objects = new Set(own.filter(isRecord).map(field => field.name))
-  const others = own.map(field => field.name).filter(name => !objects.has(name))
+  const others = own.map(field => field.name).filter(name => !objects.has(name) && name !== notSentField)
   const common = ['type', 'id', 'phone', 'hook', 'auth', 'data', '__proto__']
   const schema = z.compile<z.ZodType>(operations[type].schema)
   const kind = { type, schema, taken: new Set([...common, ...others]), objects }
@@ -233,9 +240,7 @@ function problemOf({ type, schema }: Kind, operation: Fields, { allowEmpty }: Co
 
 function missingContentError(type: SendType, fields: Fields): string | null {
   const missing = missingContent(type, fields)
-  return (
-    missing && `${missing} is required: there is nothing to send without it (gateway.allowEmpty sends it all the same)`
-  )
+  return missing && missingContentText(missing, 'gateway.allowEmpty')
 }
 
 /** `hooked` of a message whose settings are unknown: false if its type never has a hook, else null. */

@@ -4,7 +4,7 @@
 export interface SendCommand {
   /** Your id of the message, 1 to 9223372036854775807. Unique in its account for ever: to send again, use a new id. */
   id: bigint
-  /** The recipient's number: digits only, international format, no plus sign. */
+  /** The recipient's number: 7 to 15 digits, international format, no plus sign. */
   phone: number
   /** What to send. The record chosen is the gateway's type; its fields carry the gateway's own names. */
   message: { 'io.busgate.Sms': Sms }

@@ -52,6 +52,12 @@ test('sendAsync fails with an AccessDeniedError if the key is refused', async ()
   })
 })
 
+test('sendAsync fails with a RefusedError if the gateway refuses the envelope with HTTP 200', async () => {
+  const { sandbox, client } = await start()
+  sandbox.faults.next('envelope-refused')
+  expect(await failureOf(client.sendAsync([sms]))).toMatchObject({ message: 'Service unavailable', definite: true })
+})
+
 test('sendAsync fails with a RefusedError if there are too many operations', async () => {
   const { client } = await start({ maxOperations: 1 })
   expect(await failureOf(client.sendAsync([sms, sms]))).toMatchObject({ name: 'RefusedError', definite: true })
@@ -67,13 +73,13 @@ test.each<[FaultName, object]>([
   ['http-413', { name: 'RefusedError', message: 'HTTP 413', definite: true }],
   ['http-429', { name: 'ThrottledError', retryAfterMs: 1000, definite: true }],
 ])('sendAsync reports the gateway fault %s', async (fault, error) => {
-  const { sandbox, client } = await start()
+  const { sandbox, client } = await start({ open: { asyncStatus: 'http' } })
   sandbox.faults.next(fault)
   expect(await failureOf(client.sendAsync([sms]))).toMatchObject(error)
 })
 
 test('sendAsync retries operations that were not queued, if retries are set, but never those in doubt', async () => {
-  const sandbox = await sandboxFor()
+  const sandbox = await sandboxFor({ open: { asyncStatus: 'http' } })
   const client = clientFor(sandbox.url, { asyncUrl: sandbox.asyncUrl, retries: 3 })
   sandbox.faults.next('http-429')
   expect(await client.sendAsync([sms])).toMatchObject({ requestId: expect.any(String) })

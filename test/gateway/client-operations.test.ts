@@ -52,7 +52,7 @@ describe.each(operationTypes)('%s', type => {
       const operation = buildOperation(type, change)
       const sandbox = await gateway(operation)
       const before = sandbox.stats().executed
-      const payload = await call(clientFor(sandbox.url), operation)
+      const payload = await call(clientFor(sandbox.url, { allowEmpty: true }), operation)
       expect(operations[type].payload.safeParse(payload)).toEqual({ success: true, data: payload })
       expect(sandbox.stats().executed - before).toBe(sendTypes.some(sent => sent === type) ? 1 : 0)
     },
@@ -109,4 +109,16 @@ test('an envelope without an operation is refused before it is sent', async () =
     message: 'operation 0: at least one operation is required',
   })
   expect(sandbox.stats().requests).toBe(0)
+})
+
+test('a message without content is refused before it is sent, unless allowEmpty is set', async () => {
+  const sandbox = await sandboxFor()
+  const empty = { id: 1, phone: 380501234567, sms_message: '', sms_signature: 'Shop' }
+  await expect(clientFor(sandbox.url).sms(empty)).rejects.toMatchObject({
+    code: 'VALIDATION',
+    message:
+      'operation 0: sms_message is required: there is nothing to send without it (allowEmpty sends it all the same)',
+  })
+  expect(sandbox.stats().requests).toBe(0)
+  expect(await clientFor(sandbox.url, { allowEmpty: true }).sms(empty)).toMatchObject({ id: 1 })
 })

@@ -72,6 +72,14 @@ describe('a valid command', () => {
     expect(Object.keys(pipeline.voice as object)).toEqual(['message', 'voice'])
   })
 
+  test('of type call/otp or hlr may have an additional property comment, beside its own, which is not sent', () => {
+    for (const type of ['call/otp', 'hlr'] as const) {
+      const extra = { comment: '"for the gateway"' }
+      const reading = readCommand(buildCommandOf(type, { extra }, { comment: 'for readers' }), noHook)
+      expect(JSON.parse((reading as Command).json)).toMatchObject({ comment: 'for the gateway' })
+    }
+  })
+
   test('of type call/otp or hlr is not sent with its comment', () => {
     for (const type of ['call/otp', 'hlr'] as const) {
       const command = buildCommandOf(type, {}, { comment: 'log-in of a customer' })

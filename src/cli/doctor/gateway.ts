@@ -88,10 +88,10 @@ type FromSettings = Required<
 
 /** A client of one account for the configured gateway. @param options override the settings */
 export function clientFor(
-  { url, ssl, timeoutMs, keepAliveMs, errorTexts }: Settings['gateway'] & { url: string },
+  { url, ssl, timeoutMs, keepAliveMs, errorTexts, allowEmpty }: Settings['gateway'] & { url: string },
   { apiKey }: Pick<AccountSettings, 'apiKey'>,
   options: Partial<GatewayClientOptions> = {},
 ): GatewayClient {
-  const own: FromSettings = { url, ca: ssl.ca, timeoutMs, keepAliveMs, errorTexts }
+  const own: FromSettings = { url, ca: ssl.ca, timeoutMs, keepAliveMs, errorTexts, allowEmpty }
   return new GatewayClient({ ...own, apiKey, ...options })
 }
