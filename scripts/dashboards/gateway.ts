@@ -145,13 +145,13 @@ const doubts = row(
     lines({
       title: 'Answers to status polls',
       description:
-        'For doubts and overdue verdicts. unanswered: the gateway is down or throttles. Always inconclusive: its texts may belong into delivery.notFoundErrors.',
+        'For doubts and overdue verdicts. unanswered: the gateway is down or throttles. Always inconclusive: its texts may belong into delivery.notFoundErrors. unreadable: it answers without words; see docs/assumptions.md.',
       width: 6,
       unit: 'ops',
       stacked: true,
       queries: [positiveRateBy('result', 'status_polls_total')],
     }),
-    ['sent', 'verdict', 'inconclusive', 'unanswered'],
+    ['sent', 'verdict', 'inconclusive', 'unreadable', 'unanswered'],
   ),
 )
 

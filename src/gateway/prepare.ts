@@ -1,7 +1,6 @@
 import {
   isOperationType,
   missingContent,
-  missingContentText,
   type OperationType,
   operations,
   operationTypes,
@@ -10,6 +9,7 @@ import {
 import { cutTextComplaint, isCutText, pathToText } from '../protocol/json.ts'
 import { fieldName } from '../protocol/messages.ts'
 import { whatsappAdvice } from '../protocol/operation.ts'
+import { missingContentText } from '../protocol/registry.ts'
 import { type Problem, ValidationError } from './errors.ts'
 import type { GatewayClientOptions } from './options.ts'
 

@@ -39,7 +39,6 @@ export {
   isOperationType,
   isSendType,
   missingContent,
-  missingContentText,
   type OperationFields,
   type OperationObject,
   operations,

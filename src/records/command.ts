@@ -1,14 +1,8 @@
 import { Buffer } from 'node:buffer'
 import { z } from 'zod'
-import {
-  lifetimeOf,
-  missingContent,
-  missingContentText,
-  operations,
-  type SendType,
-  sendTypes,
-} from '../protocol/index.ts'
+import { lifetimeOf, missingContent, operations, type SendType, sendTypes } from '../protocol/index.ts'
 import { stringifyJson } from '../protocol/json.ts'
+import { missingContentText } from '../protocol/registry.ts'
 import type { TraceContext } from '../telemetry/trace.ts'
 import { countryOf } from './country.ts'
 import { type ExtraRules, noExtra, readExtra } from './extra.ts'

@@ -146,7 +146,7 @@ describe('a command in doubt', () => {
     const world = await startSendingWorld({ answer: () => itemsAnswer({ success: true, data: { id: 1, status: 3 } }) })
     world.doubted(1, {}, { delivery: 'AT_LEAST_ONCE' })
     await world.clock.pass(10 * minute)
-    const error = 'nobody could tell whether it was sent: the gateway answered its status, but not in words'
+    const error = 'nobody could tell whether it was sent: the gateway answered for its status, but without words'
     expect(world.results()).toMatchObject([{ id: 1n, outcome: 'UNRESOLVED', errorCode: 'RESPONSE_LOST', error }])
     expect(world.postsOf(1)).toBe(0)
   })

@@ -98,8 +98,25 @@ export class SimGateway {
     if (random.chance(0.15)) return { success: true, data: { id, type: 'sms', status: 'UNKNOWN' } }
     const known = this.#known.get(`${account} ${id}`)
     if (!known || withoutStatus.includes(known.type)) return { success: false, error: texts.notFound, data: { id } }
-    return { success: true, data: { id, type: known.type, status: random.pick(statuses) } }
+    return { success: true, ...anyForm(id, random.pick(statuses), random) }
   }
+}
+
+/** A status in any form that the specification allows. */
+function anyForm(id: number, status: string, random: Random): object {
+  if (!random.chance(0.3)) return { data: { id, type: 'sms', status } }
+  const unlisted = random.pick(['SENT', 'IN_PROGRESS'])
+  return random.pick<object>([
+    { data: status },
+    { data: [{ id, status }] },
+    { data: { id, state: unlisted } },
+    { data: { id, status: { code: 3, text: status } } },
+    { data: { id: `gw-${id}`, status: unlisted } },
+    { data: { id: id + 1, status } },
+    { data: { id }, status },
+    { data: { id, status: 3 } },
+    { data: {} },
+  ])
 }
 
 function payloadOf({ type, id, phone }: Operation, msgId: number): object {

@@ -170,17 +170,17 @@ describe('a command whose answer was lost is in doubt at once, and', () => {
     expect(finalOf(world, 1n).outcome).toBe('UNRESOLVED')
   })
 
-  test('is not polled while the API key is refused', async () => {
+  test('waits while the API key is refused, and its polls hold nothing back', async () => {
     const world = await startDoubtingWorld()
+    const polls: string[] = []
+    world.worker.telemetry.on('status.polled', ({ result }) => polls.push(result))
     world.sandbox.faults.next('reset-after')
     await world.send([buildCommand({ id: 1n, phone: silentPhone })])
     await until(() => expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now']))
     world.sandbox.setKeys(['another'])
-    await until(() =>
-      expect(world.worker.ready().warnings).toContainEqual(
-        expect.stringContaining('account default is held back (denied)'),
-      ),
-    )
+    await until(() => expect(polls.length).toBeGreaterThan(2))
+    expect(new Set(polls)).toEqual(new Set(['unanswered']))
+    expect(world.worker.ready()).toMatchObject({ ready: true, reasons: [] })
     expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now'])
     world.sandbox.setKeys(['sandbox-key'])
     await world.finished(1)

@@ -70,7 +70,7 @@ interface Doubt {
   search: EvidenceSearch | null
 }
 
-const unreadableStatus = 'nobody could tell whether it was sent: the gateway answered its status, but not in words'
+const unreadableStatus = 'nobody could tell whether it was sent: the gateway answered for its status, but without words'
 
 /** Longest wait for unread callbacks before a doubt is decided without them. It is sent again only with them. */
 const patienceMs = 10_000
