@@ -45,7 +45,7 @@ export async function startBenchGateway({ latencyMs, posted, answered }: BenchGa
 }
 
 function answerTo({ type, id }: Operation): string {
-  if (type === 'balance') return '{"success":true,"data":{}}'
+  if (type === 'balance') return '{"success":true,"data":{"amount":100,"currency":"UAH"}}'
   if (type === 'hlr') return `{"success":true,"data":{"id":${id},"phone":380670000000,"status":"OK","mccmnc":25501}}`
   return `{"success":true,"data":{"id":${id},"msg_id":"7${id}","parts":1}}`
 }

@@ -76,7 +76,7 @@ async function startReconciler(options: Options = {}) {
   const post = async (body: string): Promise<Answer> => {
     const { auth, data } = parseJson(body) as { auth: string; data: { type: string; id: number }[] }
     if (auth === denied) return refusal('Access denied')
-    if (data[0]?.type === 'balance') return itemsAnswer({ success: true, data: {} })
+    if (data[0]?.type === 'balance') return itemsAnswer({ success: true, data: { amount: 100, currency: 'UAH' } })
     polls.push(...data.map(({ id }) => ({ id, at: clock.now() })))
     const items = data.map(({ id }) => ({ id, status: statusOf(id, clock.now()), ...also(id) }))
     if (items.some(({ status }) => status === null)) return { kind: 'lost', cause: 'timeout', message: 'timeout' }

@@ -87,7 +87,7 @@ const acceptAll = (operations: readonly Operation[]): Answer => itemsAnswer(...o
 
 function acceptOne({ type, id }: Operation): AnyItem {
   if (type === 'status') return refusedItem(id, 'Message not found')
-  return type === 'balance' ? { success: true, data: {} } : sentItem(id, { data: 0 })
+  return type === 'balance' ? { success: true, data: { amount: 100, currency: 'UAH' } } : sentItem(id, { data: 0 })
 }
 
 export const numbersFrom = (first: number, count: number) => Array.from({ length: count }, (_, i) => first + i)
