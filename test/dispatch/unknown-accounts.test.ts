@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { itemsAnswer, sentItem } from '../support/answers.ts'
 import { commandsFrom } from '../support/commands.ts'
 import { startSendingWorld } from '../support/sending.ts'
 
@@ -54,4 +55,31 @@ test('its waiting never stops the partition: it ends INVALID when thousands of o
   }
   expect(ends(world).filter(end => end.endsWith('SENT'))).toHaveLength(20_000)
   expect(ends(world).filter(end => !end.endsWith('SENT'))).toEqual(['1 INVALID'])
+})
+
+test('a doubt of an account that only the next version knows stays open until it can be asked for', async () => {
+  const status = 'DELIVERED'
+  const world = await startSendingWorld({
+    accounts: { default: undefined },
+    answer: operations =>
+      operations[0]!.type === 'status' ? itemsAnswer(...operations.map(({ id }) => sentItem(id, { status }))) : null,
+  })
+  world.doubted(1, { account: 'shop' }, { account: 'shop', delivery: 'AT_MOST_ONCE' })
+  await world.pass(3_600_000, 10_000)
+  expect(ends(world)).toEqual([])
+  expect(world.gauge('doubts_open')).toBe(1)
+  const accounts = { default: { apiKey: 'default' }, shop: { apiKey: 'shop' } }
+  await world.takeOver({ settings: { gateway: { accounts } } })
+  await world.pass(120_000, 1_000)
+  expect(ends(world)).toEqual(['1 SENT'])
+})
+
+test('a doubt of an account that nobody knows ends UNRESOLVED at its greatest age', async () => {
+  const world = await startSendingWorld({
+    accounts: { default: undefined },
+    settings: { delivery: { maxAgeMs: 600_000 } },
+  })
+  world.doubted(1, { account: 'shop' }, { account: 'shop' })
+  await world.pass(700_000, 5_000)
+  expect(ends(world)).toEqual(['1 UNRESOLVED'])
 })

@@ -143,7 +143,9 @@ export class Resolver {
     const { command, since } = doubt.pending
     const account = accounts.get(command.account)
     if (!account) {
-      await this.#decide(doubt)
+      // another process may know it: in a rolling update, or after the settings are corrected
+      if (clock.now() > since + maxAgeMs) await this.#decide(doubt)
+      else this.#after(pollIntervalMs, doubt, () => this.#poll(doubt))
       return
     }
     const answer = await poller.ask(account, command.idText, () => !doubt.over)
