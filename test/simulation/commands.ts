@@ -44,7 +44,7 @@ function valueFor(
   const value = encode(
     buildCommandOf(type, {
       ...{ id: BigInt(id), phone, delivery, deadline, tenant, correlationId: correlationOf(phone) },
-      account: kind === 'unknown account' ? 'unknown' : account,
+      account: kind === 'unknown account' ? 'Unknown' : account, // one that no settings can name
       extra: kind === 'invalid' ? { phone: '1' } : {},
     }),
   )
