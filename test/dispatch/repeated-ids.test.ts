@@ -122,3 +122,22 @@ test('a record that a reset has skipped has not used its id', async () => {
   await world.pass(12_000)
   expect([outcomesOf(world, 1), outcomesOf(world, 2)]).toEqual([['SENT', 'DUPLICATE'], ['SENT']])
 })
+
+test('a repeat waits for the end of a record that this process has sent, but not committed yet', async () => {
+  let isSlow = false
+  const world = await startSendingWorld({
+    hop: async step => {
+      if (isSlow && step.startsWith('commit')) throw new Error('the broker is away')
+    },
+  })
+  world.send(1)
+  await world.pass(30)
+  isSlow = true
+  await world.pass(1_000)
+  world.send(1)
+  await world.pass(3_000)
+  isSlow = false
+  await world.pass(20_000)
+  expect(outcomesOf(world, 1)).toEqual(['SENT', 'DUPLICATE'])
+  expect(world.postsOf(1)).toBe(1)
+})

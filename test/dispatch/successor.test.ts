@@ -48,7 +48,7 @@ const changes: [string, Change][] = [
   ],
   [
     'of an account that it does not know',
-    { settings: { gateway: { allowEmpty: true, accounts: { other: { apiKey: 'other' } } } } },
+    { settings: { delivery: { maxAgeMs: 120_000 }, gateway: { accounts: { other: { apiKey: 'other' } } } } },
   ],
   [
     'that is too long for its envelopes',

@@ -34,9 +34,8 @@ const keyOf = ({ id, account }: { id: bigint; account: string }) => `${id} ${acc
 class Uses {
   readonly #tp: TopicPartition
   readonly #used = new Set<string>()
-  readonly #ended = new Set<string>()
-  /** Offsets of records that are dead letters and were not sent. */
-  readonly #letters = new Set<number>()
+  /** Offsets of dead letters that were perhaps sent. */
+  readonly #perhapsSent = new Set<number>()
   /** Whether every result and dead letter since the earliest record was read. */
   isComplete = true
 
@@ -49,24 +48,20 @@ class Uses {
   }
 
   noteResult({ commandTopic: topic, commandPartition: partition, outcome, ...subject }: SendResult): void {
-    if (!this.#isOwn({ topic, partition })) return
     const hasNoUse = outcome === 'INVALID' || outcome === 'EXPIRED' || outcome === 'DUPLICATE'
-    if (hasNoUse) this.#ended.add(keyOf(subject))
-    else this.#used.add(keyOf(subject))
+    if (!hasNoUse && this.#isOwn({ topic, partition })) this.#used.add(keyOf(subject))
   }
 
   noteLetter(letter: BusRecord): void {
     const origin = originOfLetter(letter)
-    if (origin && this.#isOwn(origin) && letter.headers[errorHeaders.perhapsSent] === undefined) {
-      this.#letters.add(origin.offset)
-    }
+    const wasPerhapsSent = letter.headers[errorHeaders.perhapsSent] !== undefined
+    if (origin && wasPerhapsSent && this.#isOwn(origin)) this.#perhapsSent.add(origin.offset)
   }
 
+  /** An id without any use was in a dead letter, in a command that ended unsent, or in a record that a reset skipped. */
   of(repeated: RepeatedId): IdUse {
-    const key = keyOf(repeated)
-    if (this.#used.has(key)) return 'used'
-    if (this.#ended.has(key) || this.#letters.has(repeated.earlier)) return 'unused'
-    return this.isComplete ? 'unused' : 'unknown' // without any end, it was skipped by a reset or a start at the end
+    if (this.#used.has(keyOf(repeated)) || this.#perhapsSent.has(repeated.earlier)) return 'used'
+    return this.isComplete ? 'unused' : 'unknown'
   }
 }
 
@@ -123,7 +118,18 @@ export class EarlierEnds {
       const isOfResults = tp.topic === results
       const take = async (records: readonly BusRecord[]) =>
         isOfResults ? note(records) : records.forEach(letter => void uses.noteLetter(letter))
-      const searched = await bus.search(tp, { from, ...(isOfResults && { needles }), ending, take })
+      const wanted = isOfResults ? { needles } : {}
+      const searched = await bus.search(tp, { ...wanted, from, ending, take })
+      // an end whose transaction is still being completed
+      const hidden = { from: { offset: searched.until }, isolation: 'uncommitted' } as const
+      await bus.search(tp, {
+        ...wanted,
+        ...hidden,
+        ending,
+        take: async () => {
+          uses.isComplete = false
+        },
+      })
       const areOlderGone = searched.from === searched.start && searched.start > 0
       if (areOlderGone || searched.unreadable > 0) uses.isComplete = false
     }
@@ -155,7 +161,7 @@ export class RepeatQueue<T extends { repeated: RepeatedId }> {
   async #ask(since: number): Promise<void> {
     this.#isAsking = true
     while (this.#waiting.length > 0 && this.#session.alive) {
-      await Promise.resolve() // includes repeats of the same tick
+      await this.#session.committed() // the earlier record may have ended in this process, and its end not be committed yet
       const asked = this.#waiting.splice(0)
       const repeated = asked.map(item => item.repeated)
       const useOf = await this.#ends.usesOf(this.#session, repeated, since)
