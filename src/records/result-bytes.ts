@@ -44,7 +44,7 @@ export function writeResultBytes(result: SendResult, buffer: Buffer, start: numb
   return to.at <= buffer.length ? to.at : buffer.length - to.at
 }
 
-/** Ids below this limit are exact as numbers, even when doubled. */
+/** Ids within this limit are exact as numbers, even when doubled. Those of INVALID commands may be negative. */
 const surelyExact = 2n ** 52n
 /** Buffer.write is faster for longer texts. The length of shorter ones takes one byte. */
 const shortText = 48
@@ -83,7 +83,7 @@ class AvroCursor {
   }
 
   id(value: bigint): void {
-    if (value < surelyExact) this.long(Number(value))
+    if (-surelyExact < value && value < surelyExact) this.long(Number(value))
     else this.bytes(idBytes(value))
   }
 
