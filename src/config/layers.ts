@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { isMap, isPair, LineCounter, parseDocument } from 'yaml'
+import { type Document, isMap, isNode, isPair, isScalar, LineCounter, parseDocument, visit } from 'yaml'
 import { isObject } from '../protocol/json.ts'
 import type { SettingProblem } from './errors.ts'
 import { isSection, type Match, matchPath, nearestTo, pathOfVariable } from './names.ts'
@@ -88,6 +88,8 @@ function yamlLayer(source: string, file: string): Layer {
   if (contents !== null && !isMap(contents)) {
     return { given: [], problems: [yamlProblem('expected a map of sections', at(0))] }
   }
+  const oddKey = offsetOfOddKey(document)
+  if (oddKey !== null) return { given: [], problems: [yamlProblem('a key is a list or a map', at(oddKey))] }
   let tree: unknown
   try {
     tree = document.toJS()
@@ -95,6 +97,19 @@ function yamlLayer(source: string, file: string): Layer {
     return { given: [], problems: [yamlProblem((error as Error).message, file)] }
   }
   return treeLayer(tree, keys => at(offsetOf(contents, keys)))
+}
+
+/** Position of a key that is not a scalar. As text, it would be a name that contains values. */
+function offsetOfOddKey(document: Document): number | null {
+  let offset: number | null = null
+  visit(document, {
+    Pair(_, { key }) {
+      if (isScalar(key)) return undefined
+      offset = (isNode(key) && key.range?.[0]) || 0
+      return visit.BREAK
+    },
+  })
+  return offset
 }
 
 /** Only the parser's message before its quotation of the file, which may contain secrets. */

@@ -351,6 +351,9 @@ describe('wrong settings', () => {
     expect(problemsOf({ file: yaml('gateway:\n  apiKey: "top-secret\n') })).toEqual([
       `YAML | ${folder}/busgate.yaml:3 | Missing closing "quote`,
     ])
+    expect(problemsOf({ file: yaml('gateway:\n  ? { apiKey: top-secret }\n  : 1\n') })).toEqual([
+      `YAML | ${folder}/busgate.yaml:2 | a key is a list or a map`,
+    ])
     expect(problemsOf({ file: yaml('- a\n') })[0]).toContain('expected a map of sections')
   })
 
