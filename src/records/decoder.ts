@@ -26,8 +26,8 @@ const mostRefused = 10_000
 const longestCommand = 1 << 20
 /** The same of other records. */
 export const longestOther = 1 << 23
-/** Bound of the remembered schemas. */
-const mostReadings = 1_000
+/** Bound of the remembered schemas of a decoder. A schema of the published size takes a hundredth of it. */
+const mostBytes = 32 << 20
 /** Confluent wire format: a zero byte, the schema's id in 4 bytes, the body. */
 const headerBytes = 5
 
@@ -76,7 +76,7 @@ export function createDecoder<T>(
 ) {
   const longest = readerSchema === schemas.command ? longestCommand : longestOther
   const schemaOf = patient ? patientReader(registry, clock) : (id: number) => registry.schemaOf(id)
-  const readings = new Map<number, RecordReading>()
+  const readings = new RememberedReadings()
   const refused = new Map<number, Refusal>()
   const asked = new Map<number, Promise<void>>()
 
@@ -88,8 +88,7 @@ export function createDecoder<T>(
       // not patiently: with forged replays a producer could delay its partition again and again
       const schema = await (isRefused(refused.get(schemaId)) ? registry.schemaOf(schemaId) : schemaOf(schemaId))
       const reading = readingOf(readerSchema, schema, schemaId)
-      if (readings.size >= mostReadings) readings.clear()
-      readings.set(schemaId, reading)
+      readings.add(schemaId, reading)
       refused.delete(schemaId)
     } catch (error) {
       if (error instanceof SchemaNotFound) refuse(schemaId, 'SCHEMA_NOT_FOUND', error.message)
@@ -128,11 +127,32 @@ export function createDecoder<T>(
      * @throws RegistryUnavailable when the registry cannot be reached; retry
      */
     prepare(schemaId: number): Promise<void> {
-      if (readings.has(schemaId)) return Promise.resolve()
+      if (readings.get(schemaId)) return Promise.resolve()
       const asking = asked.get(schemaId) ?? learn(schemaId).finally(() => asked.delete(schemaId))
       asked.set(schemaId, asking)
       return asking
     },
+  }
+}
+
+/** How to read the records of the latest schemas, within the bound of memory. */
+class RememberedReadings {
+  readonly #readings = new Map<number, RecordReading>()
+  #bytes = 0
+
+  get(schemaId: number): RecordReading | undefined {
+    return this.#readings.get(schemaId)
+  }
+
+  /** Adds a new schema. Forgets the oldest ones to make room. */
+  add(schemaId: number, reading: RecordReading): void {
+    this.#bytes += reading.bytes
+    for (const [oldest, { bytes }] of this.#readings) {
+      if (this.#bytes <= mostBytes) break
+      this.#readings.delete(oldest)
+      this.#bytes -= bytes
+    }
+    this.#readings.set(schemaId, reading)
   }
 }
 

@@ -20,6 +20,8 @@ export interface RecordReading {
   written: Shape
   wanted: Shape
   mostValues: number
+  /** The most memory that the writer's shape takes. */
+  bytes: number
 }
 
 /**
@@ -29,9 +31,9 @@ export interface RecordReading {
 export function readingOf(readerSchema: object, writerSchema: object, schemaId: number): RecordReading {
   const wanted = wantedShapeOf(readerSchema)
   try {
-    const written = shapeOf(writerSchema)
+    const { shape: written, bytes } = shapeOf(writerSchema, 'written')
     requireRecord(written, wanted)
-    return { written, wanted, mostValues: readerSchema === schemas.doubt ? mostOfDoubt : mostOfOthers }
+    return { written, wanted, mostValues: readerSchema === schemas.doubt ? mostOfDoubt : mostOfOthers, bytes }
   } catch (error) {
     const text = `Schema ${schemaId} cannot be read as ${wanted.name}: ${reasonOf(error as Error)}`
     throw new SchemaUnreadable(`${text}. Write with the published schema.`)
@@ -46,7 +48,7 @@ const known = new WeakMap<object, Shape>()
 
 /** The id of the outermost record is a bigint, any other long a number. */
 function wantedShapeOf(schema: object): Shape {
-  const shape = known.get(schema) ?? shapeOf(schema)
+  const shape = known.get(schema) ?? shapeOf(schema, 'wanted').shape
   if (known.has(schema)) return shape
   const { fields = [] } = schema as Partial<AvroRecord>
   fields.forEach((field, i) => {

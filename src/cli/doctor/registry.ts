@@ -238,7 +238,7 @@ function conflict(ours: object, theirs: object, level: Level): string | null {
 
 function complaintOf(reader: object, writer: object): string | null {
   try {
-    requireReadable(shapeOf(writer), shapeOf(reader))
+    requireReadable(shapeOf(writer, 'written').shape, shapeOf(reader, 'wanted').shape)
     return null
   } catch (error) {
     return reasonOf(error as Error)
