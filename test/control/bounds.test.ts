@@ -1,17 +1,11 @@
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { loadSettings } from '../../src/config/index.ts'
 import { type Change, changesIn, keyOf, readChange, writeChange } from '../../src/control/change.ts'
 import { Controls } from '../../src/control/controls.ts'
 import { complete, LastChanges, mostInForce } from '../../src/control/last-changes.ts'
-import { controlProperty } from '../fuzz/grammars/control.ts'
 import { ManualClock } from '../support/clock.ts'
 import { buildPause, buildWithdrawal } from '../support/control.ts'
 import { collectGarbage } from '../support/garbage.ts'
-
-test('whatever is on the control topic, each change is bounded, and the last one of each scope counts', () => {
-  fc.assert(controlProperty)
-})
 
 describe('a text of the control topic', () => {
   const longest = 'x'.repeat(500)

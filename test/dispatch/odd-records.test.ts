@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { RecordHeaders } from '../../src/bus/port.ts'
 import type { Answer } from '../../src/gateway/connection.ts'
@@ -13,49 +12,6 @@ const lost: Answer = { kind: 'lost', cause: 'timeout', message: 'timeout' }
 const loseAnswers = (operations: Operation[]) => (operations[0]!.type === 'status' ? null : lost)
 const delivery = { settleMs: 100, polls: 1, pollIntervalMs: 50 }
 const hasty = { gateway: { timeoutMs: 100 }, delivery }
-
-const timestamp = fc.oneof(
-  fc.constantFrom(-1, 0, 2 ** 53 - 1, 2 ** 53, 8.64e15, 1.78e15, 1.78e18, 2 ** 63, -(2 ** 63)),
-  fc.date({ min: new Date(0), max: new Date('2100-01-01'), noInvalidDate: true }).map(date => date.getTime()),
-)
-const headerName = fc.oneof(
-  fc.constantFrom('constructor', 'toString', '__proto__', 'hasOwnProperty', 'length', '0', ''),
-  fc.constantFrom('traceparent', 'tracestate', 'busgate.error.topic', 'busgate.error.offset', 'busgate.lifetime'),
-  fc.string({ unit: 'binary', maxLength: 20 }),
-)
-const bytes = fc.uint8Array({ maxLength: 40 }).map(Buffer.from)
-const headers = fc
-  .array(fc.tuple(headerName, fc.oneof(bytes, fc.array(bytes, { maxLength: 300 }))), { maxLength: 10 })
-  .map(pairs => Object.fromEntries(pairs))
-
-/** A record that any client may have written. `undefined` as its value stands for a valid command. */
-const oddRecord = fc.record({
-  timestamp,
-  headers,
-  key: fc.option(bytes),
-  value: fc.option(bytes, { nil: undefined, freq: 3 }),
-})
-
-test('every record has one final result or dead letter, whatever its timestamp, headers, key and value', {
-  timeout: 120_000,
-}, async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(oddRecord, { minLength: 1, maxLength: 20 }), async records => {
-      const world = await startSendingWorld({ settings: hasty, answer: loseAnswers })
-      const { append, encode, clock, results, broker, settings } = world
-      for (const [offset, { timestamp, value, ...record }] of records.entries()) {
-        append({ ...record, value: value ?? encode({ id: BigInt(offset + 1) }) }, timestamp)
-      }
-      await clock.pass(10 * minute)
-      const ends = results().filter(({ final }) => final)
-      const letters = broker.read({ topic: settings.topics.deadLetters, partition: 0 }, 0, 1000).records
-      expect(ends.every(({ commandTopic }) => commandTopic === settings.topics.commands.at(-1))).toBe(true)
-      expect(new Set(ends.map(({ commandOffset }) => commandOffset)).size).toBe(ends.length)
-      expect(ends.length + letters.length).toBe(records.length)
-    }),
-    { numRuns: 30 },
-  )
-})
 
 describe('a command in doubt', () => {
   test('is resolved, whatever the names of its headers', async () => {

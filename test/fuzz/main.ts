@@ -5,12 +5,9 @@
 import { parseArgs } from 'node:util'
 import { Random } from '../simulation/random.ts'
 import type { Grammar } from './grammar.ts'
-import { records } from './grammars/records.ts'
-import { peaks } from './measure.ts'
+import { grammars } from './grammars.ts'
+import { takePeaks } from './measure.ts'
 import { Watchdog } from './watchdog.ts'
-
-/** Each has its file in grammars/. */
-const grammars: Readonly<Record<string, Grammar>> = { records }
 
 const help = `npm run fuzz -- [--seconds 60] [--seed N] [--grammar NAME]   stops at the first seed that fails, and prints how to repeat it
 --seconds   how long in all, shared by the grammars; 0 runs one seed of each
@@ -54,15 +51,16 @@ async function fuzz(name: string, { about, start }: Grammar): Promise<void> {
       await running.run(new Random(next++))
       watchdog.next()
     } while (performance.now() < until)
-    const slowest = `slowest ${peaks.ms.toFixed(1)} ms, largest ${peaks.mib.toFixed(1)} MiB`
-    console.log(`${name} (${about}): ${next - seed} seeds from ${seed}, none failed; ${slowest}`)
+    const peaks = takePeaks()
+    const slowest = peaks.ms > 0 ? `; slowest ${peaks.ms.toFixed(1)} ms, largest ${peaks.mib.toFixed(1)} MiB` : ''
+    console.log(`${name} (${about}): ${next - seed} seeds from ${seed}, none failed${slowest}`)
   } catch (error) {
     process.exitCode = 1
     console.error(`${name}, seed ${next - 1}: ${(error as Error).message}`)
     console.error(`repeat it with: ${repeat} --seed ${next - 1} --seconds 0`)
   } finally {
-    console.log(running.figures())
+    if (running.figures) console.log(running.figures())
     watchdog.stop()
-    running.stop?.()
+    await running.stop?.()
   }
 }

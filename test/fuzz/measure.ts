@@ -1,8 +1,5 @@
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
-
-setFlagsFromString('--expose-gc')
-const collectGarbage = runInNewContext('gc') as () => void
+import assert from 'node:assert/strict'
+import { collectGarbage } from '../support/garbage.ts'
 
 /** Bounds of handling one record, answer or request. */
 const mostMs = 50
@@ -10,18 +7,29 @@ const mostBytes = 64 << 20
 /** A suspect is measured again, since other processes and the garbage of earlier cases disturb the first time. */
 const repetitions = 5
 
-/** The most that any call took. */
-export const peaks = { ms: 0, mib: 0 }
+/** The most that any call took since they were last taken. */
+const peaks = { ms: 0, mib: 0 }
+
+export function takePeaks(): typeof peaks {
+  const taken = { ...peaks }
+  Object.assign(peaks, { ms: 0, mib: 0 })
+  return taken
+}
+
+const prototypes = [Object.prototype, Array.prototype, Function.prototype, String.prototype, Map.prototype]
+const ownKeys = () => prototypes.map(prototype => Reflect.ownKeys(prototype).length)
+const untouched = ownKeys()
 
 /**
- * Calls the function and returns its result.
- * @throws Error when it takes more CPU time or memory than any case may
+ * Calls the function and returns its result. It may be called again.
+ * @throws Error when it takes more CPU time or memory than any case may, or changes a prototype
  */
 export async function bounded<T>(what: string, call: () => T | Promise<T>): Promise<T> {
   const rss = process.resourceUsage().maxRSS
   const cpu = process.cpuUsage()
   const result = await call()
   const { user, system } = process.cpuUsage(cpu)
+  assert.deepEqual(ownKeys(), untouched)
   const ms = (user + system) / 1000
   const grown = (process.resourceUsage().maxRSS - rss) * 1024
   if (ms < mostMs / 2 && grown < mostBytes / 2) {

@@ -68,6 +68,10 @@ export interface SendingOptions {
   control?: readonly OutgoingRecord[]
   /** Whether the worker may stop on a fatal error. */
   mayEnd?: boolean
+  /** Registers what closes the world. Default: the end of the test. */
+  atEnd?: (close: () => Promise<void>) => void
+  /** Default: MemoryBroker. */
+  Broker?: typeof MemoryBroker
 }
 
 type WorkerSettings = Settings & { gateway: { url: string } }
@@ -122,11 +126,11 @@ function settingsOf(options: SendingOptions): WorkerSettings {
 }
 
 function createBroker(
-  { partitions = 1, missing, control = [] }: SendingOptions,
+  { partitions = 1, missing, control = [], Broker = MemoryBroker }: SendingOptions,
   { topics }: Settings,
   clock: ManualClock,
 ) {
-  const broker = new MemoryBroker(clock)
+  const broker = new Broker(clock)
   broker.createTopics([
     ...[...topics.commands, topics.doubts].map(topic => ({ topic, partitions })),
     ...[topics.results, topics.deadLetters].map(topic => ({ topic, partitions: 1 })),
@@ -182,7 +186,7 @@ async function createCodec(registry: SchemaRegistry, { topics }: Settings) {
     status: await createEncoder<StatusEvent>(subjectOf(topics.statuses), schemas.status, registry),
     result(value: Buffer | null): SendResult {
       const decoded = decoder.decode(value)
-      if (!decoded.ok) throw new Error('a result cannot be read')
+      if (!decoded.ok) throw new Error(`a result cannot be read: ${JSON.stringify(decoded)}`)
       return decoded.value
     },
   }
@@ -195,7 +199,7 @@ interface Successor {
 
 /** Starts the role `worker` on an in-memory bus with a scripted gateway and a manual clock. */
 export async function startSendingWorld(options: SendingOptions = {}) {
-  const { hop = async () => {}, partitions = 1, registry = embeddedRegistry() } = options
+  const { hop = async () => {}, partitions = 1, registry = embeddedRegistry(), atEnd = onTestFinished } = options
   const clock = new ManualClock()
   const telemetry = new Telemetry()
   const settings = settingsOf(options)
@@ -207,11 +211,11 @@ export async function startSendingWorld(options: SendingOptions = {}) {
   const { posts, denied, connect } = createGateway(options, clock)
   const codec = await createCodec(registry, settings)
   const fatals: string[] = []
-  let dead: MemoryBus | null = null
+  const dead = new Set<MemoryBus>()
   const openBus = (listens = telemetry) => {
     const { groupId, drainMs, startFrom } = settings.kafka
     const bus = new MemoryBus({ broker, groupId, clock, telemetry: listens, drainMs, startFrom, hop })
-    onTestFinished(() => bus.close())
+    atEnd(() => bus.close())
     return bus
   }
   const join = async ({
@@ -220,7 +224,7 @@ export async function startSendingWorld(options: SendingOptions = {}) {
   }: Partial<Successor> = {}): Promise<{ sending: Sending; bus: MemoryBus }> => {
     const bus = openBus()
     const fatal = (error: Error) => {
-      if (bus === dead) return
+      if (dead.has(bus)) return
       fatals.push(error.message)
       if (!options.mayEnd) throw error
     }
@@ -235,6 +239,7 @@ export async function startSendingWorld(options: SendingOptions = {}) {
     return { bus, sending }
   }
   const { sending, bus } = await join()
+  let alive = bus
   const keyOf = (id: number) => Buffer.from(String(id))
   const write = (topic: string, id: number, value: Buffer) => {
     const key = keyOf(id)
@@ -251,9 +256,9 @@ export async function startSendingWorld(options: SendingOptions = {}) {
     joinIdle: () => void openBus(new Telemetry()).join([topics.doubts, ...topics.commands], new TestListener()),
     /** Kills the process and lets another one take its partitions over, perhaps with other settings or another registry. */
     async takeOver({ settings: tree, ...successor }: { settings?: object; registry?: SchemaRegistry } = {}) {
-      dead = bus
-      await bus.crash()
-      await join({ ...successor, ...(tree && { settings: settingsOf({ ...options, settings: tree }) }) })
+      dead.add(alive)
+      await alive.crash()
+      alive = (await join({ ...successor, ...(tree && { settings: settingsOf({ ...options, settings: tree }) }) })).bus
     },
     /** Stops the first process cleanly. */
     async stop() {

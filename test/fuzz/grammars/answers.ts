@@ -1,5 +1,5 @@
+import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { expect } from 'vitest'
 import { classify, type ItemAnswer } from '../../../src/gateway/classify.ts'
 import { envelopeBody } from '../../../src/gateway/connection.ts'
 import { Echo } from '../../../src/gateway/echo.ts'
@@ -12,7 +12,8 @@ import { embeddedRegistry } from '../../../src/records/registry.ts'
 import { createResultWriter, readPayload } from '../../../src/records/result.ts'
 import { writeResultBytes } from '../../../src/records/result-bytes.ts'
 import { schemas } from '../../../src/records/schemas.ts'
-import { bounded } from './invariants.ts'
+import { grammarOf } from '../grammar.ts'
+import { bounded } from '../measure.ts'
 import { damaged, jsonText } from './json-text.ts'
 
 const key = 'zq7-key-that-nobody-may-see'
@@ -114,38 +115,39 @@ function resultOf(type: SendType, answer: ItemAnswer, echo: Echo): Buffer | null
   return write(subjectOf(type), origin, details).value as Buffer
 }
 
-/** Properties that `npm run fuzz` checks for as long as it is told, and the tests for a moment. */
-export const answerProperties = {
-  'each operation ends as a result that can be read and repeats nothing of the request, or in doubt': fc.asyncProperty(
-    answered,
-    async ([types, status, body]) => {
-      const operations = types.map((type, i) => JSON.stringify({ type, id: i + 1, phone, sms_message: text }))
-      const request = envelopeBody(key, operations)
-      const ids = types.map((_, i) => String(i + 1))
-      const answer = { kind: 'response', request, status, body, retryAfterMs: null } as const
-      const results = bounded(() => {
-        const classified = classify(ids, answer)
-        if ('error' in classified) expectNone(classified.error)
-        if ('code' in classified) expect(errorCodes).toContain(classified.code)
-        const outcome = outcomeOf(types, classified, { abortCause: null })
-        if ('error' in outcome) expectNone(outcome.error.message)
-        const items = 'items' in classified ? classified.items : []
-        const echo = new Echo(request)
-        return items.map((item, i) => resultOf(types[i]!, item, echo))
-      })
-      for (const bytes of results) {
-        if (bytes === null) continue
-        const decoded = await decoder.decode(bytes)
-        if (!decoded?.ok) throw new Error('a result cannot be read')
-        const { error, payload } = decoded.value
-        expectNone(`${error} ${payload}`)
-        expect(error?.length ?? 0).toBeLessThanOrEqual(1024)
-        if (payload !== null) JSON.parse(payload)
-      }
-    },
-  ),
-}
+export const answers = grammarOf(
+  'answers of the gateway, or of what stands in front of it',
+  {
+    'each operation ends as a result that can be read and repeats nothing of the request, or in doubt':
+      fc.asyncProperty(answered, async ([types, status, body]) => {
+        const operations = types.map((type, i) => JSON.stringify({ type, id: i + 1, phone, sms_message: text }))
+        const request = envelopeBody(key, operations)
+        const ids = types.map((_, i) => String(i + 1))
+        const answer = { kind: 'response', request, status, body, retryAfterMs: null } as const
+        const results = await bounded('judging an answer', () => {
+          const classified = classify(ids, answer)
+          if ('error' in classified) expectNone(classified.error)
+          if ('code' in classified) assert.ok((errorCodes as readonly string[]).includes(classified.code))
+          const outcome = outcomeOf(types, classified, { abortCause: null })
+          if ('error' in outcome) expectNone(outcome.error.message)
+          const items = 'items' in classified ? classified.items : []
+          const echo = new Echo(request)
+          return items.map((item, i) => resultOf(types[i]!, item, echo))
+        })
+        for (const bytes of results) {
+          if (bytes === null) continue
+          const decoded = await decoder.decode(bytes)
+          if (!decoded?.ok) throw new Error('a result cannot be read')
+          const { error, payload } = decoded.value
+          expectNone(`${error} ${payload}`)
+          assert.ok((error?.length ?? 0) <= 1024)
+          if (payload !== null) JSON.parse(payload)
+        }
+      }),
+  },
+  20,
+)
 
 function expectNone(told: string): void {
-  for (const secret of secrets) expect(told).not.toContain(secret)
+  for (const secret of secrets) assert.ok(!told.includes(secret), `${secret} is told`)
 }

@@ -1,5 +1,5 @@
+import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { expect } from 'vitest'
 import { parseCallback } from '../../../src/callbacks/body.ts'
 import { statusEvent } from '../../../src/callbacks/event.ts'
 import { type CallbackOrigin, callbackOriginOf } from '../../../src/callbacks/hook-url.ts'
@@ -11,7 +11,8 @@ import type { StatusEvent } from '../../../src/records/generated.ts'
 import { embeddedRegistry } from '../../../src/records/registry.ts'
 import { schemas } from '../../../src/records/schemas.ts'
 import { createStatusWriter } from '../../../src/records/status.ts'
-import { bounded } from './invariants.ts'
+import { grammarOf } from '../grammar.ts'
+import { bounded } from '../measure.ts'
 import { damaged, hostileText, jsonText } from './json-text.ts'
 
 const names = [
@@ -31,7 +32,7 @@ const inner = ['datetime', 'message', 'media', 'url', 'filename', 'filesize']
 const values = ['"42"', '42', '"DELIVERED"', '"sms"', '"2026-11-29T10:00:00+02:00"', '[{"message":"yes"}]']
 
 /** Bodies of callbacks, bytes that are no JSON or no UTF-8 among them. */
-export const callbackBytes: fc.Arbitrary<Uint8Array> = fc.oneof(
+const callbackBytes: fc.Arbitrary<Uint8Array> = fc.oneof(
   {
     weight: 3,
     arbitrary: jsonText([...names, ...inner], values).map(text => Buffer.from(`{"success":true,"more":${text}}`)),
@@ -57,7 +58,7 @@ const tokens = createHookTokens({
 })
 
 /** Request targets, of real addresses among them. */
-export const callbackTarget: fc.Arbitrary<string> = fc
+const callbackTarget: fc.Arbitrary<string> = fc
   .array(
     fc.oneof(
       fc.constantFrom('hooks', 'account', 'default', '..', '.', '', '%2e', tokens.issueAccount('default')),
@@ -83,27 +84,31 @@ const write = createStatusWriter('statuses', encode)
 function received(origin: CallbackOrigin, bytes: Uint8Array): Buffer | null {
   const body = parseCallback(Buffer.from(bytes))
   if (typeof body === 'string') {
-    expect(Object.keys(refusals)).toContain(body)
+    assert.ok(Object.hasOwn(refusals, body))
     return null
   }
   const reading = statusEvent(origin, body, 1_800_000_000_000)
   return reading.ok ? (write(reading.event, null).value as Buffer) : null
 }
 
-/** Properties that `npm run fuzz` checks for as long as it is told, and the tests for a moment. */
-export const callbackProperties = {
-  'a callback becomes a status event that can be read, a dead letter or a refusal': fc.asyncProperty(
-    origin,
-    callbackBytes,
-    async (origin, bytes) => {
-      const record = bounded(() => received(origin, bytes))
-      if (record)
-        expect(await decoder.decode(record)).toMatchObject({ ok: true, value: { final: true, source: 'CALLBACK' } })
-    },
-  ),
-  'a request target names a message or an account, or is refused': fc.property(callbackTarget, target => {
-    const found = bounded(() => callbackOriginOf(target, tokens))
-    if (typeof found === 'string') expect(Object.keys(refusals)).toContain(found)
-    else expect(found).toEqual({ kind: 'account', account: 'default' })
-  }),
-}
+export const callbacks = grammarOf(
+  'requests to the receiver',
+  {
+    'a callback becomes a status event that can be read, a dead letter or a refusal': fc.asyncProperty(
+      origin,
+      callbackBytes,
+      async (origin, bytes) => {
+        const record = await bounded('a callback', () => received(origin, bytes))
+        if (record === null) return
+        const decoded = decoder.decode(record)
+        assert.ok(decoded.ok && decoded.value.final && decoded.value.source === 'CALLBACK')
+      },
+    ),
+    'a request target names a message or an account, or is refused': fc.asyncProperty(callbackTarget, async target => {
+      const found = await bounded('a request target', () => callbackOriginOf(target, tokens))
+      if (typeof found === 'string') assert.ok(Object.hasOwn(refusals, found))
+      else assert.deepEqual({ ...found }, { kind: 'account', account: 'default' })
+    }),
+  },
+  20,
+)

@@ -12,6 +12,8 @@ import {
 } from '../../../src/control/change.ts'
 import { LastChanges } from '../../../src/control/last-changes.ts'
 import { pausableKinds, withdrawalKinds } from '../../../src/telemetry/labels.ts'
+import { grammarOf } from '../grammar.ts'
+import { bounded } from '../measure.ts'
 
 const latest = Date.UTC(9999, 11, 31)
 const instant = fc.integer({ min: 0, max: latest })
@@ -31,7 +33,7 @@ const name = fc.oneof(
 )
 
 /** A change as an honest writer writes it. */
-export const honestChange = fc
+const honestChange = fc
   .record({
     scope,
     name,
@@ -85,7 +87,7 @@ const recordOf = (from: Pick<BusRecord, 'key' | 'value'>, offset: number): BusRe
 })
 
 /** What a stranger and an honest writer leave on the control topic, in turns. */
-export const controlLog = fc.array(
+const controlLog = fc.array(
   fc.oneof(
     fc.record({ key, value }).map(foreign => ({ foreign, honest: null })),
     honestChange.map(honest => ({ foreign: null, honest })),
@@ -96,14 +98,15 @@ export const controlLog = fc.array(
 const isEnded = (change: Change) => !change.begins || endOf(change, 0) <= Date.UTC(2026, 0)
 const places = (changes: Iterable<Change>) => [...changes].map(keyOf).sort()
 
-/** Whatever the log holds, each change is bounded, and the last change of each scope counts. */
-export const controlProperty = fc.property(controlLog, log => {
+type ControlLog = typeof controlLog extends fc.Arbitrary<infer T> ? T : never
+
+async function expectLastChanges(log: ControlLog): Promise<void> {
   const last = new LastChanges(1, isEnded)
   const model = new Map<string, Change>()
   for (const [offset, { foreign, honest }] of log.entries()) {
     const written = honest && writeChange('control', honest)
     const record = written ? { key: Buffer.from(written.key!), value: written.value } : foreign!
-    const { changes, invalid } = changesIn([recordOf(record, offset)])
+    const { changes, invalid } = await bounded('a control record', () => changesIn([recordOf(record, offset)]))
     assert.equal(changes.length + (invalid?.count ?? 0), 1)
     if (honest) assert.deepEqual({ ...changes[0] }, { ...honest })
     for (const change of changes) {
@@ -115,4 +118,10 @@ export const controlProperty = fc.property(controlLog, log => {
     }
   }
   assert.deepEqual(places(last), places([...model.values()].filter(change => !isEnded(change))))
-})
+}
+
+export const control = grammarOf(
+  'records of the control topic',
+  { 'each change is bounded, and the last one of each scope counts': fc.asyncProperty(controlLog, expectLastChanges) },
+  20,
+)

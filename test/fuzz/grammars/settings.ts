@@ -1,5 +1,8 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import fc from 'fast-check'
-import { expect } from 'vitest'
 import { stringify } from 'yaml'
 import {
   definitions,
@@ -10,7 +13,9 @@ import {
   type SettingsSources,
   variableOf,
 } from '../../../src/config/index.ts'
-import { bounded } from './invariants.ts'
+import type { Grammar } from '../grammar.ts'
+import { grammarOf } from '../grammar.ts'
+import { bounded } from '../measure.ts'
 import { hostileText } from './json-text.ts'
 
 /** A part of every value, which no error and no output may repeat. */
@@ -56,7 +61,7 @@ function treeOf(entries: readonly (readonly [string, unknown])[]): Record<string
 }
 
 /** Settings as an environment gives them, and as a file or a program does. */
-export const settingsSources: fc.Arbitrary<SettingsSources> = fc
+const settingsSources: fc.Arbitrary<SettingsSources> = fc
   .record({
     variables: fc.array(fc.tuple(path, text), { maxLength: 6 }),
     tree: fc.array(fc.tuple(path, value), { maxLength: 6 }).map(treeOf),
@@ -67,12 +72,12 @@ export const settingsSources: fc.Arbitrary<SettingsSources> = fc
   }))
 
 /** Files with settings; `damage` puts mistakes into them. */
-export const settingsFile: fc.Arbitrary<string> = fc
+const settingsFile: fc.Arbitrary<string> = fc
   .tuple(
     fc.array(fc.tuple(path, value), { maxLength: 6 }).map(treeOf),
     fc.nat(),
     fc.nat(3),
-    fc.constantFrom('', ':', '"', '\t', '&a', '*a', '- '),
+    fc.constantFrom('', ':', '"', '\t', '&a', '*a', '- ', '? ', '{'),
   )
   .map(([tree, at, cut, piece]) => {
     const text = stringify(tree)
@@ -80,17 +85,23 @@ export const settingsFile: fc.Arbitrary<string> = fc
     return text.slice(0, place) + piece + text.slice(place + cut)
   })
 
-/** Loads the settings in all ways. @returns everything that is told about them */
+/** Loads the settings in all ways. @returns everything that is told about them, warnings too */
 function told(sources: SettingsSources): string {
   const texts: string[] = []
-  for (const load of [loadSettings, loadRunnableSettings, printableSettings]) {
-    try {
-      const loaded = load(sources)
-      if (load === printableSettings) texts.push(secretsOf(loaded))
-    } catch (error) {
-      if (!(error instanceof SettingsError)) throw error
-      texts.push(error.message, String(error.stack))
+  const { emitWarning } = process
+  process.emitWarning = (text: string | Error) => void texts.push(String(text))
+  try {
+    for (const load of [loadSettings, loadRunnableSettings, printableSettings]) {
+      try {
+        const loaded = load(sources)
+        if (load === printableSettings) texts.push(secretsOf(loaded))
+      } catch (error) {
+        if (!(error instanceof SettingsError)) throw error
+        texts.push(error.message, String(error.stack))
+      }
     }
+  } finally {
+    process.emitWarning = emitWarning
   }
   return texts.join('\n')
 }
@@ -108,15 +119,30 @@ function secretsOf(tree: object): string {
   ])
 }
 
-/** Properties that `npm run fuzz` checks for as long as it is told, and the tests for a moment. */
-export const settingsProperties = {
-  'settings load, or are refused without their values': fc.property(settingsSources, sources => {
-    expect(bounded(() => told(sources))).not.toContain(mark)
-  }),
+async function expectQuiet(sources: SettingsSources): Promise<void> {
+  const texts = await bounded('loading settings', () => told(sources))
+  assert.ok(!texts.includes(mark), `a value is told: ${texts}`)
 }
 
-/** @param write puts a text into a file, and returns its path */
-export const settingsFileProperty = (write: (text: string) => string) =>
-  fc.property(settingsFile, text => {
-    expect(bounded(() => told({ env: {}, file: write(text) }))).not.toContain(mark)
-  })
+const grammarIn = (folder: string) =>
+  grammarOf(
+    'settings',
+    {
+      'settings load, or are refused without their values': fc.asyncProperty(settingsSources, expectQuiet),
+      'a file of settings loads, or is refused without their values': fc.asyncProperty(settingsFile, text => {
+        const file = join(folder, 'busgate.yaml')
+        writeFileSync(file, text)
+        return expectQuiet({ env: {}, file })
+      }),
+    },
+    10,
+  )
+
+export const settings: Grammar = {
+  about: 'settings of the environment, files and programs',
+  async start() {
+    const folder = mkdtempSync(join(tmpdir(), 'busgate-fuzz-'))
+    const running = await grammarIn(folder).start()
+    return { ...running, stop: () => rmSync(folder, { recursive: true }) }
+  },
+}
