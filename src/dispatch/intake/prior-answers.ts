@@ -84,10 +84,8 @@ export class PriorAnswers {
   }: SendResult) {
     const tp = { topic, partition }
     if (this.#cover(tp, offset)) this.#add('answered', tp, offset, subject.id, subject.account)
-    if (!this.coversDoubts) return
-    if (!final) this.#add('doubted', tp, offset, subject.id, subject.account)
-    else if (this.#has('doubted', tp, offset, subject.id, subject.account))
-      this.#add('resolved', tp, offset, subject.id, subject.account)
+    const isOfDoubt = this.coversDoubts && final && this.#has('doubted', tp, offset, subject.id, subject.account)
+    if (isOfDoubt) this.#add('resolved', tp, offset, subject.id, subject.account)
   }
 
   noteDeadLetter(letter: BusRecord): void {
@@ -95,9 +93,14 @@ export class PriorAnswers {
     if (from && this.#cover(from, from.offset)) this.#add('dead letter', from, from.offset, from.timestamp)
   }
 
-  /** Marks doubts of the command with fewer attempts as followed by this one. Not every attempt left a doubt. */
-  noteDoubt(doubt: Doubt): void {
-    const { attempts } = doubt
+  /**
+   * Lets `noteResult` keep the final result of the doubt's command, so note all doubts before the results. Marks doubts of the
+   * command with fewer attempts as followed by this one; not every attempt left a doubt.
+   * @param id of the command; null if the doubt's key is none
+   */
+  noteDoubt(doubt: Doubt, id: bigint | null): void {
+    const { attempts, account } = doubt
+    if (id !== null) this.#add('doubted', doubt, doubt.offset, id, account)
     const from = Math.max(1, attempts - mostAttempts)
     for (let earlier = from; earlier < attempts; earlier++) {
       this.#add('followed', doubt, doubt.offset, doubt.timestamp, earlier)

@@ -1,6 +1,7 @@
 import type { Bus, BusRecord, Session, TopicPartition } from '../../bus/port.ts'
 import { noTime } from '../../bus/record-time.ts'
 import { type Clock, sleep } from '../../clock.ts'
+import { idIn } from '../../protocol/ids.ts'
 import { type DecodeError, type Decoder, decodePatiently, isReadableLater } from '../../records/decoder.ts'
 import type { Doubt, SendResult } from '../../records/generated.ts'
 import { contain } from '../../telemetry/contain.ts'
@@ -39,8 +40,8 @@ const advice =
 
 /**
  * Finds answered commands in the results, which name each command's topic, partition and offset. Needed if a committed offset
- * has no window. Results and dead letters are read once for all sessions that wait, from the oldest waiting record on; doubts
- * too if one of the sessions is theirs.
+ * has no window. Results and dead letters are read once for all sessions that wait, from the oldest waiting record on; before
+ * them the doubts, if one of the sessions is theirs.
  */
 export class ResultsLookup {
   readonly #options: ResultsLookupOptions
@@ -152,14 +153,27 @@ export class ResultsLookup {
     return null
   }
 
-  /** @returns why the answers are incomplete, or null */
+  /**
+   * Doubts are read to their end before the results, because only final results of doubts are kept, and two partitions have no
+   * common order.
+   * @returns why the answers are incomplete, or null
+   */
   async #look(requests: readonly LookupRequest[], answers: PriorAnswers, wanted: () => boolean): Promise<Error | null> {
-    const { bus, topics } = this.#options
-    const { results, deadLetters, doubts } = topics
-    const names = [results, deadLetters, ...(answers.coversDoubts ? [doubts] : [])]
+    const { results, deadLetters, doubts } = this.#options.topics
+    const since = this.#since(requests)
+    const lacking = answers.coversDoubts ? await this.#readAll([doubts], since, answers, wanted) : null
+    return lacking ?? this.#readAll([results, deadLetters], since, answers, wanted)
+  }
+
+  async #readAll(
+    topics: readonly string[],
+    since: number,
+    answers: PriorAnswers,
+    wanted: () => boolean,
+  ): Promise<Error | null> {
     const { promise: gap, reject: lacks } = Promise.withResolvers<never>()
     gap.catch(() => {}) // it may reject before it is awaited
-    const reading = bus.read(names, this.#since(requests), (from, records) =>
+    const reading = this.#options.bus.read(topics, since, (from, records) =>
       this.#note(answers, from, records, wanted).catch(lacks),
     )
     const reader = await reading.catch(troubleOf)
@@ -206,7 +220,7 @@ export class ResultsLookup {
       const decoded = known.ok ? known : await decodePatiently(decoder, record.value, clock, wanted)
       if (!decoded) return
       if (!decoded.ok) this.#passOver(from, record, decoded.error)
-      else if (isDoubt) this.#contained(from, record, () => answers.noteDoubt(decoded.value as Doubt))
+      else if (isDoubt) this.#contained(from, record, () => answers.noteDoubt(decoded.value as Doubt, idOf(record)))
       else this.#contained(from, record, () => answers.noteResult(decoded.value as SendResult))
     }
   }
@@ -226,6 +240,9 @@ export class ResultsLookup {
     }
   }
 }
+
+/** Doubts have their command's id as key. */
+const idOf = ({ key }: BusRecord) => idIn(key?.toString() ?? '')
 
 const troubleOf = (error: Error) => new Error(`cannot read which commands were answered: ${error.message}. ${advice}`)
 

@@ -62,7 +62,10 @@ async function startLookup({ owned = 1 } = {}) {
       const value = encodeResult(buildResult({ commandTopic: 'commands', ...overrides }))
       append({ topic: topics.results, key: null, value, partition })
     },
-    doubt: (doubt: Doubt) => append({ topic: topics.doubts, key: null, value: encodeDoubt(doubt), partition: 0 }),
+    doubt(doubt: Doubt, partition = 0) {
+      const key = Buffer.from(String(subjectAt(doubt.offset).id))
+      append({ topic: topics.doubts, key, value: encodeDoubt(doubt), partition })
+    },
     setReadable(value: boolean) {
       readable = value
     },
@@ -173,9 +176,9 @@ describe('a search of the results', () => {
       ...[doubtOf(5, 1), doubtOf(6, 1), doubtOf(7, 1), doubtOf(7, 2)],
       ...[doubtOf(8, 1), doubtOf(8, 3)], // a request between them was refused
     ]
-    for (const one of doubts) doubt(one)
-    for (const offset of [5, 6, 7, 8]) result({ ...answerTo(offset), outcome: 'IN_DOUBT', final: false })
-    result(answerTo(5))
+    result(answerTo(5)) // on another partition than its IN_DOUBT, and read before it
+    for (const one of doubts) doubt(one, 3)
+    for (const offset of [5, 6, 7, 8]) result({ ...answerTo(offset), outcome: 'IN_DOUBT', final: false }, 3)
     ask((answers, { offset }) => answers.isResolved(doubts[offset]!, subjectAt(doubts[offset]!.offset)))
     take(...doubts.map((_, i) => recordAt(i)))
     await clock.pass(0)
