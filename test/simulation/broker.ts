@@ -1,4 +1,5 @@
 import { MemoryBroker, type Transaction } from '../../src/bus/memory/broker.ts'
+import { allPartitions } from '../../src/bus/partitions.ts'
 import type { BusRecord, OutgoingRecord, TopicPartition } from '../../src/bus/port.ts'
 import type { Clock } from '../../src/clock.ts'
 
@@ -20,10 +21,18 @@ export class ObservedBroker extends MemoryBroker {
     super(clock)
     this.#events = events
     this.createTopics([...topics].map(([topic, partitions]) => ({ topic, partitions })))
-    this.#watched = watched.flatMap(topic =>
-      Array.from({ length: topics.get(topic)! }, (_, partition) => ({ topic, partition })),
-    )
+    this.#watched = watched.flatMap(topic => allPartitions(topic, topics.get(topic)!))
     this.#seen = this.#watched.map(() => 0)
+  }
+
+  override addPartitions(topic: string, count: number): void {
+    const known = this.partitions(topic)!
+    super.addPartitions(topic, count)
+    if (!this.#watched.some(tp => tp.topic === topic)) return
+    for (const tp of allPartitions(topic, count).slice(known)) {
+      this.#watched.push(tp)
+      this.#seen.push(0)
+    }
   }
 
   override append(records: readonly OutgoingRecord[], now: number): void {

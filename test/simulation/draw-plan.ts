@@ -8,6 +8,7 @@ import {
   slowHttp,
   withBusyGroup,
   withFewIntents,
+  withGrowth,
   withLittleMemory,
   withLossesDuringStops,
   withManyPartitions,
@@ -27,6 +28,7 @@ const specialWorlds = [
   withUnequalDelays,
   withPauses,
   withWithdrawals,
+  withGrowth,
 ]
 
 export function drawPlan(seed: number): Plan {
@@ -42,6 +44,7 @@ export function drawPlan(seed: number): Plan {
     commands: drawCommands(random, faults.until),
     pauses: [],
     withdrawals: [],
+    growths: [],
     sessionTimeoutMs: 1000,
     drainMs: gentle ? 700 : random.pick([100, 400, 700]),
     maxOperations: random.pick([1, 2, 3, 5, 100]),

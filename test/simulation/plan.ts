@@ -57,6 +57,19 @@ interface Period {
   lasts: number
 }
 
+/** Topics to which an operator may add partitions while commands are sent. */
+export const growingTopics = ['results', 'statuses', 'doubts', 'deadLetters'] as const
+
+/** Partitions that an operator adds. */
+export interface GrowthPlan {
+  topic: (typeof growingTopics)[number]
+  more: number
+  /** Virtual milliseconds. */
+  at: number
+  /** When operators stop all workers and reset the group's offsets, in virtual milliseconds. */
+  resetAt: number | null
+}
+
 export interface CommandPlan {
   /** `invalid`: against the gateway's interface. `garbage`: bytes that are no Avro. */
   kind: 'valid' | 'invalid' | 'unknown account' | 'garbage' | 'unknown schema'
@@ -86,6 +99,7 @@ export interface Plan {
   commands: CommandPlan[]
   pauses: readonly PausePlan[]
   withdrawals: readonly WithdrawalPlan[]
+  growths: readonly GrowthPlan[]
   sessionTimeoutMs: number
   drainMs: number
   maxOperations: number

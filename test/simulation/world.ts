@@ -12,7 +12,7 @@ import { Fleet, textOf } from './fleet.ts'
 import { type Operation, SimGateway } from './gateway.ts'
 import type { Violation } from './judge/invariants.ts'
 import { Judge } from './judge/judge.ts'
-import type { CommandPlan, PausePlan, Plan, WithdrawalPlan } from './plan.ts'
+import type { CommandPlan, GrowthPlan, PausePlan, Plan, WithdrawalPlan } from './plan.ts'
 import { Ports } from './ports.ts'
 import { epoch, virtualClock } from './process.ts'
 import { Random } from './random.ts'
@@ -110,6 +110,10 @@ class World {
     }
     for (const withdrawal of this.#plan.withdrawals) {
       scheduler.add('world', null, 'withdrawal', withdrawal.at, () => this.#withdraw(withdrawal))
+    }
+    for (const growth of this.#plan.growths) {
+      scheduler.add('world', null, 'growth', growth.at, () => this.#grow(growth))
+      if (growth.resetAt !== null) scheduler.add('world', null, 'stop', growth.resetAt, () => void this.#resetStopped())
     }
     scheduler.add('world', null, 'calm', faults.until, () => this.#endFaults())
     for (let i = 0; i < workers; i++) this.#fleet.start()
@@ -263,8 +267,7 @@ class World {
       const event = buildStatusEvent({ id: BigInt(id), msgId: String(msgId), account, status })
       const record = {
         topic: this.#settings.topics.statuses,
-        partition: 0,
-        key: null,
+        key: String(id),
         value: this.#codec.writeStatus(event),
       }
       const late = this.#random.int(0, this.#random.pick([5, 1500]))
@@ -311,6 +314,13 @@ class World {
     )
   }
 
+  #grow({ topic: use, more }: GrowthPlan): void {
+    const topic = this.#settings.topics[use]
+    const count = this.#broker.partitions(topic)! + more
+    this.#broker.addPartitions(topic, count)
+    this.#tracer.trace('operator', `*** ${topic} gets ${count} partitions`)
+  }
+
   get #now(): number {
     return epoch + this.#scheduler.now
   }
@@ -319,7 +329,7 @@ class World {
   #reset(): void {
     const { topics, kafka } = this.#settings
     for (const topic of [...topics.commands, topics.doubts]) {
-      for (let partition = 0; partition < this.#plan.partitions; partition++) {
+      for (let partition = 0; partition < this.#broker.partitions(topic)!; partition++) {
         const committed = this.#broker.committed(kafka.groupId, { topic, partition })
         if (!committed || /[i?]/.test(windowText(committed.offset, committed.metadata))) continue
         this.#broker.resetOffset(kafka.groupId, { topic, partition }, 0)
@@ -327,6 +337,14 @@ class World {
         this.#tracer.trace('broker', `*** reset ${topic}/${partition} from ${committed.offset}`)
       }
     }
+  }
+
+  /** Stops all processes, resets offsets unless another one runs by then, and starts one. */
+  async #resetStopped(): Promise<void> {
+    const working = this.#fleet.staying.filter(process => process.working)
+    await Promise.all(working.map(process => this.#fleet.stop(process)))
+    if (this.#fleet.alive.length === 0) this.#reset()
+    if (this.#fleet.staying.length === 0) this.#fleet.start()
   }
 
   #fence(): void {

@@ -6,6 +6,7 @@ import {
   type Delay,
   type Faults,
   groupFaults,
+  growingTopics,
   type Plan,
   partingFaults,
 } from './plan.ts'
@@ -254,4 +255,26 @@ const quickCommits: Pace = {
   commits: { usual: 2, rare: 0, most: 0 },
   fetchRecords: 1,
   faults: { kinds: ['crash', 'join'], rate: 0.01, lostRate: 0.15 },
+}
+
+/** In some worlds operators add partitions, while callbacks are late and the group's offsets are reset. */
+export function withGrowth(seed: number, plan: Plan): Plan {
+  const random = new Random(seed ^ 0x960f)
+  if (!random.chance(0.3)) return plan
+  const { faults } = plan
+  return {
+    ...plan,
+    hooks: plan.hooks || random.chance(0.7),
+    growths: Array.from({ length: random.int(1, 6) }, () => ({
+      topic: random.pick(growingTopics),
+      more: random.int(1, 8),
+      at: random.int(0, faults.until),
+      resetAt: random.chance(0.4) ? random.int(0, faults.until) : null,
+    })),
+    faults: {
+      ...faults,
+      posts: [...new Set([...faults.posts, 'lost' as const])],
+      postRate: Math.max(faults.postRate, 0.2),
+    },
+  }
 }
