@@ -29,6 +29,7 @@ import type {
 import type { Fetch } from './read/fetch.ts'
 import { fetchRecords } from './read/fetch-api.ts'
 import { Fetcher } from './read/fetcher.ts'
+import { firstTimes } from './read/offsets.ts'
 import { PartitionFollower } from './read/partition-follower.ts'
 import { PartitionOffsets } from './read/partition-offsets.ts'
 import { searchLog } from './read/search.ts'
@@ -196,6 +197,10 @@ export class KafkaBus implements Bus {
     if (!found) return null
     const leaderless = found.partitions.filter(({ leaderId }) => leaderId < 0).map(one => one.partitionIndex)
     return { id: found.topicId, partitions: found.partitions.length, leaderless }
+  }
+
+  firstTimes(tps: readonly TopicPartition[]): Promise<(number | null)[]> {
+    return firstTimes(this.#brokers, tps)
   }
 
   async compacted(topics: readonly string[]): Promise<string[]> {

@@ -6,8 +6,12 @@ import { Buffer } from 'node:buffer'
  * times slower.
  */
 export function partitionOf(key: Buffer | string, partitions: number): number {
-  const hash = murmur2(typeof key === 'string' ? Buffer.from(key) : key)
-  return (hash & 0x7fffffff) % partitions
+  return keyHash(key) % partitions
+}
+
+/** The number whose remainder is the partition: 31 bits. */
+export function keyHash(key: Buffer | string): number {
+  return murmur2(typeof key === 'string' ? Buffer.from(key) : key) & 0x7fffffff
 }
 
 const m = 0x5bd1e995

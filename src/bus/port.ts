@@ -136,6 +136,8 @@ export type Needle = { key: Buffer } | { bytes: Buffer }
 
 export interface Query {
   from: From
+  /** Ends before the first record with at least this timestamp, milliseconds since 1970. Default Infinity: the end of the log. */
+  until?: number
   /** A record matches if one of them does. Default: every record matches. */
   needles?: readonly Needle[]
   /** Default: committed. */
@@ -355,6 +357,11 @@ export interface Bus {
   partitions(topics: readonly string[]): Promise<Map<string, number>>
   /** Current state of a topic; null if it does not exist or is hidden from this client. @throws BusUnavailable */
   lookAt(topic: string): Promise<TopicLook | null>
+  /**
+   * The timestamp of each partition's first record, milliseconds since 1970; null where there is none, or where it is unknown
+   * now.
+   */
+  firstTimes(tps: readonly TopicPartition[]): Promise<(number | null)[]>
   /** The compacted topics among these, as far as this client may know. */
   compacted(topics: readonly string[]): Promise<string[]>
   /** Partitions of this process that an open transaction has blocked for half a minute. */

@@ -10,8 +10,8 @@ export interface TopicFacts {
   /** The schema registered under the topic's subject; null if there is none. */
   schema: 'command' | 'doubt' | 'result' | 'status' | null
   /**
-   * Topics of one group have the same keys and the same number of partitions, so that a partition of one corresponds to a
-   * partition of the others. `alone`: independent. `single`: one partition.
+   * Topics of one group should have the same number of partitions, so that one of messages shares its keys with few others, and
+   * that commands and doubts are spread over as many members. `alone`: independent. `single`: one partition.
    */
   partitions: 'of commands' | 'of messages' | 'alone' | 'single'
   /**

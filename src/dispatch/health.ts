@@ -106,26 +106,16 @@ export function watchProgress(options: WatchdogOptions): () => void {
 }
 
 /**
- * Checks the topics' partitions and clean-up policies. A doubt has its command's key, so the doubts topic needs as many
- * partitions as the command topics.
+ * Checks that the topics exist and are not compacted.
  * @returns number of partitions of commands and doubts together
  * @throws Error when the topics are not usable
  */
 export async function checkTopics(bus: Bus, topics: Settings['topics']): Promise<number> {
-  const { doubts } = topics
   const lasting = lastingTopics(topics)
   const partitions = await partitionsOf(bus, lasting)
-  const joined = topicsWhere(topics, ({ partitions }) => partitions === 'of commands')
-  const unequal = joined.filter(topic => partitions.get(topic) !== partitions.get(doubts))
-  if (unequal.length > 0) {
-    throw new Error(
-      `${doubts} has ${partitions.get(doubts)} partitions, but ${unequal.map(topic => `${topic} has ${partitions.get(topic)}`).join(', ')}: ` +
-        'give the topic of doubts and every command topic the same number',
-    )
-  }
   const compacted = await bus.compacted(lasting)
   if (compacted.length > 0) throw new Error(mustNotBeCompacted(compacted, topics))
-  return joined.length * partitions.get(doubts)!
+  return [...topics.commands, topics.doubts].reduce((sum, topic) => sum + partitions.get(topic)!, 0)
 }
 
 const lastingTopics = (topics: Settings['topics']) =>

@@ -290,7 +290,7 @@ function joinOptionsOf({ topics, delivery }: Settings): JoinOptions {
 async function evidenceIn({ settings, bus, registry, clock, telemetry }: SendingOptions): Promise<Evidence> {
   const decoder = createDecoder<StatusEvent>(schemas.status, registry, { clock, patient: true })
   const evidence = new Evidence({ bus, topic: settings.topics.statuses, decoder, clock, telemetry })
-  await evidence.count()
+  await evidence.look()
   return evidence
 }
 

@@ -2,10 +2,11 @@ import { accountsOf, shareRates } from '../accounts/account.ts'
 import { AccountWatch } from '../accounts/account-watch.ts'
 import { StatusPoller } from '../accounts/poller.ts'
 import { GroupPlace } from '../bus/group-place.ts'
+import { KeyedTopic } from '../bus/keyed-topic.ts'
 import { partitionsOf } from '../bus/partitions.ts'
 import type { Bus, Membership, Session, SessionListener } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
-import { type Settings, topicsWhere } from '../config/index.ts'
+import type { Settings } from '../config/index.ts'
 import { type Connection, connectGateway } from '../gateway/connection.ts'
 import { createDecoder } from '../records/decoder.ts'
 import { createEncoder } from '../records/encoder.ts'
@@ -45,7 +46,7 @@ const usualRate = 10
 export async function startReconciling(options: ReconcilingOptions) {
   const { settings, bus, clock } = options
   const { gateway, reconciler, topics } = settings
-  await checkTopics(bus, topics)
+  await partitionsOf(bus, [topics.results, topics.statuses, topics.overdue])
   const { connection = connectionTo(gateway) } = options
   const poller = new StatusPoller({
     ...gateway,
@@ -121,12 +122,17 @@ async function walksOf(
   const resultDecoder = createDecoder<SendResult>(schemas.result, registry, patience)
   const statusDecoder = createDecoder<StatusEvent>(schemas.status, registry, patience)
   const { delayMs } = reconciler
+  const [statuses, results, overdue] = [topics.statuses, topics.results, topics.overdue].map(
+    topic => new KeyedTopic(bus, topic, clock),
+  ) as [KeyedTopic, KeyedTopic, KeyedTopic]
   return session => {
-    const tp = { topic: topics.statuses, partition: session.partition }
+    const { topic, partition } = session
+    const messages = topic === topics.overdue ? overdue : results
+    const verdictsOptions = { bus, statuses, messages, partition, decoder: statusDecoder, delayMs, clock, telemetry }
     return new ResultsWalk(session, {
       ...reconciler,
       ...asking,
-      verdicts: new Verdicts({ bus, tp, decoder: statusDecoder, delayMs, clock, telemetry }),
+      verdicts: new Verdicts(verdictsOptions),
       decoder: resultDecoder,
       writeOverdue: createOverdueWriter(topics.overdue, encodeResult),
       writeUnread: createUnreadWriter(topics.overdue),
@@ -145,17 +151,4 @@ function join({ settings, bus }: ReconcilingOptions, listener: SessionListener):
     // it sends no commands, so adding the role later is not a mistake
     startFrom: kafka.startFrom === 'fail' ? 'earliest' : kafka.startFrom,
   })
-}
-
-/**
- * Checks that results, statuses and overdue messages have equally many partitions: they have the same keys, and one partition
- * of each must hold the same messages.
- */
-async function checkTopics(bus: Bus, topics: Settings['topics']): Promise<void> {
-  const wanted = topicsWhere(topics, ({ partitions }) => partitions === 'of messages')
-  const partitions = await partitionsOf(bus, wanted)
-  if (new Set(partitions.values()).size > 1) {
-    const counts = wanted.map(topic => `${topic} has ${partitions.get(topic)}`).join(', ')
-    throw new Error(`${counts} partitions: the reconciler needs the same number in each`)
-  }
 }

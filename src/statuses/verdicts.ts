@@ -1,16 +1,19 @@
-import type { Bus, BusRecord, Follower, TopicPartition } from '../bus/port.ts'
-import { appendedBy } from '../bus/record-time.ts'
+import { type Counts, type KeyedTopic, mayHold, partitionsSharingKeys } from '../bus/keyed-topic.ts'
+import type { Bus, BusRecord } from '../bus/port.ts'
 import { type Clock, sleep } from '../clock.ts'
 import { type Decoder, decodePatiently } from '../records/decoder.ts'
 import type { StatusEvent } from '../records/generated.ts'
 import { IdTable } from '../records/id-table.ts'
 import { containAsync } from '../telemetry/contain.ts'
 import type { Telemetry } from '../telemetry/events.ts'
+import { StatusReading } from './status-reading.ts'
 
 export interface VerdictsOptions {
   bus: Pick<Bus, 'follow'>
-  /** A partition of the statuses. */
-  tp: TopicPartition
+  statuses: KeyedTopic
+  /** The topic of the messages, and the partition that holds them. */
+  messages: KeyedTopic
+  partition: number
   decoder: Decoder<StatusEvent>
   /** How long after its record a message is handled. */
   delayMs: number
@@ -34,25 +37,26 @@ const unverifiedShare = 1 / 4
 /** With fewer ids than this in memory, reading continues beyond the window: late lookups benefit from later verdicts. */
 const mostIdsAhead = 1 << 18
 const retryMs = 5_000
+/** Greatest age of a known number of partitions. */
+const mostAgeMs = 1000
 
 /**
- * Ids with a verdict, from one partition of the statuses, in a moving window of time: from some minutes before the current
- * record to `delayMs` after it, and further as memory allows.
+ * Ids with a verdict that messages of one partition may have, in a moving window of time: from some minutes before the current
+ * record to `delayMs` after it, and further as memory allows. Reads each partition of the statuses that may hold their events.
  */
 export class Verdicts {
   readonly #options: VerdictsOptions
   readonly #sliceMs: number
   readonly #verified: VerdictIds
   readonly #unverified: VerdictIds
-  #follower: Promise<Follower | null> | null = null
+  /** By partition of the statuses. */
+  readonly #readings = new Map<number, StatusReading>()
+  /** By which the partition of the messages may have been chosen. */
+  #counts: Counts = { least: 1, most: 0 }
+  /** Of the topic of the messages, when the partitions to read were last chosen. */
+  #version = 0
   /** Timestamp of the current record. */
   #at = Number.NEGATIVE_INFINITY
-  /** Timestamp of the status beyond the window at which reading waits. */
-  #heldAt: number | null = null
-  /** Called when the window moves, and on close. */
-  #moved = () => {}
-  /** Called when reading waits for the window, and on close. */
-  #held = () => {}
   #closed = false
 
   constructor(options: VerdictsOptions) {
@@ -81,93 +85,97 @@ export class Verdicts {
     if (timestamp > this.#at) {
       this.#at = timestamp
       this.#forgetBefore(timestamp - aheadMs)
-      this.#moved()
+      for (const reading of this.#readings.values()) reading.moved()
     }
-    for (;;) {
-      this.#follower ??= this.#follow(timestamp - aheadMs)
-      const follower = await this.#follower
-      if (this.#closed) return
-      if (follower && (await this.#readToTheEnd(follower))) return
-    }
-  }
-
-  /** Resolves at the end of the window or of the log. @returns false if the end cannot be looked up: follow again */
-  async #readToTheEnd(follower: Follower): Promise<boolean> {
-    if (this.#heldAt !== null && this.#heldAt > this.#horizon()) return true
-    const { promise: held, resolve } = Promise.withResolvers<void>()
-    this.#held = resolve
-    try {
-      await Promise.race([follower.caughtUp(), held])
-      return true
-    } catch (error) {
-      void follower.close()
-      await this.#backOff(error as Error)
-      return false
+    while (!this.#closed) {
+      const { partition } = this.#options
+      const isChosen = await this.#tried(partition, this.#choosePartitions(timestamp))
+      if (!isChosen || this.#closed) continue
+      const ends = Array.from(this.#readings, ([partition, reading]) => this.#readToTheEnd(partition, reading))
+      if ((await Promise.all(ends)).every(Boolean)) return
     }
   }
 
   close(): void {
     this.#closed = true
-    this.#moved()
-    this.#held()
-    void this.#follower?.then(follower => follower?.close())
+    this.#closeAllBut(new Set())
   }
 
-  async #follow(from: number): Promise<Follower | null> {
-    const { bus, tp } = this.#options
+  async #choosePartitions(timestamp: number): Promise<void> {
+    const { messages, statuses, partition, delayMs, clock } = this.#options
+    const maxAgeMs = Math.min(mostAgeMs, Math.max(0, clock.now() - timestamp - delayMs))
+    await Promise.all([messages.look(maxAgeMs), statuses.look(maxAgeMs)])
+    if (this.#closed) return
+    if (messages.partitions <= partition) throw new Error(`no broker knows of ${messages.name}/${partition} yet`)
+    // ids that may be here since partitions were added were passed over
+    if (messages.version !== this.#version) this.#closeAllBut(new Set())
+    this.#version = messages.version
+    const from = timestamp - aheadMs
+    this.#counts = messages.countsSince(from)
+    const wanted = partitionsSharingKeys(partition, this.#counts, statuses.countsSince(from))
+    this.#closeAllBut(wanted)
+    for (const one of wanted) if (!this.#readings.has(one)) this.#readings.set(one, this.#read(one, from))
+  }
+
+  #closeAllBut(wanted: ReadonlySet<number>): void {
+    for (const [partition, reading] of this.#readings) {
+      if (wanted.has(partition)) continue
+      reading.close()
+      this.#readings.delete(partition)
+    }
+  }
+
+  #read(partition: number, from: number): StatusReading {
+    const { bus, statuses, clock, telemetry } = this.#options
+    const tp = { topic: statuses.name, partition }
+    return new StatusReading({
+      follow: onRecords => bus.follow(tp, from, onRecords),
+      isTooFarAhead: at => this.#isTooFarAhead(at),
+      take: (record, at) => {
+        const place = { ...tp, offset: record.offset }
+        return containAsync(
+          telemetry,
+          'status',
+          place,
+          () => this.#note(record, at),
+          () => {},
+        )
+      },
+      clock,
+    })
+  }
+
+  async #readToTheEnd(partition: number, reading: StatusReading): Promise<boolean> {
+    const isRead = await this.#tried(partition, reading.toTheEnd())
+    if (isRead) return true
+    reading.close()
+    this.#readings.delete(partition)
+    return false
+  }
+
+  /** @returns false after an error and a wait */
+  async #tried(partition: number, trying: Promise<unknown>): Promise<boolean> {
     try {
-      return await bus.follow(tp, from, records => this.#take(records))
+      await trying
+      return true
     } catch (error) {
-      await this.#backOff(error as Error)
-      return null
+      const { statuses, clock, telemetry } = this.#options
+      telemetry.emit('statuses.unreadable', { topic: statuses.name, partition, error: error as Error })
+      await sleep(clock, retryMs)
+      return false
     }
   }
 
-  async #backOff(error: Error): Promise<void> {
-    const { tp, clock, telemetry } = this.#options
-    telemetry.emit('statuses.unreadable', { ...tp, error })
-    await sleep(clock, retryMs)
-    this.#follower = null
-  }
-
-  async #take(records: readonly BusRecord[]): Promise<void> {
-    const { clock, telemetry, tp } = this.#options
-    for (const record of records) {
-      const at = appendedBy(record.timestamp, clock.now()) // the writer's clock may be ahead
-      while (!this.#closed && this.#isTooFarAhead(at)) await this.#waitAt(at)
-      if (this.#closed) return
-      const place = { ...tp, offset: record.offset }
-      await containAsync(
-        telemetry,
-        'status',
-        place,
-        () => this.#read(record, at),
-        () => {},
-      )
-    }
-  }
-
-  async #read({ value }: BusRecord, at: number): Promise<void> {
-    const { decoder, clock } = this.#options
+  async #note({ value }: BusRecord, at: number): Promise<void> {
+    const { decoder, clock, partition } = this.#options
     const event = await decodePatiently(decoder, value, clock, () => !this.#closed)
-    if (!this.#closed && event?.ok && event.value.final) this.#remember(event.value, at)
+    if (this.#closed || !event?.ok || !event.value.final) return
+    if (mayHold(partition, String(event.value.id), this.#counts)) this.#remember(event.value, at)
   }
 
   #isTooFarAhead(timestamp: number): boolean {
-    return timestamp > this.#horizon() && this.#verified.size + this.#unverified.size >= mostIdsAhead
-  }
-
-  #horizon(): number {
-    return this.#at + this.#options.delayMs + 2 * this.#sliceMs
-  }
-
-  async #waitAt(timestamp: number): Promise<void> {
-    this.#heldAt = timestamp
-    this.#held()
-    await new Promise<void>(resolve => {
-      this.#moved = resolve
-    })
-    this.#heldAt = null
+    const horizon = this.#at + this.#options.delayMs + 2 * this.#sliceMs
+    return timestamp > horizon && this.#verified.size + this.#unverified.size >= mostIdsAhead
   }
 
   #remember({ account, id, verified }: StatusEvent, timestamp: number): void {

@@ -2,6 +2,7 @@ import { allPartitions } from '../bus/partitions.ts'
 import type { Bus, Follower, From, RecordsHandler, TopicPartition } from '../bus/port.ts'
 
 const retryMs = 5000
+const partitionsAgeMs = 10_000
 
 /** Chooses where to begin in each partition. */
 type StartPositions = (tps: readonly TopicPartition[]) => Promise<readonly From[]>
@@ -9,7 +10,7 @@ type StartPositions = (tps: readonly TopicPartition[]) => Promise<readonly From[
 export const fromEarliest: StartPositions = async tps => tps.map(() => 'earliest')
 export const fromNow: StartPositions = async tps => tps.map(() => 'latest')
 
-/** Follows all partitions of a topic. Retries until the topic can be read. */
+/** Follows all partitions of a topic, added ones from their beginning. Retries until the topic can be read. */
 export class FollowedTopic {
   readonly topic: string
   readonly #bus: Pick<Bus, 'partitions' | 'follow'>
@@ -50,18 +51,38 @@ export class FollowedTopic {
       const tps = allPartitions(topic, count)
       const positions = await from(tps)
       for (const [i, tp] of tps.entries()) {
-        begun.push(await this.#bus.follow(tp, positions[i]!, records => this.#take(() => onRecords(tp, records))))
+        begun.push(await this.#follow(tp, positions[i]!, onRecords))
       }
       this.#followers.push(...begun)
       if (this.#closed) await this.close()
       this.trouble = null
       await Promise.all(begun.map(follower => follower.caughtUp()))
       this.complete = true
+      if (!this.#closed) this.#followAdded(onRecords)
     } catch (error) {
       this.trouble = (error as Error).message
       await Promise.all(begun.map(follower => follower.close()))
       if (!this.#closed) this.#timer = setTimeout(() => void this.#begin(from, onRecords), retryMs).unref()
     }
+  }
+
+  #follow(tp: TopicPartition, from: From, onRecords: RecordsHandler): Promise<Follower> {
+    return this.#bus.follow(tp, from, records => this.#take(() => onRecords(tp, records)))
+  }
+
+  #followAdded(onRecords: RecordsHandler): void {
+    const { topic } = this
+    const look = async () => {
+      const count = (await this.#bus.partitions([topic])).get(topic) ?? 0
+      for (const tp of allPartitions(topic, count).slice(this.#followers.length)) {
+        this.#followers.push(await this.#follow(tp, 'earliest', onRecords))
+      }
+      if (this.#closed) await this.close()
+    }
+    const again = () => {
+      if (!this.#closed) this.#followAdded(onRecords)
+    }
+    this.#timer = setTimeout(() => void look().then(again, again), partitionsAgeMs).unref()
   }
 
   async #take(work: () => Promise<void> | void): Promise<void> {

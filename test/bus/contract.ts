@@ -341,6 +341,20 @@ export function busContract(name: string, createHarness: () => Promise<BusHarnes
     groupReadingContract(() => harness)
     searchContract(() => harness)
 
+    test('firstTimes returns the timestamp of the first record of each partition, and null where there is none', async () => {
+      const topic = await harness.topic('first-times', 3)
+      const { bus } = await harness.process(newGroup())
+      const begun = Date.now()
+      await publishAll(bus, [buildRecord(topic, 'a', { partition: 2 })])
+      await publishAll(bus, [buildRecord(topic, 'b', { partition: 2 })])
+      const times = () => bus.firstTimes([0, 2].map(partition => ({ topic, partition })))
+      await until(async () => expect(await times()).toEqual([null, expect.any(Number)]))
+      const [, first] = await times()
+      expect(first).toBeGreaterThanOrEqual(begun)
+      await publishAll(bus, [buildRecord(topic, 'c', { partition: 2 })])
+      expect(await times()).toEqual([null, first])
+    })
+
     test('lookAt returns the id and the number of partitions of a topic, and null if there is none', async () => {
       const topic = await harness.topic('looked-at', 2)
       const { bus } = await harness.process(newGroup())

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { Bus, BusRecord, From, Needle } from '../../src/bus/port.ts'
+import type { Bus, BusRecord, From, Needle, Query } from '../../src/bus/port.ts'
 import { type BusHarness, buildRecord, publishAll, until } from '../support/bus.ts'
 
 /** What every adapter of the bus promises to searches for records by their content. */
@@ -23,12 +23,14 @@ export function searchContract(harness: () => BusHarness): void {
       )
     const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => String(from + i))
 
-    async function search(from: From, ...needles: Needle[]) {
+    async function look(range: Pick<Query, 'from' | 'until'>, needles: Needle[]) {
       const records: BusRecord[] = []
       const take = async (some: readonly BusRecord[]) => void records.push(...some)
-      const found = await bus.search(tp(), { from, needles, ending: new AbortController().signal, take })
+      const found = await bus.search(tp(), { ...range, needles, ending: new AbortController().signal, take })
       return { ...found, records, keys: records.map(({ key }) => String(key)) }
     }
+    const search = (from: From, ...needles: Needle[]) => look({ from }, needles)
+    const searchUntil = (until: number, ...needles: Needle[]) => look({ from: 'earliest', until }, needles)
     const key = (text: string): Needle => ({ key: Buffer.from(text) })
     const bytes = (text: string): Needle => ({ bytes: Buffer.from(text) })
 
@@ -47,7 +49,7 @@ export function searchContract(harness: () => BusHarness): void {
       expect((await search('earliest', bytes('(142)'))).keys).toEqual([])
     })
 
-    test('begins at a timestamp or offset, and says what it has searched', async () => {
+    test('begins at a timestamp or offset, ends before a timestamp, and says what it has searched', async () => {
       await publish(['1', '2'])
       const { records } = await search('earliest', key('2'))
       await until(() => expect(Date.now()).toBeGreaterThan(records[0]!.timestamp))
@@ -58,6 +60,9 @@ export function searchContract(harness: () => BusHarness): void {
       expect(later.since).toBe(later.records[0]!.timestamp)
       expect((await search({ offset: 1 }, bytes('('))).keys).toEqual(['2', '2'])
       expect(await search('latest', key('2'))).toMatchObject({ keys: [], since: null })
+      expect(await search('earliest', bytes('('))).toMatchObject({ keys: ['1', '2', '2'] })
+      expect(await searchUntil(later.since!, bytes('('))).toMatchObject({ keys: ['1', '2'], until: later.from })
+      expect(await searchUntil(1, bytes('('))).toMatchObject({ keys: [], since: null })
     })
 
     test('finds no records of aborted and open transactions', async () => {

@@ -208,6 +208,18 @@ test('results from before partitions were added are found', async () => {
   for (const id of ids) expect((await world.search().byId(id)).results).toHaveLength(1)
 })
 
+test('results from before and after partitions were added are found together', async () => {
+  const ids = [11n, 12n, 13n, 14n, 15n, 16n]
+  const world = await startTopics()
+  for (const id of ids) await world.result(buildResult({ id, outcome: 'IN_DOUBT', final: false }))
+  world.broker.addPartitions(topics.results, 7)
+  for (const id of ids) await world.result(buildResult({ id }))
+  for (const id of ids) {
+    const { results } = await world.search().byId(id)
+    expect(results.map(({ value }) => value.outcome).toSorted()).toEqual(['IN_DOUBT', 'SENT'])
+  }
+})
+
 test('a command in doubt is read from the doubts topic if its own topic has lost it', async () => {
   const world = await startTopics()
   const command = buildCommand({ id: 21n })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Answer } from '../../src/gateway/connection.ts'
 import { itemsAnswer, refusal, refusedItem } from '../support/answers.ts'
-import { type Operation, type SendingOptions, startSendingWorld } from '../support/sending.ts'
+import { numbersFrom, type Operation, type SendingOptions, startSendingWorld } from '../support/sending.ts'
 
 const second = 1000
 /** Settings that decide a doubt about 300 ms after its record was read. */
@@ -162,6 +162,29 @@ describe('a callback on any partition stops the second POST', () => {
     await world.clock.pass(60 * second)
     expect(byId(world)).toMatchObject(sentAtOnce)
     expect(ids.map(id => world.postsOf(id))).toEqual(ids.map(() => 0))
+  })
+})
+
+describe('a callback on any partition stops the second POST of another process', () => {
+  const ids = numbersFrom(1, 12)
+
+  test.each([
+    ['new', 0],
+    ['old', 20 * 60 * second],
+  ])('although partitions were added to a %s topic of statuses meanwhile', async (_, quietMs) => {
+    const world = await startDoubtingWorld()
+    for (const id of ids) world.calledBack(100 + id)
+    await world.clock.pass(quietMs)
+    for (const id of ids) world.doubted(id)
+    await world.clock.pass(100)
+    const taking = world.takeOver()
+    for (const id of ids.slice(0, 6)) world.calledBack(id)
+    world.broker.addPartitions(world.settings.topics.statuses, 4)
+    for (const id of ids.slice(6)) world.calledBack(id)
+    await world.clock.pass(60 * second)
+    await taking
+    expect(ids.map(id => world.postsOf(id))).toEqual(ids.map(() => 0))
+    expect(world.results().map(({ outcome }) => outcome)).toEqual(ids.map(() => 'SENT'))
   })
 })
 

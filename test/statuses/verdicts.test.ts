@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { KeyedTopic } from '../../src/bus/keyed-topic.ts'
 import type { BusRecord, OnRecords } from '../../src/bus/port.ts'
 import { createDecoder } from '../../src/records/decoder.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
@@ -7,6 +8,7 @@ import { embeddedRegistry } from '../../src/records/registry.ts'
 import { schemas, subjectOf } from '../../src/records/schemas.ts'
 import { Verdicts } from '../../src/statuses/verdicts.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
+import { openMemoryBus } from '../support/bus.ts'
 import { ManualClock, settled } from '../support/clock.ts'
 import { buildStatusEvent } from '../support/status-events.ts'
 
@@ -20,6 +22,8 @@ async function buildVerdicts(mostIds?: number) {
   const registry = embeddedRegistry()
   const encode = await createEncoder<StatusEvent>(subjectOf('statuses'), schemas.status, registry)
   let handOver: OnRecords = () => {}
+  const { bus } = openMemoryBus(['statuses', 'results'], { clock })
+  const topics = { statuses: new KeyedTopic(bus, 'statuses', clock), messages: new KeyedTopic(bus, 'results', clock) }
   const verdicts = new Verdicts({
     bus: {
       async follow(_tp, _from, onRecords) {
@@ -27,7 +31,8 @@ async function buildVerdicts(mostIds?: number) {
         return { position: 0, caughtUp: async () => {}, close: async () => {} }
       },
     },
-    tp: { topic: 'statuses', partition: 0 },
+    ...topics,
+    partition: 0,
     decoder: createDecoder(schemas.status, registry),
     delayMs: 60_000,
     clock,

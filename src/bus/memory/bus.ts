@@ -245,10 +245,16 @@ export class MemoryBus implements Bus {
     return readTopics(this, topics, from, onRecords)
   }
 
-  async search(tp: TopicPartition, { from, needles, take }: Query): Promise<Searched> {
+  async search(
+    tp: TopicPartition,
+    { from, until = Number.POSITIVE_INFINITY, needles, take }: Query,
+  ): Promise<Searched> {
     const begin = await this.#locate(tp, from)
     const { records, next, start } = await this.#atBroker(`look through ${nameOf(tp)}`, broker => {
-      return { ...broker.read(tp, begin, Number.POSITIVE_INFINITY), start: broker.start(tp) }
+      const end = broker.offsetAt(tp, until)
+      const { records } = broker.read(tp, begin, Number.POSITIVE_INFINITY)
+      const before = records.filter(({ offset }) => offset < end)
+      return { records: before, next: Math.max(begin, end), start: broker.start(tp) }
     })
     const found = records.filter(record => !needles || holds(record, needles))
     if (found.length > 0) await take(found)
@@ -267,6 +273,10 @@ export class MemoryBus implements Bus {
   async lookAt(topic: string): Promise<TopicLook | null> {
     const partitions = this.#options.broker.partitions(topic)
     return partitions === undefined ? null : { id: topic, partitions, leaderless: [] }
+  }
+
+  async firstTimes(tps: readonly TopicPartition[]): Promise<(number | null)[]> {
+    return tps.map(tp => this.#options.broker.read(tp, 0, 1).records[0]?.timestamp ?? null)
   }
 
   async compacted(topics: readonly string[]): Promise<string[]> {

@@ -59,6 +59,23 @@ export async function logEndsAt(
   })
 }
 
+/** The timestamp of each partition's first committed record; null where there is none, or where no leader tells it. */
+export async function firstTimes(brokers: Brokers, tps: readonly TopicPartition[]): Promise<(number | null)[]> {
+  const times = new PartitionMap<number>()
+  const led = await Promise.all(tps.map(async tp => ({ tp, leader: await brokers.leader(tp).catch(() => null) })))
+  const ofNode = async ([node, of]: [number | null, typeof led]) => {
+    if (node === null) return
+    const wanted = of.map(({ tp }) => tp)
+    const found = await listed(brokers, { node }, wanted, 0, 'committed').catch(() => new PartitionMap<Listed>())
+    for (const tp of wanted) {
+      const one = found.get(tp)
+      if (one && !one.errorCode && one.timestamp >= 0n) times.set(tp, Number(one.timestamp))
+    }
+  }
+  await Promise.all([...Map.groupBy(led, ({ leader }) => leader)].map(ofNode))
+  return tps.map(tp => times.get(tp) ?? null)
+}
+
 /** @throws ProtocolError as the leader answers */
 async function offsetOf(
   brokers: Brokers,
@@ -79,6 +96,28 @@ async function listedOffsets(
   timestamp: number,
   isolation: Isolation,
 ): Promise<(number | Error)[]> {
+  const found = await listed(brokers, target, tps, timestamp, isolation)
+  return tps.map(tp => {
+    const one = found.get(tp)
+    if (!one) return new Error(`the broker's answer left out ${tp.topic}/${tp.partition}`)
+    return one.errorCode ? protocolError(one.errorCode) : Number(one.offset)
+  })
+}
+
+/** A partition in an answer to ListOffsets. */
+interface Listed {
+  errorCode: number
+  timestamp: bigint
+  offset: bigint
+}
+
+async function listed(
+  brokers: Brokers,
+  target: Target,
+  tps: readonly TopicPartition[],
+  timestamp: number,
+  isolation: Isolation,
+): Promise<PartitionMap<Listed>> {
   const different = new PartitionMap<TopicPartition>() // brokers refuse a partition that is named twice
   for (const tp of tps) different.set(tp, tp)
   const topics = byTopic([...different], ({ partition }) => ({
@@ -88,9 +127,7 @@ async function listedOffsets(
   }))
   const request: [number, number, typeof topics] = [consumerId, isolationLevels[isolation], topics]
   const answer = await brokers.ask(target, listOffsets, request)
-  const found = new PartitionMap<number | Error>()
-  for (const one of partitionsIn(answer.topics)) {
-    found.set(one, one.errorCode ? protocolError(one.errorCode) : Number(one.offset))
-  }
-  return tps.map(tp => found.get(tp) ?? new Error(`the broker's answer left out ${tp.topic}/${tp.partition}`))
+  const found = new PartitionMap<Listed>()
+  for (const one of partitionsIn(answer.topics)) found.set(one, one)
+  return found
 }

@@ -22,11 +22,12 @@ export interface PartitionSearchOptions {
 export async function searchLog(
   { fetch, logs, running }: PartitionSearchOptions,
   tp: TopicPartition,
-  { from, needles, isolation, ending, take }: Query,
+  { from, until = Number.POSITIVE_INFINITY, needles, isolation, ending, take }: Query,
 ): Promise<Searched> {
   const begin = await logs.locate(tp, from, isolation)
   const start = await logs.locate(tp, 'earliest')
-  const end = await logs.end(tp, isolation)
+  const logEnd = await logs.end(tp, isolation)
+  const end = Number.isFinite(until) ? Math.min(logEnd, await logs.locate(tp, until, isolation)) : logEnd
   let unreadable = 0
   let since: number | null = null
   const position = { tp, offset: begin }
@@ -50,5 +51,5 @@ export async function searchLog(
     if (fetched.next <= position.offset) break
     position.offset = fetched.next
   }
-  return { ...tp, from: begin, until: Math.min(position.offset, end), start, since, unreadable }
+  return { ...tp, from: begin, until: Math.max(begin, Math.min(position.offset, end)), start, since, unreadable }
 }

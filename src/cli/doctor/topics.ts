@@ -199,11 +199,10 @@ const rules: Rule[] = [
       const mend = 'note what busgate status shows, delete the topic, create it with busgate topics create, pause again'
       return { grave: true, what: `${what}: ${mend}`, mend: null }
     }
-    const grave = partitions === 'of commands'
     const what = `${count(topic.partitions, 'partition')} instead of ${planned.partitions}`
     if (topic.partitions > planned.partitions) return { grave: false, what: `${what}; none can be removed`, mend: null }
     const args = `--alter --topic ${planned.topic} --partitions ${planned.partitions}`
-    return { grave, what, mend: { tool: 'kafka-topics.sh', args } }
+    return { grave: false, what, mend: { tool: 'kafka-topics.sh', args } }
   },
 
   function leaders({ topic: name }, topic) {

@@ -1,5 +1,4 @@
-import { partitionOf } from '../../bus/murmur2.ts'
-import { missingOnBus } from '../../bus/partitions.ts'
+import { KeyedTopic } from '../../bus/keyed-topic.ts'
 import type { Bus, BusRecord, Follower, TopicPartition } from '../../bus/port.ts'
 import { type Clock, limited, stopwatch } from '../../clock.ts'
 import { type Decoder, decodePatiently, isReadableLater } from '../../records/decoder.ts'
@@ -8,7 +7,7 @@ import { containAsync } from '../../telemetry/contain.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 
 export interface EvidenceOptions {
-  bus: Pick<Bus, 'follow' | 'lookAt'>
+  bus: Pick<Bus, 'follow' | 'lookAt' | 'firstTimes'>
   topic: string
   decoder: Decoder<StatusEvent>
   clock: Clock
@@ -45,8 +44,6 @@ const lookBackMs = 1000
 const retryMs = 30_000
 /** Shortest interval between log lines while statuses cannot be read. */
 const tellMs = 60_000
-/** How long the number of partitions is cached. */
-const countedMs = 1000
 /**
  * Validity of a `catchUp`: longer than it takes to connect to the gateway. A process that was frozen for longer must catch up
  * again.
@@ -64,27 +61,24 @@ type SearchPart = Omit<EvidenceSearch, 'catchUp'> & { catchUp(): Promise<boolean
 
 /**
  * Callbacks as evidence: a verified status event proves that its message was sent. Statuses are read only while there are
- * doubts, from the oldest doubt's time on. The number of partitions may grow meanwhile: events of one message may then be on
- * one partition for each number of partitions. If the topic is deleted and recreated, the new one is read from its start,
- * whatever was read of the old one.
+ * doubts, from the oldest doubt's time on, and of these the partitions that may hold an event about a doubt. If the topic is
+ * deleted and recreated, the new one is read from its start, whatever was read of the old one.
  */
 export class Evidence {
   readonly #options: EvidenceOptions
   readonly #partitionSearches = new Map<number, PartitionSearch>()
   readonly #searching = new Set<MessageSearch>()
-  readonly #counts = new Set<number>()
-  /** Id of the topic, which changes when it is recreated; null before it was seen. */
-  #topicId: string | null = null
+  readonly #statuses: KeyedTopic
+  /** Of the topic, when the partitions to read were last chosen. */
+  #known = { id: null as string | null, version: 0 }
   /** Whether the last `catchUp` failed. */
   #isBehind = false
   /** Why the topic could not be looked up last time; null if it could. */
   #unseen: string | null = null
-  #counting: Promise<void> | null = null
-  /** Monotonic milliseconds. */
-  #countedAt = Number.NEGATIVE_INFINITY
 
   constructor(options: EvidenceOptions) {
     this.#options = options
+    this.#statuses = new KeyedTopic(options.bus, options.topic, options.clock)
   }
 
   /** Why callbacks resolve no doubts now; null if they do, or if nothing is in doubt. */
@@ -99,7 +93,7 @@ export class Evidence {
     const search: MessageSearch = { wanted, parts: new Map() }
     this.#searching.add(search)
     this.#searchPartitions(search)
-    void this.count().catch(() => {})
+    void this.look().catch(() => {})
     return {
       catchUp: limitMs => this.#catchUp(search, limitMs),
       get isCaughtUp() {
@@ -111,8 +105,7 @@ export class Evidence {
   }
 
   #searchPartitions({ wanted, parts }: MessageSearch): void {
-    for (const count of this.#counts) {
-      const partition = partitionOf(wanted.id, count)
+    for (const { partition } of this.#statuses.placesOf(wanted.id, wanted.since - skewMs)) {
       const search = this.#partitionSearches.get(partition) ?? new PartitionSearch(partition, this.#options)
       this.#partitionSearches.set(partition, search)
       if (!parts.has(partition)) parts.set(partition, search.add(wanted))
@@ -127,7 +120,7 @@ export class Evidence {
   }
 
   async #partsCatchUp({ parts }: MessageSearch): Promise<boolean> {
-    this.#unseen = await this.count().then(
+    this.#unseen = await this.look().then(
       () => null,
       (error: Error) => error.message,
     )
@@ -141,29 +134,18 @@ export class Evidence {
     this.#searching.delete(search)
   }
 
-  /** Reads the number of partitions. @throws Error when the topic cannot be read now */
-  count(): Promise<void> {
-    if (this.#options.clock.monotonic() - this.#countedAt < countedMs) return Promise.resolve()
-    this.#counting ??= this.#countPartitions().finally(() => {
-      this.#counting = null
-    })
-    return this.#counting
-  }
-
-  async #countPartitions(): Promise<void> {
-    const { bus, topic, clock } = this.#options
-    const look = await bus.lookAt(topic)
-    if (!look) throw missingOnBus([topic])
-    if (this.#topicId !== null && this.#topicId !== look.id) this.#forget()
-    this.#topicId = look.id
-    this.#countedAt = clock.monotonic()
-    this.#counts.add(look.partitions)
+  /** Learns which partitions to read. @throws Error when the topic cannot be read now */
+  async look(): Promise<void> {
+    await this.#statuses.look()
+    const { id, version } = this.#statuses
+    if (version === this.#known.version) return
+    if (this.#known.id !== null && this.#known.id !== id) this.#forget()
+    this.#known = { id, version }
     for (const search of this.#searching) this.#searchPartitions(search)
   }
 
   /** Stops reading a deleted topic. */
   #forget(): void {
-    this.#counts.clear()
     this.#partitionSearches.clear()
     for (const { parts } of this.#searching) {
       for (const part of parts.values()) part.end()

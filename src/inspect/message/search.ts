@@ -1,7 +1,8 @@
-import { partitionOf } from '../../bus/murmur2.ts'
+import { KeyedTopic } from '../../bus/keyed-topic.ts'
 import { allPartitions } from '../../bus/partitions.ts'
-import type { Bus, BusRecord, From, Needle, TopicPartition } from '../../bus/port.ts'
+import type { Bus, BusRecord, From, Needle, Query, TopicPartition } from '../../bus/port.ts'
 import { DONE, INTENT, NEW } from '../../bus/session/window.ts'
+import { systemClock } from '../../clock.ts'
 import type { Settings } from '../../config/index.ts'
 import { readControl } from '../../control/read.ts'
 import { idBytes } from '../../records/avro.ts'
@@ -35,7 +36,11 @@ export interface MessageSearchOptions {
   ending: AbortSignal
 }
 
-type Tps = readonly TopicPartition[]
+/** A part of a log to search. */
+interface Part extends Pick<Query, 'from' | 'until'> {
+  tp: TopicPartition
+}
+
 type Take = (tp: TopicPartition, records: readonly BusRecord[]) => Promise<void>
 
 /** A command without its content. */
@@ -87,9 +92,9 @@ export class MessageSearch {
   }
 
   /**
-   * All about one id. Results, statuses and doubts have it as their key, so one partition of each holds them. The
-   * command's producer may have chosen any key and partition: its place is in its result, or it is among those that are
-   * not done yet.
+   * All about one id. Results, statuses and doubts have it as their key, which chooses their partition; partitions that were
+   * added since move it to another one. The command's producer may have chosen any key and partition: its place is in its
+   * result, or it is among those that are not done yet.
    */
   async byId(id: bigint): Promise<Findings> {
     const { results, statuses, doubts, deadLetters } = this.#options.settings.topics
@@ -97,15 +102,17 @@ export class MessageSearch {
     await this.#begin(keyed)
     await this.#readProgress()
     const key = Buffer.from(String(id))
-    const ofKey = keyed.flatMap(topic =>
-      this.#tps(topic).filter(tp => tp.partition === partitionOf(key, this.#count(topic))),
-    )
-    await this.#look(ofKey, [{ key }])
+    const { since } = this.#options
+    const ofKey = (await Promise.all(keyed.map(topic => this.#partsOf(topic, String(id))))).flat()
+    const look = (parts: readonly Part[]) => this.#searchAll(parts, [{ key }], (tp, records) => this.#note(tp, records))
+    await look(ofKey)
     const isKnown = () => this.#findings.results.length + this.#findings.doubts.length > 0
     if (!isKnown()) {
-      // partitions that were added since move keys to other partitions
-      const others = keyed.flatMap(topic => this.#tps(topic)).filter(tp => !ofKey.some(one => same(one, tp)))
-      await this.#look(others, [{ key }])
+      // another program may have chosen the partition
+      const others = keyed
+        .flatMap(topic => this.#tps(topic))
+        .map(tp => ({ tp, from: ofKey.find(one => same(one.tp, tp))?.until ?? since }))
+      await look(others.filter(({ from }) => from < Number.POSITIVE_INFINITY))
     }
     const isOne = ({ id: found }: SendCommand) => found === id
     await this.#commandsAt(this.#placesTold(), isOne)
@@ -138,8 +145,8 @@ export class MessageSearch {
     const { since } = this.#options
     const { command, result, status } = this.#readers
     await Promise.all([
-      this.#searchAll(this.#tps(topics.results), () => since, needles, taking<SendResult>(result)),
-      this.#searchAll(this.#tps(topics.statuses), () => since, needles, taking<StatusEvent>(status)),
+      this.#searchAll(this.#partsFrom(this.#tps(topics.results), since), needles, taking<SendResult>(result)),
+      this.#searchAll(this.#partsFrom(this.#tps(topics.statuses), since), needles, taking<StatusEvent>(status)),
     ])
     await this.#searchCommands(needles, taking<SendCommand>(command), () => ids.size === 0)
     return { ids: [...ids].slice(0, mostIds), more: ids.size > mostIds }
@@ -163,7 +170,7 @@ export class MessageSearch {
         matching++
         if (commands.length > 2 * most) keepNewest()
       })
-    await this.#searchAll(this.#commandTps, () => this.#options.since, null, note)
+    await this.#searchAll(this.#partsFrom(this.#commandTps, this.#options.since), null, note)
     keepNewest()
     return { commands, more: matching > commands.length }
   }
@@ -188,30 +195,27 @@ export class MessageSearch {
     return allPartitions(topic, this.#count(topic))
   }
 
-  /** Searches partitions of any topics but commands. */
-  #look(tps: Tps, needles: readonly Needle[]): Promise<void> {
-    const { since } = this.#options
-    return this.#searchAll(
-      tps,
-      () => since,
-      needles,
-      (tp, records) => this.#note(tp, records),
-    )
+  #partsFrom(tps: readonly TopicPartition[], from: From): Part[] {
+    return tps.map(tp => ({ tp, from }))
+  }
+
+  /** The parts of a topic that may hold records with the key. */
+  async #partsOf(topic: string, key: string): Promise<Required<Part>[]> {
+    const { bus, since: from } = this.#options
+    if (this.#count(topic) === 0) return []
+    const keyed = new KeyedTopic(bus, topic, systemClock)
+    await keyed.look()
+    return keyed.placesOf(key, from).map(({ partition, until }) => ({ tp: { topic, partition }, from, until }))
   }
 
   /** An error of one partition leaves a gap; the others are searched. @param needles null: every record is taken */
-  async #searchAll(
-    tps: Tps,
-    from: (tp: TopicPartition) => From,
-    needles: readonly Needle[] | null,
-    take: Take,
-  ): Promise<void> {
+  async #searchAll(parts: readonly Part[], needles: readonly Needle[] | null, take: Take): Promise<void> {
     const { bus, ending } = this.#options
-    const search = async (tp: TopicPartition) => {
+    const search = async ({ tp, ...range }: Part) => {
       try {
         const query = {
+          ...range,
           ...(needles && { needles }),
-          from: from(tp),
           ending,
           take: (records: readonly BusRecord[]) => take(tp, records),
         }
@@ -220,7 +224,7 @@ export class MessageSearch {
         this.#findings.gaps.push(`${tp.topic}/${tp.partition} could not be searched: ${(error as Error).message}`)
       }
     }
-    await Promise.all(tps.map(search))
+    await Promise.all(parts.map(search))
   }
 
   async #note(tp: TopicPartition, records: readonly BusRecord[]): Promise<void> {
@@ -262,18 +266,22 @@ export class MessageSearch {
         theirs.map(({ record }) => record),
       )
     }
-    await this.#searchAll(this.#tps(settings.topics.deadLetters), () => since, [{ bytes: idBytes(id) }], note)
+    await this.#searchAll(
+      this.#partsFrom(this.#tps(settings.topics.deadLetters), since),
+      [{ bytes: idBytes(id) }],
+      note,
+    )
   }
 
   /** @param further asked after the unfinished commands: whether to search the finished ones, too */
   async #searchCommands(needles: readonly Needle[], take: Take, further: () => boolean) {
     const tps = this.#commandTps
     const { since } = this.#options
-    const fromBase = (tp: TopicPartition) => {
+    const unfinished = tps.map((tp): Part => {
       const base = this.#baseOf(tp)
-      return base === undefined ? since : { offset: base }
-    }
-    await this.#searchAll(tps, fromBase, needles, take)
+      return { tp, from: base === undefined ? since : { offset: base } }
+    })
+    await this.#searchAll(unfinished, needles, take)
     if (!further()) return
     const begun = tps.filter(tp => this.#baseOf(tp) !== undefined)
     const older: Take = (tp, records) => {
@@ -283,7 +291,7 @@ export class MessageSearch {
         records.filter(({ offset }) => offset < base),
       )
     }
-    await this.#searchAll(begun, () => since, needles, older)
+    await this.#searchAll(this.#partsFrom(begun, since), needles, older)
   }
 
   async #readProgress(): Promise<void> {

@@ -31,14 +31,14 @@ async function startSearch() {
   }
   const lookAt: Bus['lookAt'] = async () => ({ ...(await current.bus.lookAt(topic))!, id: current.id })
   const evidence = new Evidence({
-    bus: { follow, lookAt },
+    bus: { follow, lookAt, firstTimes: tps => current.bus.firstTimes(tps) },
     topic,
     decoder: createDecoder(schemas.status, registry, { clock, patient: true }),
     clock,
     telemetry,
   })
   const found: string[] = []
-  await evidence.count()
+  await evidence.look()
   return {
     clock,
     found,
