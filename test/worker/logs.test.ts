@@ -152,8 +152,8 @@ test.each([
 ])('no result repeats key, phone or text if the gateway repeats the request %s', async (_, spell) => {
   const output = captureOutput()
   const proxy = await startProxy()
-  const settings = { gateway: { url: proxy.url, apiKey: key, maxOperations: 1 }, delivery: { maxAgeMs: 60_000 } }
-  const world = await startWorld({ logger: output.logger, settings })
+  const settings = { gateway: { apiKey: key, maxOperations: 1 }, delivery: { maxAgeMs: 60_000 } }
+  const world = await startWorld({ logger: output.logger, gateway: proxy, settings })
   const item = (value: object) => json({ success: true, data: [value] })
   proxy.answer = ({ body }) => {
     const told = spell(body)
