@@ -18,8 +18,8 @@ export interface PollerOptions {
   hasLease: () => boolean
   clock: Clock
   telemetry: Telemetry
-  /** Runs the request when a concurrency slot is free. */
-  inSlot: (request: () => Promise<void>) => Promise<void>
+  /** Runs the account's request when a concurrency slot is free. */
+  inSlot: (account: Account, request: () => Promise<void>) => Promise<void>
 }
 
 /** in_doubt: the poll got no definite answer; repeat it. */
@@ -87,7 +87,7 @@ export class StatusPoller {
       this.#options.clock.after(Math.min(wait, 1000), () => this.#next(asked))
       return
     }
-    void this.#options.inSlot(() => this.#request(asked)).then(() => this.#next(asked))
+    void this.#options.inSlot(asked.account, () => this.#request(asked)).then(() => this.#next(asked))
   }
 
   #next(asked: Asked): void {

@@ -93,7 +93,7 @@ export const definitions = {
   'gateway.maxOperations': setting(kind.integer(1, longestEnvelope), 100, 'Most operations in an envelope.'),
   'gateway.maxBytes': setting(kind.integer(1024, 64 * 1024 * 1024), 262_144, 'Longest body of an envelope, in bytes.'),
   'gateway.lingerMs': setting(kind.milliseconds, 20, 'Longest wait for an envelope to fill, counted from the append of its first command.'),
-  'gateway.concurrency': setting(kind.integer(1, 1024), 16, 'Concurrent requests of one process. One of them is reserved for the most urgent topic.'),
+  'gateway.concurrency': setting(kind.integer(1, 1024), 16, 'Concurrent requests of one process. One of them is reserved for the most urgent topic. With several accounts, some stay free of slow ones.'),
   'gateway.timeoutMs': setting(kind.integer(1, 600_000), 30_000, 'Longest wait for an answer of the gateway.'),
   'gateway.keepAliveMs': setting(kind.integer(1, 600_000), 500, 'How long an idle connection to the gateway is kept; its Keep-Alive header can shorten this. Set it below the idle time-out of the gateway: a request on a connection that is being closed is in doubt.'),
 

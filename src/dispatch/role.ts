@@ -65,8 +65,6 @@ export interface Sending {
   stop(): Promise<void>
 }
 
-/** Connections for other requests than envelopes, such as the balance. */
-const spareConnections = 1
 /**
  * Commands that all slots send while results are committed and the next envelopes are prepared, at a gateway that answers in 20
  * ms.
@@ -136,7 +134,7 @@ function partsOf(options: SendingOptions, tools: Tools, partitions: number, plac
   const hasLease = () => place.membership?.hasLease() ?? false
   const common = { ...gateway, ...delivery, ...tools, hasLease, clock, telemetry }
   const dispatcher = new Dispatcher({ ...common, ...dispatchingOf(settings) })
-  const poller = new StatusPoller({ ...common, inSlot: request => dispatcher.inSlot(request) })
+  const poller = new StatusPoller({ ...common, inSlot: (account, request) => dispatcher.inSlot(account, request) })
   const sendAgain = (pending: Pending) => dispatcher.push([pending])
   const settleMs = gateway.timeoutMs + delivery.settleMs
   const resolver = new Resolver({ ...common, poller, policies: delivery.types, settleMs, sendAgain })
@@ -253,13 +251,14 @@ function connect({
   keepAliveMs,
   concurrency,
   maxOperations,
+  accounts,
 }: Settings['gateway'] & { url: string }): Connection {
   return connectGateway({
     url,
     ca: ssl.ca,
     timeoutMs,
     keepAliveMs,
-    connections: concurrency + spareConnections,
+    connections: concurrency + accounts.size, // one of each account for its balance, which may never be answered
     maxResponseBytes: Math.max(leastAnswerBytes, answerBytesPerOperation * maxOperations),
   })
 }

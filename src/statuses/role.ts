@@ -55,7 +55,7 @@ export async function startReconciling(options: ReconcilingOptions) {
     clock,
     telemetry: options.telemetry,
     hasLease: () => place.membership?.hasLease() ?? false,
-    inSlot: request => request(),
+    inSlot: (_account, request) => request(),
   })
   const accounts = accountsOf(settings, options, reconciler.rate ?? usualRate)
   const walkOf = await walksOf(options, { poller, accounts })

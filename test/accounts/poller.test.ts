@@ -36,7 +36,7 @@ function startPoller() {
     hasLease: () => hasLease,
     clock,
     telemetry: new Telemetry(),
-    inSlot: async request => {
+    inSlot: async (_account, request) => {
       await null
       await request()
     },

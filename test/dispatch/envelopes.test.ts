@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { partitionOf } from '../../src/bus/murmur2.ts'
 import { answered, refusal } from '../support/answers.ts'
 import { buildCommandOf, commandsFrom } from '../support/commands.ts'
-import { numbersFrom, sorted, startSendingWorld } from '../support/sending.ts'
+import { alone, numbersFrom, sorted, startSendingWorld } from '../support/sending.ts'
 
 const second = 1000
 
@@ -89,6 +89,7 @@ describe('under a backlog', () => {
 
   test('at most gateway.concurrency requests are in flight, and one slot is kept for the urgent topic', async () => {
     const { put, pass, posts } = await startSendingWorld({
+      accounts: alone,
       gateway: { maxOperations: 1, concurrency: 3 },
       takes: () => 10 * second,
     })
@@ -161,6 +162,7 @@ test('an envelope that waits for a connection is not POSTed while its key is den
   const connected = Promise.withResolvers<void>()
   let denies = true
   const { clock, send, postsOf, results } = await startSendingWorld({
+    accounts: alone,
     connected: async ([first]) => {
       if (first!.id === 1) await connected.promise
     },
@@ -220,6 +222,7 @@ test('a lost answer to the commit of intents leaves no command in doubt', async 
   const committed = Promise.withResolvers<void>()
   let loses = false
   const { clock, send, postsOf, results, takeOver } = await startSendingWorld({
+    accounts: alone,
     partitions,
     hop: async (step, way) => {
       if (!loses || way !== 'back' || !step.startsWith('commit end')) return

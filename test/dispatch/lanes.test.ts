@@ -1,13 +1,17 @@
 import { expect, test } from 'vitest'
 import { itemsAnswer } from '../support/answers.ts'
 import { commandsFrom } from '../support/commands.ts'
-import { startSendingWorld } from '../support/sending.ts'
+import { alone, startSendingWorld } from '../support/sending.ts'
 
 const urgentIds = 1_000_000
 
 /** A worker. `overload` fills its urgent topic with twice as many commands as its slots can send. */
 async function startOverloadable(concurrency: number) {
-  const sending = await startSendingWorld({ gateway: { maxOperations: 5, concurrency }, takes: () => 1_000 })
+  const sending = await startSendingWorld({
+    accounts: alone,
+    gateway: { maxOperations: 5, concurrency },
+    takes: () => 1_000,
+  })
   let next = urgentIds
   const overload = async (seconds: number) => {
     for (let second = 0; second < seconds; second++) {

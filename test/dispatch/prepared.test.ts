@@ -3,7 +3,7 @@ import type { Hop } from '../../src/bus/memory/bus.ts'
 import { unpackCheckpoint } from '../../src/bus/session/checkpoint.ts'
 import { INTENT } from '../../src/bus/session/window.ts'
 import { commandsFrom } from '../support/commands.ts'
-import { numbersFrom, type SendingOptions, sorted, startSendingWorld } from '../support/sending.ts'
+import { alone, numbersFrom, type SendingOptions, sorted, startSendingWorld } from '../support/sending.ts'
 
 const urgentIds = 1_000_000
 
@@ -14,7 +14,7 @@ async function startWithCommitsOf(ms: number, options: SendingOptions) {
   const hop: Hop = async (step, way) => {
     if (way === 'there' && isCommit(step)) await wait(ms)
   }
-  const sending = await startSendingWorld({ ...options, hop })
+  const sending = await startSendingWorld({ accounts: alone, ...options, hop })
   wait = ms => new Promise<void>(resolve => sending.clock.after(ms, resolve))
   const intents = () => {
     const committed = sending.broker.committed('busgate', { topic: 'bulk', partition: 0 })

@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import type { Answer } from '../../src/gateway/connection.ts'
 import { itemsAnswer, refusal, refusedItem } from '../support/answers.ts'
-import { numbersFrom, type Operation, type SendingOptions, startSendingWorld } from '../support/sending.ts'
+import { alone, numbersFrom, type Operation, type SendingOptions, startSendingWorld } from '../support/sending.ts'
 
 const second = 1000
 /** Settings that decide a doubt about 300 ms after its record was read. */
 const quickDoubts = { gateway: { timeoutMs: 100 }, delivery: { settleMs: 100, polls: 1, pollIntervalMs: 50 } }
-const startDoubtingWorld = (options: SendingOptions = {}) => startSendingWorld({ ...options, settings: quickDoubts })
+const startDoubtingWorld = (options: SendingOptions = {}) =>
+  startSendingWorld({ accounts: alone, ...options, settings: quickDoubts })
 
 const isPoll = ([first]: Operation[]) => first!.type === 'status'
 

@@ -13,6 +13,7 @@ import {
   withLossesDuringStops,
   withManyPartitions,
   withPauses,
+  withSlowAccount,
   withSlowGateway,
   withUnequalDelays,
   withWithdrawals,
@@ -29,6 +30,7 @@ const specialWorlds = [
   withPauses,
   withWithdrawals,
   withGrowth,
+  withSlowAccount,
 ]
 
 export function drawPlan(seed: number): Plan {
@@ -66,6 +68,7 @@ export function drawPlan(seed: number): Plan {
     bus: random.pick(gentle ? quickBus : [...quickBus, ...slowBus]),
     commits: undefined,
     http: random.pick(gentle ? quickHttp : [...quickHttp, ...slowHttp]),
+    slowAccount: null,
     faults,
   }
   const adverse = withPassingCommands(gentle ? plan : withWrongClocks(seed, withLittleMemory(seed, plan)))

@@ -12,8 +12,8 @@ export interface ConnectionOptions {
   gateway: SimGateway
   timeoutMs: number
   settleMs: number
-  /** The delay of the next request or answer. */
-  delay: () => number
+  /** The delay of the next request or answer with this key. */
+  delay: (auth: string) => number
   /** The fault of the next POST. */
   fault: () => PostFault | null
   /** Called when the process requests a connection. */
@@ -43,6 +43,8 @@ class Post {
   readonly #fault: PostFault | null
   readonly #name: string
   readonly #resolve: (answer: Answer) => void
+  /** The delay of the request or its answer. */
+  readonly #delay: () => number
   readonly #cancelTimeout: () => void
   #begun = false
   #over = false
@@ -53,6 +55,7 @@ class Post {
     this.#fault = options.fault()
     const envelope = readEnvelope(body)
     options.connectionRequested(envelope)
+    this.#delay = () => options.delay(envelope.auth)
     this.#name = describe(envelope.data)
     this.#resolve = resolve
     const { timeoutMs, random } = options
@@ -62,7 +65,7 @@ class Post {
         ? { kind: 'lost', cause: 'timeout', message: timeout }
         : { kind: 'not_sent', cause: 'timeout', message: timeout },
     )
-    const wait = this.#fault === 'queued' ? random.int(0, timeoutMs * 1.5) : options.delay()
+    const wait = this.#fault === 'queued' ? random.int(0, timeoutMs * 1.5) : this.#delay()
     options.scheduler.add('http', options.owner, 'connection', wait, () => this.#begin(lastCheck))
   }
 
@@ -85,44 +88,44 @@ class Post {
   }
 
   #send(): void {
-    const { random, delay, timeoutMs, settleMs } = this.#options
+    const { random, timeoutMs, settleMs } = this.#options
     switch (this.#fault) {
       case 'lost':
-        if (random.chance(0.5)) this.#answer(delay(), 'reset', () => lost('reset'))
+        if (random.chance(0.5)) this.#answer(this.#delay(), 'reset', () => lost('reset'))
         return
       case 'reset':
-        this.#answer(delay() * 2, 'reset', () => lost('reset'))
-        this.#deliver(delay(), () => null)
+        this.#answer(this.#delay() * 2, 'reset', () => lost('reset'))
+        this.#deliver(this.#delay(), () => null)
         return
       case 'cut':
-        this.#deliver(delay(), () => lost('response_cut'))
+        this.#deliver(this.#delay(), () => lost('response_cut'))
         return
       case 'slow':
         this.#deliver(random.int(0, timeoutMs + settleMs), body => response(200, body))
         return
       case 'refused by proxy':
-        this.#answer(delay(), 'answer', () => response(random.pick(refusalStatuses), 'not here'))
+        this.#answer(this.#delay(), 'answer', () => response(random.pick(refusalStatuses), 'not here'))
         return
       case 'error of proxy':
-        this.#answer(delay(), 'answer', () => response(random.pick(errorStatuses), 'not now'))
+        this.#answer(this.#delay(), 'answer', () => response(random.pick(errorStatuses), 'not now'))
         return
       case 'error after execution':
-        this.#deliver(delay(), () => response(random.pick(errorStatuses), 'not now'))
+        this.#deliver(this.#delay(), () => response(random.pick(errorStatuses), 'not now'))
         return
       case 'foreign':
-        this.#deliver(delay(), body => response(200, foreign(body, random)))
+        this.#deliver(this.#delay(), body => response(200, foreign(body, random)))
         return
       case 'items differ':
-        this.#deliver(delay(), body => response(200, differing(body, random)))
+        this.#deliver(this.#delay(), body => response(200, differing(body, random)))
         return
       default:
-        this.#deliver(delay(), body => response(200, body))
+        this.#deliver(this.#delay(), body => response(200, body))
     }
   }
 
   /** Delivers the request to the gateway, whatever becomes of the process, which gets `answer`. */
   #deliver(ms: number, answer: (body: string) => Answer | null): void {
-    const { scheduler, gateway, delay, trace, inFlight, timeoutMs, settleMs } = this.#options
+    const { scheduler, gateway, trace, inFlight, timeoutMs, settleMs } = this.#options
     const receive = inFlight(readEnvelope(this.#body))
     const refuse = this.#fault === 'throttled' || this.#fault === 'refused' ? this.#fault : null
     scheduler.add('world', null, 'gateway', Math.min(ms, (timeoutMs + settleMs) * 0.9), () => {
@@ -130,7 +133,7 @@ class Post {
       const body = gateway.receive(this.#body, refuse)
       trace('gateway', `answers ${this.#name}: ${body}`)
       const received = answer(body)
-      if (received) this.#answer(delay(), 'answer', () => received)
+      if (received) this.#answer(this.#delay(), 'answer', () => received)
     })
   }
 

@@ -127,6 +127,8 @@ export interface Plan {
   /** The delay of commits. Undefined: that of all other requests to the bus. */
   commits: Delay | undefined
   http: Delay
+  /** The account whose answers come just before the time-out. */
+  slowAccount: CommandPlan['account'] | null
   faults: Faults
 }
 

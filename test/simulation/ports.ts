@@ -9,6 +9,7 @@ import type { Judge } from './judge/judge.ts'
 import type { Delay, Plan, PostFault } from './plan.ts'
 import type { Random } from './random.ts'
 import type { Owner, Scheduler } from './scheduler.ts'
+import { keys } from './settings.ts'
 import type { Trace } from './trace.ts'
 
 type Settled = PromiseSettledResult<unknown>
@@ -89,7 +90,7 @@ export class Ports {
       owner,
       timeoutMs: plan.timeoutMs,
       settleMs: plan.settleMs,
-      delay: () => this.httpDelay(),
+      delay: auth => this.#gatewayDelay(auth),
       fault: () => this.#postFault(),
       connectionRequested: envelope => judge.posts.connectionRequested(envelope),
       began: envelope => judge.posts.began(owner, envelope),
@@ -99,6 +100,13 @@ export class Ports {
 
   httpDelay(): number {
     return this.#delay(this.#options.plan.http)
+  }
+
+  /** A request has three delays: of its connection, its way and its answer. */
+  #gatewayDelay(auth: string): number {
+    const { plan, random } = this.#options
+    const isSlow = !this.calm && plan.slowAccount !== null && keys.get(auth) === plan.slowAccount
+    return isSlow ? random.int(plan.timeoutMs * 0.2, plan.timeoutMs * 0.3) : this.httpDelay()
   }
 
   #postFault(): PostFault | null {

@@ -148,6 +148,16 @@ export function withSlowGateway(seed: number, plan: Plan): Plan {
   }
 }
 
+/** In some worlds one of two accounts is slow. */
+export function withSlowAccount(seed: number, plan: Plan): Plan {
+  const random = new Random(seed ^ 0x510a)
+  if (!random.chance(0.25) || plan.http.usual >= slowGatewayMs) return plan
+  const commands = plan.commands.map(
+    (command): CommandPlan => ({ ...command, account: command.id % 2 === 0 ? 'other' : 'default' }),
+  )
+  return { ...plan, commands, slowAccount: random.pick(['default', 'other']) }
+}
+
 /** In some worlds an envelope holds commands of many partitions. */
 export function withManyPartitions(seed: number, plan: Plan): Plan {
   const random = new Random(seed ^ 0x5bad)

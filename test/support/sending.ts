@@ -86,6 +86,9 @@ const topics = {
   overdue: 'overdue',
 }
 
+/** Accounts of a world with only one: it may use all slots. */
+export const alone = { default: undefined }
+
 /** Accepts all commands; knows no status. */
 const acceptAll = (operations: readonly Operation[]): Answer => itemsAnswer(...operations.map(acceptOne))
 

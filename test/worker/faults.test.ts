@@ -5,6 +5,7 @@ import { until } from '../support/bus.ts'
 import { buildCommand, silentPhone } from '../support/commands.ts'
 import { freePorts } from '../support/local-kafka/ports.ts'
 import { startProxy } from '../support/reverse-proxy.ts'
+import { httpAnswer, scriptedServer } from '../support/scripted-server.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
 const messages = (count: number, from = 1) =>
@@ -196,4 +197,19 @@ describe('an envelope that the gateway refuses', () => {
     expect(world.results().every(({ outcome }) => outcome === 'SENT')).toBe(true)
     expect(world.sandbox.stats()).toMatchObject({ executed: 30, billedTwice: 0 })
   })
+})
+
+test('accounts whose balance is never answered do not hold up commands', async () => {
+  const gateway = await scriptedServer((socket, { body }) => {
+    const [{ type, id }] = (parseJson(body) as { data: [{ type: string; id: number }] }).data
+    if (type === 'sms')
+      socket.write(httpAnswer(`{"success":true,"data":[{"success":true,"data":{"id":${id},"msg_id":7}}]}`))
+  })
+  const accounts = { second: { apiKey: 'two' }, third: { apiKey: 'three' } }
+  const world = await startWorld({
+    settings: { gateway: { url: gateway.url, accounts, concurrency: 1, balanceIntervalMs: 60_000 } },
+  })
+  await until(() => expect(gateway.seen.requests).toHaveLength(3))
+  await world.send(messages(1))
+  await until(() => expect(outcomes(world)).toEqual(['1 SENT']))
 })

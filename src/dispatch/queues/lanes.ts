@@ -1,3 +1,4 @@
+import type { Account } from '../../accounts/account.ts'
 import type { Session } from '../../bus/port.ts'
 import type { Controls } from '../../control/controls.ts'
 import type { Pending } from '../pending.ts'
@@ -10,6 +11,8 @@ export interface LanesOptions extends DeferredCommandsOptions {
   /** Weights of tenants; others have 1. */
   tenantWeights: ReadonlyMap<string, number>
   controls: Controls
+  /** Whether the account waits for slow answers. */
+  isSlowed: (account: Account) => boolean
 }
 
 /** All unsent commands: those in memory, by lane and account, and those deferred to the log, by partition. */
@@ -92,12 +95,15 @@ export class Lanes {
   }
 
   /**
-   * Names of the queues whose commands may be deferred: those of pauses, and of accounts that may not send now. The only
-   * account is left out, because no other commands need its memory. A pause is not, because commands behind it must be read
+   * Names of the queues whose commands may be deferred: those of pauses, and of accounts that may not send now, or are slow. The
+   * only account is left out, because no other commands need its memory. A pause is not, because commands behind it must be read
    * to expire in time. Pauses without commands have no queue, since there may be many.
    */
   get #held(): Set<string> {
-    return new Set([...this.#pauses, ...(this.#options.accounts.size > 1 ? this.#blocked : [])])
+    const { accounts, isSlowed } = this.#options
+    if (accounts.size === 1) return new Set(this.#pauses)
+    const slowed = [...accounts.values()].filter(isSlowed).map(({ name }) => name)
+    return new Set([...this.#pauses, ...this.#blocked, ...slowed])
   }
 
   get #pauses(): string[] {

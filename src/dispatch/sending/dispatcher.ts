@@ -2,11 +2,15 @@ import type { Account } from '../../accounts/account.ts'
 import type { Session } from '../../bus/port.ts'
 import { type ResultCounts, settleExpired } from '../outbox.ts'
 import { expiry, hasPaused, type Pending } from '../pending.ts'
-import type { Requeue } from '../queues/lane.ts'
+import type { Lane, Requeue } from '../queues/lane.ts'
+import type { LaneQueue } from '../queues/lane-queue.ts'
 import { Lanes } from '../queues/lanes.ts'
 import { Delivery, type DeliveryOptions, type Envelope } from './delivery.ts'
 import { formEnvelope, isOpen } from './packer.ts'
-import { mostPassedOver, PipelineDepth, Slots, UrgencyTurns } from './slots.ts'
+import { Pipeline } from './pipeline.ts'
+import { Shares } from './shares.ts'
+import { Slots } from './slots.ts'
+import { UrgencyTurns } from './urgency-turns.ts'
 
 export interface DispatcherOptions extends Omit<DeliveryOptions, 'putBack'> {
   accounts: ReadonlyMap<string, Account>
@@ -19,9 +23,14 @@ export interface DispatcherOptions extends Omit<DeliveryOptions, 'putBack'> {
   lingerMs: number
   /** Most requests in flight. */
   concurrency: number
+  /** gateway.timeoutMs */
+  timeoutMs: number
   /** Most commands with an intent, committed or being committed, and no committed result; at least twice maxOperations. */
   maxIntents: number
 }
+
+/** Envelopes that maxIntents must hold so that accounts leave room for each other. */
+const leastShared = 4
 
 /** How often queued commands are checked for expiry: a prepared one may be taken back first, and settled the next time. */
 const sweepMs = 4_000
@@ -34,10 +43,9 @@ const sweepMs = 4_000
 export class Dispatcher {
   readonly #options: DispatcherOptions
   readonly #delivery: Delivery
+  readonly #shares: Shares
   readonly #slots: Slots
-  readonly #depth: PipelineDepth
-  /** Number of envelopes whose intents are being committed, by urgency. */
-  readonly #preparing: number[]
+  readonly #pipeline: Pipeline
   /** Number of commands in all envelopes under way. */
   #intents = 0
   readonly #lanes: Lanes
@@ -53,17 +61,18 @@ export class Dispatcher {
 
   constructor(options: DispatcherOptions) {
     this.#options = options
-    this.#slots = new Slots(options.concurrency, options.topics.length)
-    this.#depth = new PipelineDepth(options.concurrency)
-    this.#preparing = options.topics.map(() => 0)
-    this.#lanes = new Lanes(options)
+    const { concurrency, accounts, topics } = options
+    this.#shares = new Shares({ ...options, accounts: accounts.size })
+    this.#slots = new Slots(this.#shares, concurrency, topics.length)
+    this.#pipeline = new Pipeline(this.#shares, concurrency, topics.length)
+    this.#lanes = new Lanes({ ...options, isSlowed: account => this.#shares.isSlowed(account) })
     this.#turns = new UrgencyTurns(options.topics.length)
     this.#delivery = new Delivery({ ...options, putBack: (pendings, how) => this.#putBack(pendings, how) })
     options.controls.onChange(oncePerTick(() => this.#sortAnew()))
   }
 
   get inFlight(): number {
-    return this.#slots.taken
+    return this.#shares.taken
   }
 
   /** Most commands that a kill would leave in doubt now. */
@@ -71,10 +80,10 @@ export class Dispatcher {
     return this.#intents
   }
 
-  /** Runs a status poll when a slot is free. */
-  async inSlot(request: () => Promise<void>): Promise<void> {
+  /** Runs an account's status poll when a slot is free. */
+  async inSlot(account: Account, request: () => Promise<void>): Promise<void> {
     this.#pumpSoon()
-    await this.#slots.send(null, request).finally(() => this.pump())
+    await this.#slots.poll(account, request).finally(() => this.pump())
   }
 
   /** Whether commands wait for a pause, or for an account that may not send now. */
@@ -149,15 +158,19 @@ export class Dispatcher {
   #form(): number {
     let wait = Number.POSITIVE_INFINITY
     for (const urgency of this.#turns.order()) {
-      if (!this.#mayForm(urgency)) continue
       const lane = this.#lanes.at(urgency)
-      for (const [name, queue] of lane.queues) {
-        const envelope = formEnvelope(this.#options, this.#options.accounts.get(name)!, queue, urgency)
+      const isWanted = lane.queues.size > 0 && this.#pipeline.wanted(urgency)
+      if (!isWanted) continue
+      for (const { account, queue } of this.#inTurn(
+        lane,
+        account => isWanted(account) && this.#hasRoom(urgency, account),
+      )) {
+        const envelope = formEnvelope(this.#options, account, queue, urgency)
         if (typeof envelope === 'number') {
           wait = Math.min(wait, envelope)
           continue
         }
-        lane.turn(name)
+        lane.turn(account.name)
         this.#turns.left(urgency)
         void this.#process(envelope)
         return 0
@@ -166,41 +179,47 @@ export class Dispatcher {
     return wait
   }
 
-  /**
-   * Whether slots will soon need an envelope of the topic, and maxIntents allows one. Less urgent topics do not count; more
-   * urgent ones leave the topic its turns. Room for one envelope is reserved for the most urgent topic.
-   */
-  #mayForm(urgency: number): boolean {
-    const { maxOperations, maxIntents } = this.#options
-    const kept = urgency === 0 ? 0 : maxOperations
-    if (this.#intents + maxOperations + kept > maxIntents) return false
-    const own = this.#ahead(urgency)
-    let all = own
-    for (let other = 0; other < urgency; other++) all += this.#ahead(other)
-    const wanted = this.#slots.free(urgency) + this.#depth.envelopes
-    return all < wanted || own < Math.ceil(wanted / (mostPassedOver + 1))
+  /** Queues of accounts that may form an envelope: first that of the account which uses the least slot time, then by turn. */
+  *#inTurn(lane: Lane, mayForm: (account: Account) => boolean): Iterable<{ account: Account; queue: LaneQueue }> {
+    const loaded: { account: Account; queue: LaneQueue; load: number }[] = []
+    for (const [name, queue] of lane.queues) {
+      const account = this.#options.accounts.get(name)!
+      if (!mayForm(account)) continue
+      const load = this.#pipeline.load(account)
+      if (load === 0) yield { account, queue }
+      else loaded.push({ account, queue, load })
+    }
+    yield* loaded.sort((a, b) => a.load - b.load)
   }
 
-  /** Number of a topic's envelopes that are being prepared or wait for a slot. */
-  #ahead(urgency: number): number {
-    return this.#preparing[urgency]! + this.#slots.waiting(urgency)
+  /**
+   * Whether maxIntents allows an envelope. Room for one is reserved for the most urgent topic, and for one of an account without
+   * envelopes under way.
+   */
+  #hasRoom(urgency: number, account: Account): boolean {
+    const { maxOperations, maxIntents, accounts } = this.#options
+    const isTight = accounts.size === 1 || maxIntents < leastShared * maxOperations
+    const kept = (urgency === 0 ? 0 : 1) + (isTight || !this.#pipeline.isUnderWay(account) ? 0 : 1)
+    return this.#intents + (1 + kept) * maxOperations <= maxIntents
   }
 
   /** Commits an envelope's intents, sends it when it gets a slot, and awaits the commit of its results. */
   async #process(envelope: Envelope): Promise<void> {
     const { clock, maxIntents } = this.#options
-    const { urgency, size } = envelope
+    const { account, urgency, size } = envelope
     const formedAt = clock.monotonic()
     this.#intents += size
-    this.#preparing[urgency]!++
-    const isPrepared = await this.#delivery.intend(envelope)
-    this.#preparing[urgency]!--
-    if (!isPrepared) {
+    this.#pipeline.formed(account, urgency)
+    if (!(await this.#delivery.intend(envelope))) {
       void this.#return(envelope)
       return
     }
-    this.#depth.prepared(clock.monotonic() - formedAt)
-    const sent = this.#slots.send(envelope, () => this.#send(envelope))
+    this.#pipeline.prepared(clock.monotonic() - formedAt)
+    const sent = this.#slots.send(
+      envelope,
+      () => this.#pipeline.left(account, urgency),
+      () => this.#send(envelope),
+    )
     if (this.#stopped) this.#takeBack()
     else this.pump()
     const counts = await sent
@@ -254,6 +273,7 @@ export class Dispatcher {
   }
 
   async #return(envelope: Envelope): Promise<void> {
+    this.#pipeline.left(envelope.account, envelope.urgency)
     await this.#delivery.takeBack(envelope)
     this.#end(envelope)
   }
@@ -261,13 +281,13 @@ export class Dispatcher {
   /** Sends an envelope that has a slot, without commands that have expired meanwhile. */
   async #send(envelope: Envelope): Promise<ResultCounts> {
     const { clock } = this.#options
-    const { pendings } = envelope
+    const { account, pendings } = envelope
     envelope.pendings = settleExpired(this.#options, accept =>
       pendings.filter(pending => pending.proof || accept(pending)),
     )
     const startedAt = clock.monotonic()
     const counts = await this.#delivery.send(envelope)
-    this.#depth.sent(clock.monotonic() - startedAt)
+    this.#pipeline.sent(account, clock.monotonic() - startedAt)
     return counts
   }
 
