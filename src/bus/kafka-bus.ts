@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import { type Clock, limited } from '../clock.ts'
 import type { Compression } from './batches/codecs.ts'
 import { byTopic, describeConfigs, noEpoch, offsetCommit, resourceTypes } from './cluster/apis.ts'
@@ -99,7 +100,7 @@ export class KafkaBus implements Bus {
   async join(
     topics: readonly string[],
     listener: SessionListener,
-    { group, ...wishes }: JoinOptions = {},
+    { group, installation = {}, ...wishes }: JoinOptions = {},
   ): Promise<Membership> {
     const groupId = group ? `${this.#options.groupId}-${group}` : this.#options.groupId
     const ownership = new Ownership({ ...this.#options, ...wishes, groupId, listener })
@@ -112,6 +113,7 @@ export class KafkaBus implements Bus {
       topics,
       limits: this.#limits,
       ownership,
+      announcement: { host: hostname(), installation },
       leaving: (left: Promise<void>) => void this.#leaving.push(left),
     }
     await joinKafkaGroup(options, this.#closing.signal)

@@ -323,7 +323,7 @@ export interface Bus {
   atomicPublisher(name: string): Promise<Pick<Publisher, 'publish'>>
   /**
    * Joins the group of the settings and opens one session per assigned partition.
-   * @throws Error when the group refuses this member; BusUnavailable
+   * @throws Error when the group refuses this member; BusUnavailable, also while other members keep it out
    */
   join(topics: readonly string[], listener: SessionListener, options?: JoinOptions): Promise<Membership>
   /**
@@ -379,6 +379,11 @@ export interface JoinOptions {
   mayBeSent?: (topic: string) => boolean
   /** If the log ends before the checkpoint, reading begins this many milliseconds ago. Default: at the log's beginning. */
   lookBackMs?: number
+  /**
+   * What all processes of the group must agree on: values by setting, without secrets. A process with other values is kept out
+   * (BusUnavailable) until the others have left.
+   */
+  installation?: Readonly<Record<string, string>>
   /** Where to begin without a checkpoint, instead of kafka.startFrom. */
   startFrom?: 'earliest' | 'latest' | 'fail'
 }

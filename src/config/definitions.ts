@@ -36,7 +36,7 @@ const day = 24 * 3_600_000
 export const definitions = {
   'kafka.brokers': optional(kind.brokers, 'broker-1:9092,broker-2:9092', 'Bootstrap brokers, or the word embedded for the bus inside the process.'),
   'kafka.clientId': setting(kind.text, 'busgate', 'Client id in the logs and quotas of the brokers.'),
-  'kafka.groupId': setting(kind.text, 'busgate', 'Consumer group of all workers of the command topics, and the prefix of the transactional ids. A second group on these topics sends every command again.'),
+  'kafka.groupId': setting(kind.text, 'busgate', 'Consumer group of all workers of the command topics, and the prefix of the transactional ids. A second group on these topics sends every command again. Its processes have the same gateway and topics; command topics may differ in an update.'),
   'kafka.sessionTimeoutMs': setting(kind.integer(1, 3_600_000), 10_000, 'Session time-out: without a heartbeat for this long, a member loses its partitions.'),
   'kafka.rebalanceTimeoutMs': setting(kind.integer(1, 3_600_000), 30_000, 'How long a rebalance waits for a member to rejoin.'),
   'kafka.drainMs': optional(kind.integer(1, 3_600_000), '9000', 'How long a rebalance waits for requests in flight; requests answered later are in doubt. A rebalance stops the whole group for up to this long: set it no longer than your gateway\'s slowest answer. Default: nine tenths of kafka.sessionTimeoutMs, at most gateway.timeoutMs.'),

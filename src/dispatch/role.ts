@@ -4,7 +4,7 @@ import { StatusPoller } from '../accounts/poller.ts'
 import { GroupPlace } from '../bus/group-place.ts'
 import type { Bus, JoinOptions, Membership } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
-import type { Settings } from '../config/index.ts'
+import { installationOf, type Settings } from '../config/index.ts'
 import type { Controls } from '../control/controls.ts'
 import { type FollowedControls, followControls } from '../control/follow.ts'
 import { type Connection, connectGateway, envelopeOverhead } from '../gateway/connection.ts'
@@ -278,8 +278,10 @@ function dispatchingOf({ gateway, delivery, topics }: SendingOptions['settings']
   }
 }
 
-function joinOptionsOf({ topics, delivery }: Settings): JoinOptions {
+function joinOptionsOf(settings: SendingOptions['settings']): JoinOptions {
+  const { topics, delivery } = settings
   return {
+    installation: installationOf(settings),
     lookBack: topic => (topic === topics.doubts ? 0 : delivery.dedupeWindow),
     lookBackMs: delivery.maxAgeMs,
     mayBeSent: topic => topic === topics.doubts,

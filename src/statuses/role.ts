@@ -6,7 +6,7 @@ import { KeyedTopic } from '../bus/keyed-topic.ts'
 import { partitionsOf } from '../bus/partitions.ts'
 import type { Bus, Membership, Session, SessionListener } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
-import type { Settings } from '../config/index.ts'
+import { installationOf, type Settings } from '../config/index.ts'
 import { type Connection, connectGateway } from '../gateway/connection.ts'
 import { createDecoder } from '../records/decoder.ts'
 import { createEncoder } from '../records/encoder.ts'
@@ -147,6 +147,7 @@ function join({ settings, bus }: ReconcilingOptions, listener: SessionListener):
   const { topics, kafka } = settings
   return bus.join([topics.results, topics.overdue], listener, {
     group: 'reconciler',
+    installation: installationOf(settings),
     mayBeSent: () => true,
     // it sends no commands, so adding the role later is not a mistake
     startFrom: kafka.startFrom === 'fail' ? 'earliest' : kafka.startFrom,

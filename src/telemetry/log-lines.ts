@@ -225,8 +225,7 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
   'registry.available': { level: 'info', msg: 'the schema registry answers again' },
   'bus.unavailable': {
     level: 'warn',
-    msg: ({ error }) =>
-      `the brokers cannot be reached (check kafka.brokers; busgate doctor says more): ${textOf(error)}`,
+    msg: ({ error }) => `the bus cannot be used now (busgate doctor says more): ${textOf(error)}`,
     action: 'Repair what the error names (`busgate doctor`); the start then continues by itself.',
   },
   'bus.log': {

@@ -101,6 +101,48 @@ export function busContract(name: string, createHarness: () => Promise<BusHarnes
       })
     })
 
+    /** Joins as a process of the installation with this gateway. */
+    async function joinAs(groupId: string, topic: string, gateway: string) {
+      const listener = new TestListener()
+      const { bus } = await harness.process(groupId)
+      return { listener, membership: await bus.join([topic], listener, { installation: { 'gateway.url': gateway } }) }
+    }
+
+    test('a process of another installation stays out, names both and their hosts, and joins when the first has left', async () => {
+      const commands = await harness.topic('commands', 2)
+      const groupId = newGroup()
+      const first = await joinAs(groupId, commands, 'https://one.example')
+      const second = await joinAs(groupId, commands, 'https://one.example')
+      await until(() => expect([first.listener.sessions.size, second.listener.sessions.size]).toEqual([1, 1]))
+      const { sessions } = first.listener
+      const session = first.listener.session([...sessions.keys()][0])
+      await expect(joinAs(groupId, commands, 'https://two.example')).rejects.toThrow(
+        expect.objectContaining({
+          name: 'BusUnavailable',
+          message: expect.stringMatching(
+            /on (\S+), are in this group; on \1, gateway\.url is https:\/\/two\.example here and https:\/\/one\.example there/,
+          ),
+        }),
+      )
+      expect([session.alive, session.open]).toEqual([true, true])
+      await Promise.all([first.membership.leave(), second.membership.leave()])
+      const third = await joinAs(groupId, commands, 'https://two.example')
+      await until(() => expect(third.listener.sessions.size).toBe(2))
+    })
+
+    test('of two installations that start at once, the processes of one work, and the other waits', async () => {
+      const commands = await harness.topic('commands', 2)
+      const groupId = newGroup()
+      const gateways = ['one', 'two', 'one', 'two'].map(name => `https://${name}.example`)
+      const outcomes = await Promise.allSettled(gateways.map(gateway => joinAs(groupId, commands, gateway)))
+      const joined = gateways.filter((_, i) => outcomes[i]!.status === 'fulfilled')
+      expect(joined).toHaveLength(2)
+      expect(new Set(joined).size).toBe(1)
+      for (const outcome of outcomes) {
+        if (outcome.status === 'rejected') expect(outcome.reason).toMatchObject({ name: 'BusUnavailable' })
+      }
+    })
+
     test('a command in doubt stays in doubt if its new owner dies or loses its session before settling it', async () => {
       const { commands, results, groupId, listener, process } = await setUp(['a', 'b'])
       await listener.session().intend([listener.offsetOf('a')])

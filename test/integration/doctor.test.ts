@@ -177,6 +177,20 @@ describeOnKafka('busgate doctor on a real Kafka', brokers => {
     expect((await diagnose(elsewhere, checked)).of('groups')).toEqual(['ok: no other group sends these commands'])
   })
 
+  test('reports processes of another installation in the group, which a worker would wait for', async () => {
+    const world = await startWorld({ brokers })
+    const env = { ...environmentOfWorld(world), BUSGATE_REGISTRY_URL: brokers.registryUrl }
+    const { of, mends } = await diagnose({ ...env, BUSGATE_TOPICS_RESULTS: 'others' }, [
+      'settings',
+      'cluster',
+      'groups',
+    ])
+    expect(of('groups')).toContainEqual(
+      expect.stringContaining(`topics.results is others here and ${world.settings.topics.results} there`),
+    )
+    expect(mends('groups', 'failed')).toEqual([expect.stringContaining('its own kafka.groupId')])
+  })
+
   test('checks the other brokers if one is unavailable', async () => {
     const env = environmentOf({ ...brokers, brokers: ['127.0.0.1:1', ...brokers.brokers] })
     const { of } = await diagnose(env, ['settings', 'cluster'])

@@ -111,7 +111,7 @@ function coordinatorOf(brokers: Brokers, { topic }: Reading['tp']) {
     groupId: topic,
     topics: [topic],
     process: 'test',
-    protocol: 'busgate',
+    protocol: 'busgate:test',
     sessionTimeoutMs: 6000,
     rebalanceTimeoutMs: 15_000,
   })

@@ -3,7 +3,7 @@ import { MemoryBroker } from '../../src/bus/memory/broker.ts'
 import { type Hop, MemoryBus } from '../../src/bus/memory/bus.ts'
 import { partitionOf } from '../../src/bus/murmur2.ts'
 import type { OutgoingRecord } from '../../src/bus/port.ts'
-import { loadSettings, type Settings } from '../../src/config/index.ts'
+import { installationOf, loadSettings, type Settings } from '../../src/config/index.ts'
 import { Secret } from '../../src/config/secret.ts'
 import { type Change, writeChange } from '../../src/control/change.ts'
 import { type Sending, startSending } from '../../src/dispatch/role.ts'
@@ -256,7 +256,11 @@ export async function startSendingWorld(options: SendingOptions = {}) {
     startAnother: async (others: Partial<Settings['topics']>) =>
       (await join({ settings: { ...settings, topics: { ...topics, ...others } } })).sending,
     /** Lets another process join the group that ignores all records. */
-    joinIdle: () => void openBus(new Telemetry()).join([topics.doubts, ...topics.commands], new TestListener()),
+    joinIdle() {
+      const installation = installationOf(settings)
+      const lanes = [topics.doubts, ...topics.commands]
+      void openBus(new Telemetry()).join(lanes, new TestListener(), { installation })
+    },
     /** Kills the process and lets another one take its partitions over, perhaps with other settings or another registry. */
     async takeOver({ settings: tree, ...successor }: { settings?: object; registry?: SchemaRegistry } = {}) {
       dead.add(alive)

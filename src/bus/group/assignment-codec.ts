@@ -7,6 +7,7 @@ import {
 import { byTopic } from '../cluster/apis.ts'
 import type { TopicPartition } from '../port.ts'
 import type { Assignment, Given, Subscription } from '../session/assignment.ts'
+import type { Announcement } from '../session/installation.ts'
 
 /**
  * Encodes subscriptions and assignments in Kafka's consumer protocol, in which members and leader exchange them through the
@@ -17,12 +18,12 @@ import type { Assignment, Given, Subscription } from '../session/assignment.ts'
 const subscriptionVersion = 2
 const assignmentVersion = 0
 
-/** The user data holds the process's name. */
-export function encodeSubscription({ topics, process, owned }: Subscription): Buffer {
+/** The user data holds the process's name and its announcement. */
+export function encodeSubscription({ topics, process, owned }: Subscription, announcement?: Announcement): Buffer {
   return encodeConsumerProtocolSubscription({
     version: subscriptionVersion,
     topics: [...topics],
-    userData: JSON.stringify({ process }),
+    userData: JSON.stringify({ process, ...announcement }),
     ownedPartitions: topicsOf(owned.partitions),
     generationId: owned.generation,
   })
@@ -36,6 +37,17 @@ export function decodeSubscription(metadata: Buffer): Subscription {
     return { topics, process, owned: { generation: generationId, partitions: partitionsOf(ownedPartitions) } }
   } catch {
     return { topics: [], process: null, owned: { generation: -1, partitions: [] } }
+  }
+}
+
+/** Decodes a member's announcement; null if it has none, or while the coordinator does not give it out. */
+export function decodeAnnouncement(metadata: Buffer): Announcement | null {
+  try {
+    const { userData } = decodeConsumerProtocolSubscription(metadata)
+    const { host, installation } = userDataOf<Announcement>(userData)
+    return host !== undefined && installation ? { host, installation } : null
+  } catch {
+    return null
   }
 }
 

@@ -12,8 +12,15 @@ import type { Brokers } from '../cluster/brokers.ts'
 import { ProtocolError } from '../cluster/errors.ts'
 import { BusUnavailable } from '../port.ts'
 import type { Assignment, Given, Owned } from '../session/assignment.ts'
+import { type Announcement, differenceFrom, mendDifference } from '../session/installation.ts'
 import { GroupError, type GroupTransport, type Joined, type MemberOf } from '../session/member.ts'
-import { decodeAssignment, decodeSubscription, encodeAssignment, encodeSubscription } from './assignment-codec.ts'
+import {
+  decodeAnnouncement,
+  decodeAssignment,
+  decodeSubscription,
+  encodeAssignment,
+  encodeSubscription,
+} from './assignment-codec.ts'
 
 export interface CoordinatorOptions {
   brokers: Brokers
@@ -25,7 +32,9 @@ export interface CoordinatorOptions {
   /** Name of this process for other members. */
   process: string
   /** Name of the assignment protocol. All members of a group use the same. */
-  protocol: 'busgate' | 'busgate-readers'
+  protocol: string
+  /** What other processes see of this one. */
+  announcement?: Announcement
   sessionTimeoutMs: number
   rebalanceTimeoutMs: number
 }
@@ -49,25 +58,18 @@ const asks: Record<string, GroupError['asks']> = {
   FENCED_INSTANCE_ID: 'refused',
   GROUP_AUTHORIZATION_FAILED: 'refused',
   TOPIC_AUTHORIZATION_FAILED: 'refused',
-  [otherProgram]: 'refused',
+  [otherProgram]: 'taken',
   INVALID_SESSION_TIMEOUT: 'refused',
   INVALID_GROUP_ID: 'refused',
-  GROUP_MAX_SIZE_REACHED: 'refused',
+  GROUP_MAX_SIZE_REACHED: 'taken',
   UNSUPPORTED_VERSION: 'refused',
 }
-
-/** Refusals that end when other members leave. */
-const untilOthersLeave = new Set([otherProgram, 'GROUP_MAX_SIZE_REACHED'])
-
-/** Whether the group refuses this member because of the members that it has. */
-export const isTaken = (error: unknown): error is GroupError =>
-  error instanceof GroupError && untilOthersLeave.has((error.cause as { type?: string } | undefined)?.type ?? '')
 
 const hints: Record<string, string> = {
   FENCED_INSTANCE_ID: 'Another process has the same kafka.instanceId: give each its own, or stop one of them.',
   GROUP_AUTHORIZATION_FAILED: 'Grant this client the right Read on the group.',
   [otherProgram]:
-    'Another program uses this group. Give each program its own group; kafka.groupId is the group of the workers.',
+    'Another program uses this group, or an installation of busgate with another gateway or other topics. Give each its own group; kafka.groupId is the group of the workers.',
   INVALID_SESSION_TIMEOUT:
     'Choose a kafka.sessionTimeoutMs between group.min.session.timeout.ms and group.max.session.timeout.ms of the brokers.',
   GROUP_MAX_SIZE_REACHED: 'Run fewer processes, or raise group.max.size of the brokers.',
@@ -86,10 +88,24 @@ export class Coordinator implements GroupTransport {
    * @throws GroupError when the group refuses this client; BusUnavailable when no broker coordinates it now
    */
   async hasMembers(): Promise<boolean> {
+    return !['Empty', 'Dead'].includes((await this.#describe()).groupState)
+  }
+
+  /**
+   * Looks for members of another program or installation, before this process does anything in the group's name.
+   * @throws GroupError when there are some, or the group refuses this client; BusUnavailable when no broker coordinates it now
+   */
+  async checkOthers(): Promise<void> {
+    const { groupState, protocolData } = await this.#describe()
+    // only a stable group has a protocol
+    if (groupState === 'Stable' && protocolData !== this.#options.protocol) throw await this.#taken(otherMembers())
+  }
+
+  async #describe() {
     const { brokers, groupId } = this.#options
     try {
       const { groups } = await translating(brokers.ask({ group: groupId }, describeGroups, [[groupId], false]))
-      return !['Empty', 'Dead'].includes(groups[0]!.groupState)
+      return groups[0]!
     } catch (error) {
       if ((error as GroupError).asks === 'refused') throw error
       throw new BusUnavailable((error as GroupError).message, { cause: error })
@@ -115,7 +131,7 @@ export class Coordinator implements GroupTransport {
     const answer = await translating(brokers.ask({ group: groupId }, syncGroup, request, how))
     const given = decodeAssignment(answer.assignment)
     if (given) return given
-    throw groupErrorOf(Object.assign(new Error('another program assigns the partitions'), { type: otherProgram }))
+    throw groupErrorOf(otherMembers())
   }
 
   async heartbeat(member: MemberOf): Promise<void> {
@@ -145,16 +161,32 @@ export class Coordinator implements GroupTransport {
       return await this.#join(memberId, owned)
     } catch (error) {
       const given = nameIn(error)
-      if (!given) throw groupErrorOf(error)
+      if (!given) throw await this.#taken(error)
       named(given)
-      return translating(this.#join(given, owned))
+      return this.#join(given, owned).catch(async error => {
+        throw await this.#taken(error)
+      })
     }
+  }
+
+  /** Of an error, the GroupError; one about other members says how they differ, if the group gives that out now. */
+  async #taken(error: unknown): Promise<GroupError> {
+    const { announcement, groupId } = this.#options
+    if ((error as { type?: string }).type !== otherProgram || !announcement) return groupErrorOf(error)
+    const members = await this.#describe().then(
+      group => group.members,
+      () => [],
+    )
+    const others = members.flatMap(({ memberMetadata }) => decodeAnnouncement(memberMetadata) ?? [])
+    const difference = others.length > 0 ? differenceFrom(announcement, others) : null
+    if (difference === null) return groupErrorOf(error)
+    return new GroupError('taken', `the group ${groupId}: ${difference}: ${mendDifference}`, { cause: error })
   }
 
   #join(memberId: string, owned: Owned): Promise<JoinAnswer> {
     const { brokers, groupId, instanceId = null, topics, process, protocol } = this.#options
-    const { sessionTimeoutMs, rebalanceTimeoutMs } = this.#options
-    const metadata = encodeSubscription({ topics, process, owned })
+    const { sessionTimeoutMs, rebalanceTimeoutMs, announcement } = this.#options
+    const metadata = encodeSubscription({ topics, process, owned }, announcement)
     const how = { line: `join ${groupId}`, limitMs: rebalanceTimeoutMs + wayMs } as const
     const timeouts = [sessionTimeoutMs, rebalanceTimeoutMs] as const
     const protocols = [{ name: protocol, metadata }]
@@ -167,6 +199,9 @@ export class Coordinator implements GroupTransport {
     return [groupId, generation, memberId, instanceId]
   }
 }
+
+/** As the coordinator would refuse this member. */
+const otherMembers = () => Object.assign(new Error('its members use another protocol'), { type: otherProgram })
 
 /** The member id in a MEMBER_ID_REQUIRED refusal. */
 function nameIn(error: unknown): string | null {

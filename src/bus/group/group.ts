@@ -6,17 +6,19 @@ import type { Fetcher } from '../read/fetcher.ts'
 import { OwnedReadings } from '../read/owned-readings.ts'
 import type { PartitionOffsets } from '../read/partition-offsets.ts'
 import { TickBudget } from '../read/tick-budget.ts'
-import { GroupMember } from '../session/member.ts'
+import { type Announcement, protocolOf } from '../session/installation.ts'
+import { GroupMember, isTaken } from '../session/member.ts'
 import type { Ownership } from '../session/ownership.ts'
-import { Coordinator, type CoordinatorOptions, isTaken } from './coordinator.ts'
+import { Coordinator, type CoordinatorOptions } from './coordinator.ts'
 import { KafkaSharedCommits, type KafkaSharedCommitsOptions } from './shared-commits.ts'
 
 export interface KafkaGroupOptions
-  extends Omit<CoordinatorOptions, 'process' | 'protocol'>,
+  extends Omit<CoordinatorOptions, 'process' | 'protocol' | 'announcement'>,
     Omit<KafkaSharedCommitsOptions, 'process' | 'member' | 'logs'> {
   logs: PartitionOffsets
   fetcher: Fetcher
   ownership: Ownership
+  announcement: Announcement
   /** Receives the promise of a leave that closing the bus begins, so that it can be awaited. */
   leaving: (left: Promise<void>) => void
 }
@@ -34,7 +36,7 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
   const { brokers, logs, topics, fetcher, ownership } = options
   const process = options.instanceId ?? ownership.tag
   await reachable(brokers.refresh(topics))
-  const coordinator = new Coordinator({ ...options, process, protocol: 'busgate' })
+  const coordinator = new Coordinator({ ...options, process, protocol: protocolOf(options.announcement) })
   const member = new GroupMember({ ...options, transport: coordinator, events: ownership, partitionsAgeMs })
   const shared = new KafkaSharedCommits({ ...options, process, member })
   const readings = new OwnedReadings(fetcher, ownership, new TickBudget())
@@ -53,7 +55,7 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
   closing.addEventListener('abort', end)
   try {
     closing.throwIfAborted() // the listener misses an abort that came before it
-    await coordinator.hasMembers() // a missing right on the group shows first
+    await coordinator.checkOthers() // before the proof, which fences a producer of the same name
     await reachable(shared.proveFencing({ topic: topics[0]!, partition: 0 }))
     await ownership.attach(
       {

@@ -1,21 +1,23 @@
+import { hostname } from 'node:os'
 import { allPartitions } from '../partitions.ts'
-import type {
-  Bus,
-  Follower,
-  From,
-  GroupReadOptions,
-  JoinOptions,
-  Membership,
-  OnRecords,
-  OutgoingRecord,
-  Publisher,
-  Query,
-  Reader,
-  RecordsHandler,
-  Searched,
-  SessionListener,
-  TopicLook,
-  TopicPartition,
+import {
+  type Bus,
+  BusUnavailable,
+  type Follower,
+  type From,
+  type GroupReadOptions,
+  type JoinOptions,
+  type Membership,
+  type OnRecords,
+  type OutgoingRecord,
+  type Publisher,
+  type Query,
+  type Reader,
+  type RecordsHandler,
+  type Searched,
+  type SessionListener,
+  type TopicLook,
+  type TopicPartition,
 } from '../port.ts'
 import { OwnedReadings } from '../read/owned-readings.ts'
 import { PartitionFollower } from '../read/partition-follower.ts'
@@ -23,7 +25,7 @@ import { readTopics } from '../read-topics.ts'
 import { RecordLimits } from '../record-limits.ts'
 import { holds } from '../scan.ts'
 import type { Acquired, Part } from '../session/driver.ts'
-import { GroupMember, type GroupTransport, type MemberOf } from '../session/member.ts'
+import { GroupMember, type GroupTransport, isTaken, type MemberOf } from '../session/member.ts'
 import { Ownership, type OwnershipOptions } from '../session/ownership.ts'
 import { ProducerTurns } from '../session/producer-turns.ts'
 import { GroupReading } from '../streams/group-reading.ts'
@@ -111,14 +113,15 @@ export class MemoryBus implements Bus {
   async join(
     topics: readonly string[],
     listener: SessionListener,
-    { group: suffix, ...wishes }: JoinOptions = {},
+    { group: suffix, installation = {}, ...wishes }: JoinOptions = {},
   ): Promise<Membership> {
     const { broker, sessionTimeoutMs } = this.#options
     const groupId = suffix ? `${this.#options.groupId}-${suffix}` : this.#options.groupId
     for (const topic of topics) if (!broker.partitions(topic)) throw new Error(`there is no topic ${topic}`)
     const ownership = new Ownership({ ...this.#options, ...wishes, groupId, listener })
     const group = broker.group(groupId)
-    const transport = this.#transport(group, { sessionTimeoutMs, topics, process: ownership.tag })
+    const announcement = { host: hostname(), installation }
+    const transport = this.#transport(group, { sessionTimeoutMs, topics, process: ownership.tag, announcement })
     const member = new GroupMember({ ...this.#options, transport, topics, events: ownership, partitionsAgeMs })
     const { commit, acquire } = this.#commits(groupId, group, member, ownership.tag)
     const readings = new OwnedReadings(this.#fetcher, ownership)
@@ -146,7 +149,14 @@ export class MemoryBus implements Bus {
       topics,
     )
     this.#closers.add(close)
-    await member.join()
+    try {
+      await member.join()
+    } catch (error) {
+      if (!isTaken(error)) throw error
+      this.#closers.delete(close)
+      readings.close()
+      throw new BusUnavailable(error.message, { cause: error })
+    }
     return ownership
   }
 

@@ -1,11 +1,14 @@
 import type { Clock } from '../../clock.ts'
 import type { Assignment, Given, Subscription } from '../session/assignment.ts'
+import { type Announcement, differenceFrom, mendDifference } from '../session/installation.ts'
 import { GroupError, type Joined, type MemberOf } from '../session/member.ts'
 
 /** A member's subscription and time-out when it joins. */
 export interface Joiner extends Subscription {
   /** After this time without a heartbeat, the member loses its partitions. */
   readonly sessionTimeoutMs: number
+  /** Missing for a member that only reads. */
+  readonly announcement?: Announcement
 }
 
 interface Member extends Joiner {
@@ -42,10 +45,11 @@ export class MemoryGroup {
   /**
    * Resolves when all members have joined.
    * @param named receives the member id earlier
-   * @throws GroupError when the member id is unknown
+   * @throws GroupError when the member id is unknown, or when the members are of another installation
    */
   join(memberId: string, joiner: Joiner, named: (memberId: string) => void): Promise<Joined> {
     if (memberId !== '' && !this.#members.has(memberId)) throw unknownMember()
+    this.#checkOthers(memberId, joiner)
     const id = memberId || `member-${++this.#ids}`
     named(id)
     return new Promise((resolve, reject) => {
@@ -94,6 +98,15 @@ export class MemoryGroup {
     member.synced?.reject(unknownMember())
     this.#members.delete(memberId)
     this.#openRound()
+  }
+
+  /** Like a coordinator: admits only members with the protocol of all others. */
+  #checkOthers(memberId: string, { announcement }: Joiner): void {
+    this.#giveUpSilent()
+    if (!announcement) return
+    const others = [...this.#members].flatMap(([id, member]) => (id === memberId ? [] : (member.announcement ?? [])))
+    const difference = others.length > 0 ? differenceFrom(announcement, others) : null
+    if (difference !== null) throw new GroupError('taken', `${difference}: ${mendDifference}`)
   }
 
   get #now(): number {

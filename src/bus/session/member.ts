@@ -39,12 +39,12 @@ export interface GroupTransport {
 
 /**
  * The coordinator's refusal, with the member's next step. join: the group rebalances, or the generation is over. join as new:
- * the coordinator does not know the member. wait: retry soon, perhaps at another broker. refused: retries fail until someone
- * changes the configuration.
+ * the coordinator does not know the member. wait: retry soon, perhaps at another broker. taken: retries fail until other members
+ * leave. refused: retries fail until someone changes the configuration.
  */
 export class GroupError extends Error {
   override readonly name = 'GroupError'
-  readonly asks: 'join' | 'join as new' | 'wait' | 'refused'
+  readonly asks: 'join' | 'join as new' | 'wait' | 'taken' | 'refused'
 
   constructor(asks: GroupError['asks'], message: string, options?: ErrorOptions) {
     super(message, options)
@@ -94,6 +94,12 @@ const differ = (counts: ReadonlyMap<string, number>, others: ReadonlyMap<string,
   [...counts].some(([topic, count]) => count !== others.get(topic))
 
 const asksOf = (error: unknown): GroupError['asks'] => (error instanceof GroupError ? error.asks : 'wait')
+
+/** Whether the group refuses this member because of the members that it has. */
+export const isTaken = (error: unknown): error is GroupError => error instanceof GroupError && error.asks === 'taken'
+
+/** Whether an immediate retry would fail. */
+const isFinal = (asks: GroupError['asks']) => asks === 'refused' || asks === 'taken'
 
 /**
  * This process's membership in a group: joins, sends heartbeats, and rejoins whenever the coordinator asks for it. The same
@@ -195,7 +201,7 @@ export class GroupMember {
         joined()
         await this.#stay()
       } catch (error) {
-        if (asksOf(error) === 'refused' && !assigned) {
+        if (isFinal(asksOf(error)) && !assigned) {
           refused(error)
           return
         }
@@ -288,7 +294,7 @@ export class GroupMember {
       return null
     } catch (error) {
       const asks = this.#refused(error)
-      if (asks === 'join as new' || asks === 'refused') this.#lease = null
+      if (asks === 'join as new' || isFinal(asks)) this.#lease = null
       return asks
     }
   }
@@ -312,7 +318,7 @@ export class GroupMember {
   #refused(error: unknown): GroupError['asks'] {
     const asks = asksOf(error)
     if (asks === 'join as new') this.#memberId = ''
-    if (asks === 'wait' || asks === 'refused') this.#tell(error)
+    if (asks === 'wait' || isFinal(asks)) this.#tell(error)
     return asks
   }
 

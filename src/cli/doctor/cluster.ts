@@ -1,7 +1,17 @@
+import { hostname } from 'node:os'
 import * as apis from '../../bus/cluster/apis.ts'
 import { fetchRecords } from '../../bus/read/fetch-api.ts'
+import { differenceFrom, mendDifference } from '../../bus/session/installation.ts'
 import { produce } from '../../bus/write/produce-api.ts'
-import { rightsOf, runningRoles, type Settings, type TopicRight, type TopicUse, topicsIn } from '../../config/index.ts'
+import {
+  installationOf,
+  rightsOf,
+  runningRoles,
+  type Settings,
+  type TopicRight,
+  type TopicUse,
+  topicsIn,
+} from '../../config/index.ts'
 import type { Role } from '../../protocol/index.ts'
 import { shellWord } from '../../shell.ts'
 import { codeOf, safeText } from '../../telemetry/error.ts'
@@ -66,19 +76,40 @@ function said(error: Error): string {
 export const groups = check({
   name: 'groups',
   about:
-    'No other consumer group sends from the command topics now, as far as this login may see groups: each group sends every command.',
+    'No other consumer group sends from the command topics now, as far as this login may see groups: each group sends every command. No other installation works in the groups of these settings.',
   needs: ['settings', 'cluster'],
   async look({ settings, cluster }) {
+    const foreign = await foreignMembers(settings, cluster)
     const { kafka, topics, roles } = settings
-    if (!roles.includes('worker')) return { findings: [skipped('this process sends no commands')] }
+    if (!roles.includes('worker')) {
+      return { findings: foreign.length > 0 ? foreign : [skipped('this process sends no commands')] }
+    }
     const others = (await cluster.sendingGroups(topics.commands)).filter(group => group !== kafka.groupId)
-    if (others.length === 0) return { findings: [ok('no other group sends these commands')] }
+    if (others.length === 0) return { findings: [...foreign, ok('no other group sends these commands')] }
     const mend = `give all workers of these topics one ${named('kafka.groupId')}, or give each group its own topics`
     return {
-      findings: others.map(group => failed(`the group ${group} sends these commands too: each is sent twice`, mend)),
+      findings: [
+        ...foreign,
+        ...others.map(group => failed(`the group ${group} sends these commands too: each is sent twice`, mend)),
+      ],
     }
   },
 })
+
+/** Members of another installation in the groups of this process: it would wait until they leave. */
+async function foreignMembers(settings: Settings, cluster: Cluster): Promise<Finding[]> {
+  const { gateway, kafka } = settings
+  const { url } = gateway
+  if (url === undefined) return []
+  const mine = { host: hostname(), installation: installationOf({ ...settings, gateway: { ...gateway, url } }) }
+  const findings = runningRoles(settings).map(async role => {
+    const group = groupsByRole[role]?.(kafka.groupId)
+    const others = group === undefined ? [] : await cluster.announcements(group).catch(() => []) // `rights` reports it
+    const difference = others.length > 0 ? differenceFrom(mine, others) : null
+    return difference === null ? [] : [failed(`${group}: ${difference}`, mendDifference)]
+  })
+  return (await Promise.all(findings)).flat()
+}
 
 /** The group that a role joins to own partitions; its commits are transactions. */
 const groupsByRole: Readonly<Record<Role, ((groupId: string) => string) | null>> = {

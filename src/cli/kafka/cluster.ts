@@ -13,9 +13,10 @@ import { Brokers, type ClusterMetadata, type Target, type TopicMetadata } from '
 import { committedOffsets } from '../../bus/cluster/committed-offsets.ts'
 import { securityOf } from '../../bus/cluster/connecting.ts'
 import { isTransient, ProtocolError } from '../../bus/cluster/errors.ts'
-import { decodeSubscription } from '../../bus/group/assignment-codec.ts'
+import { decodeAnnouncement, decodeSubscription } from '../../bus/group/assignment-codec.ts'
 import { allPartitions } from '../../bus/partitions.ts'
 import { logEnds } from '../../bus/read/offsets.ts'
+import { isOwningProtocol } from '../../bus/session/installation.ts'
 import { systemClock } from '../../clock.ts'
 import type { Settings } from '../../config/index.ts'
 import { shellWord } from '../../shell.ts'
@@ -91,6 +92,12 @@ function clusterOf(brokers: Brokers, { brokers: nodes }: ClusterMetadata) {
         const { groups } = await brokers.ask({ group: groupId }, describeGroups, [[groupId], true], limit)
         return rightsIn(groups[0]!.authorizedOperations)
       }),
+    /** What the members of a group say about their installations; none while it rebalances. @throws ProtocolError */
+    announcements: (groupId: string) =>
+      whenLoaded(async () => {
+        const { groups } = await brokers.ask({ group: groupId }, describeGroups, [[groupId], false], limit)
+        return groups[0]!.members.flatMap(({ memberMetadata }) => decodeAnnouncement(memberMetadata) ?? [])
+      }),
     /** Names of the groups whose workers run now and send from one of the topics, as far as this account may see them. */
     async sendingGroups(topics: readonly string[]): Promise<string[]> {
       const found = await Promise.all(nodes.map(({ nodeId }) => sendingGroupsAt(brokers, nodeId, topics)))
@@ -148,7 +155,7 @@ async function sendingGroupsAt(brokers: Brokers, node: number, topics: readonly 
   const { groups } = await brokers.ask({ node }, describeGroups, [ids, false], limit)
   return groups.flatMap(({ groupId, protocolData, members }) => {
     const read = members.flatMap(({ memberMetadata }) => decodeSubscription(memberMetadata).topics)
-    return protocolData === 'busgate' && topics.some(topic => read.includes(topic)) ? [groupId] : []
+    return isOwningProtocol(protocolData) && topics.some(topic => read.includes(topic)) ? [groupId] : []
   })
 }
 
