@@ -8,12 +8,14 @@ import type { DoubtWriter } from '../records/doubt.ts'
 import { type ResultDetails, type ResultSubject, readPayload, type WriteResult } from '../records/result.ts'
 import type { Events, Telemetry } from '../telemetry/events.ts'
 import { type Expiry, type ExpiryRules, end, expiry, type Pending } from './pending.ts'
+import { Proofs } from './proofs.ts'
 
 /** Settles commands on their sessions, with a result or by moving them to the doubts. */
 export class Outbox {
   readonly #writeResult: WriteResult
   readonly #writeDoubt: DoubtWriter
   readonly #telemetry: Telemetry
+  readonly #proofs = new Proofs()
 
   constructor(writeResult: WriteResult, writeDoubt: DoubtWriter, telemetry: Telemetry) {
     this.#writeResult = writeResult
@@ -21,8 +23,17 @@ export class Outbox {
     this.#telemetry = telemetry
   }
 
+  /**
+   * Whether a proof that the message was sent counts for this record; if not, it counts for another record with the id.
+   * @param msgId the gateway's identifier of the message in the proof
+   */
+  isProvedBy(pending: Pending, msgId: string | null): boolean {
+    return this.#proofs.claim(pending, msgId)
+  }
+
   settle(pending: Pending, details: ResultDetails, counts: ResultCounts): void {
     const { command, session, offset, doubted } = pending
+    if (doubted && details.outcome === 'SENT') this.#proofs.claim(pending, details.payload?.msgId ?? null)
     session.settle(offset, [this.#writeResult(command, pending, details)])
     if (details.outcome === 'EXPIRED' || details.outcome === 'INVALID') pending.idUnused?.(pending)
     end(pending)
@@ -185,6 +196,15 @@ export function concludeExpired(
   const error = expired.error ?? refusal?.error ?? waitedFor
   return { outcome, attempts, errorCode: expired.errorCode, ...(error !== undefined && { error }) }
 }
+
+/** The result of a record in doubt whose id is known to the gateway, but by what counts for another record. */
+export const provedForAnother = (attempts: number, sentAt: number): ResultDetails => ({
+  outcome: 'UNRESOLVED',
+  attempts,
+  errorCode: 'RESPONSE_LOST',
+  error: 'another record with this id was sent, and the gateway does not tell which of them it knows',
+  sentAt,
+})
 
 /** @param unreadable why it could not be sent again, if so */
 export function nobodyCouldTell(unreadable?: string): string {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { RecordHeaders } from '../../src/bus/port.ts'
 import type { SendCommand } from '../../src/records/generated.ts'
+import { refusal } from '../support/answers.ts'
 import { laggingRegistry } from '../support/lagging-registry.ts'
 import { startSendingWorld } from '../support/sending.ts'
 
@@ -141,3 +142,35 @@ test('a repeat waits for the end of a record that this process has sent, but not
   expect(outcomesOf(world, 1)).toEqual(['SENT', 'DUPLICATE'])
   expect(world.postsOf(1)).toBe(1)
 })
+
+test('an id that a dead worker has perhaps sent is used at once, although an earlier record of it has expired', async () => {
+  const world = await startSendingWorld({
+    takes: ({ operations }) => (operations[0]!.type === 'status' ? 0 : Infinity),
+  })
+  world.send(1, late)
+  world.send(1, { delivery: 'AT_MOST_ONCE' })
+  await world.pass(1_000)
+  world.send(1, { delivery: 'AT_MOST_ONCE' })
+  await world.takeOver()
+  await world.pass(300_000, 1_000)
+  expect(outcomesOf(world, 1).toSorted()).toEqual(['DUPLICATE', 'EXPIRED', 'UNRESOLVED'])
+  expect(world.postsOf(1)).toBe(1)
+})
+
+test.each([true, false])(
+  'a command that still waits after a take-over is sent, although its repeats have ended DUPLICATE (checkResults %s)',
+  async checkResults => {
+    let denied = true
+    const world = await startSendingWorld({
+      settings: { delivery: { checkResults } },
+      answer: () => (denied ? refusal('Access denied') : null),
+    })
+    for (let i = 0; i < 3; i++) world.send(1)
+    await world.pass(2_000)
+    expect(outcomesOf(world, 1)).toEqual(['DUPLICATE', 'DUPLICATE'])
+    await world.takeOver()
+    denied = false
+    await world.pass(60_000, 500)
+    expect(outcomesOf(world, 1)).toEqual(['DUPLICATE', 'DUPLICATE', 'SENT'])
+  },
+)

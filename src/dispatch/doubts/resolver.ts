@@ -11,7 +11,7 @@ import type { StatusEvent } from '../../records/generated.ts'
 import { noPayload, type ResultDetails, type ResultPayload, readPayload } from '../../records/result.ts'
 import { containAsync } from '../../telemetry/contain.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
-import { concludeExpired, nobodyCouldTell, type Outbox, ResultCounts } from '../outbox.ts'
+import { concludeExpired, nobodyCouldTell, type Outbox, provedForAnother, ResultCounts } from '../outbox.ts'
 import { type ExpiryRules, expiry, type Pending } from '../pending.ts'
 import type { Evidence, EvidenceSearch } from './evidence.ts'
 
@@ -121,9 +121,9 @@ export class Resolver {
 
   #awaitCallback(doubt: Doubt, since: number): void {
     const { idText: id, account } = doubt.pending.command
-    const { evidence, clock } = this.#options
+    const { evidence, clock, outbox } = this.#options
     const found = ({ msgId, updatedAt, receivedAt }: StatusEvent) => {
-      if (doubt.over) return
+      if (doubt.over || !outbox.isProvedBy(doubt.pending, msgId)) return
       const sentAt = Math.min(doubt.postedAt, Math.max(since, updatedAt ?? receivedAt))
       const details = this.#sent(doubt, { ...noPayload, msgId }, sentAt)
       if (doubt.pending.packed) doubt.pending.proof = details
@@ -139,7 +139,8 @@ export class Resolver {
   }
 
   async #poll(doubt: Doubt): Promise<void> {
-    const { poller, accounts, notFoundErrors, polls, pollIntervalMs, telemetry, clock, maxAgeMs } = this.#options
+    const { poller, accounts, outbox, notFoundErrors, polls, pollIntervalMs, telemetry, clock, maxAgeMs } =
+      this.#options
     const { command, since } = doubt.pending
     const account = accounts.get(command.account)
     if (!account) {
@@ -155,7 +156,11 @@ export class Resolver {
     if (evidence === 'sent') {
       const echo = new Echo(envelopeBody(account.apiKey(), [command.json]))
       const payload = answer.kind === 'sent' ? readPayload(command.type, answer.data, echo.value) : noPayload
-      this.#settle(doubt, this.#sent(doubt, payload))
+      const counts = outbox.isProvedBy(doubt.pending, null)
+      this.#settle(
+        doubt,
+        counts ? this.#sent(doubt, payload) : provedForAnother(doubt.pending.attempts, doubt.postedAt),
+      )
       return
     }
     if (evidence === 'inconclusive' || evidence === 'unreadable') doubt.inconclusive++

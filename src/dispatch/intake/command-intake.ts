@@ -199,7 +199,7 @@ export class CommandIntake {
   /** Moves a command that an earlier owner perhaps sent to the doubts, whatever this process would say of its content. */
   #doubt(record: BusRecord, { postedSince }: Delivered, { value }: Readable, step: Step): void {
     const subject = subjectOf(value, traceOf(record.headers))
-    this.#recent.add(subject.account, subject.id, record.offset)
+    this.#recent.take(subject.account, subject.id, record.offset)
     const pending = this.#pending(withoutContent(subject), record, step)
     if (postedSince > 0) pending.postedSince = postedSince
     this.#options.outbox.doubt(pending, step.now, 'taken_over', step.counts)
@@ -216,7 +216,8 @@ export class CommandIntake {
     }
     const { account, id } = command
     const intercepted = isOver(delivered) ? null : this.#intercepts(record, delivered, command)
-    if (kind === 'in flight' || intercepted === 'waits') this.#recent.add(account, id, record.offset)
+    if (kind === 'in flight') this.#recent.take(account, id, record.offset)
+    else if (intercepted === 'waits') this.#recent.add(account, id, record.offset)
     else if (kind === 'past' || intercepted === 'answered') this.#addPast(command, record)
     else if (kind === 'recalled' || !this.#isRepeat(command, record, delivered, step))
       this.#judge(command, record, step)
@@ -234,7 +235,9 @@ export class CommandIntake {
     const earlier = this.#recent.add(account, id, record.offset)
     if (earlier === null) return false
     const { idUse } = delivered
-    if (earlier !== 'in use' && (idUse === 'unused' || isReplayOf(record, { topic, partition, offset: earlier }))) {
+    // without a look-up, a later record is taken for a repeat of this one
+    const isUnused = idUse === 'unused' || (!this.#repeats && Number(earlier) > record.offset)
+    if (earlier !== 'in use' && (isUnused || isReplayOf(record, { topic, partition, offset: earlier }))) {
       this.#recent.take(account, id, record.offset)
       return false
     }

@@ -25,7 +25,7 @@ export class RecentIds {
   /**
    * Remembers the id of a record that may be sent, unless another record has it.
    * @returns null if it is no repeat; `in use` if another record of this session has used the id, or waits; else the offset of
-   *   the last record with this id that a former session has finished
+   *   the last record with this id that a former session has finished: a later one, if this record has waited since
    */
   add(account: string, id: bigint, offset: number): 'in use' | number | null {
     const other = this.#otherOf(account, id, offset)
@@ -33,7 +33,7 @@ export class RecentIds {
     return other
   }
 
-  /** Remembers the id of a finished record. It does not make an earlier record a repeat, which may still have waited. */
+  /** Remembers the id of a finished record. */
   addPast(account: string, id: bigint, offset: number): void {
     const found = this.#find(account, id)
     const isLatest = Number.isInteger(found) && found < offset
@@ -58,7 +58,7 @@ export class RecentIds {
     const found = this.#find(account, id)
     if (found === notUsed) return null
     if (!Number.isInteger(found)) return found === offset + inUse ? null : 'in use'
-    return found < offset ? found : null
+    return found === offset ? null : found
   }
 
   #set(account: string, id: bigint, value: number): void {

@@ -10,7 +10,7 @@ import type { ResultDetails } from '../../records/result.ts'
 import { reportFault } from '../../telemetry/contain.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import { envelopeSpan, recordedTraceId, type TraceContext } from '../../telemetry/trace.ts'
-import { conclude, type Outbox, type Posted, ResultCounts } from '../outbox.ts'
+import { conclude, type Outbox, type Posted, provedForAnother, ResultCounts } from '../outbox.ts'
 import { type ExpiryRules, expiry, hasPaused, isOvertaken, noteRefusal, type Pending } from '../pending.ts'
 import type { Requeue } from '../queues/lane.ts'
 
@@ -264,7 +264,11 @@ export class Delivery {
     if (conclusion === 'again') return false
     if (conclusion === 'doubt')
       outbox.doubt(pending, posted.sentAt, cause!, counts) // a doubt always has a cause
-    else outbox.settle(pending, conclusion, counts)
+    else {
+      const isProof = answer.kind === 'refused' && conclusion.outcome === 'SENT'
+      const isOther = isProof && !outbox.isProvedBy(pending, null)
+      outbox.settle(pending, isOther ? provedForAnother(conclusion.attempts, posted.sentAt) : conclusion, counts)
+    }
     return true
   }
 

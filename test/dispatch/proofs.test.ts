@@ -1,0 +1,83 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { answered, itemsAnswer, refusedItem, sentItem } from '../support/answers.ts'
+import { type Operation, startSendingWorld } from '../support/sending.ts'
+
+/*
+ * The gateway names ids, not records: of several records with one id, no more may end SENT than it has executed.
+ */
+
+const unknownId = 'unknown id'
+const quick = {
+  gateway: { timeoutMs: 100 },
+  delivery: { settleMs: 100, polls: 2, pollIntervalMs: 50, notFoundErrors: [unknownId] },
+}
+
+const deliveries = ['AT_MOST_ONCE', 'AT_LEAST_ONCE'] as const
+const write = fc.record({
+  kind: fc.constant('write' as const),
+  delivery: fc.constantFrom(...deliveries),
+  livesMs: fc.constantFrom(-1, 300, 3_600_000),
+})
+const pass = fc.record({ kind: fc.constant('pass' as const), ms: fc.constantFrom(50, 200, 1_000, 15_000) })
+const takeOver = fc.constant({ kind: 'take over' as const })
+const steps = fc.array(
+  fc.oneof({ weight: 5, arbitrary: write }, { weight: 2, arbitrary: pass }, { weight: 1, arbitrary: takeOver }),
+  { maxLength: 14 },
+)
+/** What the gateway does with a POST of the id. */
+const fate = fc.record({
+  isExecuted: fc.boolean(),
+  isAnswered: fc.boolean(),
+  isCalledBack: fc.boolean(),
+  isSlow: fc.boolean(),
+})
+type Fate = typeof fate extends fc.Arbitrary<infer T> ? T : never
+
+/** Starts a world in which everything is about the id 1. */
+async function startWorldOfOne(fates: readonly Fate[], dedupeWindow: number) {
+  let executions = 0
+  let posts = 0
+  const isPost = ([first]: Operation[]) => first!.type !== 'status'
+  const world: Awaited<ReturnType<typeof startSendingWorld>> = await startSendingWorld({
+    settings: { ...quick, delivery: { ...quick.delivery, dedupeWindow } },
+    takes: ({ operations }) => (isPost(operations) && fates[posts % fates.length]!.isSlow ? 90 : 0),
+    answer(operations) {
+      if (!isPost(operations)) {
+        return itemsAnswer(executions > 0 ? sentItem(1, { status: 'DELIVERED' }) : refusedItem(1, unknownId))
+      }
+      const { isExecuted, isAnswered, isCalledBack } = fates[posts++ % fates.length]!
+      if (isExecuted) executions++
+      if (isExecuted && isCalledBack) world.calledBack(1)
+      if (!isAnswered) return answered('', { status: 502 })
+      return itemsAnswer(isExecuted ? sentItem(1) : refusedItem(1))
+    },
+  })
+  return { world, executions: () => executions }
+}
+
+test.each([
+  ['within the window of repeats', 10_000, fate, steps],
+  [
+    'beyond it, if one process resolves all',
+    0,
+    fate.map(one => ({ ...one, isAnswered: false })),
+    steps.map(all => all.filter(({ kind }) => kind !== 'take over')),
+  ],
+])('of records with one id %s, no more end SENT than were executed', { timeout: 120_000 }, (_, window, ofPost, plan) =>
+  fc.assert(
+    fc.asyncProperty(plan, fc.array(ofPost, { minLength: 1, maxLength: 8 }), async (all, fates) => {
+      const { world, executions } = await startWorldOfOne(fates, window)
+      for (const step of all) {
+        if (step.kind === 'pass') await world.pass(step.ms)
+        else if (step.kind === 'take over') await world.takeOver()
+        else world.send(1, { delivery: step.delivery, deadline: world.clock.now() + step.livesMs })
+      }
+      await world.pass(30_000, 200)
+      const finals = world.results().filter(({ final }) => final)
+      expect(finals).toHaveLength(all.filter(({ kind }) => kind === 'write').length)
+      expect(finals.filter(({ outcome }) => outcome === 'SENT').length).toBeLessThanOrEqual(executions())
+    }),
+    { numRuns: Number(process.env.RUNS ?? 40) },
+  ),
+)
