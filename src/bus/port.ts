@@ -253,6 +253,8 @@ export interface SessionListener {
   records(session: Session, records: readonly BusRecord[]): void
   /** Delivers shelved records, as requested by `recall`. Each must be settled in the end, or shelved again. */
   recalled?(session: Session, records: readonly BusRecord[]): void
+  /** The log lost these offsets for good. @returns records about it, which are committed with the progress over them */
+  lost?(session: Session, ranges: readonly LostRange[]): OutgoingRecord[]
   /** The log now begins at `before`: shelved records before it are lost, and already reported. */
   cut?(session: Session, before: number): void
   /**
@@ -269,6 +271,21 @@ export interface SessionListener {
   /** The worker cannot continue: the process must exit. */
   fatal(error: Error): void
 }
+
+/** Offsets that the log lost before they were done. */
+export interface LostRange {
+  /**
+   * unsent: records that were read and not sent. unread: never read and not sent; some may be no records, but markers of
+   * transactions. perhapsSent: another process left an intent. unchecked: perhaps
+   * answered before, or no records.
+   */
+  kind: 'unsent' | 'unread' | 'perhapsSent' | 'unchecked'
+  first: number
+  last: number
+}
+
+/** What the records of a topic are, for reports about lost ones. */
+export type RecordsOf = 'commands' | 'doubts' | 'messages'
 
 /** Membership in the group that shares the command topics' partitions. */
 export interface Membership {
@@ -375,8 +392,8 @@ export interface JoinOptions {
   group?: string
   /** Number of offsets below the checkpoint that a topic's sessions read again, for the listener's `history`. Default 0. */
   lookBack?: (topic: string) => number
-  /** Whether the commands in a topic's records may have been sent, whatever the group's progress. Default false. */
-  mayBeSent?: (topic: string) => boolean
+  /** What a topic's records are. Default: commands. */
+  recordsOf?: (topic: string) => RecordsOf
   /** If the log ends before the checkpoint, reading begins this many milliseconds ago. Default: at the log's beginning. */
   lookBackMs?: number
   /**

@@ -1,4 +1,5 @@
 import type { Session, SessionListener } from '../bus/port.ts'
+import { lostLetter } from '../records/dead-letter.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { DoubtIntake, type DoubtIntakeOptions } from './doubts/doubt-intake.ts'
 import type { LostDoubts } from './doubts/lost-doubts.ts'
@@ -17,6 +18,7 @@ export interface CommandSessionsOptions {
 /** Connects the sessions of commands and doubts to their intakes and to the dispatcher. */
 export function commandSessions(options: CommandSessionsOptions): Omit<SessionListener, 'shareChanged' | 'fatal'> {
   const { doubtsTopic, dispatcher, telemetry } = options
+  const { deadLetterTopic } = options.commandIntake
   const commands = new Map<Session, CommandIntake>()
   const doubts = new Map<Session, DoubtIntake>()
   const count = ({ topic }: Session, records: readonly unknown[]) => {
@@ -41,6 +43,15 @@ export function commandSessions(options: CommandSessionsOptions): Omit<SessionLi
     recalled(session, records) {
       commands.get(session)?.take(records, 'recalled')
       dispatcher.pump()
+    },
+    lost(session, ranges) {
+      const what = session.topic === doubtsTopic ? 'doubts' : 'commands'
+      const [{ first: offset } = { first: 0 }] = ranges
+      const first = { topic: session.topic, partition: session.partition, offset }
+      const published = { stage: 'decode', code: 'RECORDS_DELETED', count: ranges.length, first } as const
+      // the records are part of the next commit
+      queueMicrotask(() => void session.committed().then(() => telemetry.emit('deadLetter.published', published)))
+      return ranges.map(range => lostLetter(deadLetterTopic, session, range, what))
     },
     cut: (session, before) => dispatcher.forgetBefore(session, before),
     inDoubt(session, records, since) {

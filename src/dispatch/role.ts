@@ -284,7 +284,7 @@ function joinOptionsOf(settings: SendingOptions['settings']): JoinOptions {
     installation: installationOf(settings),
     lookBack: topic => (topic === topics.doubts ? 0 : delivery.dedupeWindow),
     lookBackMs: delivery.maxAgeMs,
-    mayBeSent: topic => topic === topics.doubts,
+    recordsOf: topic => (topic === topics.doubts ? 'doubts' : 'commands'),
   }
 }
 

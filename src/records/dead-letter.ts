@@ -1,4 +1,4 @@
-import type { BusRecord, OutgoingRecord, RecordHeaders, TopicPartition } from '../bus/port.ts'
+import type { BusRecord, LostRange, OutgoingRecord, RecordHeaders, RecordsOf, TopicPartition } from '../bus/port.ts'
 import type { DeadLetterCode } from '../telemetry/labels.ts'
 import { longestError, type Origin } from './result.ts'
 import { withShorter } from './shorten.ts'
@@ -66,9 +66,13 @@ export const stageOf = ({ code }: DeadLetterReason): 'decode' | 'handle' =>
  * one dead letter without a value. A record without a key gets its coordinates as key: a compacted topic refuses records
  * without a key, and the partition would stop.
  */
-export function deadLetter(topic: string, { record, ...from }: Origin, reason: DeadLetterReason): OutgoingRecord {
-  const { key, value, offset, timestamp, unreadable } = record
-  const lastOffset = unreadable?.lastOffset ?? offset
+export function deadLetter(
+  topic: string,
+  { record, ...from }: Origin,
+  reason: DeadLetterReason,
+  lastOffset = record.unreadable?.lastOffset ?? record.offset,
+): OutgoingRecord {
+  const { key, value, offset, timestamp } = record
   const message = reason.message.slice(0, longestError)
   const letterOf = (own: Pick<BusRecord, 'key' | 'value' | 'headers'>, message: string): OutgoingRecord => ({
     topic,
@@ -93,6 +97,33 @@ export function deadLetter(topic: string, { record, ...from }: Origin, reason: D
     const shortKey = key !== null && key.length > longestKey ? null : key
     return letterOf({ key: shortKey, value: null, headers: {} }, `${message} (${note})`)
   })
+}
+
+const lostTexts: Record<LostRange['kind'], string> = {
+  unsent: 'the log lost these commands before they were sent',
+  unread:
+    'the log lost these offsets before they were read, and what commands they held was not sent; some may hold none',
+  perhapsSent: 'the log lost these commands, which a worker that died had perhaps sent: nobody can tell',
+  unchecked:
+    'the log lost these offsets before it was known whether their commands, if they held any, had been answered',
+}
+const lostDoubts = 'the log lost these doubts: their commands were perhaps sent, and get no final result'
+
+/** A dead letter about a range of offsets that the log lost. */
+export function lostLetter(
+  topic: string,
+  of: TopicPartition,
+  { kind, first: offset, last: lastOffset }: LostRange,
+  what: RecordsOf,
+): OutgoingRecord {
+  const ofDoubts = what === 'doubts'
+  const reason: DeadLetterReason = {
+    code: 'RECORDS_DELETED',
+    message: ofDoubts ? lostDoubts : lostTexts[kind],
+    perhapsSent: ofDoubts || kind === 'perhapsSent' || kind === 'unchecked',
+  }
+  const record: BusRecord = { offset, timestamp: -1, key: null, value: null, headers: {} }
+  return deadLetter(topic, { topic: of.topic, partition: of.partition, record }, reason, lastOffset)
 }
 
 /** The unchanged body of a callback; without the body if it is too large for the topic. */

@@ -148,7 +148,7 @@ function join({ settings, bus }: ReconcilingOptions, listener: SessionListener):
   return bus.join([topics.results, topics.overdue], listener, {
     group: 'reconciler',
     installation: installationOf(settings),
-    mayBeSent: () => true,
+    recordsOf: () => 'messages',
     // it sends no commands, so adding the role later is not a mistake
     startFrom: kafka.startFrom === 'fail' ? 'earliest' : kafka.startFrom,
   })

@@ -112,16 +112,22 @@ export interface Events {
   /** A transaction with the progress of `partitions` partitions was confirmed. `seconds` is its duration. */
   'commit.confirmed': { partitions: number; records: number; seconds: number }
   /**
-   * Offsets disappeared from the log before they were processed: retention, deleted records, or, if `isEnd`, an unclean
-   * election. `unsent` of them were certainly not sent, `unsentOffsets` lists them; `perhapsSent` of them may have been.
+   * Offsets disappeared from the log before they were processed: retention, deleted records, or, with `end`, an unclean
+   * election: the log now ends at `from`, and had been processed up to `to`. `unsent` commands and at most `unread` more were
+   * certainly not sent (`unsentOffsets`); `perhapsSent` and at most `unchecked` more perhaps were (`perhapsSentOffsets`). Of
+   * doubts, commands that were perhaps sent get no final result; of messages (results and overdue), no final status.
    */
   'log.cut': {
     topic: string
     partition: number
+    recordsOf: 'commands' | 'doubts' | 'messages'
+    end: { from: number; to: number } | null
     unsent: number
+    unread: number
     unsentOffsets: string
     perhapsSent: number
-    isEnd: boolean
+    unchecked: number
+    perhapsSentOffsets: string
   }
   /**
    * A producer has had a transaction open for half a minute: nothing beyond `offset` of the partition can be read. Its ids

@@ -109,6 +109,7 @@ export const deadLetterCodes = {
     'TRAILING_BYTES',
     'DECODE',
     'OMITTED',
+    'RECORDS_DELETED',
     'CODEC_UNKNOWN',
     'BATCH_CORRUPT',
     'BATCH_TOO_LARGE',

@@ -1,6 +1,7 @@
 import type { Level } from 'pino'
 import { shellWord } from '../shell.ts'
 import { count as numberOf, timeText } from '../words.ts'
+import { cutText } from './cut-text.ts'
 import { type ErrorPlace, safeText, summaryOf } from './error.ts'
 import type { Events, RecordPlace, SessionStage } from './events.ts'
 
@@ -107,11 +108,9 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
   'commit.confirmed': null,
   'log.cut': {
     level: 'error',
-    msg: ({ topic, partition, unsent, unsentOffsets, perhapsSent, isEnd }) =>
-      `the log of ${topic}/${partition} lost its ${isEnd ? 'end' : 'beginning'}: ` +
-      `${numberOf(unsent, 'offset')} not sent${unsent > 0 ? ` (${unsentOffsets})` : ''}, ${perhapsSent} perhaps sent`,
+    msg: cutText,
     action:
-      'Find out why (retention, deleted records, an unclean election). Let the producer resend only the commands at `unsentOffsets`: those that were perhaps sent could reach people twice.',
+      'Find out why (retention, deleted records, an unclean election). Let the producer resend only the commands at `unsentOffsets`: those that were perhaps sent could reach people twice. A dead letter for each range tells of lost commands and doubts, too (RECORDS_DELETED).',
   },
   'transaction.open': {
     level: 'warn',

@@ -80,7 +80,9 @@ function countTrouble(telemetry: Telemetry, { count }: Meters): void {
   telemetry.on('doubt.opened', ({ cause, count: by }) => count('doubts_total', { cause }, by))
   telemetry.on('doubt.resolved', ({ outcome }) => count('resolutions_total', { outcome }))
   telemetry.on('status.polled', ({ result }) => count('status_polls_total', { result }))
-  telemetry.on('log.cut', ({ unsent, perhapsSent }) => count('offsets_lost_total', {}, unsent + perhapsSent))
+  telemetry.on('log.cut', ({ unsent, unread, perhapsSent, unchecked }) =>
+    count('offsets_lost_total', {}, unsent + unread + perhapsSent + unchecked),
+  )
   telemetry.on('doubts.lost', ({ count: by }) => count('offsets_lost_total', {}, by))
   telemetry.on('record.shortened', () => count('records_shortened_total', {}))
   telemetry.on('fault.contained', ({ handling }) => count('faults_total', { handling }))

@@ -18,10 +18,14 @@ async function waitUntilOpen({ listener, clock, acquire }: Awaited<ReturnType<ty
 const lost = (how: Partial<Events['log.cut']>): Events['log.cut'] => ({
   topic: 'commands',
   partition: 0,
+  recordsOf: 'commands',
+  end: null,
   unsent: 0,
+  unread: 0,
   unsentOffsets: '',
   perhapsSent: 0,
-  isEnd: false,
+  unchecked: 0,
+  perhapsSentOffsets: '',
   ...how,
 })
 
@@ -46,7 +50,7 @@ describe('a log that was cut', () => {
     ownership.cut({ ...tps[0]!, ...logs[0]!.ends })
     deliver(0)
     expect(listener.freshKeys).toEqual(['0', '1', '2', '6', '7'])
-    expect(cuts).toEqual([lost({ unsent: 3, unsentOffsets: '3-5' })])
+    expect(cuts).toEqual([lost({ unread: 3, unsentOffsets: '3-5' })])
     for (const offset of [0, 2]) listener.session().settle(offset, [])
     await commit()
     expect(logs[0]!.committed).toMatchObject({ offset: 6 })
@@ -85,7 +89,7 @@ describe('a log that was cut', () => {
     logs[0]!.append(39_000 - windowSize)
     logs[0]!.cut(39_000)
     await clock.pass(5_000)
-    expect(cuts).toEqual([lost({ unsent: 3_900 + 39_000 - windowSize, unsentOffsets: '100-3999, 8192-38999' })])
+    expect(cuts).toEqual([lost({ unsent: 3_900, unread: 39_000 - windowSize, unsentOffsets: '100-3999, 8192-38999' })])
     expect(listener.cuts).toEqual([39_000])
     await commit()
     await clock.pass(20_000)
@@ -112,7 +116,9 @@ describe('a log that was cut', () => {
     log.cut(8)
     const { deliver, listener, cuts, told } = await openGroup(1, { logs: [log], known: true })
     deliver(0)
-    expect(cuts).toEqual([lost({ unsent: 4, unsentOffsets: '1, 4-5, 7', perhapsSent: 3 })])
+    expect(cuts).toEqual([
+      lost({ unsent: 3, unread: 1, unsentOffsets: '1, 4-5, 7', perhapsSent: 3, perhapsSentOffsets: '2-3, 6' }),
+    ])
     expect([listener.freshKeys, listener.doubtedKeys, told]).toEqual([['8'], [], ['session.opened 0']])
   })
 
@@ -120,8 +126,8 @@ describe('a log that was cut', () => {
     const log = buildLog(9)
     log.committed = { offset: 0, metadata: '1;another process;9;' }
     log.cut(4)
-    const { cuts } = await openGroup(1, { logs: [log], known: true, mayBeSent: () => true })
-    expect(cuts).toEqual([lost({ perhapsSent: 4 })])
+    const { cuts } = await openGroup(1, { logs: [log], known: true, recordsOf: () => 'doubts' })
+    expect(cuts).toEqual([lost({ recordsOf: 'doubts', unread: 4, unsentOffsets: '0-3' })])
   })
 
   test('above the committed offset before a take-over is reported, and the rest of the window stays', async () => {
@@ -134,7 +140,7 @@ describe('a log that was cut', () => {
     const { deliver, listener, cuts } = await openGroup(1, { logs: [log], known: true })
     deliver(0)
     expect(listener.freshKeys).toEqual(['4', '6', '7', '8'])
-    expect(cuts).toEqual([lost({ perhapsSent: 3 })]) // the results tell which of them were sent
+    expect(cuts).toEqual([lost({ unchecked: 3, perhapsSentOffsets: '0, 2-3' })]) // the results tell which of them were sent
   })
 
   test('has its new beginning committed at once after a take-over, so that it is reported only once', async () => {
@@ -145,7 +151,7 @@ describe('a log that was cut', () => {
     await commit()
     await assignAfterGap(0)
     await acquire([0])
-    expect(cuts).toEqual([lost({ unsent: 4, unsentOffsets: '0-3' })])
+    expect(cuts).toEqual([lost({ unread: 4, unsentOffsets: '0-3' })])
     expect(log.committed).toMatchObject({ offset: 4 })
   })
 
@@ -157,7 +163,7 @@ describe('a log that was cut', () => {
     expect(group.told).toEqual(['session.openFailed 0'])
     await waitUntilOpen(group)
     expect(group.clock.monotonic()).toBeGreaterThanOrEqual(5_000)
-    expect(group.cuts).toEqual([lost({ isEnd: true })]) // all of it was done
+    expect(group.cuts).toEqual([lost({ end: { from: 3, to: 6 } })]) // all of it was done
     log.append(1)
     group.deliver(0)
     expect(group.listener.freshKeys).toEqual(['3']) // the others are from 1970
@@ -213,7 +219,7 @@ describe('a log that was cut', () => {
     await commit('failed')
     await reopen()
     deliver(0)
-    expect(cuts).toEqual([lost({ isEnd: true })])
+    expect(cuts).toEqual([lost({ end: { from: 6, to: 9 } })])
     expect(listener.freshKeys.slice(14)).toEqual(['0'])
   })
 
@@ -225,7 +231,7 @@ describe('a log that was cut', () => {
     await waitUntilOpen(group)
     logs[0]!.append(5)
     deliver(0)
-    expect(cuts).toEqual([lost({ isEnd: true }), lost({ isEnd: true })])
+    expect(cuts).toEqual([lost({ end: { from: 6, to: 9 } }), lost({ end: { from: 4, to: 9 } })])
     expect(listener.freshKeys.slice(9)).toEqual(['0', '4', '5', '6', '7', '8'])
   })
 
@@ -242,7 +248,7 @@ describe('a log that was cut', () => {
     logs[0]!.append(4)
     await reopen()
     deliver(0)
-    expect(cuts).toEqual([lost({ isEnd: true })])
+    expect(cuts).toEqual([lost({ end: { from: 6, to: 9 } })])
     expect(listener.freshKeys.slice(9)).toEqual(['0', '6', '7', '8', '9'])
   })
 

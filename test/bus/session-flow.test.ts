@@ -192,7 +192,7 @@ describe('a shelved record', () => {
     log.records.shift()
     session.recall([0])
     deliver()
-    expect(process.lost).toEqual([{ unsent: 1, unsentRanges: [[0, 0]], perhapsSent: 0 }])
+    expect(process.lost).toEqual([{ ranges: [{ kind: 'unsent', first: 0, last: 0 }] }])
     expect(session.recalling).toBe(false)
     await commit()
     expect(log.committed?.offset).toBe(1)

@@ -67,10 +67,14 @@ export const buildEvents = (n: number): { [K in keyof Events]: Events[K] } => ({
   'log.cut': {
     topic: 'busgate.commands',
     partition: 1,
+    recordsOf: 'commands',
+    end: null,
     unsent: n,
+    unread: 0,
     unsentOffsets: `0-${n - 1}`,
     perhapsSent: 2,
-    isEnd: false,
+    unchecked: 0,
+    perhapsSentOffsets: '12-13',
   },
   'doubts.lost': { topic: 'busgate.doubts', partition: 1, count: 12 },
   'transaction.open': {

@@ -151,8 +151,7 @@ describe('metrics', () => {
   it('add the numbers in the events', async () => {
     const { telemetry, scrape } = startMetrics()
     for (const count of [40, 2]) telemetry.emit('commands.consumed', { topic: 'a', count })
-    const cut = { topic: 'a', partition: 3, unsent: 4, unsentOffsets: '0-3', perhapsSent: 3, isEnd: false }
-    telemetry.emit('log.cut', cut)
+    telemetry.emit('log.cut', { ...buildEvents(1)['log.cut'], unsent: 1, unread: 2, perhapsSent: 3, unchecked: 1 })
     telemetry.emit('envelope.finished', { account: 'default', outcome: 'answered', operations: 100, seconds: 0.02 })
     const samples = await scrape()
     expect(samples.get('busgate_commands_consumed_total{topic="a"}')).toBe(42)

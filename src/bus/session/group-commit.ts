@@ -60,6 +60,12 @@ export class GroupCommit {
     this.#schedule()
   }
 
+  /** Commits records that are the outcome of no single offset. */
+  add(records: readonly OutgoingRecord[]): void {
+    for (const record of records) this.#next.records.push(record)
+    this.touch()
+  }
+
   /** Commits a change of state that has no records. */
   touch(): void {
     this.#next.touched = true

@@ -1,16 +1,14 @@
+import type { LostRange } from '../port.ts'
 import type { Checkpoint } from './checkpoint.ts'
 import type { Ledger } from './ledger.ts'
 import { DONE, IN_DOUBT, INTENT } from './window.ts'
 
 /** Offsets that the log lost before they were done. */
 export interface LostOffsets {
-  /** Number of offsets that were certainly not sent, and their ranges, first and last offset each, in order. */
-  unsent: number
-  unsentRanges: [first: number, last: number][]
-  /** Number of offsets that were perhaps sent. */
-  perhapsSent: number
-  /** Whether the log lost its end instead of its beginning. */
-  isEnd?: boolean
+  /** In the order of their offsets. */
+  ranges: LostRange[]
+  /** Set if the log lost its end instead of its beginning: it now ends at `from`, and had been processed up to `to`. */
+  end?: { from: number; to: number }
 }
 
 /** The range that the log lost. */
@@ -32,31 +30,43 @@ export function loseOffsets(
   ledger: Ledger,
   { from = 0, to, isKept = () => false, readTo = 0 }: Gone,
 ): LostOffsets {
-  const lost: LostOffsets = { unsent: 0, unsentRanges: [], perhapsSent: 0 }
+  const lost: LostOffsets = { ranges: [] }
   const begin = Math.max(from, window.base)
   const known = Math.min(to, Math.max(window.horizon, window.base + window.length))
   for (let offset = begin; offset < known; offset++) {
     const state = window.get(offset)
     if (state === DONE || isKept(offset)) continue
     if (state === INTENT) ledger.orphan(offset)
-    else if (state === IN_DOUBT) lost.perhapsSent++
     // when a record is taken in, it is compared with the results
-    else addUnsent(lost, offset, offset + 1, offset < window.horizon ? 0 : uncheckedUntil)
+    else
+      add(lost, state === IN_DOUBT ? 'perhapsSent' : ofNew(offset, window.horizon, uncheckedUntil), offset, offset + 1)
     window.set(offset, DONE)
   }
-  addUnsent(lost, Math.max(begin, known, readTo), to, uncheckedUntil)
+  const unread = Math.max(begin, known, readTo)
+  const unchecked = Math.min(to, Math.max(unread, uncheckedUntil))
+  add(lost, 'unchecked', unread, unchecked)
+  add(lost, 'unread', unchecked, to)
   return lost
 }
 
-export const hasLoss = ({ unsent, perhapsSent }: LostOffsets): boolean => unsent + perhapsSent > 0
+const ofNew = (offset: number, horizon: number, uncheckedUntil: number): LostRange['kind'] =>
+  offset < horizon || offset >= uncheckedUntil ? 'unsent' : 'unchecked'
 
-/** Counts offsets that no window marks as sent; those before `uncheckedUntil` may have been answered. */
-function addUnsent(lost: LostOffsets, from: number, to: number, uncheckedUntil: number): void {
-  const first = Math.min(to, Math.max(from, uncheckedUntil))
-  lost.perhapsSent += Math.max(0, first - from)
-  if (first >= to) return
-  lost.unsent += to - first
-  const last = lost.unsentRanges.at(-1)
-  if (last?.[1] === first - 1) last[1] = to - 1
-  else lost.unsentRanges.push([first, to - 1])
+export const hasLoss = ({ ranges }: LostOffsets): boolean => ranges.length > 0
+
+/** Number of lost offsets of one kind. */
+export const countOf = ({ ranges }: LostOffsets, kind: LostRange['kind']): number =>
+  ranges.reduce((sum, range) => sum + (range.kind === kind ? range.last - range.first + 1 : 0), 0)
+
+/** The offsets of some kinds as text, such as `0-11, 13`. */
+export function textOf({ ranges }: LostOffsets, ...kinds: LostRange['kind'][]): string {
+  const wanted = ranges.filter(({ kind }) => kinds.includes(kind))
+  return wanted.map(({ first, last }) => (first === last ? `${first}` : `${first}-${last}`)).join(', ')
+}
+
+function add({ ranges }: LostOffsets, kind: LostRange['kind'], from: number, to: number): void {
+  if (from >= to) return
+  const previous = ranges.at(-1)
+  if (previous?.kind === kind && previous.last === from - 1) previous.last = to - 1
+  else ranges.push({ kind, first: from, last: to - 1 })
 }

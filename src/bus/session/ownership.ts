@@ -8,14 +8,14 @@ import { CommitCycle } from './commit-cycle.ts'
 import type { Batch, GroupDriver, LogEnds, Part } from './driver.ts'
 import { type FirstStartOptions, firstEnds } from './first-start.ts'
 import { Ledger } from './ledger.ts'
-import type { LostOffsets } from './lost-offsets.ts'
+import { countOf, type LostOffsets, textOf } from './lost-offsets.ts'
 import type { GroupEvents } from './member.ts'
 import { OwnedPartition } from './owned-partition.ts'
 import { PartitionSession } from './session.ts'
 
 export interface OwnershipOptions
   extends FirstStartOptions,
-    Pick<JoinOptions, 'lookBack' | 'mayBeSent' | 'lookBackMs'> {
+    Pick<JoinOptions, 'lookBack' | 'recordsOf' | 'lookBackMs'> {
   listener: SessionListener
   telemetry: Telemetry
   drainMs: number
@@ -278,26 +278,23 @@ export class Ownership implements GroupEvents, Membership {
 
   /** @throws Error when kafka.onDataLoss forbids to continue */
   #dataLost({ topic, partition }: TopicPartition, lost: LostOffsets): void {
-    const { telemetry, onDataLoss, listener, mayBeSent = () => false } = this.#options
-    const unsent = mayBeSent(topic) ? 0 : lost.unsent
-    const perhapsSent = lost.perhapsSent + lost.unsent - unsent
-    const unsentOffsets = rangesText(unsent > 0 ? lost.unsentRanges : [])
-    const isEnd = lost.isEnd ?? false
-    telemetry.emit('log.cut', { topic, partition, unsent, unsentOffsets, perhapsSent, isEnd })
+    const { telemetry, onDataLoss, listener, recordsOf = () => 'commands' } = this.#options
+    const count = lost.ranges.reduce((sum, { first, last }) => sum + last - first + 1, 0)
+    telemetry.emit('log.cut', {
+      ...{ topic, partition, recordsOf: recordsOf(topic), end: lost.end ?? null },
+      unsent: countOf(lost, 'unsent'),
+      unread: countOf(lost, 'unread'),
+      unsentOffsets: textOf(lost, 'unsent', 'unread'),
+      perhapsSent: countOf(lost, 'perhapsSent'),
+      unchecked: countOf(lost, 'unchecked'),
+      perhapsSentOffsets: textOf(lost, 'perhapsSent', 'unchecked'),
+    })
     if (onDataLoss === 'continue') return
     const error = new Error(
-      `${unsent + perhapsSent} offsets of ${topic}/${partition} disappeared from the log before they were processed, and ` +
+      `${count} offsets of ${topic}/${partition} disappeared from the log before they were processed, and ` +
         'kafka.onDataLoss is fail: find out why (retention, deleted records, an unclean election), then set it to continue',
     )
     listener.fatal(error)
     throw error
   }
-}
-
-const mostRanges = 20
-
-function rangesText(ranges: LostOffsets['unsentRanges']): string {
-  const texts = ranges.slice(0, mostRanges).map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`))
-  const more = ranges.length - texts.length
-  return [...texts, ...(more > 0 ? [`and ${more} more ranges`] : [])].join(', ')
 }

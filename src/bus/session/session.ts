@@ -1,6 +1,14 @@
 import { reportFault } from '../../telemetry/contain.ts'
 import type { SessionStage, Telemetry } from '../../telemetry/events.ts'
-import type { Backlog, BusRecord, OutgoingRecord, Session, SessionListener, TopicPartition } from '../port.ts'
+import type {
+  Backlog,
+  BusRecord,
+  LostRange,
+  OutgoingRecord,
+  Session,
+  SessionListener,
+  TopicPartition,
+} from '../port.ts'
 import type { BacklogShare } from './backlog.ts'
 import { type Checkpoint, packCheckpoint } from './checkpoint.ts'
 import type { CommitCycle, Participant } from './commit-cycle.ts'
@@ -128,6 +136,7 @@ export class PartitionSession implements Session, Participant {
     // otherwise a later owner would choose the start again, count lost offsets twice, or doubt commands that were never
     // POSTed
     if (isNew) this.#commits.touch()
+    this.#tellLost(taken.lost)
     intake.begin()
   }
 
@@ -164,7 +173,17 @@ export class PartitionSession implements Session, Participant {
     } catch (error) {
       this.end('fetch', error as Error)
     }
+    if (this.alive) this.#tellLost(lost.ranges)
     return this.alive
+  }
+
+  /** Commits the listener's records about lost offsets together with the progress over them. */
+  #tellLost(ranges: readonly LostRange[]): void {
+    if (ranges.length === 0) return
+    this.#deliver(listener => {
+      const records = listener.lost?.(this, ranges) ?? []
+      if (records.length > 0) this.#commits.add(records)
+    })
   }
 
   /** Commits progress over gaps, which would otherwise show as lag until the next commit. */

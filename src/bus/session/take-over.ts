@@ -1,4 +1,5 @@
 import type { Clock } from '../../clock.ts'
+import type { LostRange } from '../port.ts'
 import { type Checkpoint, unpackCheckpoint } from './checkpoint.ts'
 import type { Acquired, Committed, PartitionDriver } from './driver.ts'
 import type { Ledger } from './ledger.ts'
@@ -47,6 +48,8 @@ export interface TakenOver {
   foundSeq: number
   /** The committed offset, if busgate did not write it; else null. */
   foreignOffset: number | null
+  /** Offsets that the log lost before they were done. */
+  lost: readonly LostRange[]
   low: number
   high: number
   topicId: string | undefined
@@ -71,9 +74,12 @@ export async function takeOver(options: TakeOverOptions, isAlive: () => boolean)
   const own = newest.tag === tag
   const takenBack = own && takeBack(newest, ledger)
   if (!own) doubtIntents(newest, ledger, known.confirmed)
+  const ranges: LostRange[] = []
   let checkpoint = newest
   if (stays < end) {
-    dataLost({ ...loseOffsets(newest, ledger, { from: stays, to: end }), isEnd: true })
+    const lost = { ...loseOffsets(newest, ledger, { from: stays, to: end }), end: { from: stays, to: end } }
+    dataLost(lost)
+    ranges.push(...lost.ranges)
     window.forgetFrom(stays)
     checkpoint = {
       ...newest,
@@ -84,9 +90,11 @@ export async function takeOver(options: TakeOverOptions, isAlive: () => boolean)
   if (lacksCommit) checkpoint = { ...checkpoint, uncheckedUntil: Math.max(checkpoint.uncheckedUntil, high) }
   const lost = loseOffsets(checkpoint, ledger, { to: low })
   if (hasLoss(lost)) dataLost(lost)
+  ranges.push(...lost.ranges)
   checkpoint.window.skipTo(low)
   return {
     ...{ checkpoint, committed: checkpoint.window.base, own, low, high, topicId, foundSeq: found.seq },
+    lost: ranges,
     isNew: takenBack || stays < end || lacksCommit || committed?.offset !== checkpoint.window.base,
     stale: committed !== null && newest !== found,
     foreignOffset: newest.tag === '' ? (committed?.offset ?? null) : null,
