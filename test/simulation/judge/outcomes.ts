@@ -60,6 +60,14 @@ export class Outcomes {
   deadLetter({ headers }: BusRecord): void {
     const text = (name: string) => String(headers[`busgate.error.${name}`])
     const place = { topic: text('topic'), partition: Number(text('partition')), offset: Number(text('offset')) }
+    if (text('code') === 'RECORDS_DELETED') {
+      this.#lost(
+        place,
+        Number(headers['busgate.error.last-offset'] ?? place.offset),
+        'busgate.error.perhaps-sent' in headers,
+      )
+      return
+    }
     const life = this.#lives.at(place)
     if (!life) {
       this.#report('one final result', `a dead letter of ${placeOf(place)}, which is no command`)
@@ -105,6 +113,25 @@ export class Outcomes {
     }
   }
 
+  /** Checks a dead letter about offsets that a log lost, of which some may be no commands. */
+  #lost({ topic, partition, offset }: Place, last: number, perhapsSent: boolean): void {
+    if (!this.#lives.isCut({ topic, partition })) {
+      this.#report(
+        'the result tells the truth',
+        `${topic}/${partition} was not cut, but has a dead letter that says so`,
+      )
+    }
+    for (let at = offset; at <= last; at++) {
+      const life = this.#lives.at({ topic, partition, offset: at })
+      if (life && life.executions > 0 && !perhapsSent) {
+        this.#report(
+          'the result tells the truth',
+          `${nameOf(life)} was executed, but a dead letter says it was not sent`,
+        )
+      }
+    }
+  }
+
   #checkReferences(life: Life, { correlationId, tenant }: Pick<SendResult, 'correlationId' | 'tenant'>): void {
     const { plan, phone } = life.command
     if (correlationId === correlationOf(phone) && tenant === plan.tenant) return
@@ -142,13 +169,8 @@ export class Outcomes {
     const reportFalse = (why: string) =>
       this.#report('the result tells the truth', `${nameOf(life)} is ${outcome}, but ${why}`)
     const twins = this.#lives.twins(life)
-    if (outcome === 'SENT') {
-      // where the history of ids was deleted, a status may be about a twin
-      const proving = this.#lives.isCut(life.command) ? [life, ...twins] : [life]
-      const executions = proving.reduce((sum, one) => sum + one.executions, 0)
-      const sent = proving.filter(({ results }) => results.some(one => one.outcome === 'SENT')).length
-      if (sent > executions) reportFalse(`${sent} of its id are, of ${executions} executions`)
-    }
+    const twinWasSent = this.#lives.isCut(life.command) && twins.some(({ executions }) => executions > 0)
+    if (outcome === 'SENT' && life.executions === 0 && !twinWasSent) reportFalse('was not executed')
     const isRejected = outcome === 'REJECTED' || (outcome === 'UNRESOLVED' && errorCode === 'REJECTED')
     if (isRejected && error === texts.outage && plan.reaction !== 'poison' && this.#options.hasOnlyExplainedRefusals)
       reportFalse('only outages refused it')
