@@ -94,6 +94,18 @@ function buildGroup({ partitions = 2 } = {}) {
 }
 
 describe('a member of a group', () => {
+  test('may begin no request once the coordinator does not know it: others have its partitions', async () => {
+    const { clock, joined } = buildGroup()
+    const [a] = await joined('a')
+    expect(a!.member.hasLease).toBe(true)
+    a!.wire.onRequest = request => {
+      if (request === 'heartbeat') throw new GroupError('join as new', 'UNKNOWN_MEMBER_ID')
+    }
+    a!.drainBeforeJoin(new Promise(() => {})) // requests in flight
+    await clock.pass(1_000)
+    expect([a!.member.hasLease, a!.member.isMember]).toEqual([false, false])
+  })
+
   test('gets all partitions when it is alone, and shares them with new members', async () => {
     const { clock, joined, buildMember } = buildGroup()
     const [a] = await joined('a')

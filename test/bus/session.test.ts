@@ -53,6 +53,43 @@ test('committed intents that were never POSTed are released at once, so that no 
   expect([other.listener.doubtedKeys, other.listener.freshKeys]).toEqual([[], ['0', '1']])
 })
 
+test('a doubt keeps the time of its POST, for its callbacks, over owners that die before they can read it', async () => {
+  const log = buildLog(2)
+  const first = buildOwner(log)
+  const open = await first.open()
+  open.deliver()
+  const postedAt = first.clock.now()
+  expect(await intend(open, 0, 1)).toBe(true)
+
+  const second = buildOwner(log, { tag: 'a second process' })
+  await second.clock.pass(60_000)
+  const { session, deliver, commit } = await second.open()
+  deliver(1)
+  session.settle(0, result(0))
+  await commit()
+
+  const third = buildOwner(log, { tag: 'a third process' })
+  await third.clock.pass(120_000)
+  const next = await third.open()
+  next.deliver()
+  expect(third.listener.doubted).toMatchObject([{ record: { offset: 1 }, since: expect.any(Number) }])
+  expect(third.listener.doubted[0]!.since - postedAt).toBeLessThan(1_000)
+})
+
+test('an intent that is released as soon as it is committed is in doubt for no later owner', async () => {
+  const log = buildLog(1)
+  const open = await buildOwner(log).open()
+  open.deliver()
+  const released = open.session.intend([0]).then(() => open.session.release(0))
+  await open.commit()
+  await released
+  await open.commit()
+  const other = buildOwner(log, { tag: 'another process' })
+  const next = await other.open()
+  next.deliver()
+  expect([other.listener.doubtedKeys, other.listener.freshKeys]).toEqual([[], ['0']])
+})
+
 test('a hand-over takes back intents that no commit holds yet: their commands are not sent, and nobody doubts them', async () => {
   const log = buildLog(2)
   const { session, deliver, commit } = await buildOwner(log).open()

@@ -38,6 +38,17 @@ test('partitions that are taken over together share one barrier write, however s
   expect(cluster.of('OffsetFetch')).toHaveLength(5)
 })
 
+test('a take-over writes its barrier only once the last commit has settled, which old coordinators would forget', async () => {
+  const { cluster, clock, commits } = setUp()
+  const held = (fields: unknown[]) => cluster.offsets(fields, 'commands/0')
+  cluster.next('OffsetFetch', held, held)
+  const acquired = commits.acquire({ topic: 'commands', partition: 0 })
+  for (let asks = 0; asks < 10; asks++) await clock.pass(50)
+  await acquired
+  const steps = cluster.asked.map(({ api }) => api).filter(api => api === 'OffsetFetch' || api === 'TxnOffsetCommit')
+  expect(steps).toEqual(['OffsetFetch', 'OffsetFetch', 'OffsetFetch', 'TxnOffsetCommit', 'OffsetFetch'])
+})
+
 test('the hanging transaction of a dead process is aborted, and no transaction of a live one', async () => {
   const { cluster, clock, commits, told } = setUp()
   const [tp, held] = [{ topic: 'commands', partition: 0 }, 'commands/0']

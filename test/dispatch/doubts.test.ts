@@ -118,6 +118,20 @@ describe('a command in doubt', () => {
     expect(posts).toHaveLength(1)
   })
 
+  test.each([
+    ['call/otp', { message: { 'io.busgate.CallOtp': { comment: null } } }],
+    ['hlr', { message: { 'io.busgate.Hlr': { comment: null } } }],
+  ] as const)('of type %s, which cannot be polled, is not sent again during the settle time', async (type, command) => {
+    const world = await startSendingWorld({
+      settings: { gateway: { timeoutMs: 10_000 }, delivery: { settleMs: settleMs - 10_000 } },
+    })
+    world.doubted(1, { type }, { ...command, delivery: 'AT_LEAST_ONCE' })
+    await world.clock.pass(settleMs - 1000)
+    expect(world.postsOf(1)).toBe(0)
+    await world.clock.pass(2000)
+    expect(world.postsOf(1)).toBe(1)
+  })
+
   test('waits for the settle time again after a take-over', async () => {
     const world = await startPolledWorld()
     world.doubted(1, { postedAt: world.clock.now() })

@@ -36,6 +36,15 @@ describe('an envelope that waits for its connection', () => {
     expect(postsOf(1)).toBe(1)
   })
 
+  test('was sent at its first byte, says its result', async () => {
+    const { pass, connect, results, posts, clock } = await connecting()
+    await pass(9_000)
+    await connect()
+    await pass(1_000)
+    const sentAt = clock.now() - clock.monotonic() + posts[0]!.at
+    expect(results()).toMatchObject([{ outcome: 'SENT', sentAt }])
+  })
+
   test.each([
     { kind: 'topic', name: 'bulk' },
     { kind: 'account', name: 'default' },
@@ -61,6 +70,26 @@ describe('an envelope that waits for its connection', () => {
       expect([posts, results().map(({ outcome }) => outcome)]).toEqual([[], ['EXPIRED']])
     }
   })
+})
+
+test('the intents of an envelope are one commit, from however many partitions its commands come', async () => {
+  let commits = 0
+  const commitsBefore: number[] = []
+  const { pass, put, sent } = await startSendingWorld({
+    partitions: 8,
+    hop: async (step, way) => {
+      if (way === 'there' && step.startsWith('commit end')) commits++
+    },
+    takes: () => {
+      commitsBefore.push(commits)
+      return 10
+    },
+  })
+  await pass(1_000)
+  const before = commits
+  for (let partition = 0; partition < 8; partition++) put('bulk', commandsFrom(1 + partition, 1), partition)
+  await pass(1_000, 10)
+  expect([sent('default').length, commitsBefore.map(count => count - before)]).toEqual([8, [1]])
 })
 
 test('every command of an envelope has a committed intent, also if a rebalance takes some of them back', async () => {

@@ -98,3 +98,18 @@ test.each([1, 2])('a bulk command waits for at most one status poll: concurrency
   await clock.pass(2_000)
   expect(postsOf(1_000)).toBe(1)
 })
+
+test('accounts take turns, whichever has more commands', async () => {
+  const { put, pass, posts } = await startSendingWorld({
+    gateway: { concurrency: 1, maxOperations: 1, lingerMs: 0 },
+    takes: () => 10,
+  })
+  put('bulk', commandsFrom(1, 40))
+  put(
+    'bulk',
+    commandsFrom(101, 5).map(command => ({ ...command, account: 'other' })),
+  )
+  await pass(5_000)
+  const turns = posts.slice(0, 12).map(({ auth }) => auth)
+  expect(turns.filter(account => account === 'other')).toHaveLength(5)
+})

@@ -110,3 +110,14 @@ describe('a record whose schema the registry lacked', () => {
     expect(registry.asked.length).toBeLessThanOrEqual(5)
   })
 })
+
+test('a command whose schema the registry has only seconds later is sent', async () => {
+  const registry = laggingRegistry()
+  const world = await startSendingWorld({ registry })
+  registry.isLagging = true
+  world.send(1)
+  await world.clock.pass(8_000)
+  registry.isLagging = false
+  await world.clock.pass(10_000)
+  expect([world.results().map(({ outcome }) => outcome), world.deadLetters()]).toEqual([['SENT'], 0])
+})

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Answer } from '../../src/gateway/connection.ts'
 import { itemsAnswer, refusal, refusedItem } from '../support/answers.ts'
+import { laggingRegistry } from '../support/lagging-registry.ts'
 import { alone, numbersFrom, type Operation, type SendingOptions, startSendingWorld } from '../support/sending.ts'
 
 const second = 1000
@@ -81,6 +82,64 @@ describe('a callback before the second POST stops that POST', () => {
     connection.open()
     await world.clock.pass(second)
     expectOnlyTheOtherPosted(world)
+  })
+
+  test('while its envelope waits for a connection, and the statuses cannot be fetched any more', async () => {
+    const connection = barrier()
+    const away = Promise.withResolvers<void>()
+    let fetching = ready
+    const world = await startDoubtingWorld({
+      hop: step => (step.startsWith('fetch statuses') ? fetching : ready),
+      connected: operations => (isPoll(operations) ? ready : connection.pass()),
+    })
+    world.doubted(1)
+    await world.clock.pass(second)
+    expect(connection.entered).toBe(1)
+    fetching = away.promise
+    world.calledBack(1)
+    await world.clock.pass(6 * second)
+    connection.open()
+    await world.clock.pass(10 * second)
+    expect([world.postsOf(1), world.results()]).toEqual([0, []])
+    away.resolve()
+    await world.clock.pass(60 * second)
+    expect(world.results()).toMatchObject([{ id: 1n, outcome: 'SENT', attempts: 1 }])
+    expect(world.postsOf(1)).toBe(0)
+  })
+
+  test('while its envelope waits for a connection, and the registry lacks the schema of the callback', async () => {
+    const connection = barrier()
+    const registry = laggingRegistry()
+    let commits = 0
+    const world = await startDoubtingWorld({
+      registry,
+      hop: async (step, way) => {
+        if (way === 'there' && step.startsWith('commit end')) commits++
+      },
+      connected: operations => (isPoll(operations) ? ready : connection.pass()),
+    })
+    world.doubted(2)
+    await world.clock.pass(100)
+    registry.isLagging = true
+    world.calledBack(2)
+    await world.clock.pass(12 * second)
+    world.doubted(1)
+    await world.clock.pass(second)
+    expect(connection.entered).toBe(1)
+    world.calledBack(1)
+    await world.clock.pass(second)
+    connection.open()
+    const before = commits
+    await world.clock.pass(20 * second)
+    expect([world.postsOf(1), world.postsOf(2), world.results()]).toEqual([0, 0, []])
+    expect(commits - before).toBeLessThan(3) // they wait without a slot or an intent
+    registry.isLagging = false
+    await world.clock.pass(60 * second)
+    expect(world.results().map(({ outcome, attempts }) => [outcome, attempts])).toEqual([
+      ['SENT', 1],
+      ['SENT', 1],
+    ])
+    expect([world.postsOf(1), world.postsOf(2)]).toEqual([0, 0])
   })
 
   test('although the broker delivers the callback slowly', async () => {

@@ -93,6 +93,27 @@ test.each(changes)('a successor never says "not sent" of a command that was perh
   for (let id = 1; id <= count; id++) expect(postsOf(id)).toBe(1)
 })
 
+test.each([
+  ['', undefined],
+  [', also if the successor cannot read the command', changes[1]![1].commandSchema],
+])('a second POST whose worker was killed counts as an attempt%s', async (_, commandSchema) => {
+  const world = await startSendingWorld({
+    settings: {
+      gateway: { timeoutMs: 100 },
+      delivery: { settleMs: 100, polls: 1, pollIntervalMs: 50, attempts: 2 },
+    },
+    takes: ({ operations }) => (operations[0]!.type === 'status' ? 0 : Infinity),
+  })
+  world.doubted(1, {}, { delivery: 'AT_LEAST_ONCE' })
+  await world.pass(1_000)
+  expect(world.postsOf(1)).toBe(1)
+  await world.takeOver(commandSchema && { registry: withCommandSchema(world.registry, commandSchema) })
+  await world.pass(60_000)
+  expect(world.postsOf(1)).toBe(1)
+  const ends = world.results().filter(({ final }) => final)
+  expect(ends).toMatchObject([{ outcome: 'UNRESOLVED', attempts: 2 }])
+})
+
 function withCommandSchema(registry: SchemaRegistry, commandSchema: () => object): SchemaRegistry {
   return {
     idOf: registry.idOf,

@@ -37,7 +37,7 @@ export interface BusHarness {
 export class TestListener implements SessionListener {
   readonly sessions = new Map<number, Session>()
   readonly fresh: { session: Session; record: BusRecord }[] = []
-  readonly doubted: { session: Session; record: BusRecord }[] = []
+  readonly doubted: { session: Session; record: BusRecord; since: number }[] = []
   readonly recalls: { session: Session; record: BusRecord }[] = []
   readonly past: { session: Session; record: BusRecord }[] = []
   readonly fatals: Error[] = []
@@ -58,8 +58,8 @@ export class TestListener implements SessionListener {
   cut(_: Session, before: number): void {
     this.cuts.push(before)
   }
-  inDoubt(session: Session, records: readonly BusRecord[]): void {
-    for (const record of records) this.doubted.push({ session, record })
+  inDoubt(session: Session, records: readonly BusRecord[], since: number): void {
+    for (const record of records) this.doubted.push({ session, record, since })
   }
   history(session: Session, records: readonly BusRecord[]): void {
     for (const record of records) this.past.push({ session, record })

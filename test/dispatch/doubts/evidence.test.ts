@@ -72,6 +72,14 @@ describe('callbacks as evidence', () => {
     expect(found).toEqual(['1'])
   })
 
+  test('are found although the clock of the process that received them is almost a minute behind', async () => {
+    const { clock, seek, calledBack, found } = await startSearch()
+    calledBack(1)
+    seek(1, clock.now() + 59_000)
+    await clock.pass(minute)
+    expect(found).toEqual(['1'])
+  })
+
   test('are read from the start of a recreated topic', async () => {
     const { clock, seek, calledBack, recreate, found } = await startSearch()
     const seeking = seek(1, clock.now())

@@ -297,6 +297,19 @@ describe('a search of the results', () => {
     expect({ settled, fresh }).toEqual({ settled: [0], fresh: [1] })
   })
 
+  test('reports foreign records on the results, but not tombstones, and at its end what it read', async () => {
+    const { clock, append, telemetry, open, recordAt } = await startLookup()
+    const told: unknown[] = []
+    telemetry.on('result.unreadable', ({ topic, offset }) => told.push(`${topic} ${offset}`))
+    telemetry.on('answered.read', ({ sessions }) => told.push(`read for ${sessions}`))
+    append({ topic: topics.results, key: null, value: Buffer.from('foreign'), partition: 0 })
+    append({ topic: topics.results, key: Buffer.from('1'), value: null, partition: 0 })
+    append({ topic: topics.doubts, key: null, value: Buffer.from('foreign'), partition: 0 })
+    open({ until: 1, topic: 'doubts' }).take(recordAt(0))
+    await clock.pass(minute)
+    expect(told).toEqual(['results 0', 'read for 1'])
+  })
+
   test('ends when no session waits for it', async () => {
     const { clock, open, recordAt, setReadable, lookup } = await startLookup()
     const { take, session } = open({ until: 1 })
