@@ -33,6 +33,11 @@ const steps: readonly Step[] = [
     what: `5,000 worlds from seed ${freshSeed} on`,
     run: ['simulate', '--', '--seeds', '5000', '--from', freshSeed],
   },
+  {
+    name: 'mutants',
+    what: '300 mutants, of which tests notice 92 %',
+    run: ['mutants', '--', '--count', '300', '--allow', '8'],
+  },
   { name: 'fuzz', what: 'three hours of foreign data', run: ['fuzz', '--', '--seconds', '10800'] },
   chaos('moves', 'three workers are replaced in turn', '--restart-workers --commands 40000'),
   chaos('scale', 'one worker, three, and one again', '--scale --commands 40000'),

@@ -1,0 +1,95 @@
+/** Plants random mutants in the delivery path, one at a time, and looks whether unit tests or simulated worlds notice them. */
+import { hash } from 'node:crypto'
+import { globSync, readFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { type Mutant, mutantsOf } from './mutator.ts'
+import { isNamed, outdated, readSurvivors, type Survivor, survivorsFile } from './survivors.ts'
+import { Trial } from './trial.ts'
+
+const help = `npm run mutants -- [--count 30] [--seed N] [--file PART] [--seconds S]
+  --count    number of mutants
+  --seed     the sample; by default a new one in each run
+  --file     only in files whose path contains this
+  --line     only in this line of them
+  --seconds  starts no further mutant after this time
+  --allow    percentage of unnamed survivors that does not fail the run; default 0`
+
+const folders = ['dispatch', 'bus/session', 'bus/group', 'records', 'control', 'callbacks', 'statuses']
+const { values } = parseArgs({
+  options: {
+    count: { type: 'string', default: '30' },
+    seed: { type: 'string' },
+    file: { type: 'string', default: '' },
+    line: { type: 'string' },
+    seconds: { type: 'string', default: 'Infinity' },
+    allow: { type: 'string', default: '0' },
+    help: { type: 'boolean' },
+  },
+})
+
+if (values.help) console.log(help)
+else process.exitCode = (await run()) ? 0 : 1
+
+/** @returns whether few enough survivors are unnamed */
+async function run(): Promise<boolean> {
+  const survivors = readSurvivors()
+  const gone = outdated(survivors)
+  for (const row of gone)
+    console.error(`the code of a survivor is gone, delete its row in ${survivorsFile}: ${textOf(row)}`)
+  const seed = values.seed === undefined ? Math.floor(Math.random() * 1e9) : Number(values.seed)
+  console.log(`--seed ${seed}`)
+  return (await tryAll(sample(seed), survivors, new Trial())) && gone.length === 0
+}
+
+function sample(seed: number): Mutant[] {
+  const files = folders
+    .flatMap(folder => globSync(`src/${folder}/**/*.ts`))
+    .filter(file => !file.endsWith('generated.ts'))
+  const wanted = files.filter(file => file.includes(values.file)).sort()
+  const all = wanted.flatMap(file => mutantsOf(file, readFileSync(file, 'utf8')))
+  const some = all.filter(({ at }) => values.line === undefined || at === Number(values.line))
+  const drawn = some.map(mutant => ({ mutant, key: keyOf(seed, mutant) })).sort((a, b) => (a.key < b.key ? -1 : 1))
+  const mutants = drawn.slice(0, Number(values.count)).map(({ mutant }) => mutant)
+  console.log(`${mutants.length} of ${some.length} mutants in ${wanted.length} files`)
+  return mutants
+}
+
+/** Its place in the sample. It depends on nothing else, so a change of the code leaves the rest of the sample as it is. */
+function keyOf(seed: number, { file, line, becomes }: Mutant): string {
+  return hash('sha256', [seed, file, line, becomes].join('\n'))
+}
+
+async function tryAll(mutants: readonly Mutant[], survivors: readonly Survivor[], trial: Trial): Promise<boolean> {
+  const began = performance.now()
+  const elapsed = () => (performance.now() - began) / 1000
+  let [tried, survived, unnamed] = [0, 0, 0]
+  for (const mutant of mutants) {
+    if (elapsed() > Number(values.seconds)) break
+    const started = elapsed()
+    const killer = await trial.killerOf(mutant)
+    const named = isNamed(survivors, mutant)
+    tried++
+    if (killer === null) survived++
+    if (killer === null && !named) unnamed++
+    console.log(`${verdict(killer, named)} after ${(elapsed() - started).toFixed(0)} s: ${textOf(mutant)}`)
+    if (killer !== null && named) console.log(`  it is named in ${survivorsFile}: delete its row`)
+  }
+  const red = await trial.falseKillers()
+  for (const name of red) console.error(`${name} fails without a mutant, so its kills prove nothing`)
+  const share = ((100 * survived) / Math.max(1, tried)).toFixed(1)
+  console.log(
+    `${tried} tried, ${survived} survived (${share} %), ${unnamed} of them unnamed, ${elapsed().toFixed(0)} s`,
+  )
+  if (unnamed > 0) console.error(`test what a user would notice, delete the code, or name it in ${survivorsFile}`)
+  return 100 * unnamed <= Number(values.allow) * tried && red.length === 0
+}
+
+function verdict(killer: string | null, named: boolean): string {
+  if (killer !== null) return `killed by ${killer}`
+  return named ? 'survived, as named' : 'SURVIVED'
+}
+
+function textOf({ file, line, becomes, ...rest }: Pick<Mutant, 'file' | 'line' | 'becomes'> & { at?: number }): string {
+  const where = rest.at === undefined ? file : `${file}:${rest.at}`
+  return `${where}\n    ${line}\n  → ${becomes}`
+}
