@@ -99,7 +99,8 @@ export class Delivery {
       if (unread) this.#holdBack(envelope, unread, counts)
       return
     }
-    const haveOthersPassed = first?.refusal !== undefined && isOvertaken(first.refusal, account)
+    // not for a probe: what passed since its last refusal may have passed before the pause
+    const haveOthersPassed = !permit.probe && first?.refusal !== undefined && isOvertaken(first.refusal, account)
     const { connection, clock, errorTexts, telemetry } = this.#options
     const operations = pendings.map(({ command }) => command.json)
     const traces = tracesOf(pendings)
