@@ -112,8 +112,8 @@ export class Slots {
   #next(urgency: number): Waiting | undefined {
     const isUrgent = urgency === 0
     if (this.#waiting[urgency]!.length === 0 || this.#shares.free(isUrgent) === 0) return undefined
-    const startable = this.#waiting[urgency]!.filter(({ account }) => this.#shares.room(account, isUrgent) > 0)
-    const loads = startable.map(({ account }) => this.#shares.load(account))
-    return startable[loads.indexOf(Math.min(...loads))]
+    const ready = this.#waiting[urgency]!.filter(({ account }) => this.#shares.room(account, isUrgent) > 0)
+    const loads = ready.map(({ account }) => this.#shares.load(account))
+    return ready[loads.indexOf(Math.min(...loads))]
   }
 }
