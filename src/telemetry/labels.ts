@@ -90,7 +90,6 @@ export const handlings = [
   'doubt',
   'result',
   'status',
-  'control',
   'answer',
   'callback',
   'partition',
