@@ -67,12 +67,11 @@ const ownership = row(
   lines({
     title: 'Dead letters',
     description:
-      'Records that cannot be read, by code. SCHEMA_NOT_FOUND: register the schema, then replay them. NOT_CONFLUENT, DECODE: repair the producer, which writes them again. NO_NUMERIC_ID: callbacks about other systems’ messages. faults: a bug of busgate.',
+      'Records that cannot be read, by code. SCHEMA_NOT_FOUND: register the schema, then replay them. NOT_CONFLUENT, DECODE: repair the producer, which writes them again. NO_NUMERIC_ID: callbacks about other systems’ messages.',
     width: 4,
     unit: 'ops',
     queries: [
       [`sum by (stage, code) (rate(busgate_dead_letters_total{${own}}[$__rate_interval])) > 0`, '{{stage}} {{code}}'],
-      [`sum(rate(busgate_faults_total{${own}}[$__rate_interval]))`, 'faults'],
     ],
     runbooks: ['BusgateDeadLetters', 'BusgateFaults'],
   }),

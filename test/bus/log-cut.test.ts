@@ -315,6 +315,26 @@ describe('a log that was cut', () => {
     }
   })
 
+  test('never tells of a command in flight as unsent, however often the commit of the loss fails', async () => {
+    const log = buildLog(3)
+    const owner = buildOwner(log)
+    const first = await owner.open()
+    first.deliver()
+    expect(await intend(first, 0)).toBe(true)
+    log.cut(2)
+    for (let i = 0; i < 2; i++) {
+      const next = await owner.open()
+      await next.commit('failed')
+    }
+    await owner.open()
+    const told = owner.lost.flatMap(({ ranges }) => ranges.map(({ first, last }) => [first, last]))
+    expect(told).toEqual([
+      [1, 1],
+      [1, 1],
+      [1, 1],
+    ])
+  })
+
   test('ends the process if kafka.onDataLoss is fail, and says what to do', async () => {
     const { logs, deliver, ownership, tps, listener } = await openGroup(1, { onDataLoss: 'fail' })
     logs[0]!.append(8)

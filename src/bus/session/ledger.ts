@@ -71,6 +71,11 @@ export class Ledger {
     return this.#posts.has(offset)
   }
 
+  /** Whether the log has lost the record of a POST, whose outcome will still be published. */
+  isOrphan(offset: number): boolean {
+    return this.#orphans < 0 && [...this.#posts].some(([number, post]) => number < 0 && post.offset === offset)
+  }
+
   outcome(number: number): Outcome | undefined {
     return this.#posts.get(number)?.outcome
   }

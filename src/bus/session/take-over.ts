@@ -155,7 +155,7 @@ function takeBack({ window, seq }: Checkpoint, ledger: Ledger): boolean {
   ledger.landed(seq)
   for (let offset = window.base; offset < window.base + window.length; offset++) {
     if (window.get(offset) !== INTENT || ledger.has(offset)) continue
-    window.set(offset, NEW)
+    window.set(offset, ledger.isOrphan(offset) ? DONE : NEW)
     takenBack = true
   }
   for (const offset of ledger.numbers()) if (offset >= 0 && window.get(offset) !== INTENT) ledger.remove(offset)
