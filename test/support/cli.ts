@@ -31,6 +31,8 @@ export function busgate(args: string[], options?: CliOptions): Promise<CliResult
   return startBusgate(args, options).ended
 }
 
+const signals = ['SIGINT', 'SIGTERM'] as const
+
 /** Runs a command line in this process, which is faster. Only one may run at a time. */
 export async function busgateHere(
   args: string[],
@@ -46,11 +48,18 @@ export async function busgateHere(
   const given: Readable = Readable.from([Buffer.from(input)])
   const stdin = vi.spyOn(process, 'stdin', 'get').mockReturnValue(given as typeof process.stdin)
   for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value)
+  const before = signals.map(signal => process.listeners(signal))
   try {
     return { code: await runLine(args), ...written }
   } finally {
     vi.unstubAllEnvs()
     for (const spy of [...spies, stdin]) spy.mockRestore()
+    // a command listens until its process ends
+    for (const [i, signal] of signals.entries()) {
+      for (const listener of process.listeners(signal)) {
+        if (!before[i]!.includes(listener)) process.off(signal, listener)
+      }
+    }
   }
 }
 
