@@ -199,11 +199,12 @@ describe('an envelope that the gateway refuses', () => {
   })
 })
 
-test('accounts whose balance is never answered do not hold up commands', async () => {
+test('accounts whose balance is never answered do not hold up commands of others', async () => {
   const gateway = await scriptedServer((socket, { body }) => {
-    const [{ type, id }] = (parseJson(body) as { data: [{ type: string; id: number }] }).data
-    if (type === 'sms')
-      socket.write(httpAnswer(`{"success":true,"data":[{"success":true,"data":{"id":${id},"msg_id":7}}]}`))
+    const { auth, data } = parseJson(body) as { auth: string; data: [{ type: string; id: number }] }
+    const [{ type, id }] = data
+    const told = type === 'sms' ? `{"id":${id},"msg_id":7}` : '{"amount":1,"currency":"UAH"}'
+    if (auth === 'sandbox-key') socket.write(httpAnswer(`{"success":true,"data":[{"success":true,"data":${told}}]}`))
   })
   const accounts = { second: { apiKey: 'two' }, third: { apiKey: 'three' } }
   const world = await startWorld({

@@ -31,11 +31,11 @@ test('a worker with another gateway waits outside of the group, says so, and wor
   expect(lines.join('')).toContain(difference)
   await world.send([buildCommand({ id: 1n })])
   await world.finished(1)
-  expect([world.sandbox.stats().operations, other.stats().operations]).toEqual([1, 0])
+  expect([world.sandbox.executions(1), other.executions(1)]).toEqual([1, 0])
   await world.worker.stop()
   const worker = await starting
   onTestFinished(() => worker.stop())
   await world.send([buildCommand({ id: 2n })])
   await world.finished(2)
-  expect(other.stats().operations).toBe(1)
+  expect(other.executions(2)).toBe(1)
 })

@@ -153,7 +153,7 @@ test.each([
   const output = captureOutput()
   const proxy = await startProxy()
   const settings = { gateway: { apiKey: key, maxOperations: 1 }, delivery: { maxAgeMs: 60_000 } }
-  const world = await startWorld({ logger: output.logger, gateway: proxy, settings })
+  const world = await startWorld({ logger: output.logger, gateway: proxy, settings, sandbox: { keys: [key] } })
   const item = (value: object) => json({ success: true, data: [value] })
   proxy.answer = ({ body }) => {
     const told = spell(body)
