@@ -192,7 +192,7 @@ describeOnKafka('dead letters on a real Kafka', brokers => {
     expect(JSON.parse(command)).toMatchObject({
       key: '1',
       headers: { traceparent: '00-1-2-01' },
-      value: { id: 7, phone: '***', message: { 'io.busgate.Sms': { sms_message: '***' } } },
+      value: { id: '7', phone: '***', message: { 'io.busgate.Sms': { sms_message: '***' } } },
     })
     expect(await show('--at', '0@0', '--reveal')).toMatch(
       /"phone": 380501234567[\s\S]*"sms_message": "Your order is ready"/,

@@ -138,7 +138,9 @@ describeOnKafka('busgate doctor on a real Kafka', brokers => {
   })
 
   test('reports commands that were written before the first start, from which run refuses to start', async () => {
-    const env = environmentOf(brokers)
+    const sandbox = await startSandbox()
+    onTestFinished(() => sandbox.close())
+    const env = { ...environmentOf(brokers), BUSGATE_GATEWAY_URL: sandbox.url }
     await busgate(['topics', 'create'], { env })
     await busgate(['schemas', 'register'], { env })
     const checked = ['settings', 'cluster', 'topics', 'start']

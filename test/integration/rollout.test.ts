@@ -84,8 +84,8 @@ describeOnKafka('a rolling update', brokers => {
       expect(successor.stdout()).not.toContain('session.opened')
 
       await mend()
+      await old.stop() // a process with another gateway.url joins only once the others are gone
       await until(async () => expect(await probe(port!, 'ready')).toEqual({ passes: true, output: '' }))
-      await old.stop()
       await world.send(commandsFrom(201, 200))
       await world.finished(400)
       successor.signal('SIGTERM')
