@@ -32,9 +32,9 @@ const bigintAsDigits = (_key: string, value: unknown): unknown =>
 /** JSON.stringify that writes a bigint as a number with all its digits. */
 export const stringifyJson = (value: unknown): string => JSON.stringify(value, bigintAsDigits)
 
-/** For JSON.stringify, where readers have no bigint: one beyond 2^53 becomes text. */
-export const withoutBigints = (_key: string, value: unknown): unknown =>
-  typeof value !== 'bigint' ? value : Number.isSafeInteger(Number(value)) ? Number(value) : String(value)
+/** For JSON.stringify: a bigint as text, whatever its size, since jq and JavaScript round numbers beyond 2^53. */
+export const bigintAsText = (_key: string, value: unknown): unknown =>
+  typeof value === 'bigint' ? value.toString() : value
 
 /** Whether a value is a JSON object. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>

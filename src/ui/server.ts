@@ -4,7 +4,7 @@ import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { hasBody } from '../http/connections.ts'
 import { serveHttp } from '../http/server.ts'
-import { withoutBigints } from '../protocol/json.ts'
+import { bigintAsText } from '../protocol/json.ts'
 import { Board, type BoardOptions } from './board.ts'
 import { InvalidSearch, Searches, searchRequestOf } from './searches.ts'
 import { Viewers } from './viewers.ts'
@@ -92,7 +92,7 @@ function fail(response: ServerResponse, error: Error): void {
 function sendJson(response: ServerResponse, status: number, body: object): void {
   response
     .writeHead(status, { ...safetyHeaders, 'content-type': 'application/json' })
-    .end(JSON.stringify(body, withoutBigints))
+    .end(JSON.stringify(body, bigintAsText))
 }
 
 interface PageFile {

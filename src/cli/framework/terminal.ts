@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { bigintAsText } from '../../protocol/json.ts'
 
 /** Writes a line to standard output; waits for a slow reader. */
 export async function printLine(line: string): Promise<void> {
@@ -21,9 +22,9 @@ export const printable = (text: string): string => text.replaceAll(unprintable, 
 /** Escapes text that may have several lines. */
 export const printableLines = (text: string): string => text.split('\n').map(printable).join('\n')
 
-/** JSON, on one line unless indented. An id is text, whatever its size: jq and JavaScript round numbers beyond 2^53. */
+/** JSON, on one line unless indented. An id is text. */
 export const jsonText = (value: unknown, indent = 0): string =>
-  printableLines(JSON.stringify(value, (_key, part) => (typeof part === 'bigint' ? String(part) : part), indent))
+  printableLines(JSON.stringify(value, bigintAsText, indent))
 
 /**
  * Makes a streaming decoder of standard input that removes a byte order mark.
