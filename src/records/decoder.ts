@@ -1,5 +1,6 @@
 import type { BusRecord } from '../bus/port.ts'
 import { type Clock, sleep, systemClock } from '../clock.ts'
+import type { decodeCodes } from '../telemetry/labels.ts'
 import { Truncated } from './cursor.ts'
 import { type RecordReading, readingOf, readRecord } from './reading.ts'
 import { SchemaNotFound, type SchemaRegistry, SchemaUnreadable } from './registry.ts'
@@ -35,15 +36,7 @@ const headerBytes = 5
 export const apicurioSettings =
   'apicurio.registry.headers.enabled=false, apicurio.registry.as-confluent=true and apicurio.registry.use-id=contentId'
 
-export type DecodeCode =
-  | 'NO_VALUE'
-  | 'NOT_CONFLUENT'
-  | 'VALUE_TOO_LARGE'
-  | 'SCHEMA_NOT_FOUND'
-  | 'SCHEMA_INCOMPATIBLE'
-  | 'TRUNCATED'
-  | 'TRAILING_BYTES'
-  | 'DECODE'
+export type DecodeCode = (typeof decodeCodes)[number]
 
 /** Why a record can never be decoded. The message contains nothing of the record's content. */
 export interface DecodeError {

@@ -96,23 +96,21 @@ export const handlings = [
   'telemetry',
 ] as const
 
+/** Why bytes can never be read as a record. */
+export const decodeCodes = [
+  'NO_VALUE',
+  'NOT_CONFLUENT',
+  'VALUE_TOO_LARGE',
+  'SCHEMA_NOT_FOUND',
+  'SCHEMA_INCOMPATIBLE',
+  'TRUNCATED',
+  'TRAILING_BYTES',
+  'DECODE',
+] as const
+
 /** Codes of dead letters by stage. handle: busgate itself failed. OMITTED: a doubt without its command. */
 export const deadLetterCodes = {
-  decode: [
-    'NO_VALUE',
-    'NOT_CONFLUENT',
-    'VALUE_TOO_LARGE',
-    'SCHEMA_NOT_FOUND',
-    'SCHEMA_INCOMPATIBLE',
-    'TRUNCATED',
-    'TRAILING_BYTES',
-    'DECODE',
-    'OMITTED',
-    'RECORDS_DELETED',
-    'CODEC_UNKNOWN',
-    'BATCH_CORRUPT',
-    'BATCH_TOO_LARGE',
-  ],
+  decode: [...decodeCodes, 'OMITTED', 'RECORDS_DELETED', 'CODEC_UNKNOWN', 'BATCH_CORRUPT', 'BATCH_TOO_LARGE'],
   handle: ['INTERNAL_ERROR'],
   callback: ['NO_NUMERIC_ID'],
 } as const

@@ -167,9 +167,9 @@ describe('once the gateway is proved,', () => {
     expect(watch.warnings()).toEqual(['cannot read the balance of account other: connect ECONNREFUSED'])
   })
 
-  test('an account with a refused key is a warning, and is asked until the key is accepted', async () => {
+  test('an account with a refused key is a warning, and is asked at each end of its pause until the key is accepted', async () => {
     let isMended = false
-    const { clock, watch, accounts } = startWatch(
+    const { clock, watch, accounts, asked } = startWatch(
       key => (key === 'shop' || isMended ? balance : refusal('Access denied')),
       ['shop', 'expired'],
     )
@@ -179,6 +179,8 @@ describe('once the gateway is proved,', () => {
       expect.stringContaining('account expired is held back (denied): its key was refused'),
     ])
     expect(accounts.get('expired')!.keyRefused).toBe(true)
+    const lastAsked = asked.filter(({ key }) => key === 'expired').map(({ at }) => at / 1000)
+    expect(lastAsked.slice(-5)).toEqual([160, 190, 220, 250, 280])
     isMended = true
     await clock.pass(60_000)
     expect(watch.warnings()).toEqual([])

@@ -37,6 +37,20 @@ const takeOvers: [when: string, (world: World) => Promise<void>][] = [
   ],
 ]
 
+/** Starts a world whose first command, of id 1, became a dead letter because the registry lagged; now it answers. */
+async function startAfterDeadLetter(): Promise<World> {
+  const registry = laggingRegistry()
+  const world = await startSendingWorld({ registry })
+  registry.isLagging = true
+  await world.takeOver()
+  world.send(1)
+  await world.pass(30_000)
+  expect(world.letters()).toHaveLength(1)
+  registry.isLagging = false
+  await world.pass(70_000)
+  return world
+}
+
 describe.each(takeOvers)('%s', (_, takeOver) => {
   test.each(ends)('a repeated id whose first record %s', async (_how, first, outcome, isUsed) => {
     const world = await startSendingWorld()
@@ -53,15 +67,7 @@ describe.each(takeOvers)('%s', (_, takeOver) => {
   })
 
   test('a dead letter that is replayed is sent, and sent once however often it is replayed', async () => {
-    const registry = laggingRegistry()
-    const world = await startSendingWorld({ registry })
-    registry.isLagging = true
-    await world.takeOver()
-    world.send(1)
-    await world.pass(30_000)
-    expect(world.letters()).toHaveLength(1)
-    registry.isLagging = false
-    await world.pass(70_000)
+    const world = await startAfterDeadLetter()
     await takeOver(world)
     const record = world.broker.read({ topic: 'bulk', partition: 0 }, 0, 1).records[0]!
     const replay = (headers: RecordHeaders) => world.append({ key: record.key, value: record.value, headers })
@@ -78,14 +84,7 @@ describe.each(takeOvers)('%s', (_, takeOver) => {
   })
 
   test('a dead letter whose producer writes the command again has not used its id', async () => {
-    const registry = laggingRegistry()
-    const world = await startSendingWorld({ registry })
-    registry.isLagging = true
-    await world.takeOver()
-    world.send(1)
-    await world.pass(30_000)
-    registry.isLagging = false
-    await world.pass(70_000)
+    const world = await startAfterDeadLetter()
     await takeOver(world)
     world.send(1)
     await world.pass(12_000)

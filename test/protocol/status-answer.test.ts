@@ -18,6 +18,8 @@ describe('an answer to status', () => {
     [{ status: 'UNKNOWN', final_status: 'EXPIRED' }, 'sent'],
     [{ success: true }, 'sent'],
     [{ success: false, status: 'UNDELIVERABLE' }, 'sent'],
+    [[{ success: false }, { success: true }], 'unreadable'],
+    [[{ success: true }, { success: false }], 'unreadable'],
     [{ id: 1, status: 'Unknown' }, 'unknown'],
     [{ status: 'UNKNOWN', success: true }, 'unknown'],
     [{ id: 1, status: 'message not found.' }, 'not_found'],

@@ -3,6 +3,7 @@ import { createDecoder, type DecodeCode, type Decoded } from '../../../src/recor
 import type { SendCommand } from '../../../src/records/generated.ts'
 import { type StoredSchema, selfContained } from '../../../src/records/schema-parts.ts'
 import { schemas } from '../../../src/records/schemas.ts'
+import { decodeCodes } from '../../../src/telemetry/labels.ts'
 import { recordOf } from '../../records/codec.ts'
 import type { Random } from '../../simulation/random.ts'
 import { BodyWriter, damaged } from '../avro/body.ts'
@@ -65,16 +66,7 @@ const kitchen = {
 const readers = { ...schemas, kitchen }
 const mostCommands = ['command', 'command', 'command', 'kitchen', 'kitchen', 'result', 'status', 'doubt'] as const
 
-const codes: ReadonlySet<DecodeCode> = new Set([
-  'NO_VALUE',
-  'NOT_CONFLUENT',
-  'VALUE_TOO_LARGE',
-  'SCHEMA_NOT_FOUND',
-  'SCHEMA_INCOMPATIBLE',
-  'TRUNCATED',
-  'TRAILING_BYTES',
-  'DECODE',
-])
+const codes: ReadonlySet<DecodeCode> = new Set(decodeCodes)
 
 /** Bounds of busgate, and the units of times, which fastavro does not know. */
 const ownRefusals =
