@@ -17,7 +17,7 @@ const kinds = [
   { type: 'call/otp', message: {}, urgent: true },
 ]
 
-// Numbers of no country. The last two digits decide what becomes of a message (docs/sandbox.md): all of it happens, but
+// Numbers that films use because nobody has them. The last two digits decide what becomes of a message (docs/sandbox.md): all of it happens, but
 // that the money is used up (92) and that the gateway throttles (98), which would hold up everything else.
 const fates = Array.from({ length: 100 }, (_, ending) => ending).filter(ending => ending !== 92 && ending !== 98)
 
@@ -26,7 +26,7 @@ function command() {
   const n = made++
   return {
     id: Date.now() * 1000 + (n % 1000),
-    phone: 999_000_000_000 + fates[n % fates.length],
+    phone: 1_202_555_0100 + fates[n % fates.length],
     ...kinds[n % kinds.length],
   }
 }

@@ -1,7 +1,10 @@
+import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
-import { describe, expect, test } from 'vitest'
+import { createInterface } from 'node:readline'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
 import { loadSettings, requireRunnable } from '../../src/config/index.ts'
+import { problemOfNew } from '../../src/records/new-command.ts'
 
 const root = new URL('../../', import.meta.url)
 const read = (file: string) => readFileSync(new URL(file, root), 'utf8')
@@ -90,4 +93,16 @@ test("the image's build context contains exactly what the Dockerfile copies", ()
   const given = linesOf('.dockerignore').flatMap(line => (line.startsWith('!') ? [line.slice(1)] : []))
   const copies = linesOf('Dockerfile').filter(line => /^COPY (?!--)/.test(line))
   expect(new Set(given)).toEqual(new Set(copies.flatMap(line => line.split(' ').slice(1, -1))))
+})
+
+test('everything that the traffic of docker-compose.yml sends is a valid command', async () => {
+  const traffic = spawn(process.execPath, ['compose/traffic.mjs', '100'], {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  onTestFinished(() => void traffic.kill())
+  const lines: string[] = []
+  for await (const line of createInterface(traffic.stdout)) if (lines.push(line) === 100) break
+  const problems = lines.map(line => problemOfNew(JSON.parse(line)))
+  expect(problems.filter(problem => problem !== null)).toEqual([])
 })
