@@ -1,4 +1,4 @@
-import { echoedId, idIn } from '../protocol/ids.ts'
+import { echoedId, idIn, isRounded } from '../protocol/ids.ts'
 import { callbackStateOf } from '../protocol/states.ts'
 import type { DeadLetterReason } from '../records/dead-letter.ts'
 import { type CommandFacts, type NewStatusEvent, readStatus, unknownCommandFacts } from '../records/status.ts'
@@ -42,4 +42,5 @@ function eventOf(body: Callback, command: HookedCommand, verified: boolean, rece
 }
 
 /** The address identifies the message, so a missing id is no contradiction. */
-const namesAnother = (echoed: unknown, id: bigint): boolean => (echoedId(echoed) ?? String(id)) !== String(id)
+const namesAnother = (echoed: unknown, id: bigint): boolean =>
+  (echoedId(echoed) ?? String(id)) !== String(id) && !isRounded(echoed, String(id))

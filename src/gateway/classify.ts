@@ -1,4 +1,4 @@
-import { echoedId } from '../protocol/ids.ts'
+import { echoedId, isRounded } from '../protocol/ids.ts'
 import { type DoubtCause, type ErrorCode, knownErrorCode, type OperationType } from '../protocol/index.ts'
 import { isObject, parseJson, stringifyJson } from '../protocol/json.ts'
 import type { Answer } from './connection.ts'
@@ -138,8 +138,7 @@ function classifyBody(ids: Ids, body: string, texts: Texts): Classified {
     if (code === 'THROTTLED') return { outcome: 'not_sent', reason: 'throttled', error, retryAfterMs: null }
     return { outcome: 'refused', code: code ?? 'REJECTED', known: code !== null, error }
   }
-  const inOrder = items.length === ids.length && items.every((item, i) => answers(item, ids[i] ?? null))
-  if (inOrder) return { outcome: 'answered', items: items.map(item => answerOf(item as Item, texts)) }
+  if (inOrder(items, ids)) return { outcome: 'answered', items: items.map(item => answerOf(item as Item, texts)) }
   const error = `${items.length} items for ${ids.length} operations, or other ids`
   return { outcome: 'unknown', cause: 'items_differ', error, items: matchById(ids, items, texts) }
 }
@@ -148,6 +147,27 @@ interface Item {
   success: boolean
   error?: unknown
   data?: unknown
+}
+
+const inOrder = (items: readonly unknown[], ids: Ids): boolean =>
+  items.length === ids.length && (items.every((item, i) => answers(item, ids[i] ?? null)) || areRounded(items, ids))
+
+/**
+ * Whether the items are in order, and some of their ids lost digits. Then ids with the same first digits became one; where they
+ * did not, they are exact and in another order.
+ */
+function areRounded(items: readonly unknown[], ids: Ids): boolean {
+  const echoes = new Map<number, unknown>()
+  return items.every((item, i) => {
+    const id = ids[i] ?? null
+    const exact = answers(item, id)
+    if (id === null || !isObject(item) || !isObject(item.data)) return exact
+    const echoed = item.data.id
+    if (!exact && !(typeof item.success === 'boolean' && isRounded(echoed, id))) return false
+    const first = echoes.get(Number(id)) ?? echoed
+    echoes.set(Number(id), first)
+    return Number(id) <= Number.MAX_SAFE_INTEGER || first === echoed
+  })
 }
 
 /** An item belongs to the operation at its position unless it echoes another id; some types echo none. */

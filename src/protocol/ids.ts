@@ -38,3 +38,14 @@ export function echoedId(value: unknown): string | undefined {
 
 /** Returns whether an id in an answer is this message's. */
 export const sameId = (echoed: unknown, id: bigint | number): boolean => echoedId(echoed) === String(id)
+
+/**
+ * Whether an id in an answer or a callback was made of this one by a program that keeps numbers as doubles, which lose digits
+ * beyond 2^53.
+ */
+export function isRounded(echoed: unknown, id: string): boolean {
+  const text = typeof echoed === 'number' ? String(echoed) : (echoedId(echoed) ?? '')
+  const double = Number(text)
+  if (!(double > Number.MAX_SAFE_INTEGER) || double !== Number(id)) return false
+  return !/^\d+$/.test(text) || text === String(double) || text === String(BigInt(double))
+}

@@ -43,6 +43,7 @@ const callbackIds: Record<Reading<'callbackIds'>, (id: Id) => unknown> = {
   text: String,
   number: id => id,
   padded: id => `00${id}`,
+  rounded: id => BigInt(Number(id)),
 }
 
 /** Forms of a time, given as `2026-05-01T10:00:00.500Z`. */

@@ -82,7 +82,7 @@ export const openPoints = {
       rounded: 'as numbers that lose digits beyond 2^53',
       absent: 'not at all',
     },
-    does: 'Compares them as decimal text without padding; a missing one matches by position. A rounded one matches nothing: the command is in doubt until its status is polled, and several such envelopes in a row hold the account back.',
+    does: 'Compares them as decimal text without padding; a missing or rounded one matches by position.',
     set: 'use ids below 2^53 with a gateway that rounds',
   },
   msgId: {
@@ -163,8 +163,13 @@ export const openPoints = {
   },
   callbackIds: {
     open: 'Form of `id` in callbacks',
-    readings: { text: 'text', number: 'a number', padded: 'text with leading zeros' },
-    does: 'Compares them as in answers.',
+    readings: {
+      text: 'text',
+      number: 'a number',
+      padded: 'text with leading zeros',
+      rounded: 'a number that loses digits beyond 2^53',
+    },
+    does: "Compares them as in answers. At an account's own address, a rounded id is taken for another message's.",
     set: nothing,
   },
   asyncStatus: {

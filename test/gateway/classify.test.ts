@@ -30,6 +30,20 @@ describe('a definite answer', () => {
     })
   })
 
+  test.each<[string, (id: string) => unknown]>([
+    ['all digits of a double', id => BigInt(Number(id))],
+    ['the shortest digits', id => String(Number(id))],
+    ['an exponent', id => Number(id).toExponential()],
+  ])('takes ids that lost digits beyond 2^53 by their position, written with %s', (_, write) => {
+    const long = ['1795961734155000001', '1795961734155000002', '9223372036854775807']
+    const [first, second, third] = long.map(write)
+    const items = [sentItem(first), refusedItem(second), sentItem(third), sentItem(17)]
+    expect(classify([...long, '17'], itemsAnswer(...items))).toMatchObject({
+      outcome: 'answered',
+      items: [{ kind: 'sent' }, { kind: 'refused' }, { kind: 'sent' }, { kind: 'sent' }],
+    })
+  })
+
   test('distinguishes ids beyond 2^53, as texts or numbers', () => {
     const long = ['9007199254740993', '9007199254740992', '9223372036854775807']
     const items = [sentItem(long[0]), refusedItem(BigInt(long[1]!)), sentItem(BigInt(long[2]!))]

@@ -98,4 +98,13 @@ describe('whatever the specification leaves open, nothing is sent twice and noth
     expect(world.results().map(({ outcome }) => outcome)).toEqual(['IN_DOUBT', 'SENT'])
     expect(world.sandbox.executions(longId)).toBe(1)
   })
+
+  test('long ids that a gateway rounds, in answers and callbacks, are SENT and DELIVERED without a doubt', async () => {
+    const world = await startWorld({ settings, sandbox: { open: { ids: 'rounded', callbackIds: 'rounded' } } })
+    const ids = Array.from({ length: 50 }, (_, i) => 1_795_961_734_155_000_000n + BigInt(i))
+    await world.send(ids.map(id => buildCommandOf('sms', { id })))
+    await until(() => expect(world.statuses()).toHaveLength(ids.length))
+    expect(world.results().map(({ outcome }) => outcome)).toEqual(ids.map(() => 'SENT'))
+    expect(new Set(world.statuses().map(({ id }) => id))).toEqual(new Set(ids))
+  })
 })
