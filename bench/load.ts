@@ -48,18 +48,18 @@ export async function feed(settings: Settings, options: FeedOptions): Promise<Fe
 }
 
 async function run(producer: CommandProducer, options: FeedOptions, stopped: () => boolean): Promise<void> {
-  const { rate, kinds, urgent, outside } = options
+  const { rate, kinds, urgent = false, outside } = options
   const started = performance.now()
-  const sends = new Set<Promise<void>>()
+  const sends = new Set<Promise<unknown>>()
   for (let given = 0; !stopped(); await setTimeout(tickMs)) {
     const due = Math.floor(((performance.now() - started) / 1000) * rate)
     const commands = Array.from({ length: due - given }, () => ({
       ...buildCommand(outside.nextId(), kinds),
-      ...(urgent !== undefined && { urgent }),
+      lane: urgent ? 0 : 1,
     }))
     given = due
     if (commands.length === 0) continue
-    const send: Promise<void> = producer.send(commands).finally(() => sends.delete(send))
+    const send: Promise<unknown> = producer.send(commands).finally(() => sends.delete(send))
     sends.add(send)
   }
   await Promise.all(sends)
@@ -80,7 +80,7 @@ const viber = {
   viber_image: 'https://shop.example/i.png',
   viber_link: 'https://shop.example/order',
   viber_button: 'Show',
-}
+} as const
 const rcs = {
   rcs_message: text,
   rcs_signature: 'Shop',
@@ -121,6 +121,6 @@ function buildCommand(id: number, kinds: Kinds): NewCommand {
     message: isCyrillic ? cyrillicSms : messages[type],
     correlationId: isCyrillic ? `замовлення-${id}` : `order-${id}`,
     tenant: isCyrillic ? 'магазин-7' : 'tenant-7',
-    urgent: false,
+    lane: 1,
   } as NewCommand
 }

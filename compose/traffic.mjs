@@ -14,7 +14,7 @@ const kinds = [
       sms: { message: 'Your order is ready', signature: 'Shop' },
     },
   },
-  { type: 'call/otp', message: {}, urgent: true },
+  { type: 'call/otp', message: {} },
 ]
 
 // Numbers that films use because nobody has them. The last two digits decide what becomes of a message (docs/sandbox.md): all of it happens, but

@@ -11,56 +11,19 @@ import {
 } from './bus/write/kafkajs-publisher.ts'
 import { brokersHint } from './config/errors.ts'
 import type { Settings } from './config/index.ts'
+import { type CommandHandle, Handles, type OwnHandle } from './consumer/handle.ts'
+import { watchesOf } from './consumer/watches.ts'
 import type { Withdrawn } from './control/change.ts'
 import { readControl } from './control/read.ts'
 import { recordsOf, usualWithdrawalMs, type WithdrawnNames, withdrawnBy } from './control/withdraw.ts'
-import { isMessageId } from './protocol/ids.ts'
-import { operations, type SendType } from './protocol/index.ts'
-import { cutTextComplaint, isCutText, pathToText } from './protocol/json.ts'
-import { branchOf, isInvalid, readCommand } from './records/command.ts'
-import { createEncoder } from './records/encoder.ts'
-import type * as generated from './records/generated.ts'
-import { problemOfId, problemOfNew } from './records/new-command.ts'
-import { fieldOf } from './records/reading.ts'
+import { CommandRecords, type NewCommand } from './records/command-record.ts'
+import { problemOfId } from './records/new-command.ts'
 import { registryOf, type SchemaRegistry } from './records/registry.ts'
-import { schemas, subjectOf } from './records/schemas.ts'
 import { Telemetry } from './telemetry/events.ts'
-import { activeTrace, type TraceHeaders, traceHeaders } from './telemetry/trace.ts'
 
-/** The Avro record of a message type. */
-type MessageOf<T extends SendType> =
-  Extract<generated.SendCommand['message'], Record<Branch<T>, unknown>> extends Record<Branch<T>, infer M> ? M : never
-
-type Branch<T extends SendType> = `io.busgate.${(typeof operations)[T]['record']}`
-
-/** Makes nullable fields optional, at every depth. */
-type Optional<T> = T extends readonly (infer E)[]
-  ? Optional<E>[]
-  : T extends object
-    ? { [K in keyof T as null extends T[K] ? never : K]: Optional<T[K]> } & {
-        [K in keyof T as null extends T[K] ? K : never]?: Optional<T[K]>
-      }
-    : T
-
-type CommandFields = Omit<generated.SendCommand, 'id' | 'phone' | 'message'>
-
-/** A command as an upstream service writes it. See schemas/send-command.avsc for every field. */
-export type NewCommand = {
-  [T in SendType]: {
-    /** Your own id, 1 to 2^63-1, unique in its account for ever: a new attempt needs a new id. */
-    id: bigint | number
-    /** Digits only, in international format such as 380501234567. */
-    phone: bigint | number
-    /** The gateway's type; it decides the fields of `message`. */
-    type: T
-    /** Content, with the field names of the Avro record; nullable fields are optional. */
-    message: Optional<MessageOf<T>>
-    /**
-     * Whether it goes to the most urgent command topic instead of the last. Default: true for call/otp and telegram.
-     */
-    urgent?: boolean
-  } & Partial<CommandFields>
-}[SendType]
+export type { CommandHandle, HandleOptions, Verdict } from './consumer/handle.ts'
+export { DeadLetterError } from './consumer/result-wait.ts'
+export { type CommandProblem, InvalidCommandError, type NewCommand } from './records/command-record.ts'
 
 /** Messages to withdraw: all of a campaign, a correlationId or a tenant, or a single one. */
 export type NewWithdrawal = (
@@ -76,10 +39,10 @@ export type NewWithdrawal = (
   /** Every result repeats it: use no phone and no message text. */
   reason: string
   /**
-   * Commands written before this time are withdrawn too; milliseconds since 1970. Default: 24 hours from now; at most
-   * 30 days.
+   * Commands written before this time are withdrawn too; a number is milliseconds since 1970. Default: 24 hours from now; at
+   * most 30 days.
    */
-  until?: number
+  until?: Date | number
   /** Who withdraws; every result repeats it. Default: `kafka.clientId`. */
   by?: string
 }
@@ -94,12 +57,12 @@ export type NewWithdrawal = (
  */
 export interface CommandProducer {
   /**
-   * Writes the commands with the context of the active OpenTelemetry span. Resolves when all in-sync replicas hold them.
-   * Calls may overlap. Over busgate's own connection, it rejects after at most 12 s without a broker's answer.
+   * Writes the commands with the context of the active OpenTelemetry span. Resolves when all in-sync replicas hold them, with a
+   * handle for each, in order. Calls may overlap. Over busgate's own connection, it rejects after at most 12 s without a broker's answer.
    * @throws InvalidCommandError before anything is written, whatever is wrong with a command; Error when the write was not
    *   confirmed: the commands may be on the topic. Sending them again unchanged is safe, since a repeated id is recognised.
    */
-  send(commands: readonly NewCommand[]): Promise<void>
+  send<const L extends readonly NewCommand[]>(commands: L, options?: SendOptions): Promise<HandlesOf<L>>
   /**
    * Withdraws commands that are not sent yet, on all workers within two seconds: each ends EXPIRED with errorCode WITHDRAWN.
    * Commands that are written before the withdrawal ends are not sent either. Commands already accepted by the gateway are
@@ -108,13 +71,19 @@ export interface CommandProducer {
    * @throws Error that says why the withdrawal is invalid
    */
   withdraw(withdrawal: NewWithdrawal): Promise<void>
-  /** Closes the connections that busgate opened; a kafkajs producer of the service stays connected. */
+  /**
+   * Waits for sends that have begun, then closes the connections that busgate opened; a kafkajs producer of the service stays
+   * connected. Rejects what waits for results.
+   */
   close(): Promise<void>
 }
 
-/** Something is wrong with a command; the message names the command's id, the field, and what is expected. */
-export class InvalidCommandError extends Error {
-  override readonly name = 'InvalidCommandError'
+/** One handle for each command. */
+export type HandlesOf<L extends readonly NewCommand[]> = { -readonly [I in keyof L]: CommandHandle }
+
+export interface SendOptions {
+  /** Stops waiting for the write, which may happen all the same once it has begun. */
+  signal?: AbortSignal
 }
 
 /** How to connect. Default: a connection that busgate opens with the settings `kafka.*`. */
@@ -134,70 +103,66 @@ export interface ProducerOptions {
 
 /** Creates a typed producer of commands in the Confluent wire format. */
 export async function createProducer(settings: Settings, options: ProducerOptions = {}): Promise<CommandProducer> {
-  const registry = options.registry ?? registryOf(settings)
-  const topics = settings.topics.commands
-  const readOptions = { ...settings.gateway, hookFor: () => null }
-  const encoders = new Map(
-    await Promise.all(
-      topics.map(async topic => {
-        const encode = await createEncoder<generated.SendCommand>(subjectOf(topic), schemas.command, registry)
-        return [topic, encode] as const
-      }),
-    ),
-  )
+  const records = await CommandRecords.open(settings, options.registry ?? registryOf(settings))
   const { publisher, bus } = await publisherOf(settings, options)
 
-  function toRecord(command: NewCommand, headers: TraceHeaders | null): OutgoingRecord {
-    const problem = problemOfNew(command)
-    if (problem !== null) throw invalid(command, problem)
-    const { id, type, urgent = operations[type].urgent } = command
-    const topic = (urgent ? topics[0] : topics.at(-1))!
-    const value = complete(command)
-    const cut = pathToText(value, isCutText)
-    const flaw = cut && `${fieldOf(cut)} ${cutTextComplaint}`
-    const read = readCommand(value, readOptions, null, flaw)
-    if (isInvalid(read)) throw invalid(command, read.error)
-    const record = { topic, key: Buffer.from(String(id)), value: encoded(topic, value) }
-    return headers === null ? record : { ...record, headers: { ...headers } }
-  }
-
-  function encoded(topic: string, value: generated.SendCommand): Buffer {
-    try {
-      return encoders.get(topic)!(value)
-    } catch (error) {
-      throw invalid(value, (error as Error).message)
-    }
-  }
+  const handles = new Handles(settings, () => watchesOf(settings, options))
+  const sending = new Set<Promise<void>>()
 
   return {
-    async send(commands) {
-      const trace = activeTrace()
-      const headers = trace && traceHeaders(trace)
-      await publisher.publish(commands.map(command => toRecord(command, headers)))
+    async send<const L extends readonly NewCommand[]>(commands: L, { signal }: SendOptions = {}) {
+      signal?.throwIfAborted()
+      const since = Date.now()
+      const outgoing = records.of(commands)
+      const sent = commands.map(({ id, account = 'default', type }) =>
+        handles.of({ id: BigInt(id), account, type, since }),
+      )
+      const writing = write(publisher, outgoing, sent)
+      sending.add(writing)
+      writing.finally(() => sending.delete(writing)).catch(() => {})
+      await (signal ? unlessAborted(writing, signal) : writing)
+      return sent as readonly CommandHandle[] as HandlesOf<L>
     },
     async withdraw({ reason, until, by = settings.kafka.clientId, ...what }) {
       const scope = scopeOf(what)
       const known = bus && (await readControl(bus, settings).catch(sayWhatToCheck))
       const at = Date.now()
-      const stamp = { begins: true, by, at, until: until ?? at + usualWithdrawalMs, reason }
+      const stamp = { begins: true, by, at, until: Number(until ?? at + usualWithdrawalMs), reason }
       await publisher.publish(recordsOf(settings.topics.control, { ...scope, ...stamp }, known))
     },
-    close: () => publisher.close(),
+    async close() {
+      await handles.close()
+      await Promise.allSettled(sending)
+      await publisher.close()
+    },
   }
 }
 
-function invalid(command: { id: unknown } | null, problem: string): InvalidCommandError {
-  return new InvalidCommandError(`${nameOf(command?.id)}: ${problem}`)
+/** Writes the records, and tells their handles where they are. */
+async function write(
+  publisher: Pick<Publisher, 'publish'>,
+  records: readonly OutgoingRecord[],
+  handles: readonly OwnHandle[],
+): Promise<void> {
+  try {
+    await publisher.publish(records.map((record, i) => ({ ...record, written: place => handles[i]!.written(place) })))
+    for (const handle of handles) handle.confirmed()
+  } catch (error) {
+    for (const handle of handles) handle.dismiss()
+    throw error
+  }
 }
 
-/** Most characters of a wrong id in an error. */
-const longestShownId = 32
-
-/** An object's own toString may throw, and the digits of a huge bigint take seconds to compute. */
-function nameOf(id: unknown): string {
-  if (typeof id === 'bigint' && !isMessageId(id)) return 'a command with an id out of range'
-  if (typeof id !== 'string' && typeof id !== 'number' && typeof id !== 'bigint') return 'a command without an id'
-  return `command ${String(id).slice(0, longestShownId)}`
+/** @throws the signal's reason */
+async function unlessAborted(writing: Promise<void>, signal: AbortSignal): Promise<void> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const aborted = () => reject(signal.reason)
+  signal.addEventListener('abort', aborted, { once: true })
+  try {
+    await Promise.race([writing, promise])
+  } finally {
+    signal.removeEventListener('abort', aborted)
+  }
 }
 
 function scopeOf(what: WithdrawnNames): Withdrawn {
@@ -229,22 +194,4 @@ async function publisherOf(
 function sayWhatToCheck(error: unknown): never {
   if (!(error instanceof BusUnavailable || error instanceof Unanswered)) throw error
   throw new Error(`${error.message}: ${brokersHint}`, { cause: error })
-}
-
-function complete(command: NewCommand): generated.SendCommand {
-  const { id, phone, type, message, account = 'default', deadline = null, delivery = 'DEFAULT', extra = {} } = command
-  const { hook = null, correlationId = null, tenant = null, campaign = null } = command
-  return {
-    id: BigInt(id),
-    phone: typeof phone === 'bigint' ? Number(phone) : phone, // a number that loses digits is too long for a phone
-    account,
-    deadline,
-    delivery,
-    hook,
-    correlationId,
-    tenant,
-    campaign,
-    extra,
-    message: { [branchOf(type)]: message } as unknown as generated.SendCommand['message'],
-  }
 }

@@ -5,7 +5,6 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { type TestContext, test } from 'node:test'
 import { createWorker, loadSettings, Telemetry } from 'busgate'
-import { waitForResult } from 'busgate/consumer'
 import { createProducer } from 'busgate/producer'
 import { startSandbox } from 'busgate/sandbox'
 
@@ -28,17 +27,19 @@ async function startAll(t: TestContext) {
     await worker.stop()
     await sandbox.close()
   })
-  return { sandbox, settings, telemetry, worker, producer }
+  return { sandbox, telemetry, worker, producer }
 }
 
 const message = { sms_message: 'Your order is ready', sms_signature: 'Shop' }
 const patience = () => AbortSignal.timeout(10_000)
 
 test('a finished order sends one SMS', async t => {
-  const { sandbox, settings, telemetry, producer } = await startAll(t)
+  const { sandbox, telemetry, producer } = await startAll(t)
   const published = once(telemetry, 'results.published')
-  await producer.send([{ id: 1001, phone: 380671234567, type: 'sms', message, correlationId: 'order-17' }])
-  const { outcome, correlationId } = await waitForResult(settings, 1001, { signal: patience() })
+  const [sent] = await producer.send([
+    { id: 1001, phone: 380671234567, type: 'sms', message, correlationId: 'order-17' },
+  ])
+  const { outcome, correlationId } = await sent.result({ signal: patience() })
   assert.deepEqual({ outcome, correlationId }, { outcome: 'SENT', correlationId: 'order-17' })
   assert.equal(sandbox.executions(1001), 1)
   const [event] = await published
@@ -46,10 +47,10 @@ test('a finished order sends one SMS', async t => {
 })
 
 test('a refused sender name ends REJECTED with its code', async t => {
-  const { settings, producer } = await startAll(t)
+  const { producer } = await startAll(t)
   const refused = 380671234590 // the last two digits choose the outcome: docs/sandbox.md
-  await producer.send([{ id: 1002, phone: refused, type: 'sms', message }])
-  const { outcome, errorCode } = await waitForResult(settings, 1002, { signal: patience() })
+  const [sent] = await producer.send([{ id: 1002, phone: refused, type: 'sms', message }])
+  const { outcome, errorCode } = await sent.result({ signal: patience() })
   assert.deepEqual({ outcome, errorCode }, { outcome: 'REJECTED', errorCode: 'SENDER_INVALID' })
 })
 

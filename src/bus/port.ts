@@ -20,6 +20,8 @@ export interface OutgoingRecord {
    * is too large is refused.
    */
   shorter?: () => OutgoingRecord
+  /** Called when an idempotent write is confirmed and the broker said where the record is. */
+  written?: (place: Place) => void
 }
 
 /** Header values as Kafka carries them: bytes, text, or several values under one name. */
@@ -62,6 +64,11 @@ export interface Unreadable {
 export interface TopicPartition {
   topic: string
   partition: number
+}
+
+/** Where a record is. */
+export interface Place extends TopicPartition {
+  offset: number
 }
 
 /** A partition whose reading an open transaction blocks. */

@@ -46,11 +46,6 @@ export function finalOf(
   return found
 }
 
-/** Whether the result is final for the message with this id. */
-export function isFinalOf(result: SendResult, of: MessageId): boolean {
-  return result.final && isAbout(result, of)
-}
-
 function isAbout(result: SendResult, of: CommandPlace | MessageId): boolean {
   if ('topic' in of) {
     const { commandTopic, commandPartition, commandOffset } = result

@@ -4,6 +4,7 @@ export type { RecordHeaders } from '../bus/port.ts'
 export type * from '../records/generated.ts'
 export { createDecoders, type Decoders, type DecodersOptions, UnreadableValueError } from './decoders.ts'
 export { type CommandPlace, finalOf, type MessageId } from './final.ts'
+export type { CommandHandle, HandleOptions, Verdict } from './handle.ts'
 export type { Endable } from './read.ts'
 export {
   type Beginning,
@@ -16,4 +17,5 @@ export {
   readStatuses,
   UnreadableRecordError,
 } from './read.ts'
+export { DeadLetterError } from './result-wait.ts'
 export { type WaitOptions, waitForResult } from './wait.ts'

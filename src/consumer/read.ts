@@ -1,11 +1,11 @@
 import type { Logger } from 'pino'
 import { openBus } from '../bus/open.ts'
-import type { Bus, BusRecord, From, RecordHeaders } from '../bus/port.ts'
+import type { Bus, From, RecordHeaders } from '../bus/port.ts'
 import type { Taken } from '../bus/streams/record-queue.ts'
 import { groupRecords, type TopicStreamOptions, topicRecords } from '../bus/streams/topic-stream.ts'
 import { systemClock } from '../clock.ts'
 import { requireBrokers, type Settings } from '../config/index.ts'
-import { createDecoder, type Decoder, decodePatiently } from '../records/decoder.ts'
+import { createDecoder, decodePatiently } from '../records/decoder.ts'
 import type { SendResult, StatusEvent } from '../records/generated.ts'
 import { registryOf, type SchemaRegistry } from '../records/registry.ts'
 import { withCodeOf } from '../records/result.ts'
@@ -107,12 +107,11 @@ export function readResults(settings: Settings, options: ReadOptions): Endable<R
  * message.
  */
 export function readStatuses(settings: Settings, options: ReadOptions): Endable<Received<StatusEvent>> {
-  const asRead = (event: StatusEvent) => event
-  return read(settings, { topic: settings.topics.statuses, schema: schemas.status, complete: asRead }, options)
+  return read(settings, statusesOf(settings), options)
 }
 
 /** A topic, its schema, and what its headers add to a value. */
-interface Source<T> {
+export interface Source<T> {
   topic: string
   schema: object
   complete: (value: T, headers: RecordHeaders) => T
@@ -122,23 +121,15 @@ export function resultsOf({ topics }: Settings): Source<SendResult> {
   return { topic: topics.results, schema: schemas.result, complete: withCodeOf }
 }
 
-/** What `waitForResult` needs beyond a reader's options. */
-export interface Watching {
-  /** Filters records before they are decoded. */
-  wanted: (record: BusRecord) => boolean
-  reached: NonNullable<TopicStreamOptions['reached']>
+export function statusesOf({ topics }: Settings): Source<StatusEvent> {
+  return { topic: topics.statuses, schema: schemas.status, complete: event => event }
 }
 
-export function read<T>(
-  settings: Settings,
-  source: Source<T>,
-  options: ReadOptions,
-  watching: Watching = { wanted: () => true, reached() {} },
-): Endable<Received<T>> {
+function read<T>(settings: Settings, source: Source<T>, options: ReadOptions): Endable<Received<T>> {
   requireBrokers(settings)
   checkBeginning(options.from)
   checkGroup(options, settings)
-  return endable(ending => received(settings, source, options, watching, ending), options.signal)
+  return endable(ending => received(settings, source, options, ending), options.signal)
 }
 
 function checkBeginning(from: ReadOptions['from']): void {
@@ -163,24 +154,22 @@ function checkGroup({ from, untilEnd }: ReadOptions, { kafka }: Settings): void 
 
 async function* received<T>(
   settings: Settings,
-  { topic, schema, complete }: Source<T>,
+  source: Source<T>,
   options: ReadOptions,
-  { wanted, reached }: Watching,
   ending: AbortSignal,
 ): AsyncGenerator<Received<T>, void> {
   const telemetry = new Telemetry()
   if (options.logger) logEvents(telemetry, options.logger)
   const bus = options.bus ?? openBus(settings, telemetry)
-  const decoder = createDecoder<T>(schema, options.registry ?? registryOf(settings), { patient: true })
+  const { topic } = source
+  const decode = decoderOf(source, options.registry ?? registryOf(settings))
   try {
-    for await (const taken of recordsFrom(options, { bus, topic, clock: systemClock, telemetry, ending, reached })) {
-      const { from, record } = taken
-      if (!wanted(record)) continue
-      const value = await decodedOf(decoder, taken, options, ending)
+    for await (const taken of recordsFrom(options, { bus, topic, clock: systemClock, telemetry, ending })) {
+      const value = await decode(taken, ending).catch(error => skipped(error, options))
       if (ending.aborted) return
-      const { partition } = from
-      const { offset, timestamp, headers } = record
-      if (value !== null) yield { value: complete(value, headers), topic, partition, offset, timestamp, headers }
+      const { partition } = taken.from
+      const { offset, timestamp, headers } = taken.record
+      if (value !== null) yield { value, topic, partition, offset, timestamp, headers }
     }
   } finally {
     if (!options.bus) await bus.close()
@@ -207,21 +196,26 @@ function recordsFrom(
 
 const beginning = (from: Beginning): From => (from instanceof Date ? from.getTime() : from)
 
-/** @returns null if the record is skipped or the reading has ended */
-async function decodedOf<T>(
-  decoder: Decoder<T>,
-  taken: Taken,
-  { onUnreadable }: ReadOptions,
-  ending: AbortSignal,
-): Promise<T | null> {
-  const { value, unreadable } = taken.record
-  const decoded = unreadable
-    ? ({ ok: false, error: unreadable } as const)
-    : await decodePatiently(decoder, value, systemClock, () => !ending.aborted)
-  if (decoded === null) return null
-  if (decoded.ok) return decoded.value
-  const error = new UnreadableRecordError(taken, decoded.error.code, decoded.error.message)
-  if (!onUnreadable) throw error
+/** How the records of a topic are decoded: null once the reading has ended. Throws UnreadableRecordError. */
+export function decoderOf<T>(
+  { schema, complete }: Source<T>,
+  registry: SchemaRegistry,
+): (taken: Taken, ending: AbortSignal) => Promise<T | null> {
+  const decoder = createDecoder<T>(schema, registry, { patient: true })
+  return async (taken, ending) => {
+    const { value, unreadable, headers } = taken.record
+    const decoded = unreadable
+      ? ({ ok: false, error: unreadable } as const)
+      : await decodePatiently(decoder, value, systemClock, () => !ending.aborted)
+    if (decoded === null) return null
+    if (decoded.ok) return complete(decoded.value, headers)
+    throw new UnreadableRecordError(taken, decoded.error.code, decoded.error.message)
+  }
+}
+
+/** @throws the error, unless the caller takes unreadable records */
+function skipped(error: unknown, { onUnreadable }: ReadOptions): null {
+  if (!onUnreadable || !(error instanceof UnreadableRecordError)) throw error
   onUnreadable(error)
   return null
 }

@@ -27,7 +27,7 @@ export const messageFacts = {
   urgent: false,
 } as const
 
-export const viberContentNames = ['viber_message', 'viber_image', 'viber_link', 'viber_carousel']
+export const viberContentNames = ['viber_message', 'viber_image', 'viber_link', 'viber_carousel'] as const
 export const rcsContentNames = ['rcs_message', 'rcs_image', 'rcs_link']
 
 /**

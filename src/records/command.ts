@@ -2,11 +2,13 @@ import { Buffer } from 'node:buffer'
 import { z } from 'zod'
 import { lifetimeOf, missingContent, operations, type SendType, sendTypes } from '../protocol/index.ts'
 import { stringifyJson } from '../protocol/json.ts'
+import { fieldName } from '../protocol/messages.ts'
 import { missingContentText } from '../protocol/registry.ts'
 import type { TraceContext } from '../telemetry/trace.ts'
 import { countryOf } from './country.ts'
 import { type ExtraRules, noExtra, readExtra } from './extra.ts'
 import type { SendCommand, SendCommandDelivery } from './generated.ts'
+import { type FieldProblem, sentenceOf } from './new-command.ts'
 import { type AvroField, type AvroRecord, schemas } from './schemas.ts'
 
 /** The fields of every command, valid or not. */
@@ -50,6 +52,8 @@ export const memoryOf = ({ json, bytes }: Command): number => (bytes === json.le
 export interface InvalidCommand extends CommandSubject {
   /** Names the field, without its content. */
   error: string
+  /** All that is wrong. */
+  problems: readonly FieldProblem[]
 }
 
 export type CommandReading = Command | InvalidCommand
@@ -144,12 +148,14 @@ export function readCommand(
   if (value.hook !== null) fields.hook = value.hook
   const extra = readExtra(value.extra, kind, fields)
   const operation = extra === noExtra ? fields : { ...fields, ...extra.fields }
-  const error = flaw ?? extra.error ?? problemOf(kind, operation, options)
+  const error = flaw ?? extra.error
+  const problems = error === null ? problemsOf(kind, operation, options) : [{ field: '', expected: error }]
   const idText = id.toString()
   const country = countryOf(value.phone)
-  if (error !== null) {
+  if (problems !== null) {
     const hooked = hookedByType(type)
-    return { id, idText, type, account, hooked, correlationId, tenant, campaign, country, trace, error }
+    const error = problems.slice(0, mostProblems).map(sentenceOf).join('; ')
+    return { id, idText, type, account, hooked, correlationId, tenant, campaign, country, trace, error, problems }
   }
 
   const mayHook = takesHook(type, options)
@@ -219,23 +225,27 @@ function withoutNulls(value: unknown): unknown {
 }
 
 /** Validates an operation object. @returns the problems, or null */
-function problemOf({ type, schema }: Kind, operation: Fields, { allowEmpty }: CommandOptions): string | null {
+function problemsOf({ type, schema }: Kind, operation: Fields, { allowEmpty }: CommandOptions): FieldProblem[] | null {
   for (const name in operation) {
     const value = operation[name]
-    if (Array.isArray(value) && value.length > mostItems) return `${name} must have at most ${mostItems} items`
+    if (Array.isArray(value) && value.length > mostItems)
+      return [{ field: name, expected: `must have at most ${mostItems} items` }]
   }
-  if (schema.validate(operation)) return allowEmpty ? null : missingContentError(type, operation)
+  if (schema.validate(operation)) return allowEmpty ? null : missingContentProblem(type, operation)
   const { error } = schema.safeParse(operation)
-  return error!.issues
-    .slice(0, mostProblems)
-    .map(issue => issue.message)
-    .join('; ')
+  return error!.issues.map(({ path, message }) => problemAt(fieldName(path), message))
 }
 
-function missingContentError(type: SendType, fields: Fields): string | null {
-  const missing = missingContent(type, fields)
-  return missing && missingContentText(missing, 'gateway.allowEmpty')
+function missingContentProblem(type: SendType, fields: Fields): FieldProblem[] | null {
+  const field = missingContent(type, fields)
+  return field === null ? null : [problemAt(field, missingContentText(field, 'gateway.allowEmpty'))]
 }
+
+/** @param sentence begins with the field's name, if it has one */
+const problemAt = (field: string, sentence: string): FieldProblem =>
+  sentence.startsWith(`${field} `)
+    ? { field, expected: sentence.slice(field.length + 1) }
+    : { field: '', expected: sentence }
 
 /** `hooked` of a message whose settings are unknown: false if its type never has a hook, else null. */
 export const hookedByType = (type: SendType): false | null =>

@@ -1,4 +1,3 @@
-import { latestTime } from '../bus/record-time.ts'
 import { nearest } from '../config/names.ts'
 import { isPhone } from '../protocol/fields.ts'
 import { isMessageId } from '../protocol/ids.ts'
@@ -7,6 +6,17 @@ import { isObject } from '../protocol/json.ts'
 import { hasCallingCode } from './country.ts'
 import { extraComplaint } from './extra.ts'
 import { type AvroRecord, type AvroType, schemas } from './schemas.ts'
+
+/** What is wrong with a field of a command. */
+export interface FieldProblem {
+  /** Its name, such as `phone` or `message.viber_carousel[1].caption`; empty for the command as a whole. */
+  field: string
+  /** What it must be, without its content. The field's name and this make a sentence. */
+  expected: string
+}
+
+export const sentenceOf = ({ field, expected }: FieldProblem): string =>
+  field === '' ? expected : `${field} ${expected}`
 
 /** A field of a new command: its values, and how a complaint describes them. */
 interface Field {
@@ -20,11 +30,15 @@ export const deliveries = ['DEFAULT', ...policies] as const
 const idExpected =
   'a whole number from 1 to 2^63-1; write ids above 2^53 as a bigint (17n), and no id as text, with an exponent or a point'
 
-/** A time in seconds that is read as milliseconds lies before it. */
-const earliestTime = Date.UTC(2001, 0)
+/** Ten years: a time in microseconds lies beyond it. */
+const furthestMs = 10 * 365.25 * 24 * 3600 * 1000
 
-const isTime = (value: unknown): boolean =>
-  Number.isSafeInteger(value) && (value as number) >= earliestTime && (value as number) <= latestTime
+/** Whether it is a time to come: a Date, or milliseconds since 1970. */
+function isToCome(value: unknown): boolean {
+  const time = value instanceof Date ? value.getTime() : value
+  const now = Date.now()
+  return Number.isSafeInteger(time) && (time as number) > now && (time as number) < now + furthestMs
+}
 
 /** What is wrong with an id that a program passes; null if nothing is. */
 export const problemOfId = (id: unknown): string | null => (isMessageId(id) ? null : `id must be ${idExpected}`)
@@ -42,12 +56,15 @@ const fields: ReadonlyMap<string, Field> = new Map(
     },
     type: { fits: value => typeof value === 'string' && isSendType(value), expected: `one of ${sendTypes.join(', ')}` },
     message: { fits: isObject, expected: 'an object' },
-    urgent: { fits: value => typeof value === 'boolean', expected: 'true or false' },
+    lane: {
+      fits: value => typeof value === 'string' || Number.isInteger(value),
+      expected: 'the name of a command topic, or its place in topics.commands',
+    },
     account: text,
     deadline: {
-      fits: value => value === null || isTime(value),
+      fits: value => value === null || isToCome(value),
       expected:
-        'a whole number of milliseconds since 1970 (of a Date: getTime(); not seconds, not microseconds), from the year 2001 to 9999, or null',
+        'a Date or a whole number of milliseconds since 1970 (not seconds, not microseconds), in the future, at most ten years ahead, or null',
     },
     delivery: { fits: value => deliveries.some(one => one === value), expected: `one of ${deliveries.join(', ')}` },
     hook: textOrNull,
@@ -61,41 +78,64 @@ const required = ['id', 'phone', 'type', 'message'] as const
 
 type Fields = Readonly<Record<string, unknown>>
 
+/** The first of `problemsOfNew` as a sentence; null if there is none. */
+export function problemOfNew(command: unknown): string | null {
+  const [first] = problemsOfNew(command)
+  return first ? sentenceOf(first) : null
+}
+
 /**
  * Checks what a producer's program can get wrong although its types do not: kinds of values, and names that Avro would drop
  * silently. `readCommand` then validates the message.
- * @returns the first problem, which names the field but not its content; null if there is none
+ * @param topics of commands, for the lane; default: any lane is right
+ * @returns all problems; none holds content of the command
  */
-export function problemOfNew(command: unknown): string | null {
-  if (!isObject(command)) return 'a command must be an object'
-  for (const name of required)
-    if (command[name] === undefined) return `${name} is required and must be ${expected(name)}`
+export function problemsOfNew(command: unknown, topics?: readonly string[]): FieldProblem[] {
+  if (!isObject(command)) return [{ field: '', expected: 'a command must be an object' }]
+  const missing = required.filter(name => command[name] === undefined)
+  const problems = missing.map(field => ({
+    field: field as string,
+    expected: `is required and must be ${expected(field)}`,
+  }))
   for (const name in command) {
     const value = command[name]
     const field = fields.get(name)
-    if (field === undefined) return `a command has no ${name}; the nearest is ${nearest(name, [...fields.keys()])}`
-    if (value !== undefined && !field.fits(value)) return `${name} must be ${expected(name)}`
+    if (field === undefined) {
+      problems.push({
+        field: name,
+        expected: `is no field of a command; the nearest is ${nearest(name, [...fields.keys()])}`,
+      })
+    } else if (value !== undefined && !field.fits(value))
+      problems.push({ field: name, expected: `must be ${expected(name)}` })
   }
-  return problemOfExtra(command.extra as Fields | undefined) ?? problemOfMessage(command)
+  if (problems.length > 0) return problems
+  const extra = problemsOfExtra(command.extra as Fields | undefined)
+  return [...problemsOfLane(command.lane, topics), ...extra, ...problemsOfMessage(command)]
+}
+
+function problemsOfLane(lane: unknown, topics: readonly string[] | undefined): FieldProblem[] {
+  const names: readonly unknown[] = topics ?? [lane]
+  const isOne = typeof lane === 'number' ? names[lane] !== undefined : names.includes(lane)
+  if (lane === undefined || topics === undefined || isOne) return []
+  return [{ field: 'lane', expected: `must be ${topics.map((topic, i) => `${i} or ${topic}`).join(', ')}` }]
 }
 
 const expected = (name: string) =>
   `${fields.get(name)!.expected}${name === 'type' ? '; use pipeline for whatsapp' : ''}`
 
-function problemOfExtra(extra: Fields = {}): string | null {
-  for (const name in extra) if (typeof extra[name] !== 'string') return `extra.${name} ${extraComplaint}`
-  return null
+function problemsOfExtra(extra: Fields = {}): FieldProblem[] {
+  const wrong = Object.keys(extra).filter(name => typeof extra[name] !== 'string')
+  return wrong.map(name => ({ field: `extra.${name}`, expected: extraComplaint }))
 }
 
-function problemOfMessage(command: Fields): string | null {
+function problemsOfMessage(command: Fields): FieldProblem[] {
   const { type, message } = command as { type: SendType; message: Fields }
-  const unknown = unknownIn(message, recordOf(type), `message: ${type}`)
-  if (unknown === null) {
-    // not validated with the other fields, because the gateway does not get it
-    return textOrNull.fits(message.comment ?? null) ? null : `comment must be ${textOrNull.expected}`
-  }
   const tag = Object.keys(message).find(name => name.startsWith('io.busgate.'))
-  return tag ? `message must be the fields of ${type}: leave the tag ${tag} out here` : unknown
+  if (tag) return [{ field: 'message', expected: `must be the fields of ${type}: leave the tag ${tag} out here` }]
+  // not validated with the other fields, because the gateway does not get it
+  const isComment = textOrNull.fits(message.comment ?? null)
+  const comment = isComment ? [] : [{ field: 'message.comment', expected: `must be ${textOrNull.expected}` }]
+  return [...unknownIn(message, recordOf(type), { field: 'message', of: type }), ...comment]
 }
 
 const recordsByType = new Map<SendType, AvroRecord>()
@@ -109,22 +149,20 @@ function recordOf(type: SendType): AvroRecord {
   return record
 }
 
-/** @param name of the message or of an object in it @returns the complaint about its first unknown field, or null */
-function unknownIn(value: Fields, record: AvroRecord, name: string): string | null {
+/** @param place the path of an object in the command, and what it belongs to @returns problems with its unknown fields */
+function unknownIn(value: Fields, record: AvroRecord, place: { field: string; of: string }): FieldProblem[] {
   const parts = partsOf(record)
-  for (const key in value) {
+  return Object.entries(value).flatMap(([key, part]) => {
+    const field = `${place.field}.${key}`
     const inner = parts.get(key)
     if (inner === undefined) {
-      return `${name} has no ${key}; the nearest is ${nearest(key, [...parts.keys()])}, and extra takes any other`
+      const hint = `the nearest is ${nearest(key, [...parts.keys()])}, and extra takes any other`
+      return [{ field, expected: `is no field of ${place.of}; ${hint}` }]
     }
-    if (inner === null) continue
-    const part = value[key]
-    for (const one of Array.isArray(part) ? part : [part]) {
-      const unknown = isObject(one) ? unknownIn(one, inner, `${name}.${key}`) : null
-      if (unknown) return unknown
-    }
-  }
-  return null
+    if (inner === null) return []
+    const objects = (Array.isArray(part) ? part : [part]).filter(isObject)
+    return objects.flatMap(one => unknownIn(one, inner, { field, of: `${place.of}'s ${key}` }))
+  })
 }
 
 type Parts = ReadonlyMap<string, AvroRecord | null>

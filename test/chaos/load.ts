@@ -61,10 +61,11 @@ export class Load {
   }
 
   /** Repeats a send until it is confirmed. Commands that were written before get a DUPLICATE result. */
-  async #untilConfirmed(send: () => Promise<void>): Promise<void> {
+  async #untilConfirmed(send: () => Promise<unknown>): Promise<void> {
     for (let failed = 0; ; failed++) {
       try {
-        return await send()
+        await send()
+        return
       } catch (error) {
         if (failed === 0) this.#options.say(`producer: ${(error as Error).message}`)
         await pause(500)

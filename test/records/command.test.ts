@@ -147,6 +147,7 @@ describe('an invalid command', () => {
       country: null,
       trace: null,
       error: expect.stringMatching(/^phone must be a number/),
+      problems: [{ field: 'phone', expected: expect.stringMatching(/^must be a number/) }],
     })
   })
 

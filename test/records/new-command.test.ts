@@ -38,14 +38,19 @@ test.each([380501234567, 12125551234n, 883510000123])('a new command to %s is ac
   expect(problemOf({ phone })).toBeNull()
 })
 
-const instant = fc.integer({ min: Date.UTC(2001, 0), max: Date.UTC(2200, 0) })
+const hour = 3_600_000
+const instant = fc.integer({ min: hour, max: 9 * 365 * 24 * hour }).map(ahead => Date.now() + ahead)
 
-test('a deadline in milliseconds is accepted; one in seconds, microseconds or nanoseconds is refused with the unit', () => {
+test('a deadline to come is accepted, as a Date or milliseconds; one in any other unit, or past, is refused', () => {
   fc.assert(
     fc.property(instant, deadline => {
       expect(problemOf({ deadline })).toBeNull()
-      for (const other of [deadline / 1000, Math.floor(deadline / 1000), deadline * 1000, deadline * 1e6]) {
-        expect(problemOf({ deadline: other })).toMatch(/^deadline must be a whole number of milliseconds since 1970/)
+      expect(problemOf({ deadline: new Date(deadline) })).toBeNull()
+      const past = [Date.now() - hour, new Date(0), new Date(Number.NaN)]
+      for (const other of [deadline / 1000, Math.floor(deadline / 1000), deadline * 1000, deadline * 1e6, ...past]) {
+        expect(problemOf({ deadline: other })).toMatch(
+          /^deadline must be a Date or a whole number of milliseconds since 1970/,
+        )
       }
     }),
   )

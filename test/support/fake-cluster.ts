@@ -272,7 +272,7 @@ const withPartitions = (answer: unknown) => (Array.isArray(answer) ? { partition
 export function produced({ batches }: ProduceRequest, codes: Record<string, number> = {}): Produced[] {
   return batches.map(({ topic, partition }) => {
     const errorCode = codes[nameOf({ topic, partition })] ?? 0
-    return { topic, partition, errorCode, errorMessage: null }
+    return { topic, partition, errorCode, errorMessage: null, baseOffset: 0 }
   })
 }
 

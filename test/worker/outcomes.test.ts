@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { NewCommand } from '../../src/producer.ts'
 import type { SendCommand } from '../../src/records/generated.ts'
 import { buildCommand, buildCommandOf } from '../support/commands.ts'
 import { startProxy } from '../support/reverse-proxy.ts'
@@ -111,7 +112,7 @@ describe('a command that violates the interface', () => {
   })
 
   test('because it has no content is INVALID, and refused by the producer, unless gateway.allowEmpty is set', async () => {
-    const empty = { id: 5n, phone: 380501234567, type: 'viber+sms', message: {} } as const
+    const empty = { id: 5n, phone: 380501234567, type: 'viber+sms', message: {} } as unknown as NewCommand
     const strict = await startWorld()
     await expect(strict.producer.send([empty])).rejects.toThrow('command 5: viber_message or sms_message is required')
     const world = await startWorld({ settings: { gateway: { allowEmpty: true } } })

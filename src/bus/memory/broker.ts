@@ -186,21 +186,23 @@ export class MemoryBroker {
   #write(records: readonly OutgoingRecord[], now: number): Set<Log> {
     const targets = records.map(record => this.#target(record)) // checks all records before writing any
     const timestamp = timestampOf(now)
-    records.forEach((record, i) => {
-      const log = targets[i]!
-      const { key, value, headers = {} } = record
-      log.records.push({ offset: log.end++, timestamp, key: key === null ? null : Buffer.from(key), value, headers })
+    records.forEach(({ topic, key, value, headers = {}, written }, i) => {
+      const { log, partition } = targets[i]!
+      const offset = log.end++
+      log.records.push({ offset, timestamp, key: key === null ? null : Buffer.from(key), value, headers })
+      written?.({ topic, partition, offset })
     })
-    return new Set(targets)
+    return new Set(targets.map(({ log }) => log))
   }
 
-  #target(record: OutgoingRecord): Log {
-    const { topic, partition, key } = record
+  #target(record: OutgoingRecord): { log: Log; partition: number } {
+    const { topic, key } = record
     if (batchFrameBytes + recordSize(record) > this.maxMessageBytes(topic)) {
       throw Object.assign(new Error(`the record is larger than ${topic} takes`), { type: 'MESSAGE_TOO_LARGE' })
     }
     const count = this.partitions(topic) ?? 0
-    return this.#log(topic, partition ?? (key !== null ? partitionOf(key, count) : this.#roundRobin++ % count))
+    const partition = record.partition ?? (key !== null ? partitionOf(key, count) : this.#roundRobin++ % count)
+    return { log: this.#log(topic, partition), partition }
   }
 
   #log(topic: string, partition: number): Log {

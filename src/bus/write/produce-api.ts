@@ -23,6 +23,8 @@ export interface ProduceAnswer {
 export interface Produced extends TopicPartition {
   errorCode: number
   errorMessage: string | null
+  /** Offset of the batch's first record; negative if unknown. */
+  baseOffset: number
 }
 
 const allInSync = -1
@@ -62,13 +64,14 @@ function readProduced(from: Reader): ProduceAnswer {
   const topics = from.readArray(() => {
     const topic = from.readString()
     return from.readArray(() => {
-      const produced = { topic, partition: from.readInt32(), errorCode: from.readInt16() }
-      from.skip(3 * 8) // base offset, append time, log start offset
+      const [partition, errorCode] = [from.readInt32(), from.readInt16()]
+      const baseOffset = Number(from.readInt64())
+      from.skip(2 * 8) // append time, log start offset
       from.readArray(() => {
         from.skip(4)
         from.readNullableString() // errors of single records; the message below repeats them
       })
-      return { ...produced, errorMessage: from.readNullableString() }
+      return { topic, partition, errorCode, baseOffset, errorMessage: from.readNullableString() }
     })
   })
   return { partitions: topics.flat(), throttleTimeMs: from.readInt32() }

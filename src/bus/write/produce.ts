@@ -4,10 +4,12 @@ import type { RetryBudget } from '../cluster/retry-budget.ts'
 import type { TopicPartition } from '../port.ts'
 import { type EncodedBatch, type Produced, produce } from './produce-api.ts'
 
-export interface ProduceOptions {
+export interface ProduceOptions<B extends EncodedBatch> {
   brokers: Pick<Brokers, 'ask' | 'leader' | 'refresh'>
   transactionalId: string | null
   retries: RetryBudget
+  /** Told of each batch whose write is confirmed, with the offset of its first record; negative if the broker did not say. */
+  written?: (batch: B, baseOffset: number) => void
 }
 
 /** A batch whose write is not confirmed. */
@@ -34,7 +36,7 @@ const isRetryable = (error: Error) => !(error instanceof ProtocolError) || isTra
  */
 export async function produceBatches<B extends EncodedBatch>(
   batches: readonly B[],
-  options: ProduceOptions,
+  options: ProduceOptions<B>,
 ): Promise<FailedBatch<B>[]> {
   const { retries, transactionalId } = options
   const refused: FailedBatch<B>[] = []
@@ -51,7 +53,7 @@ export async function produceBatches<B extends EncodedBatch>(
 
 async function sendOnce<B extends EncodedBatch>(
   batches: readonly B[],
-  options: ProduceOptions,
+  options: ProduceOptions<B>,
 ): Promise<FailedBatch<B>[]> {
   const { brokers } = options
   const led = await Promise.all(
@@ -71,15 +73,17 @@ async function sendOnce<B extends EncodedBatch>(
 async function send<B extends EncodedBatch>(
   leader: number,
   batches: readonly B[],
-  options: ProduceOptions,
+  options: ProduceOptions<B>,
 ): Promise<FailedBatch<B>[]> {
-  const { brokers, transactionalId, retries } = options
+  const { brokers, transactionalId, retries, written } = options
   try {
     const request = { transactionalId, timeoutMs: replicationMs, batches }
     const limitMs = retries.within(answerMs)
     const { partitions } = await brokers.ask({ node: leader }, produce, [request], { line: 'commit', limitMs })
     return batches.flatMap(batch => {
-      const error = errorOf(batch, partitions)
+      const answer = partitions.find(one => one.partition === batch.partition && one.topic === batch.topic)
+      const error = errorOf(batch, answer)
+      if (error === null) written?.(batch, answer!.baseOffset)
       return error ? [{ batch, error }] : []
     })
   } catch (error) {
@@ -90,8 +94,7 @@ async function send<B extends EncodedBatch>(
 const allFor = <B extends EncodedBatch>(batches: readonly B[], error: Error): FailedBatch<B>[] =>
   batches.map(batch => ({ batch, error }))
 
-function errorOf({ topic, partition }: TopicPartition, answer: readonly Produced[]): Error | null {
-  const produced = answer.find(one => one.partition === partition && one.topic === topic)
+function errorOf({ topic, partition }: TopicPartition, produced: Produced | undefined): Error | null {
   if (!produced) return new Error(`${topic}/${partition}: the leader's answer left it out: perhaps not written`)
   const { errorCode, errorMessage } = produced
   if (errorCode === 0 || errorCode === duplicateSequenceNumber) return null

@@ -69,7 +69,7 @@ export class IdempotentPublisher implements Publisher {
     const retries = new RetryBudget(clock)
     this.#producer ??= await this.#initialise(retries)
     const batches = this.#producer.encode(chunk, { transactional: false, compression, timestamp: clock.now() })
-    const unwritten = await produceBatches(batches, { brokers, transactionalId: null, retries })
+    const unwritten = await produceBatches(batches, { brokers, transactionalId: null, retries, written: tellPlaces })
     if (unwritten.length > 0) this.#producer = null
     for (const { batch, error } of unwritten) for (const record of batch.records) failures.set(record, error)
   }
@@ -77,4 +77,9 @@ export class IdempotentPublisher implements Publisher {
   #initialise(retries: RetryBudget): Promise<Producer> {
     return initialiseProducer(this.#options.brokers, null, retries)
   }
+}
+
+function tellPlaces({ topic, partition, records }: BatchPart, baseOffset: number): void {
+  if (baseOffset < 0) return
+  for (const [i, { written }] of records.entries()) written?.({ topic, partition, offset: baseOffset + i })
 }

@@ -3,7 +3,7 @@ import { parseJson, sendTypes } from '../../protocol/index.ts'
 import { parseQuietly } from '../../protocol/json.ts'
 import { deliveries, problemOfNew } from '../../records/new-command.ts'
 import { count } from '../../words.ts'
-import { choiceFlag, command, given, textFlag, toggle, UsageError, whole } from '../framework/command.ts'
+import { choiceFlag, command, given, textFlag, UsageError, whole } from '../framework/command.ts'
 import { strictUtf8 } from '../framework/terminal.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
 
@@ -18,13 +18,20 @@ export function commandOfLine(line: string, number: number): NewCommand | null {
 }
 
 /** @throws UsageError */
-export function commandOfFlags(flags: { id?: string; phone?: string; message?: string; extra?: string }): NewCommand {
+export function commandOfFlags(flags: {
+  id?: string
+  phone?: string
+  message?: string
+  lane?: string
+  extra?: string
+}): NewCommand {
   const missing = ['id', 'phone', 'type', 'message'].filter(name => !Object.hasOwn(flags, name))
   if (missing.length > 0) throw new UsageError(`send needs --${missing.join(', --')} as well`)
-  const { id = '', phone = '', message = '', extra } = flags
+  const { id = '', phone = '', message = '', lane = '', extra } = flags
   try {
     return commandOf({
       ...flags,
+      ...(/^\d+$/.test(lane) ? { lane: Number(lane) } : {}),
       id: digits(id, '--id: expected a whole number without leading zeros'),
       phone: digits(phone, '--phone: expected digits only, in international format such as 380501234567'),
       message: json(message, '--message is not valid JSON'),
@@ -75,7 +82,7 @@ export const send = command({
     'correlation-id': textFlag('TEXT', copied),
     tenant: textFlag('TEXT', copied),
     campaign: textFlag('NAME', copied),
-    urgent: toggle('Writes to the urgent topic.'),
+    lane: textFlag('TOPIC', 'Command topic, or its place in topics.commands: 0 is the most urgent. Default: by type.'),
     config: configFlag,
   },
   async run({ config, 'correlation-id': correlationId, ...flags }) {

@@ -16,8 +16,8 @@ const viber = {
   viber_image: picture,
   viber_link: link,
   viber_button: 'Show',
-}
-const voice = { gender: 'female', language: 'uk-UA', name: 'Olena' }
+} as const
+const voice = { gender: 'female', language: 'uk-UA', name: 'Olena' } as const
 
 /** The demo's message of each type. */
 export const messages: { [T in SendType]: Message<T> } = {

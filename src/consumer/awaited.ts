@@ -1,0 +1,58 @@
+/** A value that several wait for, each as long as its signal allows. Somebody looks for it while anybody waits. */
+export class Awaited<T> {
+  readonly #search: { begin(): void; end(): void }
+  readonly #waiting = new Set<PromiseWithResolvers<T>>()
+  #ended: Promise<T> | null = null
+
+  constructor(search: { begin(): void; end(): void }) {
+    this.#search = search
+  }
+
+  get hasEnded(): boolean {
+    return this.#ended !== null
+  }
+
+  get isWaitedFor(): boolean {
+    return this.#waiting.size > 0
+  }
+
+  /** @param reasonOf the error for an aborted signal; default: its reason */
+  async wait(signal: AbortSignal, reasonOf = ({ reason }: AbortSignal): unknown => reason): Promise<T> {
+    if (this.#ended !== null) return await this.#ended
+    if (signal.aborted) throw reasonOf(signal)
+    const waiting = Promise.withResolvers<T>()
+    const aborted = () => waiting.reject(reasonOf(signal))
+    signal.addEventListener('abort', aborted, { once: true })
+    this.#waiting.add(waiting)
+    if (this.#waiting.size === 1) this.#search.begin()
+    try {
+      return await waiting.promise
+    } finally {
+      signal.removeEventListener('abort', aborted)
+      this.#leave(waiting)
+    }
+  }
+
+  /** Gives the value to all who wait, now or later. */
+  settle(value: T): void {
+    this.#ended ??= Promise.resolve(value)
+    for (const { resolve } of this.#waiting) resolve(value)
+  }
+
+  /** Fails for all who wait, now or later. */
+  reject(error: Error): void {
+    this.#ended ??= Promise.reject(error)
+    this.#ended.catch(() => {})
+    this.fail(error)
+  }
+
+  /** Fails for all who wait now. */
+  fail(error: Error): void {
+    for (const { reject } of this.#waiting) reject(error)
+  }
+
+  #leave(waiting: PromiseWithResolvers<T>): void {
+    this.#waiting.delete(waiting)
+    if (this.#waiting.size === 0) this.#search.end()
+  }
+}

@@ -1,0 +1,29 @@
+import type { Bus } from '../bus/port.ts'
+
+/** A bus that is open while somebody uses it. */
+export class SharedBus {
+  readonly #open: () => Bus
+  readonly #close: (bus: Bus) => Promise<void>
+  #bus: Bus | null = null
+  #users = 0
+
+  constructor(open: () => Bus, close: (bus: Bus) => Promise<void>) {
+    this.#open = open
+    this.#close = close
+  }
+
+  async use(work: (bus: Bus) => Promise<void>): Promise<void> {
+    this.#bus ??= this.#open()
+    const bus = this.#bus
+    this.#users++
+    try {
+      await work(bus)
+    } finally {
+      this.#users--
+      if (this.#users === 0) {
+        this.#bus = null
+        await this.#close(bus)
+      }
+    }
+  }
+}

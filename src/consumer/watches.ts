@@ -1,0 +1,89 @@
+import { openBus } from '../bus/open.ts'
+import type { BusRecord } from '../bus/port.ts'
+import { requireBrokers, type Settings } from '../config/index.ts'
+import { errorHeaders, originOfLetter } from '../records/dead-letter.ts'
+import type { SendResult, StatusEvent } from '../records/generated.ts'
+import { registryOf } from '../records/registry.ts'
+import { Telemetry } from '../telemetry/events.ts'
+import { logEvents } from '../telemetry/logs.ts'
+import type { CommandPlace } from './final.ts'
+import { decoderOf, type ReaderOptions, resultsOf, type Source, statusesOf } from './read.ts'
+import { SharedBus } from './shared-bus.ts'
+import { everyone, TopicWatch, type WatchedTopic } from './topic-watch.ts'
+
+/** What a dead letter says of a command, or of a range of them. */
+export interface LetterFacts extends CommandPlace {
+  lastOffset: number
+  code: string
+  message: string
+}
+
+/** The topics that a service waits for, each read once for all that waits. */
+export interface Watches {
+  results: TopicWatch<SendResult>
+  statuses: TopicWatch<StatusEvent>
+  letters: TopicWatch<LetterFacts>
+}
+
+const known = new WeakMap<Settings, { options: ReaderOptions; watches: Watches }[]>()
+
+/** The watches of these settings; the same ones for the same options. @throws SettingsError when the settings name no brokers */
+export function watchesOf(settings: Settings, { bus, registry, logger }: ReaderOptions): Watches {
+  requireBrokers(settings)
+  const ofSettings = known.get(settings) ?? []
+  known.set(settings, ofSettings)
+  const same = ofSettings.find(
+    ({ options }) => options.bus === bus && options.registry === registry && options.logger === logger,
+  )
+  if (same) return same.watches
+  const options: ReaderOptions = { ...(bus && { bus }), ...(registry && { registry }), ...(logger && { logger }) }
+  const watches = openWatches(settings, options)
+  ofSettings.push({ options, watches })
+  return watches
+}
+
+function openWatches(settings: Settings, options: ReaderOptions): Watches {
+  const telemetry = new Telemetry()
+  if (options.logger) logEvents(telemetry, options.logger)
+  const buses = new SharedBus(
+    () => options.bus ?? openBus(settings, telemetry),
+    async bus => {
+      if (!options.bus) await bus.close()
+    },
+  )
+  const registry = options.registry ?? registryOf(settings)
+  const watch = <T>(topic: WatchedTopic<T>) => new TopicWatch(topic, buses, telemetry)
+  const byKey = <T>(source: Source<T>): WatchedTopic<T> => ({
+    topic: source.topic,
+    keyOf: ({ key }) => key?.toString() ?? null,
+    decode: decoderOf(source, registry),
+  })
+  return {
+    results: watch(byKey(resultsOf(settings))),
+    statuses: watch(byKey(statusesOf(settings))),
+    letters: watch({
+      topic: settings.topics.deadLetters,
+      keyOf: keyOfLetter,
+      decode: async ({ record }) => factsOf(record),
+    }),
+  }
+}
+
+/** The key by which the dead letter of a command is found. */
+export const letterKeyOf = ({ topic, partition, offset }: CommandPlace): string => `${topic}/${partition}@${offset}`
+
+function keyOfLetter(letter: BusRecord): string | typeof everyone | null {
+  if (letter.headers[errorHeaders.lastOffset] !== undefined) return everyone
+  const origin = originOfLetter(letter)
+  return origin && letterKeyOf(origin)
+}
+
+function factsOf(letter: BusRecord): LetterFacts | null {
+  const origin = originOfLetter(letter)
+  if (!origin) return null
+  const { headers } = letter
+  const { topic, partition, offset } = origin
+  const lastOffset = Number(headers[errorHeaders.lastOffset] ?? offset)
+  const [code, message] = [String(headers[errorHeaders.code]), String(headers[errorHeaders.message])]
+  return { topic, partition, offset, lastOffset, code, message }
+}
