@@ -52,10 +52,11 @@ export type NewWithdrawal = (
  * @example
  * const producer = await createProducer(loadSettings({ env: process.env }))
  * const message = { sms_signature: 'Shop', sms_message: 'Hello' }
- * await producer.send([{ id: 1n, phone: 380501234567n, type: 'sms', message }])
+ * const [sent] = await producer.send([{ id: 1n, phone: 380501234567n, type: 'sms', message }])
+ * console.log((await sent.result()).outcome)
  * await producer.close()
  */
-export interface CommandProducer {
+export interface CommandProducer extends AsyncDisposable {
   /**
    * Writes the commands with the context of the active OpenTelemetry span. Resolves when all in-sync replicas hold them, with a
    * handle for each, in order. Calls may overlap. Over busgate's own connection, it rejects after at most 12 s without a broker's answer.
@@ -109,6 +110,12 @@ export async function createProducer(settings: Settings, options: ProducerOption
   const handles = new Handles(settings, () => watchesOf(settings, options))
   const sending = new Set<Promise<void>>()
 
+  async function close(): Promise<void> {
+    await handles.close()
+    await Promise.allSettled(sending)
+    await publisher.close()
+  }
+
   return {
     async send<const L extends readonly NewCommand[]>(commands: L, { signal }: SendOptions = {}) {
       signal?.throwIfAborted()
@@ -130,11 +137,8 @@ export async function createProducer(settings: Settings, options: ProducerOption
       const stamp = { begins: true, by, at, until: Number(until ?? at + usualWithdrawalMs), reason }
       await publisher.publish(recordsOf(settings.topics.control, { ...scope, ...stamp }, known))
     },
-    async close() {
-      await handles.close()
-      await Promise.allSettled(sending)
-      await publisher.close()
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   }
 }
 

@@ -39,7 +39,7 @@ export interface WorkerOptions {
 }
 
 /** A running worker: the roles in the settings, with their metrics and health. */
-export interface Worker {
+export interface Worker extends AsyncDisposable {
   /** Emits the worker's events. */
   telemetry: Telemetry
   /** The ports in use; if a setting is 0, the free port that was taken. `callbacks` is null without that role. */
@@ -279,6 +279,11 @@ class WorkerProcess implements Worker {
     for (const role of this.#names) {
       yield { name: 'ready', labels: { role }, value: going && this.#reasonsOf(role)?.length === 0 ? 1 : 0 }
     }
+  }
+
+  /** Calls `stop`; for `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop()
   }
 
   async #finish(): Promise<void> {

@@ -18,7 +18,7 @@ const logSize = 1000
 const keepAliveMs = 600_000
 
 /** A running sandbox. */
-export interface Sandbox extends Controls {
+export interface Sandbox extends Controls, AsyncDisposable {
   /** The gateway's `{base_url}`. */
   url: string
   /** URL of the asynchronous interface. */
@@ -72,9 +72,8 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     else if (path === asyncPath) endpoint.handleAsync(request, response)
     else handleControl(path, request, response, controls)
   })
-  const { host } = settings
   const mend = 'choose another port (busgate sandbox --port)'
-  const port = await listen(server, { host, port: settings.port, what: 'the sandbox', mend })
+  const port = await listen(server, { host: settings.host, port: settings.port, what: 'the sandbox', mend })
 
   async function close(pending: 'drop' | 'drain' = 'drop'): Promise<void> {
     if (pending === 'drain') await callbacks.drained()
@@ -84,7 +83,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     await Promise.all([closed, callbacks.stop()])
   }
 
-  const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+  const url = urlOf(settings.host, port)
   return {
     ...controls,
     url,
@@ -96,8 +95,11 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
       settings.accountCallbackUrl = url
     },
     close,
+    [Symbol.asyncDispose]: () => close(),
   }
 }
+
+const urlOf = (host: string, port: number): string => `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 
 /** Looks random, and is unique by its counter. */
 function requestId(number: number): string {
