@@ -1,6 +1,6 @@
 import { hookForCommands, tokensOf } from '../callbacks/role.ts'
 import { lackOf, loadRunnableSettings, loadSettings, type Settings, type SettingsSources } from '../config/index.ts'
-import { nearest } from '../config/names.ts'
+import { nearestOr } from '../nearest.ts'
 import { Telemetry } from '../telemetry/events.ts'
 import { type Flag, textFlag, UsageError } from './framework/command.ts'
 
@@ -24,7 +24,8 @@ export function settingsWithBrokers(file: string | undefined): Settings {
 }
 
 export function unknownAccount(account: string, known: readonly string[]): UsageError {
-  return new UsageError(`--account: gateway.accounts has no ${account}; the nearest is ${nearest(account, known)}`)
+  const advice = nearestOr(account, known, `the accounts are ${known.join(', ')}`)
+  return new UsageError(`--account: gateway.accounts has no ${account}; ${advice}`)
 }
 
 /**

@@ -40,7 +40,7 @@ export function environmentLayer(env: Record<string, string | undefined>): Layer
       layer.problems.push({
         path: variable,
         where: variable,
-        what: `is not a setting; the nearest is ${nearestTo(variable)}`,
+        what: `is not a setting; ${nearestTo(variable)}`,
       })
     } else if (value !== '') {
       layer.given.push({ ...matchPath(path)!, where: variable, value })
@@ -61,7 +61,7 @@ export function treeLayer(tree: unknown, where: (keys: string[]) => string): Lay
       for (const [key, child] of Object.entries(value)) visit(child, [...keys, key])
       return undefined
     }
-    const what = isSection(path) ? 'expected a map of settings' : `is not a setting; the nearest is ${nearestTo(path)}`
+    const what = isSection(path) ? 'expected a map of settings' : `is not a setting; ${nearestTo(path)}`
     return layer.problems.push({ path, where: where(keys), what })
   }
   visit(tree ?? {}, [])

@@ -1,3 +1,4 @@
+import { nearest } from '../nearest.ts'
 import { sendTypes } from '../protocol/index.ts'
 import { definitions, type SettingPath } from './definitions.ts'
 
@@ -29,6 +30,8 @@ const placeholders: Record<string, { fits(part: string): boolean; fromVariable(p
     },
   }
 
+const prefix = 'BUSGATE_'
+
 const settingPaths = Object.keys(definitions) as SettingPath[]
 
 /** Every path that can be written, with placeholders. */
@@ -45,7 +48,7 @@ const sections = [...new Set(settingPaths.map(setting => setting.split('.')[0]!)
 
 /** `gateway.maxOperations` → BUSGATE_GATEWAY_MAX_OPERATIONS, `delivery.types.call/otp` → BUSGATE_DELIVERY_TYPES_CALL_OTP */
 export function variableOf(path: string): string {
-  return `BUSGATE_${snakeCase(path)}`
+  return `${prefix}${snakeCase(path)}`
 }
 
 export function matchPath(path: string): Match | undefined {
@@ -85,15 +88,31 @@ export function hasPlaceholder(setting: SettingPath): boolean {
   return setting.split('.').some(part => placeholders[part])
 }
 
-/** The most similar path, section or variable, with a hint for its placeholder. */
+/** The advice after an unknown name: the path, section or variable that was probably meant, with a hint for its placeholder. */
 export function nearestTo(name: string): string {
-  const isVariable = name.startsWith('BUSGATE_')
-  const shown = (path: string) => (isVariable ? variableOf(path) : path)
-  const known = isVariable ? writable : [...sections, ...writable]
-  const byDistance = known.map(one => ({ ...one, distance: editDistance(name, shown(one.path)) }))
-  const nearest = byDistance.reduce((best, known) => (known.distance < best.distance ? known : best))
-  const hint = nearest.parts.map(part => placeholders[part]?.hint).find(Boolean)
-  return hint ? `${shown(nearest.path)} (${hint})` : shown(nearest.path)
+  const isVariable = name.startsWith(prefix)
+  const spell = (path: string) => (isVariable ? snakeCase(path) : path)
+  const given = isVariable ? name.slice(prefix.length) : name
+  const known = (isVariable ? writable : [...sections, ...writable]).map(({ path, parts }) => {
+    return { path, parts, spelled: spell(filledFrom(given.split(isVariable ? '_' : '.'), parts.map(spell), parts)) }
+  })
+  const spelled = nearest(
+    given,
+    known.map(one => one.spelled),
+  )
+  const found = known.find(one => one.spelled === spelled)
+  if (!found) return 'busgate config explain lists the settings'
+  const hint = found.parts.map(part => placeholders[part]?.hint).find(Boolean)
+  return `the nearest is ${isVariable ? variableOf(found.path) : found.path}${hint ? ` (${hint})` : ''}`
+}
+
+/** A known path, its placeholder replaced by the words of the given name in its place. */
+function filledFrom(words: readonly string[], spelled: readonly string[], parts: readonly string[]): string {
+  const at = parts.findIndex(part => placeholders[part])
+  if (at === -1) return parts.join('.')
+  const behind = spelled.slice(at + 1).flatMap(part => part.split('_')).length
+  const value = words.slice(at, words.length - behind).join('.')
+  return parts.with(at, value || parts[at]!).join('.')
 }
 
 const fits = (template: string[]) => (part: string, index: number) =>
@@ -111,22 +130,4 @@ function snakeCase(path: string): string {
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
     .replace(/[^A-Za-z0-9]+/g, '_')
     .toUpperCase()
-}
-
-/** The known name with the most similar spelling. */
-export function nearest(name: string, known: readonly string[]): string {
-  return known.reduce((best, other) => (editDistance(name, other) < editDistance(name, best) ? other : best))
-}
-
-/** Levenshtein distance. */
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
-  for (const [i, letter] of [...a].entries()) {
-    const next = [i + 1]
-    for (let j = 0; j < b.length; j++) {
-      next.push(Math.min(row[j]! + (letter === b[j] ? 0 : 1), row[j + 1]! + 1, next[j]! + 1))
-    }
-    row = next
-  }
-  return row[b.length]!
 }

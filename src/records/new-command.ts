@@ -1,4 +1,4 @@
-import { nearest } from '../config/names.ts'
+import { nearestOr } from '../nearest.ts'
 import { isPhone } from '../protocol/fields.ts'
 import { isMessageId } from '../protocol/ids.ts'
 import { isSendType, operations, policies, type SendType, sendTypes } from '../protocol/index.ts'
@@ -103,7 +103,7 @@ export function problemsOfNew(command: unknown, topics?: readonly string[]): Fie
     if (field === undefined) {
       problems.push({
         field: name,
-        expected: `is no field of a command; the nearest is ${nearest(name, [...fields.keys()])}`,
+        expected: `is no field of a command; ${nearestField(name, fields)}`,
       })
     } else if (value !== undefined && !field.fits(value))
       problems.push({ field: name, expected: `must be ${expected(name)}` })
@@ -119,6 +119,9 @@ function problemsOfLane(lane: unknown, topics: readonly string[] | undefined): F
   if (lane === undefined || topics === undefined || isOne) return []
   return [{ field: 'lane', expected: `must be ${topics.map((topic, i) => `${i} or ${topic}`).join(', ')}` }]
 }
+
+const nearestField = (name: string, known: ReadonlyMap<string, unknown>) =>
+  nearestOr(name, [...known.keys()], `its fields are ${[...known.keys()].join(', ')}`)
 
 const expected = (name: string) =>
   `${fields.get(name)!.expected}${name === 'type' ? '; use pipeline for whatsapp' : ''}`
@@ -156,7 +159,7 @@ function unknownIn(value: Fields, record: AvroRecord, place: { field: string; of
     const field = `${place.field}.${key}`
     const inner = parts.get(key)
     if (inner === undefined) {
-      const hint = `the nearest is ${nearest(key, [...parts.keys()])}, and extra takes any other`
+      const hint = `${nearestField(key, parts)}, and extra takes any other`
       return [{ field, expected: `is no field of ${place.of}; ${hint}` }]
     }
     if (inner === null) return []

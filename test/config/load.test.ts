@@ -330,6 +330,15 @@ describe('wrong settings', () => {
     ])
   })
 
+  it.each(['BUSGATE_FOO', 'BUSGATE_GATEWAY_SILENCE', 'BUSGATE_WORKER'])(
+    'suggest no setting for %s, which is near none',
+    variable => {
+      expect(problemsOf({ env: { [variable]: 'x' } })).toEqual([
+        `${variable} | ${variable} | is not a setting; busgate config explain lists the settings`,
+      ])
+    },
+  )
+
   it('include unknown keys of the file, reported with line and nearest name', () => {
     const file = yaml(
       'gatway:\n  url: https://g\ndelivery:\n  types:\n    smss: AT_MOST_ONCE\ntelemetry: loud\nkafk: {}\n',

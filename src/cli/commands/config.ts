@@ -42,7 +42,7 @@ export const configExplain = command({
   flags: { name: nameFlag, json: toggle('Prints one JSON object per line.') },
   async run({ name, json }) {
     const found = settingsNamed(name)
-    if (found.length === 0) throw new UsageError(`there is no setting ${name}; the nearest is ${nearestTo(name ?? '')}`)
+    if (found.length === 0) throw new UsageError(`there is no setting ${name}; ${nearestTo(name ?? '')}`)
     if (json) for (const one of found) await printLine(JSON.stringify(one))
     else await printLine(found.map(explained).join('\n\n'))
     return 0

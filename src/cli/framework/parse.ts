@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { nearest } from '../../config/names.ts'
+import { nearest, nearestOr } from '../../nearest.ts'
 import { type CommandList, type Flags, toggle, UsageError } from './command.ts'
 
 const help = toggle('Shows this help.')
@@ -35,7 +35,7 @@ export function parseFlags(commandName: string, own: Flags, args: string[]) {
     }
     const { name, rawName, value, inlineValue } = token
     const flag = Object.hasOwn(flags, name) ? flags[name] : undefined
-    if (!flag) throw new UsageError(`${commandName} has no ${rawName}; the nearest is ${nearestFlag(name, flags)}`)
+    if (!flag) throw new UsageError(`${commandName} has no ${rawName}; ${nearestFlag(name, flags)}`)
     const missing = value === undefined || (!inlineValue && value.startsWith('-'))
     if (flag.value === null && value !== undefined) throw new UsageError(`${rawName} takes no value`)
     if (flag.value !== null && missing) throw new UsageError(`${rawName} needs a value: ${rawName} ${flag.value}`)
@@ -60,7 +60,8 @@ function bareFlag(flags: Flags, values: Record<string, unknown>): string | undef
 }
 
 function nearestFlag(name: string, flags: Flags): string {
-  return `--${nearest(name, Object.keys(flags))}`
+  const known = Object.keys(flags).map(flag => `--${flag}`)
+  return nearestOr(name, known, `its flags are ${listed(flags)}`)
 }
 
 function listed(flags: Flags): string {
@@ -89,8 +90,11 @@ export function findCommand(commands: CommandList, args: string[]) {
   if (Object.hasOwn(commands, name)) {
     return { name, load: commands[name]!.load, rest: args.slice(name.split(' ').length) }
   }
-  const closest = nearest(words.join(' '), ofTheFirstWord.length > 0 ? ofTheFirstWord : names)
+  const isGroup = ofTheFirstWord.length > 0
+  const lists = `busgate ${isGroup ? `${first} ` : ''}--help lists them all`
+  const known = (isGroup ? ofTheFirstWord : names).map(one => `"${one}"`)
+  const near = nearest(words.join(' '), known) ?? (isGroup ? null : nearest(first, known))
   throw new UsageError(
-    `there is no command "${words.join(' ')}"; the nearest is "${closest}". busgate --help lists them all`,
+    `there is no command "${isGroup ? words.join(' ') : first}"; ${near === null ? '' : `the nearest is ${near}. `}${lists}`,
   )
 }
