@@ -12,7 +12,17 @@ const balance = (url: string, auth: string) =>
   }).then(response => response.json())
 
 test('sandbox prints its address, applies its options, and runs until it is stopped', async () => {
-  const sandbox = startBusgate(['sandbox', '--keys', 'one,two', '--balance', '7'])
+  const sandbox = startBusgate([
+    'sandbox',
+    '--keys',
+    'one,two',
+    '--balance',
+    '7',
+    '--latency',
+    '10ms',
+    '--callback-delay',
+    '1s',
+  ])
   const url = await sandbox.line('http://')
   expect(await balance(url, 'two')).toMatchObject({ success: true, data: [{ data: { amount: 7 } }] })
   expect(await balance(url, 'three')).toMatchObject({ success: false })

@@ -58,7 +58,26 @@ describe('a wrong command line exits 2 and says what is wrong:', () => {
     [['message', 'abc'], 'ID: expected an id, a whole number from 1 to 9223372036854775807'],
     [['message', '9223372036854775808'], 'expected an id'],
     [['message', '1', '2'], 'message takes no "2"'],
-    [['message', '1', '--since', 'yesterday'], '--since: expected a duration such as 30m, 12h or 7d, or a date'],
+    ...['yesterday', '10', '10min', '1h30m', '1764400000', '2026-02-30', '2036-11-22', '-1h'].flatMap(time =>
+      [
+        ['message', '1'],
+        ['tail', 'results'],
+      ].map((name): [string[], string] => [
+        [...name, `--since=${time}`],
+        '--since: expected a duration such as 30m, 12h or 7d, milliseconds since 1970, or a date such as 2026-11-22T10:00:00Z, in the past\n',
+      ]),
+    ),
+    ...['0s', '10 m', '1764400000', '1764400000000', '2026-11-22', '2036-04-31', '99999-01-01', '9'.repeat(99)].flatMap(
+      time =>
+        [['pause', '--tenant=x'], ['withdraw', '--tenant=x'], ['send']].map((name): [string[], string] => [
+          [...name, `${name[0] === 'send' ? '--deadline' : '--until'}=${time}`],
+          'expected a duration such as 30m, 12h or 7d, milliseconds since 1970, or a date such as 2036-11-22T10:00:00Z, in the future\n',
+        ]),
+    ),
+    ...['2h', '1.5s', '2036-11-22', 'soon', '3600001'].map((time): [string[], string] => [
+      ['sandbox', '--latency', time],
+      '--latency: expected a duration such as 250ms, 10s or 5m, or milliseconds; at most 1h\n',
+    ]),
     [['tail', 'results', '--until-end'], '--until-end needs --since TIME or --from-beginning'],
     [['tail', 'results', '--outcome', 'GONE'], '--outcome: expected one of SENT, REJECTED'],
     [['ui', '--port', '70000'], '--port: expected a whole number from 0 to 65535'],

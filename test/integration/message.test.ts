@@ -114,6 +114,6 @@ describeOnKafka('on a real Kafka', brokers => {
     expect(await idsOf('results', '--from-beginning', '--limit', '2')).toHaveLength(2)
     expect(await idsOf('results', '--from-beginning', '--account', 'another')).toEqual([])
     expect(await idsOf('statuses', '--from-beginning', '--state', 'DELIVERED', '--type', 'sms')).toEqual(['1', '2'])
-    expect(await idsOf('statuses', '--since', new Date(Date.now() + 3_600_000).toISOString())).toEqual([])
+    expect(await idsOf('statuses', '--since', '0s')).toEqual([])
   }, 120_000)
 })

@@ -24,8 +24,9 @@ import { schemas } from '../../records/schemas.ts'
 import { shellFlag } from '../../shell.ts'
 import { pausableKinds } from '../../telemetry/labels.ts'
 import { count, timeText } from '../../words.ts'
-import { command, type FlagValues, idFlag, textFlag, toggle, UsageError, untilFlag } from '../framework/command.ts'
+import { command, type FlagValues, idFlag, textFlag, toggle, UsageError } from '../framework/command.ts'
 import { printable } from '../framework/terminal.ts'
+import { untilFlag } from '../framework/times.ts'
 import { onBus } from '../on-bus.ts'
 import { configFlag, requireAccount } from '../settings.ts'
 
@@ -70,7 +71,7 @@ export const pause = command({
   ].join('\n'),
   flags: {
     ...scopeFlags,
-    until: untilFlag('Resumes by itself after a duration (30m, 12h, 7d) or at a date.'),
+    until: untilFlag('Resumes by itself then.'),
     reason: textFlag('TEXT', 'Why; it is logged, so use no phone and no text of a message.'),
     by: byFlag,
     config: configFlag,
@@ -161,7 +162,7 @@ export const withdraw = command({
   ].join('\n'),
   flags: {
     ...withdrawalFlags,
-    until: untilFlag('End of the withdrawal: a duration (30m, 12h, 7d) or a date. Default: 24h.'),
+    until: untilFlag('End of the withdrawal, at most 30d from now. Default: 24h.'),
     reason: textFlag('TEXT', 'Why; every result says it, so use no phone and no text of a message.'),
     'dry-run': toggle('Only counts the commands that it would end now. Needs no --reason.'),
     end: toggle('Ends the withdrawal: commands written from now on are sent. Results that exist stay.'),

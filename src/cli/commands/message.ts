@@ -4,8 +4,9 @@ import { MessageSearch } from '../../inspect/message/search.ts'
 import { type Event, mostIds, type Story, searchedText, storyLines, tell, weekMs } from '../../inspect/message/story.ts'
 import { registryOf } from '../../records/registry.ts'
 import { timeText } from '../../words.ts'
-import { command, type FlagValues, idFlag, sinceFlag, textFlag, toggle, UsageError } from '../framework/command.ts'
+import { command, type FlagValues, idFlag, textFlag, toggle, UsageError } from '../framework/command.ts'
 import { jsonText, printable, printLine } from '../framework/terminal.ts'
+import { sinceFlag } from '../framework/times.ts'
 import { onBus } from '../on-bus.ts'
 import { configFlag } from '../settings.ts'
 
@@ -17,7 +18,7 @@ const flags = {
   ),
   tenant: textFlag('NAME', 'Only messages of this tenant.'),
   account: textFlag('NAME', 'Only messages of this account: ids are unique within one.'),
-  since: sinceFlag('How far back to search: a duration (12h, 7d) or a date. Default: 7d.'),
+  since: sinceFlag('How far back to search. Default: 7d.'),
   reveal: toggle('Shows texts, phones, codes and replies.'),
   json: toggle('Prints one JSON object per line.'),
   config: configFlag,

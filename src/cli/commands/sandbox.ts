@@ -2,8 +2,8 @@ import { startSandbox } from '../../sandbox/index.ts'
 import { type Readings, readingsWith } from '../../sandbox/open-points.ts'
 import { command, type Flag, given, textFlag, UsageError, whole } from '../framework/command.ts'
 import { untilSignal } from '../framework/terminal.ts'
+import { durationFlag } from '../framework/times.ts'
 
-const hour = 3_600_000
 const keys: Flag<string[]> = {
   value: 'KEY,KEY',
   help: 'API keys of its only account. Default: sandbox-key.',
@@ -36,8 +36,8 @@ export const sandbox = command({
     port: whole('PORT', 'Default: any free one.', 0, 65_535),
     host: textFlag('HOST', 'Address to listen on. Default: 127.0.0.1.'),
     keys,
-    latency: whole('MS', 'Latency of an answer. Default: 0.', 0, hour),
-    'callback-delay': whole('MS', 'Time from execution to the first callback. Default: 50 to 500.', 0, hour),
+    latency: durationFlag('Latency of an answer. Default: 0.', '1h'),
+    'callback-delay': durationFlag('Time from execution to the first callback. Default: 50 to 500 ms.', '1h'),
     'account-callback-url': textFlag('URL', "Where a pipeline's statuses go: see busgate hooks url. Default: nowhere."),
     rate: whole('N', 'Operations a second; those above it are throttled. Default: no limit.', 1, 1e9),
     'max-operations': whole('N', 'Operations in an envelope; a larger one is refused. Default: no limit.', 1, 1e9),

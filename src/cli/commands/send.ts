@@ -3,8 +3,9 @@ import { parseJson, sendTypes } from '../../protocol/index.ts'
 import { parseQuietly } from '../../protocol/json.ts'
 import { deliveries, problemOfNew } from '../../records/new-command.ts'
 import { count } from '../../words.ts'
-import { choiceFlag, command, given, textFlag, UsageError, whole } from '../framework/command.ts'
+import { choiceFlag, command, given, textFlag, UsageError } from '../framework/command.ts'
 import { strictUtf8 } from '../framework/terminal.ts'
+import { untilFlag } from '../framework/times.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
 
 /** @returns null for an empty line @throws Error that names the line and the field, never its content */
@@ -75,7 +76,7 @@ export const send = command({
     type: textFlag('TYPE', `Type of message: ${sendTypes.join(', ')}. Use pipeline for WhatsApp.`),
     message: textFlag('JSON', 'Its content, with the names of the Avro fields.'),
     account: textFlag('NAME', 'Account that sends it. Default: default.'),
-    deadline: whole('MS', 'Not sent after this time, in milliseconds since 1970.', 0, Number.MAX_SAFE_INTEGER),
+    deadline: untilFlag('Not sent after this time.'),
     hook: textFlag('URL', "Where the gateway reports the status. Default: busgate's receiver."),
     delivery: choiceFlag('RULE', deliveries, 'Delivery policy for a message in doubt. Default: DEFAULT.'),
     extra: textFlag('JSON', `Additional properties of the operation, each value JSON in a string: '{"priority":"5"}'.`),

@@ -19,13 +19,13 @@ import {
   type FlagValues,
   given,
   idFlag,
-  sinceFlag,
   textFlag,
   toggle,
   UsageError,
   whole,
 } from '../framework/command.ts'
 import { jsonText, printable, printLine, untilSignal } from '../framework/terminal.ts'
+import { sinceFlag } from '../framework/times.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
 import { say } from './control.ts'
 import { filterFlags as letterFilters } from './dlq.ts'
@@ -138,7 +138,7 @@ function lineOf(cells: unknown[]): string {
 }
 
 const flags = {
-  since: sinceFlag('Begins a duration ago (30m, 12h, 7d) or at a date. Default: now.'),
+  since: sinceFlag('Where to begin. Default: now.'),
   'from-beginning': toggle('Begins with the oldest record.'),
   'until-end': toggle('Ends at the current end of the topic.'),
   limit: whole('N', 'Ends after N records.', 1, Number.MAX_SAFE_INTEGER),

@@ -52,37 +52,6 @@ export function idFlag(help: string): Flag<bigint> {
   return { value: 'ID', help, read }
 }
 
-const units: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 24 * 3_600_000 }
-
-const latestDate = Date.parse('9999-12-31T23:59:59Z')
-
-/** A past time, as milliseconds since 1970: how long ago (90s, 30m, 12h, 7d), or a date. */
-export function sinceFlag(help: string): Flag<number> {
-  const read = (given: string) => {
-    const time = dateOf(given, amountMs => Date.now() - amountMs)
-    if (time >= 0) return time
-    throw new UsageError('expected a duration such as 30m, 12h or 7d, or a date such as 2026-11-22T10:00:00Z')
-  }
-  return { value: 'TIME', help, read }
-}
-
-/** A future time, as milliseconds since 1970: in how long (90s, 30m, 12h, 7d), or a date. */
-export function untilFlag(help: string): Flag<number> {
-  const read = (given: string) => {
-    const time = dateOf(given, amountMs => Date.now() + amountMs)
-    if (time > Date.now() && time <= latestDate) return time
-    throw new UsageError('expected a duration such as 30m, 12h or 7d, or a future date such as 2036-11-22T10:00:00Z')
-  }
-  return { value: 'TIME', help, read }
-}
-
-/** Milliseconds since 1970; NaN if the text is not a time. @param at converts a duration in milliseconds */
-function dateOf(given: string, at: (amountMs: number) => number): number {
-  const [, amount, unit = ''] = /^(\d{1,9})([smhd])$/.exec(given) ?? []
-  if (amount !== undefined) return at(Number(amount) * units[unit]!)
-  return /^\d{4}-/.test(given) ? Date.parse(given) : Number.NaN
-}
-
 export function whole(value: string, help: string, min: number, max: number): Flag<number> {
   const read = (given: string) => {
     const number = Number(given)
