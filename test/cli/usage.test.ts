@@ -14,6 +14,15 @@ describe('a wrong command line exits 2 and says what is wrong:', () => {
     [['withdraw', '--reason', 'x'], 'name one of --campaign NAME, --id ID, --correlation-id TEXT, --tenant NAME'],
     [['withdraw', '--campaign', 'a', '--tenant', 'b', '--reason', 'x'], 'name one of --campaign NAME'],
     [['withdraw', '--campaign', 'a'], '--reason TEXT is missing'],
+    [['withdraw', '--campaign', 'a', '--yes'], '--reason TEXT is missing: every result says why'],
+    [['withdraw', '--campaign', 'a', '--dry-run', '--yes'], '--dry-run withdraws nothing; --yes withdraws'],
+    [['pause', '--tenant', 'a'], '--reason TEXT is missing: busgate status and the log say why'],
+    ...['', ' \t', 'x'.repeat(501)].flatMap(reason =>
+      ['pause', 'withdraw'].map((name): [string[], string] => [
+        [name, '--tenant=a', `--reason=${reason}`],
+        '--reason: expected why, in 1 to 500 characters',
+      ]),
+    ),
     [['withdraw', '--campaign', 'a', '--dry-run', '--end'], '--dry-run counts what a withdrawal would end'],
     [['withdraw', '--account', 'default', '--reason', 'x'], '--account goes with --id'],
     [['withdraw', '--id', '0', '--reason', 'x'], '--id: expected an id'],

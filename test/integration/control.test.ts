@@ -21,11 +21,11 @@ describeOnKafka('a stranger on the control topic', brokers => {
     const transaction = await producer.transaction()
     await transaction.send({ topic, messages: [{ key: 'nobody', value: 'never committed', partition: 0 }] })
 
-    const withdrawn = await busgate(['withdraw', '--campaign', 'spring', '--reason', 'wrong price'], { env })
+    const withdrawn = await busgate(['withdraw', '--campaign', 'spring', '--reason', 'wrong price', '--yes'], { env })
     expect(withdrawn.stderr).toContain('campaign spring is withdrawn')
     expect(withdrawn.code).toBe(0)
     await until(() => expect(world.worker.ready().withdrawn).toHaveLength(1))
-    expect((await busgate(['pause', '--tenant', 'acme'], { env })).code).toBe(0)
+    expect((await busgate(['pause', '--tenant', 'acme', '--reason', 'a test'], { env })).code).toBe(0)
     const second = await world.startWorker()
     await until(() => expect(second.ready()).toMatchObject({ ready: true, warnings: [] }))
     expect([second.ready().paused.length, second.ready().withdrawn.length]).toEqual([1, 1])
@@ -49,7 +49,9 @@ describeOnKafka('a stranger on the control topic', brokers => {
     const keys = ['x', 'tenant/y', `tenant/${'z'.repeat(5_000)}`]
     const messages = keys.flatMap(key => rubbish.map(value => ({ key, value, partition: 0 })))
     await producer.send({ topic, messages })
-    expect((await busgate(['pause', '--tenant', 'acme'], { env: environmentOf(world) })).code).toBe(0)
+    expect(
+      (await busgate(['pause', '--tenant', 'acme', '--reason', 'a test'], { env: environmentOf(world) })).code,
+    ).toBe(0)
     await until(() => expect(world.worker.ready().paused).toHaveLength(1))
     const { inForce } = await readControl(world.bus, world.settings)
     expect(inForce.map(keyOf)).toHaveLength(31)

@@ -71,11 +71,11 @@ describeOnKafka('pause, resume and status', brokers => {
       return { code, stderr }
     }
     const [urgent] = world.settings.topics.commands
-    expect(await wrong('pause', '--topic', 'busgate.comands')).toMatchObject({
+    expect(await wrong('pause', '--topic', 'busgate.comands', '--reason', 'x')).toMatchObject({
       code: 2,
       stderr: expect.stringContaining(`the command topics are ${urgent}`),
     })
-    expect(await wrong('pause', '--account', 'defualt')).toMatchObject({
+    expect(await wrong('pause', '--account', 'defualt', '--reason', 'x')).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('the nearest is default'),
     })
@@ -104,7 +104,7 @@ describeOnKafka('pause, resume and status', brokers => {
     })
     expect((await busgate(['status'], { env })).stdout).toMatch(/^No operator has paused anything; GET \/readyz /)
     const nowhere = { ...env, BUSGATE_TOPICS_CONTROL: `${world.settings.topics.control}-gone` }
-    const missing = await busgate(['pause', '--tenant', 'acme'], { env: nowhere })
+    const missing = await busgate(['pause', '--tenant', 'acme', '--reason', 'x'], { env: nowhere })
     expect(missing.code).toBe(1)
     expect(missing.stderr).toContain('create it with busgate topics create')
     expect(await readyz(world)).toMatchObject({ status: 200, paused: [] })

@@ -29,7 +29,7 @@ describeOnKafka('a withdrawal', brokers => {
     await until(() => expect(executed()).toBeGreaterThan(2_000))
 
     const reason = ['--reason', 'wrong price', '--by', 'olena']
-    const { code, stderr } = await busgate(['withdraw', '--campaign', 'spring', ...reason], { env })
+    const { code, stderr } = await busgate(['withdraw', '--campaign', 'spring', ...reason, '--yes'], { env })
     expect(stderr).toContain('campaign spring is withdrawn, for commands until ')
     expect(code).toBe(0)
     await until(() => expect(workers.map(worker => worker.ready().withdrawn.length)).toEqual([1, 1]))
@@ -55,7 +55,7 @@ describeOnKafka('a withdrawal', brokers => {
 
     const found = await busgate(['message', '200001'], { env })
     expect(found.stdout).toContain('Not sent: its campaign was withdrawn by olena: wrong price.')
-    await busgate(['withdraw', '--tenant', 'acme', ...reason], { env })
+    await busgate(['withdraw', '--tenant', 'acme', ...reason, '--yes'], { env })
     const status = await busgate(['status', '--results'], { env })
     const counted = `${before + 100} sent, ${waiting + 100 - before} not sent (${waiting + 100 - before} WITHDRAWN), 0 unresolved`
     expect(status.stdout).toMatch(/^campaign spring is withdrawn by olena since .*: wrong price$/m)
@@ -80,7 +80,7 @@ describeOnKafka('a withdrawal', brokers => {
       code: 2,
       stderr: expect.stringContaining('campaign x is not withdrawn'),
     })
-    expect((await run('withdraw', '--id', '7', '--reason', 'a slip')).code).toBe(0)
+    expect((await run('withdraw', '--id', '7', '--reason', 'a slip', '--yes')).code).toBe(0)
     await until(() => expect(world.worker.ready().withdrawn).toHaveLength(1))
     await world.send(commandsFrom(6, 3))
     await world.finished(3)
@@ -98,10 +98,19 @@ describeOnKafka('a withdrawal', brokers => {
     )
 
     const [, bulk = ''] = world.settings.topics.commands
-    await run('pause', '--topic', bulk)
+    await run('pause', '--topic', bulk, '--reason', 'a look')
     await until(() => expect(world.worker.ready().paused).toHaveLength(1))
     await world.send([...commandsFrom(101, 3, withdrawn), ...commandsFrom(201, 2)])
     expect((await run('withdraw', '--campaign', 'spring', '--dry-run')).stderr).toContain('spring: 3 unsent commands.')
+    const asked = await run('withdraw', '--campaign', 'spring', '--reason', 'wrong price')
+    expect(asked).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(
+        /spring: 3 unsent commands\.\n.*nothing was withdrawn: --yes withdraws campaign spring\./,
+      ),
+    })
+    expect((await run('status')).stdout).not.toContain('campaign spring is withdrawn')
     expect(world.worker.ready().withdrawn).toEqual([])
     expect((await run('status', '--results')).stdout).toContain('No withdrawal is in force')
   }, 240_000)
@@ -118,7 +127,7 @@ describeOnKafka('a withdrawal', brokers => {
     await world.send(commandsFrom(3, 2, withdrawn))
     await world.finished(4)
     const run = (...args: string[]) => busgate(args, { env: environmentOf(world) })
-    await run('withdraw', '--campaign', 'spring', '--reason', 'wrong price')
+    await run('withdraw', '--campaign', 'spring', '--reason', 'wrong price', '--yes')
     await until(() => expect(world.worker.ready().withdrawn).toHaveLength(1))
     await world.send(commandsFrom(5, 1, withdrawn))
     await world.finished(5)

@@ -7,6 +7,7 @@ import {
   type Change,
   changeText,
   keyOf,
+  longestText,
   nameOf,
   type Scope,
   type Withdrawn,
@@ -24,8 +25,8 @@ import { schemas } from '../../records/schemas.ts'
 import { shellFlag } from '../../shell.ts'
 import { pausableKinds } from '../../telemetry/labels.ts'
 import { count, timeText } from '../../words.ts'
-import { command, type FlagValues, idFlag, textFlag, toggle, UsageError } from '../framework/command.ts'
-import { printable } from '../framework/terminal.ts'
+import { command, type Flag, type FlagValues, idFlag, textFlag, toggle, UsageError } from '../framework/command.ts'
+import { say } from '../framework/terminal.ts'
 import { untilFlag } from '../framework/times.ts'
 import { onBus } from '../on-bus.ts'
 import { configFlag, requireAccount } from '../settings.ts'
@@ -56,12 +57,19 @@ export function ourselves(): string {
   }
 }
 
-export const say = (sentence: string) => process.stderr.write(`${printable(sentence)}\n`)
-
 const scopeFlags = {
   account: textFlag('NAME', 'All commands of an account.'),
   topic: textFlag('NAME', 'All commands of a topic.'),
   tenant: textFlag('NAME', 'All commands of a tenant, in all accounts.'),
+}
+
+/** A text that says why. */
+function reasonFlag(help: string): Flag<string> {
+  const read = (given: string) => {
+    if (given.trim() !== '' && given.length <= longestText) return given
+    throw new UsageError(`expected why, in 1 to ${longestText} characters`)
+  }
+  return { value: 'TEXT', help: `${help} Use no phone and no text of a message.`, read }
 }
 
 export const pause = command({
@@ -72,13 +80,14 @@ export const pause = command({
   flags: {
     ...scopeFlags,
     until: untilFlag('Resumes by itself then.'),
-    reason: textFlag('TEXT', 'Why; it is logged, so use no phone and no text of a message.'),
+    reason: reasonFlag('Why. Required; busgate status and the log say it.'),
     by: byFlag,
     config: configFlag,
   },
-  run: ({ until = null, reason = null, by = ourselves(), config, ...names }) =>
-    onControl(config, async ({ settings, inForce, write }) => {
-      const scope = pauseOf(names)
+  async run({ until = null, reason, by = ourselves(), config, ...names }) {
+    const scope = pauseOf(names)
+    if (reason === undefined) throw new UsageError('--reason TEXT is missing: busgate status and the log say why')
+    return onControl(config, async ({ settings, inForce, write }) => {
       requireKnown(scope, settings)
       const before = inForce.find(one => keyOf(one) === keyOf(scope))
       await write([writeChange(settings.topics.control, { ...scope, begins: true, by, at: Date.now(), until, reason })])
@@ -89,7 +98,8 @@ export const pause = command({
       const unchecked = isUnchecked ? ' The settings here name no accounts, so the name was not checked.' : ''
       say(`${nameOf(scope)} is paused ${end}.${instead}${unchecked} To resume: ${resume}`)
       return 0
-    }),
+    })
+  },
 })
 
 export const resume = command({
@@ -153,25 +163,39 @@ const withdrawalFlags = {
   tenant: textFlag('NAME', 'All messages of a tenant.'),
 }
 
+const irrevocable = 'A withdrawal ends messages for good.'
+
 export const withdraw = command({
   about: [
     'Takes back messages that were not sent yet, within two seconds on all workers: each of their commands ends',
     'EXPIRED with errorCode WITHDRAWN. Commands written before the withdrawal ends are not sent either. Messages that',
     'the gateway has stay sent; doubts are resolved, but not sent again. The withdrawal survives restarts.',
+    'Without --yes it only counts the commands that it would end now, and exits 2, as busgate dlq replay does.',
     'busgate status --results counts how many were sent and how many were not.',
   ].join('\n'),
   flags: {
     ...withdrawalFlags,
     until: untilFlag('End of the withdrawal, at most 30d from now. Default: 24h.'),
-    reason: textFlag('TEXT', 'Why; every result says it, so use no phone and no text of a message.'),
-    'dry-run': toggle('Only counts the commands that it would end now. Needs no --reason.'),
+    reason: reasonFlag('Why. Required; every result says it.'),
+    yes: toggle('Withdraws. Without it, only counts the commands that it would end now.'),
+    'dry-run': toggle('Only counts them, and exits 0. Needs no --reason.'),
     end: toggle('Ends the withdrawal: commands written from now on are sent. Results that exist stay.'),
     by: byFlag,
     config: configFlag,
   },
-  async run({ end = false, 'dry-run': dryRun = false, by = ourselves(), until, reason, config, ...names }) {
+  async run({
+    end = false,
+    yes = false,
+    'dry-run': dryRun = false,
+    by = ourselves(),
+    until,
+    reason,
+    config,
+    ...names
+  }) {
     const scope = withdrawalOf(names)
     if (end && dryRun) throw new UsageError('--dry-run counts what a withdrawal would end; --end ends one')
+    if (yes && dryRun) throw new UsageError('--dry-run withdraws nothing; --yes withdraws')
     if (!end && !dryRun && reason === undefined) throw new UsageError('--reason TEXT is missing: every result says why')
     return onControl(config, async control => {
       const { settings, inForce, write } = control
@@ -185,11 +209,13 @@ export const withdraw = command({
         return 0
       }
       const change = { ...scope, begins: true, by, at, until: until ?? at + usualWithdrawalMs, reason: reason ?? null }
-      if (dryRun) {
-        say(`${nameOf(scope)}: ${count(await countEnded(control, change), 'unsent command')}. Nothing is withdrawn.`)
-        return 0
+      const records = dryRun ? [] : recordsOf(topics.control, change, control)
+      if (!yes) {
+        say(`${nameOf(scope)}: ${count(await countEnded(control, change), 'unsent command')}.`)
+        if (dryRun) return 0
+        throw new UsageError(`nothing was withdrawn: --yes withdraws ${nameOf(scope)}. ${irrevocable}`)
       }
-      await write(recordsOf(topics.control, change, control))
+      await write(records)
       say(
         `${nameOf(scope)} is withdrawn, for commands ${timeText(change.until, 'until')}. busgate status --results counts what was sent before.`,
       )

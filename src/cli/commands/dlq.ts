@@ -122,6 +122,9 @@ export const dlqReplay = command({
     'It adds headers busgate.replayed.*, marks the letter as replayed, and refuses letters that were replayed, that cannot be',
     'decoded now, and that were perhaps sent. A record that failed again has a newer letter. Letters stay in dlq list.',
     '',
+    'Exits 0 if it replayed all that a replay can help, and if there was nothing to do; 1 if one is left for later, or if --at',
+    'names one that was never replayed; 2 after a plan.',
+    '',
     `Other dead letters were never sent to the gateway. ${warning}`,
   ].join('\n'),
   flags: {
@@ -135,6 +138,7 @@ export const dlqReplay = command({
   },
   async run({ all = false, yes = false, 'perhaps-sent': mayHaveBeenSent, json: asJson, config, ...filters }) {
     const { at = [] } = filters
+    const named = new Set(at).size
     if (all === at.length > 0) throw new UsageError('dlq replay needs either --at or --all')
     const tell = (state: string, letter: Letter, why?: string) =>
       printLine(asJson ? jsonText({ state, why, ...jsonOf(letter) }) : replayLineOf(state, letter, why))
@@ -149,11 +153,13 @@ export const dlqReplay = command({
       }
       const publisher = yes ? await openReplay(bus) : null
       const { ready, refused } = await planReplay(bus, topics, filters, undecodable, mayHaveBeenSent)
+      const done = ready.length + refused.filter(one => one.left === 'nothing').length
+      const left = all ? refused.filter(one => one.left === 'a replay').length : named - done
       for (const { letter, why } of refused) await tell('refused', letter, why)
       if (unreadRecords > 0) process.stderr.write(`${count(unreadRecords, 'dead letter')} cannot be decoded now.\n`)
       if (ready.length === 0) {
-        process.stderr.write(refused.length > 0 ? 'Nothing was replayed.\n' : 'There is nothing to replay.\n')
-        return at.length + refused.length > 0 ? 1 : 0
+        process.stderr.write(left > 0 ? 'Nothing was replayed.\n' : 'There is nothing to replay.\n')
+        return left > 0 ? 1 : 0
       }
       if (!publisher) {
         for (const letter of ready) await tell('ready', letter)
@@ -162,8 +168,8 @@ export const dlqReplay = command({
       await replay(bus, publisher, topics.deadLetters, ready, async letters => {
         for (const letter of letters) await tell('replayed', letter)
       })
-      process.stderr.write(`Replayed ${ready.length} of ${all ? ready.length + refused.length : at.length}.\n`)
-      return ready.length < at.length ? 1 : 0
+      process.stderr.write(`Replayed ${ready.length} of ${all ? ready.length + refused.length : named}.\n`)
+      return left > 0 ? 1 : 0
     })
   },
 })

@@ -10,9 +10,9 @@ import { registryOf } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
 import { count, cut, timeText } from '../../words.ts'
 import { command, toggle } from '../framework/command.ts'
-import { jsonText, printable, printLine } from '../framework/terminal.ts'
+import { jsonText, printable, printLine, say } from '../framework/terminal.ts'
 import { configFlag } from '../settings.ts'
-import { onControl, say } from './control.ts'
+import { onControl } from './control.ts'
 
 export const status = command({
   about: [

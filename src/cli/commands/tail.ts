@@ -24,10 +24,9 @@ import {
   UsageError,
   whole,
 } from '../framework/command.ts'
-import { jsonText, printable, printLine, untilSignal } from '../framework/terminal.ts'
+import { jsonText, printable, printLine, say, untilSignal } from '../framework/terminal.ts'
 import { sinceFlag } from '../framework/times.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
-import { say } from './control.ts'
 import { filterFlags as letterFilters } from './dlq.ts'
 
 const common = {

@@ -22,6 +22,9 @@ export const printable = (text: string): string => text.replaceAll(unprintable, 
 /** Escapes text that may have several lines. */
 export const printableLines = (text: string): string => text.split('\n').map(printable).join('\n')
 
+/** Writes a sentence to standard error. */
+export const say = (sentence: string) => process.stderr.write(`${printable(sentence)}\n`)
+
 /** JSON, on one line unless indented. An id is text. */
 export const jsonText = (value: unknown, indent = 0): string =>
   printableLines(JSON.stringify(value, bigintAsText, indent))

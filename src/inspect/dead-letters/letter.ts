@@ -4,6 +4,7 @@ import { scanTopic } from '../../bus/scan.ts'
 import type { Settings } from '../../config/index.ts'
 import { parseQuietly } from '../../protocol/json.ts'
 import { errorHeaders, replayedLetterHeader } from '../../records/dead-letter.ts'
+import type { DecodeCode } from '../../records/decoder.ts'
 import type { Doubt, SendCommand } from '../../records/generated.ts'
 import { registryOf } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
@@ -31,6 +32,12 @@ export interface Letter {
 export interface FullLetter extends Letter {
   record: BusRecord
 }
+
+/** When a record with this code becomes readable; with any other, its bytes never do. */
+export const readableOnce: Readonly<Record<string, string>> = {
+  SCHEMA_NOT_FOUND: 'Once its schema is registered',
+  SCHEMA_INCOMPATIBLE: 'If a newer busgate can read its schema',
+} satisfies Partial<Record<DecodeCode, string>>
 
 /** The letters among records of the topic, without the marks of replayed ones. */
 export function lettersOf(tp: TopicPartition, records: readonly BusRecord[]): FullLetter[] {

@@ -17,13 +17,21 @@ import {
   lettersOf,
   matchesLetter,
   placeText,
+  readableOnce,
   shortPlace,
 } from './letter.ts'
 
 /** The letters that a replay would send, and those that it would not. */
 export interface ReplayPlan {
   ready: Letter[]
-  refused: { letter: Letter; why: string }[]
+  refused: Refusal[]
+}
+
+export interface Refusal {
+  letter: Letter
+  why: string
+  /** What there is left to do: nothing after a replay; nothing that a replay could do; or a replay, later or with a flag. */
+  left: 'nothing' | 'no replay' | 'a replay'
 }
 
 const neverRead: ReadonlySet<string> = new Set(unreadableCodes)
@@ -55,12 +63,12 @@ export async function planReplay(
       const { origin } = letter
       if (origin) newest.set(placeText(origin), newestOf(newest.get(placeText(origin)), letter))
       if (!matchesLetter(letter, filters)) continue
-      const why =
-        objection(letter, record.value) ??
-        perhapsSent(letter, doubts, mayHaveBeenSent) ??
-        (await undecodable({ ...letter, record }))
-      if (why === null) selected.push(letter)
-      else refused.push({ letter, why })
+      const refusal =
+        objection(letter, record.value, doubts) ??
+        perhapsSent(letter, mayHaveBeenSent) ??
+        whileUndecodable(letter, await undecodable({ ...letter, record }))
+      if (refusal === null) selected.push(letter)
+      else refused.push(refusal)
     }
   }
   await scanTopic(bus, deadLetters, note)
@@ -68,10 +76,11 @@ export async function planReplay(
   const ready = selected.filter(letter => {
     const { topic, partition } = letter.origin!
     const last = newest.get(placeText(letter.origin!))!
-    if (replayed.has(shortPlace(letter.place))) refused.push({ letter, why: 'it was replayed before' })
-    else if (last !== letter) refused.push({ letter, why: `it failed again, as ${shortPlace(last.place)}` })
-    else if (!Number.isSafeInteger(partition) || partition < 0 || partition >= (counts.get(topic) ?? 0))
-      refused.push({ letter, why: `${topic}/${partition} no longer exists` })
+    const isThere = Number.isSafeInteger(partition) && partition >= 0 && partition < (counts.get(topic) ?? 0)
+    if (replayed.has(shortPlace(letter.place))) refused.push({ letter, why: 'it was replayed before', left: 'nothing' })
+    else if (last !== letter)
+      refused.push({ letter, why: `it failed again, as ${shortPlace(last.place)}`, left: 'no replay' })
+    else if (!isThere) refused.push({ letter, why: `${topic}/${partition} no longer exists`, left: 'a replay' })
     else return true
     return false
   })
@@ -81,17 +90,26 @@ export async function planReplay(
 const newestOf = (one: Letter | undefined, other: Letter): Letter =>
   one && (one.time === other.time ? one.place.offset > other.place.offset : one.time > other.time) ? one : other
 
-function objection({ origin, code }: Letter, value: Buffer | null): string | null {
-  if (neverRead.has(code)) return 'its bytes can never be read: its producer must resend it'
-  if (origin === null) return 'it was a callback and has no topic'
-  return value === null ? 'it has no value to replay' : null
+/** Why no replay can ever help; null if one can. */
+function objection(letter: Letter, value: Buffer | null, doubts: string): Refusal | null {
+  const { origin, code } = letter
+  const refuse = (why: string): Refusal => ({ letter, why, left: 'no replay' })
+  if (neverRead.has(code)) return refuse('its bytes can never be read: its producer must resend it')
+  if (origin === null) return refuse('it was a callback and has no topic')
+  if (value === null) return refuse('it has no value to replay')
+  if (letter.perhapsSent && origin.topic === doubts)
+    return refuse('its command was perhaps sent; its result says what is known')
+  return null
 }
 
-function perhapsSent({ perhapsSent, origin }: Letter, doubts: string, mayHaveBeenSent: boolean): string | null {
-  if (!perhapsSent) return null
-  if (origin?.topic === doubts) return 'its command was perhaps sent; its result says what is known'
-  return mayHaveBeenSent ? null : 'it was perhaps sent: --perhaps-sent replays it, at the risk of a second message'
+function perhapsSent(letter: Letter, mayHaveBeenSent: boolean): Refusal | null {
+  if (!letter.perhapsSent || mayHaveBeenSent) return null
+  const why = 'it was perhaps sent: --perhaps-sent replays it, at the risk of a second message'
+  return { letter, why, left: 'a replay' }
 }
+
+const whileUndecodable = (letter: Letter, why: string | null): Refusal | null =>
+  why === null ? null : { letter, why, left: letter.code in readableOnce ? 'a replay' : 'no replay' }
 
 /** Writes replays; opened before the plan is made, so that of two replays at once the later ends the earlier. */
 export const openReplay = (bus: Bus) => bus.atomicPublisher('replay')

@@ -2,11 +2,10 @@ import { finalOf } from '../../consumer/final.ts'
 import { type Change, changeText } from '../../control/change.ts'
 import { type ErrorCode, errorCodeTexts, isSendType, operations, pollStateOf } from '../../protocol/index.ts'
 import { hookedByType } from '../../records/command.ts'
-import type { DecodeCode } from '../../records/decoder.ts'
 import type { SendResult } from '../../records/generated.ts'
 import { shellFlag, shellWord } from '../../shell.ts'
 import { timeText } from '../../words.ts'
-import { type Letter, placeText, shortPlace } from '../dead-letters/letter.ts'
+import { type Letter, placeText, readableOnce, shortPlace } from '../dead-letters/letter.ts'
 import { type Findings, type FoundCommand, isUnsent, type Sighting, stateAfter } from './findings.ts'
 
 /** @param errorCode of a result; one of a newer busgate has no remedy here */
@@ -59,12 +58,6 @@ function firstCommand({ commands, letters }: Findings, results: readonly SendRes
     .filter(({ value, place }) => value.command.account === account && !settled.includes(placeText(place)))
     .toSorted((a, b) => a.time - b.time || a.place.offset - b.place.offset)[0]
 }
-
-/** When a record with this code becomes readable; with any other, its bytes never do. */
-const readableOnce: Readonly<Record<string, string>> = {
-  SCHEMA_NOT_FOUND: 'Once its schema is registered',
-  SCHEMA_INCOMPATIBLE: 'If a newer busgate can read its schema',
-} satisfies Partial<Record<DecodeCode, string>>
 
 function letterText({ value, place }: Sighting<Letter>, { commands }: Findings, id: bigint, account: string): string {
   const { code, message, origin, perhapsSent } = value
