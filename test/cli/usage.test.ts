@@ -108,6 +108,8 @@ describe('a wrong command line exits 2 and says what is wrong:', () => {
     ]),
     [['schemas', 'check'], 'registry.url (BUSGATE_REGISTRY_URL): is not set', embedded],
     [['schemas', 'register'], 'registry.url (BUSGATE_REGISTRY_URL): is not set', embedded],
+    [['send', '--timeout', '5m'], '--timeout and --json go with --wait'],
+    [['send', '--wait', '--timeout', '31d'], '--timeout: expected a duration such as 250ms, 10s or 5m'],
     [['send', '--id', '42'], 'send needs --phone, --type, --message as well'],
     [
       ['send', '--id', '42', '--phone', '380501234567', '--type', 'sms', '--message', 'Hello'],

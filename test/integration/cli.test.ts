@@ -54,6 +54,36 @@ describeOnKafka('the command line on a real Kafka', brokers => {
     expect((await run.ended).code).toBe(0)
   })
 
+  test('send --wait prints the final result of each message, and exits 0 only if all were sent', async () => {
+    const env = await environmentWithGateway(brokers)
+    await busgate(['topics', 'create'], { env })
+    startBusgate(['run'], { env: { ...env, BUSGATE_KAFKA_START_FROM: 'earliest' } })
+    const flags = ['--phone', '380501234567', '--type', 'sms', '--message', JSON.stringify(message), '--deadline', '3d']
+    const one = await busgate(['send', '--id', '9007199254740993', ...flags, '--wait'], { env })
+    expect(one).toMatchObject({ code: 0, stderr: 'Wrote 1 command.\n1 of 1 message SENT.\n' })
+    expect(one.stdout).toMatch(/^\S+Z {2}9007199254740993 {2}sms {2}SENT {2}\S+\n$/)
+
+    const input = [lineOf({ id: 2 }), lineOf({ id: 3, phone: 380501234592 }), lineOf({ id: 2 })].join('')
+    const several = await busgate(['send', '--wait', '--json', '--timeout', '5m'], { env, input })
+    expect(several).toMatchObject({ code: 1, stderr: 'Wrote 3 commands.\n1 of 2 messages SENT.\n' })
+    const outcomes = jsonOf(several).map(({ id, outcome, errorCode }) => [id, outcome, errorCode])
+    expect(outcomes.toSorted()).toEqual([
+      ['2', 'SENT', null],
+      ['3', 'REJECTED', 'INSUFFICIENT_FUNDS'],
+    ])
+  })
+
+  test('send --wait ends after its time-out, and says where each message is', async () => {
+    const env = await environmentWithGateway(brokers)
+    await busgate(['topics', 'create'], { env })
+    const input = lineOf({ id: 1 }) + lineOf({ id: 2 })
+    const { code, stdout, stderr } = await busgate(['send', '--wait', '--timeout', '100ms'], { env, input })
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    for (const id of ['1', '2'])
+      expect(stderr).toContain(`busgate message ${id} --account default shows where the message is`)
+    expect(stderr).toContain('\n0 of 2 messages SENT, 2 without a final result.\n')
+  })
+
   test('topics create leaves existing topics as they are', async () => {
     const env = await environmentWithGateway(brokers)
     await createTopics(brokers.brokers, [{ topic: env.BUSGATE_TOPICS_DOUBTS, partitions: 3 }])

@@ -1,12 +1,14 @@
-import { createProducer, type NewCommand } from '../../producer.ts'
+import { type CommandProducer, createProducer, type NewCommand } from '../../producer.ts'
 import { parseJson, sendTypes } from '../../protocol/index.ts'
 import { parseQuietly } from '../../protocol/json.ts'
 import { deliveries, problemOfNew } from '../../records/new-command.ts'
 import { count } from '../../words.ts'
-import { choiceFlag, command, given, textFlag, UsageError } from '../framework/command.ts'
+import { choiceFlag, command, given, textFlag, toggle, UsageError } from '../framework/command.ts'
 import { strictUtf8 } from '../framework/terminal.ts'
-import { untilFlag } from '../framework/times.ts'
-import { configFlag, settingsWithBrokers } from '../settings.ts'
+import { durationFlag, untilFlag } from '../framework/times.ts'
+import { onBus } from '../on-bus.ts'
+import { configFlag } from '../settings.ts'
+import { awaitResults } from './await-results.ts'
 
 /** @returns null for an empty line @throws Error that names the line and the field, never its content */
 export function commandOfLine(line: string, number: number): NewCommand | null {
@@ -69,6 +71,7 @@ export const send = command({
     'or, without flags, JSON lines from standard input, with the names of the Avro fields:',
     '  {"id":42,"phone":380501234567,"type":"sms","message":{"sms_message":"Hello","sms_signature":"Shop"}}',
     'If a line is invalid, it exits 1 and names the first line that was not written.',
+    'With --wait it prints the final result of each message, as busgate tail results does, and exits 0 if all were SENT, else 1.',
   ].join('\n'),
   flags: {
     id: textFlag('ID', 'Your id of the message, unique for ever in its account.'),
@@ -84,36 +87,54 @@ export const send = command({
     tenant: textFlag('TEXT', copied),
     campaign: textFlag('NAME', copied),
     lane: textFlag('TOPIC', 'Command topic, or its place in topics.commands: 0 is the most urgent. Default: by type.'),
+    wait: toggle('Waits for the final results, and prints them.'),
+    timeout: durationFlag('How long --wait waits. Default: 10m.', '30d'),
+    json: toggle('Prints each result of --wait as one JSON object per line.'),
     config: configFlag,
   },
-  async run({ config, 'correlation-id': correlationId, ...flags }) {
-    const settings = settingsWithBrokers(config)
+  async run({ config, wait = false, timeout: limitMs, json: asJson, 'correlation-id': correlationId, ...flags }) {
+    if (!wait && (limitMs !== undefined || asJson)) throw new UsageError('--timeout and --json go with --wait')
     const fields = given({ ...flags, correlationId })
     const one = Object.keys(fields).length > 0 ? commandOfFlags(fields) : null
-    const producer = await createProducer(settings)
-    try {
-      let written = 0
-      for await (const { first, lines } of one ? [] : batchesOf(process.stdin)) {
-        try {
-          const commands = lines.map((line, i) => commandOfLine(line, first + i)).filter(command => command !== null)
-          await producer.send(commands)
-          written += commands.length
-        } catch (error) {
-          throw nothingFrom(first, error as Error)
-        }
-      }
-      if (one) await producer.send([one])
-      process.stderr.write(
-        one
-          ? `Wrote 1 command. busgate message ${one.id} shows what becomes of it.\n`
-          : `Wrote ${count(written, 'command')}.\n`,
-      )
-    } finally {
-      await producer.close()
-    }
-    return 0
+    return onBus(config, async (bus, settings, ending) => {
+      const since = Date.now() - skewMs
+      const written: NewCommand[] = []
+      const producer = await createProducer(settings, { bus })
+      const failure = await write(producer, one, written).finally(() => producer.close())
+      if (failure && written.length === 0) throw failure
+      const advice = one ? ` busgate message ${one.id} shows what becomes of it.` : ''
+      process.stderr.write(`Wrote ${count(written.length, 'command')}.${wait ? '' : advice}\n`)
+      const areSent =
+        !wait || (await awaitResults(written, { bus, settings, since, ending, asJson, ...given({ limitMs }) }))
+      if (failure) throw failure
+      return areSent ? 0 : 1
+    })
   },
 })
+
+/** How far the clock of a worker may be behind. */
+const skewMs = 60_000
+
+/** Writes one command, or those of standard input. @param written gets those on the bus @returns what ended the writing */
+async function write(producer: CommandProducer, one: NewCommand | null, written: NewCommand[]): Promise<Error | null> {
+  const send = async (commands: NewCommand[]) => {
+    await producer.send(commands)
+    for (const command of commands) written.push(command)
+  }
+  if (one) return send([one]).then(() => null)
+  try {
+    for await (const { first, lines } of batchesOf(process.stdin)) {
+      try {
+        await send(lines.map((line, i) => commandOfLine(line, first + i)).filter(command => command !== null))
+      } catch (error) {
+        throw nothingFrom(first, error as Error)
+      }
+    }
+    return null
+  } catch (error) {
+    return error as Error
+  }
+}
 
 /** Yields lines as they arrive; each chunk is one batch. */
 async function* batchesOf(input: AsyncIterable<Buffer>): AsyncIterable<{ first: number; lines: string[] }> {

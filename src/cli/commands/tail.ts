@@ -76,11 +76,16 @@ interface Shown {
 export const printed = ({ json, line }: Shown, asJson = false): string => (asJson ? jsonText(json) : printable(line))
 
 export function showResults(settings: Settings, filters: RecordFilters = {}): Show {
-  return showDecoded<SendResult>(settings, schemas.result, filters, result => {
-    const { completedAt, id, type, outcome, errorCode, error, msgId } = result
-    return [timeText(completedAt), id, type, outcome, msgId, errorCode, error]
-  })
+  return showDecoded<SendResult>(settings, schemas.result, filters, resultCells)
 }
+
+function resultCells({ completedAt, id, type, outcome, errorCode, error, msgId }: SendResult): unknown[] {
+  return [timeText(completedAt), id, type, outcome, msgId, errorCode, error]
+}
+
+/** One result for a terminal, as `tail results` prints it. */
+export const printedResult = (result: SendResult, asJson = false): string =>
+  printed({ json: result, line: lineOf(resultCells(result)) }, asJson)
 
 export function showStatuses(settings: Settings, filters: RecordFilters = {}): Show {
   return showDecoded<StatusEvent>(settings, schemas.status, filters, event => {
