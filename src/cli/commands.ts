@@ -116,4 +116,8 @@ export const commands: CommandList = {
     summary: 'Describes a setting, its values and its variable.',
     load: async () => (await import('./commands/config.ts')).configExplain,
   },
+  completion: {
+    summary: 'Prints the script that completes busgate command lines in bash, zsh or fish.',
+    load: async () => (await import('./commands/completion.ts')).completion,
+  },
 }

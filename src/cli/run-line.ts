@@ -21,10 +21,14 @@ function hintOf({ name, syscall }: NodeJS.ErrnoException): string {
 }
 
 async function dispatch(args: string[]): Promise<number> {
-  const [first] = args
+  const [first, ...others] = args
   if (first === undefined) throw new UsageError(`a command is missing.\n\n${overview(commands)}`)
   if (first === '--help' || first === '-h') return print(overview(commands))
-  if (first === '--version') return print((await import('../package.ts')).version)
+  if (first === 'help') return dispatch([...others.filter(one => !one.startsWith('-')), '--help'])
+  if (first === '--version' || first === '-v') return print((await import('../package.ts')).version)
+  if (first === 'complete' && others[0] === '--') {
+    return (await import('./completion/candidates.ts')).printCandidates(commands, others.slice(1))
+  }
   const group = groupOf(commands, args)
   if (group !== null) {
     if (args.includes('--help') || args.includes('-h')) return print(groupHelp(commands, group))

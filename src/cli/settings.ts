@@ -4,7 +4,10 @@ import { nearestOr } from '../nearest.ts'
 import { Telemetry } from '../telemetry/events.ts'
 import { type Flag, textFlag, UsageError } from './framework/command.ts'
 
-export const configFlag: Flag<string> = textFlag('FILE', 'YAML file with settings; variables override it.')
+export const configFlag: Flag<string> = {
+  ...textFlag('FILE', 'YAML file with settings; variables override it.'),
+  values: () => 'files',
+}
 
 export function sourcesOf(file: string | undefined): SettingsSources {
   return { env: process.env, ...(file !== undefined && { file }) }

@@ -23,6 +23,9 @@ describe('a wrong command line exits 2 and says what is wrong:', () => {
         '--reason: expected why, in 1 to 500 characters',
       ]),
     ),
+    [['help', 'rnu'], 'there is no command "rnu"; the nearest is "run"'],
+    [['hlep'], 'there is no command "hlep"; the nearest is "help"'],
+    [['run', '-v'], 'run has no -v; its flags are --config, --help'],
     [['withdraw', '--campaign', 'a', '--dry-run', '--end'], '--dry-run counts what a withdrawal would end'],
     [['withdraw', '--account', 'default', '--reason', 'x'], '--account goes with --id'],
     [['withdraw', '--id', '0', '--reason', 'x'], '--id: expected an id'],
@@ -164,10 +167,20 @@ test('the help of a group of commands lists them', async () => {
   }
 })
 
-test('--version prints the version of the package', async () => {
-  const { code, stdout } = await busgate(['--version'], { entry: 'bin' })
+test.each(['--version', '-v'])('%s prints the version of the package', async flag => {
+  const { code, stdout } = await busgate([flag], { entry: 'bin' })
   expect(code).toBe(0)
   expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
+})
+
+test('help COMMAND prints the same as COMMAND --help', async () => {
+  for (const name of ['', 'dlq', ...Object.keys(commands)]) {
+    const words = name.split(' ').filter(Boolean)
+    const help = await busgateHere(['help', ...words])
+    expect(help).toEqual(await busgateHere([...words, '--help']))
+    expect(help).toMatchObject({ code: 0, stderr: '' })
+  }
+  expect(await busgateHere(['help', '--help'])).toEqual(await busgateHere(['--help']))
 })
 
 test.each([

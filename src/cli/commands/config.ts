@@ -32,6 +32,7 @@ const nameFlag: Flag<string> = {
   help: 'A setting or its variable, or the beginning or last part of several. Default: all.',
   bare: true,
   read: given => given,
+  values: () => settingsNamed().map(({ path }) => path),
 }
 
 export const configExplain = command({

@@ -12,6 +12,8 @@ export interface Flag<T> {
   help: string
   /** Whether the value may be given without the flag's name; at most one flag of a command. */
   bare?: true
+  /** Values to complete in a shell; `files`: names of files. */
+  values?: () => readonly string[] | 'files'
   /** @throws Error that says what is expected; the caller adds the flag's name */
   read(text: string): T
 }
@@ -37,6 +39,8 @@ export function command<F extends Flags>(definition: CliCommand<F>): CliCommand 
 export function toggle(help: string): Flag<true> {
   return { value: null, help, read: () => true }
 }
+
+export const helpFlag = toggle('Shows this help.')
 
 export function textFlag(value: string, help: string): Flag<string> {
   return { value, help, read: given => given }
@@ -67,7 +71,7 @@ export function choiceFlag<const T extends string>(value: string, values: readon
     if (found !== undefined) return found
     throw new UsageError(`expected one of ${values.join(', ')}`)
   }
-  return { value, help: `${help} One of ${values.join(', ')}.`, read }
+  return { value, help: `${help} One of ${values.join(', ')}.`, read, values: () => values }
 }
 
 /** Copies an object without undefined values. */
@@ -101,7 +105,7 @@ export function overview(commands: CommandList): string {
     '',
     ...commandTable(commands),
     '',
-    'busgate COMMAND --help describes a command; busgate --version prints the version.',
+    'busgate COMMAND --help or busgate help COMMAND describes a command; busgate --version or -v prints the version.',
     'Settings come from --config FILE or BUSGATE_CONFIG, and from variables such as BUSGATE_KAFKA_BROKERS;',
     'busgate config explain NAME describes one.',
     'Exit codes: 0 done, 1 failed or refused, 2 wrong flags or settings (nothing was done), 130 interrupted.',

@@ -1,12 +1,10 @@
 import { parseArgs } from 'node:util'
 import { nearest, nearestOr } from '../../nearest.ts'
-import { type CommandList, type Flags, toggle, UsageError } from './command.ts'
-
-const help = toggle('Shows this help.')
+import { type CommandList, type Flags, helpFlag, UsageError } from './command.ts'
 
 /** Parses the arguments after a command's name. @throws UsageError */
 export function parseFlags(commandName: string, own: Flags, args: string[]) {
-  const flags: Flags = { ...own, help }
+  const flags: Flags = { ...own, help: helpFlag }
   const options = Object.fromEntries(
     Object.entries(flags).map(([name, { value }]) => [
       name,
@@ -92,7 +90,7 @@ export function findCommand(commands: CommandList, args: string[]) {
   }
   const isGroup = ofTheFirstWord.length > 0
   const lists = `busgate ${isGroup ? `${first} ` : ''}--help lists them all`
-  const known = (isGroup ? ofTheFirstWord : names).map(one => `"${one}"`)
+  const known = (isGroup ? ofTheFirstWord : [...names, 'help']).map(one => `"${one}"`)
   const near = nearest(words.join(' '), known) ?? (isGroup ? null : nearest(first, known))
   throw new UsageError(
     `there is no command "${isGroup ? words.join(' ') : first}"; ${near === null ? '' : `the nearest is ${near}. `}${lists}`,
