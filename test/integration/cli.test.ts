@@ -8,7 +8,7 @@ import { registryOf } from '../../src/records/registry.ts'
 import { schemas } from '../../src/records/schemas.ts'
 import { startSandbox } from '../../src/sandbox/index.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
-import { busgate, jsonOf, startBusgate } from '../support/cli.ts'
+import { busgate, busgateHere, jsonOf, startBusgate } from '../support/cli.ts'
 import { buildCommand } from '../support/commands.ts'
 import { buildEnvironment } from '../support/environment.ts'
 import { type Brokers, describeOnKafka } from '../support/integration.ts'
@@ -145,6 +145,32 @@ describeOnKafka('the command line on a real Kafka', brokers => {
     expect(stderr).toContain('line 2: message: sms has no sms_mesage; the nearest is sms_message')
     expect(stderr).toContain('nothing was written from line 1 on')
   })
+
+  test('send refuses a number in a line that could be another than the one meant, and names its field', async () => {
+    const env = await environmentWithGateway(brokers)
+    await busgate(['topics', 'create'], { env })
+    const seconds = Math.round(Date.now() / 1000) + 3600
+    for (const [field, value, why] of [
+      ['phone', '1e400', 'digits only'],
+      ['phone', '3.80501E+11', 'without exponent or point'],
+      ['phone', '380501234567.0', 'without exponent or point'],
+      ['phone', '671234567', 'with a country code'],
+      ['id', '1e400', 'a whole number from 1 to 2^63-1'],
+      ['id', '1e3', 'no id as text, with an exponent or a point'],
+      ['id', '9223372036854775808', 'a whole number from 1 to 2^63-1'],
+      ['deadline', String(seconds), 'not seconds'],
+    ] as const) {
+      const numbers = Object.entries({ id: '1', phone: '380501234567', [field]: value })
+      const fields = [...numbers, ['type', '"sms"'], ['message', JSON.stringify(message)]]
+      const input = `{${fields.map(([name, text]) => `"${name}":${text}`).join(',')}}\n`
+      const { code, stderr } = await busgateHere(['send'], { env, input })
+      expect(stderr).toMatch(
+        new RegExp(`^busgate: line 1: ${field} must be .*\\(nothing was written from line 1 on\\)\n$`),
+      )
+      expect(stderr).toContain(why)
+      expect(code).toBe(1)
+    }
+  }, 120_000)
 
   test('send refuses input that is not UTF-8, and ignores a byte order mark, empty lines and CRLF', async () => {
     const env = await environmentWithGateway(brokers)

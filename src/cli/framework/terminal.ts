@@ -25,9 +25,14 @@ export const printableLines = (text: string): string => text.split('\n').map(pri
 /** Writes a sentence to standard error. */
 export const say = (sentence: string) => process.stderr.write(`${printable(sentence)}\n`)
 
+const idNames: ReadonlySet<string> = new Set(['id', 'msg_id'])
+
+/** An id from outside may be any number: its type in JSON must not depend on its size. */
+const idAsText = (name: string, value: unknown): unknown =>
+  typeof value === 'number' && idNames.has(name) ? String(value) : bigintAsText(name, value)
+
 /** JSON, on one line unless indented. An id is text. */
-export const jsonText = (value: unknown, indent = 0): string =>
-  printableLines(JSON.stringify(value, bigintAsText, indent))
+export const jsonText = (value: unknown, indent = 0): string => printableLines(JSON.stringify(value, idAsText, indent))
 
 /**
  * Makes a streaming decoder of standard input that removes a byte order mark.
