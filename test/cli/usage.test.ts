@@ -13,7 +13,9 @@ describe('a wrong command line exits 2 and says what is wrong:', () => {
   test.each<[args: string[], message: string, env?: object]>([
     [['withdraw', '--reason', 'x'], 'name one of --campaign NAME, --id ID, --correlation-id TEXT, --tenant NAME'],
     [['withdraw', '--campaign', 'a', '--tenant', 'b', '--reason', 'x'], 'name one of --campaign NAME'],
+    [['withdraw', '--campaign', '', '--reason', 'x', '--yes'], 'name one of --campaign NAME'],
     [['withdraw', '--campaign', 'a'], '--reason TEXT is missing'],
+    [['withdraw', '--campaign', 'a', '--until', '31d'], 'in the future; at most 30d from now\n'],
     [['withdraw', '--campaign', 'a', '--yes'], '--reason TEXT is missing: every result says why'],
     [['withdraw', '--campaign', 'a', '--dry-run', '--yes'], '--dry-run withdraws nothing; --yes withdraws'],
     [['pause', '--tenant', 'a'], '--reason TEXT is missing: busgate status and the log say why'],
@@ -83,7 +85,7 @@ describe('a wrong command line exits 2 and says what is wrong:', () => {
       time =>
         [['pause', '--tenant=x'], ['withdraw', '--tenant=x'], ['send']].map((name): [string[], string] => [
           [...name, `${name[0] === 'send' ? '--deadline' : '--until'}=${time}`],
-          'expected a duration such as 30m, 12h or 7d, milliseconds since 1970, or a date such as 2036-11-22T10:00:00Z, in the future\n',
+          'expected a duration such as 30m, 12h or 7d, milliseconds since 1970, or a date such as 2036-11-22T10:00:00Z, in the future',
         ]),
     ),
     ...['2h', '1.5s', '2036-11-22', 'soon', '3600001'].map((time): [string[], string] => [

@@ -38,7 +38,7 @@ async function unpack(name: ShellName, root: string): Promise<boolean> {
   const folder = mkdtempSync(join(cache, 'shells', 'new-'))
   try {
     const { stdout } = await run('apt-get', ['download', '--print-uris', ...packages[name]])
-    await run('apt-get', ['download', ...packages[name]], { cwd: folder })
+    await run('apt-get', ['-o', 'Acquire::Retries=0', 'download', ...packages[name]], { cwd: folder })
     for (const [, file] of stdout.matchAll(/^'\S+' (\S+)/gm)) await run('dpkg-deb', ['-x', join(folder, file!), folder])
     mkdirSync(join(folder, 'usr/etc/fish'), { recursive: true }) // fish then reads usr/share/fish beside its program
     renameSync(folder, root)

@@ -175,7 +175,7 @@ export const withdraw = command({
   ].join('\n'),
   flags: {
     ...withdrawalFlags,
-    until: untilFlag('End of the withdrawal, at most 30d from now. Default: 24h.'),
+    until: untilFlag('End of the withdrawal. Default: 24h.', '30d'),
     reason: reasonFlag('Why. Required; every result says it.'),
     yes: toggle('Withdraws. Without it, only counts the commands that it would end now.'),
     'dry-run': toggle('Only counts them, and exits 0. Needs no --reason.'),
@@ -245,6 +245,6 @@ function withdrawalOf({ 'correlation-id': correlationId, ...names }: FlagValues<
   if (names.id === undefined && names.account !== undefined)
     throw new UsageError('--account goes with --id: pause stops an account')
   const scope = withdrawnBy({ ...names, correlationId })
-  if (scope) return scope
+  if (scope && scope.name !== '') return scope
   throw new UsageError('name one of --campaign NAME, --id ID, --correlation-id TEXT, --tenant NAME')
 }

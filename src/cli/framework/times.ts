@@ -17,13 +17,13 @@ export const sinceFlag = (help: string): Flag<number> =>
     example: '2026-11-22T10:00:00Z, in the past',
   })
 
-/** A time in the future, as milliseconds since 1970. */
-export const untilFlag = (help: string): Flag<number> =>
+/** A time in the future, as milliseconds since 1970. @param most the longest duration until then */
+export const untilFlag = (help: string, most?: string): Flag<number> =>
   timeFlag(help, {
     direction: 1,
     span: 'from now',
-    fits: time => time > Date.now() && time <= latest,
-    example: '2036-11-22T10:00:00Z, in the future',
+    fits: time => time > Date.now() && time <= (most === undefined ? latest : Date.now() + durationIn(most)),
+    example: `2036-11-22T10:00:00Z, in the future${most === undefined ? '' : `; at most ${most} from now`}`,
   })
 
 /** How long, in milliseconds. */
