@@ -163,8 +163,9 @@ function unknownIn(value: Fields, record: AvroRecord, place: { field: string; of
       return [{ field, expected: `is no field of ${place.of}; ${hint}` }]
     }
     if (inner === null) return []
-    const objects = (Array.isArray(part) ? part : [part]).filter(isObject)
-    return objects.flatMap(one => unknownIn(one, inner, { field, of: `${place.of}'s ${key}` }))
+    const of = `${place.of}'s ${key}`
+    if (!Array.isArray(part)) return isObject(part) ? unknownIn(part, inner, { field, of }) : []
+    return part.flatMap((one, i) => (isObject(one) ? unknownIn(one, inner, { field: `${field}[${i}]`, of }) : []))
   })
 }
 

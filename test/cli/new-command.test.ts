@@ -9,10 +9,22 @@ const sms = { message: 'Hi', signature: 'Shop' }
 const slide = { caption: 'Red' }
 
 test.each([
-  ['sms', { sms_mesage: 'Hi' }, 'message: sms has no sms_mesage; the nearest is sms_message'],
-  ['pipeline', { pipeline: ['sms'], sms: { ...sms, lifetime: 60 } }, 'message: pipeline.sms has no lifetime;'],
-  ['pipeline', { pipeline: ['voice'], voice: { voice: { rate: 2 } } }, 'message: pipeline.voice.voice has no rate;'],
-  ['viber', { viber_carousel: [slide, { ...slide, link: 'x' }] }, 'message: viber.viber_carousel has no link;'],
+  ['sms', { sms_mesage: 'Hi' }, 'message.sms_mesage is no field of sms; the nearest is sms_message'],
+  [
+    'pipeline',
+    { pipeline: ['sms'], sms: { ...sms, lifetime: 60 } },
+    "message.sms.lifetime is no field of pipeline's sms;",
+  ],
+  [
+    'pipeline',
+    { pipeline: ['voice'], voice: { voice: { rate: 2 } } },
+    "message.voice.voice.rate is no field of pipeline's voice's voice;",
+  ],
+  [
+    'viber',
+    { viber_carousel: [slide, { ...slide, link: 'x' }] },
+    "message.viber_carousel[1].link is no field of viber's viber_carousel;",
+  ],
 ])('send refuses unknown fields of %s, which the record would lose: %j', (type, message, refusal) => {
   expect(() => read(type, message)).toThrow(`line 3: ${refusal}`)
 })
@@ -20,7 +32,7 @@ test.each([
 test('send refuses a misspelt field of the command, and a tag', () => {
   const command = { id: 1, phone: 380501234567, type: 'sms', message: { sms_message: 'Hi' } }
   expect(() => commandOfLine(JSON.stringify({ ...command, corelationId: 'a' }), 3)).toThrow(
-    'line 3: a command has no corelationId; the nearest is correlationId',
+    'line 3: corelationId is no field of a command; the nearest is correlationId',
   )
   expect(() => read('sms', { 'io.busgate.Sms': command.message })).toThrow('leave the tag io.busgate.Sms out here')
 })

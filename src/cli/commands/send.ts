@@ -1,4 +1,4 @@
-import { type CommandProducer, createProducer, type NewCommand } from '../../producer.ts'
+import { type CommandHandle, type CommandProducer, createProducer, type NewCommand } from '../../producer.ts'
 import { parseJson, sendTypes } from '../../protocol/index.ts'
 import { parseQuietly } from '../../protocol/json.ts'
 import { deliveries, problemOfNew } from '../../records/new-command.ts'
@@ -97,29 +97,27 @@ export const send = command({
     const fields = given({ ...flags, correlationId })
     const one = Object.keys(fields).length > 0 ? commandOfFlags(fields) : null
     return onBus(config, async (bus, settings, ending) => {
-      const since = Date.now() - skewMs
-      const written: NewCommand[] = []
-      const producer = await createProducer(settings, { bus })
-      const failure = await write(producer, one, written).finally(() => producer.close())
+      await using producer = await createProducer(settings, { bus })
+      const written: CommandHandle[] = []
+      const failure = await write(producer, one, written)
       if (failure && written.length === 0) throw failure
       const advice = one ? ` busgate message ${one.id} shows what becomes of it.` : ''
       process.stderr.write(`Wrote ${count(written.length, 'command')}.${wait ? '' : advice}\n`)
-      const areSent =
-        !wait || (await awaitResults(written, { bus, settings, since, ending, asJson, ...given({ limitMs }) }))
+      const areSent = !wait || (await awaitResults(written, { ending, asJson, ...given({ limitMs }) }))
       if (failure) throw failure
       return areSent ? 0 : 1
     })
   },
 })
 
-/** How far the clock of a worker may be behind. */
-const skewMs = 60_000
-
 /** Writes one command, or those of standard input. @param written gets those on the bus @returns what ended the writing */
-async function write(producer: CommandProducer, one: NewCommand | null, written: NewCommand[]): Promise<Error | null> {
+async function write(
+  producer: CommandProducer,
+  one: NewCommand | null,
+  written: CommandHandle[],
+): Promise<Error | null> {
   const send = async (commands: NewCommand[]) => {
-    await producer.send(commands)
-    for (const command of commands) written.push(command)
+    for (const handle of await producer.send(commands)) written.push(handle)
   }
   if (one) return send([one]).then(() => null)
   try {
