@@ -25,22 +25,25 @@ export function distancesFrom(file: string): Distances {
   return distances
 }
 
-const endToEnd = /^test\/(worker|cli|ui|package|integration)\//
+/** Other tests run whole processes; those with foreign data measure time and memory, and mutants make them slow. */
+const others = /^test\/(worker|cli|ui|package|integration|fuzz)\//
 
-/** The unit tests that import a file, nearest and quickest first. */
-export function coveringTests(file: string, milliseconds: ReadonlyMap<string, number>): string[] {
-  const tests = globSync('test/**/*.test.ts').filter(test => !endToEnd.test(test))
-  const cost = (test: string) => (milliseconds.get(test) ?? 1000) * 2 ** distancesOf(test).get(file)!
-  return tests.filter(test => distancesOf(test).has(file)).sort((a, b) => cost(a) - cost(b))
+const tests = globSync('test/**/*.test.ts').filter(test => !others.test(test))
+const fromTests = new Map<string, Distances>()
+
+/** The unit tests that import a file, each with the number of imports between them. */
+export function testsThatImport(file: string): { test: string; distance: number }[] {
+  return tests.flatMap(test => {
+    const distance = distancesOf(test).get(file)
+    return distance === undefined ? [] : [{ test, distance }]
+  })
 }
 
-const known = new Map<string, Distances>()
-
 function distancesOf(test: string): Distances {
-  let distances = known.get(test)
+  let distances = fromTests.get(test)
   if (!distances) {
     distances = distancesFrom(test)
-    known.set(test, distances)
+    fromTests.set(test, distances)
   }
   return distances
 }

@@ -12,6 +12,7 @@ const help = `npm run mutants -- [--count 30] [--seed N] [--file PART] [--second
   --file     only in files whose path contains this
   --line     only in this line of them
   --seconds  starts no further mutant after this time
+  --measure  first runs all tests to see which places they execute: some minutes, worth it for many mutants
   --allow    percentage of unnamed survivors that does not fail the run; default 0`
 
 const folders = ['dispatch', 'bus/session', 'bus/group', 'records', 'control', 'callbacks', 'statuses']
@@ -22,6 +23,7 @@ const { values } = parseArgs({
     file: { type: 'string', default: '' },
     line: { type: 'string' },
     seconds: { type: 'string', default: 'Infinity' },
+    measure: { type: 'boolean', default: false },
     allow: { type: 'string', default: '0' },
     help: { type: 'boolean' },
   },
@@ -38,14 +40,20 @@ async function run(): Promise<boolean> {
     console.error(`the code of a survivor is gone, delete its row in ${survivorsFile}: ${textOf(row)}`)
   const seed = values.seed === undefined ? Math.floor(Math.random() * 1e9) : Number(values.seed)
   console.log(`--seed ${seed}`)
-  return (await tryAll(sample(seed), survivors, new Trial())) && gone.length === 0
+  const trial = new Trial()
+  if (values.measure) await trial.measure(files())
+  return (await tryAll(sample(seed), survivors, trial)) && gone.length === 0
+}
+
+function files(): string[] {
+  const all = folders.flatMap(folder => globSync(`src/${folder}/**/*.ts`))
+  return all.filter(file => !file.endsWith('generated.ts'))
 }
 
 function sample(seed: number): Mutant[] {
-  const files = folders
-    .flatMap(folder => globSync(`src/${folder}/**/*.ts`))
-    .filter(file => !file.endsWith('generated.ts'))
-  const wanted = files.filter(file => file.includes(values.file)).sort()
+  const wanted = files()
+    .filter(file => file.includes(values.file))
+    .sort()
   const all = wanted.flatMap(file => mutantsOf(file, readFileSync(file, 'utf8')))
   const some = all.filter(({ at }) => values.line === undefined || at === Number(values.line))
   const drawn = some.map(mutant => ({ mutant, key: keyOf(seed, mutant) })).sort((a, b) => (a.key < b.key ? -1 : 1))

@@ -1,28 +1,41 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { cpSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { coveringTests, distancesFrom } from './imports.ts'
+import { Executions } from './executions.ts'
+import { distancesFrom, testsThatImport } from './imports.ts'
 import { type Mutant, plant } from './mutator.ts'
 
 /** Number of simulated worlds for each mutant. */
 const worlds = 80
-/** Number of test files that run before the worlds. */
-const nearest = 6
-/** Most CPU time of a process; a mutant that loops for ever uses it up. */
-const cpuSeconds = 300
-/** Most time of a command; a mutant that waits for ever uses it up. */
-const limitMs = 900_000
+/** Test files that take this long together run before the worlds. */
+const nearMs = 6_000
+/** What commands take without a mutant. A command may take some times of it, and a while to start. */
+const worldsMs = 8_000
+const typesMs = 10_000
+const unknownTestMs = 3_000
+const patience = 5
+const startMs = 15_000
+/** A command gets a part of the CPU only, so it may take this many times as long by the clock. */
+const busy = 4
 
 const copied = ['src', 'test', 'scripts']
 const simulation = 'scripts/simulate.ts'
+const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/mutants/vitest.config.ts', '--root', '.']
+
+interface Command {
+  run: readonly string[]
+  /** What it takes without a mutant. */
+  milliseconds: number
+  env?: Record<string, string>
+}
 
 /** A copy of the project in which mutants are planted, one at a time. */
 export class Trial {
   readonly #folder = mkdtempSync(join(tmpdir(), 'busgate-mutants-'))
-  readonly #milliseconds = durations()
   readonly #simulated = distancesFrom(simulation)
   readonly #killers = new Set<string>()
+  #executions = new Executions()
   #running: ChildProcess | null = null
 
   constructor() {
@@ -35,13 +48,29 @@ export class Trial {
     }
   }
 
+  /** Runs all tests that import one of the files, and notes which places each of them executes. */
+  async measure(files: readonly string[]): Promise<void> {
+    const notes = join(this.#folder, 'executions')
+    mkdirSync(notes)
+    const tests = [...new Set(files.flatMap(file => testsThatImport(file).map(({ test }) => test)))]
+    const failed = await this.#tests(tests, { MUTANT_EXECUTIONS: notes })
+    if (failed !== null) throw new Error(`${failed} fails without a mutant`)
+    Executions.keep(notes)
+    this.#executions = new Executions()
+  }
+
   /** @returns what noticed the mutant; null if nothing did */
   async killerOf(mutant: Mutant): Promise<string | null> {
     const place = join(this.#folder, mutant.file)
     const text = readFileSync(place, 'utf8')
+    const steps = this.#stepsFor(mutant)
     writeFileSync(place, plant(text, mutant))
     try {
-      return await this.#judge(mutant.file)
+      for (const step of steps) {
+        const killer = await step()
+        if (killer !== null) return killer
+      }
+      return null
     } finally {
       writeFileSync(place, text)
     }
@@ -66,41 +95,56 @@ export class Trial {
     rmSync(this.#folder, { recursive: true, force: true })
   }
 
-  async #judge(file: string): Promise<string | null> {
-    const tests = coveringTests(file, this.#milliseconds)
-    const steps = [
-      () => this.#tests(tests.slice(0, nearest)),
-      () => (this.#simulated.has(file) ? this.#worlds() : null),
+  /** What finds most for its time comes first. */
+  #stepsFor({ file, start, end }: Mutant): (() => Promise<string | null> | null)[] {
+    const tests = testsThatImport(file)
+      .filter(({ test }) => this.#executions.has(test, file, [start, end]))
+      .map(({ test, distance }) => ({ test, cost: this.#millisecondsOf(test) * 2 ** distance }))
+      .sort((a, b) => a.cost - b.cost)
+      .map(({ test }) => test)
+    const near = this.#within(nearMs, tests)
+    return [
       () => this.#types(),
-      () => this.#tests(tests.slice(nearest)),
+      () => this.#tests(tests.slice(0, near)),
+      () => (this.#simulated.has(file) ? this.#worlds() : null),
+      () => this.#tests(tests.slice(near)),
     ]
-    for (const step of steps) {
-      const killer = await step()
-      if (killer !== null) return killer
-    }
-    return null
   }
 
+  /** @returns how many of the first tests take that time together */
+  #within(milliseconds: number, tests: readonly string[]): number {
+    let [count, sum] = [0, 0]
+    while (count < tests.length && sum < milliseconds) sum += this.#millisecondsOf(tests[count++]!)
+    return count
+  }
+
+  #millisecondsOf(test: string): number {
+    return this.#executions.millisecondsOf(test) ?? unknownTestMs
+  }
+
+  /** The compiler's notes of the unchanged code spare it most files. */
   async #types(): Promise<string | null> {
-    return (await this.#run(['node_modules/.bin/tsc', '-p', '.'])) === null ? null : 'types'
+    const tsc = ['node_modules/.bin/tsc', '-p', '.', '--incremental', '--tsBuildInfoFile', 'types.json']
+    return (await this.#run({ run: tsc, milliseconds: typesMs })) === null ? null : 'types'
   }
 
   async #worlds(): Promise<string | null> {
-    const output = await this.#run([process.execPath, simulation, '--seeds', String(worlds)])
+    const run = [process.execPath, simulation, '--seeds', String(worlds)]
+    const output = await this.#run({ run, milliseconds: worldsMs })
     return output && (/^seed .*/m.exec(output)?.[0].slice(0, 80) ?? 'the simulation failed')
   }
 
-  async #tests(tests: readonly string[]): Promise<string | null> {
+  async #tests(tests: readonly string[], env: Record<string, string> = {}): Promise<string | null> {
     if (tests.length === 0) return null
-    const vitest = [
-      process.execPath,
-      'node_modules/vitest/vitest.mjs',
-      'run',
-      '--config',
-      'test/mutants/vitest.config.ts',
-    ]
-    const output = await this.#run([...vitest, '--root', '.', '--reporter', 'default'], {
-      MUTANT_TESTS: JSON.stringify(tests),
+    const each = tests.map(test => this.#millisecondsOf(test))
+    const output = await this.#run({
+      run: [process.execPath, ...vitest, '--reporter', 'default'],
+      milliseconds: each.reduce((sum, one) => sum + one),
+      env: {
+        MUTANT_TESTS: JSON.stringify(tests),
+        MUTANT_TIMEOUT: String(startMs + patience * Math.max(...each)),
+        ...env,
+      },
     })
     if (output === null) return null
     const test = /FAIL +.*?(test\/\S+\.test\.ts)/.exec(output)?.[1]
@@ -109,10 +153,11 @@ export class Trial {
   }
 
   /** @returns the output of a command that failed; null if it succeeded */
-  #run(command: readonly string[], env: Record<string, string> = {}): Promise<string | null> {
-    const child = spawn('sh', ['-c', `ulimit -t ${cpuSeconds}; exec "$@"`, 'sh', ...command], {
+  #run({ run, milliseconds, env }: Command): Promise<string | null> {
+    const limitMs = startMs + patience * milliseconds
+    const child = spawn('sh', ['-c', `ulimit -t ${Math.ceil(limitMs / 1000)}; exec "$@"`, 'sh', ...run], {
       cwd: this.#folder,
-      env: { ...process.env, NO_COLOR: '1', ...env },
+      env: { ...process.env, NO_COLOR: '1', NODE_COMPILE_CACHE: join(this.#folder, 'compiled'), ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
     })
@@ -123,7 +168,7 @@ export class Trial {
         output = (output + text).slice(-200_000)
       })
     }
-    const late = setTimeout(() => process.kill(-child.pid!, 'SIGKILL'), limitMs)
+    const late = setTimeout(() => process.kill(-child.pid!, 'SIGKILL'), busy * limitMs)
     return new Promise((done, failed) => {
       child.on('error', failed).on('close', code => {
         clearTimeout(late)
@@ -132,17 +177,4 @@ export class Trial {
       })
     })
   }
-}
-
-/** How long each test file took last time, as far as Vitest's cache knows. */
-function durations(): Map<string, number> {
-  const found = new Map<string, number>()
-  for (const file of globSync('node_modules/.vite/vitest/*/results.json')) {
-    const { projects = {} } = JSON.parse(readFileSync(file, 'utf8')) as {
-      projects?: Record<string, { files: Record<string, { duration: number }> }>
-    }
-    for (const { files } of Object.values(projects))
-      for (const [test, { duration }] of Object.entries(files)) found.set(test, duration)
-  }
-  return found
 }

@@ -2,8 +2,10 @@ import { defineConfig } from 'vitest/config'
 
 /** The tests to run, in this order. */
 const include = JSON.parse(process.env.MUTANT_TESTS ?? '[]') as string[]
+const timeout = Number(process.env.MUTANT_TIMEOUT ?? 60_000)
+const measures = process.env.MUTANT_EXECUTIONS !== undefined
 
-/** Runs tests one after the other in one process, until the first that fails. */
+/** Runs tests one after the other in one process, until the first that fails. Node.js loads the files without Vite. */
 export default defineConfig({
   cacheDir: '.vite',
   test: {
@@ -11,9 +13,11 @@ export default defineConfig({
     bail: 1,
     maxWorkers: 1,
     isolate: false,
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
-    expect: { poll: { timeout: 20_000 } },
+    experimental: { viteModuleRunner: false, nodeLoader: false },
+    setupFiles: measures ? ['test/mutants/watch-executions.ts'] : [],
+    testTimeout: timeout,
+    hookTimeout: timeout,
+    expect: { poll: { timeout: timeout / 2 } },
     sequence: {
       sequencer: class {
         sort<T extends { moduleId: string }>(files: T[]): T[] {
