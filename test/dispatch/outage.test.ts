@@ -196,6 +196,28 @@ describe('a command that makes the gateway refuse its envelope', () => {
     expect(alone.at(-1)!.at - alone[0]!.at).toBeLessThan(10 * second)
   })
 
+  test('five times is not REJECTED by an outage that begins then, although others passed before it', async () => {
+    const bad = [1]
+    const one = gateway({ bad })
+    const { clock, send, postsOf, results } = await startSendingWorld({ answer: one.answer })
+    send(1)
+    let id = 1
+    const others = async (count: number) => {
+      for (const last = id + count; id < last; await clock.pass(100)) send(++id)
+    }
+    await clock.pass(100) // it is refused alone from the first time on
+    while (postsOf(1) < 5) await others(1)
+    await others(1)
+    one.down = true
+    await others(3)
+    await clock.pass(10 * minute)
+    expect(postsOf(1)).toBeGreaterThan(5)
+    bad.pop()
+    one.down = false
+    await clock.pass(minute)
+    expect(tallyOf(results())).toEqual({ SENT: id })
+  })
+
   test('does not delay less urgent topics', async () => {
     const world = await startSendingWorld({ answer: gateway({ bad: [1] }).answer })
     world.send(1, {}, world.settings.topics.commands[0])

@@ -105,7 +105,7 @@ export class Evidence {
   }
 
   #searchPartitions({ wanted, parts }: MessageSearch): void {
-    for (const { partition } of this.#statuses.placesOf(wanted.id, wanted.since - skewMs)) {
+    for (const { partition } of this.#statuses.placesOf(wanted.id, wanted.since)) {
       const search = this.#partitionSearches.get(partition) ?? new PartitionSearch(partition, this.#options)
       this.#partitionSearches.set(partition, search)
       if (!parts.has(partition)) parts.set(partition, search.add(wanted))
