@@ -251,4 +251,15 @@ describe('requests that a busy account may have in flight', () => {
   ])('of %i, if it is slow: beside %j, %i', async (concurrency, others, most) => {
     expect(await mostOfBusy(2_000, 'bulk', concurrency, others)).toBe(most)
   })
+
+  test('of 16, if it is slow: one while another was quick within two time-outs, and seven after that', async () => {
+    const { put, pass, gauge } = await startContest({ accounts: { quick: 10, slow: 2_000 } })
+    for (const account of ['quick', 'slow']) put(account, 2)
+    await pass(3 * second, 100)
+    put('slow', 1_000)
+    await pass(10 * second, 100)
+    expect(gauge('requests_in_flight')).toBe(1)
+    await pass(2 * timeoutMs, 100)
+    expect(gauge('requests_in_flight')).toBe(7)
+  })
 })

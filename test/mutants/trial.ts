@@ -8,8 +8,9 @@ import { type Mutant, plant } from './mutator.ts'
 
 /** Number of simulated worlds for each mutant. */
 const worlds = 80
-/** Test files that take this long together run before the worlds. */
+/** Test files that take this long together run before the worlds, and as many as take the longer time in all: the nearest. */
 const nearMs = 6_000
+const mostMs = 60_000
 /** What commands take without a mutant. A command may take some times of it, and a while to start. */
 const worldsMs = 8_000
 const typesMs = 10_000
@@ -22,6 +23,11 @@ const busy = 4
 const copied = ['src', 'test', 'scripts']
 const simulation = 'scripts/simulate.ts'
 const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/mutants/vitest.config.ts', '--root', '.']
+
+const compiler = [
+  ...['node_modules/.bin/tsc', '-p', 'tsconfig.build.json', '--incremental', '--tsBuildInfoFile', 'types.json'],
+  ...['--emitDeclarationOnly', '--sourceMap', 'false', '--inlineSources', 'false', '--outDir', 'types'],
+]
 
 interface Command {
   run: readonly string[]
@@ -36,6 +42,8 @@ export class Trial {
   readonly #simulated = distancesFrom(simulation)
   readonly #killers = new Set<string>()
   #executions = new Executions()
+  /** The compiler's notes of the unchanged code, declarations included, which spare it most files. */
+  #notes: Buffer | null = null
   #running: ChildProcess | null = null
 
   constructor() {
@@ -64,6 +72,7 @@ export class Trial {
     const place = join(this.#folder, mutant.file)
     const text = readFileSync(place, 'utf8')
     const steps = this.#stepsFor(mutant)
+    this.#notes ??= await this.#compile().then(() => readFileSync(this.#notesFile))
     writeFileSync(place, plant(text, mutant))
     try {
       for (const step of steps) {
@@ -102,12 +111,12 @@ export class Trial {
       .map(({ test, distance }) => ({ test, cost: this.#millisecondsOf(test) * 2 ** distance }))
       .sort((a, b) => a.cost - b.cost)
       .map(({ test }) => test)
-    const near = this.#within(nearMs, tests)
+    const [near, most] = [this.#within(nearMs, tests), this.#within(mostMs, tests)]
     return [
       () => this.#types(),
       () => this.#tests(tests.slice(0, near)),
       () => (this.#simulated.has(file) ? this.#worlds() : null),
-      () => this.#tests(tests.slice(near)),
+      () => this.#tests(tests.slice(near, most)),
     ]
   }
 
@@ -122,10 +131,17 @@ export class Trial {
     return this.#executions.millisecondsOf(test) ?? unknownTestMs
   }
 
-  /** The compiler's notes of the unchanged code spare it most files. */
   async #types(): Promise<string | null> {
-    const tsc = ['node_modules/.bin/tsc', '-p', '.', '--incremental', '--tsBuildInfoFile', 'types.json']
-    return (await this.#run({ run: tsc, milliseconds: typesMs })) === null ? null : 'types'
+    if (this.#notes) writeFileSync(this.#notesFile, this.#notes)
+    return (await this.#compile()) === null ? null : 'types'
+  }
+
+  get #notesFile(): string {
+    return join(this.#folder, 'types.json')
+  }
+
+  #compile(): Promise<string | null> {
+    return this.#run({ run: compiler, milliseconds: typesMs })
   }
 
   async #worlds(): Promise<string | null> {

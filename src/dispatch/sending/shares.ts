@@ -58,7 +58,7 @@ class Share {
  * need before its requests end:
  * - An account that was never answered has one request of the most urgent topic in flight, and one other.
  * - Slow accounts together hold at most half of the slots, or an eighth if another account was quick lately.
- * - A quick account leaves an eighth to these and to accounts without a request in flight.
+ * - A quick account leaves an eighth to accounts without a request in flight.
  * A single account has all slots.
  */
 export class Shares {
@@ -78,8 +78,6 @@ export class Shares {
   #idle: number
   /** Number of requests in flight of slow accounts. */
   #slow = 0
-  /** Number of requests in flight of accounts that were never answered. */
-  #unanswered = 0
 
   constructor(options: SharesOptions) {
     this.#options = options
@@ -194,7 +192,6 @@ export class Shares {
     if (kind !== 'quick') this.#notQuick += sign
     if (kind === 'slow') this.#slow += sign * inFlight
     else if (inFlight === 0) this.#idle += sign
-    else if (kind === 'unanswered') this.#unanswered += sign * inFlight
   }
 
   get #areMany(): boolean {
@@ -215,10 +212,7 @@ export class Shares {
 
   /** Number of slots that an account leaves to others without a request in flight. Fewer than three slots are too few for it. */
   get #spare(): number {
-    const { concurrency } = this.#options
-    if (concurrency < 3) return 0
-    const left = Math.max(Math.floor(concurrency / 16), this.#eighth - this.#slow - this.#unanswered)
-    return Math.min(this.#idle, left)
+    return this.#options.concurrency < 3 ? 0 : Math.min(this.#idle, this.#eighth)
   }
 
   /** The last slot of slow accounts is for one that has no request in flight. */
