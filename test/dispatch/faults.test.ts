@@ -67,3 +67,16 @@ test('a command that busgate fails to send is told from the others in its envelo
   expect(world.gauge('requests_in_flight')).toBe(0)
   expect(world.gauge('intents_open')).toBe(0)
 })
+
+test('a request that busgate fails on after its first byte leaves all its commands in doubt', async () => {
+  const world = await startSendingWorld({
+    settings: { delivery, gateway: { timeoutMs: 100 } },
+    answer: operations => (has(operations, 'viber') ? Promise.reject(new TypeError('a bug')) : null),
+  })
+  world.send(1)
+  world.send(2, { message: buildCommandOf('viber').message })
+  await world.pass(10_000)
+  const ends = world.results().map(({ id, outcome }) => `${id} ${outcome}`)
+  expect(ends.toSorted()).toEqual(['1 IN_DOUBT', '1 UNRESOLVED', '2 IN_DOUBT', '2 UNRESOLVED'])
+  expect(world.gauge('requests_in_flight')).toBe(0)
+})

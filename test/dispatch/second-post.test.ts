@@ -142,6 +142,21 @@ describe('a callback before the second POST stops that POST', () => {
     expect([world.postsOf(1), world.postsOf(2)]).toEqual([0, 0])
   })
 
+  test('while the registry lacks the schema of the callback, and the other command of the envelope is sent', async () => {
+    const registry = laggingRegistry()
+    const { world, acceptKey } = await startWithTwoInOneEnvelope({ registry })
+    const refused = world.postsOf(2)
+    registry.isLagging = true
+    world.calledBack(2)
+    await acceptKey()
+    await world.clock.pass(20 * second)
+    expect(world.results().map(({ id }) => id)).toEqual([3n, 1n])
+    registry.isLagging = false
+    await world.clock.pass(60 * second)
+    expect(world.results().at(-1)).toMatchObject({ id: 2n, outcome: 'SENT', attempts: 1 })
+    expect(world.postsOf(2)).toBe(refused)
+  })
+
   test('although the broker delivers the callback slowly', async () => {
     let fetching = ready
     let denied = true
@@ -326,6 +341,31 @@ describe('a callback during the second POST', () => {
     await world.clock.pass(60 * second)
     expect(world.results()).toMatchObject([{ id: 1n, outcome: 'SENT', attempts }])
     expect(world.postsOf(1)).toBe(1)
+    expectNothingLeft(world)
+  })
+})
+
+describe('a second POST that the gateway refuses because it knows the id', () => {
+  const known: SendingOptions['answer'] = operations =>
+    isPoll(operations) ? null : itemsAnswer(...operations.map(({ id }) => refusedItem(id, 'id exists')))
+
+  test('proves that the first was executed: the command ends SENT', async () => {
+    const world = await startDoubtingWorld({ answer: known })
+    world.doubted(1)
+    await world.clock.pass(5 * second)
+    expect(world.results()).toMatchObject([{ id: 1n, outcome: 'SENT', attempts: 2 }])
+    expectNothingLeft(world)
+  })
+
+  test('proves it of one record if two have the id: the other ends UNRESOLVED, and says why', async () => {
+    const world = await startDoubtingWorld({ answer: known })
+    for (const offset of [1, 2]) world.doubted(1, { offset })
+    await world.clock.pass(5 * second)
+    const error = expect.stringContaining('another record with this id was sent')
+    expect(world.results()).toMatchObject([
+      { outcome: 'SENT', commandOffset: 1 },
+      { outcome: 'UNRESOLVED', commandOffset: 2, errorCode: 'RESPONSE_LOST', error, attempts: 2 },
+    ])
     expectNothingLeft(world)
   })
 })
