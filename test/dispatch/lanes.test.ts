@@ -99,17 +99,16 @@ test.each([1, 2])('a bulk command waits for at most one status poll: concurrency
   expect(postsOf(1_000)).toBe(1)
 })
 
-test('accounts take turns, whichever has more commands', async () => {
+test.each([1, 8])('accounts take turns, whichever has more commands: %i beside a busy one', async count => {
+  const others = Array.from({ length: count }, (_, i) => `other${i}`)
   const { put, pass, posts } = await startSendingWorld({
+    accounts: Object.fromEntries(['default', ...others].map(name => [name, undefined])),
     gateway: { concurrency: 1, maxOperations: 1, lingerMs: 0 },
     takes: () => 10,
   })
   put('bulk', commandsFrom(1, 40))
-  put(
-    'bulk',
-    commandsFrom(101, 5).map(command => ({ ...command, account: 'other' })),
-  )
+  for (const [i, account] of others.entries()) put('bulk', commandsFrom(101 + 5 * i, 5, { account }))
   await pass(5_000)
-  const turns = posts.slice(0, 12).map(({ auth }) => auth)
-  expect(turns.filter(account => account === 'other')).toHaveLength(5)
+  const turns = posts.slice(0, 5 * (count + 1) + 2).map(({ auth }) => auth)
+  expect(turns.filter(account => account !== 'default')).toHaveLength(5 * count)
 })

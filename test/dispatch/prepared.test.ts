@@ -105,6 +105,18 @@ describe('an envelope that is prepared and waits for a slot', () => {
     expect(posts).toHaveLength(2)
   })
 
+  test('whose intents are being committed when its process stops is taken back, and leaves no doubt', async () => {
+    const { put, pass, sending, intents, posts } = await startWithCommitsOf(300, {})
+    put('bulk', commandsFrom(1, 5))
+    await pass(200)
+    let isOver = false
+    void sending.stop().then(() => {
+      isOver = true
+    })
+    await pass(2_000)
+    expect([intents(), posts, isOver]).toEqual([0, [], true])
+  })
+
   test('is requeued before everything that came later', async () => {
     const { put, pass, intents, joinIdle, sent } = await startWithBusySlots()
     put('bulk', commandsFrom(6, 50))

@@ -7,10 +7,7 @@ export type Interval = readonly [start: number, end: number]
 
 /** What a test file executes of each file in `src/`. */
 export interface Execution {
-  /** Duration of its tests. */
   milliseconds: number
-  /** While it was imported. Only the first file that imports a module shows that. */
-  loaded: Record<string, readonly Interval[]>
   ran: Record<string, readonly Interval[]>
 }
 
@@ -48,11 +45,7 @@ export class Executions {
   has(test: string, file: string, place: Interval): boolean {
     const execution = this.#cached.tests[test]
     if (!execution || !this.#isSame(test) || !this.#isSame(file)) return true
-    return touches(execution.ran[file], place) || this.#loads(file, place)
-  }
-
-  #loads(file: string, place: Interval): boolean {
-    return Object.values(this.#cached.tests).some(({ loaded }) => touches(loaded[file], place))
+    return touches(execution.ran[file], place)
   }
 
   #isSame(file: string): boolean {

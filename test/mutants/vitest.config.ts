@@ -5,14 +5,17 @@ const include = JSON.parse(process.env.MUTANT_TESTS ?? '[]') as string[]
 const timeout = Number(process.env.MUTANT_TIMEOUT ?? 60_000)
 const measures = process.env.MUTANT_EXECUTIONS !== undefined
 
-/** Runs tests one after the other in one process, until the first that fails. Node.js loads the files without Vite. */
+/**
+ * Runs tests one after the other, until the first that fails. Node.js loads the files without Vite. They share a process, except
+ * to measure: code that V8 has optimised for an earlier test would not be counted again.
+ */
 export default defineConfig({
   cacheDir: '.vite',
   test: {
     include,
     bail: 1,
     maxWorkers: 1,
-    isolate: false,
+    isolate: measures,
     experimental: { viteModuleRunner: false, nodeLoader: false },
     setupFiles: measures ? ['test/mutants/watch-executions.ts'] : [],
     testTimeout: timeout,

@@ -167,12 +167,10 @@ export class DoubtIntake {
   }
 
   /**
-   * Lets the record wait for its earlier answer, or settles it if it has one. One that an earlier owner may have sent again is
-   * in doubt, whatever the results say.
+   * Lets the record wait for its earlier answer, or settles it if it has one.
    * @returns whether it waits or is settled
    */
   #intercepts(arrival: Arrival, doubt: Doubt | null): 'waits' | 'answered' | null {
-    if (arrival.doubted) return null
     const id = idOf(arrival.record)
     return this.#lookups.intercepts(
       arrival,

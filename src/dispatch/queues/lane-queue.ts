@@ -147,10 +147,9 @@ export class LaneQueue {
     return Math.min(Math.max(0, batched.lingersSince + lingerMs - now), later)
   }
 
-  /** Takes the commands of the next envelope; `accept` may drop a command instead. */
+  /** Takes the commands of the next envelope, which is due; `accept` may drop a command instead. */
   pack(bounds: EnvelopeBounds, accept: (pending: Pending) => boolean, isProbe = false): Pending[] {
-    const { kind } = this.next(isProbe) ?? {}
-    if (!kind) return []
+    const { kind } = this.next(isProbe)!
     this.#turns.splice(this.#turns.indexOf(kind), 1)
     this.#turns.push(kind)
     if (kind === 'halves') return this.#packHalf(this.#halves.shift()!, bounds, accept)
