@@ -23,7 +23,7 @@ import {
 } from './assignment-codec.ts'
 
 export interface CoordinatorOptions {
-  brokers: Brokers
+  brokers: Pick<Brokers, 'ask' | 'refresh' | 'partitions'>
   clock: Clock
   groupId: string
   /** Name of this process as a static member (`group.instance.id`). */

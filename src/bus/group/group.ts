@@ -13,7 +13,7 @@ import { Coordinator, type CoordinatorOptions } from './coordinator.ts'
 import { KafkaSharedCommits, type KafkaSharedCommitsOptions } from './shared-commits.ts'
 
 export interface KafkaGroupOptions
-  extends Omit<CoordinatorOptions, 'process' | 'protocol' | 'announcement'>,
+  extends Omit<CoordinatorOptions, 'brokers' | 'process' | 'protocol' | 'announcement'>,
     Omit<KafkaSharedCommitsOptions, 'process' | 'member' | 'logs'> {
   logs: PartitionOffsets
   fetcher: Fetcher

@@ -1,0 +1,212 @@
+import { encodeConsumerProtocolAssignment } from '@platformatic/kafka'
+import { describe, expect, test } from 'vitest'
+import { ProtocolError, Unanswered } from '../../src/bus/cluster/errors.ts'
+import { decodeAssignment, encodeSubscription } from '../../src/bus/group/assignment-codec.ts'
+import { Coordinator, type CoordinatorOptions } from '../../src/bus/group/coordinator.ts'
+import { BusUnavailable } from '../../src/bus/port.ts'
+import type { GroupError } from '../../src/bus/session/member.ts'
+import { codeOf, FakeCluster, refusal } from '../support/fake-cluster.ts'
+
+const nothing = { generation: -1, partitions: [] }
+const me = { memberId: 'me-1', generation: 4 }
+const commands = { topic: 'commands', partition: 2 }
+const here = { host: 'host-a', installation: { 'gateway.url': 'https://one', 'topics.results': 'results' } }
+
+function setUp(options: Partial<CoordinatorOptions> = {}) {
+  const brokers = new FakeCluster()
+  const coordinator = new Coordinator({
+    ...{ brokers, clock: brokers.clock, groupId: 'workers', topics: ['commands'], process: 'p1', protocol: 'ours' },
+    ...{ sessionTimeoutMs: 10_000, rebalanceTimeoutMs: 30_000 },
+    ...options,
+  })
+  return { brokers, coordinator }
+}
+
+const subscriptionOf = (process: string, announcement = here) =>
+  encodeSubscription({ topics: ['commands'], process, owned: nothing }, announcement)
+
+/** The coordinator's answer to a join of two members, of which the other leads. */
+const joined = (memberId: string) => ({
+  ...{ memberId, generationId: 5, leader: 'other-1', skipAssignment: false },
+  members: [
+    { memberId, metadata: subscriptionOf('p1') },
+    { memberId: 'other-1', metadata: Buffer.from('of another program') },
+  ],
+})
+
+/** The members of a group as the coordinator describes them. */
+const described = (groupState: string, protocolData = 'ours', metadata: Buffer[] = []) => ({
+  groups: [{ groupState, protocolData, members: metadata.map(memberMetadata => ({ memberMetadata })) }],
+})
+
+const errorOf = (asked: Promise<unknown>) =>
+  asked.then(
+    () => expect.unreachable('it is not refused'),
+    (error: GroupError) => error,
+  )
+
+describe('a process that joins', () => {
+  test('learns its member id before the join blocks, so that it can leave meanwhile', async () => {
+    const { brokers, coordinator } = setUp()
+    const named: string[] = []
+    const namedWhenAsked: number[] = []
+    brokers.next(
+      'JoinGroup',
+      new ProtocolError(codeOf('MEMBER_ID_REQUIRED'), null, { answer: { memberId: 'me-1' } }),
+      () => {
+        namedWhenAsked.push(named.length)
+        return joined('me-1')
+      },
+    )
+    const owned = { generation: 3, partitions: [commands] }
+    const answer = await coordinator.join('', owned, id => void named.push(id))
+    expect(namedWhenAsked).toEqual([1])
+    expect(new Set(named)).toEqual(new Set(['me-1']))
+    expect(answer).toMatchObject({ memberId: 'me-1', generation: 5, leaderId: 'other-1', assigned: false })
+    expect(answer.subscriptions.get('me-1')).toMatchObject({ topics: ['commands'], process: 'p1' })
+    expect(answer.subscriptions.get('other-1')).toMatchObject({ topics: [], process: null })
+    const asked = brokers.of('JoinGroup').map(({ target, fields }) => [target, ...fields.slice(0, 5)])
+    const group = { group: 'workers' }
+    expect(asked).toEqual([
+      [group, 'workers', 10_000, 30_000, '', null],
+      [group, 'workers', 10_000, 30_000, 'me-1', null],
+    ])
+  })
+
+  test.each(['', 'me-1'])('under the id "%s" is told its id by the answer if it needs none before', async id => {
+    const { brokers, coordinator } = setUp({ instanceId: 'static' })
+    brokers.next('JoinGroup', joined('me-1'))
+    const named: string[] = []
+    expect(await coordinator.join(id, nothing, one => void named.push(one))).toMatchObject({ memberId: 'me-1' })
+    expect(named).toEqual(['me-1'])
+    expect(brokers.of('JoinGroup').map(({ fields }) => fields.slice(3, 5))).toEqual([[id, 'static']])
+  })
+
+  test('is told how members of another installation differ, as far as the group gives it out', async () => {
+    const there = { host: 'host-b', installation: { ...here.installation, 'gateway.url': 'https://two' } }
+    const { brokers, coordinator } = setUp({ announcement: here })
+    const taken = refusal('INCONSISTENT_GROUP_PROTOCOL')
+    const required = new ProtocolError(codeOf('MEMBER_ID_REQUIRED'), null, { answer: { memberId: 'me-1' } })
+    brokers.next('JoinGroup', taken, required, taken, taken, taken)
+    brokers.always('DescribeGroups', described('Stable', 'theirs', [subscriptionOf('p9', there), Buffer.from('x')]))
+    const differs =
+      /^the group workers: .*on host-b, are in this group; on host-a, gateway\.url is https:\/\/one here and https:\/\/two there/
+    for (const id of ['me-1', '']) {
+      const error = await errorOf(coordinator.join(id, nothing, () => {}))
+      expect([error.asks, error.message]).toEqual(['taken', expect.stringMatching(differs)])
+    }
+    const hint = expect.stringContaining('Another program uses this group')
+    for (const answer of [described('Stable', 'theirs'), refusal('GROUP_AUTHORIZATION_FAILED')]) {
+      brokers.always('DescribeGroups', answer)
+      expect(await errorOf(coordinator.join('me-1', nothing, () => {}))).toMatchObject({ asks: 'taken', message: hint })
+    }
+  })
+})
+
+test('what the leader assigns reaches each member, and a member of no busgate leader is refused', async () => {
+  const { brokers, coordinator } = setUp()
+  brokers.next('SyncGroup', (fields: { 6: { memberId: string; assignment: Buffer }[] }) => ({
+    assignment: fields[6].find(({ memberId }) => memberId === 'me-1')!.assignment,
+  }))
+  const shares = new Map([
+    ['me-1', [commands]],
+    ['other-1', [{ topic: 'commands', partition: 0 }]],
+  ])
+  const counts = new Map([['commands', 3]])
+  const given = await coordinator.sync(me, { shares, counts, processes: ['p1', 'p2'] })
+  expect(given).toEqual({ partitions: [commands], counts, processes: ['p1', 'p2'] })
+  const [asked] = brokers.of('SyncGroup')
+  expect(asked).toMatchObject({ target: { group: 'workers' } })
+  expect(asked!.fields.slice(0, 5)).toEqual(['workers', 4, 'me-1', null, 'consumer'])
+  expect(decodeAssignment(asked!.fields[6][1].assignment)).toMatchObject({ partitions: shares.get('other-1') })
+  const foreign = { version: 0, assignedPartitions: [{ topic: 'commands', partitions: [2] }], userData: '' }
+  brokers.next('SyncGroup', { assignment: encodeConsumerProtocolAssignment(foreign) })
+  expect(await errorOf(coordinator.sync(me, null))).toMatchObject({ asks: 'taken' })
+  expect(brokers.of('SyncGroup')[1]!.fields[6]).toEqual([])
+})
+
+describe('the refusal of a heartbeat', () => {
+  test.each([
+    ['REBALANCE_IN_PROGRESS', 'join', ''],
+    ['ILLEGAL_GENERATION', 'join', ''],
+    ['UNKNOWN_MEMBER_ID', 'join as new', ''],
+    ['FENCED_INSTANCE_ID', 'refused', 'same kafka.instanceId'],
+    ['GROUP_AUTHORIZATION_FAILED', 'refused', 'Grant this client the right Read'],
+    ['TOPIC_AUTHORIZATION_FAILED', 'refused', ''],
+    ['INVALID_SESSION_TIMEOUT', 'refused', 'group.min.session.timeout.ms'],
+    ['INVALID_GROUP_ID', 'refused', ''],
+    ['GROUP_MAX_SIZE_REACHED', 'taken', 'raise group.max.size'],
+    ['UNSUPPORTED_VERSION', 'refused', ''],
+    ['NOT_COORDINATOR', 'wait', ''],
+  ])('%s means: %s', async (type, asks, hint) => {
+    const { brokers, coordinator } = setUp()
+    brokers.next('Heartbeat', refusal(type))
+    expect(await errorOf(coordinator.heartbeat(me))).toMatchObject({ asks, message: expect.stringContaining(hint) })
+    expect(brokers.of('Heartbeat')).toMatchObject([
+      { target: { group: 'workers' }, fields: ['workers', 4, 'me-1', null] },
+    ])
+  })
+
+  test('does not come while the coordinator is away: after four seconds the member tries again', async () => {
+    const { brokers, coordinator } = setUp()
+    brokers.next('Heartbeat', () => new Promise(() => {}))
+    const error = errorOf(coordinator.heartbeat(me))
+    await brokers.clock.pass(4_000)
+    expect((await error).asks).toBe('wait')
+  })
+})
+
+test('only a member without a fixed name leaves the group when its process ends', async () => {
+  const dynamic = setUp()
+  await dynamic.coordinator.leave('me-1')
+  expect(dynamic.brokers.of('LeaveGroup')).toMatchObject([{ fields: ['workers', [{ memberId: 'me-1' }]] }])
+  const fixed = setUp({ instanceId: 'static' })
+  await fixed.coordinator.leave('me-1')
+  expect(fixed.brokers.asked).toEqual([])
+})
+
+test('numbers of partitions are asked anew each time, since topics grow', async () => {
+  const { brokers, coordinator } = setUp()
+  brokers.onRefresh = () => brokers.counts.set('commands', (brokers.counts.get('commands') ?? 4) + 1)
+  expect(await coordinator.partitions(['commands', 'results'])).toEqual(
+    new Map([
+      ['commands', 5],
+      ['results', 4],
+    ]),
+  )
+  expect((await coordinator.partitions(['commands'])).get('commands')).toBe(6)
+})
+
+describe('before a process joins', () => {
+  test.each([
+    ['Empty', false],
+    ['Dead', false],
+    ['Stable', true],
+    ['PreparingRebalance', true],
+  ])('a group that is %s has members: %s', async (state, has) => {
+    const { brokers, coordinator } = setUp()
+    brokers.next('DescribeGroups', described(state))
+    expect(await coordinator.hasMembers()).toBe(has)
+  })
+
+  test.each([
+    ['Stable', 'theirs', true],
+    ['Stable', 'ours', false],
+    ['Empty', '', false],
+  ])('a %s group with the protocol "%s" is refused: %s', async (state, protocol, isRefused) => {
+    const { brokers, coordinator } = setUp()
+    brokers.always('DescribeGroups', described(state, protocol))
+    const error = await coordinator.checkOthers().then(
+      () => null,
+      ({ asks }) => asks,
+    )
+    expect(error).toBe(isRefused ? 'taken' : null)
+  })
+
+  test('an outage of the coordinator is no refusal', async () => {
+    const { brokers, coordinator } = setUp()
+    brokers.next('DescribeGroups', new Unanswered('the connection was closed'), refusal('GROUP_AUTHORIZATION_FAILED'))
+    await expect(coordinator.hasMembers()).rejects.toThrow(BusUnavailable)
+    expect(await errorOf(coordinator.hasMembers())).toMatchObject({ asks: 'refused' })
+  })
+})
