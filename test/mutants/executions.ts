@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { isEndToEnd } from './imports.ts'
 
 /** From the first character to the one after the last. */
 export type Interval = readonly [start: number, end: number]
@@ -41,10 +42,10 @@ export class Executions {
     return this.#cached.tests[test]?.milliseconds
   }
 
-  /** Whether a test executes a place of a file that it imports; true if that is not known. */
+  /** Whether a test executes a place of a file that it imports. If that is not known, every unit test does, and no other. */
   has(test: string, file: string, place: Interval): boolean {
     const execution = this.#cached.tests[test]
-    if (!execution || !this.#isSame(test) || !this.#isSame(file)) return true
+    if (!execution || !this.#isSame(test) || !this.#isSame(file)) return !isEndToEnd(test)
     return touches(execution.ran[file], place)
   }
 

@@ -25,13 +25,16 @@ export function distancesFrom(file: string): Distances {
   return distances
 }
 
-/** Other tests run whole processes; those with foreign data measure time and memory, and mutants make them slow. */
-const others = /^test\/(worker|cli|ui|package|integration|fuzz)\//
-
+/** These run built files, browsers or brokers; those with foreign data measure time and memory, and mutants make them slow. */
+const others = /^test\/(ui|package|integration|fuzz)\//
 const tests = globSync('test/**/*.test.ts').filter(test => !others.test(test))
+
+/** Whether a test runs whole workers or command lines. It imports nearly all files, and takes long. */
+export const isEndToEnd = (test: string): boolean => /^test\/(worker|cli)\//.test(test)
+
 const fromTests = new Map<string, Distances>()
 
-/** The unit tests that import a file, each with the number of imports between them. */
+/** The tests that import a file, each with the number of imports between them. */
 export function testsThatImport(file: string): { test: string; distance: number }[] {
   return tests.flatMap(test => {
     const distance = distancesOf(test).get(file)

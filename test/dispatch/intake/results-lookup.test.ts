@@ -198,11 +198,12 @@ describe('a search of the results', () => {
   })
 
   test('is made once, and reads no result that was written since, however long the backlog is', async () => {
-    const { clock, result, open, recordAt, reads } = await startLookup({ owned: 1_000_000 })
+    const { clock, result, open, recordAt, reads, telemetry } = await startLookup({ owned: 1_000_000 })
     const { take, settled, fresh } = open({ until: 1_000_000 })
     for (const offset of [0, 999_999]) result(answerTo(offset))
     take(recordAt(0), recordAt(1))
     await clock.pass(minute)
+    telemetry.emit('cycle.committed', { topic: 'commands', partition: 0, records: 1, windowUsed: 0 })
     for (const offset of [1, 2, 3, 4]) result(answerTo(offset)) // sent by this worker in the meantime
     take(recordAt(999_998), recordAt(999_999))
     await clock.pass(0)
