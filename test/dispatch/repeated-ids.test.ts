@@ -1,9 +1,10 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { MemoryBus } from '../../src/bus/memory/bus.ts'
 import type { RecordHeaders } from '../../src/bus/port.ts'
 import type { SendCommand } from '../../src/records/generated.ts'
 import { refusal } from '../support/answers.ts'
 import { laggingRegistry } from '../support/lagging-registry.ts'
-import { startSendingWorld } from '../support/sending.ts'
+import { type SendingOptions, startSendingWorld } from '../support/sending.ts'
 
 /*
  * An id is used by a record that was sent, was perhaps sent, or waits to be. Whatever ended a record otherwise has not used its
@@ -173,3 +174,67 @@ test.each([true, false])(
     expect(outcomesOf(world, 1)).toEqual(['DUPLICATE', 'DUPLICATE', 'SENT'])
   },
 )
+
+describe('a repeated id whose first record expired counts as used, because a send cannot be ruled out,', () => {
+  async function startAfterExpiry(options: SendingOptions = {}) {
+    const world = await startSendingWorld(options)
+    world.send(1, late)
+    await world.pass(2_000)
+    expect(outcomesOf(world, 1)).toEqual(['EXPIRED'])
+    await world.takeOver()
+    return world
+  }
+
+  async function expectDuplicate(world: World) {
+    world.send(1)
+    await world.pass(30_000)
+    expect(outcomesOf(world, 1).at(-1)).toBe('DUPLICATE')
+    expect(world.postsOf(1)).toBe(0)
+  }
+
+  test('while the registry lacks the schema of its result', async () => {
+    const registry = laggingRegistry()
+    const world = await startAfterExpiry({ registry })
+    registry.isLagging = true
+    await expectDuplicate(world)
+  })
+
+  test('if a record with the id among the results is no result', async () => {
+    const world = await startAfterExpiry()
+    const record = { topic: 'results', partition: 0, key: Buffer.from('1'), value: Buffer.from('foreign') }
+    world.broker.append([record], world.clock.now())
+    await expectDuplicate(world)
+  })
+
+  test('if results of that time have been deleted', async () => {
+    const world = await startAfterExpiry()
+    const results = { topic: 'results', partition: 0 }
+    world.broker.cut(results, { start: world.broker.end(results) })
+    await expectDuplicate(world)
+  })
+
+  test('if the dead letters cannot be searched', async () => {
+    const world = await startAfterExpiry()
+    const search = vi.spyOn(MemoryBus.prototype, 'search').mockRejectedValue(new Error('not authorized'))
+    onTestFinished(() => search.mockRestore())
+    await expectDuplicate(world)
+  })
+})
+
+test('a dead letter that was perhaps sent has used its id', async () => {
+  const registry = laggingRegistry()
+  const world = await startSendingWorld({ registry, takes: () => Infinity })
+  world.send(1)
+  await world.pass(1_000)
+  registry.isLagging = true
+  await world.takeOver()
+  await world.pass(30_000)
+  expect(world.letters().map(({ headers }) => headers['busgate.error.perhaps-sent'])).toEqual(['true'])
+  registry.isLagging = false
+  await world.pass(70_000)
+  await world.takeOver()
+  world.send(1)
+  await world.pass(30_000)
+  expect(outcomesOf(world, 1)).toEqual(['DUPLICATE'])
+  expect(world.postsOf(1)).toBe(1)
+})
