@@ -23,9 +23,8 @@ export class ControlRoom {
     return Math.max(this.#count / mostInForce, this.#bytes / mostBytesInForce)
   }
 
-  /** @returns false if there is no room left; quiet hours come from the settings and always fit */
+  /** @returns false if there is no room left */
   take(change: Change): boolean {
-    if (change.kind === 'quiet_hours') return true
     const bytes = bytesOf(change)
     if (this.#count + 1 > mostInForce || this.#bytes + bytes > mostBytesInForce) return false
     this.#count++
@@ -34,7 +33,6 @@ export class ControlRoom {
   }
 
   release(change: Change): void {
-    if (change.kind === 'quiet_hours') return
     this.#count--
     this.#bytes -= bytesOf(change)
   }

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Answer } from '../../src/gateway/connection.ts'
 import { statusProof } from '../../src/protocol/index.ts'
-import { itemsAnswer, refusal, sentItem } from '../support/answers.ts'
+import { itemsAnswer, refusal, refusedItem, sentItem } from '../support/answers.ts'
 import { buildCommand, buildCommandOf } from '../support/commands.ts'
 import { laggingRegistry } from '../support/lagging-registry.ts'
 import { type SendingOptions, startSendingWorld } from '../support/sending.ts'
@@ -208,6 +208,40 @@ describe('a command in doubt', () => {
       }),
       { numRuns: 25 },
     )
+  })
+
+  test('whose content is lost is polled and never sent again: it ends UNRESOLVED, and says why', async () => {
+    const world = await startSendingWorld()
+    world.doubted(1, { omitted: 'its record was too large' }, { delivery: 'AT_LEAST_ONCE' })
+    await world.clock.pass(10 * minute)
+    expect(world.posts.map(({ operations }) => operations.map(({ type }) => type))).toEqual(Array(3).fill(['status']))
+    const error = expect.stringMatching(/could not be sent again: its record was too large$/)
+    expect(world.results()).toMatchObject([{ outcome: 'UNRESOLVED', errorCode: 'RESPONSE_LOST', error, attempts: 1 }])
+  })
+
+  test('of a type that busgate does not know ends UNRESOLVED with its content lost, and is a dead letter', async () => {
+    const world = await startSendingWorld()
+    world.doubted(1, { omitted: 'its record was too large', type: 'pigeon', attempts: 2 })
+    await world.clock.pass(5000)
+    const error = expect.stringContaining('its record was too large')
+    expect(world.results()).toMatchObject([{ outcome: 'UNRESOLVED', type: 'pigeon', attempts: 2, error }])
+    expect(world.letters().map(({ headers }) => headers)).toMatchObject([
+      { 'busgate.error.code': 'OMITTED', 'busgate.error.perhaps-sent': 'true' },
+    ])
+    expect(world.gauge('doubts_open')).toBe(0)
+  })
+
+  test('stays open while the gateway throttles polls for its status, however often', async () => {
+    let isThrottling = true
+    const world = await startSendingWorld({
+      answer: () => itemsAnswer(isThrottling ? refusedItem(1, 'THROTTLE') : sentItem(1, { status: 'DELIVERED' })),
+    })
+    world.doubted(1, {}, { delivery: 'AT_MOST_ONCE' })
+    await world.clock.pass(30 * minute)
+    expect(world.results()).toEqual([])
+    isThrottling = false
+    await world.clock.pass(5 * minute)
+    expect(world.results()).toMatchObject([{ id: 1n, outcome: 'SENT' }])
   })
 
   test('waits while the registry lacks its schema, and so does the callback that proves it', async () => {
