@@ -45,8 +45,6 @@ export function createIntake(
 ): Intake {
   const reserveFor = bodyMemory(limits)
 
-  const failed = (error: unknown) => faultOf(error, telemetry)
-
   async function receive(
     origin: CallbackOrigin,
     request: IncomingMessage,
@@ -61,7 +59,7 @@ export function createIntake(
 
   async function traced(origin: CallbackOrigin, bytes: Buffer): Promise<IntakeOutcome> {
     const span = callbackSpan(traceFrom(origin))
-    const outcome = await keep(origin, bytes).catch(failed)
+    const outcome = await keep(origin, bytes).catch(error => faultOf(error, telemetry))
     span.end(typeof outcome === 'object' && outcome !== null ? outcome.refusal : outcome)
     return outcome
   }
@@ -85,7 +83,7 @@ export function createIntake(
 
   async function handle(...[request, response, closing]: Parameters<Intake>): Promise<void> {
     const origin = request.method === 'POST' ? callbackOriginOf(request.url ?? '', tokens) : 'method'
-    const outcome = typeof origin === 'object' ? await receive(origin, request, response).catch(failed) : origin
+    const outcome = typeof origin === 'object' ? await receive(origin, request, response) : origin
     if (outcome === null) {
       if (closing()) response.setHeader('Connection', 'close')
       response.writeHead(200, { 'Content-Length': 0 }).end()

@@ -194,7 +194,7 @@ export class FollowedControls {
     const ended = new AbortController()
     const done = work.finally(() => ended.abort())
     done.catch(() => {}) // nobody waits for it after a stall
-    for (let before = -1; !ended.signal.aborted; ) {
+    for (let before: number | null = null; !ended.signal.aborted; ) {
       const now = position()
       if (now === before)
         throw new BusUnavailable(

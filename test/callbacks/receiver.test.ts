@@ -85,6 +85,23 @@ describe('a callback of one message', () => {
   })
 })
 
+test('a callback on which busgate itself fails is answered 503, and the next one is accepted', async () => {
+  const bench = await receiverBench()
+  const [url, { keys }] = [bench.url(), bench]
+  Object.defineProperty(bench, 'keys', {
+    configurable: true,
+    get() {
+      throw new TypeError('a bug')
+    },
+  })
+  const response = await post(url)
+  expect([response.status, response.headers.get('retry-after')]).toEqual([503, '5'])
+  expect(bench.refused).toEqual(['failed'])
+  Object.defineProperty(bench, 'keys', { value: keys })
+  expect((await post(url)).status).toBe(200)
+  expect(bench.events()).toHaveLength(1)
+})
+
 describe("a callback to an account's address", () => {
   test('is answered 503 if the dead letter could not be written', async () => {
     const bench = await receiverBench({ publishMs: 30 })
