@@ -221,6 +221,21 @@ describe('a result that comes after the process lost its membership', () => {
   })
 })
 
+test('a process that leaves with outcomes that it could not commit says how many its successor will doubt', async () => {
+  const { ownership, logs, listener, deliver, commit, lease, clock, leaving, logged } = await openGroup(1)
+  logs[0]!.append(2)
+  deliver(0)
+  const intended = listener.session().intend([0, 1])
+  await commit()
+  await intended
+  lease.holds = false
+  const left = ownership.leave(1_000)
+  await clock.pass(2_000)
+  leaving.end()
+  await left
+  expect(logged).toEqual([expect.stringMatching(/^the outcomes of 2 requests were not committed in time: /)])
+})
+
 test('a process that leaves opens no partition any more, however long that takes', async () => {
   const { clock, assign, acquire, ownership, drivers, leaving, told } = await buildGroup(2)
   await assign(0)

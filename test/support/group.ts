@@ -26,6 +26,8 @@ export async function buildGroup(
   const told: string[] = []
   const tell = (name: keyof Events) =>
     telemetry.on(name, ({ partition }: { partition: number }) => told.push(`${name} ${partition}`))
+  const logged: string[] = []
+  telemetry.on('bus.log', ({ message }) => logged.push(message))
   const cuts: Events['log.cut'][] = []
   telemetry.on('log.cut', event => cuts.push(event))
   for (const name of ['session.opened', 'session.openFailed', 'session.lost', 'session.closed'] as const) tell(name)
@@ -113,6 +115,7 @@ export async function buildGroup(
     clock,
     listener,
     told,
+    logged,
     cuts,
     ownership,
     logs,
