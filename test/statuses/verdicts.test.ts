@@ -63,3 +63,20 @@ test('the reconciler forgets no verified verdict in a flood of unverified ones',
   await handOver(Array.from({ length: 2000 }, (_, i) => record(10 + i, { verified: false })))
   expect([1n, 2n].map(id => verdicts.has('default', id, true))).toEqual([true, false])
 })
+
+test('a flood of verdicts is read as far as the window of the messages goes, and on as the window moves', async () => {
+  const { verdicts, clock, record, handOver } = await buildVerdicts()
+  const began = clock.now()
+  const last = BigInt(many + 1)
+  await handOver(Array.from({ length: many }, (_, i) => record(i + 1)))
+  await clock.pass(hour)
+  let isRead = false
+  const reading = handOver([record(many + 1)])?.then(() => {
+    isRead = true
+  })
+  await verdicts.moveTo(began + 1)
+  expect([isRead, verdicts.has('default', last, false)]).toEqual([false, false])
+  await verdicts.moveTo(clock.now())
+  await reading
+  expect(verdicts.has('default', last, false)).toBe(true)
+})
