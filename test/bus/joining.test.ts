@@ -19,10 +19,10 @@ function setUp({ fenced = true, full = false, stuck = false } = {}) {
   const closing = new AbortController()
   const assigned: (readonly TopicPartition[])[] = []
   const left: Promise<void>[] = []
-  let driver: GroupDriver | null = null
+  const drivers: GroupDriver[] = []
   const ownership = {
     tag: 'p1',
-    attach: async (given: GroupDriver) => void (driver = given),
+    attach: async (driver: GroupDriver) => void drivers.push(driver),
     joining: async () => {},
     assigned: (partitions: readonly TopicPartition[]) => void assigned.push(partitions),
   }
@@ -49,7 +49,7 @@ function setUp({ fenced = true, full = false, stuck = false } = {}) {
   return {
     ...{ cluster, clock, closing, assigned, left },
     join: () => joinKafkaGroup(options, closing.signal),
-    driver: () => driver!,
+    driver: () => drivers[0]!,
     asked: () => [...new Set(cluster.asked.map(({ api }) => api))],
   }
 }

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { hasLoss } from '../../src/bus/session/lost-offsets.ts'
 import { windowSize } from '../../src/bus/session/window.ts'
 import type { Events } from '../../src/telemetry/events.ts'
@@ -337,6 +337,8 @@ describe('a log that was cut', () => {
 
   test('ends the process if kafka.onDataLoss is fail, and says what to do', async () => {
     const { logs, deliver, ownership, tps, listener } = await openGroup(1, { onDataLoss: 'fail' })
+    const lettersOf = vi.fn(() => [])
+    Object.assign(listener, { lost: lettersOf })
     logs[0]!.append(8)
     logs[0]!.cut(2)
     ownership.cut({ ...tps[0]!, ...logs[0]!.ends })
@@ -345,6 +347,7 @@ describe('a log that was cut', () => {
     )
     deliver(0)
     expect(listener.fresh).toEqual([])
+    expect(lettersOf).not.toHaveBeenCalled() // nothing will be committed
   })
 })
 
