@@ -7,6 +7,24 @@ import { ManualClock } from '../support/clock.ts'
 import { buildPause, buildWithdrawal } from '../support/control.ts'
 import { collectGarbage } from '../support/garbage.ts'
 
+test('a pause ends in the second that it names, and a later one within it', async () => {
+  const clock = new ManualClock()
+  const controls = new Controls(loadSettings({ env: {} }), clock)
+  const second = Math.ceil(clock.now() / 1000) * 1000 + 5_000
+  for (const [name, until] of [
+    ['exact', second],
+    ['later', second + 1],
+  ] as const)
+    controls.apply(buildPause({ name, until }))
+  const inForce = () => controls.inForce.map(({ name }) => name)
+  await clock.pass(second - 1 - clock.now())
+  expect(inForce()).toEqual(['exact', 'later'])
+  await clock.pass(1)
+  expect(inForce()).toEqual(['later'])
+  await clock.pass(1000)
+  expect(inForce()).toEqual([])
+})
+
 describe('a text of the control topic', () => {
   const longest = 'x'.repeat(500)
 
