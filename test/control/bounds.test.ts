@@ -16,7 +16,10 @@ test('a pause ends in the second that it names, and a later one within it', asyn
     ['later', second + 1],
   ] as const)
     controls.apply(buildPause({ name, until }))
-  const inForce = () => controls.inForce.map(({ name }) => name)
+  const inForce = () => {
+    controls.update()
+    return controls.inForce.map(({ name }) => name)
+  }
   await clock.pass(second - 1 - clock.now())
   expect(inForce()).toEqual(['exact', 'later'])
   await clock.pass(1)

@@ -80,3 +80,18 @@ test('a request that busgate fails on after its first byte leaves all its comman
   expect(ends.toSorted()).toEqual(['1 IN_DOUBT', '1 UNRESOLVED', '2 IN_DOUBT', '2 UNRESOLVED'])
   expect(world.gauge('requests_in_flight')).toBe(0)
 })
+
+test('a command that busgate failed to send has not used its id', async () => {
+  let isFaulty = true
+  const world = await startSendingWorld({
+    connected: async () => {
+      if (isFaulty) throw new TypeError('a bug')
+    },
+  })
+  world.send(1)
+  await world.pass(10_000)
+  isFaulty = false
+  world.send(1)
+  await world.pass(15_000)
+  expect(world.results().map(({ outcome }) => outcome)).toEqual(['INVALID', 'SENT'])
+})
