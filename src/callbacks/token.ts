@@ -177,9 +177,6 @@ function derive(secret: string, day: number): KeyObject {
 
 function headerOf(kid: string, day: number): Buffer {
   const name = Buffer.from(kid)
-  if (name.length === 0 || name.length > 255) {
-    throw new RangeError('callbacks.secret: a key id must have 1 to 255 bytes, as in `kid:secret`')
-  }
   const header = Buffer.alloc(name.length + 4)
   header[0] = tokenVersion
   header[1] = name.length

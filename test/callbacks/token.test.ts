@@ -182,10 +182,6 @@ describe('token keys', () => {
   test('are named in the error if there are none', () => {
     expect(() => tokenBench([]).tokens.issue(hookSubject())).toThrow('callbacks.secret holds no key')
   })
-
-  test('with a name too long for an address are refused', () => {
-    expect(() => tokenBench([hookKey('x'.repeat(256))]).tokens.issue(hookSubject())).toThrow('1 to 255 bytes')
-  })
 })
 
 describe('a token of an account', () => {
