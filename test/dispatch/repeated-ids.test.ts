@@ -203,7 +203,9 @@ describe('a repeated id whose first record expired counts as used, because a sen
     const world = await startAfterExpiry()
     const record = { topic: 'results', partition: 0, key: Buffer.from('1'), value: Buffer.from('foreign') }
     world.broker.append([record], world.clock.now())
-    await expectDuplicate(world)
+    world.send(1)
+    await world.pass(30_000)
+    expect([world.postsOf(1), world.gauge('window_used_ratio')]).toEqual([0, 0])
   })
 
   test('if results of that time have been deleted', async () => {
