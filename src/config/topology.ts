@@ -76,7 +76,7 @@ export const topology: Readonly<Record<TopicUse, TopicFacts>> = {
     partitions: 'alone',
     kept: 'until seen',
     lostByCompaction: 'unread records',
-    rights: { worker: ['READ', 'WRITE'], callbacks: ['WRITE'] },
+    rights: { worker: ['READ', 'WRITE'], callbacks: ['WRITE'], reconciler: ['WRITE'] },
     readForAnswers: true,
   },
 }

@@ -1,5 +1,5 @@
 import type { Session, SessionListener } from '../bus/port.ts'
-import { lostLetter } from '../records/dead-letter.ts'
+import { lostLetters } from '../records/dead-letter.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { DoubtIntake, type DoubtIntakeOptions } from './doubts/doubt-intake.ts'
 import type { LostDoubts } from './doubts/lost-doubts.ts'
@@ -44,15 +44,8 @@ export function commandSessions(options: CommandSessionsOptions): Omit<SessionLi
       commands.get(session)?.take(records, 'recalled')
       dispatcher.pump()
     },
-    lost(session, ranges) {
-      const what = session.topic === doubtsTopic ? 'doubts' : 'commands'
-      const [{ first: offset } = { first: 0 }] = ranges
-      const first = { topic: session.topic, partition: session.partition, offset }
-      const published = { stage: 'decode', code: 'RECORDS_DELETED', count: ranges.length, first } as const
-      // the records are part of the next commit
-      queueMicrotask(() => void session.committed().then(() => telemetry.emit('deadLetter.published', published)))
-      return ranges.map(range => lostLetter(deadLetterTopic, session, range, what))
-    },
+    lost: (session, ranges) =>
+      lostLetters(deadLetterTopic, session, ranges, session.topic === doubtsTopic ? 'doubts' : 'commands', telemetry),
     cut: (session, before) => dispatcher.forgetBefore(session, before),
     inDoubt(session, records, since) {
       count(session, records)

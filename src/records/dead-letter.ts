@@ -1,4 +1,13 @@
-import type { BusRecord, LostRange, OutgoingRecord, RecordHeaders, RecordsOf, TopicPartition } from '../bus/port.ts'
+import type {
+  BusRecord,
+  LostRange,
+  OutgoingRecord,
+  RecordHeaders,
+  RecordsOf,
+  Session,
+  TopicPartition,
+} from '../bus/port.ts'
+import type { Telemetry } from '../telemetry/events.ts'
 import type { DeadLetterCode } from '../telemetry/labels.ts'
 import { longestError, type Origin } from './result.ts'
 import { withShorter } from './shorten.ts'
@@ -108,19 +117,38 @@ const lostTexts: Record<LostRange['kind'], string> = {
     'the log lost these offsets before it was known whether their commands, if they held any, had been answered',
 }
 const lostDoubts = 'the log lost these doubts: their commands were perhaps sent, and get no final result'
+const lostMessages =
+  'the log lost these records of messages that were sent: their final status comes only by a callback; some may hold none'
+
+/** Records about ranges of offsets that the log lost, one for each. Counts them once they are committed. */
+export function lostLetters(
+  deadLetterTopic: string,
+  session: Session,
+  ranges: readonly LostRange[],
+  what: RecordsOf,
+  telemetry: Telemetry,
+): OutgoingRecord[] {
+  const { topic, partition } = session
+  const [{ first: offset } = { first: 0 }] = ranges
+  const first = { topic, partition, offset }
+  const published = { stage: 'decode', code: 'RECORDS_DELETED', count: ranges.length, first } as const
+  // the records are part of the next commit
+  queueMicrotask(() => void session.committed().then(() => telemetry.emit('deadLetter.published', published)))
+  return ranges.map(range => lostLetter(deadLetterTopic, session, range, what))
+}
 
 /** A dead letter about a range of offsets that the log lost. */
-export function lostLetter(
+function lostLetter(
   topic: string,
   of: TopicPartition,
   { kind, first: offset, last: lastOffset }: LostRange,
   what: RecordsOf,
 ): OutgoingRecord {
-  const ofDoubts = what === 'doubts'
+  const messages = { commands: lostTexts[kind], doubts: lostDoubts, messages: lostMessages }
   const reason: DeadLetterReason = {
     code: 'RECORDS_DELETED',
-    message: ofDoubts ? lostDoubts : lostTexts[kind],
-    perhapsSent: ofDoubts || kind === 'perhapsSent' || kind === 'unchecked',
+    message: messages[what],
+    perhapsSent: what === 'doubts' || (what === 'commands' && (kind === 'perhapsSent' || kind === 'unchecked')),
   }
   const record: BusRecord = { offset, timestamp: -1, key: null, value: null, headers: {} }
   return deadLetter(topic, { topic: of.topic, partition: of.partition, record }, reason, lastOffset)

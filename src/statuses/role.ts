@@ -8,6 +8,7 @@ import type { Bus, Membership, Session, SessionListener } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
 import { installationOf, type Settings } from '../config/index.ts'
 import { type Connection, connectGateway } from '../gateway/connection.ts'
+import { lostLetters } from '../records/dead-letter.ts'
 import { createDecoder } from '../records/decoder.ts'
 import { createEncoder } from '../records/encoder.ts'
 import type { SendResult, StatusEvent } from '../records/generated.ts'
@@ -46,7 +47,7 @@ const usualRate = 10
 export async function startReconciling(options: ReconcilingOptions) {
   const { settings, bus, clock } = options
   const { gateway, reconciler, topics } = settings
-  await partitionsOf(bus, [topics.results, topics.statuses, topics.overdue])
+  await partitionsOf(bus, [topics.results, topics.statuses, topics.overdue, topics.deadLetters])
   const { connection = connectionTo(gateway) } = options
   const poller = new StatusPoller({
     ...gateway,
@@ -68,6 +69,7 @@ export async function startReconciling(options: ReconcilingOptions) {
     opened: session => void walks.set(session, walkOf(session)),
     records: (session, records) => walks.get(session)?.take(records),
     inDoubt: (session, records) => walks.get(session)?.take(records),
+    lost: (session, ranges) => lostLetters(topics.deadLetters, session, ranges, 'messages', options.telemetry),
     resumed: () => {},
     closed(session) {
       walks.get(session)?.close()

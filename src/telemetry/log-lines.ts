@@ -110,7 +110,7 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
     level: 'error',
     msg: cutText,
     action:
-      'Find out why (retention, deleted records, an unclean election). Let the producer resend only the commands at `unsentOffsets`: those that were perhaps sent could reach people twice. A dead letter for each range tells of lost commands and doubts, too (RECORDS_DELETED).',
+      'Find out why (retention, deleted records, an unclean election). Let the producer resend only the commands at `unsentOffsets`: those that were perhaps sent could reach people twice. A dead letter for each range (RECORDS_DELETED) says the same: `busgate dlq list`.',
   },
   'transaction.open': {
     level: 'warn',

@@ -74,6 +74,32 @@ test('dlq replay refuses what was perhaps sent, and takes a command with --perha
   expect(risked.refused.map(({ letter, why }) => [letter.place.offset, why])).toEqual([ofDoubts])
 })
 
+test('dlq lists a range of deleted records by its ends, and replay says that only their producer has them', async () => {
+  const { bus } = openMemoryBus([topic, 'commands'])
+  const of = (offset: string, more: object = {}) =>
+    buildRecord(topic, `commands/0@${offset}`, {
+      value: null,
+      headers: { ...headersOf('RECORDS_DELETED', offset), ...more },
+    })
+  await publishAll(bus, [
+    of('5', { 'busgate.error.last-offset': '9' }),
+    of('10', { 'busgate.error.perhaps-sent': 'true' }),
+  ])
+  const { newest } = await newestLetters(bus, topic, {}, 10)
+  expect(newest.map(letterLine)).toEqual([
+    expect.stringContaining('RECORDS_DELETED  commands/0@5-9  why'),
+    expect.stringContaining('RECORDS_DELETED  commands/0@10  perhaps sent  why'),
+  ])
+  const { ready, refused } = await planReplay(bus, topics, {}, decodable, true)
+  expect([ready, refused.map(({ why }) => why)]).toEqual([
+    [],
+    [
+      'its records were deleted: only their producer has them',
+      'its records were deleted and perhaps sent: only their producer has them',
+    ],
+  ])
+})
+
 test('dlq replay writes a record without a key if the original had none', async () => {
   const { bus } = await withDeadLetters()
   await publishAll(bus, [

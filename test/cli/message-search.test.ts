@@ -47,13 +47,14 @@ async function startTopics(left: readonly string[] = []) {
     raw: (topic: string, key: string, value: Buffer) => write(topic, key, value),
     change: (change: Change) => publishAll(bus, [writeChange(topics.control, change)]),
     doubt: (doubt: Doubt, id: bigint) => write(topics.doubts, String(id), encodeDoubt(doubt)),
-    letter: ({ key, value, code, origin, perhapsSent = false }: BuiltLetter) => {
+    letter: ({ key, value, code, origin, lastOffset, perhapsSent = false }: BuiltLetter) => {
       const headers = {
         'busgate.error.code': code,
         'busgate.error.message': 'It cannot be read.',
         'busgate.error.topic': commandTopic,
         'busgate.error.partition': String(origin[0]),
         'busgate.error.offset': String(origin[1]),
+        ...(lastOffset !== undefined && { 'busgate.error.last-offset': String(lastOffset) }),
         ...(perhapsSent && { 'busgate.error.perhaps-sent': 'true' }),
       }
       return write(topics.deadLetters, key, value, { headers, partition: 0 })
@@ -67,6 +68,7 @@ interface BuiltLetter {
   value: Buffer
   code: string
   origin: [partition: number, offset: number]
+  lastOffset?: number
   perhapsSent?: boolean
 }
 
@@ -255,4 +257,18 @@ test('a search by correlationId returns at most the requested number of messages
   const { ids, more } = await world.search().idsOf('spring', 4)
   expect([ids.length, more]).toEqual([4, true])
   expect((await world.search().idsOf('spring', 9)).more).toBe(false)
+})
+
+test('a message without any trace may be among commands that were deleted before they had a result', async () => {
+  const world = await startTopics()
+  const lost = { key: `${commandTopic}/1@5`, value: Buffer.alloc(0), code: 'RECORDS_DELETED' } as const
+  await world.letter({ ...lost, origin: [1, 5], lastOffset: 9 })
+  await world.letter({ ...lost, origin: [1, 10], perhapsSent: true })
+  const told = tell(await world.search().byId(7n), 7n, {})
+  expect([told.found, told.conclusions[0]!.text]).toEqual([
+    false,
+    expect.stringContaining(`it may be one of them: ${commandTopic}/1@5-9, ${commandTopic}/1@10 (perhaps sent). `),
+  ])
+  await world.result(buildResult({ id: 8n }))
+  expect(tell(await world.search().byId(8n), 8n, {}).conclusions[0]!.text).not.toContain('deleted')
 })

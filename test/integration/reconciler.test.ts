@@ -33,6 +33,7 @@ async function startWorld({ brokers, registryUrl }: Brokers, counts: { overdue?:
     BUSGATE_TOPICS_RESULTS: `${name}-results`,
     BUSGATE_TOPICS_STATUSES: `${name}-statuses`,
     BUSGATE_TOPICS_OVERDUE: `${name}-overdue`,
+    BUSGATE_TOPICS_DEAD_LETTERS: `${name}-dead-letters`,
     BUSGATE_GATEWAY_URL: sandbox.url,
     BUSGATE_GATEWAY_API_KEY: 'sandbox-key',
     BUSGATE_RECONCILER_DELAY_MS: '1500',
@@ -42,12 +43,13 @@ async function startWorld({ brokers, registryUrl }: Brokers, counts: { overdue?:
     BUSGATE_TELEMETRY_PORT: '0',
   }
   const settings = loadSettings({ env })
-  const { results, statuses, overdue } = settings.topics
+  const { results, statuses, overdue, deadLetters } = settings.topics
   const bus = openBus(settings, new Telemetry())
   onTestFinished(() => bus.close())
   await createTopics(brokers, [
     ...[results, statuses].map(topic => ({ topic, partitions })),
     { topic: overdue, partitions: counts.overdue ?? partitions },
+    { topic: deadLetters, partitions: 1 },
   ])
   const registry = registryOf(settings)
   const encodeResult = await createEncoder<SendResult>(subjectOf(results), schemas.result, registry)

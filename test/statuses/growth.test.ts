@@ -31,7 +31,7 @@ async function startGrowing(partitions: number) {
   const { topics } = settings
   const options = { clock, telemetry, partitions, hop: async () => {} }
   const { broker, bus } = openMemoryBus(
-    uses.map(use => topics[use]),
+    [...uses, 'deadLetters' as const].map(use => topics[use]),
     options,
   )
   const encodeResult = await createEncoder<SendResult>(subjectOf(topics.results), schemas.result, registry)

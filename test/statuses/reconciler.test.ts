@@ -3,6 +3,7 @@ import { MemoryBus } from '../../src/bus/memory/bus.ts'
 import type { OutgoingRecord, RecordHeaders } from '../../src/bus/port.ts'
 import type { Answer } from '../../src/gateway/connection.ts'
 import { parseJson } from '../../src/protocol/index.ts'
+import { errorHeaders } from '../../src/records/dead-letter.ts'
 import { createDecoder } from '../../src/records/decoder.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
 import type { SendResult, StatusEvent } from '../../src/records/generated.ts'
@@ -65,7 +66,9 @@ async function startReconciler(options: Options = {}) {
     reconciler: { delayMs: minute, expectMs: minute, graceMs: 10 * minute, ...reconciler },
   })
   const { topics } = settings
-  broker.createTopics([topics.results, topics.statuses, topics.overdue].map(topic => ({ topic, partitions: 1 })))
+  broker.createTopics(
+    [topics.results, topics.statuses, topics.overdue, topics.deadLetters].map(topic => ({ topic, partitions: 1 })),
+  )
   if (maxMessageBytes) for (const topic of [topics.statuses, topics.overdue]) broker.limit(topic, maxMessageBytes)
   const bus = new MemoryBus({ broker, groupId: 'g', clock, telemetry, drainMs: 5000, startFrom: 'earliest', hop })
   const encodeResult = await createEncoder<SendResult>(subjectOf(topics.results), schemas.result, registry)
@@ -143,6 +146,16 @@ async function startReconciler(options: Options = {}) {
         return decoded.value
       })
     },
+    /** Deletes the records before this offset, as retention does. */
+    cut: (topic: 'results' | 'overdue', before: number) =>
+      broker.cut({ topic: topics[topic], partition: 0 }, { start: before }),
+    /** Topic, first and last offset of each range that dead letters tell of, and whether commands were perhaps sent. */
+    lost: () =>
+      broker.read({ topic: topics.deadLetters, partition: 0 }, 0, 1_000_000).records.map(({ headers }) => {
+        const [first, last = first] = [headers[errorHeaders.offset], headers[errorHeaders.lastOffset]]
+        const perhapsSent = errorHeaders.perhapsSent in headers
+        return { topic: headers[errorHeaders.topic], first: Number(first), last: Number(last), perhapsSent }
+      }),
     overdue: () => broker.read({ topic: topics.overdue, partition: 0 }, 0, 1_000_000).records.length,
     behind: () => [...role.gauges.read()][0]!.value,
     async restart(pauseMs: number) {
@@ -190,6 +203,20 @@ describe('the reconciler', () => {
     const { length } = world.unreadable
     await world.clock.pass(60 * minute)
     expect(world.unreadable).toHaveLength(length)
+  })
+
+  test('tells by a dead letter of messages whose results were deleted before their verdict came', async () => {
+    const world = await startReconciler()
+    for (const id of [1, 2, 3]) world.sent(id)
+    await world.restart(1000)
+    for (const id of [4, 5]) world.sent(id)
+    world.cut('results', 4)
+    await world.restart(1000)
+    await world.clock.pass(3 * minute)
+    expect(world.lost()).toEqual([{ topic: 'busgate.results', first: 0, last: 3, perhapsSent: false }])
+    expect(new Set(world.polls.map(({ id }) => id))).toEqual(new Set([5]))
+    await world.restart(1000)
+    expect(world.lost()).toHaveLength(1)
   })
 
   test('uses success if the answer has no status, and invents no verdict', async () => {

@@ -7,6 +7,7 @@ import {
   jsonOf,
   type Letter,
   newestLetters,
+  originText,
   rawOf,
   shortPlace,
   shown,
@@ -40,8 +41,10 @@ const atFlag: Flag<string[]> = {
 
 /** One line about a letter, without its content. */
 export function letterLine(letter: Letter): string {
-  const { at, time, stage, code, message, origin, perhapsSent } = jsonOf(letter)
-  return printable([at, time, stage, code, origin, perhapsSent && 'perhaps sent', message].filter(Boolean).join('  '))
+  const { at, time, stage, code, message, perhapsSent } = jsonOf(letter)
+  return printable(
+    [at, time, stage, code, originText(letter), perhapsSent && 'perhaps sent', message].filter(Boolean).join('  '),
+  )
 }
 
 /** One line about the replay of a letter. */

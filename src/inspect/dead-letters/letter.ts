@@ -25,6 +25,8 @@ export interface Letter {
   message: string
   /** Where the record came from; null: from a callback. */
   origin: RecordPosition | null
+  /** The last offset, if it is about a range of records. */
+  lastOffset: number | null
   /** Whether its command was perhaps sent. */
   perhapsSent: boolean
 }
@@ -61,12 +63,13 @@ function letterOf({ topic, partition }: TopicPartition, record: BusRecord): Full
     origin: from
       ? { topic: from, partition: numberOf(errorHeaders.partition), offset: numberOf(errorHeaders.offset) }
       : null,
+    lastOffset: header(errorHeaders.lastOffset) === null ? null : numberOf(errorHeaders.lastOffset),
     perhapsSent: header(errorHeaders.perhapsSent) === 'true',
     record,
   }
 }
 
-export function jsonOf({ place, time, stage, code, message, origin, perhapsSent }: Letter) {
+export function jsonOf({ place, time, stage, code, message, origin, lastOffset, perhapsSent }: Letter) {
   return {
     at: shortPlace(place),
     time: timeText(time),
@@ -74,6 +77,7 @@ export function jsonOf({ place, time, stage, code, message, origin, perhapsSent 
     code,
     message,
     origin: origin && placeText(origin),
+    lastOffset,
     perhapsSent,
   }
 }
@@ -81,6 +85,11 @@ export function jsonOf({ place, time, stage, code, message, origin, perhapsSent 
 /** `topic/partition@offset` */
 export function placeText({ topic, partition, offset }: RecordPosition): string {
   return `${topic}/${partition}@${offset}`
+}
+
+/** Where the record came from, or the range of records; null: from a callback. */
+export function originText({ origin, lastOffset }: Pick<Letter, 'origin' | 'lastOffset'>): string | null {
+  return origin && `${placeText(origin)}${lastOffset === null ? '' : `-${lastOffset}`}`
 }
 
 /** `partition@offset`, where the topic is known. */

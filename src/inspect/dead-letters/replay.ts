@@ -94,6 +94,9 @@ const newestOf = (one: Letter | undefined, other: Letter): Letter =>
 function objection(letter: Letter, value: Buffer | null, doubts: string): Refusal | null {
   const { origin, code } = letter
   const refuse = (why: string): Refusal => ({ letter, why, left: 'no replay' })
+  if (code === 'RECORDS_DELETED') {
+    return refuse(`its records were deleted${letter.perhapsSent ? ' and perhaps sent' : ''}: only their producer has them`)
+  }
   if (neverRead.has(code)) return refuse('its bytes can never be read: its producer must resend it')
   if (origin === null) return refuse('it was a callback and has no topic')
   if (value === null) return refuse('it has no value to replay')

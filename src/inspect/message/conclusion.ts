@@ -4,8 +4,8 @@ import { type ErrorCode, errorCodeTexts, isSendType, operations, pollStateOf } f
 import { hookedByType } from '../../records/command.ts'
 import type { SendResult } from '../../records/generated.ts'
 import { shellFlag, shellWord } from '../../shell.ts'
-import { timeText } from '../../words.ts'
-import { type Letter, placeText, readableOnce, shortPlace } from '../dead-letters/letter.ts'
+import { count, timeText } from '../../words.ts'
+import { type Letter, originText, placeText, readableOnce, shortPlace } from '../dead-letters/letter.ts'
 import { type Findings, type FoundCommand, isUnsent, type Sighting, stateAfter } from './findings.ts'
 
 /** @param errorCode of a result; one of a newer busgate has no remedy here */
@@ -46,8 +46,28 @@ function whatBecame(findings: Findings, id: bigint, account: string): string {
   }
   const letter = findings.letters.toSorted((a, b) => a.time - b.time).at(-1)
   if (!command && letter) return letterText(letter, findings, id, account)
-  if (!command) return verdictText(findings, id, account) ?? 'Neither its command nor a result was found.'
+  if (!command) {
+    return (
+      verdictText(findings, id, account) ??
+      ['Neither its command nor a result was found.', ...lostText(findings)].join(' ')
+    )
+  }
   return ofCommand(command, findings, id)
+}
+
+/** Most ranges that are listed. */
+const mostRanges = 5
+
+/** Says which commands were deleted before they had a result, since the message may be one of them. */
+export function lostText({ lost }: Pick<Findings, 'lost'>): string[] {
+  if (lost.length === 0) return []
+  const ranges = lost.map(({ value }) => `${originText(value)}${value.perhapsSent ? ' (perhaps sent)' : ''}`)
+  const left = ranges.length - mostRanges
+  const listed = [...ranges.slice(0, mostRanges), ...(left > 0 ? [`${count(left, 'further range')}`] : [])].join(', ')
+  return [
+    `Commands were deleted before they had a result, and it may be one of them: ${listed}. ` +
+      'busgate dlq list --code RECORDS_DELETED says of each range whether it was perhaps sent.',
+  ]
 }
 
 /** The command that counts: the oldest that was not settled as a duplicate, or as a dead letter. */

@@ -58,6 +58,8 @@ export interface Findings {
   statuses: Sighting<StatusEvent>[]
   doubts: Sighting<Doubt>[]
   letters: Sighting<Letter>[]
+  /** Dead letters about ranges of commands that the log lost; looked for only if nothing else is found. */
+  lost: Sighting<Letter>[]
   /** Pauses and withdrawals in force; read only if a command is unsent. */
   controls: Change[]
   searched: SearchedLog[]
@@ -78,7 +80,10 @@ export class BoundedFindings {
   /** By kind and topic: characters kept, and the number of records that are left out. */
   readonly #kinds = new Map<string, { topic: string; room: number; leftOut: number }>()
 
-  keep<K extends 'commands' | 'results' | 'statuses' | 'doubts' | 'letters'>(kind: K, one: Findings[K][number]): void {
+  keep<K extends 'commands' | 'results' | 'statuses' | 'doubts' | 'letters' | 'lost'>(
+    kind: K,
+    one: Findings[K][number],
+  ): void {
     const { topic } = one.place
     const list = this.all[kind] as Sighting<object>[]
     const name = `${kind} ${topic}`
@@ -102,7 +107,7 @@ export class BoundedFindings {
 }
 
 export const noFindings = (): Findings => ({
-  ...{ commands: [], results: [], statuses: [], doubts: [], letters: [] },
+  ...{ commands: [], results: [], statuses: [], doubts: [], letters: [], lost: [] },
   ...{ controls: [], searched: [], gaps: [] },
 })
 

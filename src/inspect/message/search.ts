@@ -12,6 +12,7 @@ import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../records/
 import type { SchemaRegistry } from '../../records/registry.ts'
 import { withCodeOf } from '../../records/result.ts'
 import { schemas } from '../../records/schemas.ts'
+import type { DeadLetterCode } from '../../telemetry/labels.ts'
 import { cut } from '../../words.ts'
 import { headerText, type Letter, lettersOf, placeText, type RecordPosition } from '../dead-letters/letter.ts'
 import { RecordReader, UndecodableRecords } from '../decoding.ts'
@@ -54,6 +55,7 @@ export interface RecentCommand {
   time: number
 }
 
+const lostCode: DeadLetterCode = 'RECORDS_DELETED'
 /** Longest text of a RecentCommand. */
 const longestText = 300
 
@@ -123,6 +125,7 @@ export class MessageSearch {
     await this.#searchCommands([{ key }, { bytes: idBytes(id) }], note, isFurther)
     if (!isKnown()) await this.#readLettersOfCommands(id)
     if (this.#findings.commands.some(({ value }) => isUnsent(value))) await this.#readControls()
+    if (!isKnown() && this.#findings.commands.length + this.#findings.letters.length === 0) await this.#readLostRanges()
     return this.findings
   }
 
@@ -270,6 +273,21 @@ export class MessageSearch {
       this.#partsFrom(this.#tps(settings.topics.deadLetters), since),
       [{ bytes: idBytes(id) }],
       note,
+    )
+  }
+
+  /** Letters about deleted commands: their keys are coordinates. */
+  async #readLostRanges(): Promise<void> {
+    const { commands, deadLetters } = this.#options.settings.topics
+    const needles = commands.map(topic => ({ bytes: Buffer.from(`${topic}/`) }))
+    await this.#searchAll(
+      this.#partsFrom(this.#tps(deadLetters), this.#options.since),
+      needles,
+      async (tp, records) => {
+        for (const { record, ...letter } of lettersOf(tp, records)) {
+          if (letter.code === lostCode) this.#bounded.keep('lost', sightingOf(tp, record, letter))
+        }
+      },
     )
   }
 

@@ -1,8 +1,8 @@
 import { stringifyJson } from '../../protocol/index.ts'
 import type { SendResult, StatusEvent } from '../../records/generated.ts'
 import { count, cut, endText, timeText } from '../../words.ts'
-import { placeText, shown } from '../dead-letters/letter.ts'
-import { conclusionOf } from './conclusion.ts'
+import { originText, placeText, shown } from '../dead-letters/letter.ts'
+import { conclusionOf, lostText } from './conclusion.ts'
 import { type Findings, type FoundCommand, type SearchedLog, type Sighting, stateAfter } from './findings.ts'
 
 /** An event of a message's story. */
@@ -42,8 +42,9 @@ export function storyOf(findings: Findings, reveal: boolean): Event[] {
       return event('status', one, text, { ...masked(one.value, reveal), isVerdict })
     }),
     ...findings.letters.map(one => {
-      const { code, message, origin } = one.value
-      const text = [`${code}: ${message}`, origin && `from ${placeText(origin)}`].filter(Boolean).join(', ')
+      const { code, message } = one.value
+      const from = originText(one.value)
+      const text = [`${code}: ${message}`, from && `from ${from}`].filter(Boolean).join(', ')
       return event('dead letter', one, text, one.value)
     }),
   ]
@@ -202,7 +203,10 @@ const byPlace = (a: SearchedLog, b: SearchedLog) =>
 
 function withoutAccount(findings: Findings, id: bigint): string {
   if (findings.letters.length > 0) return conclusionOf(findings, id, '')
-  return `No trace of ${id}. Check the id, and that its producer writes to these brokers. busgate message ${id} --since 30d searches further back.`
+  const advice =
+    'Check the id, and that its producer writes to these brokers. ' +
+    `busgate message ${id} --since 30d searches further back.`
+  return [`No trace of ${id}.`, ...lostText(findings), advice].join(' ')
 }
 
 /** Filters by account and tenant, except dead letters, which have neither. */
