@@ -197,6 +197,15 @@ export interface Session extends Readonly<TopicPartition> {
    */
   answeredBefore(offset: number): void
   /**
+   * Not null if an earlier owner may have had intents for records below this offset, because its window was discarded, or if
+   * records below it were deleted. The next owner reads this from the checkpoint.
+   */
+  readonly forgottenUntil: number | null
+  /** Whether an outcome of a POST is to come whose record was deleted. */
+  readonly awaitsEarlier: boolean
+  /** Commits these records, and that `forgottenUntil` is null from then on. */
+  recollected(records: readonly OutgoingRecord[]): void
+  /**
    * Writes intents for these offsets with the next commit.
    * @returns true when they are committed and the POST may begin; false when it must not
    */
@@ -399,6 +408,11 @@ export interface JoinOptions {
   group?: string
   /** Number of offsets below the checkpoint that a topic's sessions read again, for the listener's `history`. Default 0. */
   lookBack?: (topic: string) => number
+  /**
+   * Whether all records of a topic are read if its committed offset has no window, even if that was set by somebody else.
+   * Default: reading begins at that offset, or by `startFrom`.
+   */
+  readsAll?: (topic: string) => boolean
   /** What a topic's records are. Default: commands. */
   recordsOf?: (topic: string) => RecordsOf
   /** If the log ends before the checkpoint, reading begins this many milliseconds ago. Default: at the log's beginning. */

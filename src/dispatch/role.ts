@@ -156,6 +156,7 @@ function partsOf(options: SendingOptions, tools: Tools, partitions: number, plac
         ...intake,
         earlierEnds,
         unknownAccounts,
+        policies: delivery.types,
         objection: command => objection(command, accounts, gateway.maxBytes),
         ready: pendings => dispatcher.push(pendings),
       },
@@ -284,6 +285,8 @@ function joinOptionsOf(settings: SendingOptions['settings']): JoinOptions {
     installation: installationOf(settings),
     lookBack: topic => (topic === topics.doubts ? 0 : delivery.dedupeWindow),
     lookBackMs: delivery.maxAgeMs,
+    // the results tell which doubts are resolved, and no other record tells of the rest
+    readsAll: topic => topic === topics.doubts && delivery.checkResults,
     recordsOf: topic => (topic === topics.doubts ? 'doubts' : 'commands'),
   }
 }

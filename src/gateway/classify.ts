@@ -39,7 +39,7 @@ export type Classified =
   | { outcome: 'unknown'; cause: UnknownCause; error: string; items: ItemAnswer[] }
 
 /** Why the outcome is unknown. */
-export type UnknownCause = Exclude<DoubtCause, 'taken_over'>
+export type UnknownCause = Exclude<DoubtCause, 'taken_over' | 'progress_reset'>
 
 type Ids = readonly (string | null)[]
 

@@ -114,6 +114,7 @@ export const doubtCauses = {
   /** only in the client: a worker never aborts a request */
   aborted: 'the request was aborted before the answer',
   taken_over: 'another worker may have sent it before it stopped',
+  progress_reset: 'a worker may have sent it before the progress of the group was reset',
 } as const
 
 /** Why it is unknown whether a command was sent: a key of `doubtCauses`. */

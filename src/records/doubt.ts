@@ -50,7 +50,7 @@ export function createDoubtWriter(topicOfDoubts: string, encode: (doubt: Doubt) 
       account,
       attempts: attempts + 1,
       postedAt,
-      postedSince: postedSince ?? (doubted || cause === 'taken_over' ? null : postedAt),
+      postedSince: postedSince ?? (doubted || isOfOthers(cause) ? null : postedAt),
       cause,
       type,
       correlationId,
@@ -63,6 +63,9 @@ export function createDoubtWriter(topicOfDoubts: string, encode: (doubt: Doubt) 
     return whole.value.length > longestOther ? shorter() : withShorter(whole, shorter)
   }
 }
+
+/** Whether another process began the POST, if one began at all. */
+export const isOfOthers = (cause: string) => cause === 'taken_over' || cause === 'progress_reset'
 
 const noBytes = Buffer.alloc(0)
 

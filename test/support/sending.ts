@@ -200,6 +200,13 @@ interface Successor {
   registry: SchemaRegistry
 }
 
+interface TakeOver {
+  settings?: object
+  registry?: SchemaRegistry
+  /** Called between the death and the take-over. */
+  meanwhile?: () => void
+}
+
 /** Starts the role `worker` on an in-memory bus with a scripted gateway and a manual clock. */
 export async function startSendingWorld(options: SendingOptions = {}) {
   const { hop = async () => {}, partitions = 1, registry = embeddedRegistry(), atEnd = onTestFinished } = options
@@ -262,9 +269,10 @@ export async function startSendingWorld(options: SendingOptions = {}) {
       void openBus(new Telemetry()).join(lanes, new TestListener(), { installation })
     },
     /** Kills the process and lets another one take its partitions over, perhaps with other settings or another registry. */
-    async takeOver({ settings: tree, ...successor }: { settings?: object; registry?: SchemaRegistry } = {}) {
+    async takeOver({ settings: tree, meanwhile, ...successor }: TakeOver = {}) {
       dead.add(alive)
       await alive.crash()
+      meanwhile?.()
       alive = (await join({ ...successor, ...(tree && { settings: settingsOf({ ...options, settings: tree }) }) })).bus
     },
     /** Stops the first process cleanly. */

@@ -206,6 +206,7 @@ export function buildOwner(log: PartitionLog, { backlog = unlimited, ...options 
       lookBack: 0,
       startAt: low => low,
       shortTo: (end, high) => Math.min(end, high),
+      readsAll: false,
       lookBackMs: Number.POSITIVE_INFINITY,
       dataLost: offsets => lost.push(offsets),
       known: { foundSeq: null, confirmed: null },

@@ -2,9 +2,9 @@ import { NEW, type OffsetState, Window, windowSize } from './window.ts'
 
 /**
  * The window as text in the metadata of the committed offset (a broker allows 4,096 UTF-16 units):
- * `version;tag;seq;bits;uncheckedUntil;intentsSince;base`. `tag` names the process that wrote it. `seq` counts its commits.
- * `bits` has two bits per offset from the base on, least significant first, in base64. `base` is the committed offset; if it
- * differs, a tool has moved the metadata. A version that does not know a field ignores it.
+ * `version;tag;seq;bits;uncheckedUntil;intentsSince;base;forgottenUntil`. `tag` names the process that wrote it. `seq` counts
+ * its commits. `bits` has two bits per offset from the base on, least significant first, in base64. `base` is the committed
+ * offset; if it differs, a tool has moved the metadata. A version that does not know a field ignores it.
  */
 export interface Checkpoint {
   tag: string
@@ -17,6 +17,8 @@ export interface Checkpoint {
   uncheckedUntil: number
   /** Earliest time at which a POST of its intents and doubts can have begun, milliseconds since 1970; 0 if unknown. */
   intentsSince: number
+  /** An earlier owner may have had intents for records below this offset, or records below it are deleted; null: neither. */
+  forgottenUntil: number | null
 }
 
 const version = '1'
@@ -28,17 +30,19 @@ interface Fields {
   uncheckedUntil: number
   intentsSince: number
   base: string
+  forgottenUntil: number | null
 }
 
 /** Encodes the metadata to commit with the offset `window.base`. */
-export function packCheckpoint({ tag, seq, window, uncheckedUntil, intentsSince }: Checkpoint): string {
+export function packCheckpoint({ tag, seq, window, uncheckedUntil, intentsSince, forgottenUntil }: Checkpoint): string {
   const bits = Buffer.alloc(Math.ceil(window.length / 4))
   for (let i = 0; i < window.length; i++) {
     const state = window.get(window.base + i)
     if (state !== NEW) bits[i >> 2]! |= state << ((i & 3) * 2)
   }
   const unchecked = uncheckedUntil > window.base ? uncheckedUntil : 0
-  return [version, tag, seq, bits.toString('base64'), unchecked, intentsSince, window.base].join(';')
+  const forgotten = forgottenUntil === null ? [] : [forgottenUntil]
+  return [version, tag, seq, bits.toString('base64'), unchecked, intentsSince, window.base, ...forgotten].join(';')
 }
 
 /**
@@ -48,7 +52,7 @@ export function packCheckpoint({ tag, seq, window, uncheckedUntil, intentsSince 
  */
 export function unpackCheckpoint(base: number, metadata: string | null | undefined, end = base): Checkpoint {
   const window = new Window(base)
-  if (!metadata) return { tag: '', seq: 0, window, uncheckedUntil: end, intentsSince: 0 }
+  if (!metadata) return { tag: '', seq: 0, window, uncheckedUntil: end, intentsSince: 0, forgottenUntil: end }
   const [foundVersion = ''] = metadata.split(';', 1)
   if (/^\d+;/.test(metadata) && Number(foundVersion) > Number(version)) {
     throw new Error(
@@ -70,12 +74,12 @@ export function unpackCheckpoint(base: number, metadata: string | null | undefin
         'and reset the offset without metadata: docs/delivery.md, "When the progress is reset", says what is known then',
     )
   }
-  const { tag, seq, bits, uncheckedUntil, intentsSince } = fields
+  const { tag, seq, bits, uncheckedUntil, intentsSince, forgottenUntil } = fields
   for (let i = 0; i < bits.length * 4; i++) {
     const state = ((bits[i >> 2]! >> ((i & 3) * 2)) & 3) as OffsetState
     if (state !== NEW) window.set(base + i, state)
   }
-  return { tag, seq, window, uncheckedUntil, intentsSince }
+  return { tag, seq, window, uncheckedUntil, intentsSince, forgottenUntil }
 }
 
 /** A whole number as `packCheckpoint` writes it. */
@@ -83,17 +87,17 @@ const isWritten = (text: string): boolean => /^\d{1,16}$/.test(text) && Number.i
 
 /** The fields of this version's metadata; null if busgate cannot have written it. */
 function fieldsOf(metadata: string, at: number): Fields | null {
-  const [found, tag = '', seq = '', bits = '-', unchecked = '0', since = '0', base = String(at)] = metadata.split(
-    ';',
-    7,
-  )
+  const fields = metadata.split(';', 8)
+  const [found, tag = '', seq = '', bits = '-', unchecked = '0', since = '0', base = String(at), forgotten = ''] =
+    fields
   const bytes = Buffer.from(bits, 'base64')
   const isOurs =
     found === version &&
     /^.{1,64}$/s.test(tag) &&
-    [seq, unchecked, since, base].every(isWritten) &&
+    [seq, unchecked, since, base, forgotten || '0'].every(isWritten) &&
     bytes.toString('base64') === bits &&
     bytes.length <= windowSize / 4
   if (!isOurs) return null
-  return { tag, seq: Number(seq), bits: bytes, uncheckedUntil: Number(unchecked), intentsSince: Number(since), base }
+  const numbers = { seq: Number(seq), uncheckedUntil: Number(unchecked), intentsSince: Number(since) }
+  return { tag, ...numbers, bits: bytes, base, forgottenUntil: forgotten === '' ? null : Number(forgotten) }
 }

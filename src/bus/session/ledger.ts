@@ -76,6 +76,11 @@ export class Ledger {
     return this.#orphans < 0 && [...this.#posts].some(([number, post]) => number < 0 && post.offset === offset)
   }
 
+  /** Whether the log has lost records of POSTs whose outcomes are not committed yet. */
+  get hasOrphans(): boolean {
+    return this.numbers().some(number => number < 0)
+  }
+
   outcome(number: number): Outcome | undefined {
     return this.#posts.get(number)?.outcome
   }

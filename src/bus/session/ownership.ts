@@ -15,7 +15,7 @@ import { PartitionSession } from './session.ts'
 
 export interface OwnershipOptions
   extends FirstStartOptions,
-    Pick<JoinOptions, 'lookBack' | 'recordsOf' | 'lookBackMs'> {
+    Pick<JoinOptions, 'lookBack' | 'readsAll' | 'recordsOf' | 'lookBackMs'> {
   listener: SessionListener
   telemetry: Telemetry
   drainMs: number
@@ -214,6 +214,7 @@ export class Ownership implements GroupEvents, Membership {
       lookBack: this.#options.lookBack?.(owned.tp.topic) ?? 0,
       backlog: this.#backlog.share(),
       startAt: low => this.#startOf(owned.tp, low),
+      readsAll: this.#options.readsAll?.(owned.tp.topic) ?? false,
       shortTo: (end, high) => owned.logEnd.shortTo(end, high),
       lookBackMs: this.#options.lookBackMs ?? Number.POSITIVE_INFINITY,
       dataLost: lost => this.#dataLost(owned.tp, lost),

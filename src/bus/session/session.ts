@@ -87,6 +87,20 @@ export class PartitionSession implements Session, Participant {
     this.#checkpoint.uncheckedUntil = Math.min(this.#checkpoint.uncheckedUntil, offset)
   }
 
+  get forgottenUntil(): number | null {
+    return this.started ? this.#checkpoint.forgottenUntil : null
+  }
+
+  get awaitsEarlier(): boolean {
+    return this.#options.ledger.hasOrphans
+  }
+
+  recollected(records: readonly OutgoingRecord[]): void {
+    if (!this.alive) return
+    this.#checkpoint.forgottenUntil = null
+    this.#commits.add(records)
+  }
+
   get #window(): Window {
     return this.#checkpoint.window
   }
@@ -167,6 +181,7 @@ export class PartitionSession implements Session, Participant {
     const { ledger, dataLost } = this.#options
     const lost = loseOffsets(this.#checkpoint, ledger, gone)
     if (!hasLoss(lost)) return true
+    this.#checkpoint.forgottenUntil = Math.max(this.#checkpoint.forgottenUntil ?? 0, gone.to)
     this.#commits.touch()
     try {
       dataLost(lost)

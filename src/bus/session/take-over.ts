@@ -25,6 +25,8 @@ export interface TakeOverOptions {
    * @throws Error while that is uncertain
    */
   shortTo: (end: number, high: number) => number
+  /** Whether a committed offset without a window does not count: all records are read, and the listener knows the done ones. */
+  readsAll: boolean
   /** If the log ends before the checkpoint, reading begins this many milliseconds ago. */
   lookBackMs: number
   /** Reports offsets that the log lost before they were done. @throws Error when the session must not continue */
@@ -60,11 +62,13 @@ export interface TakenOver {
  * @throws Error when offsets are lost and the session must not continue
  */
 export async function takeOver(options: TakeOverOptions, isAlive: () => boolean): Promise<TakenOver | null> {
-  const { driver, ledger, startAt, shortTo, clock, lookBackMs, tag, known, dataLost } = options
+  const { driver, ledger, startAt, shortTo, clock, lookBackMs, tag, known, dataLost, readsAll } = options
   const acquired = await driver.acquire()
   const { low, high, topicId, lacksCommit = false } = acquired
   const committed = progressOn(acquired, known)
-  const found = unpackCheckpoint(committed?.offset ?? startAt(low), committed?.metadata, high)
+  const isForeign = committed !== null && !committed.metadata
+  const begin = readsAll && (isForeign || committed === null) ? low : (committed?.offset ?? startAt(low))
+  const found = unpackCheckpoint(begin, committed?.metadata, high)
   const newest = newestOf(found, committed !== null, options)
   const { window } = newest
   const end = window.base + window.length
@@ -87,17 +91,21 @@ export async function takeOver(options: TakeOverOptions, isAlive: () => boolean)
       uncheckedUntil: Math.max(newest.uncheckedUntil, end),
     }
   }
-  if (lacksCommit) checkpoint = { ...checkpoint, uncheckedUntil: Math.max(checkpoint.uncheckedUntil, high) }
+  if (lacksCommit) {
+    const uncheckedUntil = Math.max(checkpoint.uncheckedUntil, high)
+    checkpoint = { ...checkpoint, uncheckedUntil, forgottenUntil: Math.max(checkpoint.forgottenUntil ?? 0, high) }
+  }
   const lost = loseOffsets(checkpoint, ledger, { to: low })
   if (hasLoss(lost)) dataLost(lost)
   ranges.push(...lost.ranges)
+  if (ranges.length > 0) checkpoint.forgottenUntil = Math.max(checkpoint.forgottenUntil ?? 0, low)
   checkpoint.window.skipTo(low)
   return {
     ...{ checkpoint, committed: checkpoint.window.base, own, low, high, topicId, foundSeq: found.seq },
     lost: ranges,
     isNew: takenBack || stays < end || lacksCommit || committed?.offset !== checkpoint.window.base,
     stale: committed !== null && newest !== found,
-    foreignOffset: newest.tag === '' ? (committed?.offset ?? null) : null,
+    foreignOffset: newest.tag === '' && isForeign && !readsAll ? committed.offset : null,
   }
 }
 

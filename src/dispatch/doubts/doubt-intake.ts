@@ -5,7 +5,7 @@ import { isSendType } from '../../protocol/index.ts'
 import { type Command, hookedByType, isInvalid, memoryOf, withoutContent } from '../../records/command.ts'
 import { type DeadLetterReason, internalError } from '../../records/dead-letter.ts'
 import type { Decoder } from '../../records/decoder.ts'
-import { originOf } from '../../records/doubt.ts'
+import { isOfOthers, originOf } from '../../records/doubt.ts'
 import type { Doubt, SendCommand } from '../../records/generated.ts'
 import type { ResultDetails } from '../../records/result.ts'
 import { reportFault } from '../../telemetry/contain.ts'
@@ -211,5 +211,5 @@ const idOf = ({ key }: BusRecord) => idIn(key?.toString() ?? '')
  */
 function postedSince({ postedSince, cause, attempts, timestamp, postedAt }: Doubt, maxAgeMs: number): number {
   if (postedSince !== null) return postedSince
-  return cause === 'taken_over' || attempts > 1 ? Math.min(timestamp, postedAt - maxAgeMs) : postedAt
+  return isOfOthers(cause) || attempts > 1 ? Math.min(timestamp, postedAt - maxAgeMs) : postedAt
 }

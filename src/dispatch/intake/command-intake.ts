@@ -2,6 +2,7 @@ import type { BusRecord, Session } from '../../bus/port.ts'
 import { appendedBy } from '../../bus/record-time.ts'
 import { windowSize } from '../../bus/session/window.ts'
 import type { Clock } from '../../clock.ts'
+import type { DoubtCause, Policy, SendType } from '../../protocol/index.ts'
 import {
   type Command,
   type CommandReading,
@@ -9,6 +10,7 @@ import {
   isInvalid,
   memoryOf,
   subjectOf,
+  typeOfMessage,
   withoutContent,
 } from '../../records/command.ts'
 import { type DeadLetterReason, internalError, replayedRecordHeader } from '../../records/dead-letter.ts'
@@ -52,6 +54,8 @@ export interface CommandIntakeOptions extends IntakeOptions, ExpiryRules {
   unknownAccounts: UnknownAccounts
   /** Number of ids of the partition to remember. */
   dedupeWindow: number
+  /** Policies by type, for commands without their own. */
+  policies: Readonly<Record<SendType, Policy>>
   /** Called with commands that may be sent. */
   ready: (pendings: Pending[]) => void
 }
@@ -186,36 +190,62 @@ export class CommandIntake {
     const decoded = decodeRecord(this.#options.decoder, record)
     if (!decoded.ok && 'pending' in decoded) this.#wait.add(decoded.pending, { record, delivered })
     else if (!decoded.ok) this.#refuse(record, delivered, decoded.error, step)
-    else if (delivered.kind === 'doubted') this.#doubt(record, delivered, decoded, step)
+    else if (delivered.kind === 'doubted') this.#doubt(record, delivered, decoded, 'taken_over', step)
     else this.#admit(record, delivered, decoded, step)
   }
 
   /** Settles a record without a command with a dead letter, which says if it was perhaps sent. */
   #refuse(record: BusRecord, delivered: Delivered, reason: DeadLetterReason, { deadLetters }: Step): void {
     if (delivered.kind === 'doubted') deadLetters.write(record, { ...reason, perhapsSent: true })
-    else if (!isOver(delivered) && !this.#intercepts(record, delivered)) deadLetters.write(record, reason)
+    else if (!isOver(delivered) && !this.#intercepts(record, delivered))
+      deadLetters.write(record, { ...reason, perhapsSent: this.#wasPerhapsInFlight(record) })
   }
 
   /** Moves a command that an earlier owner perhaps sent to the doubts, whatever this process would say of its content. */
-  #doubt(record: BusRecord, { postedSince }: Delivered, { value }: Readable, step: Step): void {
+  #doubt(
+    record: BusRecord,
+    { postedSince }: Delivered,
+    { value }: Pick<Readable, 'value'>,
+    cause: DoubtCause,
+    step: Step,
+  ): void {
     const subject = subjectOf(value, traceOf(record.headers))
     this.#recent.take(subject.account, subject.id, record.offset)
     const pending = this.#pending(withoutContent(subject), record, step)
     if (postedSince > 0) pending.postedSince = postedSince
-    this.#options.outbox.doubt(pending, step.now, 'taken_over', step.counts)
+    this.#options.outbox.doubt(pending, step.now, cause, step.counts)
+  }
+
+  /**
+   * Whether a killed worker may have been sending a record without an answer when the progress of the group was discarded.
+   * Without any answer on its partition, nobody has sent from there.
+   */
+  #wasPerhapsInFlight({ offset }: BusRecord): boolean {
+    const { forgottenUntil, uncheckedUntil } = this.#session
+    if (forgottenUntil === null || offset >= Math.min(forgottenUntil, uncheckedUntil)) return false
+    return this.#options.lookup?.answersFor(this.#session, offset)?.isNearAnswer(this.#session, offset) ?? false
+  }
+
+  #mustNotRepeat(command: SendCommand): boolean {
+    const { delivery } = command
+    const policy = delivery === 'DEFAULT' ? this.#options.policies[typeOfMessage(command) as SendType] : delivery
+    return policy === 'AT_MOST_ONCE'
   }
 
   /** Settles a command unless it may be sent. */
   #admit(record: BusRecord, delivered: Delivered, { value, flaw }: Readable, step: Step): void {
     const { kind } = delivered
     const command = this.#options.readCommand(value, traceOf(record.headers), flaw)
+    const intercepted = isOver(delivered) ? null : this.#intercepts(record, delivered, command)
+    if (!isOver(delivered) && !intercepted && this.#mustNotRepeat(value) && this.#wasPerhapsInFlight(record)) {
+      this.#doubt(record, delivered, { value }, 'progress_reset', step)
+      return
+    }
     if (isInvalid(command)) {
-      if (!isOver(delivered) && !this.#intercepts(record, delivered, command))
-        this.#invalid(command, record, step.counts)
+      if (!isOver(delivered) && !intercepted) this.#invalid(command, record, step.counts)
       return
     }
     const { account, id } = command
-    const intercepted = isOver(delivered) ? null : this.#intercepts(record, delivered, command)
     if (kind === 'in flight') this.#recent.take(account, id, record.offset)
     else if (intercepted === 'waits') this.#recent.add(account, id, record.offset)
     else if (kind === 'past' || intercepted === 'answered') this.#addPast(command, record)

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
-import type { BusRecord, TopicPartition } from '../../bus/port.ts'
+import type { BusRecord, Session, TopicPartition } from '../../bus/port.ts'
+import { windowSize } from '../../bus/session/window.ts'
 import { originOfLetter } from '../../records/dead-letter.ts'
 import type { Doubt, SendResult } from '../../records/generated.ts'
 import { IdTable } from '../../records/id-table.ts'
@@ -86,6 +87,21 @@ export class PriorAnswers {
     if (this.#cover(tp, offset)) this.#add('answered', tp, offset, subject.id, subject.account)
     const isOfDoubt = this.coversDoubts && final && this.#has('doubted', tp, offset, subject.id, subject.account)
     if (isOfDoubt) this.#add('resolved', tp, offset, subject.id, subject.account)
+  }
+
+  /** The offset from which on no record of the range was answered, or can have been in flight with an answered one. */
+  openUntil(session: Pick<Session, 'topic' | 'partition' | 'forgottenUntil'>): number {
+    const { from, answeredUntil } = this.rangeOf(session)!
+    return Math.max(
+      from,
+      answeredUntil > 0 && session.forgottenUntil !== null ? answeredUntil + windowSize : answeredUntil,
+    )
+  }
+
+  /** Whether a worker that took this offset in may have taken in the last answered one, too: a window holds both. */
+  isNearAnswer(tp: TopicPartition, offset: number): boolean {
+    const { answeredUntil = 0 } = this.rangeOf(tp) ?? {}
+    return answeredUntil > 0 && Math.abs(offset - answeredUntil) <= windowSize
   }
 
   noteDeadLetter(letter: BusRecord): void {

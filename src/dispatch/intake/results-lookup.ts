@@ -111,7 +111,7 @@ export class ResultsLookup {
       const range = answers.rangeOf(session)!
       this.#found.set(session, { answers, range })
       // a later session need not search this range again, with all that was sent since
-      if (range.until === session.uncheckedUntil) session.answeredBefore(Math.max(range.from, range.answeredUntil))
+      if (range.until === session.uncheckedUntil) session.answeredBefore(answers.openUntil(session))
       answered()
     }
   }

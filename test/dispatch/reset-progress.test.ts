@@ -1,0 +1,72 @@
+import { describe, expect, test } from 'vitest'
+import { buildPause, buildResume } from '../support/control.ts'
+import { startSendingWorld } from '../support/sending.ts'
+
+const once = { delivery: 'AT_MOST_ONCE' } as const
+
+/**
+ * A worker sends 1, then is killed while it sends 2 (at most once) and 3 (at least once). 4 and 5, of the same policies, wait.
+ * The group's progress is reset to an offset before another worker takes over.
+ */
+async function resetAfterKill({
+  offset = 0,
+  ...options
+}: Parameters<typeof startSendingWorld>[0] & { offset?: number } = {}) {
+  const world = await startSendingWorld({
+    takes: ({ ids }) => (ids.some(id => id === 2 || id === 3) ? Infinity : 0),
+    settings: { gateway: { maxOperations: 1, timeoutMs: 10_000 }, delivery: { settleMs: 5_000, polls: 1 } },
+    ...options,
+  })
+  const pauseOf = { kind: 'topic', name: 'bulk' } as const
+  world.send(1)
+  await world.pass(1_000)
+  world.send(2, once)
+  world.send(3)
+  await world.pass(1_000)
+  world.control(buildPause(pauseOf))
+  await world.pass(1_000)
+  world.send(4, once)
+  world.send(5)
+  await world.takeOver({
+    meanwhile: () => {
+      for (const topic of ['bulk', 'doubts']) world.broker.resetOffset('busgate', { topic, partition: 0 }, offset)
+    },
+  })
+  world.control(buildResume(pauseOf))
+  await world.pass(60_000)
+  const finals = world.results().filter(({ final }) => final)
+  const outcomeOf = (id: number) => finals.filter(one => one.id === BigInt(id)).map(({ outcome }) => outcome)
+  return { world, outcomes: [1, 2, 3, 4, 5].map(outcomeOf), posts: [1, 2, 3, 4, 5].map(world.postsOf) }
+}
+
+describe('a group whose progress is reset after a worker was killed', () => {
+  test('sends nothing again under AT_MOST_ONCE: what has no answer may have been in flight, and is in doubt', async () => {
+    const { outcomes, posts, world } = await resetAfterKill({
+      takes: ({ ids, at }) => (ids.some(id => id === 2 || id === 3) && at < 5_000 ? Infinity : 0),
+    })
+    expect(posts).toEqual([1, 1, 2, 0, 1])
+    expect(outcomes).toEqual([['SENT'], ['UNRESOLVED'], ['SENT'], ['UNRESOLVED'], ['SENT']])
+    expect(world.results().find(({ id, final }) => id === 2n && !final)?.error).toContain(
+      'progress of the group was reset',
+    )
+  })
+
+  test.each([0, 1, 100])('resolves every doubt, whatever offset of the doubts somebody sets (%d)', async offset => {
+    const world = await startSendingWorld({
+      settings: { gateway: { timeoutMs: 10_000 }, delivery: { settleMs: 5_000, polls: 1 } },
+      answer: ([operation]) =>
+        operation?.type === 'status' ? null : { kind: 'lost', cause: 'timeout', message: 'lost' },
+    })
+    for (const id of [1, 2]) world.send(id, once)
+    await world.pass(1_000)
+    expect(world.results().map(({ outcome }) => outcome)).toEqual(['IN_DOUBT', 'IN_DOUBT'])
+    const tp = { topic: 'doubts', partition: 0 }
+    await world.takeOver({ meanwhile: () => world.broker.resetOffset('busgate', tp, offset) })
+    await world.pass(60_000)
+    const finals = world.results().filter(({ final }) => final)
+    expect(finals.map(({ id, outcome }) => [id, outcome])).toEqual([
+      [1n, 'UNRESOLVED'],
+      [2n, 'UNRESOLVED'],
+    ])
+  })
+})
