@@ -196,14 +196,11 @@ export interface Session extends Readonly<TopicPartition> {
    * the checkpoint.
    */
   answeredBefore(offset: number): void
-  /**
-   * Not null if an earlier owner may have had intents for records below this offset, because its window was discarded, or if
-   * records below it were deleted. The next owner reads this from the checkpoint.
-   */
-  readonly forgottenUntil: number | null
+  /** What is not known of earlier owners; null if all is. The next owner reads this from the checkpoint. */
+  readonly forgotten: Forgotten | null
   /** Whether an outcome of a POST is to come whose record was deleted. */
   readonly awaitsEarlier: boolean
-  /** Commits these records, and that `forgottenUntil` is null from then on. */
+  /** Commits these records, and that `forgotten` is null from then on. */
   recollected(records: readonly OutgoingRecord[]): void
   /**
    * Writes intents for these offsets with the next commit.
@@ -239,6 +236,13 @@ export interface Session extends Readonly<TopicPartition> {
   recall(offsets: readonly number[]): void
   /** Whether recalled records are still to arrive. */
   readonly recalling: boolean
+}
+
+export interface Forgotten {
+  /** An earlier owner may have had intents for records below this offset, or records below it are deleted. */
+  until: number
+  /** Whether there was an earlier owner for sure. */
+  owned: boolean
 }
 
 /** Records in memory: their number and bytes. */

@@ -156,7 +156,6 @@ function partsOf(options: SendingOptions, tools: Tools, partitions: number, plac
         ...intake,
         earlierEnds,
         unknownAccounts,
-        policies: delivery.types,
         objection: command => objection(command, accounts, gateway.maxBytes),
         ready: pendings => dispatcher.push(pendings),
       },

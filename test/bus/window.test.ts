@@ -62,7 +62,7 @@ describe('the checkpoint', () => {
           seq,
           window: windowOf(base, states),
           uncheckedUntil: 0,
-          forgottenUntil: null,
+          forgotten: null,
           intentsSince: 0,
         })
         const read = unpackCheckpoint(base, packed)
@@ -81,7 +81,7 @@ describe('the checkpoint', () => {
         seq: Number.MAX_SAFE_INTEGER,
         window,
         uncheckedUntil: Number.MAX_SAFE_INTEGER,
-        forgottenUntil: Number.MAX_SAFE_INTEGER,
+        forgotten: { until: Number.MAX_SAFE_INTEGER, owned: true },
         intentsSince: Number.MAX_SAFE_INTEGER,
       })
       expect(packed.length).toBeLessThanOrEqual(4096)
@@ -92,12 +92,12 @@ describe('the checkpoint', () => {
   test.each([null, undefined, ''])('without metadata (%o) knows nothing up to the end of the log', metadata => {
     const read = unpackCheckpoint(42, metadata, 100)
     expect(read).toMatchObject({ tag: '', seq: 0, uncheckedUntil: 100, window: { base: 42, horizon: 42, length: 0 } })
-    expect(read.forgottenUntil).toBe(100)
+    expect(read.forgotten).toEqual({ until: 100, owned: metadata !== undefined })
   })
 
   test('says up to which offset nothing is known, until the window has moved past it', () => {
     const window = windowOf(7, [DONE, INTENT])
-    const checkpoint = { tag: 'tag', seq: 3, window, uncheckedUntil: 9, intentsSince: 0, forgottenUntil: null }
+    const checkpoint = { tag: 'tag', seq: 3, window, uncheckedUntil: 9, intentsSince: 0, forgotten: null }
     const packed = packCheckpoint(checkpoint)
     expect(packed).toBe('1;tag;3;Bg==;9;0;7')
     expect(unpackCheckpoint(7, packed).uncheckedUntil).toBe(9)
@@ -113,24 +113,27 @@ describe('the checkpoint', () => {
   ])('says since when its intents exist (unchecked until %d)', (uncheckedUntil, text) => {
     const packed = packCheckpoint({
       ...{ tag: 'tag', seq: 3, window: windowOf(7, [INTENT]) },
-      ...{ uncheckedUntil, intentsSince: 1_700_000_000_000, forgottenUntil: null },
+      ...{ uncheckedUntil, intentsSince: 1_700_000_000_000, forgotten: null },
     })
     expect(packed).toBe(text)
     expect(unpackCheckpoint(7, packed)).toMatchObject({ uncheckedUntil, intentsSince: 1_700_000_000_000 })
     expect(unpackCheckpoint(7, '1;tag;3;AQ==')).toMatchObject({ uncheckedUntil: 0, intentsSince: 0 })
   })
 
-  test.each([null, 0, 9])('says up to which offset intents or records were forgotten (%o)', forgottenUntil => {
-    const checkpoint = {
-      tag: 'tag',
-      seq: 3,
-      window: windowOf(7, []),
-      uncheckedUntil: 0,
-      intentsSince: 0,
-      forgottenUntil,
-    }
-    expect(unpackCheckpoint(7, packCheckpoint(checkpoint)).forgottenUntil).toBe(forgottenUntil)
-  })
+  test.each([null, { until: 0, owned: true }, { until: 9, owned: false }])(
+    'says up to which offset intents or records were forgotten (%o)',
+    forgotten => {
+      const checkpoint = {
+        tag: 'tag',
+        seq: 3,
+        window: windowOf(7, []),
+        uncheckedUntil: 0,
+        intentsSince: 0,
+        forgotten,
+      }
+      expect(unpackCheckpoint(7, packCheckpoint(checkpoint)).forgotten).toEqual(forgotten)
+    },
+  )
 
   test.each(['2;tag;1;AQ==', '10;of another shape'])(
     'of a newer busgate ("%s") is refused, with the advice to use that version and not to reset the offset',
@@ -153,7 +156,7 @@ describe('the checkpoint', () => {
   test.each([40, 60])('of offset 50 is refused at offset %d, because its bits belong to other records', moved => {
     const packed = packCheckpoint({
       ...{ tag: 'tag', seq: 3, window: windowOf(50, [INTENT, NEW]), uncheckedUntil: 0, intentsSince: 0 },
-      forgottenUntil: null,
+      forgotten: null,
     })
     expect(() => unpackCheckpoint(moved, packed)).toThrow(
       new RegExp(
@@ -189,10 +192,10 @@ describe('the checkpoint', () => {
         if (metadata === '') return
         try {
           const read = unpackCheckpoint(7, metadata)
-          const { seq, uncheckedUntil, intentsSince, forgottenUntil, window } = read
-          for (const value of [seq, uncheckedUntil, intentsSince, forgottenUntil ?? 0])
+          const { seq, uncheckedUntil, intentsSince, forgotten, window } = read
+          for (const value of [seq, uncheckedUntil, intentsSince, forgotten?.until ?? 0])
             expect(value).toSatisfy(Number.isSafeInteger)
-          expect(Math.min(seq, uncheckedUntil, intentsSince, forgottenUntil ?? 0)).toBeGreaterThanOrEqual(0)
+          expect(Math.min(seq, uncheckedUntil, intentsSince, forgotten?.until ?? 0)).toBeGreaterThanOrEqual(0)
           expect(window.length).toBeLessThanOrEqual(windowSize)
           expect(unpackCheckpoint(7, packCheckpoint(read))).toMatchObject({ tag: read.tag, seq })
         } catch (error) {

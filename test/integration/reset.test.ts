@@ -29,7 +29,8 @@ async function startFinished(brokers: Brokers): Promise<World> {
 
 /** Starts a worker, and expects that it sends and answers nothing a second time. */
 async function expectNothingAgain(world: World): Promise<void> {
-  await world.startWorker()
+  const worker = await world.startWorker()
+  await until(() => expect(worker.ready()).toMatchObject({ ready: true, reasons: [] }))
   await world.send(commandsFrom(201, 10))
   await world.finished(210)
   await world.quiet()

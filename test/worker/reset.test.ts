@@ -15,11 +15,18 @@ function finalsOf(world: World): [bigint, string][] {
   return [...finals.keys()].sort((a, b) => Number(a - b)).map(id => [id, outcomesOf(id).sort().join()])
 }
 
+/** A dead worker might have sent what has no answer, so it is in doubt: that ends soon. */
+const quickDoubts = {
+  kafka: { sessionTimeoutMs: 1000, drainMs: 500 },
+  gateway: { timeoutMs: 600 },
+  delivery: { settleMs: 600, pollIntervalMs: 100, notFoundErrors: ['Message not found'] },
+}
+
 const sentOnce = (count: number) => Array.from({ length: count }, (_, i) => [BigInt(i + 1), 'SENT'])
 
 describe('after a reset of the committed offset', () => {
   test('commands with a result or a dead letter are skipped, and later ones are sent', async () => {
-    const world = await startWorld()
+    const world = await startWorld({ settings: quickDoubts })
     await world.send(commandsFrom(1, 50))
     await world.produceRaw(Buffer.from('not a command'))
     await world.send([buildCommand({ id: 60n, extra: { id: '1' } }), buildCommand({ id: 1n })])
@@ -53,7 +60,7 @@ describe('after a reset of the committed offset', () => {
   test('to a later offset, the commands below it are skipped and reported; a second reset, back, sends them once', async () => {
     const lines: { event: string }[] = []
     const logger = pino({ base: null }, { write: line => void lines.push(JSON.parse(line)) })
-    const world = await startWorld({ logger })
+    const world = await startWorld({ logger, settings: quickDoubts })
     const [topic] = world.settings.topics.commands.slice(-1)
     const warnings = () => lines.filter(({ event }) => event === 'session.foreignOffset')
     await world.send(commandsFrom(1, 10))
@@ -76,7 +83,7 @@ describe('after a reset of the committed offset', () => {
   })
 
   test('a worker that stops during the look-up leaves the rest to the next one', async () => {
-    const world = await startWorld()
+    const world = await startWorld({ settings: quickDoubts })
     await world.send(commandsFrom(1, 50))
     await world.finished(50)
     await world.worker.stop()
@@ -114,7 +121,8 @@ describe('after a reset of the committed offset', () => {
     await world.resetOffset(0)
     await world.resetOffset(0, world.settings.topics.doubts)
 
-    await world.startWorker()
+    const worker = await world.startWorker()
+    await until(() => expect(worker.ready()).toMatchObject({ ready: true, reasons: [] }))
     await world.send(commandsFrom(6, 1))
     await world.finished(6)
     await world.quiet()

@@ -1,9 +1,10 @@
+import type { Forgotten } from '../port.ts'
 import { NEW, type OffsetState, Window, windowSize } from './window.ts'
 
 /**
  * The window as text in the metadata of the committed offset (a broker allows 4,096 UTF-16 units):
- * `version;tag;seq;bits;uncheckedUntil;intentsSince;base;forgottenUntil`. `tag` names the process that wrote it. `seq` counts
- * its commits. `bits` has two bits per offset from the base on, least significant first, in base64. `base` is the committed
+ * `version;tag;seq;bits;uncheckedUntil;intentsSince;base;forgotten`. `tag` names the process that wrote it. `seq` counts its
+ * commits. `bits` has two bits per offset from the base on, least significant first, in base64. `base` is the committed
  * offset; if it differs, a tool has moved the metadata. A version that does not know a field ignores it.
  */
 export interface Checkpoint {
@@ -17,8 +18,8 @@ export interface Checkpoint {
   uncheckedUntil: number
   /** Earliest time at which a POST of its intents and doubts can have begun, milliseconds since 1970; 0 if unknown. */
   intentsSince: number
-  /** An earlier owner may have had intents for records below this offset, or records below it are deleted; null: neither. */
-  forgottenUntil: number | null
+  /** Null if the windows of all earlier owners are known, and all records; written as `until`, or `until!` if `owned`. */
+  forgotten: Forgotten | null
 }
 
 const version = '1'
@@ -30,29 +31,32 @@ interface Fields {
   uncheckedUntil: number
   intentsSince: number
   base: string
-  forgottenUntil: number | null
+  forgotten: Forgotten | null
 }
 
 /** Encodes the metadata to commit with the offset `window.base`. */
-export function packCheckpoint({ tag, seq, window, uncheckedUntil, intentsSince, forgottenUntil }: Checkpoint): string {
+export function packCheckpoint({ tag, seq, window, uncheckedUntil, intentsSince, forgotten }: Checkpoint): string {
   const bits = Buffer.alloc(Math.ceil(window.length / 4))
   for (let i = 0; i < window.length; i++) {
     const state = window.get(window.base + i)
     if (state !== NEW) bits[i >> 2]! |= state << ((i & 3) * 2)
   }
   const unchecked = uncheckedUntil > window.base ? uncheckedUntil : 0
-  const forgotten = forgottenUntil === null ? [] : [forgottenUntil]
-  return [version, tag, seq, bits.toString('base64'), unchecked, intentsSince, window.base, ...forgotten].join(';')
+  const fields = [version, tag, seq, bits.toString('base64'), unchecked, intentsSince, window.base]
+  return [...fields, ...(forgotten ? [`${forgotten.until}${forgotten.owned ? '!' : ''}`] : [])].join(';')
 }
 
 /**
- * Decodes the checkpoint at `base`. Without metadata (another program used the group, or an offset was reset by hand),
- * nothing is known of the offsets from the base to `end`, the end of the log.
+ * Decodes the checkpoint at `base`. Without metadata (another program used the group, or an offset was reset by hand;
+ * undefined: nobody has committed), nothing is known of the offsets from the base to `end`, the end of the log.
  * @throws Error when another program, a newer busgate or another offset wrote the metadata
  */
 export function unpackCheckpoint(base: number, metadata: string | null | undefined, end = base): Checkpoint {
   const window = new Window(base)
-  if (!metadata) return { tag: '', seq: 0, window, uncheckedUntil: end, intentsSince: 0, forgottenUntil: end }
+  if (!metadata) {
+    const forgotten = { until: end, owned: metadata !== undefined }
+    return { tag: '', seq: 0, window, uncheckedUntil: end, intentsSince: 0, forgotten }
+  }
   const [foundVersion = ''] = metadata.split(';', 1)
   if (/^\d+;/.test(metadata) && Number(foundVersion) > Number(version)) {
     throw new Error(
@@ -74,13 +78,19 @@ export function unpackCheckpoint(base: number, metadata: string | null | undefin
         'and reset the offset without metadata: docs/delivery.md, "When the progress is reset", says what is known then',
     )
   }
-  const { tag, seq, bits, uncheckedUntil, intentsSince, forgottenUntil } = fields
+  const { tag, seq, bits, uncheckedUntil, intentsSince, forgotten } = fields
   for (let i = 0; i < bits.length * 4; i++) {
     const state = ((bits[i >> 2]! >> ((i & 3) * 2)) & 3) as OffsetState
     if (state !== NEW) window.set(base + i, state)
   }
-  return { tag, seq, window, uncheckedUntil, intentsSince, forgottenUntil }
+  return { tag, seq, window, uncheckedUntil, intentsSince, forgotten }
 }
+
+/** What is not known if an owner's records or intents below this offset are lost, too. */
+export const forgetTo = (offset: number, { forgotten }: Pick<Checkpoint, 'forgotten'>): Forgotten => ({
+  until: Math.max(forgotten?.until ?? 0, offset),
+  owned: true,
+})
 
 /** A whole number as `packCheckpoint` writes it. */
 const isWritten = (text: string): boolean => /^\d{1,16}$/.test(text) && Number.isSafeInteger(Number(text))
@@ -91,13 +101,15 @@ function fieldsOf(metadata: string, at: number): Fields | null {
   const [found, tag = '', seq = '', bits = '-', unchecked = '0', since = '0', base = String(at), forgotten = ''] =
     fields
   const bytes = Buffer.from(bits, 'base64')
+  const owned = forgotten.endsWith('!')
+  const until = owned ? forgotten.slice(0, -1) : forgotten
   const isOurs =
     found === version &&
     /^.{1,64}$/s.test(tag) &&
-    [seq, unchecked, since, base, forgotten || '0'].every(isWritten) &&
+    [seq, unchecked, since, base, until || '0'].every(isWritten) &&
     bytes.toString('base64') === bits &&
     bytes.length <= windowSize / 4
   if (!isOurs) return null
   const numbers = { seq: Number(seq), uncheckedUntil: Number(unchecked), intentsSince: Number(since) }
-  return { tag, ...numbers, bits: bytes, base, forgottenUntil: forgotten === '' ? null : Number(forgotten) }
+  return { tag, ...numbers, bits: bytes, base, forgotten: until === '' ? null : { until: Number(until), owned } }
 }

@@ -3,6 +3,7 @@ import type { SessionStage, Telemetry } from '../../telemetry/events.ts'
 import type {
   Backlog,
   BusRecord,
+  Forgotten,
   LostRange,
   OutgoingRecord,
   Session,
@@ -10,7 +11,7 @@ import type {
   TopicPartition,
 } from '../port.ts'
 import type { BacklogShare } from './backlog.ts'
-import { type Checkpoint, packCheckpoint } from './checkpoint.ts'
+import { type Checkpoint, forgetTo, packCheckpoint } from './checkpoint.ts'
 import type { CommitCycle, Participant } from './commit-cycle.ts'
 import type { Batch, Committed, LogEnds, Part } from './driver.ts'
 import { GroupCommit } from './group-commit.ts'
@@ -87,8 +88,8 @@ export class PartitionSession implements Session, Participant {
     this.#checkpoint.uncheckedUntil = Math.min(this.#checkpoint.uncheckedUntil, offset)
   }
 
-  get forgottenUntil(): number | null {
-    return this.started ? this.#checkpoint.forgottenUntil : null
+  get forgotten(): Forgotten | null {
+    return this.started ? this.#checkpoint.forgotten : null
   }
 
   get awaitsEarlier(): boolean {
@@ -97,7 +98,7 @@ export class PartitionSession implements Session, Participant {
 
   recollected(records: readonly OutgoingRecord[]): void {
     if (!this.alive) return
-    this.#checkpoint.forgottenUntil = null
+    this.#checkpoint.forgotten = null
     this.#commits.add(records)
   }
 
@@ -181,7 +182,7 @@ export class PartitionSession implements Session, Participant {
     const { ledger, dataLost } = this.#options
     const lost = loseOffsets(this.#checkpoint, ledger, gone)
     if (!hasLoss(lost)) return true
-    this.#checkpoint.forgottenUntil = Math.max(this.#checkpoint.forgottenUntil ?? 0, gone.to)
+    this.#checkpoint.forgotten = forgetTo(gone.to, this.#checkpoint)
     this.#commits.touch()
     try {
       dataLost(lost)

@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts'
 import type { LostRange } from '../port.ts'
-import { type Checkpoint, unpackCheckpoint } from './checkpoint.ts'
+import { type Checkpoint, forgetTo, unpackCheckpoint } from './checkpoint.ts'
 import type { Acquired, Committed, PartitionDriver } from './driver.ts'
 import type { Ledger } from './ledger.ts'
 import { hasLoss, type LostOffsets, loseOffsets } from './lost-offsets.ts'
@@ -93,12 +93,12 @@ export async function takeOver(options: TakeOverOptions, isAlive: () => boolean)
   }
   if (lacksCommit) {
     const uncheckedUntil = Math.max(checkpoint.uncheckedUntil, high)
-    checkpoint = { ...checkpoint, uncheckedUntil, forgottenUntil: Math.max(checkpoint.forgottenUntil ?? 0, high) }
+    checkpoint = { ...checkpoint, uncheckedUntil, forgotten: forgetTo(high, checkpoint) }
   }
   const lost = loseOffsets(checkpoint, ledger, { to: low })
   if (hasLoss(lost)) dataLost(lost)
   ranges.push(...lost.ranges)
-  if (ranges.length > 0) checkpoint.forgottenUntil = Math.max(checkpoint.forgottenUntil ?? 0, low)
+  if (ranges.length > 0) checkpoint.forgotten = forgetTo(low, checkpoint)
   checkpoint.window.skipTo(low)
   return {
     ...{ checkpoint, committed: checkpoint.window.base, own, low, high, topicId, foundSeq: found.seq },

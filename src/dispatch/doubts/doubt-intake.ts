@@ -1,7 +1,7 @@
 import type { BusRecord, OutgoingRecord, Session } from '../../bus/port.ts'
 import { appendedBy } from '../../bus/record-time.ts'
 import { idIn } from '../../protocol/ids.ts'
-import { isSendType } from '../../protocol/index.ts'
+import { type DoubtCause, isSendType } from '../../protocol/index.ts'
 import { type Command, hookedByType, isInvalid, memoryOf, withoutContent } from '../../records/command.ts'
 import { type DeadLetterReason, internalError } from '../../records/dead-letter.ts'
 import type { Decoder } from '../../records/decoder.ts'
@@ -91,8 +91,14 @@ export class DoubtIntake {
       return
     }
     const pending = this.#pending(arrival.record, doubt, reading)
-    if (arrival.doubted) this.#doubtAgain(pending)
+    if (this.#wasPerhapsSentAgain(arrival)) this.#doubtAgain(pending, arrival.doubted ? 'taken_over' : 'progress_reset')
     else this.#resolve(pending, doubt)
+  }
+
+  /** Whether an earlier owner had an intent for it, or may have had one that was forgotten. */
+  #wasPerhapsSentAgain({ record: { offset }, doubted }: Arrival): boolean {
+    const { forgotten, uncheckedUntil } = this.#session
+    return doubted || (forgotten !== null && offset < Math.min(forgotten.until, uncheckedUntil))
   }
 
   #pending(record: BusRecord, doubt: Doubt, command: Command): Pending {
@@ -120,10 +126,11 @@ export class DoubtIntake {
   }
 
   /** Resolves a doubt without its command: id and account suffice to find out whether it was sent. */
-  #resolveWithoutCommand({ record, doubted }: Arrival, written: Doubt, why: string): void {
+  #resolveWithoutCommand(arrival: Arrival, written: Doubt, why: string): void {
+    const { record } = arrival
     const id = idOf(record)
     const again = { attempts: written.attempts + 1, postedAt: this.#options.clock.now() } // an earlier owner's, at the latest
-    const doubt = doubted ? { ...written, ...again } : written
+    const doubt = this.#wasPerhapsSentAgain(arrival) ? { ...written, ...again } : written
     const { type, account } = doubt
     if (id === null || !isSendType(type)) {
       this.#giveUp(record, doubt, { code: 'OMITTED', message: why })
@@ -178,10 +185,10 @@ export class DoubtIntake {
     )
   }
 
-  #doubtAgain(pending: Pending): void {
+  #doubtAgain(pending: Pending, cause: DoubtCause): void {
     const { outbox, clock } = this.#options
     const counts = new ResultCounts()
-    outbox.doubt(pending, clock.now(), 'taken_over', counts)
+    outbox.doubt(pending, clock.now(), cause, counts)
     this.#announce(counts)
   }
 

@@ -2,7 +2,8 @@ import type { BusRecord, Session } from '../../bus/port.ts'
 import { appendedBy } from '../../bus/record-time.ts'
 import { windowSize } from '../../bus/session/window.ts'
 import type { Clock } from '../../clock.ts'
-import type { DoubtCause, Policy, SendType } from '../../protocol/index.ts'
+import { isAccountName } from '../../config/index.ts'
+import type { DoubtCause } from '../../protocol/index.ts'
 import {
   type Command,
   type CommandReading,
@@ -10,7 +11,6 @@ import {
   isInvalid,
   memoryOf,
   subjectOf,
-  typeOfMessage,
   withoutContent,
 } from '../../records/command.ts'
 import { type DeadLetterReason, internalError, replayedRecordHeader } from '../../records/dead-letter.ts'
@@ -54,8 +54,6 @@ export interface CommandIntakeOptions extends IntakeOptions, ExpiryRules {
   unknownAccounts: UnknownAccounts
   /** Number of ids of the partition to remember. */
   dedupeWindow: number
-  /** Policies by type, for commands without their own. */
-  policies: Readonly<Record<SendType, Policy>>
   /** Called with commands that may be sent. */
   ready: (pendings: Pending[]) => void
 }
@@ -216,20 +214,17 @@ export class CommandIntake {
     this.#options.outbox.doubt(pending, step.now, cause, step.counts)
   }
 
-  /**
-   * Whether a killed worker may have been sending a record without an answer when the progress of the group was discarded.
-   * Without any answer on its partition, nobody has sent from there.
-   */
-  #wasPerhapsInFlight({ offset }: BusRecord): boolean {
-    const { forgottenUntil, uncheckedUntil } = this.#session
-    if (forgottenUntil === null || offset >= Math.min(forgottenUntil, uncheckedUntil)) return false
-    return this.#options.lookup?.answersFor(this.#session, offset)?.isNearAnswer(this.#session, offset) ?? false
+  #doubtForgotten(record: BusRecord, value: SendCommand, step: Step): void {
+    this.#doubt(record, { kind: 'doubted', postedSince: 0 }, { value }, 'progress_reset', step)
   }
 
-  #mustNotRepeat(command: SendCommand): boolean {
-    const { delivery } = command
-    const policy = delivery === 'DEFAULT' ? this.#options.policies[typeOfMessage(command) as SendType] : delivery
-    return policy === 'AT_MOST_ONCE'
+  /**
+   * Whether a killed worker may have been sending a record without an answer when the progress of the group was discarded.
+   */
+  #wasPerhapsInFlight({ offset }: BusRecord): boolean {
+    const { forgotten, uncheckedUntil } = this.#session
+    if (forgotten === null || offset >= Math.min(forgotten.until, uncheckedUntil)) return false
+    return this.#options.lookup?.answersFor(this.#session, offset)?.isNearAnswer(this.#session, offset) ?? false
   }
 
   /** Settles a command unless it may be sent. */
@@ -237,12 +232,10 @@ export class CommandIntake {
     const { kind } = delivered
     const command = this.#options.readCommand(value, traceOf(record.headers), flaw)
     const intercepted = isOver(delivered) ? null : this.#intercepts(record, delivered, command)
-    if (!isOver(delivered) && !intercepted && this.#mustNotRepeat(value) && this.#wasPerhapsInFlight(record)) {
-      this.#doubt(record, delivered, { value }, 'progress_reset', step)
-      return
-    }
     if (isInvalid(command)) {
-      if (!isOver(delivered) && !intercepted) this.#invalid(command, record, step.counts)
+      if (isOver(delivered) || intercepted) return
+      if (this.#wasPerhapsInFlight(record)) this.#doubtForgotten(record, value, step)
+      else this.#invalid(command, record, step.counts)
       return
     }
     const { account, id } = command
@@ -250,7 +243,7 @@ export class CommandIntake {
     else if (intercepted === 'waits') this.#recent.add(account, id, record.offset)
     else if (kind === 'past' || intercepted === 'answered') this.#addPast(command, record)
     else if (kind === 'recalled' || !this.#isRepeat(command, record, delivered, step))
-      this.#judge(command, record, step)
+      this.#judge(command, record, value, step)
   }
 
   #addPast({ account, id }: Command, { offset, timestamp }: BusRecord): void {
@@ -282,10 +275,14 @@ export class CommandIntake {
   }
 
   /** Settles a command that must not be sent; all others are ready. */
-  #judge(command: Command, record: BusRecord, step: Step): void {
+  #judge(command: Command, record: BusRecord, value: SendCommand, step: Step): void {
     const { objection, outbox } = this.#options
     const pending = this.#pending(command, record, step)
     if (this.#unknown.takes(command.account, record.offset, pending.since)) return
+    if (isAccountName(command.account) && this.#wasPerhapsInFlight(record)) {
+      this.#doubtForgotten(record, value, step)
+      return
+    }
     const details = problem(objection(command)) ?? expired(pending, expiry(pending, step.now, this.#options))
     if (details) outbox.settle(pending, details, step.counts)
     else step.pendings.push(pending)

@@ -26,6 +26,8 @@ interface Coverage extends Range {
 export const isWithin = (offset: number, range: Range | undefined): boolean =>
   range !== undefined && offset >= range.from && offset < range.until
 
+type SessionOf = Pick<Session, 'topic' | 'partition' | 'forgotten'>
+
 const keyOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
 
 /** busgate writes no doubt with more attempts. */
@@ -90,18 +92,26 @@ export class PriorAnswers {
   }
 
   /** The offset from which on no record of the range was answered, or can have been in flight with an answered one. */
-  openUntil(session: Pick<Session, 'topic' | 'partition' | 'forgottenUntil'>): number {
-    const { from, answeredUntil } = this.rangeOf(session)!
-    return Math.max(
-      from,
-      answeredUntil > 0 && session.forgottenUntil !== null ? answeredUntil + windowSize : answeredUntil,
-    )
+  openUntil(session: SessionOf): number {
+    const { from } = this.rangeOf(session)!
+    const newest = this.#newestOf(session)
+    return newest === null ? from : Math.max(from, session.forgotten ? newest + windowSize : newest)
   }
 
-  /** Whether a worker that took this offset in may have taken in the last answered one, too: a window holds both. */
-  isNearAnswer(tp: TopicPartition, offset: number): boolean {
-    const { answeredUntil = 0 } = this.rangeOf(tp) ?? {}
-    return answeredUntil > 0 && Math.abs(offset - answeredUntil) <= windowSize
+  /**
+   * Whether an earlier owner may have had an intent for this offset: a window that held it may have held the newest answer, too.
+   * Without any answer nobody has sent from there, as far as is known.
+   */
+  isNearAnswer(session: SessionOf, offset: number): boolean {
+    const newest = this.#newestOf(session)
+    return newest !== null && Math.abs(offset - newest) <= windowSize
+  }
+
+  /** The offset after the newest answer; the first offset if there is none, but there was an owner; else null. */
+  #newestOf(session: SessionOf): number | null {
+    const { from = 0, answeredUntil = 0 } = this.rangeOf(session) ?? {}
+    if (answeredUntil > 0) return answeredUntil
+    return session.forgotten?.owned ? from : null
   }
 
   noteDeadLetter(letter: BusRecord): void {

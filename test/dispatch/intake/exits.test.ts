@@ -54,7 +54,7 @@ async function takeIn(kind: (typeof kinds)[number], record: Partial<BusRecord>) 
   telemetry.on('fault.contained', fault => void faults.push(fault))
   const settled = new Map<number, readonly OutgoingRecord[]>()
   const session = {
-    ...{ topic: 'commands', partition: 0, open: true, alive: true, uncheckedUntil: 0, forgottenUntil: null },
+    ...{ topic: 'commands', partition: 0, open: true, alive: true, uncheckedUntil: 0, forgotten: null },
     made: (_: BusRecord, bytes: number) => bytes,
     committed: async () => {},
     settle: (offset: number, records: readonly OutgoingRecord[]) => {
@@ -76,7 +76,6 @@ async function takeIn(kind: (typeof kinds)[number], record: Partial<BusRecord>) 
       lookup: null,
       earlierEnds: null,
       maxAgeMs: 86_400_000,
-      policies: loadSettings({ env: {} }).delivery.types,
       dedupeWindow: 100,
     },
     schemaWaits: new SchemaWaits({ clock, telemetry }),

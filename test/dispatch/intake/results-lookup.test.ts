@@ -89,7 +89,7 @@ function openSession({ lookup, telemetry, topic = 'commands', partition = 0, unt
     alive: true,
     open: true,
     uncheckedUntil: until,
-    forgottenUntil: null,
+    forgotten: null,
     settle: (offset: number) => void settled.push(offset),
     answeredBefore(offset: number) {
       session.uncheckedUntil = Math.min(session.uncheckedUntil, offset)
