@@ -98,6 +98,11 @@ export class KeyedTopic {
     return { least, most }
   }
 
+  /** The partition of new records with the key. */
+  partitionOf(key: string): number {
+    return keyHash(key) % this.#since.length
+  }
+
   /** Partitions that may hold records with the key that were written at this time or later. */
   placesOf(key: string, since: number): KeyPlace[] {
     const { least, most } = this.countsSince(since)

@@ -200,6 +200,8 @@ export interface Session extends Readonly<TopicPartition> {
   readonly forgotten: Forgotten | null
   /** Whether an outcome of a POST is to come whose record was deleted. */
   readonly awaitsEarlier: boolean
+  /** Reports that some records before this offset cannot be read, so that `forgotten` is not null. */
+  forget(before: number): void
   /** Commits these records, and that `forgotten` is null from then on. */
   recollected(records: readonly OutgoingRecord[]): void
   /**

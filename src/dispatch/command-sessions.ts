@@ -2,7 +2,7 @@ import type { Session, SessionListener } from '../bus/port.ts'
 import { lostLetters } from '../records/dead-letter.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { DoubtIntake, type DoubtIntakeOptions } from './doubts/doubt-intake.ts'
-import type { LostDoubts } from './doubts/lost-doubts.ts'
+import type { Orphans } from './doubts/orphans.ts'
 import { CommandIntake, type CommandIntakeOptions } from './intake/command-intake.ts'
 import type { Dispatcher } from './sending/dispatcher.ts'
 
@@ -10,7 +10,8 @@ export interface CommandSessionsOptions {
   doubtsTopic: string
   commandIntake: CommandIntakeOptions
   doubtIntake: DoubtIntakeOptions
-  lostDoubts: LostDoubts
+  /** Null if the results are not read. */
+  orphans: Orphans | null
   dispatcher: Dispatcher
   telemetry: Telemetry
 }
@@ -29,7 +30,7 @@ export function commandSessions(options: CommandSessionsOptions): Omit<SessionLi
     opened(session) {
       if (session.topic === doubtsTopic) {
         doubts.set(session, new DoubtIntake(session, options.doubtIntake))
-        void options.lostDoubts.opened()
+        if (session.forgotten) options.orphans?.ask(session)
       } else commands.set(session, new CommandIntake(session, options.commandIntake))
       dispatcher.add(session)
     },
@@ -44,8 +45,11 @@ export function commandSessions(options: CommandSessionsOptions): Omit<SessionLi
       commands.get(session)?.take(records, 'recalled')
       dispatcher.pump()
     },
-    lost: (session, ranges) =>
-      lostLetters(deadLetterTopic, session, ranges, session.topic === doubtsTopic ? 'doubts' : 'commands', telemetry),
+    lost(session, ranges) {
+      const what = session.topic === doubtsTopic ? 'doubts' : 'commands'
+      if (what === 'doubts') options.orphans?.ask(session)
+      return lostLetters(deadLetterTopic, session, ranges, what, telemetry)
+    },
     cut: (session, before) => dispatcher.forgetBefore(session, before),
     inDoubt(session, records, since) {
       count(session, records)
@@ -57,7 +61,7 @@ export function commandSessions(options: CommandSessionsOptions): Omit<SessionLi
     closed(session) {
       commands.delete(session)
       doubts.delete(session)
-      void options.lostDoubts.closed(session, options.doubtIntake.resolver.forget(session))
+      options.doubtIntake.resolver.forget(session)
       dispatcher.remove(session)
     },
   }

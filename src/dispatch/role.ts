@@ -22,7 +22,7 @@ import type { Telemetry } from '../telemetry/events.ts'
 import type { TraceContext } from '../telemetry/trace.ts'
 import { commandSessions } from './command-sessions.ts'
 import { Evidence } from './doubts/evidence.ts'
-import { LostDoubts } from './doubts/lost-doubts.ts'
+import { Orphans, type OrphansOptions } from './doubts/orphans.ts'
 import { Resolver } from './doubts/resolver.ts'
 import { checkTopics, readGauges, watchCompaction, watchProgress } from './health.ts'
 import { EarlierEnds } from './intake/earlier-ends.ts'
@@ -105,8 +105,7 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
       stopWatching = watchOver(options, parts, joined)
     },
     async stop() {
-      for (const part of [watch, compaction, parts.poller, parts.lookup, parts.lostDoubts, parts.dispatcher])
-        part?.stop()
+      for (const part of [watch, compaction, parts.poller, parts.lookup, parts.orphans, parts.dispatcher]) part?.stop()
       stopWatching()
       await place.leave(Math.max(gateway.timeoutMs, kafka.drainMs))
       await followed.close()
@@ -147,7 +146,10 @@ function partsOf(options: SendingOptions, tools: Tools, partitions: number, plac
     : null
   const earlierEnds = delivery.checkResults ? new EarlierEnds({ ...common, bus, topics, resultDecoder }) : null
   const unknownAccounts = new UnknownAccounts({ ...common, isKnown: name => accounts.has(name) })
-  const lostDoubts = new LostDoubts({ ...options, topic: topics.doubts })
+  const isHeld: OrphansOptions['isHeld'] = (session, message) => resolver.holds(session, message)
+  const orphans = delivery.checkResults
+    ? new Orphans({ ...common, bus, topics, resultDecoder, doubtDecoder, isHeld })
+    : null
   const intake = { ...common, ...intakeOf(options), lookup }
   const listener = {
     ...commandSessions({
@@ -159,8 +161,8 @@ function partsOf(options: SendingOptions, tools: Tools, partitions: number, plac
         objection: command => objection(command, accounts, gateway.maxBytes),
         ready: pendings => dispatcher.push(pendings),
       },
-      doubtIntake: { ...intake, resolver, doubtDecoder },
-      lostDoubts,
+      doubtIntake: { ...intake, resolver, doubtDecoder, orphans },
+      orphans,
       dispatcher,
       telemetry,
     }),
@@ -170,7 +172,7 @@ function partsOf(options: SendingOptions, tools: Tools, partitions: number, plac
     },
     fatal,
   }
-  return { ...tools, dispatcher, poller, resolver, lookup, lostDoubts, unknownAccounts, intake, listener }
+  return { ...tools, dispatcher, poller, resolver, lookup, orphans, unknownAccounts, intake, listener }
 }
 
 type Parts = ReturnType<typeof partsOf>
@@ -178,7 +180,7 @@ type Parts = ReturnType<typeof partsOf>
 /** What the role tells of its state. */
 function reportsOf(
   { settings, clock }: SendingOptions,
-  { accounts, controls, dispatcher, evidence, followed, intake, lookup, lostDoubts, resolver, unknownAccounts }: Parts,
+  { accounts, controls, dispatcher, evidence, followed, intake, lookup, resolver, unknownAccounts }: Parts,
   place: GroupPlace,
   { watch, compaction }: { watch: AccountWatch; compaction: ReturnType<typeof watchCompaction> },
 ): Pick<Sending, 'controls' | 'gauges' | 'reasons' | 'warnings'> {
@@ -189,7 +191,7 @@ function reportsOf(
   return {
     controls,
     gauges: { read },
-    reasons: () => [...place.reasons(), ...told([controls.overfull, lookup?.reason ?? null, lostDoubts.reason])],
+    reasons: () => [...place.reasons(), ...told([controls.overfull, lookup?.reason ?? null])],
     warnings: () => [
       ...told([intake.schemaWaits.reason, followed.trouble, evidence.trouble]),
       ...unknownAccounts.warnings(),

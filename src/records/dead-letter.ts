@@ -116,7 +116,8 @@ const lostTexts: Record<LostRange['kind'], string> = {
   unchecked:
     'the log lost these offsets before it was known whether their commands, if they held any, had been answered',
 }
-const lostDoubts = 'the log lost these doubts: their commands were perhaps sent, and get no final result'
+const lostDoubts =
+  'the log lost these doubts: their commands were perhaps sent, and end UNRESOLVED if their IN_DOUBT result is still there'
 const lostMessages =
   'the log lost these records of messages that were sent: their final status comes only by a callback; some may hold none'
 

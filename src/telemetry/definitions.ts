@@ -342,9 +342,9 @@ export const metricDefinitions = {
     type: 'counter',
     labels: {},
     meaning:
-      'Offsets that disappeared from a log before they were processed: retention, deleted records, an unclean election, a deleted topic of doubts.',
+      'Offsets that disappeared from a log before they were processed: retention, deleted records, an unclean election.',
     action:
-      'Not 0: log.cut and doubts.lost in the log name the partition and the offsets that were certainly not sent. Keep records longer than workers may be stopped, and find out who deletes them.',
+      'Not 0: log.cut in the log, and dead letters with RECORDS_DELETED, name the offsets, and which were certainly not sent. Keep records longer than workers may be stopped, and find out who deletes them.',
   },
   records_shortened_total: {
     type: 'counter',

@@ -149,10 +149,7 @@ export interface Events {
   'doubt.opened': { cause: DoubtCause; count: number }
   /** A doubt ended SENT or UNRESOLVED, or with the result of a further request. */
   'doubt.resolved': { outcome: Outcome }
-  /**
-   * The topic of doubts was deleted or recreated with `count` commands of a partition in doubt: they get no final result
-   * and are not sent again.
-   */
+  /** The doubts of `count` commands of a partition were deleted, or their topic was: they end UNRESOLVED. */
   'doubts.lost': { topic: string; partition: number; count: number }
   /** The gateway was polled for a status: sent, not_found, verdict, pending, inconclusive, unreadable or unanswered. */
   'status.polled': { result: PollResult }

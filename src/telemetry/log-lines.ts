@@ -142,9 +142,9 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
   'doubts.lost': {
     level: 'error',
     msg: ({ topic, partition, count }) =>
-      `${numberOf(count, 'command')} in doubt were lost when ${topic}/${partition} was deleted: no final result follows`,
+      `the doubts of ${numberOf(count, 'command')} of ${topic}/${partition} were deleted: they end UNRESOLVED`,
     action:
-      'Create the topic again. Find ids in the results that are IN_DOUBT without a final result, and ask the gateway about them before anyone resends them.',
+      'Find out who deleted records or the topic. Ask the gateway about these messages before anyone resends them.',
   },
   'status.polled': { level: 'debug', msg: ({ result }) => `polled a status: ${result}` },
   'session.foreignOffset': {

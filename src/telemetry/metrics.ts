@@ -83,7 +83,6 @@ function countTrouble(telemetry: Telemetry, { count }: Meters): void {
   telemetry.on('log.cut', ({ unsent, unread, perhapsSent, unchecked }) =>
     count('offsets_lost_total', {}, unsent + unread + perhapsSent + unchecked),
   )
-  telemetry.on('doubts.lost', ({ count: by }) => count('offsets_lost_total', {}, by))
   telemetry.on('record.shortened', () => count('records_shortened_total', {}))
   telemetry.on('fault.contained', ({ handling }) => count('faults_total', { handling }))
   telemetry.on('deadLetter.published', ({ stage, code, count: by }) => count('dead_letters_total', { stage, code }, by))

@@ -49,7 +49,7 @@ test('every metric of dashboards, rules and alerts is exported by a running work
 const unwatched = {
   commands_answered_before_total: 'answered.found in the log',
   callback_contradictions_total: 'the status events themselves',
-  offsets_lost_total: 'log.cut and doubts.lost in the log, with the offsets',
+  offsets_lost_total: 'log.cut in the log, and dead letters, with the offsets',
   records_shortened_total: 'record.shortened in the log, with the topic',
   withdrawals: 'busgate status',
 }

@@ -96,6 +96,10 @@ export class PartitionSession implements Session, Participant {
     return this.#options.ledger.hasOrphans
   }
 
+  forget(before: number): void {
+    if (this.alive) this.#checkpoint.forgotten = forgetTo(before, this.#checkpoint)
+  }
+
   recollected(records: readonly OutgoingRecord[]): void {
     if (!this.alive) return
     this.#checkpoint.forgotten = null
@@ -182,7 +186,7 @@ export class PartitionSession implements Session, Participant {
     const { ledger, dataLost } = this.#options
     const lost = loseOffsets(this.#checkpoint, ledger, gone)
     if (!hasLoss(lost)) return true
-    this.#checkpoint.forgotten = forgetTo(gone.to, this.#checkpoint)
+    this.forget(gone.to)
     this.#commits.touch()
     try {
       dataLost(lost)

@@ -1,4 +1,4 @@
-import type { BusRecord, OutgoingRecord, Session } from '../../bus/port.ts'
+import type { BusRecord, OutgoingRecord, Session, Unreadable } from '../../bus/port.ts'
 import { appendedBy } from '../../bus/record-time.ts'
 import { idIn } from '../../protocol/ids.ts'
 import { type DoubtCause, isSendType } from '../../protocol/index.ts'
@@ -16,11 +16,14 @@ import { LookupQueue } from '../intake/results-lookup.ts'
 import { SchemaWait } from '../intake/schema-wait.ts'
 import { nobodyCouldTell, ResultCounts } from '../outbox.ts'
 import type { Pending } from '../pending.ts'
+import type { Orphans } from './orphans.ts'
 import type { Resolver } from './resolver.ts'
 
 export interface DoubtIntakeOptions extends IntakeOptions {
   doubtDecoder: Decoder<Doubt>
   resolver: Resolver
+  /** Null if the results are not read. */
+  orphans: Pick<Orphans, 'ask'> | null
 }
 
 interface Arrival {
@@ -71,6 +74,7 @@ export class DoubtIntake {
     if (!doubt.ok) {
       if ('pending' in doubt) this.#waitForDoubt.add(doubt.pending, arrival)
       else if (!this.#intercepts(arrival, null)) this.#giveUp(record, null, doubt.error)
+      if (record.unreadable) this.#findOrphans(record.unreadable)
       return
     }
     if (this.#intercepts(arrival, doubt.value)) return
@@ -82,6 +86,12 @@ export class DoubtIntake {
     if (command.ok) this.#admit(arrival, doubt.value, command)
     else if ('pending' in command) this.#waitForCommand.add(command.pending, arrival)
     else this.#resolveWithoutCommand(arrival, doubt.value, unreadable(command.error.message))
+  }
+
+  /** The results tell which commands a batch was about. */
+  #findOrphans({ lastOffset }: Unreadable): void {
+    this.#session.forget(lastOffset + 1)
+    this.#options.orphans?.ask(this.#session)
   }
 
   #admit(arrival: Arrival, doubt: Doubt, { value, flaw }: { value: SendCommand; flaw?: string }): void {

@@ -111,12 +111,17 @@ export class Resolver {
     this.#after(wait, doubt, () => (canBeAsked ? this.#poll(doubt) : this.#decide(doubt)))
   }
 
-  /** Drops the doubts of a session, which the partition's next owner resolves. @returns their number */
-  forget(session: Session): number {
+  /** Whether it resolves this message now. */
+  holds(session: Session, { id, account }: { id: bigint; account: string }): boolean {
+    const doubts = [...(this.#bySession.get(session) ?? [])]
+    return doubts.some(({ pending: { command } }) => command.id === id && command.account === account)
+  }
+
+  /** Drops the doubts of a session, which the partition's next owner resolves. */
+  forget(session: Session): void {
     const doubts = [...(this.#bySession.get(session) ?? [])]
     for (const doubt of doubts) this.#close(doubt)
     this.#bySession.delete(session)
-    return doubts.length
   }
 
   #awaitCallback(doubt: Doubt, since: number): void {

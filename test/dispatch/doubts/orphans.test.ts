@@ -1,0 +1,76 @@
+import { expect, test } from 'vitest'
+import { startSendingWorld } from '../../support/sending.ts'
+
+type World = Awaited<ReturnType<typeof startSendingWorld>>
+
+const doubts = { topic: 'doubts', partition: 0 }
+
+/** Commands 1 to 4 are in doubt. The gateway does not tell their status before `told`. */
+async function startInDoubt({ told = Number.POSITIVE_INFINITY }: { told?: number } = {}) {
+  const world = await startSendingWorld({
+    settings: { gateway: { timeoutMs: 10_000, maxOperations: 1 }, delivery: { default: 'AT_MOST_ONCE', polls: 2 } },
+    takes: ({ operations: [operation], at }) => (operation?.type === 'status' && at < told ? Infinity : 0),
+    answer: ([operation]) =>
+      operation?.type === 'status' ? null : { kind: 'lost', cause: 'timeout', message: 'lost' },
+  })
+  for (const id of [1, 2, 3, 4]) world.send(id)
+  await world.pass(2_000)
+  expect(world.results().map(({ outcome }) => outcome)).toEqual(Array(4).fill('IN_DOUBT'))
+  const lost: number[] = []
+  world.telemetry.on('doubts.lost', ({ count }) => lost.push(count))
+  const { records } = world.broker.read(doubts, 0, 100)
+  return { world, lost, doubtOf: (id: number) => records.find(({ key }) => String(key) === String(id))!.offset }
+}
+
+const finalsOf = (world: World) =>
+  world
+    .results()
+    .filter(({ final }) => final)
+    .map(({ id, outcome, error }) => [Number(id), outcome, error?.includes('was deleted') ?? false])
+
+test('commands whose doubts were deleted while no worker ran end UNRESOLVED, once', async () => {
+  const { world, lost, doubtOf } = await startInDoubt()
+  await world.takeOver({ meanwhile: () => world.broker.cut(doubts, { start: doubtOf(3) }) })
+  await world.pass(5_000)
+  expect(finalsOf(world)).toEqual([
+    [1, 'UNRESOLVED', true],
+    [2, 'UNRESOLVED', true],
+  ])
+  expect([lost, world.results().find(({ id, final }) => id === 1n && final)?.commandOffset]).toEqual([[2], 0])
+  await world.takeOver()
+  await world.pass(5_000)
+  expect(finalsOf(world)).toHaveLength(2)
+})
+
+test('a worker that dies before it has ended them leaves them to the next one', async () => {
+  const { world, doubtOf } = await startInDoubt()
+  await world.takeOver({ meanwhile: () => world.broker.cut(doubts, { start: doubtOf(3) }) })
+  for (let i = 0; i < 3; i++) await world.takeOver()
+  await world.pass(5_000)
+  expect(finalsOf(world).map(([id]) => id)).toEqual([1, 2])
+})
+
+test('commands that a worker has in memory are resolved as usual although their doubts were deleted', async () => {
+  const { world, lost, doubtOf } = await startInDoubt({ told: 0 })
+  await world.pass(10_000)
+  world.broker.cut(doubts, { start: doubtOf(4) + 1 })
+  await world.pass(400_000)
+  expect(
+    finalsOf(world)
+      .map(([id, , isDeleted]) => [id, isDeleted])
+      .toSorted(),
+  ).toEqual([1, 2, 3, 4].map(id => [id, false]))
+  expect(lost).toEqual([])
+})
+
+test('a group without any progress ends what is in doubt on a topic of doubts that was made anew', async () => {
+  const { world, lost } = await startInDoubt()
+  await world.stop()
+  const end = world.broker.end(doubts)
+  world.broker.cut(doubts, { start: end })
+  world.broker.resetOffset('busgate', doubts, end)
+  await world.startAnother({})
+  await world.pass(5_000)
+  expect(finalsOf(world).map(([id, outcome]) => [id, outcome])).toEqual([1, 2, 3, 4].map(id => [id, 'UNRESOLVED']))
+  expect(lost).toEqual([4])
+})
