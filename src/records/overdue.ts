@@ -5,6 +5,7 @@ import { withShorter } from './shorten.ts'
 
 const askAtHeader = 'busgate.ask-at'
 const askedHeader = 'busgate.asked'
+const unreadStatusHeader = 'busgate.unread-status'
 const unreadSinceHeader = 'busgate.unread-since'
 
 /** Polling state of an overdue message. */
@@ -13,6 +14,8 @@ export interface PollState {
   pollAt: number
   /** Number of definite answers so far. */
   answers: number
+  /** Places of status events that cannot be read yet, as text; null if there are none. */
+  unreadStatus?: string | null
 }
 
 /** @param record the record of the result */
@@ -43,11 +46,20 @@ export const createUnreadWriter =
 export const unreadSince = (headers: RecordHeaders): number | null => numberIn(headers, unreadSinceHeader)
 
 /** The headers of an overdue message: those of its result, and the polling state. */
-export function withPollState(headers: RecordHeaders, { pollAt, answers }: PollState): RecordHeaders {
-  return { ...headers, [askAtHeader]: String(Math.round(pollAt)), [askedHeader]: String(answers) }
+export function withPollState(headers: RecordHeaders, { pollAt, answers, unreadStatus }: PollState): RecordHeaders {
+  const { [unreadStatusHeader]: _, ...others } = headers
+  return {
+    ...others,
+    [askAtHeader]: String(Math.round(pollAt)),
+    [askedHeader]: String(answers),
+    ...(unreadStatus && { [unreadStatusHeader]: unreadStatus }),
+  }
 }
 
+/** Places of status events that could not be read when the message was written. */
+export const unreadStatusIn = (headers: RecordHeaders): RecordHeaders[string] => headers[unreadStatusHeader]
+
 /** Reads the polling state from the headers of an overdue message; null values for a plain result. */
-export function pollStateIn(headers: RecordHeaders): { [K in keyof PollState]: number | null } {
+export function pollStateIn(headers: RecordHeaders): { [K in 'pollAt' | 'answers']: number | null } {
   return { pollAt: numberIn(headers, askAtHeader), answers: numberIn(headers, askedHeader) }
 }

@@ -12,6 +12,7 @@ import {
   type PollState,
   pollStateIn,
   unreadSince,
+  unreadStatusIn,
   type WriteOverdue,
 } from '../records/overdue.ts'
 import { lifetimeIn } from '../records/result.ts'
@@ -26,6 +27,7 @@ import { containAsync } from '../telemetry/contain.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { PollResult } from '../telemetry/labels.ts'
 import { traceOf } from '../telemetry/trace.ts'
+import { placesIn, placesText } from './unread-statuses.ts'
 import type { Verdicts } from './verdicts.ts'
 
 export interface ResultsWalkOptions extends ScheduleOptions {
@@ -191,8 +193,24 @@ export class ResultsWalk {
     const message = queued
     const schedule = scheduleOf(message.result, message.record.headers, this.#options)
     if (this.#hasVerdict(message)) this.#session.settle(message.record.offset, [])
+    else if (await this.#mayHaveUnreadVerdict(message, schedule)) return
     else if (this.#options.clock.now() < schedule.pollAt) this.#postpone(message, schedule)
     else await this.#ask(message, schedule)
+  }
+
+  /**
+   * Status events whose schema is missing may give the verdict: they are read again later, for some days at most.
+   * @returns whether the message is finished or postponed
+   */
+  async #mayHaveUnreadVerdict(message: Message, schedule: Schedule): Promise<boolean> {
+    const { result, record } = message
+    const { verdicts, clock, delayMs } = this.#options
+    const unread = await verdicts.readAgain(result, placesIn(unreadStatusIn(record.headers)))
+    if (!this.#session.alive) return true
+    if (unread === 'verdict') this.#session.settle(record.offset, [])
+    else if (unread.length === 0 || clock.now() - (result.sentAt ?? result.completedAt) > unreadPatienceMs) return false
+    else this.#postpone(message, { ...schedule, pollAt: clock.now() + delayMs, unreadStatus: placesText(unread) })
+    return true
   }
 
   #hasVerdict({ result }: Message): boolean {
@@ -214,6 +232,7 @@ export class ResultsWalk {
       this.#session.settle(record.offset, [])
       return
     }
+    if (await this.#mayHaveUnreadVerdict(message, schedule)) return
     const now = clock.now()
     const event = eventOfPoll(result, answer, now)
     const unanswered = answer.kind === 'in_doubt'

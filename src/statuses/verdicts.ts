@@ -1,12 +1,13 @@
 import { type Counts, type KeyedTopic, mayHold, partitionsSharingKeys } from '../bus/keyed-topic.ts'
 import type { Bus, BusRecord } from '../bus/port.ts'
 import { type Clock, sleep } from '../clock.ts'
-import { type Decoder, decodePatiently } from '../records/decoder.ts'
-import type { StatusEvent } from '../records/generated.ts'
+import { type Decoder, decodePatiently, isReadableLater } from '../records/decoder.ts'
+import type { SendResult, StatusEvent } from '../records/generated.ts'
 import { IdTable } from '../records/id-table.ts'
 import { containAsync } from '../telemetry/contain.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { StatusReading } from './status-reading.ts'
+import { placesOf, readAgain, type StatusPlace, UnreadStatuses } from './unread-statuses.ts'
 
 export interface VerdictsOptions {
   bus: Pick<Bus, 'follow'>
@@ -49,6 +50,7 @@ export class Verdicts {
   readonly #sliceMs: number
   readonly #verified: VerdictIds
   readonly #unverified: VerdictIds
+  readonly #unread = new UnreadStatuses()
   /** By partition of the statuses. */
   readonly #readings = new Map<number, StatusReading>()
   /** By which the partition of the messages may have been chosen. */
@@ -70,6 +72,28 @@ export class Verdicts {
   /** @param unhooked whether the message had no callback address of its own, so that unverified events count too */
   has(account: string, id: bigint, unhooked: boolean): boolean {
     return this.#verified.has(account, id) || (unhooked && this.#unverified.has(account, id))
+  }
+
+  /**
+   * Reads status events about a message again whose schema was missing.
+   * @param known places of such events, in addition to those that this reading came across
+   * @returns whether one of them gives its verdict; else those that still cannot be read
+   */
+  async readAgain(result: SendResult, known: readonly StatusPlace[]): Promise<'verdict' | StatusPlace[]> {
+    const places = placesOf([...known, ...this.#unread.of(String(result.id))])
+    if (places.length === 0) return []
+    const { bus, statuses, decoder, clock } = this.#options
+    const options = { bus, topic: statuses.name, decoder, clock, wanted: () => !this.#closed }
+    let read: 'verdict' | StatusPlace[] | null = null
+    while (read === null && !this.#closed) {
+      await this.#tried(
+        places[0]!.partition,
+        readAgain(options, places, result).then(outcome => {
+          read = outcome
+        }),
+      )
+    }
+    return read ?? places
   }
 
   /** Largest difference in time, in milliseconds, of messages that are looked up together. */
@@ -137,7 +161,7 @@ export class Verdicts {
           telemetry,
           'status',
           place,
-          () => this.#note(record, at),
+          () => this.#note(record, at, partition),
           () => {},
         )
       },
@@ -166,9 +190,20 @@ export class Verdicts {
     }
   }
 
-  async #note({ value }: BusRecord, at: number): Promise<void> {
-    const { decoder, clock, partition } = this.#options
-    const event = await decodePatiently(decoder, value, clock, () => !this.#closed)
+  async #note({ key, value, offset }: BusRecord, at: number, from: number): Promise<void> {
+    const { decoder, clock, partition, telemetry, statuses } = this.#options
+    const read = () => decodePatiently(decoder, value, clock, () => !this.#closed)
+    let event = await read()
+    while (event && !event.ok && isReadableLater(event.error) && !this.#closed) {
+      if (key === null || !this.#unread.isFull) {
+        if (key) this.#unread.add(key.toString(), { partition: from, offset }, at)
+        return
+      }
+      const error = new Error(`offset ${offset}: ${event.error.message}`)
+      telemetry.emit('statuses.unreadable', { topic: statuses.name, partition: from, error })
+      await sleep(clock, retryMs)
+      event = await read()
+    }
     if (this.#closed || !event?.ok || !event.value.final) return
     if (mayHold(partition, String(event.value.id), this.#counts)) this.#remember(event.value, at)
   }
@@ -188,6 +223,7 @@ export class Verdicts {
     const first = Math.floor(timestamp / this.#sliceMs)
     this.#verified.forgetBefore(first)
     this.#unverified.forgetBefore(first)
+    this.#unread.forgetBefore(timestamp)
   }
 }
 

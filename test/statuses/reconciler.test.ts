@@ -219,6 +219,47 @@ describe('the reconciler', () => {
     expect(world.lost()).toHaveLength(1)
   })
 
+  /** The messages 7 and 8 are sent. Only 7 has a verdict, whose schema the registry does not find from then on. */
+  async function loseSchemaOfVerdict() {
+    const registry = laggingRegistry()
+    const world = await startReconciler({ statusOf: () => 'DELIVERED', registry })
+    registry.only = await registry.idOf('busgate.statuses-value', schemas.status)
+    registry.isLagging = true
+    for (const id of [7, 8]) world.sent(id)
+    world.calledBack(7)
+    return { registry, world, pollsOf: (id: number) => world.polls.filter(one => one.id === id).length }
+  }
+
+  test.each([false, true])(
+    'neither polls for a message nor gives it a second verdict while the schema of its verdict is missing (restarted: %o)',
+    async restarts => {
+      const { registry, world, pollsOf } = await loseSchemaOfVerdict()
+      for (let i = 0; i < 30; i++) {
+        await world.clock.pass(2 * minute)
+        if (restarts && i % 10 === 5) await world.restart(1000)
+      }
+      expect([pollsOf(7), pollsOf(8)]).toEqual([0, 1]) // the other message is not held up
+      registry.isLagging = false
+      for (let i = 0; i < 30; i++) await world.clock.pass(2 * minute)
+      expect(pollsOf(7)).toBe(0)
+      expect(verdicts(world.events())).toEqual(['7 CALLBACK DELIVERED', '8 POLL DELIVERED'])
+    },
+  )
+
+  test('polls again once a status event whose schema was missing turns out to be no verdict', async () => {
+    const registry = laggingRegistry()
+    const world = await startReconciler({ statusOf: () => 'DELIVERED', registry })
+    registry.only = await registry.idOf('busgate.statuses-value', schemas.status)
+    registry.isLagging = true
+    world.sent(7)
+    world.calledBack(7, { state: 'PENDING', status: 'ACCEPTED', final: false })
+    await world.clock.pass(20 * minute)
+    expect(world.polls).toEqual([])
+    registry.isLagging = false
+    await world.clock.pass(10 * minute)
+    expect(verdicts(world.events()).at(-1)).toBe('7 POLL DELIVERED')
+  })
+
   test('uses success if the answer has no status, and invents no verdict', async () => {
     const answers: object[] = [
       { status: 'SEEN', success: true },

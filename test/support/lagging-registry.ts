@@ -3,6 +3,8 @@ import { embeddedRegistry, SchemaNotFound, type SchemaRegistry } from '../../src
 export interface LaggingRegistry extends SchemaRegistry {
   /** While true, every schema is reported as not found. */
   isLagging: boolean
+  /** The only schema that is missing while it lags; null: all are. */
+  only: number | null
   /** The requested schema ids, in order. */
   asked: number[]
 }
@@ -11,11 +13,12 @@ export interface LaggingRegistry extends SchemaRegistry {
 export function laggingRegistry(inner: SchemaRegistry = embeddedRegistry()): LaggingRegistry {
   const registry: LaggingRegistry = {
     isLagging: false,
+    only: null,
     asked: [],
     idOf: inner.idOf,
     async schemaOf(id) {
       registry.asked.push(id)
-      if (registry.isLagging) throw new SchemaNotFound(`no schema ${id}`)
+      if (registry.isLagging && id === (registry.only ?? id)) throw new SchemaNotFound(`no schema ${id}`)
       return inner.schemaOf(id)
     },
   }

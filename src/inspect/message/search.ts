@@ -1,6 +1,7 @@
 import { KeyedTopic } from '../../bus/keyed-topic.ts'
 import { allPartitions } from '../../bus/partitions.ts'
 import type { Bus, BusRecord, From, Needle, Query, TopicPartition } from '../../bus/port.ts'
+import { recordAt } from '../../bus/scan.ts'
 import { DONE, INTENT, NEW } from '../../bus/session/window.ts'
 import { systemClock } from '../../clock.ts'
 import type { Settings } from '../../config/index.ts'
@@ -404,15 +405,4 @@ function stateOf(progress: Progress | undefined, offset: number): CommandProgres
   if (state === DONE) return 'done'
   if (progress.foreign) return 'unknown'
   return state === NEW ? 'waiting' : state === INTENT ? 'sending' : 'doubted'
-}
-
-/** null: it was deleted, or the topic was recreated. */
-async function recordAt(bus: Bus, tp: TopicPartition, offset: number): Promise<BusRecord | null> {
-  const { promise: found, resolve } = Promise.withResolvers<BusRecord | null>()
-  const follower = await bus.follow(tp, { offset }, records => {
-    const [first] = records
-    if (first) resolve(first.offset === offset ? first : null)
-  })
-  void follower.caughtUp().then(() => resolve(null))
-  return found.finally(() => follower.close())
 }
