@@ -275,7 +275,7 @@ export interface SessionListener {
   records(session: Session, records: readonly BusRecord[]): void
   /** Delivers shelved records, as requested by `recall`. Each must be settled in the end, or shelved again. */
   recalled?(session: Session, records: readonly BusRecord[]): void
-  /** The log lost these offsets for good. @returns records about it, which are committed with the progress over them */
+  /** The log lost these offsets for good, or they are skipped. @returns records about it, which are committed with the progress over them */
   lost?(session: Session, ranges: readonly LostRange[]): OutgoingRecord[]
   /** The log now begins at `before`: shelved records before it are lost, and already reported. */
   cut?(session: Session, before: number): void
@@ -294,14 +294,14 @@ export interface SessionListener {
   fatal(error: Error): void
 }
 
-/** Offsets that the log lost before they were done. */
+/** Offsets that the log lost, or that are skipped, before they were done. */
 export interface LostRange {
   /**
    * unsent: records that were read and not sent. unread: never read and not sent; some may be no records, but markers of
-   * transactions. perhapsSent: another process left an intent. unchecked: perhaps
-   * answered before, or no records.
+   * transactions. perhapsSent: another process left an intent. unchecked: perhaps answered before, or no records. skipped: the
+   * same, and still in the log, but somebody has committed a later offset.
    */
-  kind: 'unsent' | 'unread' | 'perhapsSent' | 'unchecked'
+  kind: 'unsent' | 'unread' | 'perhapsSent' | 'unchecked' | 'skipped'
   first: number
   last: number
 }

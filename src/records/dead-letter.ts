@@ -108,7 +108,7 @@ export function deadLetter(
   })
 }
 
-const lostTexts: Record<LostRange['kind'], string> = {
+const lostTexts: Record<Exclude<LostRange['kind'], 'skipped'>, string> = {
   unsent: 'the log lost these commands before they were sent',
   unread:
     'the log lost these offsets before they were read, and what commands they held was not sent; some may hold none',
@@ -116,6 +116,9 @@ const lostTexts: Record<LostRange['kind'], string> = {
   unchecked:
     'the log lost these offsets before it was known whether their commands, if they held any, had been answered',
 }
+const skipped =
+  'somebody else than busgate set the committed offset behind these records: those without a result get none, unless the ' +
+  'offset is reset again'
 const lostDoubts =
   'the log lost these doubts: their commands were perhaps sent, and end UNRESOLVED if their IN_DOUBT result is still there'
 const lostMessages =
@@ -130,26 +133,32 @@ export function lostLetters(
   telemetry: Telemetry,
 ): OutgoingRecord[] {
   const { topic, partition } = session
-  const [{ first: offset } = { first: 0 }] = ranges
-  const first = { topic, partition, offset }
-  const published = { stage: 'decode', code: 'RECORDS_DELETED', count: ranges.length, first } as const
-  // the records are part of the next commit
-  queueMicrotask(() => void session.committed().then(() => telemetry.emit('deadLetter.published', published)))
+  const published = [...Map.groupBy(ranges, codeOf)].map(([code, group]) => {
+    const first = { topic, partition, offset: group[0]!.first }
+    return { stage: 'decode', code, count: group.length, first } as const
+  })
+  const announce = () => {
+    for (const one of published) telemetry.emit('deadLetter.published', one)
+  }
+  queueMicrotask(() => void session.committed().then(announce)) // the records are part of the next commit
   return ranges.map(range => lostLetter(deadLetterTopic, session, range, what))
 }
 
+function textOf(kind: LostRange['kind'], what: RecordsOf): string {
+  if (kind === 'skipped') return skipped
+  return { commands: lostTexts[kind], doubts: lostDoubts, messages: lostMessages }[what]
+}
+
+const codeOf = ({ kind }: LostRange) => (kind === 'skipped' ? 'RECORDS_SKIPPED' : 'RECORDS_DELETED')
+
 /** A dead letter about a range of offsets that the log lost. */
-function lostLetter(
-  topic: string,
-  of: TopicPartition,
-  { kind, first: offset, last: lastOffset }: LostRange,
-  what: RecordsOf,
-): OutgoingRecord {
-  const messages = { commands: lostTexts[kind], doubts: lostDoubts, messages: lostMessages }
+function lostLetter(topic: string, of: TopicPartition, range: LostRange, what: RecordsOf): OutgoingRecord {
+  const { kind, first: offset, last: lastOffset } = range
+  const isUnsent = kind === 'unsent' || kind === 'unread'
   const reason: DeadLetterReason = {
-    code: 'RECORDS_DELETED',
-    message: messages[what],
-    perhapsSent: what === 'doubts' || (what === 'commands' && (kind === 'perhapsSent' || kind === 'unchecked')),
+    code: codeOf(range),
+    message: textOf(kind, what),
+    perhapsSent: what === 'doubts' || (what === 'commands' && !isUnsent),
   }
   const record: BusRecord = { offset, timestamp: -1, key: null, value: null, headers: {} }
   return deadLetter(topic, { topic: of.topic, partition: of.partition, record }, reason, lastOffset)

@@ -14,12 +14,14 @@ const about = (exact: number, atMost: number): string =>
   [...(exact > 0 || atMost === 0 ? [String(exact)] : []), ...(atMost > 0 ? [`at most ${atMost}`] : [])].join(' and ')
 
 /** Says what a log lost, and what that means for its commands. */
-export function cutText({ topic, partition, recordsOf, end, ...counts }: Events['log.cut']): string {
+export function cutText({ topic, partition, recordsOf, end, anew, ...counts }: Events['log.cut']): string {
   const { unsent, unread, unsentOffsets, perhapsSent, unchecked, perhapsSentOffsets } = counts
   const place = `${topic}/${partition}`
   const cut = end
     ? `the log of ${place} ends at offset ${end.from}, but had been processed up to ${end.to}`
-    : `the log of ${place} lost its beginning`
+    : anew
+      ? `${place} was lost with its topic, which was deleted and made anew`
+      : `the log of ${place} lost its beginning`
   const all = [unsentOffsets, perhapsSentOffsets].filter(Boolean).join(', ')
   if (all === '') return `${cut}: all that is known to be lost had been done`
   if (recordsOf !== 'commands') {

@@ -113,7 +113,7 @@ export interface Events {
   'commit.confirmed': { partitions: number; records: number; seconds: number }
   /**
    * Offsets disappeared from the log before they were processed: retention, deleted records, or, with `end`, an unclean
-   * election: the log now ends at `from`, and had been processed up to `to`. `unsent` commands and at most `unread` more were
+   * election: the log now ends at `from`, and had been processed up to `to`; with `anew`, its topic was deleted and made anew. `unsent` commands and at most `unread` more were
    * certainly not sent (`unsentOffsets`); `perhapsSent` and at most `unchecked` more perhaps were (`perhapsSentOffsets`). Of
    * doubts, commands that were perhaps sent get no final result; of messages (results and overdue), no final status.
    */
@@ -122,6 +122,7 @@ export interface Events {
     partition: number
     recordsOf: 'commands' | 'doubts' | 'messages'
     end: { from: number; to: number } | null
+    anew: boolean
     unsent: number
     unread: number
     unsentOffsets: string

@@ -110,7 +110,15 @@ export const decodeCodes = [
 
 /** Codes of dead letters by stage. handle: busgate itself failed. OMITTED: a doubt without its command. */
 export const deadLetterCodes = {
-  decode: [...decodeCodes, 'OMITTED', 'RECORDS_DELETED', 'CODEC_UNKNOWN', 'BATCH_CORRUPT', 'BATCH_TOO_LARGE'],
+  decode: [
+    ...decodeCodes,
+    'OMITTED',
+    'RECORDS_DELETED',
+    'RECORDS_SKIPPED',
+    'CODEC_UNKNOWN',
+    'BATCH_CORRUPT',
+    'BATCH_TOO_LARGE',
+  ],
   handle: ['INTERNAL_ERROR'],
   callback: ['NO_NUMERIC_ID'],
 } as const

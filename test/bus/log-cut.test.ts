@@ -20,6 +20,7 @@ const lost = (how: Partial<Events['log.cut']>): Events['log.cut'] => ({
   partition: 0,
   recordsOf: 'commands',
   end: null,
+  anew: false,
   unsent: 0,
   unread: 0,
   unsentOffsets: '',
@@ -420,6 +421,25 @@ describe('a topic that is deleted and recreated', () => {
     expect(driverOf(0).seeks.at(-1)).toBe(0)
     await commit()
     expect(log.committed).toMatchObject({ offset: 0 })
+  })
+
+  test('takes with it what was not done: that is told of, except requests in flight', async () => {
+    const log = Object.assign(buildLog(0), { topicId: 'first' })
+    const { listener, deliver, commit, ownership, tps, reopen, cuts, logs } = await openGroup(1, { logs: [log] })
+    await commit()
+    log.append(5)
+    deliver(0)
+    listener.session().settle(1, [])
+    const intended = listener.session().intend([3])
+    await commit()
+    expect(await intended).toBe(true)
+    Object.assign(logs[0]!, { topicId: 'second' })
+    ownership.gone(tps[0]!, new Error('it was deleted and made anew'))
+    await reopen()
+    expect(cuts).toEqual([lost({ anew: true, unsent: 2, unread: 1, unsentOffsets: '0, 2, 4' })])
+    await commit()
+    await reopen()
+    expect(cuts).toHaveLength(1)
   })
 
   test('stays the new one if the answer to its first commit is lost', async () => {

@@ -33,7 +33,11 @@ type Post = [offset: number, by: Session]
 class Sender {
   readonly process: ReturnType<typeof buildOwner>
   readonly #world: World
-  readonly #known: { foundSeq: number | null; confirmed: Committed | null } = { foundSeq: null, confirmed: null }
+  readonly #known: { foundSeq: number | null; confirmed: Committed | null; lastEnd: number } = {
+    foundSeq: null,
+    confirmed: null,
+    lastEnd: 0,
+  }
   #open: OpenSession | null = null
   /** Commands of the open session that may be sent, and that are in doubt. */
   readonly #fresh = new Set<number>()

@@ -31,7 +31,7 @@ test.each([
 ])("another process's checkpoint %s", async (_, seq, position) => {
   const log = buildLog(9)
   log.committed = { offset: 2, metadata: `1;another process;${seq};` }
-  const known = { foundSeq: 5, confirmed: { offset: 3, metadata: '1;this process;8;' } }
+  const known = { foundSeq: 5, confirmed: { offset: 3, metadata: '1;this process;8;' }, lastEnd: 9 }
   const { session } = await buildOwner(log, { known }).open()
   expect(session.position).toBe(position)
   expect(session.taken!.stale).toBe(position === 3)

@@ -259,6 +259,20 @@ test('a search by correlationId returns at most the requested number of messages
   expect((await world.search().idsOf('spring', 9)).more).toBe(false)
 })
 
+test('a command that a reset of the offset has skipped is told as such', async () => {
+  const world = await startTopics()
+  await world.command(buildCommand({ id: 7n }), '7', 1)
+  world.broker.resetOffset('busgate', { topic: commandTopic, partition: 1 }, 1)
+  const letter = {
+    key: `${commandTopic}/1@0`,
+    value: Buffer.alloc(0),
+    code: 'RECORDS_SKIPPED',
+    perhapsSent: true,
+  } as const
+  await world.letter({ ...letter, origin: [1, 0], lastOffset: 4 })
+  expect(tell(await world.search().byId(7n), 7n, {}).conclusions[0]!.text).toContain(`${commandTopic}/1@0 was skipped`)
+})
+
 test('a message without any trace may be among commands that were deleted before they had a result', async () => {
   const world = await startTopics()
   const lost = { key: `${commandTopic}/1@5`, value: Buffer.alloc(0), code: 'RECORDS_DELETED' } as const

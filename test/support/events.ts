@@ -69,6 +69,7 @@ export const buildEvents = (n: number): { [K in keyof Events]: Events[K] } => ({
     partition: 1,
     recordsOf: 'commands',
     end: null,
+    anew: false,
     unsent: n,
     unread: 0,
     unsentOffsets: `0-${n - 1}`,

@@ -209,7 +209,7 @@ export function buildOwner(log: PartitionLog, { backlog = unlimited, ...options 
       readsAll: false,
       lookBackMs: Number.POSITIVE_INFINITY,
       dataLost: offsets => lost.push(offsets),
-      known: { foundSeq: null, confirmed: null },
+      known: { foundSeq: null, confirmed: null, lastEnd: 0 },
       committed: (records, windowUsed) => confirmed.push({ records, windowUsed }),
       lost: (stage, error) => losses.push(`${stage}: ${error.message}`),
       ...options,

@@ -9,6 +9,8 @@ export interface LostOffsets {
   ranges: LostRange[]
   /** Set if the log lost its end instead of its beginning: it now ends at `from`, and had been processed up to `to`. */
   end?: { from: number; to: number }
+  /** Set if the whole log was lost with its topic, which was made anew. */
+  anew?: true
 }
 
 /** The range that the log lost. */

@@ -16,6 +16,8 @@ export class OwnedPartition {
   confirmed: Committed | null = null
   /** Id of the topic of `confirmed`; missing if unknown. */
   confirmedOn?: string | undefined
+  /** End of the log when the last session was closed. */
+  lastEnd = 0
   readonly #options: OwnershipOptions
   /** Errors that were reported since the partition was open last. */
   readonly #told = new Set<string>()
@@ -69,6 +71,7 @@ export class OwnedPartition {
     const { listener, telemetry } = this.#options
     this.#cancelReopening()
     this.session = null
+    if (session?.started) this.lastEnd = session.highWatermark
     session?.close()
     if (session?.started) {
       try {

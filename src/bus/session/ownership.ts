@@ -282,7 +282,7 @@ export class Ownership implements GroupEvents, Membership {
     const { telemetry, onDataLoss, listener, recordsOf = () => 'commands' } = this.#options
     const count = lost.ranges.reduce((sum, { first, last }) => sum + last - first + 1, 0)
     telemetry.emit('log.cut', {
-      ...{ topic, partition, recordsOf: recordsOf(topic), end: lost.end ?? null },
+      ...{ topic, partition, recordsOf: recordsOf(topic), end: lost.end ?? null, anew: lost.anew ?? false },
       unsent: countOf(lost, 'unsent'),
       unread: countOf(lost, 'unread'),
       unsentOffsets: textOf(lost, 'unsent', 'unread'),

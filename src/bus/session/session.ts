@@ -114,6 +114,11 @@ export class PartitionSession implements Session, Participant {
     return !this.started ? 0 : (this.#window.horizon - this.#window.base) / windowSize
   }
 
+  /** End of the log, as last seen. */
+  get highWatermark(): number {
+    return this.#intake?.highWatermark ?? 0
+  }
+
   get lag(): number {
     return !this.#intake ? 0 : Math.max(0, this.#intake.highWatermark - this.#window.base)
   }
@@ -155,7 +160,7 @@ export class PartitionSession implements Session, Participant {
     // otherwise a later owner would choose the start again, count lost offsets twice, or doubt commands that were never
     // POSTed
     if (isNew) this.#commits.touch()
-    this.#tellLost(taken.lost)
+    this.#tellLost([...taken.lost, ...skippedBefore(taken)])
     intake.begin()
   }
 
@@ -339,4 +344,10 @@ export class PartitionSession implements Session, Participant {
     this.#options.cycle.remove(this)
     this.#commits.stop()
   }
+}
+
+/** The offsets before a committed one that busgate did not write: which of them were done is unknown. */
+function skippedBefore({ foreignOffset, committed, low }: TakenOver): LostRange[] {
+  const isSkipping = foreignOffset !== null && committed > low
+  return isSkipping ? [{ kind: 'skipped', first: low, last: committed - 1 }] : []
 }

@@ -2,7 +2,7 @@ import type { Clock } from '../../clock.ts'
 import type { LostRange } from '../port.ts'
 import { type Checkpoint, forgetTo, unpackCheckpoint } from './checkpoint.ts'
 import type { Acquired, Committed, PartitionDriver } from './driver.ts'
-import type { Ledger } from './ledger.ts'
+import { Ledger } from './ledger.ts'
 import { hasLoss, type LostOffsets, loseOffsets } from './lost-offsets.ts'
 import type { OwnedPartition } from './owned-partition.ts'
 import { DONE, IN_DOUBT, INTENT, NEW, Window } from './window.ts'
@@ -32,7 +32,7 @@ export interface TakeOverOptions {
   /** Reports offsets that the log lost before they were done. @throws Error when the session must not continue */
   dataLost: (lost: LostOffsets) => void
   /** Checkpoints of the partition that this process knows. */
-  known: Pick<OwnedPartition, 'foundSeq' | 'confirmed' | 'confirmedOn'>
+  known: Pick<OwnedPartition, 'foundSeq' | 'confirmed' | 'confirmedOn' | 'lastEnd'>
 }
 
 export interface TakenOver {
@@ -78,7 +78,7 @@ export async function takeOver(options: TakeOverOptions, isAlive: () => boolean)
   const own = newest.tag === tag
   const takenBack = own && takeBack(newest, ledger)
   if (!own) doubtIntents(newest, ledger, known.confirmed)
-  const ranges: LostRange[] = []
+  const ranges = lostWithTopic(acquired, options)
   let checkpoint = newest
   if (stays < end) {
     const lost = { ...loseOffsets(newest, ledger, { from: stays, to: end }), end: { from: stays, to: end } }
@@ -98,7 +98,7 @@ export async function takeOver(options: TakeOverOptions, isAlive: () => boolean)
   const lost = loseOffsets(checkpoint, ledger, { to: low })
   if (hasLoss(lost)) dataLost(lost)
   ranges.push(...lost.ranges)
-  if (ranges.length > 0) checkpoint.forgotten = forgetTo(low, checkpoint)
+  if (hasLoss(lost) || stays < end) checkpoint.forgotten = forgetTo(low, checkpoint)
   checkpoint.window.skipTo(low)
   return {
     ...{ checkpoint, committed: checkpoint.window.base, own, low, high, topicId, foundSeq: found.seq },
@@ -107,6 +107,15 @@ export async function takeOver(options: TakeOverOptions, isAlive: () => boolean)
     stale: committed !== null && newest !== found,
     foreignOffset: newest.tag === '' && isForeign && !readsAll ? committed.offset : null,
   }
+}
+
+/** What was not done of a deleted topic of the same name, as far as this process knows. The ledger has its own requests. */
+function lostWithTopic({ topicId }: Acquired, { known, dataLost }: TakeOverOptions): LostRange[] {
+  const { confirmed, confirmedOn, lastEnd } = known
+  if (!confirmed || confirmedOn === undefined || topicId === undefined || confirmedOn === topicId) return []
+  const lost = loseOffsets(unpackCheckpoint(confirmed.offset, confirmed.metadata), new Ledger(), { to: lastEnd })
+  if (hasLoss(lost)) dataLost({ ...lost, anew: true })
+  return lost.ranges
 }
 
 /** The committed offset, unless it was committed for a deleted topic of the same name: offsets outlast their topic. */

@@ -94,6 +94,8 @@ const newestOf = (one: Letter | undefined, other: Letter): Letter =>
 function objection(letter: Letter, value: Buffer | null, doubts: string): Refusal | null {
   const { origin, code } = letter
   const refuse = (why: string): Refusal => ({ letter, why, left: 'no replay' })
+  if (code === 'RECORDS_SKIPPED')
+    return refuse('its records are on their topic: reset the offset of the group to send them')
   if (code === 'RECORDS_DELETED') {
     return refuse(`its records were deleted${letter.perhapsSent ? ' and perhaps sent' : ''}: only their producer has them`)
   }

@@ -55,13 +55,29 @@ function whatBecame(findings: Findings, id: bigint, account: string): string {
   return ofCommand(command, findings, id)
 }
 
+/** Says that somebody has set the committed offset behind a command without a result; null if nobody has. */
+function skippedText({ place }: Sighting<FoundCommand>, { lost }: Findings): string | null {
+  const covers = ({ code, origin, lastOffset }: Letter) =>
+    code === 'RECORDS_SKIPPED' &&
+    origin?.topic === place.topic &&
+    origin.partition === place.partition &&
+    origin.offset <= place.offset &&
+    place.offset <= (lastOffset ?? origin.offset)
+  if (!lost.some(({ value }) => covers(value))) return null
+  return (
+    `The command at ${placeText(place)} was skipped: somebody set the committed offset of the group behind it, and it has no ` +
+    'result. Probably it was not sent: if a worker was killed before, it may have been. Reset the offset to send it.'
+  )
+}
+
 /** Most ranges that are listed. */
 const mostRanges = 5
 
 /** Says which commands were deleted before they had a result, since the message may be one of them. */
 export function lostText({ lost }: Pick<Findings, 'lost'>): string[] {
-  if (lost.length === 0) return []
-  const ranges = lost.map(({ value }) => `${originText(value)}${value.perhapsSent ? ' (perhaps sent)' : ''}`)
+  const deleted = lost.filter(({ value }) => value.code === 'RECORDS_DELETED')
+  if (deleted.length === 0) return []
+  const ranges = deleted.map(({ value }) => `${originText(value)}${value.perhapsSent ? ' (perhaps sent)' : ''}`)
   const left = ranges.length - mostRanges
   const listed = [...ranges.slice(0, mostRanges), ...(left > 0 ? [`${count(left, 'further range')}`] : [])].join(', ')
   return [
@@ -135,7 +151,9 @@ function ofCommand(command: Sighting<FoundCommand>, findings: Findings, id: bigi
     doubted:
       `Perhaps sent: its worker stopped with a request for ${where} in flight. Its result follows: do not send it again. ` +
       whoCanTell(id, command.value.command.account, type),
-    done: `The command at ${where} is finished, but its result is older than the search: busgate message ${id} --since 30d searches further back.`,
+    done:
+      skippedText(command, findings) ??
+      `The command at ${where} is finished, but its result is older than the search: busgate message ${id} --since 30d searches further back.`,
     unknown: `The command is at ${where}; the progress of the workers is unknown.`,
   }
   return texts[progress]

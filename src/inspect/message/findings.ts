@@ -58,7 +58,7 @@ export interface Findings {
   statuses: Sighting<StatusEvent>[]
   doubts: Sighting<Doubt>[]
   letters: Sighting<Letter>[]
-  /** Dead letters about ranges of commands that the log lost; looked for only if nothing else is found. */
+  /** Dead letters about ranges of commands that were deleted or skipped; looked for only if nothing explains the message. */
   lost: Sighting<Letter>[]
   /** Pauses and withdrawals in force; read only if a command is unsent. */
   controls: Change[]

@@ -56,7 +56,7 @@ export interface RecentCommand {
   time: number
 }
 
-const lostCode: DeadLetterCode = 'RECORDS_DELETED'
+const rangeCodes: ReadonlySet<string> = new Set<DeadLetterCode>(['RECORDS_DELETED', 'RECORDS_SKIPPED'])
 /** Longest text of a RecentCommand. */
 const longestText = 300
 
@@ -126,7 +126,9 @@ export class MessageSearch {
     await this.#searchCommands([{ key }, { bytes: idBytes(id) }], note, isFurther)
     if (!isKnown()) await this.#readLettersOfCommands(id)
     if (this.#findings.commands.some(({ value }) => isUnsent(value))) await this.#readControls()
-    if (!isKnown() && this.#findings.commands.length + this.#findings.letters.length === 0) await this.#readLostRanges()
+    const isUnexplained = !isKnown() && this.#findings.letters.length === 0
+    if (isUnexplained && this.#findings.commands.every(({ value }) => value.progress === 'done'))
+      await this.#readLostRanges()
     return this.findings
   }
 
@@ -277,7 +279,7 @@ export class MessageSearch {
     )
   }
 
-  /** Letters about deleted commands: their keys are coordinates. */
+  /** Letters about ranges of commands: their keys are coordinates. */
   async #readLostRanges(): Promise<void> {
     const { commands, deadLetters } = this.#options.settings.topics
     const needles = commands.map(topic => ({ bytes: Buffer.from(`${topic}/`) }))
@@ -286,7 +288,7 @@ export class MessageSearch {
       needles,
       async (tp, records) => {
         for (const { record, ...letter } of lettersOf(tp, records)) {
-          if (letter.code === lostCode) this.#bounded.keep('lost', sightingOf(tp, record, letter))
+          if (rangeCodes.has(letter.code)) this.#bounded.keep('lost', sightingOf(tp, record, letter))
         }
       },
     )

@@ -1,0 +1,191 @@
+import { expect, test, vi } from 'vitest'
+import { writeChange } from '../../src/control/change.ts'
+import { errorHeaders } from '../../src/records/dead-letter.ts'
+import { until } from '../support/bus.ts'
+import { buildCommand, commandsFrom } from '../support/commands.ts'
+import { buildPause } from '../support/control.ts'
+import { type Brokers, describeOnKafka } from '../support/integration.ts'
+import { openAdmin } from '../support/kafka.ts'
+import { openWired } from '../support/wires.ts'
+import { outcomesOf, startWorld } from '../support/worker.ts'
+
+/*
+ * The rows of a table in docs/delivery.md, "When offsets or topics are changed". Commands 1 to 3 are done. 11 is in doubt, 21 in
+ * flight, and 31 waits, because it is paused. The gateway has executed 11 and 21, and tells so if it is asked. All of these are to
+ * be sent at most once.
+ */
+
+type Topic = 'commands' | 'doubts' | 'results' | 'statuses' | 'control' | 'deadLetters'
+
+const once = { delivery: 'AT_MOST_ONCE' } as const
+const waitMs = { timeout: 40_000, interval: 100 }
+
+async function startStage(brokers: Brokers) {
+  const world = await startWorld({
+    brokers,
+    settings: {
+      kafka: { startFrom: 'earliest', sessionTimeoutMs: 6000 },
+      gateway: { timeoutMs: 6000 },
+      delivery: { settleMs: 3500, polls: 1, pollIntervalMs: 300 },
+    },
+  })
+  await world.worker.stop()
+  const { groupId } = world.settings.kafka
+  let kill = () => {}
+  await world.startWorker(telemetry => {
+    const { bus, cut } = openWired({ brokers: brokers.brokers, groupId, telemetry })
+    kill = cut
+    return bus
+  })
+  const admin = await openAdmin(brokers.brokers)
+  const { topics } = world.settings
+  const nameOf = (use: Topic) => [topics[use]].flat().at(-1)!
+
+  const publisher = await world.bus.publisher()
+  await publisher.publish([writeChange(topics.control, buildPause({ kind: 'tenant', name: 'acme' }))])
+  await publisher.close()
+  await world.send(commandsFrom(1, 3))
+  await world.finished(3)
+  world.sandbox.faults.next('reset-after')
+  await world.send([buildCommand({ id: 11n, ...once })])
+  await until(() => expect(outcomesOf(world, 11n)).toEqual(['IN_DOUBT for now']))
+  await world.send([buildCommand({ id: 31n, tenant: 'acme', ...once })])
+  world.sandbox.faults.next('stall')
+  await world.send([buildCommand({ id: 21n, ...once })])
+  await until(() => expect(world.sandbox.executions(21)).toBe(1))
+
+  return {
+    world,
+    admin,
+    /** Kills the worker, and waits until the group has no member. */
+    async kill() {
+      kill()
+      await vi.waitFor(async () => {
+        const { groups } = await admin.describeGroups([groupId])
+        expect(groups[0]!.state).toBe('Empty')
+      }, waitMs)
+    },
+    async moveOffsets(toOffset: (end: number) => number) {
+      for (const topic of [nameOf('commands'), topics.doubts]) {
+        const [{ high = '0' } = {}] = await admin.fetchTopicOffsets(topic)
+        const partitions = [{ partition: 0, offset: String(toOffset(Number(high))) }]
+        await admin.setOffsets({ groupId, topic, partitions })
+      }
+    },
+    deleteGroup: () => vi.waitFor(() => admin.deleteGroups([groupId]), waitMs),
+    async makeAnew(use: Topic) {
+      const topic = nameOf(use)
+      const idOf = async () => (await world.bus.lookAt(topic))?.id
+      const before = await idOf()
+      await admin.deleteTopics({ topics: [topic] })
+      await vi.waitFor(async () => {
+        await admin.createTopics({ topics: [{ topic, numPartitions: 1 }] })
+        expect(await idOf()).not.toBe(before)
+      }, waitMs)
+    },
+    /** The ranges that dead letters tell of, by code. */
+    ranges: () =>
+      world.deadLetters().map(({ headers: { [errorHeaders.code]: code, ...headers } }) => {
+        const [first, last = first] = [headers[errorHeaders.offset], headers[errorHeaders.lastOffset]]
+        return [`${code}`, `${headers[errorHeaders.topic]}`, Number(first), Number(last)]
+      }),
+    nameOf,
+  }
+}
+
+type Stage = Awaited<ReturnType<typeof startStage>>
+
+interface Row {
+  what: string
+  change: (stage: Stage) => Promise<unknown>
+  /** Outcomes of the commands in doubt, in flight and waiting; none if it waits on, or gets no result. */
+  ends: { doubt: string[]; flight: string[]; waiting: string[] }
+  /** The ranges that dead letters tell of: code, topic, first and last offset. */
+  told?: [code: string, topic: Topic, first: number, last: number]
+}
+
+const sent = ['IN_DOUBT for now', 'SENT']
+const unresolved = ['IN_DOUBT for now', 'UNRESOLVED']
+
+/** Waits for these outcomes, and expects that other commands are sent, and nothing is executed twice or told besides. */
+async function expectRow({ world, ranges, nameOf }: Stage, { ends, told }: Row): Promise<void> {
+  const outcomes = () => [11n, 21n, 31n].map(id => outcomesOf(world, id))
+  const expected = [ends.doubt, ends.flight, ends.waiting]
+  await vi.waitFor(() => expect(outcomes()).toEqual(expected), waitMs)
+  await world.send([buildCommand({ id: 41n })])
+  await vi.waitFor(() => expect(outcomesOf(world, 41n).at(-1)).toBe('SENT'), waitMs)
+  await world.quiet()
+  expect(outcomes()).toEqual(expected)
+  expect(ranges()).toEqual(told ? [[told[0], nameOf(told[1]), told[2], told[3]]] : [])
+  expect(world.sandbox.stats()).toMatchObject({ executed: ends.waiting.at(-1) === 'SENT' ? 7 : 6, billedTwice: 0 })
+}
+
+const asUsual = { doubt: sent, flight: sent, waiting: [] }
+/** What has no answer may have been in flight, also what waited. */
+const forgotten = { doubt: sent, flight: sent, waiting: unresolved }
+
+const ofKilled: Row[] = [
+  { what: 'its group is deleted', change: stage => stage.deleteGroup(), ends: forgotten },
+  { what: 'the offsets are reset to the earliest', change: stage => stage.moveOffsets(() => 0), ends: forgotten },
+  {
+    what: 'the offsets are reset to a time',
+    change: stage => stage.moveOffsets(() => 2),
+    ends: forgotten,
+    told: ['RECORDS_SKIPPED', 'commands', 0, 1],
+  },
+  {
+    what: 'the offsets are reset to the latest',
+    change: stage => stage.moveOffsets(end => end),
+    ends: { doubt: sent, flight: [], waiting: [] },
+    told: ['RECORDS_SKIPPED', 'commands', 0, 5],
+  },
+  {
+    what: 'the offsets are set beyond the end',
+    change: stage => stage.moveOffsets(end => end + 100),
+    ends: forgotten,
+  },
+]
+
+const ofRunning: Row[] = [
+  {
+    what: 'commands',
+    change: stage => stage.makeAnew('commands'),
+    ends: asUsual,
+    told: ['RECORDS_DELETED', 'commands', 4, 4],
+  },
+  {
+    what: 'doubts',
+    change: stage => stage.makeAnew('doubts'),
+    ends: { ...asUsual, doubt: unresolved },
+  },
+  { what: 'results', change: stage => stage.makeAnew('results'), ends: asUsual },
+  { what: 'statuses', change: stage => stage.makeAnew('statuses'), ends: asUsual },
+  { what: 'control', change: stage => stage.makeAnew('control'), ends: { ...asUsual, waiting: ['SENT'] } },
+  { what: 'dead letters', change: stage => stage.makeAnew('deadLetters'), ends: asUsual },
+]
+
+describeOnKafka('while a worker runs, a topic is deleted and made anew:', brokers => {
+  test.each(ofRunning)(
+    '$what',
+    async row => {
+      const stage = await startStage(brokers)
+      await row.change(stage)
+      await expectRow(stage, row)
+    },
+    120_000,
+  )
+})
+
+describeOnKafka('a worker that was killed, after which', brokers => {
+  test.each(ofKilled)(
+    '$what',
+    async row => {
+      const stage = await startStage(brokers)
+      await stage.kill()
+      await row.change(stage)
+      await stage.world.startWorker()
+      await expectRow(stage, row)
+    },
+    120_000,
+  )
+})
