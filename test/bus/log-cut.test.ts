@@ -436,10 +436,14 @@ describe('a topic that is deleted and recreated', () => {
     Object.assign(logs[0]!, { topicId: 'second' })
     ownership.gone(tps[0]!, new Error('it was deleted and made anew'))
     await reopen()
-    expect(cuts).toEqual([lost({ anew: true, unsent: 2, unread: 1, unsentOffsets: '0, 2, 4' })])
+    const told = lost({ anew: true, unsent: 2, unread: 1, unsentOffsets: '0, 2, 4' })
+    expect(cuts).toEqual([told])
+    ownership.gone(tps[0]!, new Error('another broker has just learnt of it'))
+    await reopen()
+    expect(cuts).toEqual([told, told]) // the first was not committed
     await commit()
     await reopen()
-    expect(cuts).toHaveLength(1)
+    expect(cuts).toHaveLength(2)
   })
 
   test('stays the new one if the answer to its first commit is lost', async () => {

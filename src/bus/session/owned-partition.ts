@@ -16,7 +16,7 @@ export class OwnedPartition {
   confirmed: Committed | null = null
   /** Id of the topic of `confirmed`; missing if unknown. */
   confirmedOn?: string | undefined
-  /** End of the log when the last session was closed. */
+  /** End of the log of that topic when its last session was closed. */
   lastEnd = 0
   readonly #options: OwnershipOptions
   /** Errors that were reported since the partition was open last. */
@@ -71,7 +71,7 @@ export class OwnedPartition {
     const { listener, telemetry } = this.#options
     this.#cancelReopening()
     this.session = null
-    if (session?.started) this.lastEnd = session.highWatermark
+    if (session?.started && session.taken?.topicId === this.confirmedOn) this.lastEnd = session.highWatermark
     session?.close()
     if (session?.started) {
       try {
