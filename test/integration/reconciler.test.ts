@@ -1,8 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { openBus } from '../../src/bus/open.ts'
+import { type Checkpoint, unpackCheckpoint } from '../../src/bus/session/checkpoint.ts'
 import { loadSettings } from '../../src/config/index.ts'
 import { readStatuses } from '../../src/consumer/index.ts'
 import { envelopeBody } from '../../src/gateway/connection.ts'
+import { newestLetters } from '../../src/inspect/dead-letters/letter.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
 import type { SendResult, StatusEvent } from '../../src/records/generated.ts'
 import { registryOf } from '../../src/records/registry.ts'
@@ -17,10 +19,18 @@ import { createTopics, openAdmin } from '../support/kafka.ts'
 import { buildResult } from '../support/results.ts'
 
 const partitions = 4
+
+/** Whether some record was taken in and is done. */
+const isDone = (checkpoint: Checkpoint | null) =>
+  checkpoint !== null && (checkpoint.window.length > 0 || checkpoint.window.base > 0)
+
 let worlds = 0
 
 /** Creates the topics that workers and receivers write, and a gateway that knows the status of messages. */
-async function startWorld({ brokers, registryUrl }: Brokers, counts: { overdue?: number } = {}) {
+async function startWorld(
+  { brokers, registryUrl }: Brokers,
+  { delayMs = 1500, expectMs = 1500, ...counts }: { overdue?: number; delayMs?: number; expectMs?: number } = {},
+) {
   const sandbox = await startSandbox()
   onTestFinished(() => sandbox.close())
   const name = `reconciler-${process.pid}-${Date.now().toString(36)}-${++worlds}`
@@ -36,8 +46,8 @@ async function startWorld({ brokers, registryUrl }: Brokers, counts: { overdue?:
     BUSGATE_TOPICS_DEAD_LETTERS: `${name}-dead-letters`,
     BUSGATE_GATEWAY_URL: sandbox.url,
     BUSGATE_GATEWAY_API_KEY: 'sandbox-key',
-    BUSGATE_RECONCILER_DELAY_MS: '1500',
-    BUSGATE_RECONCILER_EXPECT_MS: '1500',
+    BUSGATE_RECONCILER_DELAY_MS: String(delayMs),
+    BUSGATE_RECONCILER_EXPECT_MS: String(expectMs),
     BUSGATE_RECONCILER_RATE: '100',
     BUSGATE_TELEMETRY_HOST: '127.0.0.1',
     BUSGATE_TELEMETRY_PORT: '0',
@@ -68,6 +78,7 @@ async function startWorld({ brokers, registryUrl }: Brokers, counts: { overdue?:
 
   return {
     env,
+    topics: settings.topics,
     /** Sends messages to the gateway, and publishes their results. No callback comes. */
     async send(ids: readonly number[]) {
       const sms = { type: 'sms', phone: 380501234567, sms_message: 'Hello', sms_signature: 'Shop' }
@@ -86,6 +97,39 @@ async function startWorld({ brokers, registryUrl }: Brokers, counts: { overdue?:
       const reconciler = await createWorker(settings)
       onTestFinished(() => reconciler.stop())
       await until(() => expect(reconciler.ready().reasons).toEqual([]))
+    },
+    /** Deletes a topic and creates it again. */
+    async makeAnew(use: 'results' | 'overdue') {
+      const topic = settings.topics[use]
+      const admin = await openAdmin(brokers)
+      const idOf = async () => (await bus.lookAt(topic))?.id
+      const before = await idOf()
+      await admin.deleteTopics({ topics: [topic] })
+      await until(async () => {
+        await admin.createTopics({ topics: [{ topic, numPartitions: partitions }] })
+        expect(await idOf()).not.toBe(before)
+      })
+    },
+    /** Waits until the reconciler has read a topic: what is no result is done at once. */
+    async hasRead(use: 'results' | 'overdue') {
+      const topic = settings.topics[use]
+      const tps = Array.from({ length: partitions }, (_, partition) => ({ topic, partition }))
+      await publisher.publish(tps.map(tp => ({ ...tp, key: null, value: Buffer.from('no result') })))
+      await until(async () => {
+        for (const one of await bus.progress(`${name}-reconciler`, tps))
+          expect(isDone(one && unpackCheckpoint(one.offset, one.metadata))).toBe(true)
+      })
+    },
+    /** The number of records of a topic. */
+    async count(use: 'overdue') {
+      const admin = await openAdmin(brokers)
+      const ends = await admin.fetchTopicOffsets(settings.topics[use])
+      return ends.reduce((sum, { high }) => sum + Number(high), 0)
+    },
+    /** The topics of deleted records that dead letters tell of. */
+    async lost() {
+      const { newest } = await newestLetters(bus, deadLetters, { code: 'RECORDS_DELETED' }, 100)
+      return new Set(newest.map(({ origin }) => origin!.topic))
     },
     /** The id of each verdict that the reconciler has published. */
     polled: () => events.filter(({ source, final }) => source === 'POLL' && final).map(({ id }) => Number(id)),
@@ -121,4 +165,20 @@ describeOnKafka('the reconciler on Kafka', brokers => {
     await until(() => expect(new Set(world.polled()).size).toBe(150))
     expect(world.polled().toSorted((a, b) => a - b)).toEqual(upTo(150))
   })
+
+  test.each([
+    ['results', 600_000],
+    ['overdue', 1500],
+  ] as const)(
+    'tells of messages without a verdict that were on %s when it is deleted and made anew',
+    async (use, delayMs) => {
+      const world = await startWorld(brokers, { delayMs, expectMs: 600_000 })
+      await world.startReconciler()
+      await world.send(upTo(20))
+      if (use === 'overdue') await until(async () => expect(await world.count(use)).toBeGreaterThanOrEqual(20))
+      await world.hasRead(use)
+      await world.makeAnew(use)
+      await until(async () => expect(await world.lost()).toEqual(new Set([world.topics[use]])))
+    },
+  )
 })
