@@ -237,7 +237,7 @@ export const metricDefinitions = {
     labels: { cause: label.causesOfDoubts },
     meaning: 'Commands whose outcome became unknown: perhaps sent.',
     action:
-      "timeout, reset, response_cut, response_too_large: the gateway or the network. http_status, foreign_body: something in front of the gateway answers. taken_over: workers were killed. contradiction, items_differ: ask the gateway's operator.",
+      "timeout, reset, response_cut, response_too_large: the gateway or the network. http_status, foreign_body: something in front of the gateway answers. taken_over: workers were killed. progress_reset: somebody reset the group's offsets. contradiction, items_differ: ask the gateway's operator.",
   },
   resolutions_total: {
     type: 'counter',

@@ -10,7 +10,7 @@ import { openWired } from '../support/wires.ts'
 import { outcomesOf, startWorld } from '../support/worker.ts'
 
 /*
- * The rows of a table in docs/delivery.md, "When offsets or topics are changed". Commands 1 to 3 are done. 11 is in doubt, 21 in
+ * The rows of the table in docs/delivery.md, "When the progress is reset"; overdue messages are in reconciler.test.ts. Commands 1 to 3 are done. 11 is in doubt, 21 in
  * flight, and 31 waits, because it is paused. The gateway has executed 11 and 21, and tells so if it is asked. All of these are to
  * be sent at most once.
  */

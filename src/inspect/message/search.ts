@@ -13,7 +13,6 @@ import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../records/
 import type { SchemaRegistry } from '../../records/registry.ts'
 import { withCodeOf } from '../../records/result.ts'
 import { schemas } from '../../records/schemas.ts'
-import type { DeadLetterCode } from '../../telemetry/labels.ts'
 import { cut } from '../../words.ts'
 import { headerText, type Letter, lettersOf, placeText, type RecordPosition } from '../dead-letters/letter.ts'
 import { RecordReader, UndecodableRecords } from '../decoding.ts'
@@ -56,7 +55,7 @@ export interface RecentCommand {
   time: number
 }
 
-const rangeCodes: ReadonlySet<string> = new Set<DeadLetterCode>(['RECORDS_DELETED', 'RECORDS_SKIPPED'])
+const rangeCodes: ReadonlySet<string> = new Set(['RECORDS_DELETED', 'RECORDS_SKIPPED'])
 /** Longest text of a RecentCommand. */
 const longestText = 300
 
