@@ -69,6 +69,8 @@ export async function takeOver(options: TakeOverOptions, isAlive: () => boolean)
   const isForeign = committed !== null && !committed.metadata
   const begin = readsAll && (isForeign || committed === null) ? low : (committed?.offset ?? startAt(low))
   const found = unpackCheckpoint(begin, committed?.metadata, high)
+  // nobody has sent from a topic that was made anew
+  if (isMadeAnew(acquired, known)) found.forgotten = { until: 0, owned: true }
   const newest = newestOf(found, committed !== null, options)
   const { window } = newest
   const end = window.base + window.length
@@ -110,17 +112,22 @@ export async function takeOver(options: TakeOverOptions, isAlive: () => boolean)
 }
 
 /** What was not done of a deleted topic of the same name, as far as this process knows. The ledger has its own requests. */
-function lostWithTopic({ topicId }: Acquired, { known, dataLost }: TakeOverOptions): LostRange[] {
-  const { confirmed, confirmedOn, lastEnd } = known
-  if (!confirmed || confirmedOn === undefined || topicId === undefined || confirmedOn === topicId) return []
+function lostWithTopic(acquired: Acquired, { known, dataLost }: TakeOverOptions): LostRange[] {
+  const { confirmed, lastEnd } = known
+  if (!confirmed || !isMadeAnew(acquired, known)) return []
   const lost = loseOffsets(unpackCheckpoint(confirmed.offset, confirmed.metadata), new Ledger(), { to: lastEnd })
   if (hasLoss(lost)) dataLost({ ...lost, anew: true })
   return lost.ranges
 }
 
 /** The committed offset, unless it was committed for a deleted topic of the same name: offsets outlast their topic. */
-function progressOn({ committed, topicId }: Acquired, { confirmedOn }: TakeOverOptions['known']): Committed | null {
-  return confirmedOn !== undefined && topicId !== undefined && confirmedOn !== topicId ? null : committed
+function progressOn(acquired: Acquired, known: TakeOverOptions['known']): Committed | null {
+  return isMadeAnew(acquired, known) ? null : acquired.committed
+}
+
+/** Whether the topic was deleted and made anew since this process committed its progress on it. */
+function isMadeAnew({ topicId }: Acquired, { confirmedOn }: TakeOverOptions['known']): boolean {
+  return confirmedOn !== undefined && topicId !== undefined && confirmedOn !== topicId
 }
 
 /**

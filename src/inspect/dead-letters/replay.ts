@@ -97,7 +97,9 @@ function objection(letter: Letter, value: Buffer | null, doubts: string): Refusa
   if (code === 'RECORDS_SKIPPED')
     return refuse('its records are on their topic: reset the offset of the group to send them')
   if (code === 'RECORDS_DELETED') {
-    return refuse(`its records were deleted${letter.perhapsSent ? ' and perhaps sent' : ''}: only their producer has them`)
+    return refuse(
+      `its records were deleted${letter.perhapsSent ? ' and perhaps sent' : ''}: only their producer has them`,
+    )
   }
   if (neverRead.has(code)) return refuse('its bytes can never be read: its producer must resend it')
   if (origin === null) return refuse('it was a callback and has no topic')
