@@ -3,7 +3,7 @@ import { type Clock, limited } from '../clock.ts'
 import type { Compression } from './batches/codecs.ts'
 import { byTopic, describeConfigs, noEpoch, offsetCommit, resourceTypes } from './cluster/apis.ts'
 import { Brokers } from './cluster/brokers.ts'
-import { committedOffsets } from './cluster/committed-offsets.ts'
+import { committedOffsets, stableOffsets } from './cluster/committed-offsets.ts'
 import type { Connect, Security } from './cluster/connecting.ts'
 import { reachable } from './cluster/errors.ts'
 import { Coordinator } from './group/coordinator.ts'
@@ -181,9 +181,8 @@ export class KafkaBus implements Bus {
     })
   }
 
-  async progress(groupId: string, tps: readonly TopicPartition[]): ReturnType<Bus['progress']> {
-    const found = await reachable(committedOffsets(this.#brokers, groupId, tps))
-    return found.map(({ committed }) => committed)
+  progress(groupId: string, tps: readonly TopicPartition[]): ReturnType<Bus['progress']> {
+    return reachable(stableOffsets(this.#brokers, groupId, tps, this.#options.clock))
   }
 
   async partitions(topics: readonly string[]): Promise<Map<string, number>> {

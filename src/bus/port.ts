@@ -387,7 +387,10 @@ export interface Bus {
    * @throws Error when the partition does not exist, or the client may not read it
    */
   search(tp: TopicPartition, query: Query): Promise<Searched>
-  /** Committed offset and metadata of a group on each of the partitions; null where nothing is committed. */
+  /**
+   * Committed offset and metadata of a group on each of the partitions; null where nothing is committed. Waits for transactions
+   * that are about to commit an offset. @throws Error when one stays open
+   */
   progress(
     groupId: string,
     tps: readonly TopicPartition[],

@@ -150,7 +150,7 @@ export class ResultWait implements Watcher<SendResult> {
     if (trouble) return `${trouble.message}: ${brokersHint}.`
     if (this.#doubt) {
       const since = timeText(this.#doubt.completedAt, 'since')
-      return `it is IN_DOUBT ${since}, perhaps sent: do not send it again; its final result will follow.`
+      return `it is IN_DOUBT ${since}, perhaps sent: do not send it again.`
     }
     if (this.#isRepeated) return 'its id was used before (DUPLICATE), and the result of its first record was not found.'
     return 'is a worker running?'

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { partitionOf } from '../../src/bus/murmur2.ts'
 import type { RecordHeaders } from '../../src/bus/port.ts'
 import { type Change, writeChange } from '../../src/control/change.ts'
 import { MessageSearch } from '../../src/inspect/message/search.ts'
@@ -232,6 +233,24 @@ test('a command in doubt is read from the doubts topic if its own topic has lost
   )
   const found = await world.search().byId(21n)
   expect(found.commands).toMatchObject([{ place: { partition: 1, offset: 40 }, time: 1_000, value: { command } }])
+})
+
+test('a final result is promised only while the doubt of the message is on its topic and open', async () => {
+  const world = await startTopics()
+  const place = { topic: topics.doubts, partition: partitionOf(Buffer.from('22'), 3) }
+  const conclusion = async () => tell(await world.search().byId(22n), 22n, {}).conclusions[0]!.text
+  await world.result(buildResult({ id: 22n, outcome: 'IN_DOUBT', final: false }))
+  await world.doubt(buildDoubt(), 22n)
+  const follows = /^Perhaps sent: .* A final result will follow: do not send it again\./
+  const mayNot = /^Perhaps sent: .* may never get a final result: do not send it again .* Ask the gateway/
+  expect(await conclusion()).toMatch(follows) // no worker has opened the partition yet
+  world.broker.resetOffset('busgate', place, 0)
+  expect(await conclusion()).toMatch(follows)
+  world.broker.resetOffset('busgate', place, 1)
+  expect(await conclusion()).toMatch(mayNot)
+  world.broker.resetOffset('busgate', place, 0)
+  world.broker.cut(place, { start: 1 })
+  expect(await conclusion()).toMatch(mayNot)
 })
 
 test('all messages with a correlationId are found, with or without results', async () => {

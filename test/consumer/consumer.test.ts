@@ -323,8 +323,7 @@ describe('waitForResult', () => {
     await complains(used, options)
     const completedAt = Date.UTC(2026, 4, 6, 7, 8, 9)
     await result(buildResult({ id: 5n, account: 'bank', outcome: 'IN_DOUBT', final: false, completedAt }))
-    const doubt = ': it is IN_DOUBT since 2026-05-06T07:08:09.000Z, perhaps sent: do not send it again; '
-    await complains(`${doubt}its final result will follow.`, options)
+    await complains('it is IN_DOUBT since 2026-05-06T07:08:09.000Z, perhaps sent: do not send it again.', options)
     await complains('is a worker running?', { ...options, account: 'shop' })
   })
 

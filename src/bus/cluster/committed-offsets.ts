@@ -1,4 +1,5 @@
 import { type Clock, sleep } from '../../clock.ts'
+import { PartitionMap } from '../partitions.ts'
 import type { TopicPartition } from '../port.ts'
 import type { Committed } from '../session/driver.ts'
 import { indexesByTopic, offsetFetch, partitionsIn } from './apis.ts'
@@ -13,6 +14,7 @@ export interface GroupProgress extends TopicPartition {
 
 const limitMs = 3_000
 const settledWithinMs = 500
+const stableWithinMs = 3_000
 const askAgainMs = 10
 
 /**
@@ -57,5 +59,28 @@ export async function untilSettled(ask: () => Promise<GroupProgress[]>, clock: C
     const progress = await ask()
     if (!progress.some(isUnstable) || clock.monotonic() - started >= settledWithinMs) return progress
     await sleep(clock, askAgainMs)
+  }
+}
+
+/**
+ * The committed offset of each partition; null where none was ever committed. Asks again for those that an open transaction is
+ * about to change: its group commits all the time.
+ * @throws ProtocolError when one stays open for three seconds; Error as the coordinator answers
+ */
+export async function stableOffsets(
+  brokers: Pick<Brokers, 'ask'>,
+  groupId: string,
+  tps: readonly TopicPartition[],
+  clock: Clock,
+): Promise<(Committed | null)[]> {
+  const started = clock.monotonic()
+  const found = new PartitionMap<Committed | null>()
+  for (let left = tps; ; await sleep(clock, askAgainMs)) {
+    const progress = await committedOffsets(brokers, groupId, left)
+    for (const one of progress) if (one.error === null) found.set(one, one.committed)
+    const refused = progress.filter(({ error }) => error !== null)
+    if (refused.length === 0) return tps.map(tp => found.get(tp) ?? null)
+    if (!refused.every(isUnstable) || clock.monotonic() - started >= stableWithinMs) throw refused[0]!.error
+    left = refused
   }
 }

@@ -6,7 +6,7 @@ import type { SendResult } from '../../records/generated.ts'
 import { shellFlag, shellWord } from '../../shell.ts'
 import { count, timeText } from '../../words.ts'
 import { type Letter, originText, placeText, readableOnce, shortPlace } from '../dead-letters/letter.ts'
-import { type Findings, type FoundCommand, isUnsent, type Sighting, stateAfter } from './findings.ts'
+import { type Findings, type FoundCommand, type FoundDoubt, isUnsent, type Sighting, stateAfter } from './findings.ts'
 
 /** @param errorCode of a result; one of a newer busgate has no remedy here */
 export const remedyOf = (errorCode: string | null): string | null =>
@@ -32,8 +32,8 @@ function whatBecame(findings: Findings, id: bigint, account: string): string {
     const doubt = doubts.at(-1)?.value
     const type = doubt?.type ?? results.at(-1)?.type ?? null
     return (
-      `Perhaps sent: the answer of the gateway is missing${doubt ? ` (${doubt.cause})` : ''}, and busgate is finding out. ` +
-      `A final result will follow: do not send it again. ${whoCanTell(id, account, type)}`
+      `Perhaps sent: the answer of the gateway is missing${doubt ? ` (${doubt.cause})` : ''}${whoFindsOut(doubts)} ` +
+      whoCanTell(id, account, type)
     )
   }
   const command = firstCommand(findings, results, account)
@@ -84,6 +84,14 @@ export function lostText({ lost }: Pick<Findings, 'lost'>): string[] {
     `Commands were deleted before they had a result, and it may be one of them: ${listed}. ` +
       'busgate dlq list --code RECORDS_DELETED says of each range whether it was perhaps sent.',
   ]
+}
+
+/** A final result is promised only while a doubt is on its topic and unfinished: doubts are lost with deleted records. */
+function whoFindsOut(doubts: readonly Sighting<FoundDoubt>[]): string {
+  const isOpen = doubts.some(({ value: { progress } }) => progress !== 'done' && progress !== 'unknown')
+  return isOpen
+    ? ', and busgate is finding out. A final result will follow: do not send it again.'
+    : '. No open doubt about it was found, so it may never get a final result: do not send it again before you know.'
 }
 
 /** The command that counts: the oldest that was not settled as a duplicate, or as a dead letter. */

@@ -14,7 +14,7 @@ export interface Sighting<T> {
 }
 
 /**
- * Progress of a command by the group's checkpoint. unread: no worker has opened its partition. waiting: not sent yet. sending:
+ * Progress of a command, or of a doubt, by the group's checkpoint. unread: no worker has opened its partition. waiting: not sent yet. sending:
  * a request is about to begin or in flight. doubted: a request has begun, and its doubt is not written yet.
  */
 export type CommandProgress = 'unread' | 'waiting' | 'sending' | 'doubted' | 'done' | 'unknown'
@@ -25,6 +25,10 @@ export interface FoundCommand {
   progress: CommandProgress
   /** The dead letter from which it was replayed. */
   replayedFrom: string | null
+}
+
+export interface FoundDoubt extends Doubt {
+  progress: CommandProgress
 }
 
 /** Whether no request for the command has begun, so that a pause can stop it. */
@@ -56,7 +60,7 @@ export interface Findings {
   commands: Sighting<FoundCommand>[]
   results: Sighting<SendResult>[]
   statuses: Sighting<StatusEvent>[]
-  doubts: Sighting<Doubt>[]
+  doubts: Sighting<FoundDoubt>[]
   letters: Sighting<Letter>[]
   /** Dead letters about ranges of commands that were deleted or skipped; looked for only if nothing explains the message. */
   lost: Sighting<Letter>[]

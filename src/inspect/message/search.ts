@@ -106,7 +106,13 @@ export class MessageSearch {
     const key = Buffer.from(String(id))
     const { since } = this.#options
     const ofKey = (await Promise.all(keyed.map(topic => this.#partsOf(topic, String(id))))).flat()
-    const look = (parts: readonly Part[]) => this.#searchAll(parts, [{ key }], (tp, records) => this.#note(tp, records))
+    const look = async (parts: readonly Part[]) => {
+      // a doubt and its IN_DOUBT are written together: doubts that exist are found for all results
+      const ofDoubts = (isWanted: boolean) => parts.filter(({ tp: { topic } }) => (topic === doubts) === isWanted)
+      const note: Take = (tp, records) => this.#note(tp, records)
+      await this.#searchAll(ofDoubts(false), [{ key }], note)
+      await this.#searchAll(ofDoubts(true), [{ key }], note)
+    }
     await look(ofKey)
     const isKnown = () => this.#findings.results.length + this.#findings.doubts.length > 0
     if (!isKnown()) {
@@ -246,7 +252,8 @@ export class MessageSearch {
     if (tp.topic === doubts) {
       await doubt.each(tp, records, (value, record) => {
         this.#doubted.keep(value)
-        this.#bounded.keep('doubts', sightingOf(tp, record, value))
+        const progress = stateOf(this.#progress.get(nameOf(tp)), record.offset)
+        this.#bounded.keep('doubts', sightingOf(tp, record, { ...value, progress }))
       })
     }
     if (tp.topic !== deadLetters) return
@@ -316,7 +323,7 @@ export class MessageSearch {
 
   async #readProgress(): Promise<void> {
     const { bus, settings } = this.#options
-    const tps = this.#commandTps
+    const tps = [...this.#commandTps, ...this.#tps(settings.topics.doubts)]
     try {
       const known = await readProgress(bus, settings, tps)
       for (const [i, tp] of tps.entries()) this.#progress.set(nameOf(tp), known[i] ?? null)
