@@ -58,7 +58,7 @@ interface Period {
 }
 
 /** Topics to which an operator may add partitions while commands are sent. */
-export const growingTopics = ['results', 'statuses', 'doubts', 'deadLetters'] as const
+export const growingTopics = ['urgent', 'bulk', 'results', 'statuses', 'doubts', 'dead-letters'] as const
 
 /** Partitions that an operator adds. */
 export interface GrowthPlan {

@@ -281,7 +281,7 @@ class World {
     const now = epoch + this.#scheduler.now
     const deadline = plan.deadline === null ? null : now + plan.deadline
     const record = recordOf(plan, phone, topic, deadline, this.#codec.encode)
-    const partition = partitionOf(record.key!, this.#plan.partitions)
+    const partition = partitionOf(record.key!, this.#partitionsAsKnown(topic))
     const offset = this.#broker.end({ topic, partition })
     const policy = policyOf(plan, this.#settings)
     this.#published++
@@ -292,7 +292,13 @@ class World {
       'upstream',
       `writes ${topic}/${partition}@${offset}: ${id} ${type} of ${account}, ${policy}, ${kind}, gateway ${reaction}${until}`,
     )
-    this.#broker.append([record], now)
+    this.#broker.append([{ ...record, partition }], now)
+  }
+
+  /** A producer may not know of added partitions yet. */
+  #partitionsAsKnown(topic: string): number {
+    const count = this.#broker.partitions(topic)!
+    return count === this.#plan.partitions ? count : this.#random.pick([this.#plan.partitions, count])
   }
 
   #pause({ effect, kind, name }: PausePlan, begins: boolean): void {
@@ -314,8 +320,7 @@ class World {
     )
   }
 
-  #grow({ topic: use, more }: GrowthPlan): void {
-    const topic = this.#settings.topics[use]
+  #grow({ topic, more }: GrowthPlan): void {
     const count = this.#broker.partitions(topic)! + more
     this.#broker.addPartitions(topic, count)
     this.#tracer.trace('operator', `*** ${topic} gets ${count} partitions`)
@@ -353,7 +358,7 @@ class World {
 
   #deleteRecords(): void {
     const topic = this.#random.pick(this.#settings.topics.commands)
-    const tp = { topic, partition: this.#random.int(0, this.#plan.partitions - 1) }
+    const tp = { topic, partition: this.#random.int(0, this.#broker.partitions(topic)! - 1) }
     const start = this.#random.int(this.#broker.start(tp), this.#broker.end(tp))
     this.#broker.cut(tp, { start })
     this.#judge.lives.deleted(tp, start)

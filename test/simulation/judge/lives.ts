@@ -63,6 +63,11 @@ export class Lives implements Iterable<Life> {
     return [...this].filter(other => other !== life && other.command.plan.id === life.command.plan.id)
   }
 
+  /** Whether workers must recognise one of the two commands, which have the same id, as a repeat of the other. */
+  mustRecognise(one: Life, twin: Life): boolean {
+    return isOn(one.command, twin.command) && !this.isCut(one.command)
+  }
+
   isCut(tp: TopicPartition): boolean {
     return this.#cut.get(tp) ?? false
   }

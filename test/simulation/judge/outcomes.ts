@@ -169,7 +169,7 @@ export class Outcomes {
     const reportFalse = (why: string) =>
       this.#report('the result tells the truth', `${nameOf(life)} is ${outcome}, but ${why}`)
     const twins = this.#lives.twins(life)
-    const twinWasSent = this.#lives.isCut(life.command) && twins.some(({ executions }) => executions > 0)
+    const twinWasSent = twins.some(twin => twin.executions > 0 && !this.#lives.mustRecognise(life, twin))
     if (outcome === 'SENT' && life.executions === 0 && !twinWasSent) reportFalse('was not executed')
     const isRejected = outcome === 'REJECTED' || (outcome === 'UNRESOLVED' && errorCode === 'REJECTED')
     if (isRejected && error === texts.outage && plan.reaction !== 'poison' && this.#options.hasOnlyExplainedRefusals)

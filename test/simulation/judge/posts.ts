@@ -105,8 +105,8 @@ export class Posts {
     const name = nameOf(life)
     this.counts.executions++
     life.executions++
-    const twin = this.#lives.twins(life).find(({ executions }) => executions > 0)
-    if (twin && !this.#lives.isCut(life.command)) {
+    const twin = this.#lives.twins(life).find(other => other.executions > 0 && this.#lives.mustRecognise(life, other))
+    if (twin) {
       this.#report('at most once', `${name} is executed, and so was ${nameOf(twin)} with the same id`)
     }
     if (life.command.policy === 'AT_MOST_ONCE' && life.executions > 1) {
