@@ -3,8 +3,7 @@ import type { Reader } from '../../src/bus/port.ts'
 import { createDecoder, decodeAll } from '../../src/records/decoder.ts'
 import type { SendResult } from '../../src/records/generated.ts'
 import { schemas } from '../../src/records/schemas.ts'
-import type { Sandbox } from '../../src/sandbox/index.ts'
-import { idOf, indexOf, policyOf } from './load.ts'
+import { indexOf, policyOf } from './load.ts'
 import type { RunOptions, Stage } from './stage.ts'
 
 /** What is on the topics and at the gateway after a run. */
@@ -36,8 +35,12 @@ export class Audit {
   readonly #outcomes: (SendResult['outcome'] | undefined)[]
   /** The number of results, final or not. */
   results = 0
+  /** The number of commands that have a final result, or ended otherwise. */
+  finished = 0
+  /** The number of results that say IN_DOUBT. */
+  doubted = 0
   #duplicates = 0
-  #finished = 0
+  readonly #endedOtherwise = new Set<number>()
 
   /**
    * Reads from the beginning until every command is finished, for at most four minutes. Call it after the load, because
@@ -46,11 +49,11 @@ export class Audit {
   static async of(stage: Stage, options: RunOptions): Promise<Audit> {
     const audit = new Audit(options)
     await audit.#read(stage)
-    await audit.#untilFinished()
+    await audit.untilFinished()
     return audit
   }
 
-  private constructor(options: RunOptions) {
+  constructor(options: RunOptions) {
     const { commands } = options
     this.#options = options
     this.sentAt = new Float64Array(commands)
@@ -64,25 +67,25 @@ export class Audit {
     return bus.read([settings.topics.results], 'earliest', async (_, records) => {
       for (const decoded of await decodeAll(decoder, records)) {
         if (!decoded.ok) throw new Error('a result cannot be decoded')
-        this.#count(decoded.value)
+        this.count(decoded.value)
       }
     })
   }
 
   /** Waits at most four minutes for all results, and then three seconds for results that must not come. */
-  async #untilFinished(): Promise<void> {
+  async untilFinished(): Promise<void> {
     const { commands, say } = this.#options
     const deadline = performance.now() + timeoutMs
     let last = -1
-    while (this.#finished < commands && performance.now() < deadline) {
-      if (this.#finished !== last) say(`${this.#finished} of ${commands} finished`)
-      last = this.#finished
+    while (this.finished < commands && performance.now() < deadline) {
+      if (this.finished !== last) say(`${this.finished} of ${commands} finished`)
+      last = this.finished
       await pause(2000)
     }
     await pause(3000)
   }
 
-  #count(result: SendResult): void {
+  count(result: SendResult): void {
     const { id, outcome, final, sentAt } = result
     const index = indexOf(id)
     this.results++
@@ -91,13 +94,29 @@ export class Audit {
       return
     }
     if (!final) {
+      this.doubted++
       this.#doubted[index] = 1
       return
     }
-    if (this.#finals[index]!++ === 0) this.#finished++
+    if (this.#finals[index]!++ === 0) this.finished += this.#endedOtherwise.has(index) ? 0 : 1
     else this.#reportSecondFinal(result)
     this.#outcomes[index] = outcome
     this.sentAt[index] = sentAt ?? 0
+  }
+
+  hasFinal(index: number): boolean {
+    return this.#finals[index]! > 0
+  }
+
+  /** Whether it has no final result although it is in doubt. */
+  isInDoubt(index: number): boolean {
+    return this.#doubted[index] === 1 && !this.hasFinal(index) && !this.#endedOtherwise.has(index)
+  }
+
+  /** The command ended with a dead letter, or was told to be lost, and gets no final result. */
+  endOtherwise(index: number): void {
+    if (!this.#endedOtherwise.has(index) && !this.hasFinal(index)) this.finished++
+    this.#endedOtherwise.add(index)
   }
 
   /** Reports a second final result, with times to search for in the logs of the processes. */
@@ -115,7 +134,8 @@ export class Audit {
     this.#options.say(`${id} (${commandTopic}/${commandPartition} at ${commandOffset}): ${first}; then ${second}`)
   }
 
-  verdict(sandbox: Sandbox): Verdict {
+  /** @param executionsOf how often the gateway executed a command */
+  verdict(executionsOf: (index: number) => number): Verdict {
     const { commands } = this.#options
     const verdict: Verdict = {
       commands,
@@ -130,9 +150,10 @@ export class Audit {
       outcomes: {},
     }
     for (let index = 0; index < commands; index++) {
-      const outcome = this.#outcomes[index] ?? 'none'
-      const executions = sandbox.executions(idOf(index))
-      if (this.#finals[index] === 0) verdict.withoutFinalResult++
+      const isOtherwise = this.#endedOtherwise.has(index)
+      const outcome = this.#outcomes[index] ?? (isOtherwise ? 'ended otherwise' : 'none')
+      const executions = executionsOf(index)
+      if (this.#finals[index] === 0 && !isOtherwise) verdict.withoutFinalResult++
       if (this.#finals[index]! > 1) verdict.withTwoFinalResults++
       if (executions > 1 && policyOf(index) === 'AT_MOST_ONCE') verdict.executedTwiceUnderAtMostOnce++
       if (executions > 1 && policyOf(index) === 'AT_LEAST_ONCE') verdict.executedTwiceUnderAtLeastOnce++

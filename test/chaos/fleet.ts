@@ -15,6 +15,9 @@ export interface Member {
   leave(): Promise<void>
   freeze(): void
   thaw(): void
+  isReady(): Promise<boolean>
+  /** What it has logged so far. */
+  log(): string
 }
 
 export interface FleetOptions {
@@ -33,10 +36,13 @@ const startTimeoutMs = 60_000
 /** The busgate processes under test. One that exits by itself is restarted, as a supervisor does. */
 export class Fleet {
   readonly members = new Set<Member>()
+  /** Settings of the processes that start from now on, beside those of all. */
+  readonly settings: Record<string, string> = {}
   /** The number of unexpected exits. */
   restarts = 0
   readonly #options: FleetOptions
   #count = 0
+  readonly #beside = new Set<Member>()
   #closing = false
 
   constructor(options: FleetOptions) {
@@ -44,13 +50,35 @@ export class Fleet {
   }
 
   start(): Member {
-    const { env, program, folder, clockSeed, say } = this.#options
-    const name = `worker-${++this.#count}`
+    const { say } = this.#options
+    const { member, child, isExpected } = this.#spawn(`worker-${++this.#count}`, this.settings)
+    this.members.add(member)
+    void child.ended.then(({ how }) => {
+      this.members.delete(member)
+      if (isExpected() || this.#closing) return
+      const lines = child.tail().split('\n')
+      const why = lines.findLast(line => line.includes('"level":"fatal"')) ?? lines.at(-1)
+      say(`${member.name} ${how} by itself: ${why?.slice(0, 300)}`)
+      this.restarts++
+      this.start()
+    })
+    return member
+  }
+
+  /** Starts a process that is not one of the workers: nobody restarts or kills it. */
+  startBeside(name: string, settings: Record<string, string>): Member {
+    const { member } = this.#spawn(`${name}-${++this.#count}`, { ...this.settings, ...settings })
+    this.#beside.add(member)
+    return member
+  }
+
+  #spawn(name: string, settings: Record<string, string>) {
+    const { env, program, folder, clockSeed } = this.#options
     const logFile = join(folder, `${name}.log`)
     const clocks = clockSeed === undefined ? [] : ['--import', './test/chaos/wrong-clocks.ts']
     const child = startChild(process.execPath, [...clocks, program, 'run'], {
       cwd: process.cwd(),
-      env: { ...process.env, ...env, CHAOS_CLOCK_SEED: String((clockSeed ?? 0) + this.#count) },
+      env: { ...process.env, ...env, ...settings, CHAOS_CLOCK_SEED: String((clockSeed ?? 0) + this.#count) },
       logFile,
     })
     let isExpected = false
@@ -62,10 +90,11 @@ export class Fleet {
         await pause(50)
       }
     }
+    const log = () => readFileSync(logFile, 'utf8')
     const member: Member = {
       name,
       ready: () => until('ready', () => isReady(logFile)),
-      works: () => until('at work', async () => readFileSync(logFile, 'utf8').includes('"session.opened"')),
+      works: () => until('at work', async () => log().includes('"session.opened"')),
       kill: async () => {
         isExpected = true
         child.signal('SIGKILL')
@@ -80,18 +109,10 @@ export class Fleet {
       },
       freeze: () => child.signal('SIGSTOP'),
       thaw: () => child.signal('SIGCONT'),
+      isReady: () => isReady(logFile),
+      log,
     }
-    this.members.add(member)
-    void child.ended.then(({ how }) => {
-      this.members.delete(member)
-      if (isExpected || this.#closing) return
-      const lines = child.tail().split('\n')
-      const why = lines.findLast(line => line.includes('"level":"fatal"')) ?? lines.at(-1)
-      say(`${name} ${how} by itself: ${why?.slice(0, 300)}`)
-      this.restarts++
-      this.start()
-    })
-    return member
+    return { member, child, isExpected: () => isExpected }
   }
 
   /** Starts processes until there are `count`, and waits until all are ready. */
@@ -102,7 +123,7 @@ export class Fleet {
 
   async close(): Promise<void> {
     this.#closing = true
-    await Promise.all([...this.members].map(member => member.kill()))
+    await Promise.all([...this.members, ...this.#beside].map(member => member.kill()))
   }
 }
 

@@ -11,6 +11,9 @@ export const idOf = (index: number): number => firstId + index
 export const indexOf = (id: bigint): number => Number(id) - firstId
 export const policyOf = (index: number) => (index % 2 === 0 ? 'AT_MOST_ONCE' : 'AT_LEAST_ONCE')
 
+/** What makes a command different from the usual one. */
+export type Variation = Pick<NewCommand, 'lane'> & { isEmpty?: boolean }
+
 const batchesPerSecond = 20
 
 /** Produces commands at an even rate. After a stall it catches up at once. */
@@ -19,11 +22,21 @@ export class Load {
   readonly producedAt: Float64Array
   /** The number of commands on their topic. */
   produced = 0
+  /** The accounts of the commands that are written from now on, in turn. */
+  accounts: readonly string[] = ['default']
   readonly #options: RunOptions
+  readonly #vary: (index: number) => Variation
+  readonly #accounts = new Map<number, string>()
 
-  constructor(options: RunOptions) {
+  constructor(options: RunOptions, vary: (index: number) => Variation = () => ({})) {
     this.#options = options
+    this.#vary = vary
     this.producedAt = new Float64Array(options.commands)
+  }
+
+  /** The account of a command that was produced. */
+  accountOf(index: number): string {
+    return this.#accounts.get(index) ?? 'default'
   }
 
   async produce(stage: Stage): Promise<void> {
@@ -35,11 +48,17 @@ export class Load {
       await pause(Math.max(0, started + (1000 * from) / rate - Date.now()))
       const to = Math.min(from + batch, commands)
       this.producedAt.fill(Date.now(), from, to)
-      const chunk = Array.from({ length: to - from }, (_, i) => buildSms(from + i))
+      const chunk = Array.from({ length: to - from }, (_, i) => this.#command(from + i))
       await this.#untilConfirmed(() => producer.send(chunk))
       this.produced = to
     }
     await producer.close()
+  }
+
+  #command(index: number): NewCommand {
+    const account = this.accounts[index % this.accounts.length]!
+    this.#accounts.set(index, account)
+    return { ...buildSms(index, this.#vary(index)), account }
   }
 
   async #producer({ settings, kafka }: Stage): Promise<CommandProducer> {
@@ -74,12 +93,13 @@ export class Load {
   }
 }
 
-function buildSms(index: number): NewCommand {
+function buildSms(index: number, { isEmpty, ...variation }: Variation): NewCommand {
   return {
     id: idOf(index),
     phone: 380_670_000_000 + (index % 1000) * 100,
     type: 'sms',
-    message: { sms_message: 'Your order is on its way', sms_signature: 'Shop' },
+    message: { sms_message: isEmpty ? '' : 'Your order is on its way', sms_signature: 'Shop' },
     delivery: policyOf(index),
+    ...variation,
   }
 }

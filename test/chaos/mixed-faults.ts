@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { brokerFault, freeze, gatewayFault, kill, leaveAndJoin, outage, revokeRight } from './faults.ts'
-import { latencyMs } from './scenarios.ts'
-import { between, type Fault, oneOf, type Scenario } from './scene.ts'
+import { between, type Fault, latencyMs, oneOf, type Scenario } from './scene.ts'
 import { killCoordinator, killTransactionCoordinator, loseAnswers } from './wire-faults.ts'
 
 interface WeightedFault {

@@ -9,6 +9,7 @@ import { startLateGateway } from './late-gateway.ts'
 import { idOf, Load } from './load.ts'
 import type { Scenario, Scene } from './scene.ts'
 import { type RunOptions, type Stage, startStage } from './stage.ts'
+import { Witness } from './witness.ts'
 
 /** The outcome of a run: tables to print, and the names of broken promises. */
 export interface Outcome {
@@ -23,17 +24,19 @@ export interface Outcome {
 export async function runScenario(options: RunOptions, scenario: Scenario): Promise<Outcome> {
   const { nodes, kafka, seed, say, workers } = options
   const { play, latencyMs, forbidden, executesLate, starts = workers, isPlanned } = scenario
-  const stage = await startStage(options, latencyMs, scenario.env)
+  const stage = await startStage(options, { latencyMs, ...scenario.sandbox }, scenario.env)
   const chance = new Random(seed)
   const random = () => chance.next()
   const lateGateway = executesLate && (await startLateGateway(stage.sandbox.url, executesLate, random))
   const env = { ...stage.env, ...(lateGateway && { BUSGATE_GATEWAY_URL: lateGateway.url }) }
   const fleet = new Fleet({ ...stage, env, say, ...(!isPlanned && { clockSeed: seed }) })
+  let witness: Witness | null = null
   try {
     await fleet.fill(starts)
     say(`Kafka ${kafka}, ${nodes} broker(s), seed ${seed}, logs in ${stage.folder}`)
-    const scene: Scene = { ...stage, fleet, nodes, workers, random, say }
-    const load = new Load(options)
+    const load = new Load(options, scenario.vary)
+    witness = scenario.isWitnessed ? await Witness.of(stage, options, load) : null
+    const scene: Scene = { ...stage, stage, witness, fleet, nodes, workers, random, say }
     const executions = watchExecutions(stage.sandbox)
     let endedTooEarly = false
     const playing = play(scene, load).then(count => {
@@ -44,9 +47,9 @@ export async function runScenario(options: RunOptions, scenario: Scenario): Prom
     const longestGapMs = executions.stop()
     say(`${faults} faults made; waiting for the rest of the results`)
 
-    const audit = await Audit.of(stage, options)
-    const verdict = audit.verdict(stage.sandbox)
-    const outside = await readOutside(stage, options, audit, verdict)
+    const audit = witness ? await witness.finish() : await Audit.of(stage, options)
+    const verdict = audit.verdict(index => stage.sandbox.executions(idOf(index), load.accountOf(index)))
+    const outside = witness ? witness.report() : await readOutside(stage, options, audit, verdict)
     const counts = { ...verdict, workersRestartedThemselves: fleet.restarts }
     const broken = [
       ...(endedTooEarly ? ['loadEndedTooEarly (give more --commands)'] : []),
@@ -63,6 +66,7 @@ export async function runScenario(options: RunOptions, scenario: Scenario): Prom
     }
     return { figures: [first, outcomes], broken, verdict, faults }
   } finally {
+    await witness?.close()
     await fleet.close()
     await lateGateway?.close()
     await stage.close()

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { outage, pauseProcess, revokeRight } from './faults.ts'
-import type { Fault, Scenario } from './scene.ts'
+import { type Fault, latencyMs, type Scenario } from './scene.ts'
+import { shape } from './shape.ts'
 import { cutOff, handBack, killCoordinator, killTransactionCoordinator, loseAnswers } from './wire-faults.ts'
 
-export const latencyMs = { min: 5, max: 40 }
 /** Long enough for requests to be in flight whenever a fault comes. */
 const slowLatencyMs = { min: 50, max: 800 }
 const forbidden = ['executedTwiceUnderAtLeastOnce', 'workersRestartedThemselves'] as const
@@ -42,6 +42,7 @@ const planned = {
 
 /** Scenarios with one kind of fault, by the name of their option. */
 export const scenarios = {
+  shape,
   /** The brokers are restarted one after the other, as in an upgrade. */
   rolling: {
     latencyMs,

@@ -1,9 +1,11 @@
-import type { Sandbox, Span } from '../../src/sandbox/index.ts'
+import type { Sandbox, SandboxOptions, Span } from '../../src/sandbox/index.ts'
 import type { LocalKafka } from '../support/local-kafka/kafka.ts'
 import type { WireTap } from '../support/wire-tap.ts'
 import type { Fleet } from './fleet.ts'
-import type { Load } from './load.ts'
+import type { Load, Variation } from './load.ts'
 import type { Rights } from './rights.ts'
+import type { Stage } from './stage.ts'
+import type { Witness } from './witness.ts'
 
 /** Everything that faults act on. */
 export interface Scene {
@@ -16,10 +18,16 @@ export interface Scene {
   taps: readonly WireTap[]
   rights: Rights
   sandbox: Sandbox
+  stage: Stage
+  /** Null unless the scenario is witnessed. */
+  witness: Witness | null
   /** A seeded random number from 0 to 1. */
   random: () => number
   say: (line: string) => void
 }
+
+/** The usual time of the gateway from executing to answering. */
+export const latencyMs = { min: 5, max: 40 }
 
 /** Makes a fault once, and resolves when it is over. */
 export type Fault = (scene: Scene) => Promise<void>
@@ -39,6 +47,12 @@ export interface Scenario {
   env?: Record<string, string>
   /** The number of processes at the start. Default: `--workers`. */
   starts?: number
+  /** Other options of the gateway. */
+  sandbox?: SandboxOptions
+  /** Makes some commands different. */
+  vary?: (index: number) => Variation
+  /** Records are read while they are written, because topics grow and lose records. */
+  isWitnessed?: true
   /** Processes only start and stop as planned: clocks are right, and the waits of commands are reported. */
   isPlanned?: true
 }

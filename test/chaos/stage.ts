@@ -6,13 +6,14 @@ import type { Bus } from '../../src/bus/port.ts'
 import { createMissingTopics } from '../../src/cli/kafka/create-topics.ts'
 import { loadSettings, type Settings } from '../../src/config/index.ts'
 import { registryOf, type SchemaRegistry } from '../../src/records/registry.ts'
-import { type Sandbox, type Span, startSandbox } from '../../src/sandbox/index.ts'
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/index.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { untilReady } from '../support/local-kafka/child.ts'
 import { type LocalKafka, startKafka } from '../support/local-kafka/kafka.ts'
 import type { KafkaVersion } from '../support/local-kafka/maven.ts'
 import { startRegistry } from '../support/local-kafka/registry.ts'
 import type { Codec } from '../support/outside/producer.ts'
+import { openProxy, type ReverseProxy } from '../support/reverse-proxy.ts'
 import { openWireTap, type WireTap } from '../support/wire-tap.ts'
 import { grantRights, login, type Rights } from './rights.ts'
 
@@ -44,6 +45,8 @@ export interface Stage {
   settings: Settings
   bus: Bus
   registry: SchemaRegistry
+  /** In front of the registry, for the processes under test only. */
+  registryProxy: ReverseProxy
   /** The variables of busgate's processes. */
   env: Record<string, string>
   /** The program that they run. */
@@ -56,7 +59,7 @@ export interface Stage {
 /** @param ownEnv additional settings of the processes */
 export async function startStage(
   run: RunOptions,
-  latencyMs: Span,
+  gateway: SandboxOptions,
   ownEnv: Record<string, string> = {},
 ): Promise<Stage> {
   const { nodes, partitions, kafka: version, built } = run
@@ -68,7 +71,7 @@ export async function startStage(
     startRegistry(),
   ])
   for (const [i, tap] of taps.entries()) tap.forwardTo(kafka.outerBrokers[i]!)
-  const sandbox = await startSandbox({ latencyMs })
+  const [sandbox, registryProxy] = await Promise.all([startSandbox(gateway), openProxy(registryServer.url)])
   const open = {
     ...environment(registryServer.url, sandbox.url),
     ...ownEnv,
@@ -92,11 +95,13 @@ export async function startStage(
     settings,
     bus,
     registry: registryOf(settings),
-    env: { ...open, ...throughTaps(taps) },
+    registryProxy,
+    env: { ...open, ...throughTaps(taps), BUSGATE_REGISTRY_URL: registryProxy.url },
     program: built ? 'dist/cli/bin.js' : 'src/cli/main.ts',
     folder,
     async close() {
       await bus.close()
+      registryProxy.close()
       await Promise.all([kafka.stop(), registryServer.stop(), sandbox.close()])
       for (const tap of taps) tap.close()
     },

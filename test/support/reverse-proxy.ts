@@ -25,6 +25,7 @@ export interface ReverseProxy {
   requests: ProxiedRequest[]
   /** Answers a request itself instead of forwarding it, or forwards it later. */
   answer: (request: ProxiedRequest) => ProxyAnswer | undefined | Promise<ProxyAnswer | undefined>
+  close(): void
 }
 
 /** An answer to any question that proves a gateway. */
@@ -39,8 +40,15 @@ export async function startProvingGateway(): Promise<string> {
 
 /** Starts a proxy that is closed at the end of the test. @param port 0: a free one */
 export async function startProxy(target = '', port = 0): Promise<ReverseProxy> {
+  const proxy = await openProxy(target, port)
+  onTestFinished(() => proxy.close())
+  return proxy
+}
+
+/** Like startProxy; the caller closes it. */
+export async function openProxy(target: string, port = 0): Promise<ReverseProxy> {
   const agent = new Agent({ keepAlive: true })
-  const proxy: ReverseProxy = { url: '', target, requests: [], answer: () => undefined }
+  const proxy: ReverseProxy = { url: '', target, requests: [], answer: () => undefined, close: () => {} }
 
   const server = createServer({ keepAliveTimeout: 60_000 }, async (incoming, response) => {
     const received = await read(incoming)
@@ -58,11 +66,11 @@ export async function startProxy(target = '', port = 0): Promise<ReverseProxy> {
   })
   await new Promise<void>(resolve => server.listen(port, '127.0.0.1', resolve))
   proxy.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  onTestFinished(() => {
+  proxy.close = () => {
     agent.destroy()
     server.closeAllConnections()
     server.close()
-  })
+  }
   return proxy
 }
 
