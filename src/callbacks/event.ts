@@ -12,14 +12,21 @@ export type EventReading =
   /** The body came to an account's address, and its id cannot be a command's. */
   | { ok: false; reason: 'no_id'; error: DeadLetterReason }
 
-/** The status event of a callback. `receivedAt`: milliseconds since 1970. */
-export function statusEvent(origin: CallbackOrigin, body: Callback, receivedAt: number): EventReading {
+interface Receipt {
+  /** Milliseconds since 1970. */
+  receivedAt: number
+  /** The API key of an account; empty if this process does not know it. */
+  keyOf: (account: string) => string
+}
+
+/** The status event of a callback. */
+export function statusEvent(origin: CallbackOrigin, body: Callback, receipt: Receipt): EventReading {
   if (origin.kind === 'message') {
     const { subject } = origin
     if (namesAnother(body.id, subject.id)) return { ok: false, reason: 'other_id' }
     const { id, account, type, correlationId, tenant, campaign, country } = subject
     const facts = { correlationId, tenant, campaign, commandType: type, country }
-    return { ok: true, event: eventOf(body, { id, account, type, facts }, true, receivedAt) }
+    return { ok: true, event: eventOf(body, { id, account, type, facts }, true, receipt) }
   }
   const id = idIn(echoedId(body.id) ?? '')
   if (id === null) {
@@ -27,14 +34,19 @@ export function statusEvent(origin: CallbackOrigin, body: Callback, receivedAt: 
     return { ok: false, reason: 'no_id', error: { code: 'NO_NUMERIC_ID', message } }
   }
   const command = { id, account: origin.account, type: 'unknown', facts: unknownCommandFacts }
-  return { ok: true, event: eventOf(body, command, false, receivedAt) }
+  return { ok: true, event: eventOf(body, command, false, receipt) }
 }
 
 type HookedCommand = Pick<NewStatusEvent, 'id' | 'account' | 'type'> & { facts: CommandFacts }
 
-function eventOf(body: Callback, command: HookedCommand, verified: boolean, receivedAt: number): NewStatusEvent {
+function eventOf(
+  body: Callback,
+  command: HookedCommand,
+  verified: boolean,
+  { receivedAt, keyOf }: Receipt,
+): NewStatusEvent {
   const { id, account, facts } = command
-  const told = readStatus(body)
+  const told = readStatus(body, keyOf(account))
   const type = told.type ?? command.type
   const { state } = callbackStateOf(told.status, body.success === true)
   const known = { state, final: true, source: 'CALLBACK', verified, receivedAt } as const

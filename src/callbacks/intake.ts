@@ -28,6 +28,8 @@ export interface IntakeOptions {
   /** Creates the dead letter for a callback to an account's address without a command of ours. */
   deadLetter: (body: Buffer, reason: DeadLetterReason) => OutgoingRecord
   telemetry: Telemetry
+  /** The API key of an account, which no status event may contain; empty if this process does not know it. */
+  keyOf: (account: string) => string
   now?: () => number
 }
 
@@ -39,7 +41,7 @@ export type Intake = (request: IncomingMessage, response: ServerResponse, closin
 
 /** Creates the request handler. It answers 200 only after `shared` has published the record. */
 export function createIntake(
-  { tokens, statusRecord, deadLetter, telemetry, now = Date.now }: IntakeOptions,
+  { tokens, statusRecord, deadLetter, telemetry, keyOf, now = Date.now }: IntakeOptions,
   limits: SettableLimits,
   shared: SharedPublish<OutgoingRecord>,
 ): Intake {
@@ -68,7 +70,7 @@ export function createIntake(
   async function keep(origin: CallbackOrigin, bytes: Buffer): Promise<IntakeOutcome> {
     const body = parseCallback(bytes)
     if (typeof body === 'string') return body
-    const reading = statusEvent(origin, body, now())
+    const reading = statusEvent(origin, body, { receivedAt: now(), keyOf })
     if (!reading.ok && reading.reason === 'other_id') return 'other_id'
     const record = reading.ok ? statusRecord(reading.event, traceFrom(origin)) : deadLetter(bytes, reading.error)
     try {

@@ -67,6 +67,7 @@ export async function startReceiving({ settings, bus, registry, telemetry, token
     limits: callbacks,
     statusRecord: createStatusWriter(topics.statuses, encode),
     deadLetter: (body, error) => callbackLetter(topics.deadLetters, body, error),
+    keyOf: account => settings.gateway.accounts.get(account)?.apiKey.reveal() ?? '',
     publish: records => publisher.publish(records),
     published: watch.published,
   }).catch(error => {

@@ -2,10 +2,15 @@ import { type Account, refusedForNoKnownReason } from '../accounts/account.ts'
 import type { Session } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
 import type { ItemAnswer } from '../gateway/classify.ts'
-import type { Echo } from '../gateway/echo.ts'
 import { type DoubtCause, doubtCauses } from '../protocol/index.ts'
 import type { DoubtWriter } from '../records/doubt.ts'
-import { type ResultDetails, type ResultSubject, readPayload, type WriteResult } from '../records/result.ts'
+import {
+  type AnswerEcho,
+  type ResultDetails,
+  type ResultSubject,
+  readPayload,
+  type WriteResult,
+} from '../records/result.ts'
 import type { Events, Telemetry } from '../telemetry/events.ts'
 import { type Expiry, type ExpiryRules, end, expiry, type Pending } from './pending.ts'
 import { Proofs } from './proofs.ts'
@@ -157,7 +162,7 @@ export interface Posted {
   /** Time of its first byte, milliseconds since 1970. */
   sentAt: number
   /** What the answer may repeat. */
-  echo: Pick<Echo, 'value'>
+  echo: AnswerEcho
 }
 
 /**
@@ -173,7 +178,7 @@ export function conclude(
   const attempts = pending.attempts + 1
   if (answer.kind === 'in_doubt') return 'doubt'
   if (answer.kind === 'sent') {
-    const payload = readPayload(pending.command.type, answer.data, echo.value)
+    const payload = readPayload(pending.command.type, answer.data, echo)
     return { outcome: 'SENT', attempts, payload, sentAt }
   }
   const { code, error } = answer

@@ -1,8 +1,8 @@
+import { Echo } from '../protocol/echo.ts'
 import { echoedId, isRounded } from '../protocol/ids.ts'
 import { type DoubtCause, type ErrorCode, knownErrorCode, type OperationType } from '../protocol/index.ts'
 import { isObject, parseJson, stringifyJson } from '../protocol/json.ts'
 import type { Answer } from './connection.ts'
-import { Echo } from './echo.ts'
 
 /**
  * The outcome of one operation in an envelope. `error` repeats nothing of the request; `data` may. `beside`: unspecified fields
@@ -77,7 +77,7 @@ export function classify(ids: Ids, answer: Answer, errorTexts: Readonly<Record<s
   }
   if (answer.kind === 'lost') return unknown(ids, answer.cause, answer.message)
   if (answer.status !== 200) return classifyStatus(ids, answer)
-  return classifyBody(ids, answer.body, { errorTexts, echo: new Echo(answer.request) })
+  return classifyBody(ids, answer.body, { errorTexts, echo: Echo.of(answer.request) })
 }
 
 /**
@@ -106,7 +106,7 @@ function refusalOf(error: unknown, { errorTexts, echo }: Texts): { code: ErrorCo
 
 function classifyStatus(ids: Ids, answer: Answer & { kind: 'response' }): Classified {
   const { request, status, body, retryAfterMs, location } = answer
-  const error = statusText(status, location && new Echo(request).text(location))
+  const error = statusText(status, location && Echo.of(request).text(location))
   if (!isRefusedInFront(status) || parseObject(body)?.success === true) return unknown(ids, 'http_status', error)
   if (status === httpStatuses.tooLarge) return { outcome: 'refused', code: 'REJECTED', known: true, error }
   return {

@@ -1,3 +1,4 @@
+import { Echo } from '../protocol/echo.ts'
 import {
   asyncResponse,
   type ErrorCode,
@@ -8,7 +9,6 @@ import {
 } from '../protocol/index.ts'
 import { type Classified, classify, contentOf, httpStatuses, type ItemAnswer, parseObject } from './classify.ts'
 import type { Answer } from './connection.ts'
-import { Echo } from './echo.ts'
 import {
   AbortedError,
   AccessDeniedError,
@@ -102,7 +102,7 @@ export function queuedOf(
     const body = asyncResponse.safeParse(parseObject(answer.body)).data
     if (body?.success && status < 300) return accepted(body.request_id, body)
     const told = body?.error ?? `HTTP ${status}`
-    const text = new Echo(answer.request).text(told)
+    const text = Echo.of(answer.request).text(told)
     const code = queueCodes[status]
     if (!body?.success && code) return { error: refusalOf(code, text) }
     if (body?.success === false && status !== httpStatuses.tooMany) {

@@ -38,7 +38,7 @@ const wellFormedJson = (text: string): string =>
  * The JSON of a value; null if it is nested too deeply to be serialised (thousands of levels).
  * @param clean removes what must not be kept
  */
-export function jsonOrNull(value: unknown, clean = (value: unknown) => value): string | null {
+export function jsonOrNull(value: unknown, clean: (value: unknown) => unknown): string | null {
   if (value === undefined || value === null) return null
   try {
     return wellFormedJson(stringifyJson(clean(value)))

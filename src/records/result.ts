@@ -1,5 +1,6 @@
 import type { BusRecord, OutgoingRecord, RecordHeaders, TopicPartition } from '../bus/port.ts'
 import { noHeaders } from '../bus/record-headers.ts'
+import type { Echo } from '../protocol/echo.ts'
 import { type CodePlace, type ErrorCode, isSendType, operations, otpCode, type SendType } from '../protocol/index.ts'
 import { isObject } from '../protocol/json.ts'
 import { flagOrNull, numberOrNull, textOrNull } from '../protocol/tolerant.ts'
@@ -143,6 +144,9 @@ export function numberIn(headers: RecordHeaders, name: string): number | null {
   return Number.isFinite(number) && number >= 0 ? number : null
 }
 
+/** What an answer may repeat. */
+export type AnswerEcho = Pick<Echo, 'id' | 'value'>
+
 /** The data of a successful operation, as fields of a result. */
 export type ResultPayload = Pick<SendResult, 'msgId' | 'parts' | 'code' | 'price' | 'hlr' | 'payload'>
 
@@ -151,25 +155,26 @@ export const noPayload: ResultPayload = { msgId: null, parts: null, code: null, 
 /**
  * Reads the data of a successful item. Never fails, since the message was sent: fields that violate the specification stay in
  * `payload`.
- * @param clean removes what the gateway repeats of the request
+ * @param echo what the answer may repeat
  */
-export function readPayload(type: SendType, data: unknown, clean: (value: unknown) => unknown): ResultPayload {
-  if (!isObject(data)) return { ...noPayload, payload: jsonOrNull(data, clean) }
+export function readPayload(type: SendType, data: unknown, echo: AnswerEcho): ResultPayload {
+  const rest = (value: unknown) => jsonOrNull(value, echo.value)
+  if (!isObject(data)) return { ...noPayload, payload: rest(data) }
   if (operations[type].answer === 'message' && isPlainMessage(data)) {
-    return { msgId: data.msg_id, parts: data.parts, code: null, price: null, hlr: null, payload: null }
+    return { msgId: echo.id(data.msg_id), parts: data.parts, code: null, price: null, hlr: null, payload: null }
   }
   const { answer } = operations[type]
   const id = textOrNull(data.id) // echo of the command's id
   if (answer === 'lookup') {
-    const hlr = readHlr(data)
-    return { ...noPayload, hlr, payload: jsonOrNull(hlr ? unreadPart(data, { id, ...hlr }) : data, clean) }
+    const hlr = readHlr(data, echo)
+    return { ...noPayload, hlr, payload: rest(hlr ? unreadPart(data, { id, ...hlr }) : data) }
   }
   if (answer === 'code') {
-    const [code, price] = [otpCode(data.code), numberOrNull(data.price)]
-    return { ...noPayload, code, price, payload: jsonOrNull(unreadPart(data, { id, code, price }), clean) }
+    const [code, price] = [echo.id(otpCode(data.code)), numberOrNull(data.price)]
+    return { ...noPayload, code, price, payload: rest(unreadPart(data, { id, code, price })) }
   }
-  const [msgId, parts] = [textOrNull(data.msg_id), int32OrNull(data.parts)]
-  return { ...noPayload, msgId, parts, payload: jsonOrNull(unreadPart(data, { id, msg_id: msgId, parts }), clean) }
+  const [msgId, parts] = [echo.id(textOrNull(data.msg_id)), int32OrNull(data.parts)]
+  return { ...noPayload, msgId, parts, payload: rest(unreadPart(data, { id, msg_id: msgId, parts })) }
 }
 
 /** Whether the data is exactly the usual answer, so that nothing is left for `payload`. */
@@ -181,31 +186,34 @@ function isPlainMessage(data: Record<string, unknown>): data is { msg_id: string
 
 type Fields = Record<string, unknown>
 
-function readHlr(fields: Fields): SendResultHlr | null {
+type ReadText = (value: unknown) => string | null
+
+function readHlr(fields: Fields, echo: AnswerEcho): SendResultHlr | null {
+  const text = (value: unknown) => echo.value(textOrNull(value)) as string | null
   const phone = intOrNull(fields.phone)
   if (phone === null) return null
   return {
     phone,
-    status: textOrNull(fields.status),
-    imsi: textOrNull(fields.imsi),
+    status: text(fields.status),
+    imsi: echo.id(textOrNull(fields.imsi)),
     mccmnc: int32OrNull(fields.mccmnc),
     ported: flagOrNull(fields.ported),
-    network: objectOrNull(fields.network, readNetwork),
+    network: objectOrNull(fields.network, network => readNetwork(network, text)),
   }
 }
 
-const readNetwork = ({ origin, ported }: Fields): SendResultHlrNetwork => ({
-  origin: objectOrNull(origin, readOperator),
-  ported: objectOrNull(ported, readOperator),
+const readNetwork = ({ origin, ported }: Fields, text: ReadText): SendResultHlrNetwork => ({
+  origin: objectOrNull(origin, operator => readOperator(operator, text)),
+  ported: objectOrNull(ported, operator => readOperator(operator, text)),
 })
 
-const readOperator = ({ name, prefix, country }: Fields): SendResultHlrOperator => ({
-  name: textOrNull(name),
+const readOperator = ({ name, prefix, country }: Fields, text: ReadText): SendResultHlrOperator => ({
+  name: text(name),
   prefix: intOrNull(prefix),
-  country: objectOrNull(country, readCountry),
+  country: objectOrNull(country, country => readCountry(country, text)),
 })
 
-const readCountry = ({ name, prefix }: Fields): SendResultHlrCountry => ({
-  name: textOrNull(name),
+const readCountry = ({ name, prefix }: Fields, text: ReadText): SendResultHlrCountry => ({
+  name: text(name),
   prefix: intOrNull(prefix),
 })

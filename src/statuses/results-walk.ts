@@ -222,7 +222,7 @@ export class ResultsWalk {
   }
 
   async #ask(message: Message, schedule: Schedule): Promise<void> {
-    const { telemetry, clock, delayMs, graceMs } = this.#options
+    const { telemetry, clock, delayMs, graceMs, accounts } = this.#options
     const { result, record } = message
     if (schedule.answers === 0) telemetry.emit('callback.missing', { type: result.type, count: 1 })
     this.#asking.add(message)
@@ -234,7 +234,7 @@ export class ResultsWalk {
     }
     if (await this.#mayHaveUnreadVerdict(message, schedule)) return
     const now = clock.now()
-    const event = eventOfPoll(result, answer, now)
+    const event = eventOfPoll(result, answer, now, accounts.get(result.account)?.apiKey() ?? '')
     const unanswered = answer.kind === 'in_doubt'
     telemetry.emit('status.polled', { result: pollResult(event, unanswered) })
     // a poll that came late, after a standstill, is repeated before the message is given up
@@ -317,9 +317,9 @@ export function afterAnswer({ answers, endsAt }: Schedule, now: number, { delayM
 }
 
 /** Turns a poll's answer into a status event; null if the answer is not definite or has no status. */
-export function eventOfPoll(result: SendResult, answer: ItemAnswer, receivedAt: number): NewStatusEvent | null {
+function eventOfPoll(result: SendResult, answer: ItemAnswer, receivedAt: number, key: string): NewStatusEvent | null {
   if (answer.kind !== 'sent') return null
-  const told = readPolledStatus(contentOf(answer))
+  const told = readPolledStatus(contentOf(answer), key)
   if (told.status === '' && told.success === null) return null
   const { type, msgId } = result
   return { ...aboutMessage(result, receivedAt), ...told, type: told.type ?? type, msgId: told.msgId ?? msgId }
@@ -328,7 +328,7 @@ export function eventOfPoll(result: SendResult, answer: ItemAnswer, receivedAt: 
 /** The final status event of a message that is given up. */
 export function givenUp(result: SendResult, receivedAt: number): NewStatusEvent {
   const { type, msgId } = result
-  return { ...aboutMessage(result, receivedAt), ...readStatus({}), type, msgId, status: 'UNKNOWN', final: true }
+  return { ...aboutMessage(result, receivedAt), ...readStatus({}, ''), type, msgId, status: 'UNKNOWN', final: true }
 }
 
 function aboutMessage(result: SendResult, receivedAt: number) {

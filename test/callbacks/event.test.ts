@@ -17,7 +17,7 @@ const ofAccount: CallbackOrigin = { kind: 'account', account: 'shop' }
 function parse(body: Record<string, unknown> | string, origin = ofMessage) {
   const parsed = parseCallback(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)))
   if (typeof parsed === 'string') throw new Error(`refused: ${parsed}`)
-  return statusEvent(origin, parsed, noonMs)
+  return statusEvent(origin, parsed, { receivedAt: noonMs, keyOf: () => '' })
 }
 
 function event(body: Record<string, unknown> | string, origin = ofMessage) {

@@ -167,6 +167,18 @@ test('a receiver whose topics are missing does not start, and names them', async
   await expect(start()).rejects.toThrow(`missing on the bus: ${settings.topics.statuses}`)
 })
 
+test("a status event repeats neither the account's key nor a phone that its callback names", async () => {
+  const { published, tokens, start } = await startReceiving({ secret })
+  const { origin } = await start()
+  const error = 'test-key may not send to +380 67 111-22-33'
+  const body = callback({ status: 'UNDELIVERABLE', error, phone: 380671112233, note: { 'test-key': [error] } })
+  expect((await post(`${origin}/hooks/${tokens.issue(hookSubject())}`, body)).status).toBe(200)
+  await eventually(() => expect(published).toHaveLength(1))
+  const event = published[0]!.value!.toString()
+  expect(event).toContain('*** may not send to +***')
+  expect(event).toContain('{"phone":"***","note":{"***":["*** may not send to +***"]}}')
+})
+
 test('no part of an address, key or body gets into logs, metrics or answers', async () => {
   const { settings, bus, logged, deadLetters, start } = await startReceiving({ secret })
   const { origin, at } = await start()

@@ -8,7 +8,7 @@ import { readPayload as readEchoFree } from '../../src/records/result.ts'
 import { schemas } from '../../src/records/schemas.ts'
 import { buildResult } from '../support/results.ts'
 
-const readPayload = (type: SendType, data: unknown) => readEchoFree(type, data, value => value)
+const readPayload = (type: SendType, data: unknown) => readEchoFree(type, data, { id: id => id, value: value => value })
 
 const encode = await createEncoder<SendResult>('any', schemas.result, embeddedRegistry())
 

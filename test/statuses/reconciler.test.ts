@@ -184,6 +184,17 @@ describe('the reconciler', () => {
     expect(world.missing).toEqual(['sms'])
   })
 
+  test("publishes neither the account's key nor a phone that the gateway's answer names", async () => {
+    const error = 'test-key may not send to +380 67 111-22-33'
+    const also = () => ({ phone: '380671112233', error, note: [error] })
+    const world = await startReconciler({ statusOf: () => 'UNDELIVERABLE', also })
+    world.sent(7)
+    await world.clock.pass(2 * minute)
+    expect(world.events()).toMatchObject([
+      { error: '*** may not send to +***', extra: '{"phone":"***","note":["*** may not send to +***"]}' },
+    ])
+  })
+
   test('polls for a result whose schema was missing for an hour, and gives up one that is missing for a week', async () => {
     const registry = laggingRegistry()
     const world = await startReconciler({ statusOf: () => 'UNDELIVERABLE', registry })

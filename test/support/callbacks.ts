@@ -121,6 +121,7 @@ export async function receiverBench(
     }),
     publish: bus.publish,
     telemetry,
+    keyOf: () => '',
     limits: { ...loadSettings({ env: {} }).callbacks, ...patience, ...limits },
     ...options,
     now: () => bench.now,

@@ -4,7 +4,7 @@ import type { Session } from '../../bus/port.ts'
 import type { Clock } from '../../clock.ts'
 import { contentOf } from '../../gateway/classify.ts'
 import { envelopeBody } from '../../gateway/connection.ts'
-import { Echo } from '../../gateway/echo.ts'
+import { Echo } from '../../protocol/echo.ts'
 import { operations, type Policy, type SendType } from '../../protocol/index.ts'
 import { isNotFound, readStatusAnswer } from '../../protocol/status-answer.ts'
 import type { StatusEvent } from '../../records/generated.ts'
@@ -159,8 +159,8 @@ export class Resolver {
     const evidence = evidenceOf(answer, notFoundErrors)
     telemetry.emit('status.polled', { result: evidence })
     if (evidence === 'sent') {
-      const echo = new Echo(envelopeBody(account.apiKey(), [command.json]))
-      const payload = answer.kind === 'sent' ? readPayload(command.type, answer.data, echo.value) : noPayload
+      const echo = Echo.of(envelopeBody(account.apiKey(), [command.json]))
+      const payload = answer.kind === 'sent' ? readPayload(command.type, answer.data, echo) : noPayload
       const counts = outbox.isProvedBy(doubt.pending, null)
       this.#settle(
         doubt,

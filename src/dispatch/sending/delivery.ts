@@ -4,7 +4,7 @@ import type { Session } from '../../bus/port.ts'
 import type { Clock } from '../../clock.ts'
 import type { Classified, ItemAnswer, UnknownCause } from '../../gateway/classify.ts'
 import { type Connection, envelopeBody } from '../../gateway/connection.ts'
-import { Echo } from '../../gateway/echo.ts'
+import { Echo } from '../../protocol/echo.ts'
 import type { ErrorCode } from '../../protocol/index.ts'
 import type { ResultDetails } from '../../records/result.ts'
 import { reportFault } from '../../telemetry/contain.ts'
@@ -127,7 +127,7 @@ export class Delivery {
       seconds: (clock.monotonic() - begunAt) / 1000,
       traceId: recordedTraceId(traces),
     })
-    this.#apply(envelope, classified, { sentAt, echo: new Echo(body) }, counts)
+    this.#apply(envelope, classified, { sentAt, echo: Echo.of(body) }, counts)
   }
 
   /**

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { classify, type ItemAnswer } from '../../../src/gateway/classify.ts'
 import { envelopeBody } from '../../../src/gateway/connection.ts'
-import { Echo } from '../../../src/gateway/echo.ts'
 import { outcomeOf } from '../../../src/gateway/outcome.ts'
+import { Echo } from '../../../src/protocol/echo.ts'
 import { errorCodes, type SendType, sendTypes } from '../../../src/protocol/index.ts'
 import { createDecoder } from '../../../src/records/decoder.ts'
 import { createEncoder } from '../../../src/records/encoder.ts'
@@ -55,8 +55,20 @@ const values = [
 const anyJson = jsonText(names, values)
 
 const error = fc.oneof(fc.constantFrom(...echoes), anyJson)
+/** The usual answers, whose texts may be anything. `"ID"` stands for the operation's id. */
+const usual = fc
+  .tuple(error, error)
+  .chain(([one, other]) =>
+    fc.constantFrom(
+      `{"id":"ID","msg_id":${one},"parts":1}`,
+      `{"id":"ID","code":${one},"price":1,"note":${other}}`,
+      `{"id":"ID","phone":1,"status":${one},"imsi":${other}}`,
+      `{"id":"ID","phone":1,"network":{"origin":{"name":${one},"country":{"name":${other}}}}}`,
+    ),
+  )
 const item = fc.oneof(
   { weight: 4, arbitrary: error.map(error => `{"success":false,"error":${error}}`) },
+  { weight: 8, arbitrary: usual.map(data => `{"success":true,"data":${data}}`) },
   {
     weight: 4,
     arbitrary: fc.oneof(error, anyJson).map(data => `{"success":true,"data":{"msg_id":"m1","note":${data}}}`),
@@ -66,10 +78,11 @@ const item = fc.oneof(
     .map(([success, error, data]) => `{"success":${success},"error":${error},"data":${data}}`),
   anyJson,
 )
+const inOrder = (items: string[]) => items.map((item, i) => item.replaceAll('"ID"', String(i + 1)))
 const envelopeOf = (items: fc.Arbitrary<string[]>): fc.Arbitrary<string> =>
   fc
     .tuple(fc.constantFrom('true', 'true', 'true', 'false', '"true"'), error, items)
-    .map(([success, error, items]) => `{"success":${success},"error":${error},"data":[${items.join(',')}]}`)
+    .map(([success, error, items]) => `{"success":${success},"error":${error},"data":[${inOrder(items).join(',')}]}`)
 
 /** Bodies of answers of the gateway to some operations, or of whatever stands in front of it. */
 export const answerBody = (operations: number): fc.Arbitrary<string> => {
@@ -110,7 +123,7 @@ function resultOf(type: SendType, answer: ItemAnswer, echo: Echo): Buffer | null
   if (answer.kind === 'in_doubt') return null
   const details =
     answer.kind === 'sent'
-      ? ({ outcome: 'SENT', attempts: 1, payload: readPayload(type, answer.data, echo.value) } as const)
+      ? ({ outcome: 'SENT', attempts: 1, payload: readPayload(type, answer.data, echo) } as const)
       : ({ outcome: 'REJECTED', attempts: 1, errorCode: answer.code, error: answer.error } as const)
   return write(subjectOf(type), origin, details).value as Buffer
 }
@@ -131,15 +144,16 @@ export const answers = grammarOf(
           const outcome = outcomeOf(types, classified, { abortCause: null })
           if ('error' in outcome) expectNone(outcome.error.message)
           const items = 'items' in classified ? classified.items : []
-          const echo = new Echo(request)
+          const echo = Echo.of(request)
           return items.map((item, i) => resultOf(types[i]!, item, echo))
         })
         for (const bytes of results) {
           if (bytes === null) continue
           const decoded = await decoder.decode(bytes)
           if (!decoded?.ok) throw new Error('a result cannot be read')
-          const { error, payload } = decoded.value
-          expectNone(`${error} ${payload}`)
+          const { error, payload, hlr } = decoded.value
+          expectNone(`${error} ${payload} ${hlr?.status} ${JSON.stringify(hlr?.network)}`)
+          assert.ok(!bytes.includes(key), 'the key is told')
           assert.ok((error?.length ?? 0) <= 1024)
           if (payload !== null) JSON.parse(payload)
         }

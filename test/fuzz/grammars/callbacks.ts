@@ -10,7 +10,7 @@ import { createEncoder } from '../../../src/records/encoder.ts'
 import type { StatusEvent } from '../../../src/records/generated.ts'
 import { embeddedRegistry } from '../../../src/records/registry.ts'
 import { schemas } from '../../../src/records/schemas.ts'
-import { createStatusWriter } from '../../../src/records/status.ts'
+import { createStatusWriter, readPolledStatus } from '../../../src/records/status.ts'
 import { grammarOf } from '../grammar.ts'
 import { bounded } from '../measure.ts'
 import { damaged, hostileText, jsonText } from './json-text.ts'
@@ -28,7 +28,17 @@ const names = [
   'request_id',
   'replies',
 ]
+const key = 'zq7-key-that-nobody-may-see'
+const phone = 380671112233
 const inner = ['datetime', 'message', 'media', 'url', 'filename', 'filesize']
+/** What a callback may repeat of a request. */
+const echoes = [
+  `"${key}"`,
+  `"refused: ${encodeURIComponent(`{"auth":"${key}"}`)}"`,
+  String(phone),
+  `"no route to +${phone}"`,
+  `"no route to 067 111-22-33"`,
+]
 const values = ['"42"', '42', '"DELIVERED"', '"sms"', '"2026-11-29T10:00:00+02:00"', '[{"message":"yes"}]']
 
 /** Bodies of callbacks, bytes that are no JSON or no UTF-8 among them. */
@@ -56,6 +66,16 @@ const tokens = createHookTokens({
   keys: () => [{ kid: 'k1', secret: 'a-secret-of-the-fuzz' }],
   tokenLifeMs: 86_400_000,
 })
+
+/** A callback that names its phone, and may repeat it and the key in any field. */
+const echoing: fc.Arbitrary<Buffer> = fc
+  .tuple(
+    fc.constantFrom('phone', 'msisdn', 'recipient'),
+    fc.array(fc.tuple(fc.constantFrom(...names.slice(2), 'note', key), jsonText(inner, echoes)), { maxLength: 8 }),
+  )
+  .map(([field, all]) =>
+    Buffer.from(`{"success":true,"${field}":${phone}${all.map(([name, value]) => `,"${name}":${value}`).join('')}}`),
+  )
 
 /** Request targets, of real addresses among them. */
 const callbackTarget: fc.Arbitrary<string> = fc
@@ -87,7 +107,7 @@ function received(origin: CallbackOrigin, bytes: Uint8Array): Buffer | null {
     assert.ok(Object.hasOwn(refusals, body))
     return null
   }
-  const reading = statusEvent(origin, body, 1_800_000_000_000)
+  const reading = statusEvent(origin, body, { receivedAt: 1_800_000_000_000, keyOf: () => key })
   return reading.ok ? (write(reading.event, null).value as Buffer) : null
 }
 
@@ -104,6 +124,28 @@ export const callbacks = grammarOf(
         assert.ok(decoded.ok && decoded.value.final && decoded.value.source === 'CALLBACK')
       },
     ),
+    'a status event repeats no key, whether it was told in a callback or a poll, nor the phone that the gateway names':
+      fc.asyncProperty(echoing, async bytes => {
+        const body = parseCallback(bytes)
+        if (typeof body === 'string') return
+        const reading = statusEvent({ kind: 'message', subject }, body, {
+          receivedAt: 1_800_000_000_000,
+          keyOf: () => key,
+        })
+        assert.ok(reading.ok)
+        const polled = readPolledStatus(body, key)
+        for (const event of [reading.event, { ...reading.event, ...polled, type: polled.type ?? 'sms' }]) {
+          const record = write(event, null).value as Buffer
+          const decoded = decoder.decode(record)
+          assert.ok(decoded.ok)
+          const { msgId, requestId, ...texts } = decoded.value
+          const all = JSON.stringify(texts, (_, value) => (typeof value === 'bigint' ? String(value) : value))
+          assert.ok(!`${all}${msgId}${requestId}`.includes(key), 'the key is told')
+          for (const spelling of [String(phone), '067 111-22-33']) {
+            assert.ok(!all.includes(spelling), `${spelling} is told`)
+          }
+        }
+      }),
     'a request target names a message or an account, or is refused': fc.asyncProperty(callbackTarget, async target => {
       const found = await bounded('a request target', () => callbackOriginOf(target, tokens))
       if (typeof found === 'string') assert.ok(Object.hasOwn(refusals, found))

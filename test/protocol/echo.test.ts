@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { envelopeBody } from '../../src/gateway/connection.ts'
-import { Echo } from '../../src/gateway/echo.ts'
+import { Echo } from '../../src/protocol/echo.ts'
 import { stringifyJson } from '../../src/protocol/index.ts'
 
 const inJson = (text: string) => JSON.stringify(text).slice(1, -1)
@@ -60,7 +60,7 @@ const envelopeOf = ({ key, phone, contents }: { key: string; phone: number; cont
 test.each(Object.entries(spellings))('no error text repeats key, phone or text %s', (_, spell) => {
   fc.assert(
     fc.property(request, fc.constantFrom(' ', '"', '{', ': ', '\n'), (sent, gap) => {
-      const echo = new Echo(envelopeOf(sent))
+      const echo = Echo.of(envelopeOf(sent))
       for (const secret of [sent.key, String(sent.phone), ...sent.contents]) {
         if ('Rejected *** by rule 7'.includes(secret.trim())) continue
         const text = echo.text(`Rejected${gap}${spell(secret)}${gap}by rule 7`)
@@ -77,7 +77,7 @@ test.each(Object.entries(spellings))('no error text repeats the whole request %s
   fc.assert(
     fc.property(request, sent => {
       const body = envelopeOf(sent)
-      const text = new Echo(body).text(`Cannot read ${spell(body)}`)
+      const text = Echo.of(body).text(`Cannot read ${spell(body)}`)
       for (const secret of [sent.key, String(sent.phone), ...sent.contents.filter(({ length }) => length > 3)]) {
         expect(text).not.toContain(spell(inJson(secret)))
       }
@@ -88,7 +88,7 @@ test.each(Object.entries(spellings))('no error text repeats the whole request %s
 
 test('no error text repeats a part of a text, or a phone as people write it', () => {
   const text = 'Доброго дня, Олено! Your code for Shop is 481-516, never tell it anybody.'
-  const echo = new Echo(envelopeOf({ key: 'k3y-that-nobody-may-see', phone: 380671112233, contents: [text] }))
+  const echo = Echo.of(envelopeOf({ key: 'k3y-that-nobody-may-see', phone: 380671112233, contents: [text] }))
   for (let end = 14; end <= text.length; end++) {
     const told = echo.text(`Message "${text.slice(0, end)}..." is refused`)
     expect(told).toMatch(/^Message "\*\*\*[ .,!:"is-]* refused$/)
@@ -99,7 +99,7 @@ test('no error text repeats a part of a text, or a phone as people write it', ()
 })
 
 test('an error text that repeats nothing stays as it is, and its words remain around an echo', () => {
-  const echo = new Echo(envelopeOf({ key: 'a-key-of-the-gateway', phone: 380671112233, contents: ['Hi', '4711', 'a'] }))
+  const echo = Echo.of(envelopeOf({ key: 'a-key-of-the-gateway', phone: 380671112233, contents: ['Hi', '4711', 'a'] }))
   for (const text of ['Sender Shop is not registered', 'This is not 14711, Hint: sms_message', 'Помилка 17']) {
     expect(echo.text(text)).toBe(text)
   }
@@ -107,7 +107,7 @@ test('an error text that repeats nothing stays as it is, and its words remain ar
 })
 
 test('a value loses what it repeats in its texts, numbers and names, at any depth', () => {
-  const echo = new Echo(
+  const echo = Echo.of(
     envelopeOf({ key: 'k3y-that-nobody-may-see', phone: 380671112233, contents: ['Your parcel is here'] }),
   )
   const answer = {
@@ -120,14 +120,24 @@ test('a value loses what it repeats in its texts, numbers and names, at any dept
   expect(echo.value(answer)).toEqual({ cost: 0.25, to: '***', of: [{ '***': { text: '***' } }], ok: true, none: null })
 })
 
+test('an identifier stays as it is, except for a key in it', () => {
+  const echo = Echo.of(envelopeOf({ key: 'a-"key"', phone: 380671112233, contents: ['Your order 20261129-0001'] }))
+  expect(['380671112233', '20261129-0001', 'a-"key"-1', null].map(echo.id)).toEqual([
+    '380671112233',
+    '20261129-0001',
+    '***-1',
+    null,
+  ])
+})
+
 test('a long answer to a long request is cleaned at once, and one to a huge request is withheld', () => {
   const text = 'х'.repeat(200_000)
-  const echo = new Echo(
+  const echo = Echo.of(
     envelopeOf({ key: 'a-key-of-the-gateway', phone: 380671112233, contents: [text, '%25'.repeat(20_000)] }),
   )
   expect(echo.text(`${text}${'%25'.repeat(1e6)}`)).toBe('***')
   expect(echo.value({ text: `<${text}>` })).toEqual({ text: '<***>' })
   expect(
-    new Echo(envelopeOf({ key: 'a-key', phone: 380671112233, contents: ['x'.repeat(2 ** 20)] })).text('Refused'),
+    Echo.of(envelopeOf({ key: 'a-key', phone: 380671112233, contents: ['x'.repeat(2 ** 20)] })).text('Refused'),
   ).toBe('***')
 })

@@ -1,4 +1,4 @@
-import { isObject, parseJson } from '../protocol/json.ts'
+import { isObject, parseJson } from './json.ts'
 import { plainOf, type Spelling, spell } from './spelling.ts'
 
 /** Characters that a text of the gateway and a request must have in common, one after the other, to count as an echo. */
@@ -16,18 +16,39 @@ const openFields = /(?:^|_)(?:type|signature)$|^pipeline$|^id$/
 /** The name of a property, not a phone or a text. */
 const plainName = /^[A-Za-z_]{1,32}$/
 
+/** Fields in which a report names a phone. */
+const phoneFields = /(?:^|_)(?:phone|msisdn|recipient)$/i
+/** Fewer digits are no phone. */
+const leastDigits = 7
+
 /**
- * Cuts out of the gateway's texts what they repeat of a request: the key, phones, and the contents of messages, as they were
- * sent or escaped for JSON, an address or HTML, whole or in part.
+ * Cuts out of the gateway's texts what must not be repeated: keys, phones, and the contents of messages, as they were sent or
+ * escaped for JSON, an address or HTML, whole or in part.
  */
 export class Echo {
-  readonly #request: string
-  #sent: Sent | null = null
-  #runs: Runs | null = null
+  readonly #key: string
+  /** Null if there is too much to search for. */
+  readonly #contents: () => readonly string[] | null
+  #found: Search | null | undefined
 
-  /** @param request an envelope as it was POSTed; it is read only when there is a text */
-  constructor(request: string) {
-    this.#request = request
+  private constructor(key: string, contents: () => readonly string[] | null) {
+    this.#key = key
+    this.#contents = contents
+  }
+
+  /** What an answer repeats of its request. @param request an envelope as it was POSTed; it is read only when there is a text */
+  static of(request: string): Echo {
+    return new Echo(keyIn(request), () => (request.length > mostSearched ? null : contentsIn(request)))
+  }
+
+  /**
+   * What a report about a message repeats of the command, which is not known here: the account's key, and phones that the
+   * report names.
+   * @param report a callback, or the answer to a status poll
+   * @param key empty if it is not known either
+   */
+  static in(report: unknown, key: string): Echo {
+    return new Echo(key, () => phonesIn(report))
   }
 
   /** An error text, shortened. */
@@ -50,45 +71,67 @@ export class Echo {
     )
   }
 
+  /** An identifier: may have anything in common with a message, but contains no key. */
+  readonly id = (id: string | null): string | null => {
+    return id === null ? null : this.#withoutKey(id)
+  }
+
+  #withoutKey(text: string): string {
+    return this.#key === '' ? text : text.replaceAll(this.#key, mask)
+  }
+
+  get #search(): Search | null {
+    if (this.#found === undefined) {
+      const contents = this.#contents()
+      this.#found = contents && searchFor([this.#key, ...contents])
+    }
+    return this.#found
+  }
+
   #cut(text: string): string {
-    if (this.#request.length > mostSearched) return mask
-    this.#sent ??= sentIn(this.#request)
-    const { key, words, contents } = this.#sent
-    const withoutKey = key === '' ? text : text.replaceAll(key, mask)
+    const search = this.#search
+    if (search === null) return mask
+    if (text.length < search.shortest) return text
+    const withoutKey = this.#withoutKey(text)
     const spelling = spell(withoutKey)
     const { chars } = spelling
     const isEcho = new Uint8Array(chars.length)
-    if (chars.length >= run) this.#runs ??= new Runs(contents)
-    for (let at = 0; at + run <= chars.length; at++) if (this.#runs!.has(chars, at)) isEcho.fill(1, at, at + run)
-    for (const word of words) for (const at of placesOf(word, spelling)) isEcho.fill(1, at, at + word.length)
+    for (let at = 0; at + run <= chars.length; at++) if (search.runs.has(chars, at)) isEcho.fill(1, at, at + run)
+    for (const word of search.words) for (const at of placesOf(word, spelling)) isEcho.fill(1, at, at + word.length)
     return masked(withoutKey, spelling, isEcho)
   }
 }
 
-/** The content of a request, without what escaping changes. */
-interface Sent {
-  key: string
-  /** All contents, a line each. */
-  contents: string
-  /** Those shorter than a run. */
+/** What to search for, without what escaping changes. */
+interface Search {
+  runs: Runs
+  /** Contents that are shorter than a run. */
   words: readonly string[]
+  /** Characters of the shortest text that can repeat something. */
+  shortest: number
 }
 
-function sentIn(request: string): Sent {
-  const { key, contents } = contentsOf(request)
-  const plain = [...new Set([key, ...contents])].map(content => plainOf(content))
-  const words = plain.filter(content => content !== '' && content.length < run)
-  return { key, contents: plain.join('\n'), words }
+function searchFor(contents: readonly string[]): Search {
+  const plain = [...new Set(contents)].map(content => plainOf(content)).filter(content => content !== '')
+  const words = plain.filter(content => content.length < run)
+  const shortest = Math.min(...plain.map(content => Math.min(run, content.length)))
+  return { runs: new Runs(plain.join('\n')), words, shortest }
 }
 
-function contentsOf(request: string): { key: string; contents: string[] } {
+/** The key at the beginning of an envelope. */
+function keyIn(envelope: string): string {
+  const [, key] = /^\{"auth":("(?:[^"\\]|\\.)*")/s.exec(envelope) ?? []
+  return key === undefined ? '' : JSON.parse(key)
+}
+
+function contentsIn(request: string): string[] {
   try {
-    const { auth, data } = parseJson(request) as Record<string, unknown>
+    const { data } = parseJson(request) as Record<string, unknown>
     const contents: string[] = []
     collect(data, '', contents)
-    return { key: String(auth ?? ''), contents }
+    return contents
   } catch {
-    return { key: '', contents: [request] } // nested thousands of levels deep
+    return [request] // nested thousands of levels deep
   }
 }
 
@@ -98,6 +141,18 @@ function collect(value: unknown, name: string, contents: string[]): void {
   else if (name === 'phone') contents.push(String(value))
   else if (Array.isArray(value)) for (const item of value) collect(item, name, contents)
   else if (isObject(value)) for (const [key, part] of Object.entries(value)) collect(part, key, contents)
+}
+
+function phonesIn(report: unknown): string[] {
+  const queue: [name: string, value: unknown][] = [['', report]]
+  const phones: string[] = []
+  for (const [name, value] of queue) {
+    if (Array.isArray(value)) for (const item of value) queue.push([name, item])
+    else if (isObject(value)) for (const part of Object.entries(value)) queue.push(part)
+    else if (phoneFields.test(name) && String(value).replaceAll(/\D/g, '').length >= leastDigits)
+      phones.push(String(value))
+  }
+  return phones
 }
 
 /** All runs of a text, in a hash table with open addressing. */
