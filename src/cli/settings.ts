@@ -1,5 +1,13 @@
 import { hookForCommands, tokensOf } from '../callbacks/role.ts'
-import { lackOf, loadRunnableSettings, loadSettings, type Settings, type SettingsSources } from '../config/index.ts'
+import {
+  lackOf,
+  loadRunnableSettings,
+  loadSettings,
+  type Settings,
+  SettingsError,
+  type SettingsSources,
+} from '../config/index.ts'
+import { proxyTrouble } from '../gateway/origin-pool.ts'
 import { nearestOr } from '../nearest.ts'
 import { Telemetry } from '../telemetry/events.ts'
 import { type Flag, textFlag, UsageError } from './framework/command.ts'
@@ -42,6 +50,17 @@ export function requireAccount(account: string, { gateway }: Settings): void {
 
 /** Reads settings that are complete enough to start a process. @throws SettingsError that lists every problem */
 export function runnableSettings(sources: SettingsSources): Settings {
-  // also refuses a public URL that leaves no room for a token
-  return loadRunnableSettings(sources, settings => hookForCommands(settings, tokensOf(settings), new Telemetry()))
+  const requireRoomForToken = (settings: Settings) => {
+    hookForCommands(settings, tokensOf(settings), new Telemetry())
+  }
+  return loadRunnableSettings(sources, requireRoomForToken, settings => requireProxy(settings, sources.env))
+}
+
+/** @throws SettingsError that names the variable of a proxy which cannot be used */
+function requireProxy({ gateway, roles }: Settings, env: SettingsSources['env']): void {
+  const isAsked = roles.some(role => role !== 'callbacks')
+  const trouble = isAsked && gateway.url !== undefined && proxyTrouble(gateway.url, env)
+  if (!trouble) return
+  const { variable, what } = trouble
+  throw new SettingsError([{ path: variable, where: variable, what }])
 }

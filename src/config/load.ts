@@ -32,16 +32,16 @@ export function loadSettings(sources: SettingsSources): Settings {
 
 /**
  * Loads the settings of a process that is to run.
- * @param check further validation; sees defaults instead of invalid values
- * @throws SettingsError that names everything invalid or missing, including what `check` finds
+ * @param checks further validation; they see defaults instead of invalid values
+ * @throws SettingsError that names everything invalid or missing, including what the checks find
  */
 export function loadRunnableSettings(
   sources: SettingsSources,
-  check: (settings: Settings) => void = () => {},
+  ...checks: ((settings: Settings) => void)[]
 ): Settings & WithBrokers {
   const { values, problems } = read(sources)
   const settings = compile(values)
-  for (const look of [requireRunnable, check]) {
+  for (const look of [requireRunnable, ...checks]) {
     const found = complaintsOf(() => look(settings))
     problems.push(...found.filter(({ path }) => !problems.some(problem => problem.path === path)))
   }

@@ -123,13 +123,29 @@ const mayContinue = (bytes: Buffer): boolean => {
 
 /** Whether a proxy is configured for the address, apart from NO_PROXY. @throws Error when HTTPS_PROXY is invalid */
 function isProxied(url: string): boolean {
-  const name = process.env.https_proxy === undefined ? 'HTTPS_PROXY' : 'https_proxy'
-  const proxy = process.env[name]
-  if (!url.startsWith('https:') || !proxy) return false
-  const { protocol = '', username = '', password = '' } = URL.parse(proxy) ?? {}
-  if (!/^https?:$/.test(protocol)) throw new Error(`${name} is not the address of a proxy: write http://host:port`)
-  if (!isDecodable(username + password)) throw new Error(`${name} has a raw % in its user or password: write %25`)
-  return true
+  const trouble = proxyTrouble(url, process.env)
+  if (trouble) throw new Error(`${trouble.variable} ${trouble.what}`)
+  return url.startsWith('https:') && Boolean(proxyIn(process.env).value)
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** As undici reads it: the lower case goes first, even if it is empty. */
+function proxyIn(env: Environment): { variable: string; value: string | undefined } {
+  const variable = env.https_proxy === undefined ? 'HTTPS_PROXY' : 'https_proxy'
+  return { variable, value: env[variable] }
+}
+
+/** Why the proxy for the address cannot be used; null if it can, or there is none. Names the variable, never its value. */
+export function proxyTrouble(url: string, env: Environment): { variable: string; what: string } | null {
+  const { variable, value } = proxyIn(env)
+  if (!url.startsWith('https:') || !value) return null
+  const { protocol = '', username = '', password = '' } = URL.parse(value) ?? {}
+  if (!/^https?:$/.test(protocol)) return { variable, what: 'is not the address of a proxy: write http://host:port' }
+  if (!isDecodable(username + password)) {
+    return { variable, what: 'has a raw % in its user or password: write %25' }
+  }
+  return null
 }
 
 function isDecodable(text: string): boolean {

@@ -34,6 +34,22 @@ describe('config check', () => {
     expect(stderr).toContain('valid')
   })
 
+  test.each(['HTTPS_PROXY', 'https_proxy'])('names %s if its value cannot be used, but not the value', async name => {
+    const env = { ...validEnv, BUSGATE_GATEWAY_URL: 'https://gateway.example' }
+    for (const value of ['http://me:s3cret%@proxy:3128', 's3cret:3128', 'http://s3cret:99999']) {
+      const { code, stderr } = await busgateHere(['config', 'check'], { env: { ...env, [name]: value } })
+      expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(`  ${name}: `) })
+      expect(stderr).not.toContain('s3cret')
+      for (const unused of [
+        validEnv,
+        { ...env, BUSGATE_ROLES: 'callbacks', BUSGATE_CALLBACKS_SECRET: 'k1:sixteen-characters' },
+      ]) {
+        const { code } = await busgateHere(['config', 'check'], { env: { ...unused, [name]: value } })
+        expect(code).toBe(0)
+      }
+    }
+  })
+
   test('reports missing settings, contradictions and too long hook addresses together', async () => {
     const env = {
       BUSGATE_GATEWAY_TIMEOUT_MS: '4000',
