@@ -1,8 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
 import type { BusRecord } from '../port.ts'
-import { unpack } from './codecs.ts'
+import { codecNumbers, unpack } from './codecs.ts'
 import { crc32c } from './crc32c.ts'
 import { RecordReader } from './record-reader.ts'
+import { type RecordsLeft, UnfinishedBatches } from './unfinished.ts'
 import { UnreadableBatch } from './unreadable.ts'
 
 /*
@@ -101,6 +102,8 @@ export function contextOf(bytes: Buffer): BatchContext & { timestamp: number; ha
   }
 }
 
+const codecOf = (bytes: Buffer): number => bytes.readInt16BE(at.attributes) & attributes.codec
+
 export function isIntact(bytes: Buffer): boolean {
   return bytes.length >= at.records && crc32c(bytes.subarray(at.attributes)) === bytes.readUInt32BE(at.crc)
 }
@@ -110,46 +113,52 @@ const stretchBytes = 1024 * 1024
 /** Decompressed bytes since the last yield. */
 let workedOn = 0
 
+const unfinished = new UnfinishedBatches()
+
 /**
  * Decodes the wanted records as far as there is room. Validates the other records too, so that a batch is readable or not
  * regardless of where reading begins. Yields to the event loop between batches.
  * @throws UnreadableBatch
  */
 export async function decodeBatch(bytes: Buffer, wanted: WantedRecords): Promise<RecordBatch> {
+  const known = unfinished.take(bytes, wanted.from)
+  if (known) return decodeRecords(bytes, known, wanted, true)
   if (bytes.length < at.records) throw new UnreadableBatch('BATCH_CORRUPT', 'it is shorter than its header')
   if (!isIntact(bytes)) throw new UnreadableBatch('BATCH_CORRUPT', 'its checksum is wrong')
-  const codec = bytes.readInt16BE(at.attributes) & attributes.codec
-  const unpacked = unpack(codec, bytes.subarray(at.records))
+  const unpacked = unpack(codecOf(bytes), bytes.subarray(at.records))
   workedOn += unpacked.length
   if (workedOn >= stretchBytes) {
     workedOn = 0
     await setImmediate()
   }
-  return decodeRecords(bytes, unpacked, wanted)
+  const all = { unpacked, at: 0, offset: prefixOf(bytes).firstOffset, count: bytes.readInt32BE(at.recordCount) }
+  return decodeRecords(bytes, all, wanted, false)
 }
 
-/** @param bytes the batch @param unpacked its decompressed records */
-function decodeRecords(bytes: Buffer, unpacked: Buffer, wanted: WantedRecords): RecordBatch {
-  const reader = new RecordReader(unpacked)
+/** @param isValid whether the records were validated before */
+function decodeRecords(bytes: Buffer, left: RecordsLeft, wanted: WantedRecords, isValid: boolean): RecordBatch {
+  const reader = new RecordReader(left.unpacked, left.at)
   const { hasAppendTime, timestamp, ...context } = contextOf(bytes)
   const { firstOffset } = prefixOf(bytes)
   const lastOffset = lastOffsetOf(bytes)
   const records: BusRecord[] = []
-  let cutAt: number | null = null
-  let next = firstOffset
-  for (let left = bytes.readInt32BE(at.recordCount); left > 0; left--) {
+  let rest: RecordsLeft | null = null
+  let next = left.offset
+  for (let { count } = left; count > 0 && !(isValid && rest); count--) {
+    const begin = reader.at
     reader.next()
     const offset = firstOffset + reader.offsetDelta
     if (offset < next || offset > lastOffset) throw new UnreadableBatch('BATCH_CORRUPT', 'its offsets are out of order')
     next = offset + 1
-    if (offset < wanted.from || cutAt !== null || !takeRoom(wanted, reader.length)) {
-      if (offset >= wanted.from) cutAt ??= offset
+    if (offset < wanted.from || rest !== null || !takeRoom(wanted, reader.length)) {
+      if (offset >= wanted.from) rest ??= { unpacked: left.unpacked, at: begin, offset, count }
       reader.pass()
       continue
     }
     records.push(reader.record(offset, hasAppendTime ? timestamp : timestamp + reader.timestampDelta))
     wanted.room -= reader.headers * headerMemory
   }
-  reader.finish()
-  return { ...context, lastOffset, records, cutAt }
+  if (rest === null || !isValid) reader.finish()
+  if (rest !== null && codecOf(bytes) !== codecNumbers.none) unfinished.keep(bytes, rest)
+  return { ...context, lastOffset, records, cutAt: rest?.offset ?? null }
 }

@@ -91,3 +91,75 @@ describe('a record batch', () => {
     expect(sizeOf(few, compression)).toBe(sizeOf(few, 'none'))
   })
 })
+
+/** Reads a batch in fetches with so much room each. @returns the records of each fetch */
+async function* readPiecewise(batch: Buffer, count: number, rooms: () => number) {
+  for (let from = 0; from < count; ) {
+    const { batches, next, stuck } = await decodeBatches(batch, count, { from, room: rooms() })
+    expect(stuck).toBeNull()
+    from = next
+    yield batches.flatMap(({ records }) => records)
+  }
+}
+
+describe('a record batch that does not fit into memory at once', () => {
+  const records = (count: number, bytes: number, fill: string) =>
+    Array.from({ length: count }, (_, i) => ({
+      key: Buffer.from(`${i}`),
+      value: Buffer.alloc(bytes, fill),
+      headers: {},
+    }))
+
+  it('is read piece by piece, each record once, whatever else is read meanwhile and at whatever offset of it', async () => {
+    const compression = fc.constantFrom('none' as const, 'gzip' as const, 'zstd' as const)
+    const reading = fc.record({
+      records: fc.array(content, { minLength: 1, maxLength: 20 }),
+      compression,
+      rooms: fc.infiniteStream(fc.integer({ min: 1, max: 5_000 })),
+    })
+    const turns = fc.infiniteStream(fc.nat(7))
+    await fc.assert(
+      fc.asyncProperty(fc.array(reading, { minLength: 1, maxLength: 4 }), turns, async (readings, turns) => {
+        // each batch has two readers
+        const all = [...readings, ...readings].map(({ records, compression, rooms }) => {
+          const batch = encodeBatch(records, { ...frame, compression })
+          const pieces = readPiecewise(batch, records.length, () => rooms.next().value)
+          return { records, pieces, found: [] as BusRecord[], isDone: false }
+        })
+        for (const turn of turns) {
+          const open = all.filter(one => !one.isDone)
+          if (open.length === 0) break
+          const one = open[turn % open.length]!
+          const { value, done = false } = await one.pieces.next()
+          one.found.push(...(value ?? []))
+          one.isDone = done
+        }
+        for (const { records, found } of all) {
+          expect(found.map(({ offset }) => offset)).toEqual(records.map((_, i) => i))
+          expect(found.map(({ key, value }) => ({ key, value }))).toEqual(
+            records.map(({ key, value }) => ({ key, value })),
+          )
+        }
+      }),
+      { numRuns: 50 },
+    )
+  })
+
+  it.each([
+    ['large records', records(60, 500_000, 'A'), 1],
+    ['tiny records', records(200_000, 1, 'A'), 1 << 20],
+  ])('of %s is not decompressed anew for each piece', async (_, all, room) => {
+    const batch = encodeBatch(all, { ...frame, compression: 'zstd' })
+    const cost = async (rooms: number) => {
+      const before = process.threadCpuUsage()
+      let found = 0
+      for await (const piece of readPiecewise(batch, all.length, () => rooms)) found += piece.length
+      expect(found).toBe(all.length)
+      const { user, system } = process.threadCpuUsage(before)
+      return user + system
+    }
+    await cost(Number.POSITIVE_INFINITY)
+    const atOnce = await cost(Number.POSITIVE_INFINITY)
+    expect(await cost(room)).toBeLessThan(8 * atOnce)
+  })
+})
