@@ -74,23 +74,60 @@ describe('a quick account beside a slow and a dead one', () => {
       expect(beside).toBeGreaterThanOrEqual(0.8 * without)
     },
   )
+
+  /** @returns envelopes of the quick account in a minute, once every slow account was answered */
+  async function quickEnvelopesOfFew(topic: string, concurrency: number, others: number) {
+    const slow = Array.from({ length: 5 }, (_, i) => `slow${i}`)
+    const accounts = { quick: 250, ...Object.fromEntries(slow.map(name => [name, 9_900])) }
+    const { put, pass, clock, postsBy } = await startContest({ accounts, concurrency })
+    if (others > 0) for (const account of slow) put(account, others, topic)
+    await pass(50 * second, 100)
+    const from = clock.monotonic()
+    for (let i = 0; i < 60; i++) {
+      put('quick', (2 * concurrency * second) / 250, topic)
+      await pass(second, 50)
+    }
+    return between(postsBy('quick'), from, clock.monotonic())
+  }
+
+  test.each([
+    ['urgent', 3],
+    ['bulk', 3],
+    ['bulk', 4],
+    ['bulk', 7],
+  ])(
+    'keeps four fifths of its rate beside five slow ones: topic %s, %i requests at a time',
+    async (topic, concurrency) => {
+      const without = await quickEnvelopesOfFew(topic, concurrency, 0)
+      expect(await quickEnvelopesOfFew(topic, concurrency, 300)).toBeGreaterThanOrEqual(0.8 * without)
+    },
+  )
 })
 
 describe('an account that has something to send or to ask', () => {
-  test.each(['urgent', 'bulk'])('does not wait for 3,000 %s commands of a slow account', async topic => {
-    const { put, pass, clock, postsBy } = await startContest({
-      accounts: { slow: 9_900, other: 50 },
-      maxOperations: 100,
-    })
-    put('slow', 3_000, topic)
-    await pass(25 * second, 100)
-    put('other', 20, topic)
-    const from = clock.monotonic()
-    await pass(second)
-    const [first] = postsBy('other')
-    expect(first!.at - from).toBeLessThan(200)
-    expect(first!.operations).toHaveLength(20)
-  })
+  test.each([
+    ['urgent', 16],
+    ['bulk', 16],
+    ['urgent', 3],
+    ['bulk', 3],
+  ])(
+    'does not wait for 3,000 %s commands of a slow account, with %i requests at a time',
+    async (topic, concurrency) => {
+      const { put, pass, clock, postsBy } = await startContest({
+        accounts: { slow: 9_900, other: 50 },
+        maxOperations: 100,
+        concurrency,
+      })
+      put('slow', 3_000, topic)
+      await pass(25 * second, 100)
+      put('other', 20, topic)
+      const from = clock.monotonic()
+      await pass(second)
+      const [first] = postsBy('other')
+      expect(first!.at - from).toBeLessThan(200)
+      expect(first!.operations).toHaveLength(20)
+    },
+  )
 
   test('does not wait for commands of a slow account that fill the memory of their partition', async () => {
     const { put, pass, clock, postsBy, broker, encode } = await startContest({
@@ -131,19 +168,23 @@ describe('an account that has something to send or to ask', () => {
     expect(between(postsBy('new'), from, from + 200)).toBe(1)
   })
 
-  test('polls its doubts when they are due, whatever a slow account sends', async () => {
-    const { put, pass, doubted, clock, postsBy } = await startContest({
-      accounts: { slow: 9_900, other: 50 },
-      maxOperations: 100,
-      delivery: { settleMs: 8_000 },
-    })
-    for (const topic of ['urgent', 'bulk']) put('slow', 3_000, topic)
-    await pass(10 * second, 100)
-    const from = clock.monotonic()
-    doubted(100_000, { account: 'other' }, { account: 'other' })
-    await pass(20 * second, 100)
-    expect(postsBy('other', 'status')[0]!.at - from).toBeLessThan(timeoutMs + 8_000 + 500)
-  })
+  test.each([16, 3])(
+    'polls its doubts when they are due, whatever a slow account sends: %i requests at a time',
+    async concurrency => {
+      const { put, pass, doubted, clock, postsBy } = await startContest({
+        accounts: { slow: 9_900, other: 50 },
+        maxOperations: 100,
+        concurrency,
+        delivery: { settleMs: 8_000 },
+      })
+      for (const topic of ['urgent', 'bulk']) put('slow', 3_000, topic)
+      await pass(10 * second, 100)
+      const from = clock.monotonic()
+      doubted(100_000, { account: 'other' }, { account: 'other' })
+      await pass(20 * second, 100)
+      expect(postsBy('other', 'status')[0]!.at - from).toBeLessThan(timeoutMs + 8_000 + 500)
+    },
+  )
 
   test('waits no longer than one turn of the others, however slow, dead or busy they are', async () => {
     const speed = fc.oneof(fc.constant(dead), fc.integer({ min: 10, max: dead - 1 }))

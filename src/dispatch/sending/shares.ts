@@ -56,7 +56,8 @@ class Share {
 /**
  * Divides the slots among accounts. A request that has begun cannot be taken back, so an account leaves free what others may
  * need before its requests end:
- * - An account that was never answered has one request of the most urgent topic in flight, and one other.
+ * - An account that was never answered has one request of the most urgent topic in flight, and one other. All of them may have
+ *   them at once: a quick account is one of them until its first answer, so a bound would make it wait for dead ones.
  * - Slow accounts together hold at most half of the slots, or an eighth if another account was quick lately.
  * - A quick account leaves an eighth to accounts without a request in flight.
  * A single account has all slots.
