@@ -1,4 +1,4 @@
-import { acceptsKey, type Classified } from '../gateway/classify.ts'
+import { acceptsKey, type Classified, isMisplaced } from '../gateway/classify.ts'
 import { type Connection, envelopeBody } from '../gateway/connection.ts'
 import { type ErrorCode, operations } from '../protocol/index.ts'
 import { containAsync } from '../telemetry/contain.ts'
@@ -42,6 +42,7 @@ async function ask({ connection, errorTexts, telemetry }: BalanceOptions, accoun
     return null
   })
   const classified = classifyContained(telemetry, [null], answer, errorTexts)
+  if (isMisplaced(classified)) connection.distrust()
   const accepted = acceptsKey(classified)
   if (permit.probe || accepted || classified.outcome === 'denied') account.observe(permit, classified)
   else {

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { type Classified, type ItemAnswer, matchedIds } from '../gateway/classify.ts'
+import { type Classified, isMisplaced, type ItemAnswer, matchedIds } from '../gateway/classify.ts'
 import { type Answer, type Connection, envelopeBody } from '../gateway/connection.ts'
 import type { ErrorCode } from '../protocol/index.ts'
 import { isNotFound } from '../protocol/status-answer.ts'
@@ -118,6 +118,8 @@ export class StatusPoller {
     })
     const ids = matchedIds(questions.map(({ id }) => ({ type: 'status', id })))
     const classified = classifyContained(telemetry, ids, answer, errorTexts)
+    // the items of several messages may have the gateway's own ids
+    if (questions.length === 1 && isMisplaced(classified)) connection.distrust()
     if (classified.outcome === 'not_sent' && classified.reason === 'withheld') {
       account.returnPermit(permit)
       asked.questions.unshift(...questions) // nothing was sent

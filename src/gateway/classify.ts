@@ -90,6 +90,12 @@ export function acceptsKey(classified: Classified): boolean {
   return classified.outcome === 'refused' && classified.code !== 'REJECTED'
 }
 
+/** Whether the answer may belong to another request, because it does not fit its own. */
+export const isMisplaced = (classified: Classified): boolean =>
+  classified.outcome === 'unknown' && misplaced.includes(classified.cause)
+
+const misplaced: readonly UnknownCause[] = ['items_differ', 'foreign_body', 'contradiction']
+
 /** How to read error texts. */
 interface Texts {
   /** The user's own. */

@@ -29,6 +29,11 @@ export type LastCheck = () => string | null
 export interface Connection {
   /** Sends one POST of an envelope. Never retries, never follows redirects, never rejects. */
   post(body: string, lastCheck: LastCheck, signal?: AbortSignal): Promise<Answer>
+  /**
+   * Sends nothing more over the connections that are open now. For an answer that belongs to another request: on its
+   * connection, each further request would get the answer to the one before.
+   */
+  distrust(): void
   close(): Promise<void>
 }
 
@@ -42,7 +47,7 @@ export function connectGateway(options: ConnectionOptions): Connection {
   const base = new URL(options.url)
   const path = `${base.pathname.replace(/\/$/, '')}${options.path ?? apiPath}${base.search}` || '/'
   const { connections, keepAliveMs, maxAgeMs, ca } = options
-  const { dispatcher, close } = openPool({ origin: base.origin, connections, keepAliveMs, maxAgeMs, ca })
+  const { dispatcher, renew, close } = openPool({ origin: base.origin, connections, keepAliveMs, maxAgeMs, ca })
   return {
     post: (body, lastCheck, signal) =>
       new Promise(resolve => {
@@ -54,6 +59,7 @@ export function connectGateway(options: ConnectionOptions): Connection {
         }
         dispatcher().dispatch({ origin: base.origin, path, method: 'POST', headers, body }, handler)
       }),
+    distrust: renew,
     close,
   }
 }

@@ -65,16 +65,23 @@ export function openPool(options: OriginPoolOptions) {
       : new Pool(origin, { ...limits, connect: tolerant(buildConnector({ ...connect, allowH2: false })) })
   }
 
+  /** Opens new connections; the old ones close after their last answer. */
+  function renew(): void {
+    void current.close()
+    current = opened()
+  }
+
   return {
-    /** The dispatcher for the next request. A new `ca` gets a new one; the old one closes after its last answer. */
+    /** The dispatcher for the next request. A new `ca` gets a new one. */
     dispatcher(): Dispatcher {
       const now = authorities()
-      if (now === trusted) return current
-      void current.close()
-      trusted = now
-      current = opened()
+      if (now !== trusted) {
+        trusted = now
+        renew()
+      }
       return current
     },
+    renew,
     /** Closes at once; requests in flight fail. */
     close: () => current.destroy(),
   }

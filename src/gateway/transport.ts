@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { classify, matchedIds } from './classify.ts'
+import { classify, isMisplaced, matchedIds } from './classify.ts'
 import { type Answer, type Connection, connectGateway, envelopeBody } from './connection.ts'
 import type { GatewayError } from './errors.ts'
 import { checkOptions, type GatewayClientOptions, revealKey } from './options.ts'
@@ -43,7 +43,9 @@ export function openTransport(options: GatewayClientOptions) {
       const last = await withRetries(retries, signal, async attempt => {
         const { answer, circumstances } = await post(syncConnection, open, attempt, options, signal)
         const types = open.map(({ type }) => type)
-        const outcome = outcomeOf(types, classify(matchedIds(open), answer, errorTexts), circumstances)
+        const classified = classify(matchedIds(open), answer, errorTexts)
+        if (isMisplaced(classified)) syncConnection.distrust()
+        const outcome = outcomeOf(types, classified, circumstances)
         const failure = 'error' in outcome ? outcome.error : null
         const latest = 'error' in outcome ? open.map(() => failed(outcome.error)) : outcome.results
         const errors = latest.map(result => (result.ok ? null : result.error))

@@ -30,6 +30,7 @@ function startWatch(answerTo: (key: string, asked: number) => Answer, names = ['
       asked.push({ key, at: clock.monotonic() })
       return answerTo(key, asked.filter(one => one.key === key).length)
     },
+    distrust: () => {},
     close: async () => {},
   }
   const gateway = { url: 'https://user:word@gateway.example/base', errorTexts: settings.gateway.errorTexts }

@@ -28,6 +28,7 @@ function startPoller() {
         const { data } = parseJson(body) as { data: { id: number }[] }
         return itemsAnswer(...data.map(({ id }) => sentItem(id, { status: 'DELIVERED' })))
       },
+      distrust: () => {},
       close: async () => {},
     },
     maxOperations: 2,

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Answer } from '../../src/gateway/connection.ts'
 import type { Events } from '../../src/telemetry/events.ts'
+import { itemsAnswer, sentItem } from '../support/answers.ts'
 import { buildCommandOf } from '../support/commands.ts'
 import { type Operation, startSendingWorld } from '../support/sending.ts'
 
@@ -94,4 +95,39 @@ test('a command that busgate failed to send has not used its id', async () => {
   world.send(1)
   await world.pass(15_000)
   expect(world.results().map(({ outcome }) => outcome)).toEqual(['INVALID', 'SENT'])
+})
+
+test.each([
+  ['a message with the answer to another', itemsAnswer(sentItem(99)), 'sms'],
+  [
+    'a message with a page',
+    { kind: 'response', request: '{}', status: 200, body: '<p>', retryAfterMs: null } as const,
+    'sms',
+  ],
+  ['a status poll with the answers to two', itemsAnswer(sentItem(1), sentItem(2)), 'status'],
+])('connections on which the gateway answers %s are not used again', async (_, foreign, type) => {
+  const { send, doubted, pass, distrusts } = await startSendingWorld({
+    settings: { delivery },
+    answer: operations => (has(operations, type) ? foreign : null),
+  })
+  if (type === 'sms') send(1, { message: buildCommandOf('sms').message })
+  else doubted(1, {}, { delivery: 'AT_MOST_ONCE' })
+  await pass(200_000)
+  expect(distrusts).not.toEqual([])
+})
+
+test('connections are used again after status polls that name messages by ids of the gateway', async () => {
+  const { send, doubted, pass, distrusts, posts } = await startSendingWorld({
+    settings: { delivery },
+    takes: () => 50,
+    answer: operations =>
+      has(operations, 'status')
+        ? itemsAnswer(...operations.map(({ id }) => sentItem(id + 1000, { status: 'READ' })))
+        : null,
+  })
+  send(1)
+  for (let id = 2; id <= 5; id++) doubted(id)
+  await pass(200_000)
+  expect(posts.some(({ operations }) => has(operations, 'status') && operations.length > 1)).toBe(true)
+  expect(distrusts).toEqual([])
 })

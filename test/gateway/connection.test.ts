@@ -359,6 +359,21 @@ describe('a connection', () => {
     expect(lastCheck).toHaveBeenCalledTimes(1)
   })
 
+  test('that is distrusted is not used again, and the request in flight on it gets its answer', async () => {
+    const { sockets, seen, url } = await scriptedServer(answerWith(ok), silence, answerWith(ok))
+    const connection = connect(url, { connections: 1 })
+    await connection.post('first', allow)
+    const second = connection.post('second', allow)
+    await until(() => expect(seen.requests).toHaveLength(2))
+    const [old] = sockets
+    connection.distrust()
+    expect(await connection.post('third', allow)).toMatchObject({ kind: 'response' })
+    old!.write(httpAnswer(ok))
+    expect(await second).toMatchObject({ kind: 'response' })
+    await until(() => expect(seen.open).toBe(1))
+    expect(seen.connections).toBe(2)
+  })
+
   test.each([
     ['is closed if it is idle for longer than keepAliveMs', {}],
     ['is closed even if the gateway would keep it for longer', { 'keep-alive': 'timeout=600' }],

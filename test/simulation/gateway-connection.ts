@@ -32,6 +32,7 @@ const errorStatuses = [500, 502, 503, 504, 408]
 export function connectToGateway(options: ConnectionOptions): Connection {
   return {
     post: (body, lastCheck) => new Promise(resolve => new Post(options, body, lastCheck, resolve)),
+    distrust: () => {},
     close: async () => {},
   }
 }

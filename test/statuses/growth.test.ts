@@ -61,6 +61,7 @@ async function startGrowing(partitions: number) {
             retryAfterMs: null,
           }
         },
+        distrust: () => {},
         close: async () => {},
       },
       fatal: error => {

@@ -100,6 +100,7 @@ async function startReconciler(options: Options = {}) {
           if (withheld) return { kind: 'not_sent', cause: 'withheld', message: withheld }
           return post(body)
         },
+        distrust: () => {},
         close: async () => {},
       },
       fatal: error => {

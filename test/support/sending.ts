@@ -155,6 +155,7 @@ function createBroker(
 function createGateway({ answer = () => null, connected, takes = () => 0 }: SendingOptions, clock: ManualClock) {
   const posts: Post[] = []
   const denied = new Set<string>()
+  const distrusts: number[] = []
   const connect = (proved = new Set<string>()): Connection => ({
     async post(body, lastCheck) {
       const { auth, data: operations } = parseJson(body) as { auth: string; data: Operation[] }
@@ -174,9 +175,10 @@ function createGateway({ answer = () => null, connected, takes = () => 0 }: Send
       const answered = await answer(operations, post)
       return answered ?? (post.denied ? refusal('Access denied') : acceptAll(operations))
     },
+    distrust: () => void distrusts.push(clock.monotonic()),
     close: async () => {},
   })
-  return { posts, denied, connect }
+  return { posts, denied, distrusts, connect }
 }
 
 /** Encodes what a worker reads, and decodes what it writes. */
@@ -218,7 +220,7 @@ export async function startSendingWorld(options: SendingOptions = {}) {
   for (const use of options.compacted ?? []) broker.compacted.add(topics[use])
   const keys = new Map<string, string>()
   for (const [name, account] of settings.gateway.accounts) account.apiKey = new Secret(() => keys.get(name) ?? name)
-  const { posts, denied, connect } = createGateway(options, clock)
+  const { posts, denied, distrusts, connect } = createGateway(options, clock)
   const codec = await createCodec(registry, settings)
   const fatals: string[] = []
   const dead = new Set<MemoryBus>()
@@ -258,7 +260,7 @@ export async function startSendingWorld(options: SendingOptions = {}) {
   }
 
   return {
-    ...{ clock, broker, sending, bus, registry, telemetry, settings, posts, denied, keys, fatals },
+    ...{ clock, broker, sending, bus, registry, telemetry, settings, posts, denied, distrusts, keys, fatals },
     /** Starts another process in the group, with some other topics. */
     startAnother: async (others: Partial<Settings['topics']>) =>
       (await join({ settings: { ...settings, topics: { ...topics, ...others } } })).sending,

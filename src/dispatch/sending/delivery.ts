@@ -2,7 +2,7 @@ import { type Account, isThrottled, type Permit } from '../../accounts/account.t
 import { classifyContained } from '../../accounts/answer.ts'
 import type { Session } from '../../bus/port.ts'
 import type { Clock } from '../../clock.ts'
-import type { Classified, ItemAnswer, UnknownCause } from '../../gateway/classify.ts'
+import { type Classified, type ItemAnswer, isMisplaced, type UnknownCause } from '../../gateway/classify.ts'
 import { type Connection, envelopeBody } from '../../gateway/connection.ts'
 import { Echo } from '../../protocol/echo.ts'
 import type { ErrorCode } from '../../protocol/index.ts'
@@ -117,7 +117,9 @@ export class Delivery {
       return null
     })
     const ids = pendings.map(({ command }) => command.idText)
-    const classified = this.#learn(envelope, classifyContained(telemetry, ids, answer, errorTexts), haveOthersPassed)
+    const told = classifyContained(telemetry, ids, answer, errorTexts)
+    if (isMisplaced(told)) connection.distrust()
+    const classified = this.#learn(envelope, told, haveOthersPassed)
     const { outcome } = classified
     span.end(outcome)
     telemetry.emit('envelope.finished', {
