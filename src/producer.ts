@@ -1,6 +1,5 @@
 import './supported-node.ts'
 
-import { Unanswered } from './bus/cluster/errors.ts'
 import { openBus } from './bus/open.ts'
 import { type Bus, BusUnavailable, type OutgoingRecord, type Publisher } from './bus/port.ts'
 import {
@@ -196,6 +195,6 @@ async function publisherOf(
 
 /** @throws the error; one that says which settings to check if no broker answers */
 function sayWhatToCheck(error: unknown): never {
-  if (!(error instanceof BusUnavailable || error instanceof Unanswered)) throw error
-  throw new Error(`${error.message}: ${brokersHint}`, { cause: error })
+  if (!(error instanceof BusUnavailable)) throw error
+  throw new BusUnavailable(`${error.message}: ${brokersHint}`, { cause: error })
 }

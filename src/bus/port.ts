@@ -3,9 +3,13 @@
  * against the same contract.
  */
 
+import { byCode } from '../telemetry/error.ts'
+
 /** No broker could be reached. Whether the request took effect is unknown; retry it. */
 export class BusUnavailable extends Error {
+  static override [Symbol.hasInstance] = byCode('BUS_UNAVAILABLE')
   override readonly name = 'BusUnavailable'
+  readonly code = 'BUS_UNAVAILABLE'
 }
 
 /** A record to be written. Without `partition`, the key chooses it (murmur2, as in every Kafka client). */

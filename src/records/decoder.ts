@@ -2,8 +2,9 @@ import type { BusRecord } from '../bus/port.ts'
 import { type Clock, sleep, systemClock } from '../clock.ts'
 import type { decodeCodes } from '../telemetry/labels.ts'
 import { Truncated } from './cursor.ts'
+import { SchemaNotFound, SchemaUnreadable } from './errors.ts'
 import { type RecordReading, readingOf, readRecord } from './reading.ts'
-import { SchemaNotFound, type SchemaRegistry, SchemaUnreadable } from './registry.ts'
+import type { SchemaRegistry } from './registry.ts'
 import { schemas } from './schemas.ts'
 
 /** How long, and after which first pause, a missing schema is requested again, since a registry replica may lag. */

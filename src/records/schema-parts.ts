@@ -1,7 +1,4 @@
-/** The schema exists, but this version cannot read it. */
-export class SchemaUnreadable extends Error {
-  override readonly name = 'SchemaUnreadable'
-}
+import { SchemaUnreadable } from './errors.ts'
 
 /** Deepest nesting of types. */
 const deepestSchema = 64

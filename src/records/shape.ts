@@ -1,12 +1,5 @@
-import {
-  fullName,
-  isComplex,
-  isPrimitive,
-  namesOf,
-  oneLevelDeeper,
-  type Primitive,
-  SchemaUnreadable,
-} from './schema-parts.ts'
+import { SchemaUnreadable } from './errors.ts'
+import { fullName, isComplex, isPrimitive, namesOf, oneLevelDeeper, type Primitive } from './schema-parts.ts'
 
 /** Bound of a schema; the published ones have a tenth of it. */
 const mostParts = 2_500

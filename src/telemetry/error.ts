@@ -33,6 +33,13 @@ export function framesOf(error: Error): string[] {
   return lines.filter(line => /^ {4}at /.test(line)).map(line => line.trim())
 }
 
+/**
+ * For a class's `Symbol.hasInstance`: recognises the error by its code, also one of another copy of this package or of a
+ * service's own class. Not for a class with subclasses.
+ */
+export const byCode = (code: string) => (error: unknown) =>
+  (error as { code?: unknown } | null | undefined)?.code === code
+
 /** The first code in the chain of causes. */
 export function codeOf(error: Error): string | undefined {
   const { code, type } = error as { code?: unknown; type?: unknown }

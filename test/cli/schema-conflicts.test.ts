@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { inspect, type RegistryAdmin } from '../../src/cli/doctor/registry.ts'
-import { SchemaUnreadable } from '../../src/records/registry.ts'
+import { SchemaUnreadable } from '../../src/records/errors.ts'
 import { type AvroEnum, type AvroRecord, type AvroType, schemas } from '../../src/records/schemas.ts'
 
 type Kind = keyof typeof schemas

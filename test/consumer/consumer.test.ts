@@ -12,8 +12,9 @@ import {
   waitForResult,
 } from '../../src/consumer/index.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
+import { RegistryUnavailable } from '../../src/records/errors.ts'
 import type { StatusEvent } from '../../src/records/generated.ts'
-import { embeddedRegistry, RegistryUnavailable, type SchemaRegistry } from '../../src/records/registry.ts'
+import { embeddedRegistry, type SchemaRegistry } from '../../src/records/registry.ts'
 import { schemas, subjectOf } from '../../src/records/schemas.ts'
 import { openMemoryBus, publishAll, until } from '../support/bus.ts'
 import { buildResult } from '../support/results.ts'

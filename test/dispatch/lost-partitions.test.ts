@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { embeddedRegistry, RegistryUnavailable } from '../../src/records/registry.ts'
+import { RegistryUnavailable } from '../../src/records/errors.ts'
+import { embeddedRegistry } from '../../src/records/registry.ts'
 import { commandsFrom } from '../support/commands.ts'
 import { startSendingWorld } from '../support/sending.ts'
 

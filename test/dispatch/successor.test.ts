@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
+import { SchemaNotFound, SchemaUnreadable } from '../../src/records/errors.ts'
 import type { SendCommand } from '../../src/records/generated.ts'
-import { SchemaNotFound, type SchemaRegistry, SchemaUnreadable } from '../../src/records/registry.ts'
+import type { SchemaRegistry } from '../../src/records/registry.ts'
 import { buildCommandOf } from '../support/commands.ts'
 import { buildWithdrawal } from '../support/control.ts'
 import { startSendingWorld } from '../support/sending.ts'

@@ -1,14 +1,9 @@
 import type { ServerResponse } from 'node:http'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createDecoder } from '../../src/records/decoder.ts'
+import { RegistryUnavailable, SchemaNotFound, SchemaRefused } from '../../src/records/errors.ts'
 import type { SendCommand } from '../../src/records/generated.ts'
-import {
-  confluentRegistry,
-  embeddedRegistry,
-  RegistryUnavailable,
-  SchemaNotFound,
-  SchemaRefused,
-} from '../../src/records/registry.ts'
+import { confluentRegistry, embeddedRegistry } from '../../src/records/registry.ts'
 import { schemas } from '../../src/records/schemas.ts'
 import { buildCommand } from '../support/commands.ts'
 import { decodeWith, encodeCommand, recordOf } from './codec.ts'

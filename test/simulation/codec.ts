@@ -1,7 +1,8 @@
 import { createDecoder } from '../../src/records/decoder.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
+import { RegistryUnavailable, SchemaNotFound } from '../../src/records/errors.ts'
 import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../src/records/generated.ts'
-import { RegistryUnavailable, SchemaNotFound, type SchemaRegistry } from '../../src/records/registry.ts'
+import type { SchemaRegistry } from '../../src/records/registry.ts'
 import { schemas } from '../../src/records/schemas.ts'
 
 const all: readonly object[] = Object.values(schemas)

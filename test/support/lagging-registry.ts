@@ -1,4 +1,5 @@
-import { embeddedRegistry, SchemaNotFound, type SchemaRegistry } from '../../src/records/registry.ts'
+import { SchemaNotFound } from '../../src/records/errors.ts'
+import { embeddedRegistry, type SchemaRegistry } from '../../src/records/registry.ts'
 
 export interface LaggingRegistry extends SchemaRegistry {
   /** While true, every schema is reported as not found. */

@@ -40,10 +40,11 @@ export class IdempotentPublisher implements Publisher {
 
   async publish(records: readonly OutgoingRecord[]): Promise<void> {
     if (this.#closed) throw new Error('the publisher is closed: nothing was published')
-    await this.#options.limits.produce(records, async fitting => {
+    const published = this.#options.limits.produce(records, async fitting => {
       const error = await this.#rounds.get(fitting)
       if (error) throw error
     })
+    await reachable(published)
   }
 
   async close(): Promise<void> {

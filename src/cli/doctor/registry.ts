@@ -1,6 +1,7 @@
 import { type Settings, type TopicUse, topicsIn, topology } from '../../config/index.ts'
+import { SchemaUnreadable } from '../../records/errors.ts'
 import { reasonOf } from '../../records/reading.ts'
-import { registryLogin, registryOf, type SchemaRegistry, SchemaUnreadable } from '../../records/registry.ts'
+import { registryLogin, registryOf, type SchemaRegistry } from '../../records/registry.ts'
 import { loginSettings, registryHttp } from '../../records/registry-http.ts'
 import { requireReadable } from '../../records/resolution.ts'
 import { schemas as localSchemas, subjectOf } from '../../records/schemas.ts'

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { confluentRegistry, SchemaNotFound, SchemaUnreadable } from '../../../src/records/registry.ts'
+import { SchemaNotFound, SchemaUnreadable } from '../../../src/records/errors.ts'
+import { confluentRegistry } from '../../../src/records/registry.ts'
 import { schemas } from '../../../src/records/schemas.ts'
 import { startRegistry } from '../../records/registry-server.ts'
 import { grammarOf } from '../grammar.ts'

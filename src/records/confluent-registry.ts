@@ -1,0 +1,170 @@
+import pLimit from 'p-limit'
+import { RegistryUnavailable, SchemaNotFound, SchemaRefused, SchemaUnreadable } from './errors.ts'
+import type { ConfluentRegistryOptions, RegistryLogin, SchemaRegistry } from './registry.ts'
+import { loginSettings, type RegistryAnswer, type RegistryRequest, registryHttp } from './registry-http.ts'
+import { type StoredSchema, selfContained } from './schema-parts.ts'
+
+/** Bound of concurrent requests, since foreign bytes can name any number of schemas. */
+const mostRequests = 16
+
+/** The registry answered, but not with what it was asked for. */
+class Refused extends Error {}
+
+/** The client of a schema registry that has Confluent's API. */
+export class ConfluentRegistry implements SchemaRegistry {
+  readonly schemaOf = queued(id => this.#schemaOf(id))
+  readonly #login: RegistryLogin
+  readonly #timeoutMs: number
+  readonly #host: string
+  readonly #http: ReturnType<typeof registryHttp>
+  /** A schema that the registry surely has, to tell a registry that refuses one from one that answers for none. */
+  #known: number | null = null
+  #askingForKnown: Promise<boolean> | null = null
+
+  constructor({ url, timeoutMs = 5000, ...login }: ConfluentRegistryOptions) {
+    this.#login = login
+    this.#timeoutMs = timeoutMs
+    this.#host = new URL(url).host
+    this.#http = registryHttp({ url, connections: mostRequests, ...login })
+  }
+
+  async idOf(subject: string, schema: object): Promise<number> {
+    const path = `/subjects/${encodeURIComponent(subject)}/versions`
+    const json = { schema: JSON.stringify(schema) }
+    const register = () => this.#ask<{ id: number }>(path, { method: 'POST', json, signal: this.#timeout() })
+    let answer = await register()
+    // Apicurio refuses one of two clients that register a new subject at the same time
+    if (refusals.includes(answer.status)) answer = await register()
+    const { status, body } = answer
+    if (refusals.includes(status)) {
+      throw new SchemaRefused(
+        `${this.#name} refuses the schema of subject ${subject} (${status}): ${textOf(answer)}. Another program ` +
+          'or a newer busgate has registered an incompatible schema: use another topic, or upgrade busgate.',
+      )
+    }
+    if (status !== 200 || typeof body?.id !== 'number') throw this.#unavailable(complaintOf(answer, this.#login))
+    this.#known ??= body.id
+    return body.id
+  }
+
+  /** @throws SchemaNotFound if the registry refuses this schema but answers for others; RegistryUnavailable if for none */
+  async #schemaOf(id: number): Promise<object> {
+    const signal = this.#timeout()
+    try {
+      const schema = await readSchema(id, path => this.#stored(path, id, signal))
+      this.#known ??= id
+      return schema
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error
+      const outage = this.#unavailable(error.message)
+      if (!(await this.#answersForKnown())) throw outage
+      throw new SchemaNotFound(`${outage.message} It answers for other schemas, but not for ${id}.`)
+    }
+  }
+
+  /** Whether the registry returns the known schema now. Calls at the same time share an answer. */
+  #answersForKnown(): Promise<boolean> {
+    const id = this.#known
+    if (id === null) return Promise.resolve(false)
+    const asked = () => this.#stored(`/schemas/ids/${id}`, id, this.#timeout())
+    this.#askingForKnown ??= asked().then(
+      () => true,
+      () => false,
+    )
+    return this.#askingForKnown.finally(() => {
+      this.#askingForKnown = null
+    })
+  }
+
+  /** Reads what the registry stores at a path. @param id the schema that needs it */
+  async #stored(path: string, id: number, signal: AbortSignal): Promise<StoredSchema> {
+    const answer = await this.#ask<StoredSchema>(path, { signal })
+    const { status, body } = answer
+    if (status === 200 && typeof body?.schema === 'string') return body
+    if (status !== 404 || !notFoundCodes.includes(body?.error_code)) {
+      throw new Refused(complaintOf(answer, this.#login))
+    }
+    throw new SchemaNotFound(
+      `${this.#name} has no schema ${id}: check that ${urlSetting} is complete and leads to the registry of the producer`,
+    )
+  }
+
+  /** @throws SchemaUnreadable if the answer is too long; RegistryUnavailable if none comes */
+  async #ask<T>(path: string, request: RegistryRequest): Promise<RegistryAnswer<T>> {
+    try {
+      return await this.#http<T>(path, request)
+    } catch (error) {
+      throw error instanceof SchemaUnreadable ? error : this.#unavailable(complaint(error as Error, this.#timeoutMs))
+    }
+  }
+
+  #timeout(): AbortSignal {
+    return AbortSignal.timeout(this.#timeoutMs)
+  }
+
+  get #name(): string {
+    return `The schema registry at ${this.#host}`
+  }
+
+  #unavailable(why: string): RegistryUnavailable {
+    return new RegistryUnavailable(`${why.includes(this.#host) ? 'The schema registry' : this.#name} ${why}`)
+  }
+}
+
+/** Queues requests. Those that queue while the registry becomes unavailable fail at once with its error. */
+function queued(schemaOf: (id: number) => Promise<object>): (id: number) => Promise<object> {
+  const slots = pLimit(mostRequests)
+  let outage: RegistryUnavailable | null = null
+  return id => {
+    const before = outage
+    return slots(async () => {
+      if (outage && outage !== before) throw outage
+      try {
+        return await schemaOf(id)
+      } catch (error) {
+        if (error instanceof RegistryUnavailable) outage = error
+        throw error
+      }
+    })
+  }
+}
+
+async function readSchema(id: number, stored: (path: string) => Promise<StoredSchema>): Promise<object> {
+  try {
+    return await selfContained(await stored(`/schemas/ids/${id}`), ({ subject, version }) =>
+      stored(`/subjects/${encodeURIComponent(subject)}/versions/${encodeURIComponent(version)}`),
+    )
+  } catch (error) {
+    if ([Refused, RegistryUnavailable, SchemaNotFound].some(known => error instanceof known)) throw error
+    const why = error instanceof SchemaUnreadable ? error.message : "the registry's answer about it is malformed"
+    throw new SchemaUnreadable(`Schema ${id} cannot be read: ${why}.`)
+  }
+}
+
+/** Statuses of an incompatible or invalid schema. */
+const refusals = [409, 422]
+
+/**
+ * Codes by which the registry itself says that a schema does not exist: Confluent, Apicurio, Karapace and Redpanda. Any other
+ * 404 means a wrong path or a proxy.
+ */
+const notFoundCodes: unknown[] = [40401, 40402, 40403]
+
+const urlSetting = 'registry.url (BUSGATE_REGISTRY_URL)'
+
+function complaint(error: Error, timeoutMs: number): string {
+  return error.name === 'TimeoutError'
+    ? `did not answer within ${timeoutMs} ms. Check ${urlSetting}.`
+    : `did not answer: ${error.message}. Check ${urlSetting}.`
+}
+
+const textOf = ({ status, body }: RegistryAnswer<unknown>): string =>
+  typeof body?.message === 'string' ? body.message : `status ${status}`
+
+function complaintOf(answer: RegistryAnswer<unknown>, login: RegistryLogin): string {
+  const { status } = answer
+  if (status === 401 || status === 403) return `refuses the credentials (${status}): check ${loginSettings(login)}.`
+  if (status === 404) return `answers 404: check ${urlSetting}, its path included.`
+  if (status === 200) return 'sent an answer without a schema or its id.'
+  return `answered with an error: ${textOf(answer)}. Check ${urlSetting}.`
+}
