@@ -1,8 +1,10 @@
 /**
- * Writes src/records/generated.ts, the TypeScript of schemas/*.avsc.
+ * Writes src/records/generated.ts, the TypeScript of schemas/*.avsc, and their texts, because a bundle of a service contains no
+ * files beside it.
  */
+import { readFileSync } from 'node:fs'
 import { isId } from '../src/records/avro.ts'
-import { type AvroEnum, type AvroField, type AvroRecord, type AvroType, schemas } from '../src/records/schemas.ts'
+import type { AvroEnum, AvroField, AvroRecord, AvroType } from '../src/records/schemas.ts'
 import { writeGenerated } from './generated-file.ts'
 
 const primitives: Record<string, string> = {
@@ -15,11 +17,26 @@ const primitives: Record<string, string> = {
   bytes: 'Buffer',
 }
 
+const schemas = {
+  command: read('send-command'),
+  result: read('send-result'),
+  status: read('status-event'),
+  doubt: read('doubt'),
+}
+
+function read(name: string): AvroRecord {
+  return JSON.parse(readFileSync(new URL(`../schemas/${name}.avsc`, import.meta.url), 'utf8'))
+}
+
 /** The TypeScript types of all schemas, as avsc decodes and encodes their records. */
 function generate(): string {
   const header = '// Made by scripts/generate-types.ts from schemas/*.avsc: change those and run npm run generate.\n'
-  return [header, ...Object.values(schemas).flatMap(definitionsOf)].join('\n')
+  const texts = Object.entries(schemas).map(([name, schema]) => `  ${name}: ${quoted(JSON.stringify(schema))},\n`)
+  const constant = `/** The published schemas, as JSON. */\nexport const schemaTexts = {\n${texts.join('')}}\n`
+  return [header, constant, ...Object.values(schemas).flatMap(definitionsOf)].join('\n')
 }
+
+const quoted = (text: string) => `'${text.replaceAll(/[\\']/g, '\\$&')}'`
 
 /** The definition of a record or enum, followed by those nested in it. */
 function definitionsOf(type: AvroType): string[] {

@@ -1,12 +1,11 @@
-import { readFileSync } from 'node:fs'
-import { packageRoot } from '../package.ts'
+import { schemaTexts } from './generated.ts'
 
 /** The published schemas, from schemas/*.avsc. */
 export const schemas = {
-  command: load('send-command'),
-  result: load('send-result'),
-  status: load('status-event'),
-  doubt: load('doubt'),
+  command: parsed('command'),
+  result: parsed('result'),
+  status: parsed('status'),
+  doubt: parsed('doubt'),
 }
 
 export interface AvroRecord {
@@ -47,6 +46,6 @@ export function subjectOf(topic: string): string {
   return `${topic}-value`
 }
 
-function load(name: string): AvroRecord {
-  return JSON.parse(readFileSync(new URL(`schemas/${name}.avsc`, packageRoot), 'utf8'))
+function parsed(name: keyof typeof schemaTexts): AvroRecord {
+  return JSON.parse(schemaTexts[name])
 }

@@ -2,9 +2,7 @@ import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { packageRoot } from '../../../src/package.ts'
 import { startChild } from './child.ts'
 
 /** The default version. */
@@ -20,7 +18,7 @@ export const kafkaVersions = Object.keys(loggers) as KafkaVersion[]
 export const registryVersion = '2.6.13.Final'
 
 /** Delete this folder to download everything again. */
-export const cache = fileURLToPath(new URL('.cache', packageRoot))
+export const cache = join(import.meta.dirname, '../../../.cache')
 const kafkaFolder = (version: KafkaVersion) => join(cache, `kafka-${version}`)
 const registryFolder = join(cache, `apicurio-registry-${registryVersion}`)
 
