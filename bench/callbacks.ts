@@ -54,7 +54,7 @@ export async function measureCallbacks(place: Place, options: CallbacksOptions):
     BUSGATE_TELEMETRY_HOST: '127.0.0.1',
   }
   const settings = loadSettings({ env })
-  const bus = openBus(settings, new Telemetry())
+  const bus = await openBus(settings, new Telemetry())
   const topics = [
     { topic, partitions: options.partitions },
     { topic: settings.topics.deadLetters, partitions: 1 },

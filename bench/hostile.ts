@@ -261,7 +261,7 @@ async function aroundWorker(place: Place): Promise<World> {
     BUSGATE_GATEWAY_API_KEY: 'a-key',
     BUSGATE_GATEWAY_BALANCE_INTERVAL_MS: '0',
   })
-  const bus = openBus(settings, new Telemetry())
+  const bus = await openBus(settings, new Telemetry())
   const topic = settings.topics.commands[0]!
   const encodeCommand = await createEncoder<SendCommand>(`${topic}-value`, schemas.command, registryOf(settings))
   const encode = (id: number) => encodeCommand(buildCommand({ id: BigInt(id) }))

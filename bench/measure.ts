@@ -77,7 +77,7 @@ export async function measure(options: MeasureOptions): Promise<Figures> {
     posted: ids => outside.post(ids),
     answered: ids => outside.answer(ids),
   })
-  const bus = openBus(settings, new Telemetry())
+  const bus = await openBus(settings, new Telemetry())
   const reader = await bus.read([names.results], 'earliest', (_from, records) => {
     outside.read(records.map(({ key }) => Number(key)))
   })

@@ -34,7 +34,8 @@ const before = process.cpuUsage()
 const open = new Set<number>()
 let assignedAt = Number.NaN
 const ignore = () => {}
-await openBus(loadSettings({ env })).join([topic], {
+const bus = await openBus(loadSettings({ env }))
+await bus.join([topic], {
   shareChanged() {
     if (Number.isNaN(assignedAt)) assignedAt = performance.now()
   },

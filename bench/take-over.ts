@@ -40,7 +40,7 @@ async function makeTopic({ brokers, registryUrl }: Place, partitions: number): P
   }
   const settings = loadSettings({ env })
   await createMissingTopics(settings, [{ topic, partitions }])
-  const bus = openBus(settings, new Telemetry())
+  const bus = await openBus(settings, new Telemetry())
   const reader = await bus.read([topic], 'latest', () => {})
   await reader.caughtUp() // brokers create the logs of a new topic one after the other
   await bus.close()

@@ -4,7 +4,8 @@
 import { readFileSync } from 'node:fs'
 import type { Events } from '../src/telemetry/events.ts'
 import { logLines } from '../src/telemetry/log-lines.ts'
-import { createLogger, logEvent } from '../src/telemetry/logs.ts'
+import { createLogger } from '../src/telemetry/logger.ts'
+import { logEvent } from '../src/telemetry/logs.ts'
 import { buildEvents } from '../test/support/events.ts'
 import { writeGenerated } from './generated-file.ts'
 

@@ -1,7 +1,7 @@
 /**
  * Writes docs/records.md from the published schemas and the list of error codes.
  */
-import { type ErrorCode, errorCodes, errorCodeTexts, outcomeCodes } from '../src/protocol/index.ts'
+import { type ErrorCode, errorCodes, errorCodeTexts, outcomeCodes } from '../src/protocol/lists.ts'
 import { type AvroEnum, type AvroField, type AvroRecord, type AvroType, schemas } from '../src/records/schemas.ts'
 import { writeGenerated } from './generated-file.ts'
 

@@ -3,8 +3,7 @@
  * files beside it.
  */
 import { readFileSync } from 'node:fs'
-import { isId } from '../src/records/avro.ts'
-import type { AvroEnum, AvroField, AvroRecord, AvroType } from '../src/records/schemas.ts'
+import { type AvroEnum, type AvroField, type AvroRecord, type AvroType, isId } from '../src/records/schemas.ts'
 import { writeGenerated } from './generated-file.ts'
 
 const primitives: Record<string, string> = {

@@ -1,45 +1,31 @@
 import './supported-node.ts'
 
-export { openBus } from './bus/open.ts'
-export type { Bus } from './bus/port.ts'
+import { openBus as open } from './bus/open.ts'
+import type { Bus } from './bus/opened.ts'
+import type { Settings } from './config/index.ts'
+import type { Telemetry } from './telemetry/events.ts'
+import type { Worker, WorkerOptions } from './worker.ts'
+
+export type { Bus } from './bus/opened.ts'
+export { BusUnavailable } from './bus/port.ts'
 export { loadSettings, type Settings, SettingsError, type SettingsSources, type SettingsTree } from './config/index.ts'
-export {
-  type Ask,
-  type FieldsOf,
-  GatewayClient,
-  type ItemResults,
-  type Send,
-} from './gateway/client.ts'
-export {
-  AbortedError,
-  AccessDeniedError,
-  GatewayError,
-  type GatewayErrorCode,
-  InDoubtError,
-  type Problem,
-  RefusedError,
-  ThrottledError,
-  UnreachableError,
-  UnreadablePayloadError,
-  ValidationError,
-} from './gateway/errors.ts'
-export type { ApiKey, GatewayClientOptions, RequestInfo } from './gateway/options.ts'
-export type { ItemResult } from './gateway/outcome.ts'
-export type { CallOptions } from './gateway/transport.ts'
-export {
-  type ConfluentRegistryOptions,
-  confluentRegistry,
-  embeddedRegistry,
-  type SchemaRegistry,
-} from './records/registry.ts'
-export {
-  type Lifecycle,
-  type LifecycleState,
-  lifecycleAfter,
-  newLifecycle,
-  type StatusFacts,
-  stateOf,
-  verdictOf,
-} from './statuses/lifecycle.ts'
+export type { ConfluentRegistryOptions } from './records/confluent-registry.ts'
+export { RegistryUnavailable, SchemaNotFound, SchemaRefused, SchemaUnreadable } from './records/errors.ts'
+export { confluentRegistry, embeddedRegistry, type SchemaRegistry } from './records/registry.ts'
 export { type Events, Telemetry } from './telemetry/events.ts'
-export { createWorker, type Worker, type WorkerOptions } from './worker.ts'
+export type { Worker, WorkerOptions } from './worker.ts'
+
+/**
+ * Starts a worker with these settings. Waits while the bus or the registry is unreachable, and until the gateway has accepted
+ * a key: before that, it takes no partition from another process.
+ * @throws SettingsError when a setting is missing; Error when a topic or a right is missing
+ */
+export async function createWorker(settings: Settings, options?: WorkerOptions): Promise<Worker> {
+  return (await import('./worker.ts')).createWorker(settings, options)
+}
+
+/**
+ * Opens the bus that the settings name, for several workers, producers and readers to share. The caller closes it.
+ * @throws SettingsError when they name no brokers
+ */
+export const openBus: (settings: Settings, telemetry?: Telemetry) => Promise<Bus> = open

@@ -1,7 +1,8 @@
 import './supported-node.ts'
 
 import { openBus } from './bus/open.ts'
-import { type Bus, BusUnavailable, type OutgoingRecord, type Publisher } from './bus/port.ts'
+import type { Bus } from './bus/opened.ts'
+import { type Bus as BusPort, BusUnavailable, type OutgoingRecord, type Publisher } from './bus/port.ts'
 import {
   connectKafkajsPublisher,
   type KafkajsClient,
@@ -179,11 +180,11 @@ function scopeOf(what: WithdrawnNames): Withdrawn {
 async function publisherOf(
   settings: Settings,
   { kafka, producer, bus: given }: ProducerOptions,
-): Promise<{ publisher: Pick<Publisher, 'publish' | 'close'>; bus: Bus | null }> {
+): Promise<{ publisher: Pick<Publisher, 'publish' | 'close'>; bus: BusPort | null }> {
   const { compression } = settings.kafka
   if (producer) return { publisher: kafkajsPublisher(producer, compression), bus: null }
   if (kafka) return { publisher: await connectKafkajsPublisher(kafka, compression), bus: null }
-  const bus = given ?? openBus(settings, new Telemetry())
+  const bus = (given as BusPort | undefined) ?? (await openBus(settings, new Telemetry()))
   const publisher = await bus.publisher()
   const close = async () => {
     await publisher.close()

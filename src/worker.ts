@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { openBus } from './bus/open.ts'
-import { type Bus, BusUnavailable } from './bus/port.ts'
+import type { Bus } from './bus/opened.ts'
+import { type Bus as BusPort, BusUnavailable } from './bus/port.ts'
 import { hookForCommands, type Receiving, startReceiving, tokensOf } from './callbacks/role.ts'
 import { sleep, systemClock } from './clock.ts'
 import {
@@ -15,7 +16,7 @@ import {
 import { type Change, changeText } from './control/change.ts'
 import { type Sending, startSending } from './dispatch/role.ts'
 import { version } from './package.ts'
-import type { Role } from './protocol/index.ts'
+import type { Role } from './protocol/lists.ts'
 import { RegistryUnavailable } from './records/errors.ts'
 import { registryOf, type SchemaRegistry } from './records/registry.ts'
 import { type Reconciling, startReconciling } from './statuses/role.ts'
@@ -76,11 +77,7 @@ const startRetryMs = 2000
 /** Interval between log lines about an outage at the start. */
 const tellMs = 60_000
 
-/**
- * Starts a worker with these settings. Waits while the bus or the registry is unreachable, and until the gateway has accepted
- * a key: before that, it takes no partition from another process.
- * @throws SettingsError when a setting is missing; Error when a topic or a right is missing
- */
+/** Starts a worker, as described in index.ts. */
 export async function createWorker(settings: Settings, options: WorkerOptions = {}): Promise<Worker> {
   requireRunnable(settings)
   const worker = new WorkerProcess(settings, options)
@@ -112,7 +109,7 @@ class WorkerProcess implements Worker {
   readonly #roles: Roles = { ...noRoles }
   readonly #gauges = new Set<GaugeSource>([{ read: () => this.#readReadiness() }])
   #server!: TelemetryServer
-  #bus!: Bus
+  #bus!: BusPort
   #registry!: SchemaRegistry
   #failure: Error | null = null
   #starting = true
@@ -171,7 +168,7 @@ class WorkerProcess implements Worker {
   async start(): Promise<void> {
     const { signal, bus, registry } = this.#options
     this.#server = await this.#serveTelemetry()
-    this.#bus = bus ?? openBus(this.#settings, this.telemetry)
+    this.#bus = (bus as BusPort | undefined) ?? (await openBus(this.#settings, this.telemetry))
     this.#registry = registry ?? registryOf(this.#settings)
     const giveUp = () => void this.stop().catch(() => {}) // start() rejects with the reason
     signal?.addEventListener('abort', giveUp)

@@ -1,6 +1,6 @@
 import { type Classified, classify } from '../gateway/classify.ts'
 import type { Answer } from '../gateway/connection.ts'
-import type { ErrorCode } from '../protocol/index.ts'
+import type { ErrorCode } from '../protocol/lists.ts'
 import { contain } from '../telemetry/contain.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import { type Classified, isMisplaced, type ItemAnswer, matchedIds } from '../gateway/classify.ts'
 import { type Answer, type Connection, envelopeBody } from '../gateway/connection.ts'
-import type { ErrorCode } from '../protocol/index.ts'
+import type { ErrorCode } from '../protocol/lists.ts'
 import { isNotFound } from '../protocol/status-answer.ts'
 import { containAsync } from '../telemetry/contain.ts'
 import type { Telemetry } from '../telemetry/events.ts'

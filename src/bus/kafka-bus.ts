@@ -63,6 +63,7 @@ const searchLimitMs = 30_000
 const progressLimitMs = 3_000
 
 export class KafkaBus implements Bus {
+  readonly kind = 'busgate.Bus'
   readonly #options: KafkaBusOptions
   readonly #brokers: Brokers
   readonly #logs: PartitionOffsets

@@ -4,6 +4,7 @@
  */
 
 import { byCode } from '../telemetry/error.ts'
+import type { Bus as OpenedBus } from './opened.ts'
 
 /** No broker could be reached. Whether the request took effect is unknown; retry it. */
 export class BusUnavailable extends Error {
@@ -355,8 +356,8 @@ export interface TopicLook {
   leaderless: number[]
 }
 
-/** A connection to Kafka, or the embedded bus. `openBus(settings)` opens one; `createWorker` and `createProducer` take it. */
-export interface Bus {
+/** What busgate does with a bus. Services see only `OpenedBus`. */
+export interface Bus extends OpenedBus {
   /** Opens a publisher outside of transactions. */
   publisher(): Promise<Publisher>
   /**

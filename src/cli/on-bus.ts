@@ -15,7 +15,7 @@ export async function onBus(
   work: (bus: Bus, settings: Settings, ending: AbortSignal) => Promise<number>,
 ): Promise<number> {
   const settings = settingsWithBrokers(config)
-  const bus = openBus(settings, new Telemetry())
+  const bus = await openBus(settings, new Telemetry())
   const ending = new AbortController()
   const interrupted = untilSignal().then(() => {
     ending.abort()

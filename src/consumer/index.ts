@@ -1,7 +1,29 @@
 import '../supported-node.ts'
 
 export type { RecordHeaders } from '../bus/port.ts'
-export type * from '../records/generated.ts'
+export { type ErrorCode, errorCodes, errorCodeTexts, outcomes, states } from '../protocol/lists.ts'
+export type {
+  SendResult,
+  SendResultHlr,
+  SendResultHlrCountry,
+  SendResultHlrNetwork,
+  SendResultHlrOperator,
+  SendResultOutcome,
+  StatusEvent,
+  StatusEventReply,
+  StatusEventReplyMedia,
+  StatusEventSource,
+  StatusEventState,
+} from '../records/generated.ts'
+export {
+  type Lifecycle,
+  type LifecycleState,
+  lifecycleAfter,
+  newLifecycle,
+  type StatusFacts,
+  stateOf,
+  verdictOf,
+} from '../statuses/lifecycle.ts'
 export { createDecoders, type Decoders, type DecodersOptions, UnreadableValueError } from './decoders.ts'
 export { type CommandPlace, finalOf, type MessageId } from './final.ts'
 export type { CommandHandle, HandleOptions, Verdict } from './handle.ts'

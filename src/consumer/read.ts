@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { openBus } from '../bus/open.ts'
-import type { Bus, From, RecordHeaders } from '../bus/port.ts'
+import type { Bus } from '../bus/opened.ts'
+import type { Bus as BusPort, From, RecordHeaders } from '../bus/port.ts'
 import type { Taken } from '../bus/streams/record-queue.ts'
 import { groupRecords, type TopicStreamOptions, topicRecords } from '../bus/streams/topic-stream.ts'
 import { systemClock } from '../clock.ts'
@@ -160,7 +161,7 @@ async function* received<T>(
 ): AsyncGenerator<Received<T>, void> {
   const telemetry = new Telemetry()
   if (options.logger) logEvents(telemetry, options.logger)
-  const bus = options.bus ?? openBus(settings, telemetry)
+  const bus = (options.bus as BusPort | undefined) ?? (await openBus(settings, telemetry))
   const { topic } = source
   const decode = decoderOf(source, options.registry ?? registryOf(settings))
   try {

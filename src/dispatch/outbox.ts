@@ -2,7 +2,7 @@ import { type Account, refusedForNoKnownReason } from '../accounts/account.ts'
 import type { Session } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
 import type { ItemAnswer } from '../gateway/classify.ts'
-import { type DoubtCause, doubtCauses } from '../protocol/index.ts'
+import { type DoubtCause, doubtCauses } from '../protocol/lists.ts'
 import type { DoubtWriter } from '../records/doubt.ts'
 import {
   type AnswerEcho,

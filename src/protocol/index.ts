@@ -12,25 +12,7 @@ export { messageId, sameId } from './ids.ts'
 export { instantOf } from './instant.ts'
 export { parseJson, stringifyJson } from './json.ts'
 export { lifetimeOf, usualLifetime } from './lifetime.ts'
-export {
-  type CodePlace,
-  codePlaces,
-  type DoubtCause,
-  doubtCauses,
-  type ErrorCode,
-  errorCodes,
-  errorCodeTexts,
-  type Outcome,
-  outcomeCodes,
-  outcomes,
-  type Policy,
-  policies,
-  type Role,
-  refusalCodes,
-  roles,
-  type State,
-  states,
-} from './lists.ts'
+export type { ErrorCode, State } from './lists.ts'
 export { meaningOf } from './messages.ts'
 export { type Operation, type OperationType, operationTypes, type SendOperation } from './operation.ts'
 export { otpCode } from './operations/call-otp.ts'

@@ -1,4 +1,5 @@
 import avro, { type Schema, type Type } from 'avsc'
+import { isId } from './schemas.ts'
 
 const largestLong = 2n ** 63n - 1n
 const smallestLong = -(2n ** 63n)
@@ -81,9 +82,4 @@ function withBigintId(schema: RecordSchema): object {
   if (!Array.isArray(schema.fields)) return schema
   const fields = schema.fields.map(field => (isId(field) ? { ...field, type: { type: 'long', bigint: true } } : field))
   return { ...schema, fields }
-}
-
-/** Whether a field of the outermost record is an id. Ids go up to 2^63-1. */
-export function isId(field: { name: string; type: unknown }): boolean {
-  return field.name === 'id' && field.type === 'long'
 }

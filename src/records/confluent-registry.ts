@@ -1,8 +1,21 @@
 import pLimit from 'p-limit'
 import { RegistryUnavailable, SchemaNotFound, SchemaRefused, SchemaUnreadable } from './errors.ts'
-import type { ConfluentRegistryOptions, RegistryLogin, SchemaRegistry } from './registry.ts'
-import { loginSettings, type RegistryAnswer, type RegistryRequest, registryHttp } from './registry-http.ts'
+import {
+  loginSettings,
+  type RegistryAnswer,
+  type RegistryLogin,
+  type RegistryRequest,
+  registryHttp,
+} from './registry-http.ts'
 import { type StoredSchema, selfContained } from './schema-parts.ts'
+
+/** Address and login of a schema registry. */
+export interface ConfluentRegistryOptions extends RegistryLogin {
+  /** URL of the registry, with the path of its Confluent-compatible API if it has one. */
+  url: string
+  /** Request time-out in milliseconds. Default 5000. Requests are not retried. */
+  timeoutMs?: number
+}
 
 /** Bound of concurrent requests, since foreign bytes can name any number of schemas. */
 const mostRequests = 16
@@ -11,7 +24,7 @@ const mostRequests = 16
 class Refused extends Error {}
 
 /** The client of a schema registry that has Confluent's API. */
-export class ConfluentRegistry implements SchemaRegistry {
+export class ConfluentRegistry {
   readonly schemaOf = queued(id => this.#schemaOf(id))
   readonly #login: RegistryLogin
   readonly #timeoutMs: number

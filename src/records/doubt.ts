@@ -1,6 +1,6 @@
 import type { OutgoingRecord, RecordHeaders } from '../bus/port.ts'
 import { addHeader, headerPairs, newHeaders } from '../bus/record-headers.ts'
-import type { DoubtCause } from '../protocol/index.ts'
+import type { DoubtCause } from '../protocol/lists.ts'
 import { traceHeaders, traceOf } from '../telemetry/trace.ts'
 import type { Command } from './command.ts'
 import { longestOther } from './decoder.ts'

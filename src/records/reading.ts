@@ -1,10 +1,9 @@
 import type { Buffer } from 'node:buffer'
 import { pathToText } from '../protocol/json.ts'
-import { isId } from './avro.ts'
 import { Cursor } from './cursor.ts'
 import { SchemaUnreadable } from './errors.ts'
 import { fits, Mismatch, planOf } from './resolution.ts'
-import { type AvroRecord, schemas } from './schemas.ts'
+import { type AvroRecord, isId, schemas } from './schemas.ts'
 import { type Shape, shapeOf } from './shape.ts'
 import { ValueReader } from './value-reader.ts'
 

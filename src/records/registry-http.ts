@@ -1,6 +1,6 @@
 import { Agent, buildConnector, errors, request } from 'undici'
+import type { TlsTexts } from '../config/index.ts'
 import { SchemaUnreadable } from './errors.ts'
-import type { Current, RegistryLogin } from './registry.ts'
 
 /** Parsing it takes some 40 ms at most. A schema within busgate's limits is shorter. */
 const longestAnswer = 1 << 19
@@ -60,6 +60,20 @@ function jsonOf<T>(text: string): T | null {
   } catch {
     return null
   }
+}
+
+/** A text, or a function that returns its current value. */
+export type Current = string | (() => string)
+
+/** Credentials for a registry: user and password, a bearer token, or a client certificate in `tls`. */
+export interface RegistryLogin {
+  username?: string
+  /** A function is called for each request, so the password may change. */
+  password?: Current
+  /** Bearer token, used instead of user and password. */
+  token?: Current
+  /** Trusted CAs and the client certificate; called for each connection. */
+  tls?: () => TlsTexts
 }
 
 /** The headers of a request, with the current credentials. */

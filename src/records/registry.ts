@@ -1,5 +1,7 @@
-import { type Settings, type TlsTexts, tlsOf } from '../config/index.ts'
+import { type Settings, tlsOf } from '../config/index.ts'
+import type { ConfluentRegistryOptions } from './confluent-registry.ts'
 import { SchemaNotFound } from './errors.ts'
+import type { RegistryLogin } from './registry-http.ts'
 
 /**
  * Schemas of the bus. Ids never change, and every call is idempotent. A registry of your own reports its errors as these
@@ -17,28 +19,6 @@ export interface SchemaRegistry {
    * @throws SchemaRefused, RegistryUnavailable
    */
   idOf(subject: string, schema: object): Promise<number>
-}
-
-/** A text, or a function that returns its current value. */
-export type Current = string | (() => string)
-
-/** Credentials for a registry: user and password, a bearer token, or a client certificate in `tls`. */
-export interface RegistryLogin {
-  username?: string
-  /** A function is called for each request, so the password may change. */
-  password?: Current
-  /** Bearer token, used instead of user and password. */
-  token?: Current
-  /** Trusted CAs and the client certificate; called for each connection. */
-  tls?: () => TlsTexts
-}
-
-/** Address and login of a schema registry. */
-export interface ConfluentRegistryOptions extends RegistryLogin {
-  /** URL of the registry, with the path of its Confluent-compatible API if it has one. */
-  url: string
-  /** Request time-out in milliseconds. Default 5000. Requests are not retried. */
-  timeoutMs?: number
 }
 
 /**

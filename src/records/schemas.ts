@@ -49,3 +49,8 @@ export function subjectOf(topic: string): string {
 function parsed(name: keyof typeof schemaTexts): AvroRecord {
   return JSON.parse(schemaTexts[name])
 }
+
+/** Whether a field of the outermost record is an id. Ids go up to 2^63-1. */
+export function isId(field: { name: string; type: unknown }): boolean {
+  return field.name === 'id' && field.type === 'long'
+}

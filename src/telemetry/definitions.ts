@@ -1,4 +1,5 @@
-import { type Outcome, outcomes, roles, sendTypes, states } from '../protocol/index.ts'
+import { sendTypes } from '../protocol/index.ts'
+import { type Outcome, outcomes, roles, states } from '../protocol/lists.ts'
 import * as label from './labels.ts'
 
 /* Upper bounds of the histograms' buckets, dense where a decision falls. */

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import type { DoubtCause, ErrorCode, Outcome, Role, State } from '../protocol/index.ts'
+import type { DoubtCause, ErrorCode, Outcome, Role, State } from '../protocol/lists.ts'
 import { type ErrorPlace, placeOf } from './error.ts'
 import type {
   BalanceFailure,

@@ -1,4 +1,5 @@
-import { doubtCauses, errorCodes, outcomeCodes, type State, sendTypes } from '../protocol/index.ts'
+import { sendTypes } from '../protocol/index.ts'
+import { doubtCauses, errorCodes, outcomeCodes, type State } from '../protocol/lists.ts'
 
 /** Labels with a closed list of values. Any other value counts as `other`, so that outsiders cannot create series. */
 

@@ -1,21 +1,7 @@
-import { type DestinationStream, type LevelWithSilent, type Logger, pino, stdTimeFunctions } from 'pino'
+import type { Logger } from 'pino'
 import { safeText, summaryOf } from './error.ts'
 import type { Events, Telemetry } from './events.ts'
 import { type LogLine, logLines, rounded } from './log-lines.ts'
-
-/**
- * Creates a logger that writes one JSON object per line: `level` as text, `time` as ISO 8601. @param destination default:
- * standard output
- */
-export function createLogger(level: LevelWithSilent, destination?: DestinationStream): Logger {
-  const options = {
-    level,
-    base: null,
-    timestamp: stdTimeFunctions.isoTime,
-    formatters: { level: (label: string) => ({ level: label }) },
-  }
-  return destination ? pino(options, destination) : pino(options)
-}
 
 /** Logs one line per event: its name as `event`, its sentence as `msg`, and its fields. */
 export function logEvents(telemetry: Telemetry, logger: Logger): void {

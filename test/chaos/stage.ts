@@ -78,7 +78,7 @@ export async function startStage(
     BUSGATE_KAFKA_BROKERS: kafka.brokers.join(),
   }
   const settings = loadSettings({ env: open })
-  const bus = openBus(settings, new Telemetry())
+  const bus = await openBus(settings, new Telemetry())
   const { commands, ...others } = settings.topics
   const topics = [...commands, ...Object.values(others)]
   await createMissingTopics(settings, [
@@ -110,7 +110,7 @@ export async function startStage(
 
 /** Waits until a broker applies the new rights: before that, the processes under test see no topics. */
 async function waitUntilVisible(topics: readonly string[], env: Record<string, string>): Promise<void> {
-  const bus = openBus(loadSettings({ env }), new Telemetry())
+  const bus = await openBus(loadSettings({ env }), new Telemetry())
   const areVisible = async () => (await bus.partitions(topics)).size === topics.length
   await untilReady('Kafka with the rights of the processes under test', areVisible)
   await bus.close()

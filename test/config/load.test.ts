@@ -5,7 +5,8 @@ import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
 import { definitions, loadSettings, SettingsError, type SettingsTree, variableOf } from '../../src/config/index.ts'
 import { Secret } from '../../src/config/secret.ts'
-import { errorCodes, sendTypes } from '../../src/protocol/index.ts'
+import { sendTypes } from '../../src/protocol/index.ts'
+import { errorCodes } from '../../src/protocol/lists.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'busgate-settings-'))
 afterAll(() => rmSync(folder, { recursive: true }))

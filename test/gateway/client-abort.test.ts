@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { RequestInfo } from '../../src/index.ts'
+import type { RequestInfo } from '../../src/gateway/index.ts'
 import { sandboxFor } from '../sandbox/support.ts'
 import { clientFor, failureOf } from '../support/client.ts'
 import { buildOperation } from '../support/operations.ts'

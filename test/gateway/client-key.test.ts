@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { expect, test } from 'vitest'
 import { Secret } from '../../src/config/secret.ts'
-import { GatewayClient, GatewayError } from '../../src/index.ts'
+import { GatewayClient, GatewayError } from '../../src/gateway/index.ts'
 import { stringifyJson } from '../../src/protocol/index.ts'
 import { sandboxFor } from '../sandbox/support.ts'
 import { clientFor, failureOf } from '../support/client.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type GatewayClient, ValidationError } from '../../src/index.ts'
+import { type GatewayClient, ValidationError } from '../../src/gateway/index.ts'
 import { type OperationType, operations, operationTypes, parseJson, sendTypes } from '../../src/protocol/index.ts'
 import { postOne, sandboxFor } from '../sandbox/support.ts'
 import { clientFor, failureOf } from '../support/client.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { GatewayError, type ItemResult } from '../../src/index.ts'
+import { GatewayError, type ItemResult } from '../../src/gateway/index.ts'
 import { type OperationType, operationTypes, parseJson, stringifyJson } from '../../src/protocol/index.ts'
 import { postText, sandboxFor } from '../sandbox/support.ts'
 import { clientFor } from '../support/client.ts'

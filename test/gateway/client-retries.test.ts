@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { InDoubtError, ThrottledError, UnreachableError } from '../../src/gateway/index.ts'
 import { delayAfter } from '../../src/gateway/transport.ts'
-import { InDoubtError, ThrottledError, UnreachableError } from '../../src/index.ts'
 import { stringifyJson } from '../../src/protocol/index.ts'
 import { sandboxFor } from '../sandbox/support.ts'
 import { sentItem } from '../support/answers.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { GatewayClient, type GatewayClientOptions, type UnreadablePayloadError } from '../../src/index.ts'
+import { GatewayClient, type GatewayClientOptions, type UnreadablePayloadError } from '../../src/gateway/index.ts'
 import { type OperationObject, stringifyJson } from '../../src/protocol/index.ts'
 import type { FaultName } from '../../src/sandbox/index.ts'
 import { sandboxFor } from '../sandbox/support.ts'

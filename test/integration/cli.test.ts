@@ -307,7 +307,7 @@ describeOnKafka('dead letters on a real Kafka', brokers => {
 
 /** Reads the records that are on a topic now. */
 async function recordsOf(env: Record<string, string>, topic: string): Promise<BusRecord[]> {
-  const bus = openBus(loadSettings({ env }), new Telemetry())
+  const bus = await openBus(loadSettings({ env }), new Telemetry())
   const records: BusRecord[] = []
   const follower = await bus.follow({ topic, partition: 0 }, 'earliest', batch => void records.push(...batch))
   await follower.caughtUp()

@@ -77,7 +77,7 @@ describeWithJava('on a Kafka with TLS and SASL', () => {
       ids.map(id => ({ id, phone: 380671234567, type: 'sms', message: sms }) as const),
     )
     const sent = Promise.all(handles.map(handle => handle.result()))
-    const bus = openBus(settings)
+    const bus = await openBus(settings)
     onTestFinished(() => bus.close())
     const found: { partition: number; key: string; offset: number }[] = []
     const reader = await bus.read([commands], 'earliest', ({ partition }, records) => {

@@ -54,7 +54,7 @@ async function startWorld(
   }
   const settings = loadSettings({ env })
   const { results, statuses, overdue, deadLetters } = settings.topics
-  const bus = openBus(settings, new Telemetry())
+  const bus = await openBus(settings, new Telemetry())
   onTestFinished(() => bus.close())
   await createTopics(brokers, [
     ...[results, statuses].map(topic => ({ topic, partitions })),

@@ -13,7 +13,7 @@ import { createMissingTopics } from '../../src/cli/kafka/create-topics.ts'
 import { loadSettings } from '../../src/config/index.ts'
 import { embeddedRegistry } from '../../src/records/registry.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
-import { createLogger } from '../../src/telemetry/logs.ts'
+import { createLogger } from '../../src/telemetry/logger.ts'
 import { readKeys, TestListener, until } from '../support/bus.ts'
 import { type Certificates, makeCertificates } from '../support/certificates.ts'
 import { buildCommand } from '../support/commands.ts'
@@ -118,11 +118,11 @@ describeWithJava('on a Kafka with TLS, and SASL sessions that expire after two s
     ...login,
   })
 
-  function open(login: Record<string, string>) {
+  async function open(login: Record<string, string>) {
     const telemetry = new Telemetry()
     const warnings: string[] = []
     telemetry.on('bus.log', ({ level, message }) => level !== 'info' && warnings.push(message))
-    const bus = openBus(loadSettings({ env: environment(login) }), telemetry)
+    const bus = await openBus(loadSettings({ env: environment(login) }), telemetry)
     onTestFinished(() => bus.close())
     return { bus, warnings }
   }
@@ -148,7 +148,7 @@ describeWithJava('on a Kafka with TLS, and SASL sessions that expire after two s
       const topic = `secure-${++names}`
       await createTopics(kafka.brokers, [{ topic, partitions: 1 }])
       const producer = await openKafkajsProducer(kafka.brokers)
-      const { bus, warnings } = open(login())
+      const { bus, warnings } = await open(login())
       const keys = await readKeys(bus, topic)
       const listener = new TestListener()
       const membership = await bus.join([topic], listener)
@@ -234,18 +234,18 @@ describeWithJava('on a Kafka with TLS, and SASL sessions that expire after two s
     const topic = `secure-${++names}`
     const env = environment({ ...client(), BUSGATE_KAFKA_SASL_CLIENT_SECRET: 'its-secret' })
     await createMissingTopics(loadSettings({ env }), [{ topic, partitions: 2 }])
-    const { bus } = open(logins[0]![1]())
+    const { bus } = await open(logins[0]![1]())
     expect(await bus.partitions([topic])).toEqual(new Map([[topic, 2]]))
   })
 
   test('a wrong client secret fails at once', async () => {
-    const { bus } = open({ ...client(), BUSGATE_KAFKA_SASL_CLIENT_SECRET: 'another' })
+    const { bus } = await open({ ...client(), BUSGATE_KAFKA_SASL_CLIENT_SECRET: 'another' })
     await expect(bus.partitions(['any'])).rejects.toThrow(/refuses a token \(401, invalid_client\)/)
   })
 
   test('a broker is not used until the CA file holds the authority of its certificate', async () => {
     const caFile = fileWith(certificates.cert)
-    const { bus, warnings } = open({ ...logins[0]![1](), BUSGATE_KAFKA_SSL_CA_FILE: caFile })
+    const { bus, warnings } = await open({ ...logins[0]![1](), BUSGATE_KAFKA_SSL_CA_FILE: caFile })
     await expect(bus.partitions(['any'])).rejects.toThrow(/certificate|self.signed|signature/i)
     expect(warnings).toHaveLength(1)
     writeFileSync(caFile, certificates.ca)

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { pollStateOf, type State } from '../../src/protocol/index.ts'
+import { pollStateOf } from '../../src/protocol/index.ts'
+import type { State } from '../../src/protocol/lists.ts'
 
 const statuses: Record<State, string[]> = {
   PENDING: ['ACCEPTED', 'QUEUED', 'ROUTING'],

@@ -1,5 +1,5 @@
 import { onTestFinished, vi } from 'vitest'
-import { createLogger } from '../../src/telemetry/logs.ts'
+import { createLogger } from '../../src/telemetry/logger.ts'
 
 /** Personal data and secrets that must not appear in a log, a metric or an error. Each is easy to search for. */
 export const canary = {

@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest'
-import { GatewayClient, type GatewayClientOptions, type GatewayError } from '../../src/index.ts'
+import { GatewayClient, type GatewayClientOptions, type GatewayError } from '../../src/gateway/index.ts'
 
 /** Opens a client with the sandbox's API key. It is closed at the end of the test. */
 export function clientFor(url: string, options: Partial<GatewayClientOptions> = {}): GatewayClient {

@@ -91,9 +91,9 @@ export async function startWorld(options: WorldOptions = {}) {
   const { groupId, drainMs, startFrom } = settings.kafka
   const openMemoryBus = (telemetry: Telemetry, more: Pick<MemoryBusOptions, 'hop' | 'fetchRecords'> = {}) =>
     closing(new MemoryBus({ broker, groupId, clock: systemClock, telemetry, drainMs, startFrom, ...more }))
-  const openOwnBus = (telemetry: Telemetry) =>
-    options.brokers ? closing(openBus(settings, telemetry)) : openMemoryBus(telemetry)
-  const bus = openOwnBus(new Telemetry())
+  const openOwnBus = async (telemetry: Telemetry) =>
+    options.brokers ? closing(await openBus(settings, telemetry)) : openMemoryBus(telemetry)
+  const bus = await openOwnBus(new Telemetry())
   if (options.brokers) await createMissingTopics(settings, topicsOf(settings, options))
   else broker.createTopics(topicsOf(settings, options))
   const output = await readOutput(bus, registry, settings)
@@ -102,13 +102,13 @@ export async function startWorld(options: WorldOptions = {}) {
   const encode = await createEncoder<SendCommand>(subjectOf(bulk), schemas.command, registry)
   const workers: Worker[] = []
 
-  async function startWorker(openItsBus?: (telemetry: Telemetry) => Bus): Promise<Worker> {
+  async function startWorker(openItsBus?: (telemetry: Telemetry) => Bus | Promise<Bus>): Promise<Worker> {
     const telemetry = new Telemetry()
     const open = openItsBus ?? (options.brokers ? null : openOwnBus)
     const worker = await createWorker(settings, {
       registry,
       telemetry,
-      ...(open && { bus: open(telemetry) }),
+      ...(open && { bus: await open(telemetry) }),
       ...(options.logger && { logger: options.logger }),
     })
     workers.push(worker)

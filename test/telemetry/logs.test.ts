@@ -2,7 +2,8 @@ import type { LevelWithSilent } from 'pino'
 import { describe, expect, it } from 'vitest'
 import { type Events, Telemetry } from '../../src/telemetry/events.ts'
 import { logLines } from '../../src/telemetry/log-lines.ts'
-import { createLogger, logEvents } from '../../src/telemetry/logs.ts'
+import { createLogger } from '../../src/telemetry/logger.ts'
+import { logEvents } from '../../src/telemetry/logs.ts'
 import { buildEvents } from '../support/events.ts'
 
 function logging(level: LevelWithSilent = 'debug') {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { DoubtCause } from '../../src/protocol/index.ts'
+import type { DoubtCause } from '../../src/protocol/lists.ts'
 import type { GaugeSource } from '../../src/telemetry/definitions.ts'
 import { definitionOf, type MetricName, metricDefinitions } from '../../src/telemetry/definitions.ts'
 import { type Events, Telemetry } from '../../src/telemetry/events.ts'

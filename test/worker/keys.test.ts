@@ -1,7 +1,7 @@
 import { stat, utimes, writeFile } from 'node:fs/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { Telemetry } from '../../src/telemetry/events.ts'
-import { createLogger } from '../../src/telemetry/logs.ts'
+import { createLogger } from '../../src/telemetry/logger.ts'
 import { createWorker } from '../../src/worker.ts'
 import { until } from '../support/bus.ts'
 import { commandsFrom } from '../support/commands.ts'

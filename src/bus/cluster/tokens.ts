@@ -1,4 +1,4 @@
-import { Agent, request } from 'undici'
+import type { Agent } from 'undici'
 import { type Clock, stopwatch } from '../../clock.ts'
 import { type Settings, verifiedTls } from '../../config/index.ts'
 import { readText } from '../../growing-buffer.ts'
@@ -21,7 +21,7 @@ const usualLifeMs = 60_000
 export class Tokens {
   readonly #source: TokenSource
   readonly #clock: Clock
-  readonly #dispatcher = new Agent({ connect: verifiedTls })
+  #dispatcher: Agent | null = null
   #kept: { token: string; age: () => number; forMs: number } | null = null
   #asking: Promise<string> | null = null
 
@@ -62,6 +62,8 @@ export class Tokens {
   }
 
   async #post(): Promise<{ statusCode: number; text: string }> {
+    const { Agent, request } = await import('undici')
+    this.#dispatcher ??= new Agent({ connect: verifiedTls })
     const { tokenEndpoint, clientId, clientSecret, scope, audience, resource } = this.#source
     const asked = { ...(scope && { scope }), ...(audience && { audience }), ...(resource && { resource }) }
     const login = [clientId, clientSecret.reveal()].map(encodeURIComponent).join(':')

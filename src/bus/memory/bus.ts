@@ -62,6 +62,7 @@ const nextTurn = () => new Promise<void>(resolve => setImmediate(resolve))
 
 /** The embedded bus, for trials and simulations. Keeps every promise of the port, but its content ends with the process. */
 export class MemoryBus implements Bus {
+  readonly kind = 'busgate.Bus'
   readonly #options: MemoryBusOptions & Required<Pick<MemoryBusOptions, keyof typeof defaults>>
   readonly #hop: Hop
   readonly #limits: RecordLimits

@@ -6,7 +6,8 @@ import { systemClock } from '../../clock.ts'
 import type { Settings } from '../../config/index.ts'
 import { type LetterFilters, lettersOf, matchesLetter, placeText } from '../../inspect/dead-letters/letter.ts'
 import { RecordReader } from '../../inspect/decoding.ts'
-import { outcomes, sendTypes, states } from '../../protocol/index.ts'
+import { sendTypes } from '../../protocol/index.ts'
+import { outcomes, states } from '../../protocol/lists.ts'
 import type { SendResult, StatusEvent } from '../../records/generated.ts'
 import { registryOf } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
@@ -184,7 +185,7 @@ function tail(
         end.abort()
       })
       const telemetry = new Telemetry()
-      const bus = openBus(settings, telemetry)
+      const bus = await openBus(settings, telemetry)
       try {
         const counts = await bus.partitions([topic])
         if (!counts.has(topic)) throw new Error(`there is no topic ${topic}: create it with busgate topics create`)

@@ -28,7 +28,7 @@ export const ui = command({
   async run({ port = defaultPort, host, reveal = false, config }) {
     const settings = settingsWithBrokers(config)
     const stopAsked = untilSignal()
-    const bus = openBus(settings, new Telemetry())
+    const bus = await openBus(settings, new Telemetry())
     try {
       const page = await startUi({ bus, registry: registryOf(settings), settings, port, reveal, ...given({ host }) })
       process.stdout.write(`${page.url}\n`)

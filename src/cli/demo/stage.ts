@@ -13,7 +13,7 @@ import { registryOf } from '../../records/registry.ts'
 import { startSandbox } from '../../sandbox/index.ts'
 import { shellWord } from '../../shell.ts'
 import { Telemetry } from '../../telemetry/events.ts'
-import { createLogger } from '../../telemetry/logs.ts'
+import { createLogger } from '../../telemetry/logger.ts'
 import { createWorker } from '../../worker.ts'
 import { createMissingTopics } from '../kafka/create-topics.ts'
 import { Audit } from './audit.ts'
@@ -111,7 +111,7 @@ export async function setStage({ count, folder, say, cleanups }: StageOptions) {
   const settings = await writeSettings(sandbox.url, settingsFile)
   sandbox.setAccountCallbackUrl(accountHookUrl(settings.callbacks.publicUrl!, tokensOf(settings)!, 'default'))
 
-  const bus = openBus(settings, new Telemetry())
+  const bus = await openBus(settings, new Telemetry())
   cleanups.push(() => bus.close())
   if (brokersAreNamed()) {
     const { results, statuses } = settings.topics

@@ -12,7 +12,7 @@ import {
   type TopicUse,
   topicsIn,
 } from '../../config/index.ts'
-import type { Role } from '../../protocol/index.ts'
+import type { Role } from '../../protocol/lists.ts'
 import { shellWord } from '../../shell.ts'
 import { codeOf, safeText } from '../../telemetry/error.ts'
 import { count } from '../../words.ts'

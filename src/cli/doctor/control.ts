@@ -16,7 +16,7 @@ export const control = check({
     const { control: topic } = settings.topics
     if (!settings.roles.includes('worker')) return { findings: [skipped('this process sends no commands')] }
     if (topics.get(topic)?.state !== 'exists') return { findings: [skipped(`${topic} cannot be seen`)] }
-    const bus = openBus(settings)
+    const bus = await openBus(settings)
     const ending = AbortSignal.timeout(readMs)
     try {
       return { findings: [findingOf(topic, await readControl(bus, settings, ending))] }

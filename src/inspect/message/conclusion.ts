@@ -1,6 +1,7 @@
 import { finalOf } from '../../consumer/final.ts'
 import { type Change, changeText } from '../../control/change.ts'
-import { type ErrorCode, errorCodeTexts, isSendType, operations, pollStateOf } from '../../protocol/index.ts'
+import { isSendType, operations, pollStateOf } from '../../protocol/index.ts'
+import { type ErrorCode, errorCodeTexts } from '../../protocol/lists.ts'
 import { hookedByType } from '../../records/command.ts'
 import type { SendResult } from '../../records/generated.ts'
 import { shellFlag, shellWord } from '../../shell.ts'

@@ -51,7 +51,7 @@ export async function startRun(): Promise<Run> {
     accountHookUrl(settingsOfFirst.callbacks.publicUrl!, tokensOf(settingsOfFirst)!, 'default'),
   )
 
-  const bus = openBus(settingsOfFirst, new Telemetry())
+  const bus = await openBus(settingsOfFirst, new Telemetry())
   cleanups.push(() => bus.close())
   const { topics } = settingsOfFirst
   const registry = registryOf(settingsOfFirst)

@@ -1,0 +1,8 @@
+/**
+ * A connection to Kafka, or the embedded bus: `openBus` opens it, and `createWorker`, `createProducer` and the readers take it.
+ */
+export interface Bus {
+  readonly kind: 'busgate.Bus'
+  /** Closes all connections. Close first what uses them. */
+  close(): Promise<void>
+}
