@@ -2,8 +2,10 @@
  * Bundles the library's entry points into dist, and the command line into dist/cli, each with the dependencies in a few files,
  * of which a service or a command loads only what it uses. Comments in a bundle name the source of each part.
  */
-import { cpSync } from 'node:fs'
+import { cpSync, globSync, writeFileSync } from 'node:fs'
+import { builtinModules } from 'node:module'
 import { type BuildOptions, build } from 'rolldown'
+import { esmExternalRequirePlugin } from 'rolldown/plugins'
 
 const common: BuildOptions = {
   platform: 'node',
@@ -15,17 +17,25 @@ const common: BuildOptions = {
   },
 }
 
+/** What a service shares with busgate: its tracing, and the schemas of busgate/protocol. */
+const shared = ['@opentelemetry/api', 'zod']
+const entries = ['index', 'producer', ...['consumer', 'gateway', 'protocol', 'sandbox'].map(room => `${room}/index`)]
+
 await build({
   ...common,
-  input: {
-    index: 'src/index.ts',
-    ...Object.fromEntries(['consumer', 'gateway', 'protocol', 'sandbox'].map(name => [`${name}/index`, `src/${name}/index.ts`])),
-    producer: 'src/producer.ts',
-  },
-  // what a service shares with busgate: its tracing, and the schemas of busgate/protocol
-  external: ['@opentelemetry/api', 'zod'],
+  input: Object.fromEntries(entries.map(entry => [entry, `src/${entry}.ts`])),
+  // imports what CommonJS dependencies require: a bundle of a service has no `import.meta.url` to require from
+  plugins: [esmExternalRequirePlugin({ external: [...shared, ...builtinModules, /^node:/] })],
   output: { dir: 'dist', chunkFileNames: 'chunks/[name].js', sourcemap: true },
 })
+
+// For `require`, the same modules (Node loads them since 22.12) with the types of a CommonJS package, as TypeScript wants them.
+for (const file of globSync('**/*.d.ts', { cwd: 'dist' })) cpSync(`dist/${file}`, `dist/require/${file}`)
+for (const entry of entries) {
+  const up = entry.includes('/') ? '../..' : '..'
+  writeFileSync(`dist/require/${entry}.js`, `module.exports = require('${up}/${entry}.js')\n`)
+}
+writeFileSync('dist/require/package.json', '{"type":"commonjs"}\n')
 
 await build({
   ...common,

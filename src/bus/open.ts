@@ -1,11 +1,9 @@
 import { systemClock } from '../clock.ts'
 import { requireBrokers, type Settings, topicsIn } from '../config/index.ts'
+import { sharedByCopies } from '../package.ts'
 import { Telemetry } from '../telemetry/events.ts'
-import type { MemoryBroker } from './memory/broker.ts'
 import type { Bus } from './port.ts'
 
-/** All embedded busses of this process share one broker. */
-let embeddedBroker: MemoryBroker | null = null
 const embeddedPartitions = 4
 
 /**
@@ -22,10 +20,10 @@ export async function openBus(settings: Settings, telemetry = new Telemetry()): 
       import('./memory/broker.ts'),
       import('./memory/bus.ts'),
     ])
-    embeddedBroker ??= new MemoryBroker()
-    embeddedBroker.createTopics(topicsIn(topics).map(({ topic }) => ({ topic, partitions: embeddedPartitions })))
+    const broker = sharedByCopies('embedded broker', () => new MemoryBroker())
+    broker.createTopics(topicsIn(topics).map(({ topic }) => ({ topic, partitions: embeddedPartitions })))
     // its committed offsets end with this process, so every group starts anew
-    return new MemoryBus({ ...common, startFrom: 'earliest', broker: embeddedBroker, sessionTimeoutMs })
+    return new MemoryBus({ ...common, startFrom: 'earliest', broker, sessionTimeoutMs })
   }
   const [{ KafkaBus }, { securityOf }] = await Promise.all([
     import('./kafka-bus.ts'),

@@ -1,4 +1,5 @@
 import { type Settings, tlsOf } from '../config/index.ts'
+import { sharedByCopies } from '../package.ts'
 import type { ConfluentRegistryOptions } from './confluent-registry.ts'
 import { SchemaNotFound } from './errors.ts'
 import type { RegistryLogin } from './registry-http.ts'
@@ -54,13 +55,12 @@ export function embeddedRegistry(): SchemaRegistry {
   }
 }
 
-/** One registry per process, like the embedded bus. */
-const embedded = embeddedRegistry()
-
 /** The configured registry; the embedded one if none is configured. */
 export function registryOf(settings: Settings): SchemaRegistry {
   const { url } = settings.registry
-  return url === undefined ? embedded : confluentRegistry({ url, ...registryLogin(settings) })
+  return url === undefined
+    ? sharedByCopies('embedded registry', embeddedRegistry)
+    : confluentRegistry({ url, ...registryLogin(settings) })
 }
 
 /** The configured credentials for the registry. */

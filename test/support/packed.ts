@@ -63,13 +63,16 @@ interface Locked {
   bin?: Record<string, string>
 }
 
+/** What a project in TypeScript has itself. */
+const typesOfNode = ['node_modules/@types/node', 'node_modules/undici-types']
+
 /** Copies the dependencies that npm would fetch: npm keeps installed ones. */
 async function copyDependencies(folder: string): Promise<void> {
   const lock: { packages: Record<string, Locked> } = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8'))
   const bin = join(folder, 'node_modules/.bin')
   await mkdir(bin, { recursive: true })
   for (const [path, { dev, devOptional, optional, bin: programs = {} }] of Object.entries(lock.packages)) {
-    if (path === '' || dev || devOptional || optional) continue
+    if (!typesOfNode.includes(path) && (path === '' || dev || devOptional || optional)) continue
     await cp(join(root, path), join(folder, path), { recursive: true })
     for (const [name, file] of Object.entries(programs)) {
       await symlink(join(relative(bin, join(folder, path)), file), join(bin, name))

@@ -1,5 +1,6 @@
 import { type Clock, limited, sleep, stopwatch } from '../../clock.ts'
 import { leaseMs } from '../../config/index.ts'
+import { byCode } from '../../telemetry/error.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { TopicPartition } from '../port.ts'
 import { type Assignment, assignSticky, type Given, type Owned, type Subscription } from './assignment.ts'
@@ -43,7 +44,9 @@ export interface GroupTransport {
  * leave. refused: retries fail until someone changes the configuration.
  */
 export class GroupError extends Error {
+  static override [Symbol.hasInstance] = byCode('GROUP_REFUSED')
   override readonly name = 'GroupError'
+  readonly code = 'GROUP_REFUSED'
   readonly asks: 'join' | 'join as new' | 'wait' | 'taken' | 'refused'
 
   constructor(asks: GroupError['asks'], message: string, options?: ErrorOptions) {
