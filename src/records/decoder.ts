@@ -2,7 +2,7 @@ import type { BusRecord } from '../bus/port.ts'
 import { type Clock, sleep, systemClock } from '../clock.ts'
 import type { decodeCodes } from '../telemetry/labels.ts'
 import { Truncated } from './cursor.ts'
-import { SchemaNotFound, SchemaUnreadable } from './errors.ts'
+import { RegistryUnavailable, SchemaNotFound, SchemaUnreadable } from './errors.ts'
 import { type RecordReading, readingOf, readRecord } from './reading.ts'
 import type { SchemaRegistry } from './registry.ts'
 import { schemas } from './schemas.ts'
@@ -87,7 +87,7 @@ export function createDecoder<T>(
     } catch (error) {
       if (error instanceof SchemaNotFound) refuse(schemaId, 'SCHEMA_NOT_FOUND', error.message)
       else if (error instanceof SchemaUnreadable) refuse(schemaId, 'SCHEMA_INCOMPATIBLE', error.message)
-      else throw error
+      else throw error instanceof Error ? error : new RegistryUnavailable(`the schema registry failed: ${error}`)
     }
   }
 

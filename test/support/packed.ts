@@ -36,6 +36,7 @@ export async function projectWithPackage() {
   await writeFile(join(folder, 'package.json'), '{"type":"module","private":true}')
   await copyDependencies(folder)
   await runProgram(folder, 'npm', ['install', '--offline', '--ignore-scripts', '--no-audit', '--no-fund', tarball])
+  for (const path of typesOfNode) await cp(join(root, path), join(folder, path), { recursive: true })
   return {
     folder,
     tarball,
@@ -72,7 +73,7 @@ async function copyDependencies(folder: string): Promise<void> {
   const bin = join(folder, 'node_modules/.bin')
   await mkdir(bin, { recursive: true })
   for (const [path, { dev, devOptional, optional, bin: programs = {} }] of Object.entries(lock.packages)) {
-    if (!typesOfNode.includes(path) && (path === '' || dev || devOptional || optional)) continue
+    if (path === '' || dev || devOptional || optional) continue
     await cp(join(root, path), join(folder, path), { recursive: true })
     for (const [name, file] of Object.entries(programs)) {
       await symlink(join(relative(bin, join(folder, path)), file), join(bin, name))
@@ -80,12 +81,16 @@ async function copyDependencies(folder: string): Promise<void> {
   }
 }
 
+/** Ends a program that hangs. */
+const limitMs = 200_000
+
 /** Runs a program without npm's environment variables, which would point it at this package instead. */
 export async function runProgram(cwd: string, program: string, args: string[]): Promise<string> {
   const { PATH = '', ...others } = process.env
   const env = Object.fromEntries(Object.entries(others).filter(([name]) => !/^(npm_|BUSGATE_|NODE_)/i.test(name)))
   const path = [dirname(process.execPath), join(root, 'node_modules/.bin'), PATH].join(delimiter)
-  const running = promisify(execFile)(program, args, { cwd, env: { ...env, PATH: path, NO_COLOR: '1' } })
+  const options = { cwd, env: { ...env, PATH: path, NO_COLOR: '1' }, timeout: limitMs }
+  const running = promisify(execFile)(program, args, options)
   const { stdout } = await running.catch(error => {
     throw new Error(`${program} ${args.join(' ')}:\n${error.stdout}${error.stderr}`)
   })
