@@ -1,6 +1,6 @@
 /**
  * Bundles the library's entry points into dist, and the command line into dist/cli, each with the dependencies in a few files,
- * of which a service or a command loads only what it uses. Comments in a bundle name the source of each part.
+ * of which a service or a command loads only what it uses.
  */
 import { cpSync, globSync, writeFileSync } from 'node:fs'
 import { builtinModules } from 'node:module'
@@ -25,7 +25,13 @@ await build({
   ...common,
   input: Object.fromEntries(entries.map(entry => [entry, `src/${entry}.ts`])),
   // imports what CommonJS dependencies require: a bundle of a service has no `import.meta.url` to require from
-  plugins: [esmExternalRequirePlugin({ external: [...shared, ...builtinModules, /^node:/] })],
+  plugins: [
+    esmExternalRequirePlugin({
+      external: [...shared, ...builtinModules.filter(name => !name.includes(':')), /^node:(?!sqlite$)/],
+    }),
+  ],
+  // only for a cache of undici that busgate does not use; its import would print a warning
+  resolve: { alias: { 'node:sqlite': false } },
   output: { dir: 'dist', chunkFileNames: 'chunks/[name].js', sourcemap: true },
 })
 

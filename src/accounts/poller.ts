@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { type Classified, isMisplaced, type ItemAnswer, matchedIds } from '../gateway/classify.ts'
+import { type Classified, type ItemAnswer, isMisplaced, matchedIds } from '../gateway/classify.ts'
 import { type Answer, type Connection, envelopeBody } from '../gateway/connection.ts'
 import type { ErrorCode } from '../protocol/lists.ts'
 import { isNotFound } from '../protocol/status-answer.ts'

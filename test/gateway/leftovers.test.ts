@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { InDoubtError } from '../../src/index.ts'
+import { InDoubtError } from '../../src/gateway/index.ts'
 import { itemsAnswer, sentItem } from '../support/answers.ts'
 import { clientFor } from '../support/client.ts'
 import { buildOperation } from '../support/operations.ts'

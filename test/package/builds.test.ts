@@ -18,6 +18,7 @@ beforeAll(async () => {
   await project.write('package.json', '{"private":true}')
   await project.write('service.ts', service)
   await project.write('main.ts', main)
+  await project.write('warnings.cjs', "process.on('warning', ({ message }) => console.log(message))")
 }, 600_000)
 afterAll(() => project?.remove())
 
@@ -75,12 +76,18 @@ describe('a service that uses busgate', () => {
     { module: 'node16' },
     { module: 'node20' },
     { module: 'nodenext' },
-  ])('is compiled to CommonJS by TypeScript 5 with %o, and runs on the oldest supported Node.js', async way => {
-    await rm(join(project.folder, 'out'), { recursive: true, force: true })
-    await project.write('tsconfig.json', JSON.stringify({ compilerOptions: { ...usual, ...way }, files: ['main.ts'] }))
-    expect(await project.run(tool('.bin/tsc'), '-p', '.')).toBe('')
-    expect(await project.run(tool('.bin/node'), 'out/main.js')).toBe(`${sent}\n`)
-  })
+  ])(
+    'is compiled to CommonJS by TypeScript 5 with %o, and runs without a warning on the oldest supported Node.js',
+    async way => {
+      await rm(join(project.folder, 'out'), { recursive: true, force: true })
+      await project.write(
+        'tsconfig.json',
+        JSON.stringify({ compilerOptions: { ...usual, ...way }, files: ['main.ts'] }),
+      )
+      expect(await project.run(tool('.bin/tsc'), '-p', '.')).toBe('')
+      expect(await project.run(tool('.bin/node'), '--require', './warnings.cjs', 'out/main.js')).toBe(`${sent}\n`)
+    },
+  )
 
   test.each(['commonjs', 'module'])('runs with tsx in a package of type %s', async type => {
     await mkdir(join(project.folder, type), { recursive: true })

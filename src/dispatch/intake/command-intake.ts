@@ -3,7 +3,7 @@ import { appendedBy } from '../../bus/record-time.ts'
 import { windowSize } from '../../bus/session/window.ts'
 import type { Clock } from '../../clock.ts'
 import { isAccountName } from '../../config/index.ts'
-import type { DoubtCause } from '../../protocol/index.ts'
+import type { DoubtCause } from '../../protocol/lists.ts'
 import {
   type Command,
   type CommandReading,
