@@ -17,6 +17,15 @@ export interface ConfluentRegistryOptions extends RegistryLogin {
   timeoutMs?: number
 }
 
+/**
+ * After this many requests in a row without an answer, while others were answered, a schema counts as refused: its answer may
+ * be too slow, or break whatever stands in front of the registry. A single one may hit a replica that stops.
+ */
+const mostSilences = 10
+
+/** The schemas whose silences are counted. */
+const mostRemembered = 10_000
+
 /** Bound of concurrent requests, since foreign bytes can name any number of schemas. */
 const mostRequests = 16
 
@@ -33,6 +42,7 @@ export class ConfluentRegistry {
   /** A schema that the registry surely has, to tell a registry that refuses one from one that answers for none. */
   #known: number | null = null
   #askingForKnown: Promise<boolean> | null = null
+  readonly #silences = new Silences()
 
   constructor({ url, timeoutMs = 5000, ...login }: ConfluentRegistryOptions) {
     this.#login = login
@@ -66,11 +76,15 @@ export class ConfluentRegistry {
     try {
       const schema = await readSchema(id, path => this.#stored(path, id, signal))
       this.#known ??= id
+      this.#silences.end(id)
       return schema
     } catch (error) {
-      if (!(error instanceof Refused)) throw error
-      const outage = this.#unavailable(error.message)
-      if (!(await this.#answersForKnown())) throw outage
+      const isRefused = error instanceof Refused
+      if (!isRefused && !(error instanceof RegistryUnavailable)) throw error
+      const outage = isRefused ? this.#unavailable(error.message) : error
+      const isPartial = await this.#answersForKnown()
+      if (!isPartial) this.#silences.endAll()
+      if (!isPartial || !(isRefused || this.#silences.isLong(id))) throw outage
       throw new SchemaNotFound(`${outage.message} It answers for other schemas, but not for ${id}.`)
     }
   }
@@ -121,6 +135,27 @@ export class ConfluentRegistry {
 
   #unavailable(why: string): RegistryUnavailable {
     return new RegistryUnavailable(`${why.includes(this.#host) ? 'The schema registry' : this.#name} ${why}`)
+  }
+}
+
+/** Counts, by schema, the requests in a row that the registry did not answer while it answered for another schema. */
+class Silences {
+  readonly #counts = new Map<number, number>()
+
+  /** Counts one more. @returns whether the schema counts as refused */
+  isLong(id: number): boolean {
+    const count = (this.#counts.get(id) ?? 0) + 1
+    if (this.#counts.size >= mostRemembered) this.#counts.clear()
+    this.#counts.set(id, count)
+    return count >= mostSilences
+  }
+
+  end(id: number): void {
+    this.#counts.delete(id)
+  }
+
+  endAll(): void {
+    this.#counts.clear()
   }
 }
 

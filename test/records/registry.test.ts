@@ -91,6 +91,41 @@ describe('a registry that answers for other schemas', () => {
   })
 })
 
+describe('a registry that answers for other schemas, but breaks the connection for one', () => {
+  const known = JSON.stringify({ schema: JSON.stringify(schemas.result) })
+  const breakFor = (isBroken: (url: string) => boolean) =>
+    server.fail((request, response) => {
+      if (isBroken(request.url!)) request.socket.destroy()
+      else response.writeHead(200).end(known)
+    })
+  const tries = async (one: ReturnType<typeof registry>, count: number) => {
+    const errors: unknown[] = []
+    for (let i = 0; i < count; i++) errors.push(await one.schemaOf(7).then(String, (error: Error) => error.name))
+    return errors
+  }
+
+  test('does not have that schema, after ten requests in a row', async () => {
+    const one = registry()
+    await one.idOf('busgate.results-value', schemas.result)
+    breakFor(url => url.endsWith('/7'))
+    expect(new Set(await tries(one, 9))).toEqual(new Set(['RegistryUnavailable']))
+    expect(await tries(one, 2)).toEqual(['SchemaNotFound', 'SchemaNotFound'])
+    breakFor(() => false)
+    expect(await one.schemaOf(7)).toEqual(schemas.result)
+  })
+
+  test('is unavailable as long as it answers for none in between', async () => {
+    const one = registry()
+    await one.idOf('busgate.results-value', schemas.result)
+    for (let i = 0; i < 4; i++) {
+      breakFor(url => url.endsWith('/7'))
+      expect(new Set(await tries(one, 5))).toEqual(new Set(['RegistryUnavailable']))
+      breakFor(() => true)
+      expect(await tries(one, 1)).toEqual(['RegistryUnavailable'])
+    }
+  })
+})
+
 describe('a schema with references', () => {
   const reference = (name: string, subject: string, version = 1) => ({ name, subject, version })
   const put = (schema: unknown, references: object[] = []) =>
