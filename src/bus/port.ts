@@ -8,6 +8,7 @@ import type { Bus as OpenedBus } from './opened.ts'
 
 /** No broker could be reached. Whether the request took effect is unknown; retry it. */
 export class BusUnavailable extends Error {
+  /** Recognises any error with this code. */
   static override [Symbol.hasInstance] = byCode('BUS_UNAVAILABLE')
   override readonly name = 'BusUnavailable'
   readonly code = 'BUS_UNAVAILABLE'
