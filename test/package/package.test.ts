@@ -41,7 +41,7 @@ import { type OperationObject, operations, type Payload, segmentsOf } from 'busg
 import { type Sandbox, startSandbox } from 'busgate/sandbox'
 
 export const settings: Settings = loadSettings({ env: {} })
-export const all = [createWorker, createProducer, operations, lifecycleAfter, newLifecycle(), segmentsOf('Hi').parts]
+export const all = [createWorker, createProducer, operations, lifecycleAfter, newLifecycle, segmentsOf('Hi').parts]
 export const sandbox: Promise<Sandbox> = startSandbox()
 export const client = new GatewayClient({ url: 'https://gateway.example', apiKey: () => 'key' })
 
