@@ -27,7 +27,7 @@ export function cutText({ topic, partition, recordsOf, end, anew, ...counts }: E
   if (recordsOf !== 'commands') {
     const number = about(unsent + perhapsSent, unread + unchecked)
     return recordsOf === 'doubts'
-      ? `${cut}: ${number} doubts (${listed(all)}), whose commands were perhaps sent and get no final result`
+      ? `${cut}: ${number} doubts (${listed(all)}), whose commands were perhaps sent: they end UNRESOLVED`
       : `${cut}: ${number} records (${listed(all)}), whose messages get no final status unless a callback brings it`
   }
   const parts = [

@@ -113,9 +113,10 @@ export interface Events {
   'commit.confirmed': { partitions: number; records: number; seconds: number }
   /**
    * Offsets disappeared from the log before they were processed: retention, deleted records, or, with `end`, an unclean
-   * election: the log now ends at `from`, and had been processed up to `to`; with `anew`, its topic was deleted and made anew. `unsent` commands and at most `unread` more were
-   * certainly not sent (`unsentOffsets`); `perhapsSent` and at most `unchecked` more perhaps were (`perhapsSentOffsets`). Of
-   * doubts, commands that were perhaps sent get no final result; of messages (results and overdue), no final status.
+   * election: the log now ends at `from`, and had been processed up to `to`; with `anew`, its topic was deleted and made anew.
+   * `unsent` commands and at most `unread` more were certainly not sent (`unsentOffsets`); `perhapsSent` and at most `unchecked`
+   * more perhaps were (`perhapsSentOffsets`). Commands of doubts end UNRESOLVED; messages (results and overdue) get no final
+   * status.
    */
   'log.cut': {
     topic: string

@@ -15,11 +15,15 @@ test.each([
   ],
   [
     { recordsOf: 'doubts', unsent: 2, unsentOffsets: '4-5' } as const,
-    `${cut}: 2 doubts (4-5), whose commands were perhaps sent and get no final result`,
+    `${cut}: 2 doubts (4-5), whose commands were perhaps sent: they end UNRESOLVED`,
   ],
   [
     { recordsOf: 'messages', unread: 300, unsentOffsets: '0-299' } as const,
     `${cut}: at most 300 records (0-299), whose messages get no final status unless a callback brings it`,
+  ],
+  [
+    { anew: true, unread: 2, unsentOffsets: '3-4' },
+    'busgate.commands/1 was lost with its topic, which was deleted and made anew: at most 2 commands not sent (3-4)',
   ],
   [
     { end: { from: 3, to: 9 } },

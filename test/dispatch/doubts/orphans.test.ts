@@ -1,4 +1,9 @@
 import { expect, test } from 'vitest'
+import { createEncoder } from '../../../src/records/encoder.ts'
+import type { SendResult } from '../../../src/records/generated.ts'
+import { schemas, subjectOf } from '../../../src/records/schemas.ts'
+import { BrokerWithDamagedBatches, buildDamagedBatch } from '../../support/damaged-batches.ts'
+import { buildResult } from '../../support/results.ts'
 import { startSendingWorld } from '../../support/sending.ts'
 
 type World = Awaited<ReturnType<typeof startSendingWorld>>
@@ -73,4 +78,16 @@ test('a group without any progress ends what is in doubt on a topic of doubts th
   await world.pass(5_000)
   expect(finalsOf(world).map(([id, outcome]) => [id, outcome])).toEqual([1, 2, 3, 4].map(id => [id, 'UNRESOLVED']))
   expect(lost).toEqual([4])
+})
+
+test('commands whose doubts are in a batch that cannot be read end UNRESOLVED', async () => {
+  const world = await startSendingWorld({ Broker: BrokerWithDamagedBatches })
+  const encode = await createEncoder<SendResult>(subjectOf('results'), schemas.result, world.registry)
+  const value = encode(buildResult({ id: 7n, outcome: 'IN_DOUBT', final: false, completedAt: world.clock.now() }))
+  world.broker.append([{ topic: 'results', partition: 0, key: '7', value }], world.clock.now())
+  await world.pass(2_000)
+  expect(finalsOf(world)).toEqual([])
+  world.broker.append([{ partition: 0, ...buildDamagedBatch('doubts') }], world.clock.now())
+  await world.pass(5_000)
+  expect(finalsOf(world)).toEqual([[7, 'UNRESOLVED', true]])
 })
