@@ -1,7 +1,7 @@
 import { KeyedTopic } from '../../bus/keyed-topic.ts'
-import type { Bus, BusRecord, OutgoingRecord, RecordHeaders, Session, TopicPartition } from '../../bus/port.ts'
+import type { Bus, BusRecord, OutgoingRecord, RecordHeaders, Session } from '../../bus/port.ts'
 import { type Clock, sleep } from '../../clock.ts'
-import { type Decoder, decodePatiently } from '../../records/decoder.ts'
+import { type DecodeError, type Decoder, decodePatiently, isReadableLater } from '../../records/decoder.ts'
 import type { Doubt, SendResult } from '../../records/generated.ts'
 import type { ResultDetails, WriteResult } from '../../records/result.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
@@ -33,7 +33,7 @@ interface InDoubt {
 }
 
 const nameOf = ({ id, account }: Message) => `${id} ${account}`
-const retryMs = 5_000
+const retryMs = 30_000
 const waitMs = 1_000
 
 /**
@@ -125,9 +125,12 @@ export class Orphans {
 
   async #removeThoseWithDoubts(open: Map<string, InDoubt>): Promise<void> {
     const { topics, doubtDecoder } = this.#options
-    await this.#readAll(topics.doubts, 0, doubtDecoder, ({ account }, { key }) => {
-      open.delete(`${key} ${account}`)
-    })
+    const remove = ({ account }: Doubt, { key }: BusRecord) => void open.delete(`${key} ${account}`)
+    // its session ends what cannot be decoded, by its key
+    const removeKey = ({ key }: BusRecord) => {
+      for (const [name, { result }] of open) if (String(key) === String(result.id)) open.delete(name)
+    }
+    await this.#readAll(topics.doubts, 0, doubtDecoder, remove, removeKey)
   }
 
   async #removeThoseWithResults(open: Map<string, InDoubt>): Promise<void> {
@@ -174,27 +177,40 @@ export class Orphans {
     return this.#options.writeResult(subject, { topic, partition, record }, details)
   }
 
-  /** Passes on every record of the topic that can be read. @throws Error when it cannot be read to its end now */
+  /**
+   * Passes on every record of the topic, except damaged batches.
+   * @param undecodable called for records that cannot be decoded
+   * @throws Error when the topic cannot be read to its end now; the error of `undecodable`
+   */
   async #readAll<T>(
     topic: string,
     since: number,
     decoder: Decoder<T>,
     take: (value: T, record: BusRecord) => void,
+    undecodable: (record: BusRecord, error: DecodeError) => void = failIfReadableLater,
   ): Promise<void> {
     const { bus, clock } = this.#options
-    const handle = async (_: TopicPartition, records: readonly BusRecord[]) => {
-      for (const record of records) {
-        const decoded = await decodePatiently(decoder, record.value, clock, () => !this.#stopped)
-        if (decoded?.ok) take(decoded.value, record)
-      }
+    const { promise: failure, reject } = Promise.withResolvers<never>()
+    failure.catch(() => {}) // it may reject before it is awaited
+    const note = async (record: BusRecord) => {
+      const decoded = await decodePatiently(decoder, record.value, clock, () => !this.#stopped)
+      if (decoded?.ok) take(decoded.value, record)
+      else if (decoded && !record.unreadable) undecodable(record, decoded.error)
     }
-    const reader = await bus.read([topic], since === 0 ? 'earliest' : since, handle)
+    const reader = await bus.read([topic], since === 0 ? 'earliest' : since, async (_, records) => {
+      for (const record of records) await note(record).catch(reject)
+    })
     try {
-      await reader.caughtUp('behind open transactions')
+      await Promise.race([reader.caughtUp('behind open transactions'), failure])
     } finally {
       await reader.close()
     }
   }
+}
+
+/** A result that cannot be decoded yet may be a final one. */
+function failIfReadableLater({ offset }: BusRecord, error: DecodeError): void {
+  if (isReadableLater(error)) throw new Error(`offset ${offset}: ${error.message}`)
 }
 
 /** Whether all doubts of earlier owners are known, and all outcomes that this process awaits. */

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
 import { createEncoder } from '../../../src/records/encoder.ts'
 import type { SendResult } from '../../../src/records/generated.ts'
+import { embeddedRegistry, type SchemaRegistry } from '../../../src/records/registry.ts'
 import { schemas, subjectOf } from '../../../src/records/schemas.ts'
 import { BrokerWithDamagedBatches, buildDamagedBatch } from '../../support/damaged-batches.ts'
+import { laggingRegistry } from '../../support/lagging-registry.ts'
 import { buildResult } from '../../support/results.ts'
 import { startSendingWorld } from '../../support/sending.ts'
 
@@ -11,8 +13,15 @@ type World = Awaited<ReturnType<typeof startSendingWorld>>
 const doubts = { topic: 'doubts', partition: 0 }
 
 /** Commands 1 to 4 are in doubt. The gateway does not tell their status before `told`. */
-async function startInDoubt({ told = Number.POSITIVE_INFINITY }: { told?: number } = {}) {
+async function startInDoubt({
+  told = Number.POSITIVE_INFINITY,
+  registry = embeddedRegistry(),
+}: {
+  told?: number
+  registry?: SchemaRegistry
+} = {}) {
   const world = await startSendingWorld({
+    registry,
     settings: { gateway: { timeoutMs: 10_000, maxOperations: 1 }, delivery: { default: 'AT_MOST_ONCE', polls: 2 } },
     takes: ({ operations: [operation], at }) => (operation?.type === 'status' && at < told ? Infinity : 0),
     answer: ([operation]) =>
@@ -90,4 +99,17 @@ test('commands whose doubts are in a batch that cannot be read end UNRESOLVED', 
   world.broker.append([{ partition: 0, ...buildDamagedBatch('doubts') }], world.clock.now())
   await world.pass(5_000)
   expect(finalsOf(world)).toEqual([[7, 'UNRESOLVED', true]])
+})
+
+test('no command is ended while the schema of some result is missing, since it may be its final one', async () => {
+  const registry = laggingRegistry()
+  const { world, doubtOf } = await startInDoubt({ registry })
+  registry.only = await registry.idOf('results-value', schemas.result)
+  registry.isLagging = true
+  await world.takeOver({ meanwhile: () => world.broker.cut(doubts, { start: doubtOf(3) }) })
+  await world.pass(120_000)
+  expect(finalsOf(world)).toEqual([])
+  registry.isLagging = false
+  await world.pass(120_000)
+  expect(finalsOf(world).map(([id]) => id)).toEqual([1, 2])
 })
