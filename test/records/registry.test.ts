@@ -166,6 +166,18 @@ describe('a schema with references', () => {
     })
   })
 
+  test('is assembled if it defines a type that a reference defines, too', async () => {
+    const country = { type: 'enum', name: 'com.shop.Country', symbols: ['UA', 'PL'] }
+    const fields = [
+      { name: 'to', type: 'com.shop.Address' },
+      { name: 'from', type: country },
+    ]
+    put({ type: 'record', name: 'com.shop.Order', fields }, [reference('com.shop.Address', 'address')])
+    server.putVersion('address', 1, { schema: JSON.stringify(record('com.shop.Address', country)) })
+    const decoder = createDecoder(await registry().schemaOf(9), registry())
+    expect(await decodeWith(decoder, recordOf(9, [0, 2]))).toEqual({ ok: true, value: { to: { a: 'UA' }, from: 'PL' } })
+  })
+
   test('can be a union of its references', async () => {
     put(['com.shop.A', 'com.shop.B'], [reference('com.shop.A', 'a'), reference('com.shop.B', 'b')])
     for (const name of ['A', 'B']) {
