@@ -13,7 +13,7 @@ export default defineConfig({
   cacheDir: '.vite',
   test: {
     include,
-    bail: 1,
+    bail: measures ? 0 : 1,
     maxWorkers: 1,
     isolate: measures,
     experimental: { viteModuleRunner: false, nodeLoader: false },
