@@ -24,6 +24,7 @@ test('a topic that becomes compacted while a worker runs is reported within a mi
   await pass(60_000)
   const why = 'or they no longer tell what was answered, and a reset of the progress sends it again'
   expect(sending.warnings()).toEqual([`results must not be compacted, ${why}: set cleanup.policy=delete`])
+  await pass(120_000)
   expect([sending.reasons(), told]).toEqual([[], [['results']]])
   broker.compacted.clear()
   await pass(60_000)

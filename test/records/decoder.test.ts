@@ -181,6 +181,24 @@ describe('with the schema of another version', () => {
     expect(await throughTheBus({ ...buildCommand(), id: 7 }, schema)).toMatchObject({ ok: true, value: { id: 7n } })
   })
 
+  test.each<[written: string, wanted: string, bytes: number[], value: number | null]>([
+    ...['long', 'float', 'double'].map(wanted => ['int', wanted, [14], 7] as [string, string, number[], number]),
+    ...['float', 'double'].map(wanted => ['long', wanted, [14], 7] as [string, string, number[], number]),
+    ['float', 'double', [0, 0, 0xc0, 0x3f], 1.5],
+    ['long', 'int', [14], null],
+    ['double', 'float', [0, 0, 0, 0, 0, 0, 0xf8, 0x3f], null],
+    ['float', 'long', [0, 0, 0xc0, 0x3f], null],
+  ])('a number written as %s is read as %s if that is wider: %j is %s', async (written, wanted, bytes, value) => {
+    const [writer, reader] = [written, wanted].map(type => ({
+      ...{ type: 'record', name: 'Top' },
+      fields: [{ name: 'x', type }],
+    }))
+    const decoder = createDecoder(reader!, { schemaOf: async () => writer!, idOf: async () => 1 })
+    const decoded = await decodeWith(decoder, recordOf(1, bytes))
+    if (value === null) expect(decoded).toEqual(refusedWith('SCHEMA_INCOMPATIBLE', new RegExp(`x is ${written}`)))
+    else expect(decoded).toEqual({ ok: true, value: { x: value } })
+  })
+
   test('a command with an unknown delivery policy is refused, since there is no default; the others are read', async () => {
     const schema = changedCommandSchema(changed => {
       const policy = fieldOf(changed, 'delivery').type as AvroEnum
