@@ -18,6 +18,10 @@ test.each([
   expect(becoming(text)).toContain(mutant)
 })
 
+test('arguments of which the order does not matter are not swapped', () => {
+  expect(becoming('const a = Math.min(b, c)')).toEqual(['const a = Math.max(b, c)'])
+})
+
 test('types and imports have no mutants', () => {
   expect(becoming("import { a } from 'b'\ninterface A { a: 1 | 2 }\ntype B = 3")).toEqual([])
 })

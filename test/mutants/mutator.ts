@@ -139,8 +139,13 @@ function literalChanges(node: Node): Change[] {
   return [[node, String(node.value < 10 ? node.value + 1 : 0)]]
 }
 
+/** Functions that return the same for arguments in any order. */
+const symmetric = /^Math\.(min|max)$/
+
 function swappedArguments(node: Node, text: string): Change[] {
   const [first, second] = node.arguments as Node[]
+  const callee = node.callee as Node
+  if (symmetric.test(text.slice(callee.start, callee.end))) return []
   if (!first || !second || first.type === 'SpreadElement' || second.type === 'SpreadElement') return []
   const of = (part: Node) => text.slice(part.start, part.end)
   const between = text.slice(first.end, second.start)
