@@ -15,11 +15,12 @@ const mostMs = 60_000
 const worldsMs = 8_000
 const typesMs = 10_000
 const unknownTestMs = 3_000
-const measuringMs = 300_000
 const patience = 5
 const startMs = 15_000
 /** A command gets a part of the CPU only, so it may take this many times as long by the clock. */
-const busy = 4
+const busy = 10
+/** Time-out of tests without a mutant: they must not fail for lack of CPU. */
+const patiently = { MUTANT_TIMEOUT: '300000' }
 
 const copied = ['src', 'test', 'scripts']
 const simulation = 'scripts/simulate.ts'
@@ -62,7 +63,7 @@ export class Trial {
     const notes = join(this.#folder, 'executions')
     mkdirSync(notes)
     const tests = [...new Set(files.flatMap(file => testsThatImport(file).map(({ test }) => test)))]
-    const failed = await this.#tests(tests, { MUTANT_EXECUTIONS: notes, MUTANT_TIMEOUT: String(measuringMs) })
+    const failed = await this.#tests(tests, { MUTANT_EXECUTIONS: notes, ...patiently })
     if (failed !== null) console.error(`${failed} fails without a mutant`)
     Executions.keep(notes)
     this.#executions = new Executions()
@@ -92,7 +93,7 @@ export class Trial {
     if ((await this.#worlds()) !== null) red.push(simulation)
     if ((await this.#types()) !== null) red.push('types')
     for (const tests = new Set(this.#killers); tests.size > 0; ) {
-      const test = await this.#tests([...tests])
+      const test = await this.#tests([...tests], patiently)
       if (test === null) break
       red.push(test)
       if (!tests.delete(test)) break
