@@ -144,8 +144,8 @@ export class ResultsWalk {
     const decoded = await decodePatiently(decoder, record.value, clock, () => this.#session.alive)
     if (!this.#session.alive || !decoded) return
     if (decoded.ok) {
-      if (awaitsVerdict(decoded.value)) await this.#look({ record, at, result: decoded.value })
-      else this.#session.settle(record.offset, [])
+      if (awaitsVerdict(decoded.value)) return this.#look({ record, at, result: decoded.value })
+      this.#session.settle(record.offset, [])
       return
     }
     const since = unreadSince(record.headers) ?? at
