@@ -235,7 +235,9 @@ describe('a search of the results', () => {
   })
 
   test('is repeated for the rest if there are more answers than one search can hold', async () => {
-    const { clock, result, open, recordAt, reads, troubles } = await startLookup({ owned: 1_000_000 })
+    const { clock, result, open, recordAt, reads, troubles, telemetry } = await startLookup({ owned: 1_000_000 })
+    const held: number[] = []
+    telemetry.on('answered.read', ({ known }) => held.push(known))
     const { take, settled, fresh } = open({ until: 5 })
     for (const offset of [0, 2, 4]) result(answerTo(offset))
     for (const offset of [0, 2, 4]) result({ ...answerTo(offset), id: 77n })
@@ -243,6 +245,7 @@ describe('a search of the results', () => {
     await clock.pass(0)
     expect({ settled, fresh }).toEqual({ settled: [0, 2, 4], fresh: [1, 3] })
     expect(reads.length).toBeGreaterThan(1)
+    expect(held).toEqual([2, 2, 2])
     expect(troubles).toEqual([])
   })
 
