@@ -240,3 +240,33 @@ test('a dead letter that was perhaps sent has used its id', async () => {
   expect(outcomesOf(world, 1)).toEqual(['DUPLICATE'])
   expect(world.postsOf(1)).toBe(1)
 })
+
+test.each(['results', 'deadLetters'] as const)(
+  'a command that still waits after a take-over is sent, although %s get another record while they are read',
+  async use => {
+    let denied = true
+    const asked: string[] = []
+    let onSecondLook = () => {}
+    const world = await startSendingWorld({
+      answer: () => (denied ? refusal('Access denied') : null),
+      hop: async (step, way) => {
+        if (way === 'there' && step.startsWith('look through') && asked.push(step) === 3) onSecondLook()
+      },
+    })
+    const { broker, settings, clock } = world
+    const tp = { topic: settings.topics[use], partition: 0 }
+    world.send(1)
+    world.send(1)
+    await world.pass(2_000)
+    expect(outcomesOf(world, 1)).toEqual(['DUPLICATE'])
+    onSecondLook = () => {
+      const [known] = broker.read(tp, 0, 1).records
+      broker.append([{ ...tp, key: '1', value: known?.value ?? null }], clock.now())
+    }
+    await world.takeOver()
+    denied = false
+    await world.pass(60_000, 500)
+    expect(asked.length).toBeGreaterThan(3)
+    expect(outcomesOf(world, 1)).toContain('SENT')
+  },
+)

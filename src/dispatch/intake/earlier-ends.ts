@@ -1,6 +1,6 @@
 import { allPartitions, partitionsOf } from '../../bus/partitions.ts'
 import type { Bus, BusRecord, Session, TopicPartition } from '../../bus/port.ts'
-import { type Clock, limited } from '../../clock.ts'
+import { type Clock, limited, sleep } from '../../clock.ts'
 import { errorHeaders, originOfLetter } from '../../records/dead-letter.ts'
 import { type Decoder, decodePatiently } from '../../records/decoder.ts'
 import type { SendResult } from '../../records/generated.ts'
@@ -25,6 +25,8 @@ export interface EarlierEndsOptions {
 
 /** Longest look-up; after it, the ids count as used. */
 const limitMs = 10_000
+/** Retry interval while the transaction of an end is still being completed. */
+const retryMs = 100
 /** Largest clock skew between producers and this process. */
 const skewMs = 60_000
 
@@ -53,9 +55,15 @@ class Uses {
   }
 
   noteLetter(letter: BusRecord): void {
+    const offset = this.perhapsSentIn(letter)
+    if (offset !== null) this.#perhapsSent.add(offset)
+  }
+
+  /** Offset of the partition's record that the dead letter says was perhaps sent; null if it says so of none. */
+  perhapsSentIn(letter: BusRecord): number | null {
     const origin = originOfLetter(letter)
     const wasPerhapsSent = letter.headers[errorHeaders.perhapsSent] !== undefined
-    if (origin && wasPerhapsSent && this.#isOwn(origin)) this.#perhapsSent.add(origin.offset)
+    return origin && wasPerhapsSent && this.#isOwn(origin) ? origin.offset : null
   }
 
   /** An id without any use was in a dead letter, in a command that ended unsent, or in a record that a reset skipped. */
@@ -118,20 +126,23 @@ export class EarlierEnds {
       const isOfResults = tp.topic === results
       const take = async (records: readonly BusRecord[]) =>
         isOfResults ? note(records) : records.forEach(letter => void uses.noteLetter(letter))
-      const wanted = isOfResults ? { needles } : {}
-      const searched = await bus.search(tp, { ...wanted, from, ending, take })
-      // an end whose transaction is still being completed
-      const hidden = { from: { offset: searched.until }, isolation: 'uncommitted' } as const
-      await bus.search(tp, {
-        ...wanted,
-        ...hidden,
-        ending,
-        take: async () => {
-          uses.isComplete = false
-        },
-      })
+      const query = { ...(isOfResults && { needles }), ending }
+      const searched = await bus.search(tp, { ...query, from, take })
       const areOlderGone = searched.from === searched.start && searched.start > 0
       if (areOlderGone || searched.unreadable > 0) uses.isComplete = false
+      const isEnd = (record: BusRecord) =>
+        isOfResults || repeated.some(({ earlier }) => earlier === uses.perhapsSentIn(record))
+      // an end whose transaction is still being completed may be one of these
+      for (let { until } = searched; wanted() && !ending.aborted; ) {
+        let isHidden = false
+        const look = async (records: readonly BusRecord[]) => {
+          isHidden ||= records.some(isEnd)
+        }
+        await bus.search(tp, { ...query, from: { offset: until }, isolation: 'uncommitted', take: look })
+        if (!isHidden) return
+        await sleep(clock, retryMs)
+        until = (await bus.search(tp, { ...query, from: { offset: until }, take })).until
+      }
     }
     await Promise.all([results, deadLetters].flatMap(topic => allPartitions(topic, counts.get(topic)!)).map(search))
   }
