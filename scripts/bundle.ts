@@ -19,6 +19,8 @@ const common: BuildOptions = {
 
 /** What a service shares with busgate: its tracing, and the schemas of busgate/protocol. */
 const shared = ['@opentelemetry/api', 'zod']
+/** The registry's client evaluates code when it is loaded, which a service's bundler then sees as its own. */
+const separate = ['@kafkajs/confluent-schema-registry']
 const entries = ['index', 'producer', ...['consumer', 'gateway', 'protocol', 'sandbox'].map(room => `${room}/index`)]
 
 await build({
@@ -27,7 +29,7 @@ await build({
   // imports what CommonJS dependencies require: a bundle of a service has no `import.meta.url` to require from
   plugins: [
     esmExternalRequirePlugin({
-      external: [...shared, ...builtinModules.filter(name => !name.includes(':')), /^node:(?!sqlite$)/],
+      external: [...shared, ...separate, ...builtinModules.filter(name => !name.includes(':')), /^node:(?!sqlite$)/],
     }),
   ],
   // only for a cache of undici that busgate does not use; its import would print a warning

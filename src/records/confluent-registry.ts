@@ -1,5 +1,6 @@
 import pLimit from 'p-limit'
 import { RegistryUnavailable, SchemaNotFound, SchemaRefused, SchemaUnreadable } from './errors.ts'
+import type { RegisteringError, registeringClient } from './registering.ts'
 import {
   loginSettings,
   type RegistryAnswer,
@@ -29,6 +30,9 @@ const mostRemembered = 10_000
 /** Bound of concurrent requests, since foreign bytes can name any number of schemas. */
 const mostRequests = 16
 
+/** Status that the registry's client reports for a lost connection. */
+const unanswered = 400
+
 /** The registry answered, but not with what it was asked for. */
 class Refused extends Error {}
 
@@ -37,7 +41,9 @@ export class ConfluentRegistry {
   readonly schemaOf = queued(id => this.#schemaOf(id))
   readonly #login: RegistryLogin
   readonly #timeoutMs: number
+  readonly #url: string
   readonly #host: string
+  #register: Promise<ReturnType<typeof registeringClient>> | null = null
   readonly #http: ReturnType<typeof registryHttp>
   /** A schema that the registry surely has, to tell a registry that refuses one from one that answers for none. */
   #known: number | null = null
@@ -47,27 +53,43 @@ export class ConfluentRegistry {
   constructor({ url, timeoutMs = 5000, ...login }: ConfluentRegistryOptions) {
     this.#login = login
     this.#timeoutMs = timeoutMs
+    this.#url = url
     this.#host = new URL(url).host
     this.#http = registryHttp({ url, connections: mostRequests, ...login })
   }
 
   async idOf(subject: string, schema: object): Promise<number> {
-    const path = `/subjects/${encodeURIComponent(subject)}/versions`
-    const json = { schema: JSON.stringify(schema) }
-    const register = () => this.#ask<{ id: number }>(path, { method: 'POST', json, signal: this.#timeout() })
-    let answer = await register()
-    // Apicurio refuses one of two clients that register a new subject at the same time
-    if (refusals.includes(answer.status)) answer = await register()
-    const { status, body } = answer
-    if (refusals.includes(status)) {
-      throw new SchemaRefused(
-        `${this.#name} refuses the schema of subject ${subject} (${status}): ${textOf(answer)}. Another program ` +
-          'or a newer busgate has registered an incompatible schema: use another topic, or upgrade busgate.',
-      )
+    const register = await this.#registering()
+    for (let asked = 1; ; asked++) {
+      try {
+        const id = await register(subject, schema)
+        if (typeof id !== 'number') throw new Error('the answer has no id')
+        this.#known ??= id
+        return id
+      } catch (error) {
+        const { status, message } = error as RegisteringError
+        if (status === undefined || !refusals.includes(status)) throw this.#notRegistered(error as RegisteringError)
+        if (asked === 1) continue // Apicurio refuses one of two clients that register a new subject at the same time
+        throw new SchemaRefused(
+          `${this.#name} refuses the schema of subject ${subject} (${status}): ${message}. Another program ` +
+            'or a newer busgate has registered an incompatible schema: use another topic, or upgrade busgate.',
+        )
+      }
     }
-    if (status !== 200 || typeof body?.id !== 'number') throw this.#unavailable(complaintOf(answer, this.#login))
-    this.#known ??= body.id
-    return body.id
+  }
+
+  /** Loads the registry's client, which only writers need. */
+  #registering(): Promise<ReturnType<typeof registeringClient>> {
+    const options = { url: this.#url, timeoutMs: this.#timeoutMs, ...this.#login }
+    this.#register ??= import('./registering.ts').then(({ registeringClient }) => registeringClient(options))
+    return this.#register
+  }
+
+  #notRegistered(error: RegisteringError): RegistryUnavailable {
+    const { status, message } = error
+    const isAnswer = status !== undefined && status !== unanswered
+    const answer = { status: status ?? 0, body: { message } }
+    return this.#unavailable(isAnswer ? complaintOf(answer, this.#login) : complaint(error, this.#timeoutMs))
   }
 
   /** @throws SchemaNotFound if the registry refuses this schema but answers for others; RegistryUnavailable if for none */
