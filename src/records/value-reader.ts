@@ -99,10 +99,7 @@ export class ValueReader {
 
   #array(written: Shape, wanted: Shape | null): unknown[] {
     const items: unknown[] = []
-    this.#blocks(() => {
-      const item = this.read(written, wanted)
-      if (wanted) items.push(item)
-    })
+    this.#blocks(() => items.push(this.read(written, wanted)))
     return items
   }
 
@@ -123,7 +120,7 @@ export class ValueReader {
   }
 
   /** A block with a negative count has its length in bytes. */
-  #blocks(item: () => void): void {
+  #blocks(item: () => unknown): void {
     const { cursor } = this
     for (let count = cursor.long(); count !== 0; count = cursor.long()) {
       const end = count < 0 ? cursor.long() + cursor.position : null
