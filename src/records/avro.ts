@@ -11,7 +11,7 @@ const bigintLong = avro.types.LongType.__with({
   fromJSON: BigInt,
   toJSON: String,
   isValid: (value: unknown) => typeof value === 'bigint' && value >= smallestLong && value <= largestLong,
-  compare: uncompared,
+  compare: notCompared,
 })
 
 /** A long as a number, rounded beyond 2^53. avsc's own type refuses the whole record. */
@@ -21,11 +21,11 @@ const numberLong = avro.types.LongType.__with({
   fromJSON: Number,
   toJSON: Number,
   isValid: Number.isSafeInteger,
-  compare: uncompared,
+  compare: notCompared,
 })
 
 /** avsc demands a comparison. */
-function uncompared(): never {
+function notCompared(): never {
   throw new Error('busgate does not compare records')
 }
 
