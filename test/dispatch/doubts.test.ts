@@ -226,7 +226,11 @@ describe('a command in doubt', () => {
     const error = expect.stringContaining('its record was too large')
     expect(world.results()).toMatchObject([{ outcome: 'UNRESOLVED', type: 'pigeon', attempts: 2, error }])
     expect(world.letters().map(({ headers }) => headers)).toMatchObject([
-      { 'busgate.error.code': 'OMITTED', 'busgate.error.perhaps-sent': 'true' },
+      {
+        'busgate.error.code': 'OMITTED',
+        'busgate.error.perhaps-sent': 'true',
+        'busgate.error.topic': 'urgent', // where its command was
+      },
     ])
     expect(world.gauge('doubts_open')).toBe(0)
   })
