@@ -10,7 +10,9 @@ import { type AvroRecord, type AvroType, schemas } from './schemas.ts'
 
 /** What is wrong with a field of a command. */
 export interface FieldProblem {
-  /** Its name, such as `phone` or `message.viber_carousel[1].caption`; empty for the command as a whole. */
+  /**
+   * Its name, such as `phone`, or in the message `sms_message` or `viber_carousel[1].caption`; empty for the command as a whole.
+   */
   field: string
   /** What it must be, without its content. The field's name and this make a sentence. */
   expected: string
@@ -138,8 +140,8 @@ function problemsOfMessage(command: Fields): FieldProblem[] {
   if (tag) return [{ field: 'message', expected: `must be the fields of ${type}: leave the tag ${tag} out here` }]
   // not validated with the other fields, because the gateway does not get it
   const isComment = textOrNull.fits(message.comment ?? null)
-  const comment = isComment ? [] : [{ field: 'message.comment', expected: `must be ${textOrNull.expected}` }]
-  return [...unknownIn(message, recordOf(type), { field: 'message', of: type }), ...comment]
+  const comment = isComment ? [] : [{ field: 'comment', expected: `must be ${textOrNull.expected}` }]
+  return [...unknownIn(message, recordOf(type), { field: '', of: type }), ...comment]
 }
 
 const recordsByType = new Map<SendType, AvroRecord>()
@@ -157,7 +159,7 @@ function recordOf(type: SendType): AvroRecord {
 function unknownIn(value: Fields, record: AvroRecord, place: { field: string; of: string }): FieldProblem[] {
   const parts = partsOf(record)
   return Object.entries(value).flatMap(([key, part]) => {
-    const field = `${place.field}.${key}`
+    const field = place.field === '' ? key : `${place.field}.${key}`
     const inner = parts.get(key)
     if (inner === undefined) {
       const hint = `${nearestField(key, parts)}, and extra takes any other`

@@ -9,21 +9,17 @@ const sms = { message: 'Hi', signature: 'Shop' }
 const slide = { caption: 'Red' }
 
 test.each([
-  ['sms', { sms_mesage: 'Hi' }, 'message.sms_mesage is no field of sms; the nearest is sms_message'],
-  [
-    'pipeline',
-    { pipeline: ['sms'], sms: { ...sms, lifetime: 60 } },
-    "message.sms.lifetime is no field of pipeline's sms;",
-  ],
+  ['sms', { sms_mesage: 'Hi' }, 'sms_mesage is no field of sms; the nearest is sms_message'],
+  ['pipeline', { pipeline: ['sms'], sms: { ...sms, lifetime: 60 } }, "sms.lifetime is no field of pipeline's sms;"],
   [
     'pipeline',
     { pipeline: ['voice'], voice: { voice: { rate: 2 } } },
-    "message.voice.voice.rate is no field of pipeline's voice's voice;",
+    "voice.voice.rate is no field of pipeline's voice's voice;",
   ],
   [
     'viber',
     { viber_carousel: [slide, { ...slide, link: 'x' }] },
-    "message.viber_carousel[1].link is no field of viber's viber_carousel;",
+    "viber_carousel[1].link is no field of viber's viber_carousel;",
   ],
 ])('send refuses unknown fields of %s, which the record would lose: %j', (type, message, refusal) => {
   expect(() => read(type, message)).toThrow(`line 3: ${refusal}`)

@@ -47,7 +47,7 @@ describe('a wrong command line exits 2 and says what is wrong:', () => {
     [['hooks', 'url', '--account', 'shop'], 'gateway.accounts has no shop; the accounts are default\n', receiving],
     [
       ['send', '--id', '42', '--phone', '380501234567', '--type', 'sms', '--message', '{"text":"Hi"}'],
-      'message.text is no field of sms; its fields are sms_message, ',
+      'text is no field of sms; its fields are sms_message, ',
     ],
     [['dlq', 'show'], 'dlq show needs --at with one partition@offset'],
     [['dlq', 'show', '--at', '12'], '--at: expected partition@offset, such as 0@12'],

@@ -104,9 +104,9 @@ describe('for a command of each type,', () => {
     ],
     ['an id in text', { id: '042' }, 'command 042: id must be a whole number from 1 to 2^63-1; '],
     [
-      'a date as deadline',
-      { deadline: new Date() },
-      'command 42: deadline must be a whole number of milliseconds since 1970',
+      'a text as deadline',
+      { deadline: '2099-01-01T00:00:00Z' },
+      'command 42: deadline must be a Date or a whole number of milliseconds since 1970',
     ],
     [
       'an unknown policy',
@@ -122,12 +122,12 @@ describe('for a command of each type,', () => {
     [
       'a misspelt mark',
       { corelationId: 'a' },
-      'command 42: a command has no corelationId; the nearest is correlationId',
+      'command 42: corelationId is no field of a command; the nearest is correlationId',
     ],
     [
       'a misspelt field of the message',
       { message: { sms_message: 'Hi', sms_signature: 'Shop', sms_lifetme: 60 } },
-      'command 42: message: sms has no sms_lifetme; the nearest is sms_lifetime, and extra takes any other',
+      'command 42: sms_lifetme is no field of sms; the nearest is sms_lifetime, and extra takes any other',
     ],
     [
       'a tagged message',

@@ -104,7 +104,7 @@ describe('whatever the specification leaves open, nothing is sent twice and noth
     const ids = Array.from({ length: 50 }, (_, i) => 1_795_961_734_155_000_000n + BigInt(i))
     await world.send(ids.map(id => buildCommandOf('sms', { id })))
     await until(() => expect(world.statuses()).toHaveLength(ids.length))
-    expect(world.results().map(({ outcome }) => outcome)).toEqual(ids.map(() => 'SENT'))
+    await until(() => expect(world.results().map(({ outcome }) => outcome)).toEqual(ids.map(() => 'SENT')))
     expect(new Set(world.statuses().map(({ id }) => id))).toEqual(new Set(ids))
   })
 })

@@ -59,7 +59,7 @@ const ordinary = (index: number) => ({
 /** Makes some commands too late, and some with a correlation too long for their hook address. */
 function special(index: number): ReturnType<typeof ordinary> {
   const command = ordinary(index)
-  if (index % 100 === 7) return { ...command, deadline: Date.now() - 1000 }
+  if (index % 100 === 7) return { ...command, deadline: Date.now() + 1 } // over before a worker reads it
   return index % 100 === 9 ? { ...command, correlationId: 'a long one '.repeat(30) } : command
 }
 
