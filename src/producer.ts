@@ -82,6 +82,7 @@ export interface CommandProducer extends AsyncDisposable {
 /** One handle for each command. */
 export type HandlesOf<L extends readonly NewCommand[]> = { -readonly [I in keyof L]: CommandHandle }
 
+/** How long to wait for a write. */
 export interface SendOptions {
   /** Stops waiting for the write, which may happen all the same once it has begun. */
   signal?: AbortSignal

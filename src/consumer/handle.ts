@@ -16,6 +16,7 @@ import { ResultWait } from './result-wait.ts'
 import type { Watcher } from './topic-watch.ts'
 import type { Watches } from './watches.ts'
 
+/** How long to wait for an end. */
 export interface HandleOptions {
   /** Stops waiting, for example `AbortSignal.timeout(30_000)`. Without it, the wait has no limit. */
   signal?: AbortSignal

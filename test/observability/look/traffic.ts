@@ -56,10 +56,10 @@ const ordinary = (index: number) => ({
   delivery: index % 5 === 0 ? ('AT_MOST_ONCE' as const) : ('DEFAULT' as const),
 })
 
-/** Makes some commands too late, and some with a correlation too long for their hook address. */
+/** Makes some commands that are soon too late, if anything holds them up, and some with a correlation too long for their hook address. */
 function special(index: number): ReturnType<typeof ordinary> {
   const command = ordinary(index)
-  if (index % 100 === 7) return { ...command, deadline: Date.now() + 1 } // over before a worker reads it
+  if (index % 100 === 7) return { ...command, deadline: Date.now() + 800 }
   return index % 100 === 9 ? { ...command, correlationId: 'a long one '.repeat(30) } : command
 }
 
