@@ -142,7 +142,7 @@ describeOnKafka('the command line on a real Kafka', brokers => {
     const input = lineOf({ id: 1 }) + lineOf({ id: 2, message: { sms_mesage: 'Hello' } })
     const { code, stderr } = await busgate(['send'], { env, input })
     expect(code).toBe(1)
-    expect(stderr).toContain('line 2: message: sms has no sms_mesage; the nearest is sms_message')
+    expect(stderr).toContain('line 2: sms_mesage is no field of sms; the nearest is sms_message')
     expect(stderr).toContain('nothing was written from line 1 on')
   })
 

@@ -17,6 +17,7 @@ const mostTold = 20
 export async function awaitResults(commands: readonly CommandHandle[], waiting: Waiting): Promise<boolean> {
   const { ending, limitMs = usualLimitMs, asJson } = waiting
   const signal = AbortSignal.any([ending, AbortSignal.timeout(limitMs)])
+  const messages = new Map(commands.map(command => [`${command.account}/${command.id}`, command]))
   let sent = 0
   let open = 0
   const printResult = async (command: CommandHandle) => {
@@ -28,7 +29,7 @@ export async function awaitResults(commands: readonly CommandHandle[], waiting: 
     if (error.name !== 'TimeoutError' && error.name !== 'DeadLetterError') throw error
     if (++open <= mostTold) say(error.message)
   }
-  await Promise.all(commands.map(command => printResult(command).catch(sayOpen)))
-  say(`${sent} of ${count(commands.length, 'message')} SENT${open > 0 ? `, ${open} without a final result` : ''}.`)
-  return sent === commands.length
+  await Promise.all([...messages.values()].map(command => printResult(command).catch(sayOpen)))
+  say(`${sent} of ${count(messages.size, 'message')} SENT${open > 0 ? `, ${open} without a final result` : ''}.`)
+  return sent === messages.size
 }
