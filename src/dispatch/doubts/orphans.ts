@@ -112,7 +112,7 @@ export class Orphans {
     const isLossCertain = sessions.some(({ forgotten }) => forgotten?.owned)
     const since = isLossCertain ? 0 : Math.max(0, clock.now() - 2 * maxAgeMs)
     await this.#readAll(topics.results, since, resultDecoder, (result, { headers }) => {
-      if (result.final) open.delete(nameOf(result))
+      if (result.final) this.#remove(result, open)
       else if (result.outcome === 'IN_DOUBT' && partitions.has(this.#partitionOf(result)))
         open.set(nameOf(result), { result, headers })
     })
@@ -127,17 +127,20 @@ export class Orphans {
     const { topics, doubtDecoder } = this.#options
     const remove = ({ account }: Doubt, { key }: BusRecord) => void open.delete(`${key} ${account}`)
     // its session ends what cannot be decoded, by its key
-    const removeKey = ({ key }: BusRecord) => {
-      for (const [name, { result }] of open) if (String(key) === String(result.id)) open.delete(name)
-    }
-    await this.#readAll(topics.doubts, 0, doubtDecoder, remove, removeKey)
+    await this.#readAll(topics.doubts, 0, doubtDecoder, remove, ({ key }) => removeId(String(key), open))
   }
 
   async #removeThoseWithResults(open: Map<string, InDoubt>): Promise<void> {
     const { topics, resultDecoder } = this.#options
     await this.#readAll(topics.results, 0, resultDecoder, result => {
-      if (result.final) open.delete(nameOf(result))
+      if (result.final) this.#remove(result, open)
     })
+  }
+
+  /** A doubt that could not be read ended at its own place, by its id alone: its account was not known. */
+  #remove(final: SendResult, open: Map<string, InDoubt>): void {
+    if (final.commandTopic === this.#options.topics.doubts) removeId(String(final.id), open)
+    else open.delete(nameOf(final))
   }
 
   #end(session: Session, open: readonly InDoubt[]): void {
@@ -206,6 +209,10 @@ export class Orphans {
       await reader.close()
     }
   }
+}
+
+function removeId(id: string, open: Map<string, InDoubt>): void {
+  for (const [name, { result }] of open) if (String(result.id) === id) open.delete(name)
 }
 
 /** A result that cannot be decoded yet may be a final one. */

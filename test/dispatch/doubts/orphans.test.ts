@@ -113,3 +113,24 @@ test('no command is ended while the schema of some result is missing, since it m
   await world.pass(120_000)
   expect(finalsOf(world).map(([id]) => id)).toEqual([1, 2])
 })
+
+test('a command whose doubt could not be read, and was deleted later, has one final result', async () => {
+  const registry = laggingRegistry()
+  const { world } = await startInDoubt({ registry })
+  registry.only = await registry.idOf('doubts-value', schemas.doubt)
+  registry.isLagging = true
+  await world.takeOver()
+  await world.pass(60_000)
+  const finals = finalsOf(world)
+  expect(finals.map(([id, outcome]) => [id, outcome])).toEqual([1, 2, 3, 4].map(id => [id, 'UNRESOLVED']))
+  registry.isLagging = false
+  const end = world.broker.end(doubts)
+  await world.takeOver({
+    meanwhile: () => {
+      world.broker.cut(doubts, { start: end })
+      world.broker.resetOffset('busgate', doubts, end)
+    },
+  })
+  await world.pass(60_000)
+  expect(finalsOf(world)).toEqual(finals)
+})
