@@ -1,16 +1,17 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { partitionOf } from '../../src/bus/murmur2.ts'
+import type { Answer } from '../../src/gateway/connection.ts'
 import { parseJson } from '../../src/protocol/index.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
 import type { SendResult, StatusEvent } from '../../src/records/generated.ts'
 import { embeddedRegistry } from '../../src/records/registry.ts'
 import { schemas, subjectOf } from '../../src/records/schemas.ts'
-import { startReconciling } from '../../src/statuses/role.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
-import { itemsAnswer } from '../support/answers.ts'
+import { answered, itemsAnswer } from '../support/answers.ts'
 import { openMemoryBus } from '../support/bus.ts'
 import { ManualClock } from '../support/clock.ts'
+import { joinReconciler } from '../support/reconciler.ts'
 import { buildResult } from '../support/results.ts'
 import { buildSettings } from '../support/settings.ts'
 import { buildStatusEvent } from '../support/status-events.ts'
@@ -37,40 +38,14 @@ async function startGrowing(partitions: number) {
   const encodeResult = await createEncoder<SendResult>(subjectOf(topics.results), schemas.result, registry)
   const encodeStatus = await createEncoder<StatusEvent>(subjectOf(topics.statuses), schemas.status, registry)
   const polls: { id: number; at: number }[] = []
-  const start = async () => {
-    const started = await startReconciling({
-      settings: { ...settings, gateway: { ...settings.gateway, url: 'http://gateway' } },
-      bus,
-      registry,
-      telemetry,
-      clock,
-      random: () => 0.5,
-      connection: {
-        async post(body, lastCheck) {
-          const withheld = lastCheck()
-          if (withheld) return { kind: 'not_sent', cause: 'withheld', message: withheld }
-          const { data } = parseJson(body) as { data: { type: string; id: number }[] }
-          if (data[0]?.type === 'balance') return itemsAnswer({ success: true, data: {} })
-          polls.push(...data.map(({ id }) => ({ id, at: clock.now() })))
-          const items = data.map(({ id }) => ({ success: true, data: { id, status: 'ACCEPTED' } }))
-          return {
-            kind: 'response',
-            request: body,
-            status: 200,
-            body: JSON.stringify({ success: true, data: items }),
-            retryAfterMs: null,
-          }
-        },
-        distrust: () => {},
-        close: async () => {},
-      },
-      fatal: error => {
-        throw error
-      },
-    })
-    await started.join()
-    return started
+  const post = async (body: string): Promise<Answer> => {
+    const { data } = parseJson(body) as { data: { type: string; id: number }[] }
+    if (data[0]?.type === 'balance') return itemsAnswer({ success: true, data: {} })
+    polls.push(...data.map(({ id }) => ({ id, at: clock.now() })))
+    const items = data.map(({ id }) => ({ success: true, data: { id, status: 'ACCEPTED' } }))
+    return answered({ success: true, data: items }, { request: body })
   }
+  const start = () => joinReconciler({ settings, bus, registry, telemetry, clock, post })
   const starting = start()
   await clock.pass(second)
   let role = await starting

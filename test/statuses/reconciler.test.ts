@@ -9,12 +9,12 @@ import { createEncoder } from '../../src/records/encoder.ts'
 import type { SendResult, StatusEvent } from '../../src/records/generated.ts'
 import { embeddedRegistry, type SchemaRegistry } from '../../src/records/registry.ts'
 import { schemas, subjectOf } from '../../src/records/schemas.ts'
-import { startReconciling } from '../../src/statuses/role.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { itemsAnswer, refusal } from '../support/answers.ts'
 import { ManualClock } from '../support/clock.ts'
 import { BrokerWithDamagedBatches, buildDamagedBatch } from '../support/damaged-batches.ts'
 import { laggingRegistry } from '../support/lagging-registry.ts'
+import { joinReconciler } from '../support/reconciler.ts'
 import { buildResult } from '../support/results.ts'
 import { buildSettings } from '../support/settings.ts'
 import { buildStatusEvent } from '../support/status-events.ts'
@@ -86,30 +86,7 @@ async function startReconciler(options: Options = {}) {
     const answer = { success: true, data: items.map(item => ({ success: true, data: item })) }
     return { kind: 'response', request: body, status: 200, body: JSON.stringify(answer), retryAfterMs: null }
   }
-  const start = async () => {
-    const started = await startReconciling({
-      settings: { ...settings, gateway: { ...settings.gateway, url: 'http://gateway' } },
-      bus,
-      registry,
-      telemetry,
-      clock,
-      random: () => 0.5,
-      connection: {
-        post: async (body, lastCheck) => {
-          const withheld = lastCheck()
-          if (withheld) return { kind: 'not_sent', cause: 'withheld', message: withheld }
-          return post(body)
-        },
-        distrust: () => {},
-        close: async () => {},
-      },
-      fatal: error => {
-        throw error
-      },
-    })
-    await started.join()
-    return started
-  }
+  const start = () => joinReconciler({ settings, bus, registry, telemetry, clock, post })
   const starting = start()
   await clock.pass(1000)
   let role = await starting

@@ -1,0 +1,33 @@
+import type { Settings } from '../../src/config/index.ts'
+import type { Answer } from '../../src/gateway/connection.ts'
+import { startReconciling } from '../../src/statuses/role.ts'
+
+type Options = Parameters<typeof startReconciling>[0]
+
+type Given = Pick<Options, 'bus' | 'registry' | 'telemetry' | 'clock'> & {
+  settings: Settings
+  /** The gateway's answer to an envelope. */
+  post: (body: string) => Promise<Answer>
+}
+
+/** Starts a reconciler, whose fatal errors fail the test, and joins its group. */
+export async function joinReconciler({ settings, post, ...parts }: Given) {
+  const started = await startReconciling({
+    ...parts,
+    settings: { ...settings, gateway: { ...settings.gateway, url: 'http://gateway' } },
+    random: () => 0.5,
+    connection: {
+      post: async (body, lastCheck) => {
+        const withheld = lastCheck()
+        return withheld ? { kind: 'not_sent', cause: 'withheld', message: withheld } : post(body)
+      },
+      distrust: () => {},
+      close: async () => {},
+    },
+    fatal: error => {
+      throw error
+    },
+  })
+  await started.join()
+  return started
+}
