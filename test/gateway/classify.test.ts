@@ -44,6 +44,20 @@ describe('a definite answer', () => {
     })
   })
 
+  test('takes no exact id that lies close to another beyond 2^53 for a rounded one', () => {
+    expect(classify(['1795961734155000001'], itemsAnswer(sentItem(1795961734155000002n)))).toMatchObject({
+      outcome: 'unknown',
+      items: [{ kind: 'in_doubt' }],
+    })
+    // a program may print either for the same double
+    const long = ['1795961734155000064', '1795961734155000000']
+    const swapped = itemsAnswer(refusedItem(long[1]), sentItem(long[0]))
+    expect(classify(long, swapped)).toMatchObject({
+      outcome: 'unknown',
+      items: [{ kind: 'sent' }, { kind: 'refused' }],
+    })
+  })
+
   test('distinguishes ids beyond 2^53, as texts or numbers', () => {
     const long = ['9007199254740993', '9007199254740992', '9223372036854775807']
     const items = [sentItem(long[0]), refusedItem(BigInt(long[1]!)), sentItem(BigInt(long[2]!))]
