@@ -1,13 +1,14 @@
 /**
  * Writes docs/records.md from the published schemas and the list of error codes.
  */
-import { type ErrorCode, errorCodes, errorCodeTexts, outcomeCodes } from '../src/protocol/lists.ts'
+
 import { type AvroEnum, type AvroField, type AvroRecord, type AvroType, schemas } from '../src/records/schemas.ts'
+import { type ErrorCode, errorCodes, errorCodeTexts, outcomeCodes } from '../src/vocabulary/lists.ts'
 import { writeGenerated } from './generated-file.ts'
 
 const header = `# Records
 
-<!-- Made by scripts/generate-records.ts from schemas/*.avsc and the list of error codes (src/protocol/lists.ts): change these and run npm run generate. -->
+<!-- Made by scripts/generate-records.ts from schemas/*.avsc and the list of error codes (src/vocabulary/lists.ts): change these and run npm run generate. -->
 
 For upstream teams and analysts: the fields of commands, results and status events, and every error code. [schemas](../schemas) hold the nested records.
 

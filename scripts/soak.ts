@@ -43,7 +43,7 @@ const steps: readonly Step[] = [
   chaos('scale', 'one worker, three, and one again', '--scale --commands 40000'),
   chaos('shape', 'topics, group and settings change for 20 minutes', '--shape --commands 72000 --rate 60'),
   chaos('matrix', 'every kind of fault on both versions of Kafka', '--matrix --commands 300000'),
-  { name: 'analytics', what: 'every engine in examples/analytics produces the expected table', run: ['analytics'] },
+  { name: 'analytics', what: 'every engine in analytics produces the expected table', run: ['analytics'] },
   { name: 'hostile', what: 'honest senders are served during attacks', run: ['bench', '--', 'hostile'] },
 ]
 

@@ -3,17 +3,17 @@ import './supported-node.ts'
 import { openBus as open } from './bus/open.ts'
 import type { Bus } from './bus/opened.ts'
 import type { Settings } from './config/index.ts'
+import type { Worker, WorkerOptions } from './create-worker.ts'
 import type { Telemetry } from './telemetry/events.ts'
-import type { Worker, WorkerOptions } from './worker.ts'
 
 export type { Bus } from './bus/opened.ts'
 export { BusUnavailable } from './bus/port.ts'
 export { loadSettings, type Settings, SettingsError, type SettingsSources, type SettingsTree } from './config/index.ts'
+export type { Worker, WorkerOptions } from './create-worker.ts'
 export type { ConfluentRegistryOptions } from './records/confluent-registry.ts'
 export { RegistryUnavailable, SchemaNotFound, SchemaRefused, SchemaUnreadable } from './records/errors.ts'
 export { confluentRegistry, embeddedRegistry, type SchemaRegistry } from './records/registry.ts'
 export { type Events, Telemetry } from './telemetry/events.ts'
-export type { Worker, WorkerOptions } from './worker.ts'
 
 /**
  * Starts a worker with these settings. Waits while the bus or the registry is unreachable, and until the gateway has accepted
@@ -21,7 +21,7 @@ export type { Worker, WorkerOptions } from './worker.ts'
  * @throws SettingsError when a setting is missing; Error when a topic or a right is missing
  */
 export async function createWorker(settings: Settings, options?: WorkerOptions): Promise<Worker> {
-  return (await import('./worker.ts')).createWorker(settings, options)
+  return (await import('./create-worker.ts')).createWorker(settings, options)
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Dashboard } from '@grafana/grafana-foundation-sdk/dashboard'
 import { refusals } from '../../src/callbacks/refusals.ts'
-import { states } from '../../src/protocol/lists.ts'
+import { states } from '../../src/vocabulary/lists.ts'
 import { board, own, positiveRateBy, rateBy, row } from './board.ts'
 import { colored, lines, stat } from './panels.ts'
 

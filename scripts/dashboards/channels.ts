@@ -1,5 +1,5 @@
 import type { Dashboard } from '@grafana/grafana-foundation-sdk/dashboard'
-import { states } from '../../src/protocol/lists.ts'
+import { states } from '../../src/vocabulary/lists.ts'
 import { board, choice, own, positiveRateBy, row } from './board.ts'
 import { bars, colored, lines, resultOutcomes, stat, table } from './panels.ts'
 

@@ -37,8 +37,8 @@ import { PanelBuilder as Stat } from '@grafana/grafana-foundation-sdk/stat'
 import { PanelBuilder as StateTimeline } from '@grafana/grafana-foundation-sdk/statetimeline'
 import { PanelBuilder as Table } from '@grafana/grafana-foundation-sdk/table'
 import { PanelBuilder as TimeSeries } from '@grafana/grafana-foundation-sdk/timeseries'
-import { type Outcome, outcomes, type State } from '../../src/protocol/lists.ts'
 import type { EnvelopeOutcome, PollResult } from '../../src/telemetry/labels.ts'
+import { type Outcome, outcomes, type State } from '../../src/vocabulary/lists.ts'
 import { datasource, type Query, runbookLink } from './board.ts'
 
 /** The colour of the lowest values, then each higher threshold with its colour. */

@@ -1,8 +1,8 @@
 import { type Classified, classify } from '../gateway/classify.ts'
 import type { Answer } from '../gateway/connection.ts'
-import type { ErrorCode } from '../protocol/lists.ts'
 import { contain } from '../telemetry/contain.ts'
 import type { Telemetry } from '../telemetry/events.ts'
+import type { ErrorCode } from '../vocabulary/lists.ts'
 
 const nonsense: Answer = { kind: 'response', request: '{}', status: 200, body: '', retryAfterMs: null }
 

@@ -1,10 +1,10 @@
 import { acceptsKey, type Classified, isMisplaced } from '../gateway/classify.ts'
 import { type Connection, envelopeBody } from '../gateway/connection.ts'
 import { operations } from '../protocol/index.ts'
-import type { ErrorCode } from '../protocol/lists.ts'
 import { containAsync } from '../telemetry/contain.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { BalanceFailure } from '../telemetry/labels.ts'
+import type { ErrorCode } from '../vocabulary/lists.ts'
 import type { Account } from './account.ts'
 import { classifyContained } from './answer.ts'
 

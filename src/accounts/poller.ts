@@ -1,10 +1,10 @@
 import type { Clock } from '../clock.ts'
 import { type Classified, type ItemAnswer, isMisplaced, matchedIds } from '../gateway/classify.ts'
 import { type Answer, type Connection, envelopeBody } from '../gateway/connection.ts'
-import type { ErrorCode } from '../protocol/lists.ts'
 import { isNotFound } from '../protocol/status-answer.ts'
 import { containAsync } from '../telemetry/contain.ts'
 import type { Telemetry } from '../telemetry/events.ts'
+import type { ErrorCode } from '../vocabulary/lists.ts'
 import type { Account } from './account.ts'
 import { classifyContained } from './answer.ts'
 

@@ -3,11 +3,10 @@ import { type Clock, limited } from '../clock.ts'
 import type { Compression } from './batches/codecs.ts'
 import { byTopic, describeConfigs, noEpoch, offsetCommit, resourceTypes } from './cluster/apis.ts'
 import { Brokers } from './cluster/brokers.ts'
-import { committedOffsets, stableOffsets } from './cluster/committed-offsets.ts'
 import type { Connect, Security } from './cluster/connecting.ts'
 import { reachable } from './cluster/errors.ts'
-import { Coordinator } from './group/coordinator.ts'
-import { joinKafkaGroup, partitionsAgeMs } from './group/group.ts'
+import { joinKafkaGroup, partitionsAgeMs } from './kafka-group.ts'
+import { Coordinator } from './membership/coordinator.ts'
 import type {
   BlockedPartition,
   Bus,
@@ -38,7 +37,8 @@ import { readTopics } from './read-topics.ts'
 import { RecordLimits } from './record-limits.ts'
 import { Ownership, type OwnershipOptions } from './session/ownership.ts'
 import { GroupReading } from './streams/group-reading.ts'
-import { AtomicPublisher } from './write/atomic-publisher.ts'
+import { AtomicPublisher } from './transactions/atomic-publisher.ts'
+import { committedOffsets, stableOffsets } from './transactions/committed-offsets.ts'
 import { IdempotentPublisher } from './write/publisher.ts'
 
 export interface KafkaBusOptions

@@ -1,5 +1,5 @@
 import { operations, type SendType, sendTypes } from '../protocol/index.ts'
-import type { Policy } from '../protocol/lists.ts'
+import type { Policy } from '../vocabulary/lists.ts'
 import { variableOf } from './names.ts'
 import type { Secret } from './secret.ts'
 import type { CheckedValues, Section } from './types.ts'

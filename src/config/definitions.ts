@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { codePlaces, errorCodes, policies, roles } from '../protocol/lists.ts'
+import { codePlaces, errorCodes, policies, roles } from '../vocabulary/lists.ts'
 import * as kind from './kinds.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { Role } from '../protocol/lists.ts'
+import type { Role } from '../vocabulary/lists.ts'
 import type { Settings } from './compile.ts'
 import { definitions, type SettingPath } from './definitions.ts'
 import { type SettingProblem, SettingsError } from './errors.ts'

@@ -9,7 +9,7 @@ import {
   newLifecycle,
   stateOf,
   verdictOf,
-} from '../statuses/lifecycle.ts'
+} from '../records/lifecycle.ts'
 import { Awaited } from './awaited.ts'
 import type { CommandPlace } from './final.ts'
 import { ResultWait } from './result-wait.ts'

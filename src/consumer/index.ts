@@ -1,7 +1,6 @@
 import '../supported-node.ts'
 
 export type { RecordHeaders } from '../bus/port.ts'
-export { type ErrorCode, errorCodes, errorCodeTexts, outcomes, states } from '../protocol/lists.ts'
 export type {
   SendResult,
   SendResultHlr,
@@ -23,7 +22,8 @@ export {
   type StatusFacts,
   stateOf,
   verdictOf,
-} from '../statuses/lifecycle.ts'
+} from '../records/lifecycle.ts'
+export { type ErrorCode, errorCodes, errorCodeTexts, outcomes, states } from '../vocabulary/lists.ts'
 export { createDecoders, type Decoders, type DecodersOptions, UnreadableValueError } from './decoders.ts'
 export { type CommandPlace, finalOf, type MessageId } from './final.ts'
 export type { CommandHandle, HandleOptions, Verdict } from './handle.ts'

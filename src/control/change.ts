@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type BusRecord, BusUnavailable, type OutgoingRecord, type TopicLook } from '../bus/port.ts'
-import { type PauseKind, pausableKinds, type WithdrawalKind, withdrawalKinds } from '../telemetry/labels.ts'
+import { type PauseKind, pausableKinds, type WithdrawalKind, withdrawalKinds } from '../vocabulary/control.ts'
 import { count, timeText } from '../words.ts'
 
 /** A pause suspends the commands of its scope; a withdrawal cancels those that were not sent. */

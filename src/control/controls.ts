@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { Settings } from '../config/index.ts'
-import type { PauseKind, WithdrawalKind } from '../telemetry/labels.ts'
+import type { PauseKind, WithdrawalKind } from '../vocabulary/control.ts'
 import { type Change, endOf, keyOf, type Withdrawal } from './change.ts'
 import { ControlRoom, type LastChanges, mostBytesInForce, mostInForce } from './last-changes.ts'
 import { type QuietHours, quietHoursOf } from './quiet-hours.ts'

@@ -2,7 +2,7 @@ import { Echo } from '../protocol/echo.ts'
 import { echoedId, isRounded } from '../protocol/ids.ts'
 import { knownErrorCode, type OperationType } from '../protocol/index.ts'
 import { isObject, parseJson, stringifyJson } from '../protocol/json.ts'
-import type { DoubtCause, ErrorCode } from '../protocol/lists.ts'
+import type { DoubtCause, ErrorCode } from '../vocabulary/lists.ts'
 import type { Answer } from './connection.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { DoubtCause, ErrorCode } from '../protocol/lists.ts'
+import type { DoubtCause, ErrorCode } from '../vocabulary/lists.ts'
 
 /** Why a call failed: an `errorCode` of results, or a failure that only the client reports. */
 export type GatewayErrorCode = ErrorCode | 'UNREACHABLE' | 'ABORTED' | 'PAYLOAD_UNREADABLE'

@@ -1,6 +1,6 @@
 import '../supported-node.ts'
 
-export type { DoubtCause, ErrorCode } from '../protocol/lists.ts'
+export type { DoubtCause, ErrorCode } from '../vocabulary/lists.ts'
 export { type Ask, type FieldsOf, GatewayClient, type ItemResults, type Send } from './client.ts'
 export {
   AbortedError,

@@ -1,6 +1,6 @@
 import { apiPath, endsWithApiPath } from '../protocol/envelope.ts'
 import type { OperationType } from '../protocol/index.ts'
-import type { ErrorCode } from '../protocol/lists.ts'
+import type { ErrorCode } from '../vocabulary/lists.ts'
 import type { Authorities } from './origin-pool.ts'
 
 interface RevealableKey {

@@ -1,6 +1,6 @@
 import { Echo } from '../protocol/echo.ts'
 import { asyncResponse, errorCodeOf, type OperationType, operations, type Payload } from '../protocol/index.ts'
-import type { ErrorCode } from '../protocol/lists.ts'
+import type { ErrorCode } from '../vocabulary/lists.ts'
 import { type Classified, classify, contentOf, httpStatuses, type ItemAnswer, parseObject } from './classify.ts'
 import type { Answer } from './connection.ts'
 import {

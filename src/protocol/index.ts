@@ -1,4 +1,6 @@
 /** The gateway's interface: schemas and types of every operation, response and callback, and the meaning of its texts. */
+
+export type { ErrorCode, State } from '../vocabulary/lists.ts'
 export { type AsyncResponse, asyncResponse, type CallbackBody, callbackBody, type Reply } from './callback.ts'
 export {
   type RequestEnvelope,
@@ -12,7 +14,6 @@ export { messageId, sameId } from './ids.ts'
 export { instantOf } from './instant.ts'
 export { parseJson, stringifyJson } from './json.ts'
 export { lifetimeOf, usualLifetime } from './lifetime.ts'
-export type { ErrorCode, State } from './lists.ts'
 export { meaningOf } from './messages.ts'
 export { type Operation, type OperationType, operationTypes, type SendOperation } from './operation.ts'
 export { otpCode } from './operations/call-otp.ts'

@@ -1,4 +1,4 @@
-import type { ErrorCode } from './lists.ts'
+import type { ErrorCode } from '../vocabulary/lists.ts'
 
 const fold = (text: string): string => {
   const folded = text.trim().toLowerCase()

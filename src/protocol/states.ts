@@ -1,4 +1,4 @@
-import type { State } from './lists.ts'
+import type { State } from '../vocabulary/lists.ts'
 
 /**
  * The vendor's public list of statuses; the specification names only DELIVERED and REJECTED. Which are final is known from

@@ -1,7 +1,7 @@
 import type { OutgoingRecord, RecordHeaders } from '../bus/port.ts'
 import { addHeader, headerPairs, newHeaders } from '../bus/record-headers.ts'
-import type { DoubtCause } from '../protocol/lists.ts'
 import { traceHeaders, traceOf } from '../telemetry/trace.ts'
+import type { DoubtCause } from '../vocabulary/lists.ts'
 import type { Command } from './command.ts'
 import { longestOther } from './decoder.ts'
 import type { Doubt, DoubtHeader } from './generated.ts'

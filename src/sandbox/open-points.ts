@@ -16,7 +16,7 @@ interface SimulatedPoint extends OpenPoint {
 const nothing = 'nothing'
 
 /**
- * The catalogue of open points that the sandbox simulates. docs/assumptions.md is made from it, and test/worker/open-points.test.ts
+ * The catalogue of open points that the sandbox simulates. docs/assumptions.md is made from it, and test/create-worker/open-points.test.ts
  * runs a worker against every reading.
  */
 export const openPoints = {

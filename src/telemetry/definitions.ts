@@ -1,5 +1,6 @@
 import { sendTypes } from '../protocol/index.ts'
-import { type Outcome, outcomes, roles, states } from '../protocol/lists.ts'
+import { pauseKinds, withdrawalKinds } from '../vocabulary/control.ts'
+import { type Outcome, outcomes, roles, states } from '../vocabulary/lists.ts'
 import * as label from './labels.ts'
 
 /* Upper bounds of the histograms' buckets, dense where a decision falls. */
@@ -363,7 +364,7 @@ export const metricDefinitions = {
   pauses: {
     type: 'gauge',
     readAtScrape: true,
-    labels: { kind: label.pauseKinds },
+    labels: { kind: pauseKinds },
     meaning: 'Paused accounts, topics and tenants, and accounts in their quiet hours; the same on every worker.',
     action:
       'Not 0 for long: `busgate status` says who paused what, when and why; `busgate resume` resumes it. Quiet hours end by themselves.',
@@ -371,7 +372,7 @@ export const metricDefinitions = {
   withdrawals: {
     type: 'gauge',
     readAtScrape: true,
-    labels: { kind: label.withdrawalKinds },
+    labels: { kind: withdrawalKinds },
     meaning: 'Withdrawn campaigns, messages, correlationIds and tenants; the same on every worker.',
     action:
       '`busgate status --results` says who withdrew what and why, how much of it was sent before, and how much was not.',

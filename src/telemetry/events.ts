@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events'
-import type { DoubtCause, ErrorCode, Outcome, Role, State } from '../protocol/lists.ts'
+import type { PauseKind, WithdrawalKind } from '../vocabulary/control.ts'
+import type { DoubtCause, ErrorCode, Outcome, Role, State } from '../vocabulary/lists.ts'
 import { type ErrorPlace, placeOf } from './error.ts'
 import type {
   BalanceFailure,
@@ -8,11 +9,9 @@ import type {
   DeadLetterStage,
   EnvelopeOutcome,
   Handling,
-  PauseKind,
   PauseReason,
   PollResult,
   RetryReason,
-  WithdrawalKind,
 } from './labels.ts'
 
 /** Coordinates of a record. */

@@ -1,5 +1,5 @@
 import { sendTypes } from '../protocol/index.ts'
-import { doubtCauses, errorCodes, outcomeCodes, type State } from '../protocol/lists.ts'
+import { doubtCauses, errorCodes, outcomeCodes, type State } from '../vocabulary/lists.ts'
 
 /** Labels with a closed list of values. Any other value counts as `other`, so that outsiders cannot create series. */
 
@@ -17,15 +17,6 @@ export const openLabels = {
   currency: 'three capital letters, one an account; `other` for anything else',
   version: 'the version that runs',
 } as const
-
-/** What operators can pause. */
-export const pausableKinds = ['account', 'topic', 'tenant'] as const
-
-/** What can be paused: by operators, or an account by its quiet hours. */
-export const pauseKinds = [...pausableKinds, 'quiet_hours'] as const
-
-/** What operators can withdraw: the messages of one of these, or one message. */
-export const withdrawalKinds = ['campaign', 'message', 'correlation_id', 'tenant'] as const
 
 /** errorCode of a result; empty if there is no error. */
 export const resultCodes = ['', ...errorCodes] as const
@@ -126,8 +117,6 @@ export const deadLetterCodes = {
 
 type OneOf<L extends readonly string[]> = L[number]
 
-export type PauseKind = OneOf<typeof pauseKinds>
-export type WithdrawalKind = OneOf<typeof withdrawalKinds>
 export type EnvelopeOutcome = OneOf<typeof envelopeOutcomes>
 /** `unreadable`: the answer has no amount that is a number. */
 export type BalanceFailure = Exclude<EnvelopeOutcome, 'answered'> | 'unreadable'

@@ -1,4 +1,4 @@
-"""Runs examples/analytics/clickhouse in chDB, ClickHouse's engine without its server: prints messages and the report as CSV.
+"""Runs analytics/clickhouse in chDB, ClickHouse's engine without its server: prints messages and the report as CSV.
 
 chDB 4.0.2 is the last version that reads Kafka: later ones refuse tables of the Kafka engine.
 """

@@ -10,7 +10,7 @@ import { messagesByFlink } from './messages-topic.ts'
 import { startPostgres } from './postgres.ts'
 import { type AnalyticsTopics, committed } from './topics.ts'
 
-/** A fresh copy of examples/analytics, and the environment variables of its programs. */
+/** A fresh copy of analytics, and the environment variables of its programs. */
 interface Workplace {
   folder: string
   brokers: Brokers

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { finalOf } from '../../src/consumer/final.ts'
 import type { StatusEvent } from '../../src/records/generated.ts'
-import { lifecycleAfter, newLifecycle, verdictOf } from '../../src/statuses/lifecycle.ts'
+import { lifecycleAfter, newLifecycle, verdictOf } from '../../src/records/lifecycle.ts'
 import { expected } from './answers.ts'
 import { dataset } from './dataset.ts'
 

@@ -1,5 +1,5 @@
 /**
- * Runs the examples of examples/analytics against a broker with the dataset, and compares every engine's answers with the
+ * Runs the examples of analytics against a broker with the dataset, and compares every engine's answers with the
  * expected table.
  *   npm run analytics                      all engines; fails if one cannot run on this machine
  *   npm run analytics -- duckdb spark      these engines

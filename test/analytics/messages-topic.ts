@@ -19,7 +19,7 @@ const log = (line: string) => console.log(line)
 
 /**
  * Has Flink write the topic busgate.messages, and Kafka Connect copy it to PostgreSQL, where a tombstone deletes a row.
- * @param folder a copy of examples/analytics
+ * @param folder a copy of analytics
  * @returns the answers of PostgreSQL
  */
 export async function messagesByFlink(folder: string, brokers: Brokers): Promise<Answers> {

@@ -5,7 +5,7 @@ import {
   decodeSubscription,
   encodeAssignment,
   encodeSubscription,
-} from '../../src/bus/group/assignment-codec.ts'
+} from '../../src/bus/membership/assignment-codec.ts'
 
 import { allPartitions } from '../../src/bus/partitions.ts'
 

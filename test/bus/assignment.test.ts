@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { assignSticky, type Subscription } from '../../src/bus/membership/assignment.ts'
 import type { TopicPartition } from '../../src/bus/port.ts'
-import { assignSticky, type Subscription } from '../../src/bus/session/assignment.ts'
 
 /** A member's topics, one letter each, and the partitions that it owns since a generation, e.g. `a0 b3`. */
 const subscription = (topics: string, owned = '', generation = 1): Subscription => ({

@@ -1,10 +1,10 @@
 import { encodeConsumerProtocolAssignment } from '@platformatic/kafka'
 import { describe, expect, test } from 'vitest'
 import { ProtocolError, Unanswered } from '../../src/bus/cluster/errors.ts'
-import { decodeAssignment, encodeSubscription } from '../../src/bus/group/assignment-codec.ts'
-import { Coordinator, type CoordinatorOptions } from '../../src/bus/group/coordinator.ts'
+import { decodeAssignment, encodeSubscription } from '../../src/bus/membership/assignment-codec.ts'
+import { Coordinator, type CoordinatorOptions } from '../../src/bus/membership/coordinator.ts'
+import type { GroupError } from '../../src/bus/membership/member.ts'
 import { BusUnavailable } from '../../src/bus/port.ts'
-import type { GroupError } from '../../src/bus/session/member.ts'
 import { codeOf, FakeCluster, refusal } from '../support/fake-cluster.ts'
 
 const nothing = { generation: -1, partitions: [] }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { CommitCycle } from '../../src/bus/session/commit-cycle.ts'
-import { GroupCommit } from '../../src/bus/session/group-commit.ts'
+import { CommitCycle } from '../../src/bus/transactions/commit-cycle.ts'
+import { GroupCommit } from '../../src/bus/transactions/group-commit.ts'
 import { buildRecord } from '../support/bus.ts'
 import { ManualClock, settled } from '../support/clock.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { differenceFrom, protocolOf } from '../../src/bus/session/installation.ts'
+import { differenceFrom, protocolOf } from '../../src/bus/membership/installation.ts'
 
 const installation = fc
   .array(

@@ -1,10 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest'
 import type { Brokers } from '../../src/bus/cluster/brokers.ts'
 import { ProtocolError } from '../../src/bus/cluster/errors.ts'
-import { joinKafkaGroup, type KafkaGroupOptions } from '../../src/bus/group/group.ts'
+import type { GroupDriver } from '../../src/bus/driver.ts'
+import { joinKafkaGroup, type KafkaGroupOptions } from '../../src/bus/kafka-group.ts'
 import { BusUnavailable, type TopicPartition } from '../../src/bus/port.ts'
 import { RecordLimits } from '../../src/bus/record-limits.ts'
-import type { GroupDriver } from '../../src/bus/session/driver.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { codeOf, FakeCluster, refusal } from '../support/fake-cluster.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { GroupError, GroupMember, type GroupTransport } from '../../src/bus/membership/member.ts'
 import { MemoryGroup } from '../../src/bus/memory/group.ts'
 import type { TopicPartition } from '../../src/bus/port.ts'
-import { GroupError, GroupMember, type GroupTransport } from '../../src/bus/session/member.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { ManualClock } from '../support/clock.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import type { Committed } from '../../src/bus/driver.ts'
 import type { BusRecord, Session, SessionListener } from '../../src/bus/port.ts'
-import type { Committed } from '../../src/bus/session/driver.ts'
 import { Random } from '../simulation/random.ts'
 import { settled } from '../support/clock.ts'
 import {

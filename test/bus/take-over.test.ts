@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Brokers } from '../../src/bus/cluster/brokers.ts'
-import { KafkaSharedCommits } from '../../src/bus/group/shared-commits.ts'
 import { RecordLimits } from '../../src/bus/record-limits.ts'
+import { KafkaSharedCommits } from '../../src/bus/transactions/shared-commits.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { FakeCluster } from '../support/fake-cluster.ts'
 

@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { supervise } from '../../src/cli/commands/run.ts'
-import type { Worker } from '../../src/worker.ts'
+import type { Worker } from '../../src/create-worker.ts'
 
 const second = 1000
 

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { definitions, loadSettings, SettingsError, type SettingsTree, variableOf } from '../../src/config/index.ts'
 import { Secret } from '../../src/config/secret.ts'
 import { sendTypes } from '../../src/protocol/index.ts'
-import { errorCodes } from '../../src/protocol/lists.ts'
+import { errorCodes } from '../../src/vocabulary/lists.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'busgate-settings-'))
 afterAll(() => rmSync(folder, { recursive: true }))

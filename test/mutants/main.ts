@@ -16,7 +16,16 @@ const help = `npm run mutants -- [--count 30] [--seed N] [--file PART] [--second
   --named    tries the named survivors, too, which must still survive
   --allow    percentage of unnamed survivors that does not fail the run; default 0`
 
-const folders = ['dispatch', 'bus/session', 'bus/group', 'records', 'control', 'callbacks', 'statuses']
+const folders = [
+  'worker',
+  'bus/session',
+  'bus/membership',
+  'bus/transactions',
+  'records',
+  'control',
+  'callbacks',
+  'reconciler',
+]
 const { values } = parseArgs({
   options: {
     count: { type: 'string', default: '30' },

@@ -4,10 +4,10 @@ import { refusals } from '../../src/callbacks/refusals.ts'
 import { httpStatuses } from '../../src/gateway/classify.ts'
 import { queueCodes } from '../../src/gateway/outcome.ts'
 import { operations, sendTypes } from '../../src/protocol/index.ts'
-import { doubtCauses, errorCodes, outcomes, policies, roles, states } from '../../src/protocol/lists.ts'
 import { statusTexts } from '../../src/protocol/states.ts'
 import { type AvroEnum, type AvroRecord, schemas } from '../../src/records/schemas.ts'
 import { definitionOf, type MetricName, metricDefinitions } from '../../src/telemetry/definitions.ts'
+import { doubtCauses, errorCodes, outcomes, policies, roles, states } from '../../src/vocabulary/lists.ts'
 
 const read = (path: string): string => readFileSync(path, 'utf8')
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { pollStateOf } from '../../src/protocol/index.ts'
-import type { State } from '../../src/protocol/lists.ts'
+import type { State } from '../../src/vocabulary/lists.ts'
 
 const statuses: Record<State, string[]> = {
   PENDING: ['ACCEPTED', 'QUEUED', 'ROUTING'],

@@ -1,5 +1,5 @@
+import type { Given } from '../../src/bus/membership/assignment.ts'
 import type { Hop } from '../../src/bus/memory/bus.ts'
-import type { Given } from '../../src/bus/session/assignment.ts'
 import type { Connection } from '../../src/gateway/connection.ts'
 import type { SchemaRegistry } from '../../src/records/registry.ts'
 import { remoteRegistry } from './codec.ts'

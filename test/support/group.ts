@@ -1,5 +1,5 @@
+import type { GroupDriver } from '../../src/bus/driver.ts'
 import type { TopicPartition } from '../../src/bus/port.ts'
-import type { GroupDriver } from '../../src/bus/session/driver.ts'
 import { Ownership, type OwnershipOptions } from '../../src/bus/session/ownership.ts'
 import { type Events, Telemetry } from '../../src/telemetry/events.ts'
 import { TestListener } from './bus.ts'

@@ -1,6 +1,6 @@
 import type { Settings } from '../../src/config/index.ts'
 import type { Answer } from '../../src/gateway/connection.ts'
-import { startReconciling } from '../../src/statuses/role.ts'
+import { startReconciling } from '../../src/reconciler/role.ts'
 
 type Options = Parameters<typeof startReconciling>[0]
 

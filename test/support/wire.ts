@@ -10,17 +10,20 @@ import {
   txnOffsetCommit,
 } from '../../src/bus/cluster/apis.ts'
 import { Brokers } from '../../src/bus/cluster/brokers.ts'
-import { committedOffsets } from '../../src/bus/cluster/committed-offsets.ts'
 import { ProtocolError } from '../../src/bus/cluster/errors.ts'
 import { RetryBudget } from '../../src/bus/cluster/retry-budget.ts'
 import { maxMessageBytes } from '../../src/bus/kafka-bus.ts'
 import type { TopicPartition } from '../../src/bus/port.ts'
 import { fetchRecords } from '../../src/bus/read/fetch-api.ts'
 import { RecordLimits } from '../../src/bus/record-limits.ts'
+import { committedOffsets } from '../../src/bus/transactions/committed-offsets.ts'
+import type { CommittedOffset, CommittingMember } from '../../src/bus/transactions/transaction.ts'
+import {
+  TransactionalProducer,
+  type TransactionalProducerOptions,
+} from '../../src/bus/transactions/transactional-producer.ts'
 import { initialiseProducer } from '../../src/bus/write/producer.ts'
 import { IdempotentPublisher } from '../../src/bus/write/publisher.ts'
-import type { CommittedOffset, CommittingMember } from '../../src/bus/write/transaction.ts'
-import { TransactionalProducer, type TransactionalProducerOptions } from '../../src/bus/write/transactional-producer.ts'
 import { systemClock } from '../../src/clock.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { until } from './bus.ts'

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import type { DoubtCause } from '../../src/protocol/lists.ts'
 import type { GaugeSource } from '../../src/telemetry/definitions.ts'
 import { definitionOf, type MetricName, metricDefinitions } from '../../src/telemetry/definitions.ts'
 import { type Events, Telemetry } from '../../src/telemetry/events.ts'
 import { createMetrics, type MetricsOptions } from '../../src/telemetry/metrics.ts'
+import type { DoubtCause } from '../../src/vocabulary/lists.ts'
 import { buildEvents, fencedError } from '../support/events.ts'
 import { contract, metricsIn, ownSeries, samplesOf } from '../support/metrics.ts'
 

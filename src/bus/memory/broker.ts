@@ -1,10 +1,10 @@
 import { type Clock, systemClock } from '../../clock.ts'
+import type { Committed } from '../driver.ts'
 import { partitionOf } from '../murmur2.ts'
 import type { BusRecord, OutgoingRecord, TopicPartition } from '../port.ts'
 import { batchFrameBytes } from '../record-limits.ts'
 import { recordSize } from '../record-size.ts'
 import { timestampOf } from '../record-time.ts'
-import type { Committed } from '../session/driver.ts'
 import { MemoryGroup } from './group.ts'
 
 /** A partition's log. Offsets without a record are gaps, like transaction markers in Kafka. */

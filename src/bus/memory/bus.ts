@@ -1,4 +1,6 @@
 import { hostname } from 'node:os'
+import type { Acquired, Part } from '../driver.ts'
+import { GroupMember, type GroupTransport, isTaken, type MemberOf } from '../membership/member.ts'
 import { allPartitions } from '../partitions.ts'
 import {
   type Bus,
@@ -19,16 +21,14 @@ import {
   type TopicLook,
   type TopicPartition,
 } from '../port.ts'
-import { OwnedReadings } from '../read/owned-readings.ts'
 import { PartitionFollower } from '../read/partition-follower.ts'
 import { readTopics } from '../read-topics.ts'
 import { RecordLimits } from '../record-limits.ts'
 import { holds } from '../scan.ts'
-import type { Acquired, Part } from '../session/driver.ts'
-import { GroupMember, type GroupTransport, isTaken, type MemberOf } from '../session/member.ts'
+import { OwnedReadings } from '../session/owned-readings.ts'
 import { Ownership, type OwnershipOptions } from '../session/ownership.ts'
-import { ProducerTurns } from '../session/producer-turns.ts'
 import { GroupReading } from '../streams/group-reading.ts'
+import { ProducerTurns } from '../transactions/producer-turns.ts'
 import type { MemoryBroker, ProducerEpoch } from './broker.ts'
 import { MemoryFetcher } from './fetcher.ts'
 import type { Joiner, MemoryGroup } from './group.ts'

@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.ts'
-import type { Assignment, Given, Subscription } from '../session/assignment.ts'
-import { type Announcement, differenceFrom, mendDifference } from '../session/installation.ts'
-import { GroupError, type Joined, type MemberOf } from '../session/member.ts'
+import type { Assignment, Given, Subscription } from '../membership/assignment.ts'
+import { type Announcement, differenceFrom, mendDifference } from '../membership/installation.ts'
+import { GroupError, type Joined, type MemberOf } from '../membership/member.ts'
 
 /** A member's subscription and time-out when it joins. */
 export interface Joiner extends Subscription {

@@ -1,9 +1,9 @@
 import { byTopic, consumerId, isolationLevels, listOffsets, noEpoch, partitionsIn } from '../cluster/apis.ts'
 import type { Brokers, Target } from '../cluster/brokers.ts'
 import { protocolError } from '../cluster/errors.ts'
+import type { LogEnds } from '../driver.ts'
 import { PartitionMap } from '../partitions.ts'
 import type { From, Isolation, TopicPartition } from '../port.ts'
-import type { LogEnds } from '../session/driver.ts'
 
 /** Special timestamps of ListOffsets. */
 const latest = -1

@@ -1,7 +1,7 @@
 import { type Clock, sleep } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
+import type { LogEnds } from '../driver.ts'
 import type { BusRecord, Follower, OnRecords, TopicPartition } from '../port.ts'
-import type { LogEnds } from '../session/driver.ts'
 import type { Fetched, Reading, Reads } from './reading.ts'
 
 export interface PartitionFollowerOptions {

@@ -1,7 +1,7 @@
 import { isTransient, protocolError } from '../cluster/errors.ts'
+import type { LogEnds } from '../driver.ts'
 import type { From, Isolation, TopicPartition } from '../port.ts'
 import { RequestBatcher } from '../request-batcher.ts'
-import type { LogEnds } from '../session/driver.ts'
 import { fetchRecords } from './fetch-api.ts'
 import { endOf, logEndsAt, offsetAt } from './offsets.ts'
 import {

@@ -1,5 +1,5 @@
+import type { LogEnds } from '../driver.ts'
 import type { TopicPartition } from '../port.ts'
-import type { LogEnds } from '../session/driver.ts'
 import type { FetchedRecords, Position } from './fetch.ts'
 
 /** Fetched records of one partition, and where to continue. */

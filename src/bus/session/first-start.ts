@@ -1,7 +1,7 @@
 import { type Clock, sleep } from '../../clock.ts'
+import type { GroupDriver, LogEnds } from '../driver.ts'
 import { allPartitions, PartitionMap } from '../partitions.ts'
 import { BusUnavailable } from '../port.ts'
-import type { GroupDriver, LogEnds } from './driver.ts'
 
 export interface FirstStartOptions {
   clock: Clock

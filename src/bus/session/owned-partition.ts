@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts'
+import type { Committed, LogEnds } from '../driver.ts'
 import type { TopicPartition } from '../port.ts'
-import type { Committed, LogEnds } from './driver.ts'
 import type { OwnershipOptions } from './ownership.ts'
 import type { PartitionSession } from './session.ts'
 

@@ -1,5 +1,5 @@
+import type { Batch } from '../driver.ts'
 import type { BusRecord } from '../port.ts'
-import type { Batch } from './driver.ts'
 
 /** Reads offsets a second time, then continues where reading stood. Records in between are skipped. */
 export class Refetch {

@@ -1,5 +1,6 @@
 import { reportFault } from '../../telemetry/contain.ts'
 import type { SessionStage, Telemetry } from '../../telemetry/events.ts'
+import type { Batch, Committed, LogEnds, Part } from '../driver.ts'
 import type {
   Backlog,
   BusRecord,
@@ -10,11 +11,10 @@ import type {
   SessionListener,
   TopicPartition,
 } from '../port.ts'
+import type { CommitCycle, Participant } from '../transactions/commit-cycle.ts'
+import { GroupCommit } from '../transactions/group-commit.ts'
 import type { BacklogShare } from './backlog.ts'
 import { type Checkpoint, forgetTo, packCheckpoint } from './checkpoint.ts'
-import type { CommitCycle, Participant } from './commit-cycle.ts'
-import type { Batch, Committed, LogEnds, Part } from './driver.ts'
-import { GroupCommit } from './group-commit.ts'
 import { Intake } from './intake.ts'
 import { type Gone, hasLoss, loseOffsets } from './lost-offsets.ts'
 import { type TakenOver, type TakeOverOptions, takeOver } from './take-over.ts'

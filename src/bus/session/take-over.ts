@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.ts'
+import type { Acquired, Committed, PartitionDriver } from '../driver.ts'
 import type { LostRange } from '../port.ts'
 import { type Checkpoint, forgetTo, unpackCheckpoint } from './checkpoint.ts'
-import type { Acquired, Committed, PartitionDriver } from './driver.ts'
 import { Ledger } from './ledger.ts'
 import { hasLoss, type LostOffsets, loseOffsets } from './lost-offsets.ts'
 import type { OwnedPartition } from './owned-partition.ts'

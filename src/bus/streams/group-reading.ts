@@ -1,8 +1,8 @@
 import { type Clock, limited, sleep } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
+import { GroupMember, type GroupTransport, type MemberOf } from '../membership/member.ts'
 import { PartitionMap } from '../partitions.ts'
 import type { Bus, Follower, GroupReadOptions, ReadPartition, TopicPartition } from '../port.ts'
-import { GroupMember, type GroupTransport, type MemberOf } from '../session/member.ts'
 
 export interface Progress extends TopicPartition {
   offset: number

@@ -7,11 +7,11 @@ import type { Settings } from '../../config/index.ts'
 import { type LetterFilters, lettersOf, matchesLetter, placeText } from '../../inspect/dead-letters/letter.ts'
 import { RecordReader } from '../../inspect/decoding.ts'
 import { sendTypes } from '../../protocol/index.ts'
-import { outcomes, states } from '../../protocol/lists.ts'
 import type { SendResult, StatusEvent } from '../../records/generated.ts'
 import { registryOf } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
 import { Telemetry } from '../../telemetry/events.ts'
+import { outcomes, states } from '../../vocabulary/lists.ts'
 import { count, cut, timeText } from '../../words.ts'
 import {
   choiceFlag,

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import * as apis from '../../bus/cluster/apis.ts'
+import { differenceFrom, mendDifference } from '../../bus/membership/installation.ts'
 import { fetchRecords } from '../../bus/read/fetch-api.ts'
-import { differenceFrom, mendDifference } from '../../bus/session/installation.ts'
 import { produce } from '../../bus/write/produce-api.ts'
 import {
   installationOf,
@@ -12,9 +12,9 @@ import {
   type TopicUse,
   topicsIn,
 } from '../../config/index.ts'
-import type { Role } from '../../protocol/lists.ts'
 import { shellWord } from '../../shell.ts'
 import { codeOf, safeText } from '../../telemetry/error.ts'
+import type { Role } from '../../vocabulary/lists.ts'
 import { count } from '../../words.ts'
 import { type Cluster, connectCluster, grantingAcl, type Right, type Spoken, type Topic } from '../kafka/cluster.ts'
 import { check, type Finding, failed, named, notSet, ok, skipped, warning } from './check.ts'

@@ -1,7 +1,7 @@
 import type { BusRecord, Searched, TopicPartition } from '../../bus/port.ts'
 import type { Change } from '../../control/change.ts'
 import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../records/generated.ts'
-import { lifecycleAfter, newLifecycle, stateOf, verdictOf } from '../../statuses/lifecycle.ts'
+import { lifecycleAfter, newLifecycle, stateOf, verdictOf } from '../../records/lifecycle.ts'
 import { count } from '../../words.ts'
 import { bounded } from '../bounded.ts'
 import type { Letter, RecordPosition } from '../dead-letters/letter.ts'

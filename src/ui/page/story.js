@@ -84,7 +84,7 @@ function kindOf(kind, detail) {
   return kind === 'status' ? `${name} ${tones[String(detail?.state)] ?? ''}` : name
 }
 
-/** @typedef {import('../../protocol/lists.ts').Outcome | import('../../protocol/lists.ts').State} Word */
+/** @typedef {import('../../vocabulary/lists.ts').Outcome | import('../../vocabulary/lists.ts').State} Word */
 
 /** @type {Record<string, string> & Record<Word, string>} */
 const tones = {

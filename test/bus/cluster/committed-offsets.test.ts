@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { stableOffsets } from '../../../src/bus/cluster/committed-offsets.ts'
 import { allPartitions } from '../../../src/bus/partitions.ts'
+import { stableOffsets } from '../../../src/bus/transactions/committed-offsets.ts'
 import { FakeCluster } from '../../support/fake-cluster.ts'
 
 /** Asks for a group's offsets while transactions of its workers are open. */

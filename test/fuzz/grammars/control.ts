@@ -11,7 +11,7 @@ import {
   writeChange,
 } from '../../../src/control/change.ts'
 import { LastChanges } from '../../../src/control/last-changes.ts'
-import { pausableKinds, withdrawalKinds } from '../../../src/telemetry/labels.ts'
+import { pausableKinds, withdrawalKinds } from '../../../src/vocabulary/control.ts'
 import { grammarOf } from '../grammar.ts'
 import { bounded } from '../measure.ts'
 

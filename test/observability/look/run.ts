@@ -3,11 +3,11 @@ import { accountHookUrl } from '../../../src/callbacks/hook-url.ts'
 import { tokensOf } from '../../../src/callbacks/role.ts'
 import { loadSettings, type Settings } from '../../../src/config/index.ts'
 import { writeChange } from '../../../src/control/change.ts'
+import { createWorker, type Worker } from '../../../src/create-worker.ts'
 import { type CommandProducer, createProducer } from '../../../src/producer.ts'
 import { registryOf } from '../../../src/records/registry.ts'
 import { type Sandbox, startSandbox } from '../../../src/sandbox/index.ts'
 import { Telemetry } from '../../../src/telemetry/events.ts'
-import { createWorker, type Worker } from '../../../src/worker.ts'
 import { freePorts } from '../../support/local-kafka/ports.ts'
 
 /** A gateway, a bus, and two simulated processes with separate metrics that share all roles. */

@@ -1,5 +1,5 @@
+import type { Committed } from '../../../src/bus/driver.ts'
 import type { TopicPartition } from '../../../src/bus/port.ts'
-import type { Committed } from '../../../src/bus/session/driver.ts'
 import { DONE } from '../../../src/bus/session/window.ts'
 import type { Invariant, Violation } from './invariants.ts'
 import { Lives, nameOf, placeOf } from './lives.ts'

@@ -1,7 +1,7 @@
+import type { Committed } from '../../../src/bus/driver.ts'
 import { PartitionMap } from '../../../src/bus/partitions.ts'
 import type { TopicPartition } from '../../../src/bus/port.ts'
 import { unpackCheckpoint } from '../../../src/bus/session/checkpoint.ts'
-import type { Committed } from '../../../src/bus/session/driver.ts'
 import { INTENT, type Window } from '../../../src/bus/session/window.ts'
 import type { Owner } from '../scheduler.ts'
 import type { Place } from './lives.ts'

@@ -3,7 +3,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { initProducerId } from '../../../src/bus/cluster/apis.ts'
 import { Brokers } from '../../../src/bus/cluster/brokers.ts'
-import { committedOffsets } from '../../../src/bus/cluster/committed-offsets.ts'
+import { committedOffsets } from '../../../src/bus/transactions/committed-offsets.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { Telemetry } from '../../../src/telemetry/events.ts'
 

@@ -1,0 +1,68 @@
+import { PartitionMap } from '../partitions.ts'
+import type { TopicPartition } from '../port.ts'
+import type { Reading, Reads } from '../read/reading.ts'
+import type { Piece, TickBudget } from '../read/tick-budget.ts'
+import type { Ownership } from './ownership.ts'
+
+/** The readings of all partitions that this process owns or has owned. */
+export class OwnedReadings {
+  readonly #fetcher: Reads
+  readonly #ownership: Ownership
+  readonly #ticks: TickBudget | null
+  readonly #readings = new PartitionMap<Reading>()
+
+  constructor(fetcher: Reads, ownership: Ownership, ticks: TickBudget | null = null) {
+    this.#fetcher = fetcher
+    this.#ownership = ownership
+    this.#ticks = ticks
+  }
+
+  /** Moves the reading of a partition for a new session. */
+  cursor(tp: TopicPartition) {
+    const reading = this.#readings.get(tp) ?? this.#create(tp)
+    this.#readings.set(tp, reading)
+    const change = (how: Pick<Reading, 'offset'> | Pick<Reading, 'paused'>) => {
+      Object.assign(reading, how)
+      this.#fetcher.read(reading)
+    }
+    return {
+      seek: (offset: number) => change({ offset }),
+      pause: () => change({ paused: true }),
+      resume: () => change({ paused: false }),
+    }
+  }
+
+  /** The partitions that cannot be read now, each with the reason. */
+  unread(troubleOf: (reading: Reading) => string | null): string[] {
+    return [...this.#readings].flatMap(reading => {
+      const { topic, partition } = reading.tp
+      const trouble = troubleOf(reading)
+      return trouble === null ? [] : [`${topic}/${partition} cannot be read now: ${trouble}`]
+    })
+  }
+
+  close(): void {
+    for (const reading of this.#readings) this.#fetcher.forget(reading)
+  }
+
+  #create(tp: TopicPartition): Reading {
+    const ownership = this.#ownership
+    const reading: Reading = {
+      tp,
+      offset: 0,
+      paused: true,
+      take: (fetched, from) => {
+        const { next: end, highWatermark } = fetched
+        const give = ({ records, from: fetchedOffset, next: nextOffset }: Piece) => {
+          if (reading.offset !== end) return false // it was moved meanwhile
+          ownership.batch({ ...tp, fetchedOffset, records, nextOffset, highWatermark })
+          return true
+        }
+        return this.#ticks ? this.#ticks.give(fetched, from, give) : void give({ ...fetched, from })
+      },
+      cut: ends => ownership.cut(ends),
+      gone: error => ownership.gone(tp, error),
+    }
+    return reading
+  }
+}

@@ -1,0 +1,233 @@
+import type { BusRecord, OutgoingRecord, Session, Unreadable } from '../../bus/port.ts'
+import { appendedBy } from '../../bus/record-time.ts'
+import { idIn } from '../../protocol/ids.ts'
+import { isSendType } from '../../protocol/index.ts'
+import { type Command, hookedByType, isInvalid, memoryOf, withoutContent } from '../../records/command.ts'
+import { type DeadLetterReason, internalError } from '../../records/dead-letter.ts'
+import type { Decoder } from '../../records/decoder.ts'
+import { isOfOthers, originOf } from '../../records/doubt.ts'
+import type { Doubt, SendCommand } from '../../records/generated.ts'
+import type { ResultDetails } from '../../records/result.ts'
+import { reportFault } from '../../telemetry/contain.ts'
+import { traceOf } from '../../telemetry/trace.ts'
+import type { DoubtCause } from '../../vocabulary/lists.ts'
+import type { IntakeOptions } from '../intake/command-intake.ts'
+import { DeadLetterWriter, decodeRecord } from '../intake/dead-letter-writer.ts'
+import { LookupQueue } from '../intake/results-lookup.ts'
+import { SchemaWait } from '../intake/schema-wait.ts'
+import { nobodyCouldTell, ResultCounts } from '../outbox.ts'
+import type { Pending } from '../pending.ts'
+import type { Orphans } from './orphans.ts'
+import type { Resolver } from './resolver.ts'
+
+export interface DoubtIntakeOptions extends IntakeOptions {
+  doubtDecoder: Decoder<Doubt>
+  resolver: Resolver
+  /** Null if the results are not read. */
+  orphans: Pick<Orphans, 'ask'> | null
+}
+
+interface Arrival {
+  record: BusRecord
+  /** Whether an earlier owner may have POSTed it again. */
+  doubted: boolean
+}
+
+/** Turns the records of a doubts partition into commands for the resolver. */
+export class DoubtIntake {
+  readonly #options: DoubtIntakeOptions
+  readonly #session: Session
+  readonly #lookups: LookupQueue<Arrival>
+  readonly #waitForDoubt: SchemaWait<Arrival>
+  readonly #waitForCommand: SchemaWait<Arrival>
+
+  constructor(session: Session, options: DoubtIntakeOptions) {
+    this.#session = session
+    this.#options = options
+    const { doubtDecoder } = options
+    const again = (arrivals: readonly Arrival[]) => {
+      for (const arrival of arrivals) this.#read(arrival)
+    }
+    this.#lookups = new LookupQueue({ ...options, session, again })
+    this.#waitForDoubt = new SchemaWait({ ...options, decoder: doubtDecoder, session, again })
+    this.#waitForCommand = new SchemaWait({ ...options, session, again })
+  }
+
+  take(records: readonly BusRecord[], doubted: boolean): void {
+    for (const record of records) this.#read({ record, doubted })
+  }
+
+  /** The boundary around one doubt: an error of ours ends this doubt alone. */
+  #read(arrival: Arrival): void {
+    try {
+      this.#handle(arrival)
+    } catch (error) {
+      const { topic, partition } = this.#session
+      const { offset } = arrival.record
+      reportFault(this.#options.telemetry, 'doubt', { topic, partition, offset }, error)
+      this.#giveUp(arrival.record, null, internalError)
+    }
+  }
+
+  #handle(arrival: Arrival): void {
+    const { record } = arrival
+    const doubt = decodeRecord(this.#options.doubtDecoder, record)
+    if (!doubt.ok) {
+      if ('pending' in doubt) this.#waitForDoubt.add(doubt.pending, arrival)
+      else if (!this.#intercepts(arrival, null)) this.#giveUp(record, null, doubt.error)
+      if (record.unreadable) this.#findOrphans(record.unreadable)
+      return
+    }
+    if (this.#intercepts(arrival, doubt.value)) return
+    if (doubt.value.omitted !== null) {
+      this.#resolveWithoutCommand(arrival, doubt.value, doubt.value.omitted)
+      return
+    }
+    const command = this.#options.decoder.decode(doubt.value.value)
+    if (command.ok) this.#admit(arrival, doubt.value, command)
+    else if ('pending' in command) this.#waitForCommand.add(command.pending, arrival)
+    else this.#resolveWithoutCommand(arrival, doubt.value, unreadable(command.error.message))
+  }
+
+  /** The results tell which commands a batch was about. */
+  #findOrphans({ lastOffset }: Unreadable): void {
+    this.#session.forget(lastOffset + 1)
+    this.#options.orphans?.ask(this.#session)
+  }
+
+  #admit(arrival: Arrival, doubt: Doubt, { value, flaw }: { value: SendCommand; flaw?: string }): void {
+    const reading = this.#options.readCommand(value, traceOf(originOf(doubt).record.headers), flaw)
+    if (isInvalid(reading)) {
+      this.#resolveWithoutCommand(arrival, doubt, unreadable(reading.error))
+      return
+    }
+    const pending = this.#pending(arrival.record, doubt, reading)
+    if (this.#wasPerhapsSentAgain(arrival)) this.#doubtAgain(pending, arrival.doubted ? 'taken_over' : 'progress_reset')
+    else this.#resolve(pending, doubt)
+  }
+
+  /** Whether an earlier owner had an intent for it, or may have had one that was forgotten. */
+  #wasPerhapsSentAgain({ record: { offset }, doubted }: Arrival): boolean {
+    const { forgotten, uncheckedUntil } = this.#session
+    return doubted || (forgotten !== null && offset < Math.min(forgotten.until, uncheckedUntil))
+  }
+
+  #pending(record: BusRecord, doubt: Doubt, command: Command): Pending {
+    const readyAt = this.#options.clock.monotonic()
+    return {
+      // the settings may have changed since the POST
+      command: { ...command, hooked: hookedByType(command.type) },
+      session: this.#session,
+      offset: record.offset,
+      heldBytes: this.#session.made(record, memoryOf(command)),
+      ...originOf(doubt),
+      since: appendedBy(doubt.timestamp, doubt.postedAt),
+      readyAt,
+      lingersSince: readyAt,
+      attempts: doubt.attempts,
+      doubted: true,
+      packed: false,
+      over: false,
+      postedSince: postedSince(doubt, this.#options.maxAgeMs),
+    }
+  }
+
+  #resolve(pending: Pending, doubt: Doubt): void {
+    this.#options.resolver.resolve(pending, doubt.postedAt, postedSince(doubt, this.#options.maxAgeMs))
+  }
+
+  /** Resolves a doubt without its command: id and account suffice to find out whether it was sent. */
+  #resolveWithoutCommand(arrival: Arrival, written: Doubt, why: string): void {
+    const { record } = arrival
+    const id = idOf(record)
+    const again = { attempts: written.attempts + 1, postedAt: this.#options.clock.now() } // an earlier owner's, at the latest
+    const doubt = this.#wasPerhapsSentAgain(arrival) ? { ...written, ...again } : written
+    const { type, account } = doubt
+    if (id === null || !isSendType(type)) {
+      this.#giveUp(record, doubt, { code: 'OMITTED', message: why })
+      return
+    }
+    const subject = { id, idText: String(id), type, account, ...marksOf(doubt), hooked: hookedByType(type) }
+    const command = withoutContent({ ...subject, trace: traceOf(originOf(doubt).record.headers) })
+    this.#resolve({ ...this.#pending(record, doubt, command), unreadable: why }, doubt)
+  }
+
+  /**
+   * Ends a doubt with too little data to poll for, with a dead letter. Its producer gets an UNRESOLVED result if the key has the
+   * id.
+   */
+  #giveUp(record: BusRecord, doubt: Doubt | null, error: DeadLetterReason): void {
+    const { writeResult, deadLetterTopic, telemetry } = this.#options
+    const { topic, partition } = this.#session
+    const origin = doubt ? originOf(doubt) : { topic, partition, record }
+    const deadLetters = new DeadLetterWriter(deadLetterTopic, this.#session)
+    const counts = new ResultCounts()
+    const results: OutgoingRecord[] = []
+    const id = idOf(record)
+    if (id !== null) {
+      const { account = 'unknown', attempts = 1 } = doubt ?? {}
+      const type = doubt?.type ?? 'unknown'
+      const trace = traceOf(origin.record.headers)
+      const subject = { id, idText: String(id), type, account, ...marksOf(doubt), hooked: null, trace }
+      const details: ResultDetails = {
+        outcome: 'UNRESOLVED',
+        attempts,
+        errorCode: 'RESPONSE_LOST',
+        error: nobodyCouldTell(error.message),
+        ...(doubt && { sentAt: doubt.postedAt }),
+      }
+      results.push(writeResult(subject, origin, details))
+      counts.add(subject, details)
+      telemetry.emit('doubt.resolved', { outcome: details.outcome })
+    }
+    deadLetters.writeFor(record.offset, origin, { ...error, perhapsSent: true }, results)
+    this.#announce(counts, deadLetters)
+  }
+
+  /**
+   * Lets the record wait for its earlier answer, or settles it if it has one.
+   * @returns whether it waits or is settled
+   */
+  #intercepts(arrival: Arrival, doubt: Doubt | null): 'waits' | 'answered' | null {
+    const id = idOf(arrival.record)
+    return this.#lookups.intercepts(
+      arrival,
+      answers => doubt !== null && id !== null && answers.isResolved(doubt, { id, account: doubt.account }),
+    )
+  }
+
+  #doubtAgain(pending: Pending, cause: DoubtCause): void {
+    const { outbox, clock } = this.#options
+    const counts = new ResultCounts()
+    outbox.doubt(pending, clock.now(), cause, counts)
+    this.#announce(counts)
+  }
+
+  #announce(counts: ResultCounts, deadLetters?: DeadLetterWriter): void {
+    const { telemetry } = this.#options
+    void this.#session.committed().then(() => {
+      deadLetters?.announce(telemetry)
+      counts.announce(telemetry)
+    })
+  }
+}
+
+const unreadable = (why: string) => `it cannot be read any more (${why})`
+
+/** The fields of its command that the doubt keeps for the result. */
+function marksOf(doubt: Doubt | null) {
+  const { correlationId = null, tenant = null, campaign = null } = doubt ?? {}
+  return { correlationId, tenant, campaign, country: null }
+}
+
+/** Doubts have their command's id as key. */
+const idOf = ({ key }: BusRecord) => idIn(key?.toString() ?? '')
+
+/**
+ * Earliest time at which its first POST can have begun. If the doubt does not have it, and its last POST may not have been the
+ * first, assumes the greatest age of a command: `timestamp` may be later, since the producer's clock may be ahead.
+ */
+function postedSince({ postedSince, cause, attempts, timestamp, postedAt }: Doubt, maxAgeMs: number): number {
+  if (postedSince !== null) return postedSince
+  return isOfOthers(cause) || attempts > 1 ? Math.min(timestamp, postedAt - maxAgeMs) : postedAt
+}

@@ -1,0 +1,358 @@
+import type { BusRecord, Session } from '../../bus/port.ts'
+import { appendedBy } from '../../bus/record-time.ts'
+import { windowSize } from '../../bus/session/window.ts'
+import type { Clock } from '../../clock.ts'
+import { isAccountName } from '../../config/index.ts'
+import {
+  type Command,
+  type CommandReading,
+  type InvalidCommand,
+  isInvalid,
+  memoryOf,
+  subjectOf,
+  withoutContent,
+} from '../../records/command.ts'
+import { type DeadLetterReason, internalError, replayedRecordHeader } from '../../records/dead-letter.ts'
+import type { Decoded, Decoder } from '../../records/decoder.ts'
+import type { SendCommand } from '../../records/generated.ts'
+import type { ResultDetails, WriteResult } from '../../records/result.ts'
+import { reportFault } from '../../telemetry/contain.ts'
+import type { RecordPlace, Telemetry } from '../../telemetry/events.ts'
+import { type TraceContext, traceOf } from '../../telemetry/trace.ts'
+import type { DoubtCause } from '../../vocabulary/lists.ts'
+import { concludeExpired, type Outbox, ResultCounts } from '../outbox.ts'
+import { type Expiry, type ExpiryRules, expiry, type Pending } from '../pending.ts'
+import { DeadLetterWriter, decodeRecord } from './dead-letter-writer.ts'
+import { type EarlierEnds, type IdUse, type RepeatedId, RepeatQueue } from './earlier-ends.ts'
+import type { Subject } from './prior-answers.ts'
+import { RecentIds } from './recent-ids.ts'
+import { LookupQueue, type ResultsLookup } from './results-lookup.ts'
+import { SchemaWait, type SchemaWaits } from './schema-wait.ts'
+import type { PartitionHold, UnknownAccounts } from './unknown-accounts.ts'
+
+/** Options of the intake of commands and of doubts. */
+export interface IntakeOptions {
+  decoder: Decoder<SendCommand>
+  schemaWaits: SchemaWaits
+  readCommand: (value: SendCommand, trace: TraceContext | null, flaw?: string) => CommandReading
+  outbox: Outbox
+  writeResult: WriteResult
+  deadLetterTopic: string
+  maxAgeMs: number
+  /** Used if the session does not know which records were answered or resolved before; null to treat all as new. */
+  lookup: ResultsLookup | null
+  clock: Clock
+  telemetry: Telemetry
+}
+
+export interface CommandIntakeOptions extends IntakeOptions, ExpiryRules {
+  /** Why a valid command cannot be sent with this worker's settings, with what to do; null if it can. */
+  objection: (command: Command) => string | null
+  /** Finds whether earlier records used a repeated id; null to take that for granted. */
+  earlierEnds: EarlierEnds | null
+  /** Holds back commands of accounts that this process does not know. */
+  unknownAccounts: UnknownAccounts
+  /** Number of ids of the partition to remember. */
+  dedupeWindow: number
+  /** Called with commands that may be sent. */
+  ready: (pendings: Pending[]) => void
+}
+
+interface Delivered {
+  /**
+   * new: to be sent; recalled: the same, but its id is already known; doubted: perhaps sent by an earlier owner; past: finished,
+   * only its id is remembered; in flight: the same, and it uses its id.
+   */
+  kind: 'new' | 'recalled' | 'doubted' | 'past' | 'in flight'
+  /** For doubted records: earliest time at which one of their POSTs can have begun, milliseconds since 1970; 0 if unknown. */
+  postedSince: number
+  /** For records with a repeated id: whether an earlier record used the id. Absent until it was looked up. */
+  idUse?: IdUse
+}
+
+/** A record that waits for its schema or for its earlier answer. */
+interface Waiting {
+  record: BusRecord
+  delivered: Delivered
+}
+
+type Readable = Extract<Decoded<SendCommand>, { ok: true }>
+
+/** The outcome of records that are handled together. */
+interface Step {
+  /** Milliseconds since 1970. */
+  now: number
+  /** Monotonic milliseconds, rounded: a fraction would be a heap number in each command. */
+  readyAt: number
+  counts: ResultCounts
+  deadLetters: DeadLetterWriter
+  /** Commands to send. */
+  pendings: Pending[]
+}
+
+/**
+ * Turns the records of one session into commands that may be sent. Settles all others: dead letters, INVALID, EXPIRED,
+ * DUPLICATE, and commands that an earlier owner may have sent.
+ */
+export class CommandIntake {
+  readonly #options: CommandIntakeOptions
+  readonly #session: Session
+  readonly #recent: RecentIds
+  readonly #wait: SchemaWait<Waiting>
+  readonly #lookups: LookupQueue<Waiting>
+  /** null if nobody looks up how earlier records ended. */
+  readonly #repeats: RepeatQueue<Waiting & { repeated: RepeatedId }> | null
+  readonly #unknown: PartitionHold
+  /** When the oldest finished record was appended, milliseconds since 1970. */
+  #pastSince = Number.POSITIVE_INFINITY
+  /**
+   * Start of the age of records whose timestamp is unusable, since they may be shelved and read again. By position in the
+   * window, which holds all unsettled records.
+   */
+  readonly #sinceRead = new Map<number, number>()
+
+  constructor(session: Session, options: CommandIntakeOptions) {
+    this.#session = session
+    this.#options = options
+    this.#recent = new RecentIds(options.dedupeWindow)
+    this.#unknown = options.unknownAccounts.of(session)
+    const again = (waiting: readonly Waiting[]) => {
+      const step = this.#begin()
+      for (const { record, delivered } of waiting) this.#read(record, delivered, step)
+      this.#end(step)
+    }
+    this.#wait = new SchemaWait({ ...options, session, again })
+    this.#lookups = new LookupQueue({ ...options, session, again })
+    this.#repeats =
+      options.earlierEnds &&
+      new RepeatQueue(session, options.earlierEnds, items =>
+        again(
+          items.map(({ item: { record, delivered }, use }) => ({ record, delivered: { ...delivered, idUse: use } })),
+        ),
+      )
+  }
+
+  take(records: readonly BusRecord[], kind: Delivered['kind'], postedSince = 0): void {
+    const step = this.#begin()
+    for (const { record, delivered } of this.#wait.takeBack()) this.#read(record, delivered, step)
+    const delivered = { kind, postedSince }
+    for (const record of records) {
+      if (kind === 'new' || kind === 'doubted') this.#noteAge(record, step.now)
+      this.#read(record, delivered, step)
+    }
+    const last = records.at(-1)
+    if (last && kind !== 'recalled') this.#unknown.readTo(last.offset)
+    this.#end(step)
+  }
+
+  #noteAge({ offset, timestamp }: BusRecord, now: number): void {
+    const since = appendedBy(timestamp, now)
+    if (since === timestamp) this.#sinceRead.delete(offset % windowSize)
+    else this.#sinceRead.set(offset % windowSize, since)
+  }
+
+  #begin(): Step {
+    const { clock, deadLetterTopic } = this.#options
+    return {
+      now: clock.now(),
+      readyAt: Math.floor(clock.monotonic()),
+      counts: new ResultCounts(),
+      deadLetters: new DeadLetterWriter(deadLetterTopic, this.#session),
+      pendings: [],
+    }
+  }
+
+  #end({ pendings, counts, deadLetters }: Step): void {
+    const { ready, telemetry } = this.#options
+    if (pendings.length > 0) ready(pendings)
+    if (counts.isEmpty && deadLetters.isEmpty) return
+    void this.#session.committed().then(() => {
+      if (!this.#session.alive) return
+      counts.announce(telemetry)
+      deadLetters.announce(telemetry)
+    })
+  }
+
+  /** The boundary around one record: an error of ours, too, is the outcome of this record alone. */
+  #read(record: BusRecord, delivered: Delivered, step: Step): void {
+    try {
+      this.#handle(record, delivered, step)
+    } catch (error) {
+      const { topic, partition } = this.#session
+      reportFault(this.#options.telemetry, 'command', { topic, partition, offset: record.offset }, error)
+      this.#refuse(record, delivered, internalError, step)
+    }
+  }
+
+  #handle(record: BusRecord, delivered: Delivered, step: Step): void {
+    const decoded = decodeRecord(this.#options.decoder, record)
+    if (!decoded.ok && 'pending' in decoded) this.#wait.add(decoded.pending, { record, delivered })
+    else if (!decoded.ok) this.#refuse(record, delivered, decoded.error, step)
+    else if (delivered.kind === 'doubted') this.#doubt(record, delivered, decoded, 'taken_over', step)
+    else this.#admit(record, delivered, decoded, step)
+  }
+
+  /** Settles a record without a command with a dead letter, which says if it was perhaps sent. */
+  #refuse(record: BusRecord, delivered: Delivered, reason: DeadLetterReason, { deadLetters }: Step): void {
+    if (delivered.kind === 'doubted') deadLetters.write(record, { ...reason, perhapsSent: true })
+    else if (!isOver(delivered) && !this.#intercepts(record, delivered))
+      deadLetters.write(record, { ...reason, perhapsSent: this.#wasPerhapsInFlight(record) })
+  }
+
+  /** Moves a command that an earlier owner perhaps sent to the doubts, whatever this process would say of its content. */
+  #doubt(
+    record: BusRecord,
+    { postedSince }: Delivered,
+    { value }: Pick<Readable, 'value'>,
+    cause: DoubtCause,
+    step: Step,
+  ): void {
+    const subject = subjectOf(value, traceOf(record.headers))
+    this.#recent.take(subject.account, subject.id, record.offset)
+    const pending = this.#pending(withoutContent(subject), record, step)
+    if (postedSince > 0) pending.postedSince = postedSince
+    this.#options.outbox.doubt(pending, step.now, cause, step.counts)
+  }
+
+  #doubtForgotten(record: BusRecord, value: SendCommand, step: Step): void {
+    this.#doubt(record, { kind: 'doubted', postedSince: 0 }, { value }, 'progress_reset', step)
+  }
+
+  /**
+   * Whether a killed worker may have been sending a record without an answer when the progress of the group was discarded.
+   */
+  #wasPerhapsInFlight({ offset }: BusRecord): boolean {
+    const { forgotten, uncheckedUntil } = this.#session
+    if (forgotten === null || offset >= Math.min(forgotten.until, uncheckedUntil)) return false
+    return this.#options.lookup?.answersFor(this.#session, offset)?.isNearAnswer(this.#session, offset) ?? false
+  }
+
+  /** Settles a command unless it may be sent. */
+  #admit(record: BusRecord, delivered: Delivered, { value, flaw }: Readable, step: Step): void {
+    const { kind } = delivered
+    const command = this.#options.readCommand(value, traceOf(record.headers), flaw)
+    const intercepted = isOver(delivered) ? null : this.#intercepts(record, delivered, command)
+    if (isInvalid(command)) {
+      if (isOver(delivered) || intercepted) return
+      if (this.#wasPerhapsInFlight(record)) this.#doubtForgotten(record, value, step)
+      else this.#invalid(command, record, step.counts)
+      return
+    }
+    const { account, id } = command
+    if (kind === 'in flight') this.#recent.take(account, id, record.offset)
+    else if (intercepted === 'waits') this.#recent.add(account, id, record.offset)
+    else if (kind === 'past' || intercepted === 'answered') this.#addPast(command, record)
+    else if (kind === 'recalled' || !this.#isRepeat(command, record, delivered, step))
+      this.#judge(command, record, value, step)
+  }
+
+  #addPast({ account, id }: Command, { offset, timestamp }: BusRecord): void {
+    this.#recent.addPast(account, id, offset)
+    this.#pastSince = Math.min(this.#pastSince, timestamp)
+  }
+
+  /** Settles a repeated command, or lets it wait until it is known whether an earlier record used its id. */
+  #isRepeat(command: Command, record: BusRecord, delivered: Delivered, step: Step): boolean {
+    const { account, id } = command
+    const { topic, partition } = this.#session
+    const earlier = this.#recent.add(account, id, record.offset)
+    if (earlier === null) return false
+    const { idUse } = delivered
+    // without a look-up, a later record is taken for a repeat of this one
+    const isUnused = idUse === 'unused' || (!this.#repeats && Number(earlier) > record.offset)
+    if (earlier !== 'in use' && (isUnused || isReplayOf(record, { topic, partition, offset: earlier }))) {
+      this.#recent.take(account, id, record.offset)
+      return false
+    }
+    if (earlier !== 'in use' && idUse === undefined && this.#repeats) {
+      const repeated = { topic, partition, id, account, earlier }
+      this.#repeats.add({ record, delivered, repeated }, this.#pastSince)
+    } else {
+      const details = idUse === 'unknown' ? duplicateOfUnknown : duplicate
+      this.#options.outbox.settle(this.#pending(command, record, step), details, step.counts)
+    }
+    return true
+  }
+
+  /** Settles a command that must not be sent; all others are ready. */
+  #judge(command: Command, record: BusRecord, value: SendCommand, step: Step): void {
+    const { objection, outbox } = this.#options
+    const pending = this.#pending(command, record, step)
+    if (this.#unknown.takes(command.account, record.offset, pending.since)) return
+    if (isAccountName(command.account) && this.#wasPerhapsInFlight(record)) {
+      this.#doubtForgotten(record, value, step)
+      return
+    }
+    const details = problem(objection(command)) ?? expired(pending, expiry(pending, step.now, this.#options))
+    if (details) outbox.settle(pending, details, step.counts)
+    else step.pendings.push(pending)
+  }
+
+  #pending(command: Command, record: BusRecord, { now, readyAt }: Step): Pending {
+    const { topic, partition } = this.#session
+    const since = this.#sinceRead.get(record.offset % windowSize) ?? record.timestamp
+    return {
+      command,
+      topic,
+      partition,
+      record,
+      session: this.#session,
+      offset: record.offset,
+      heldBytes: this.#session.made(record, memoryOf(command)),
+      since,
+      readyAt,
+      lingersSince: readyAt - Math.max(0, now - since),
+      attempts: 0,
+      doubted: false,
+      packed: false,
+      over: false,
+      idUnused: this.#idUnused,
+    }
+  }
+
+  readonly #idUnused = ({ command: { account, id }, offset }: Pending) => this.#recent.free(account, id, offset)
+
+  /**
+   * Lets the record wait for its earlier answer, or settles it if it has one. One that an earlier owner may have sent is in
+   * doubt, whatever the results say.
+   * @returns null if it is new
+   */
+  #intercepts(record: BusRecord, delivered: Delivered, subject?: Subject): 'waits' | 'answered' | null {
+    if (delivered.kind === 'doubted' || record.offset >= this.#session.uncheckedUntil) return null
+    return this.#lookups.intercepts(
+      { record, delivered },
+      answers => subject !== undefined && answers.isAnswered(this.#session, record.offset, subject),
+    )
+  }
+
+  #invalid(invalid: InvalidCommand, record: BusRecord, counts: ResultCounts): void {
+    const { topic, partition } = this.#session
+    const details = problem(invalid.error)!
+    this.#session.settle(record.offset, [this.#options.writeResult(invalid, { topic, partition, record }, details)])
+    counts.add(invalid, details)
+  }
+}
+
+const duplicate: ResultDetails = {
+  outcome: 'DUPLICATE',
+  attempts: 0,
+  errorCode: 'DUPLICATE_ID',
+  error: 'the id was seen on this partition before',
+}
+
+const duplicateOfUnknown: ResultDetails = {
+  ...duplicate,
+  error: 'the id was seen on this partition before, and what became of the earlier record cannot be found',
+}
+
+/** Whether nothing is to be done for the record. */
+const isOver = ({ kind }: Delivered): boolean => kind === 'past' || kind === 'in flight'
+
+/** Whether the record is the replay of the dead letter of the record at this place. */
+const isReplayOf = ({ headers }: BusRecord, { topic, partition, offset }: RecordPlace): boolean =>
+  replayedRecordHeader in headers && String(headers[replayedRecordHeader]) === `${topic}/${partition}@${offset}`
+
+const problem = (error: string | null): ResultDetails | null =>
+  error === null ? null : { outcome: 'INVALID', attempts: 0, errorCode: 'VALIDATION', error }
+
+const expired = (pending: Pending, why: Expiry | null): ResultDetails | null => why && concludeExpired(pending, why)

@@ -1,0 +1,311 @@
+import { type Account, accountsOf, shareRates } from '../accounts/account.ts'
+import { AccountWatch } from '../accounts/account-watch.ts'
+import { StatusPoller } from '../accounts/poller.ts'
+import { GroupPlace } from '../bus/membership/group-place.ts'
+import type { Bus, JoinOptions, Membership } from '../bus/port.ts'
+import type { Clock } from '../clock.ts'
+import { installationOf, type Settings } from '../config/index.ts'
+import type { Controls } from '../control/controls.ts'
+import { type FollowedControls, followControls } from '../control/follow.ts'
+import { type Connection, connectGateway, envelopeOverhead } from '../gateway/connection.ts'
+import { type Command, type CommandOptions, readCommand } from '../records/command.ts'
+import { createDecoder } from '../records/decoder.ts'
+import { createDoubtWriter } from '../records/doubt.ts'
+import { createEncoder } from '../records/encoder.ts'
+import type { Doubt, SendCommand, SendResult, StatusEvent } from '../records/generated.ts'
+import type { SchemaRegistry } from '../records/registry.ts'
+import { createResultWriter } from '../records/result.ts'
+import { writeResultBytes } from '../records/result-bytes.ts'
+import { schemas, subjectOf } from '../records/schemas.ts'
+import type { GaugeSource } from '../telemetry/definitions.ts'
+import type { Telemetry } from '../telemetry/events.ts'
+import type { TraceContext } from '../telemetry/trace.ts'
+import { commandSessions } from './command-sessions.ts'
+import { Evidence } from './doubts/evidence.ts'
+import { Orphans, type OrphansOptions } from './doubts/orphans.ts'
+import { Resolver } from './doubts/resolver.ts'
+import { checkTopics, readGauges, watchCompaction, watchProgress } from './health.ts'
+import { EarlierEnds } from './intake/earlier-ends.ts'
+import { ResultsLookup } from './intake/results-lookup.ts'
+import { SchemaWaits } from './intake/schema-wait.ts'
+import { UnknownAccounts } from './intake/unknown-accounts.ts'
+import { Outbox } from './outbox.ts'
+import type { Pending } from './pending.ts'
+import { Dispatcher } from './sending/dispatcher.ts'
+
+export interface SendingOptions {
+  settings: Settings & { gateway: { url: string } }
+  bus: Bus
+  registry: SchemaRegistry
+  telemetry: Telemetry
+  clock: Clock
+  hookFor: CommandOptions['hookFor']
+  /** Random number from 0 to 1, for jitter. */
+  random: () => number
+  /** Default: a connection to gateway.url. */
+  connection?: Connection
+  fatal: (error: Error) => void
+}
+
+/** The role `worker`, which has reached the bus and the registry: sends commands and writes results. */
+export interface Sending {
+  /**
+   * Waits until the gateway is proved, then joins the group and begins to send. May be called again after an error.
+   * @throws Error when the bus refuses or is unavailable, or after `stop`
+   */
+  join(): Promise<void>
+  gauges: GaugeSource
+  /** Reasons why commands are not sent now; empty if they are. */
+  reasons(): string[]
+  /** Problems that the operator should solve although commands are sent. */
+  warnings(): string[]
+  /** Pauses and withdrawals. */
+  controls: Controls
+  /** Finishes what is in flight within kafka.drainMs and leaves the group. */
+  stop(): Promise<void>
+}
+
+/**
+ * Commands that all slots send while results are committed and the next envelopes are prepared, at a gateway that answers in 20
+ * ms.
+ */
+const leastIntents = 6_400
+/**
+ * Longest answer per operation. An item of the gateway has some hundred bytes; a long answer takes several times its size in
+ * memory for each slot.
+ */
+const answerBytesPerOperation = 4096
+const leastAnswerBytes = 256 * 1024
+
+/**
+ * Prepares the role. It holds no partition before `join`.
+ * @throws Error when a topic is missing or unusable, or when the bus or the registry is unavailable
+ */
+export async function startSending(options: SendingOptions): Promise<Sending> {
+  const { settings, bus, clock, telemetry } = options
+  const { gateway, kafka } = settings
+  const partitions = await checkTopics(bus, settings.topics)
+  const writers = await writersOf(options)
+  const evidence = await evidenceIn(options)
+  const followed = await followControls({ bus, settings, clock, telemetry })
+  const connection = options.connection ?? connect(gateway)
+  const tools = { ...writers, connection, followed, controls: followed.controls, evidence }
+  const accounts = accountsOf(settings, options)
+  const watch = new AccountWatch({ ...options, gateway, connection, accounts, intervalMs: gateway.balanceIntervalMs })
+  const place = new GroupPlace(watch, () => bus.join(lanesOf(settings.topics), parts.listener, joinOptionsOf(settings)))
+  const parts = partsOf(options, { ...tools, accounts }, partitions, place)
+  const compaction = watchCompaction(bus, settings.topics, clock, telemetry)
+  let stopWatching = () => {}
+  return {
+    ...reportsOf(options, parts, place, { watch, compaction }),
+    async join() {
+      const joined = await place.take()
+      parts.listener.shareChanged()
+      parts.dispatcher.pump()
+      stopWatching = watchOver(options, parts, joined)
+    },
+    async stop() {
+      for (const part of [watch, compaction, parts.poller, parts.lookup, parts.orphans, parts.dispatcher]) part?.stop()
+      stopWatching()
+      await place.leave(Math.max(gateway.timeoutMs, kafka.drainMs))
+      await followed.close()
+      await connection.close()
+    },
+  }
+}
+
+interface Tools extends Awaited<ReturnType<typeof writersOf>> {
+  connection: Connection
+  followed: FollowedControls
+  controls: Controls
+  evidence: Evidence
+  accounts: ReadonlyMap<string, Account>
+}
+
+/**
+ * The parts that read, send and resolve commands, once the group is joined.
+ * @param partitions number of partitions of commands and doubts together
+ */
+function partsOf(options: SendingOptions, tools: Tools, partitions: number, place: GroupPlace) {
+  const { settings, bus, registry, clock, telemetry, fatal } = options
+  const { gateway, delivery, topics } = settings
+  const { accounts } = tools
+  const hasLease = () => place.membership?.hasLease() ?? false
+  const common = { ...gateway, ...delivery, ...tools, hasLease, clock, telemetry }
+  const dispatcher = new Dispatcher({ ...common, ...dispatchingOf(settings) })
+  const poller = new StatusPoller({ ...common, inSlot: (account, request) => dispatcher.inSlot(account, request) })
+  const sendAgain = (pending: Pending) => dispatcher.push([pending])
+  const settleMs = gateway.timeoutMs + delivery.settleMs
+  const resolver = new Resolver({ ...common, poller, policies: delivery.types, settleMs, sendAgain })
+  const patience = { clock, patient: true }
+  const resultDecoder = createDecoder<SendResult>(schemas.result, registry, patience)
+  const doubtDecoder = createDecoder<Doubt>(schemas.doubt, registry, patience)
+  const owned = () => place.membership?.share().owned || partitions
+  const lookup = delivery.checkResults
+    ? new ResultsLookup({ ...common, bus, topics, resultDecoder, doubtDecoder, owned })
+    : null
+  const earlierEnds = delivery.checkResults ? new EarlierEnds({ ...common, bus, topics, resultDecoder }) : null
+  const unknownAccounts = new UnknownAccounts({ ...common, isKnown: name => accounts.has(name) })
+  const isHeld: OrphansOptions['isHeld'] = (session, message) => resolver.holds(session, message)
+  const orphans = delivery.checkResults
+    ? new Orphans({ ...common, bus, topics, resultDecoder, doubtDecoder, isHeld })
+    : null
+  const intake = { ...common, ...intakeOf(options), lookup }
+  const listener = {
+    ...commandSessions({
+      doubtsTopic: topics.doubts,
+      commandIntake: {
+        ...intake,
+        earlierEnds,
+        unknownAccounts,
+        objection: command => objection(command, accounts, gateway.maxBytes),
+        ready: pendings => dispatcher.push(pendings),
+      },
+      doubtIntake: { ...intake, resolver, doubtDecoder, orphans },
+      orphans,
+      dispatcher,
+      telemetry,
+    }),
+    shareChanged() {
+      const share = place.membership?.share()
+      if (share) shareRates(accounts, share, clock.monotonic())
+    },
+    fatal,
+  }
+  return { ...tools, dispatcher, poller, resolver, lookup, orphans, unknownAccounts, intake, listener }
+}
+
+type Parts = ReturnType<typeof partsOf>
+
+/** What the role tells of its state. */
+function reportsOf(
+  { settings, clock }: SendingOptions,
+  { accounts, controls, dispatcher, evidence, followed, intake, lookup, resolver, unknownAccounts }: Parts,
+  place: GroupPlace,
+  { watch, compaction }: { watch: AccountWatch; compaction: ReturnType<typeof watchCompaction> },
+): Pick<Sending, 'controls' | 'gauges' | 'reasons' | 'warnings'> {
+  const { commands } = settings.topics
+  const waits = [dispatcher, intake.schemaWaits, unknownAccounts]
+  const read = () => readGauges(place.membership, dispatcher, resolver, waits, accounts, followed, commands, clock)
+  const told = (troubles: (string | null)[]) => troubles.filter(trouble => trouble !== null)
+  return {
+    controls,
+    gauges: { read },
+    reasons: () => [...place.reasons(), ...told([controls.overfull, lookup?.reason ?? null])],
+    warnings: () => [
+      ...told([intake.schemaWaits.reason, followed.trouble, evidence.trouble]),
+      ...unknownAccounts.warnings(),
+      ...compaction.warnings(),
+      ...watch.warnings(),
+    ],
+  }
+}
+
+/** Watches the progress. @returns a function that ends it */
+function watchOver(
+  { settings, clock, telemetry, fatal }: SendingOptions,
+  parts: Parts,
+  joined: Membership,
+): () => void {
+  const { dispatcher, intake, lookup, unknownAccounts } = parts
+  return watchProgress({
+    sessions: () => joined.sessions(),
+    heldBack: () =>
+      joined.trouble() !== null ||
+      intake.schemaWaits.reason !== null ||
+      lookup?.reason != null ||
+      unknownAccounts.isHolding ||
+      dispatcher.heldBack,
+    doubtsTopic: settings.topics.doubts,
+    timeoutMs: settings.gateway.timeoutMs,
+    clock,
+    telemetry,
+    stuck: fatal,
+  })
+}
+
+async function writersOf({ settings: { topics, delivery }, registry, telemetry, clock }: SendingOptions) {
+  const resultsSubject = subjectOf(topics.results)
+  const encode = await createEncoder<SendResult>(resultsSubject, schemas.result, registry, writeResultBytes)
+  const encodeDoubt = await createEncoder<Doubt>(subjectOf(topics.doubts), schemas.doubt, registry)
+  const now = () => clock.now()
+  const writeResult = createResultWriter({ topic: topics.results, encode, now, codes: delivery.codes })
+  const outbox = new Outbox(writeResult, createDoubtWriter(topics.doubts, encodeDoubt), telemetry)
+  return { writeResult, outbox }
+}
+
+/** Options for reading commands and doubts. */
+function intakeOf({ settings: { gateway, topics }, registry, clock, telemetry, hookFor }: SendingOptions) {
+  const commandOptions = { ...gateway, hookFor }
+  return {
+    decoder: createDecoder<SendCommand>(schemas.command, registry, { clock, patient: true }),
+    schemaWaits: new SchemaWaits({ clock, telemetry }),
+    readCommand: (value: SendCommand, trace: TraceContext | null, flaw?: string) =>
+      readCommand(value, commandOptions, trace, flaw),
+    deadLetterTopic: topics.deadLetters,
+  }
+}
+
+function connect({
+  url,
+  ssl,
+  timeoutMs,
+  keepAliveMs,
+  concurrency,
+  maxOperations,
+  accounts,
+}: Settings['gateway'] & { url: string }): Connection {
+  return connectGateway({
+    url,
+    ca: ssl.ca,
+    timeoutMs,
+    keepAliveMs,
+    connections: concurrency + accounts.size, // one of each account for its balance, which may never be answered
+    maxResponseBytes: Math.max(leastAnswerBytes, answerBytesPerOperation * maxOperations),
+  })
+}
+
+/** Command topics and the doubts topic, the most urgent first. */
+function lanesOf({ commands: [urgent, ...others], doubts }: Settings['topics']): string[] {
+  return [urgent!, doubts, ...others]
+}
+
+/** Options for the dispatcher alone. */
+function dispatchingOf({ gateway, delivery, topics }: SendingOptions['settings']) {
+  const { tenantWeights, concurrency, maxOperations } = gateway
+  return {
+    topics: lanesOf(topics),
+    maxIntents: delivery.maxIntents ?? Math.max(leastIntents, 2 * concurrency * maxOperations),
+    tenantWeights: new Map(Object.entries(tenantWeights)),
+  }
+}
+
+function joinOptionsOf(settings: SendingOptions['settings']): JoinOptions {
+  const { topics, delivery } = settings
+  return {
+    installation: installationOf(settings),
+    lookBack: topic => (topic === topics.doubts ? 0 : delivery.dedupeWindow),
+    lookBackMs: delivery.maxAgeMs,
+    // the results tell which doubts are resolved, and no other record tells of the rest
+    readsAll: topic => topic === topics.doubts && delivery.checkResults,
+    recordsOf: topic => (topic === topics.doubts ? 'doubts' : 'commands'),
+  }
+}
+
+async function evidenceIn({ settings, bus, registry, clock, telemetry }: SendingOptions): Promise<Evidence> {
+  const decoder = createDecoder<StatusEvent>(schemas.status, registry, { clock, patient: true })
+  const evidence = new Evidence({ bus, topic: settings.topics.statuses, decoder, clock, telemetry })
+  await evidence.look()
+  return evidence
+}
+
+function objection(
+  { account, bytes }: Command,
+  accounts: ReadonlyMap<string, Account>,
+  maxBytes: number,
+): string | null {
+  const known = accounts.get(account)
+  if (!known) return `account must be one that gateway.accounts knows: ${[...accounts.keys()].join(', ')}`
+  const room = maxBytes - envelopeOverhead(known.apiKey())
+  return bytes > room ? `the operation is ${bytes} bytes long; gateway.maxBytes leaves room for ${room}` : null
+}

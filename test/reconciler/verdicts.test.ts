@@ -1,0 +1,82 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { KeyedTopic } from '../../src/bus/keyed-topic.ts'
+import type { BusRecord, OnRecords } from '../../src/bus/port.ts'
+import { Verdicts } from '../../src/reconciler/verdicts.ts'
+import { createDecoder } from '../../src/records/decoder.ts'
+import { createEncoder } from '../../src/records/encoder.ts'
+import type { StatusEvent } from '../../src/records/generated.ts'
+import { embeddedRegistry } from '../../src/records/registry.ts'
+import { schemas, subjectOf } from '../../src/records/schemas.ts'
+import { Telemetry } from '../../src/telemetry/events.ts'
+import { openMemoryBus } from '../support/bus.ts'
+import { ManualClock, settled } from '../support/clock.ts'
+import { buildStatusEvent } from '../support/status-events.ts'
+
+/** More verdicts than fit into memory, so that the reader keeps only its window. */
+const many = 1 << 18
+const hour = 3_600_000
+
+/** Builds a reader of verdicts to which the test passes statuses. */
+async function buildVerdicts(mostIds?: number) {
+  const clock = new ManualClock()
+  const registry = embeddedRegistry()
+  const encode = await createEncoder<StatusEvent>(subjectOf('statuses'), schemas.status, registry)
+  let handOver: OnRecords = () => {}
+  const { bus } = openMemoryBus(['statuses', 'results'], { clock })
+  const topics = { statuses: new KeyedTopic(bus, 'statuses', clock), messages: new KeyedTopic(bus, 'results', clock) }
+  const verdicts = new Verdicts({
+    bus: {
+      async follow(_tp, _from, onRecords) {
+        handOver = onRecords
+        return { position: 0, caughtUp: async () => {}, close: async () => {} }
+      },
+    },
+    ...topics,
+    partition: 0,
+    decoder: createDecoder(schemas.status, registry),
+    delayMs: 60_000,
+    clock,
+    telemetry: new Telemetry(),
+    ...(mostIds !== undefined && { mostIds }),
+  })
+  onTestFinished(() => verdicts.close())
+  await verdicts.moveTo(clock.now())
+  const record = (id: number, event: Partial<StatusEvent> = {}, aheadMs = 0): BusRecord => {
+    const value = encode(buildStatusEvent({ id: BigInt(id), ...event }))
+    return { offset: id, timestamp: clock.now() + aheadMs, key: null, value, headers: {} }
+  }
+  return { verdicts, clock, record, handOver: (records: BusRecord[]) => handOver(records) }
+}
+
+test("a verdict whose writer's clock is ahead does not hide other verdicts", async () => {
+  const { verdicts, record, handOver } = await buildVerdicts()
+  await handOver(Array.from({ length: many }, (_, i) => record(i + 1)))
+  void handOver([record(many + 1, {}, hour), record(many + 2)])
+  await settled()
+  expect(verdicts.has('default', BigInt(many + 2), false)).toBe(true)
+})
+
+test('the reconciler forgets no verified verdict in a flood of unverified ones', async () => {
+  const { verdicts, clock, record, handOver } = await buildVerdicts(1000)
+  await handOver([record(1), record(2, { verified: false })])
+  await clock.pass(20_000)
+  await handOver(Array.from({ length: 2000 }, (_, i) => record(10 + i, { verified: false })))
+  expect([1n, 2n].map(id => verdicts.has('default', id, true))).toEqual([true, false])
+})
+
+test('a flood of verdicts is read as far as the window of the messages goes, and on as the window moves', async () => {
+  const { verdicts, clock, record, handOver } = await buildVerdicts()
+  const began = clock.now()
+  const last = BigInt(many + 1)
+  await handOver(Array.from({ length: many }, (_, i) => record(i + 1)))
+  await clock.pass(hour)
+  let isRead = false
+  const reading = handOver([record(many + 1)])?.then(() => {
+    isRead = true
+  })
+  await verdicts.moveTo(began + 1)
+  expect([isRead, verdicts.has('default', last, false)]).toEqual([false, false])
+  await verdicts.moveTo(clock.now())
+  await reading
+  expect(verdicts.has('default', last, false)).toBe(true)
+})

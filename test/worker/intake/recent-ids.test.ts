@@ -1,0 +1,51 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { RecentIds } from '../../../src/worker/intake/recent-ids.ts'
+
+test('a table of size 0 knows no id', () => {
+  const recent = new RecentIds(0)
+  expect([recent.add('a', 1n, 0), recent.add('a', 1n, 1)]).toEqual([null, null])
+})
+
+test('a table knows the same ids as a complete list', () => {
+  const step = fc.record({
+    account: fc.constantFrom('a', 'b'),
+    id: fc.oneof(
+      fc.bigInt(1n, 150n),
+      fc.bigInt(2n ** 63n - 9n, 2n ** 63n - 1n),
+      fc.constantFrom(2n ** 32n, 2n ** 32n + 1n),
+    ),
+    offset: fc.nat(50),
+    action: fc.constantFrom('add', 'past', 'take', 'free'),
+  })
+  type Known = { offset: number; inUse: boolean }
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 200 }), fc.array(step, { maxLength: 600, size: 'max' }), (size, steps) => {
+      const recent = new RecentIds(size)
+      let [young, old] = [new Map<string, Known | null>(), new Map<string, Known | null>()]
+      for (const { account, id, offset, action } of steps) {
+        const key = `${account} ${id}`
+        const known = (young.has(key) ? young.get(key) : old.get(key)) ?? null
+        const isOwn = known?.inUse === true && known.offset === offset
+        let next: Known | null | undefined
+        if (action === 'add') {
+          const earlier = known === null || isOwn || (!known.inUse && known.offset === offset) ? null : known
+          expect(recent.add(account, id, offset)).toBe(earlier && (earlier.inUse ? 'in use' : earlier.offset))
+          if (earlier === null) next = { offset, inUse: true }
+        } else if (action === 'past') {
+          recent.addPast(account, id, offset)
+          if (known === null || isOwn || (!known.inUse && known.offset < offset)) next = { offset, inUse: false }
+        } else if (action === 'take') {
+          recent.take(account, id, offset)
+          next = { offset, inUse: true }
+        } else {
+          recent.free(account, id, offset)
+          if (isOwn) next = null
+        }
+        if (next === undefined) continue
+        young.set(key, next)
+        if (young.size >= size) [young, old] = [new Map(), young]
+      }
+    }),
+  )
+})
