@@ -23,6 +23,7 @@ import { Telemetry } from './telemetry/events.ts'
 import { startTelemetryServer, type TelemetryServer } from './telemetry/http.ts'
 import { logEvents } from './telemetry/logs.ts'
 import { createMetrics } from './telemetry/metrics.ts'
+import { Told } from './told.ts'
 import type { Role } from './vocabulary/lists.ts'
 import { type Sending, startSending } from './worker/role.ts'
 
@@ -114,7 +115,7 @@ class WorkerProcess implements Worker {
   #failure: Error | null = null
   #starting = true
   /** Why a role has to wait for the bus or the registry. */
-  readonly #outages = new Map<Role, { why: string; toldAt: number }>()
+  readonly #outages = new Map<Role, Told>()
   #stopped: Promise<void> | null = null
   #unwatchSecrets: () => void
 
@@ -137,7 +138,7 @@ class WorkerProcess implements Worker {
     const reasons = [
       ...(this.#failure ? [this.#failure.message] : []),
       ...(this.#starting && this.#outages.size === 0 ? ['starting'] : []),
-      ...Array.from(this.#outages.values(), ({ why }) => `starting: ${why}`),
+      ...Array.from(this.#outages.values(), ({ latest }) => `starting: ${latest}`),
       ...(this.#stopped === null ? [] : ['stopping']),
       ...this.#names.flatMap(role => this.#reasonsOf(role) ?? []),
     ]
@@ -300,10 +301,9 @@ class WorkerProcess implements Worker {
 
   /** Reports each cause once a minute. */
   #tellOutage(role: Role, error: Error): void {
-    const now = systemClock.monotonic()
-    const last = this.#outages.get(role)
-    if (error.message === last?.why && now - last.toldAt < tellMs) return
-    this.#outages.set(role, { why: error.message, toldAt: now })
+    const told = this.#outages.get(role) ?? new Told(tellMs)
+    this.#outages.set(role, told)
+    if (!told.isNew(error.message, systemClock.monotonic())) return
     if (error instanceof RegistryUnavailable)
       this.telemetry.emit('registry.unavailable', { schemaId: null, count: 0, place: null, error })
     else this.telemetry.emit('bus.unavailable', { error })

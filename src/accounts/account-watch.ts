@@ -1,8 +1,10 @@
+import { backOffMs } from '../back-off.ts'
 import type { Clock } from '../clock.ts'
 import { type Settings, variableOf } from '../config/index.ts'
 import type { Connection } from '../gateway/connection.ts'
 import { safeText } from '../telemetry/error.ts'
 import type { Telemetry } from '../telemetry/events.ts'
+import { Told } from '../told.ts'
 import type { Account } from './account.ts'
 import { askBalance, type BalanceReading } from './balance.ts'
 
@@ -50,7 +52,7 @@ export class AccountWatch {
   readonly #timers = new Map<Watched, () => void>()
   #isProved = false
   #isStopped = false
-  #toldAt = Number.NEGATIVE_INFINITY
+  readonly #told = new Told(tellMs)
 
   constructor(options: AccountWatchOptions) {
     this.#options = options
@@ -107,7 +109,7 @@ export class AccountWatch {
   #waitMs(tries: number): number {
     const { intervalMs, random } = this.#options
     if (this.#isProved) return intervalMs > 0 ? Math.min(intervalMs, lookMs) : lookMs
-    return Math.min(firstRetryMs * 2 ** Math.min(tries, 10), longestRetryMs) * (0.5 + random() / 2)
+    return backOffMs(firstRetryMs, longestRetryMs, tries + 1) * (0.5 + random() / 2)
   }
 
   #isDue({ account, askedAt }: Watched): boolean {
@@ -136,12 +138,9 @@ export class AccountWatch {
       telemetry.emit('balance.read', { account: name, currency: isCode(currency) ? currency : 'other', amount })
     }
     if (this.#isProved) return
-    const now = clock.monotonic()
     if (accepted) this.#isProvedBy(name)
-    else if (now - this.#toldAt >= tellMs) {
-      this.#toldAt = now
+    else if (this.#told.isNew('unproved', clock.monotonic()))
       telemetry.emit('gateway.unproved', { error: this.#waitsFor })
-    }
   }
 
   #isProvedBy(account: string): void {

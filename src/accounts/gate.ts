@@ -1,3 +1,4 @@
+import { backOffMs } from '../back-off.ts'
 import type { PauseReason } from '../telemetry/labels.ts'
 
 interface Admission {
@@ -94,7 +95,7 @@ export class AccountGate {
   /** @returns milliseconds of the pause, or null if the account is paused already */
   pause(why: PauseReason, probe: boolean, now: number, retryAfterMs: number | null = null): number | null {
     if (this.#state !== 'closed' && !probe) return null
-    const longest = Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(this.#pauses, 10))
+    const longest = backOffMs(firstPauseMs, longestPauseMs, this.#pauses + 1)
     const ms = retryAfterMs || longest * (0.5 + this.#random() / 2) // Retry-After: 0 must not prevent the back-off
     this.#pauses++
     this.#state = 'paused'

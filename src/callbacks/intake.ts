@@ -21,7 +21,7 @@ import type { HookTokens } from './token.ts'
 /** The rest of a longer body is not read; its sender may therefore miss the answer. */
 const discardedBytes = 1024 * 1024
 
-export interface IntakeOptions {
+export interface CallbackIntakeOptions {
   tokens: Pick<HookTokens, 'open' | 'openAccount'>
   /** Creates the record of an event, with the trace of its command if known. */
   statusRecord: WriteStatus
@@ -40,8 +40,8 @@ export interface IntakeOptions {
 export type Intake = (request: IncomingMessage, response: ServerResponse, closing: () => boolean) => Promise<void>
 
 /** Creates the request handler. It answers 200 only after `shared` has published the record. */
-export function createIntake(
-  { tokens, statusRecord, deadLetter, telemetry, keyOf, now = Date.now }: IntakeOptions,
+export function createCallbackIntake(
+  { tokens, statusRecord, deadLetter, telemetry, keyOf, now = Date.now }: CallbackIntakeOptions,
   limits: SettableLimits,
   shared: SharedPublish<OutgoingRecord>,
 ): Intake {

@@ -3,11 +3,11 @@ import type { OutgoingRecord } from '../bus/port.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import { serveHttp } from '../http/server.ts'
 import { placeOf } from '../telemetry/error.ts'
-import { createIntake, fixedLimits, type IntakeOptions, type SettableLimits } from './intake.ts'
+import { type CallbackIntakeOptions, createCallbackIntake, fixedLimits, type SettableLimits } from './intake.ts'
 import { reportRefusals } from './refusals.ts'
 import { sharePublish } from './shared-publish.ts'
 
-export interface ReceiverOptions extends IntakeOptions {
+export interface ReceiverOptions extends CallbackIntakeOptions {
   /** 0 for any free port. */
   port: number
   host: string
@@ -30,7 +30,7 @@ export async function startReceiver(options: ReceiverOptions) {
   const limits = { ...fixedLimits, ...options.limits }
   const { publishMs: timeoutMs, publishEveryMs: everyMs } = limits
   const shared = sharePublish(options.publish, { timeoutMs, everyMs, settled: options.published })
-  const take = createIntake(options, limits, shared)
+  const take = createCallbackIntake(options, limits, shared)
   const endReport = reportRefusals(telemetry, clock)
   let draining = false
 

@@ -2,6 +2,7 @@ import { type Bus, type BusRecord, BusUnavailable, type Reader, type TopicLook }
 import { type Clock, limited, sleep } from '../clock.ts'
 import type { Settings } from '../config/index.ts'
 import type { Telemetry } from '../telemetry/events.ts'
+import { Told } from '../told.ts'
 import { type Change, changesIn, endOf, requireReadable } from './change.ts'
 import { Controls } from './controls.ts'
 import { complete, LastChanges, type TakeChange } from './last-changes.ts'
@@ -51,8 +52,8 @@ export class FollowedControls {
   #seenAt: number
   #readAt = 0
   #catchingUp: Promise<void> | null = null
-  /** Why the topic cannot be read now; null if it can. */
-  #trouble: string | null = null
+  /** Why the topic cannot be read now. */
+  readonly #trouble = new Told()
   /** Number of changes since the last look. */
   #changes = 0
   #isClosed = false
@@ -70,7 +71,7 @@ export class FollowedControls {
   /** Why changes of the control topic are not seen now; null if they are. */
   get trouble(): string | null {
     const isLate = this.#options.clock.monotonic() - this.#seenAt > lookMs + checkMs + 1_000
-    const reason = this.#trouble ?? (isLate ? 'it is read from its beginning' : null)
+    const reason = this.#trouble.latest ?? (isLate ? 'it is read from its beginning' : null)
     return reason === null ? null : `new pauses and withdrawals on ${this.#topic} are not seen: ${reason}`
   }
 
@@ -116,16 +117,14 @@ export class FollowedControls {
     if (!this.#isRead(look)) await this.#read(look)
     await this.#requireEnd()
     this.#seenAt = clock.monotonic()
-    if (this.#trouble !== null) this.#options.telemetry.emit('control.available', { topic })
-    this.#trouble = null
+    if (this.#trouble.clear()) this.#options.telemetry.emit('control.available', { topic })
     this.#lookLater(lookMs)
   }
 
   #readFailed(error: Error): void {
     if (this.#isClosed) return
-    if (error.message !== this.#trouble)
+    if (this.#trouble.isNew(error.message))
       this.#options.telemetry.emit('control.unavailable', { topic: this.#topic, error })
-    this.#trouble = error.message
     this.#lookLater(this.#reader === null ? retryMs : lookMs)
   }
 

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { backOffMs } from '../back-off.ts'
 import { classify, isMisplaced, matchedIds } from './classify.ts'
 import { type Answer, type Connection, connectGateway, envelopeBody } from './connection.ts'
 import type { GatewayError } from './errors.ts'
@@ -137,5 +138,5 @@ export function delayAfter(errors: Errors, attempt: number, random = Math.random
   if (retryable.length === 0) return null
   const asked = Math.max(...retryable.map(error => error?.retryAfterMs ?? 0))
   if (asked > longestRetryAfterMs) return null
-  return asked + random() * Math.min(longestDelayMs, firstDelayMs * 2 ** (attempt - 1))
+  return asked + random() * backOffMs(firstDelayMs, longestDelayMs, attempt)
 }

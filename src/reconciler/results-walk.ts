@@ -1,5 +1,6 @@
 import type { Account } from '../accounts/account.ts'
 import type { PollAnswer, StatusPoller } from '../accounts/poller.ts'
+import { backOffMs } from '../back-off.ts'
 import type { BusRecord, RecordHeaders, Session } from '../bus/port.ts'
 import { appendedBy } from '../bus/record-time.ts'
 import type { Clock } from '../clock.ts'
@@ -312,7 +313,7 @@ export function scheduleOf(
 
 /** The schedule after an answer without a verdict: waits double, and the last poll is at the end. */
 export function afterAnswer({ answers, endsAt }: Schedule, now: number, { delayMs }: ScheduleOptions): Schedule {
-  const wait = Math.min(delayMs * 2 ** answers, Math.max(longestGapMs, delayMs))
+  const wait = backOffMs(delayMs, Math.max(longestGapMs, delayMs), answers + 1)
   return { pollAt: Math.min(now + wait, Math.max(now, endsAt)), answers: answers + 1, endsAt }
 }
 

@@ -1,4 +1,5 @@
 import { Agent, request } from 'undici'
+import { backOffMs } from '../back-off.ts'
 import type { Timers } from './clock.ts'
 
 const timeoutMs = 10_000
@@ -31,7 +32,7 @@ export function createCallbacks(options: Options, timers: Timers) {
     counts.sent++
     if (await post(agent, url, body)) return finish('accepted')
     if (number >= options.callbackRetry.tries) return finish('failed')
-    const pause = options.callbackRetry.firstDelayMs * 2 ** (number - 1)
+    const pause = backOffMs(options.callbackRetry.firstDelayMs, Number.POSITIVE_INFINITY, number)
     timers.after(pause, () => void attempt(url, body, number + 1))
   }
 

@@ -1,3 +1,4 @@
+import { Told } from '../told.ts'
 import { placeOf } from './error.ts'
 import type { RecordPlace, Telemetry } from './events.ts'
 import type { Handling } from './labels.ts'
@@ -10,15 +11,13 @@ import type { Handling } from './labels.ts'
 /** Shortest interval between log lines about faults of one kind: the author of the content could cause any number. */
 const tellMs = 1000
 
-const toldAt = new WeakMap<Telemetry, Map<Handling, number>>()
+const faults = new WeakMap<Telemetry, Told>()
 
 /** Counts and logs an error that was thrown while something foreign was handled. */
 export function reportFault(telemetry: Telemetry, handling: Handling, place: RecordPlace | null, error: unknown): void {
-  const told = toldAt.get(telemetry) ?? new Map<Handling, number>()
-  toldAt.set(telemetry, told)
-  const now = performance.now()
-  const isTold = now - (told.get(handling) ?? Number.NEGATIVE_INFINITY) < tellMs
-  if (!isTold) told.set(handling, now)
+  const told = faults.get(telemetry) ?? new Told(tellMs)
+  faults.set(telemetry, told)
+  const isTold = !told.isNew(handling, performance.now())
   telemetry.emit('fault.contained', { handling, place, error: placeOf(asError(error), 10), isTold })
 }
 

@@ -1,4 +1,5 @@
 import type { Account } from '../accounts/account.ts'
+import { backOffMs } from '../back-off.ts'
 import type { Session } from '../bus/port.ts'
 import { withdrawalText } from '../control/change.ts'
 import type { Controls } from '../control/controls.ts'
@@ -140,7 +141,7 @@ export function noteRefusal(
     const further = haveOthersPassed || tries === 0 ? 1 : 0
     pending.refusal.counted += further
     pending.refusal.tries = further ? pending.refusal.counted : tries + 1
-    pending.readyAt = now + Math.min(longestRetryMs, firstRetryMs * 2 ** (pending.refusal.tries - 1))
+    pending.readyAt = now + backOffMs(firstRetryMs, longestRetryMs, pending.refusal.tries)
   }
   return isAlone && pendings[0]!.refusal!.counted >= refusalsToReject
 }

@@ -29,9 +29,9 @@ import { EarlierEnds } from './intake/earlier-ends.ts'
 import { ResultsLookup } from './intake/results-lookup.ts'
 import { SchemaWaits } from './intake/schema-wait.ts'
 import { UnknownAccounts } from './intake/unknown-accounts.ts'
-import { Outbox } from './outbox.ts'
 import type { Pending } from './pending.ts'
 import { Dispatcher } from './sending/dispatcher.ts'
+import { Settler } from './settler.ts'
 
 export interface SendingOptions {
   settings: Settings & { gateway: { url: string } }
@@ -230,8 +230,8 @@ async function writersOf({ settings: { topics, delivery }, registry, telemetry, 
   const encodeDoubt = await createEncoder<Doubt>(subjectOf(topics.doubts), schemas.doubt, registry)
   const now = () => clock.now()
   const writeResult = createResultWriter({ topic: topics.results, encode, now, codes: delivery.codes })
-  const outbox = new Outbox(writeResult, createDoubtWriter(topics.doubts, encodeDoubt), telemetry)
-  return { writeResult, outbox }
+  const settler = new Settler(writeResult, createDoubtWriter(topics.doubts, encodeDoubt), telemetry)
+  return { writeResult, settler }
 }
 
 /** Options for reading commands and doubts. */

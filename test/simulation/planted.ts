@@ -8,8 +8,8 @@ import { IN_DOUBT, NEW, Window } from '../../src/bus/session/window.ts'
 import { Controls } from '../../src/control/controls.ts'
 import type { Answer, LastCheck } from '../../src/gateway/connection.ts'
 import { Resolver } from '../../src/worker/doubts/resolver.ts'
-import { Outbox } from '../../src/worker/outbox.ts'
 import { Delivery } from '../../src/worker/sending/delivery.ts'
+import { Settler } from '../../src/worker/settler.ts'
 import type { Invariant } from './judge/invariants.ts'
 import { Ports } from './ports.ts'
 import { epoch, MachineClock, SimProcess, type SimProcessOptions } from './process.ts'
@@ -155,10 +155,10 @@ export const planted: Readonly<Record<Invariant, readonly Planted[]>> = {
       what: 'A command in doubt ends REJECTED.',
       plant: () =>
         replace(
-          Outbox,
+          Settler,
           'settle',
           settle =>
-            function (this: Outbox, pending, details, tally) {
+            function (this: Settler, pending, details, tally) {
               const outcome = details.outcome === 'UNRESOLVED' ? 'REJECTED' : details.outcome
               settle.call(this, pending, { ...details, outcome }, tally)
             },

@@ -5,7 +5,7 @@ import { type Api, coordinatorKinds, findCoordinator, metadata } from './apis.ts
 import type { Channel } from './channel.ts'
 import { Channels, type ChannelsOptions, type Line } from './channels.ts'
 import type { Address } from './connecting.ts'
-import { isTransient, protocolError, Unanswered } from './errors.ts'
+import { codeNamed, isTransient, protocolError, Unanswered } from './errors.ts'
 
 export type ClusterMetadata = Metadata.MetadataResponse
 export type TopicMetadata = Metadata.MetadataResponseTopic
@@ -16,8 +16,8 @@ const usualLimitMs = 10_000
 /** Time-out per broker of a request that is tried on one broker after the other. */
 const lookLimitMs = 3_000
 const metadataAgeMs = 30_000
-const unknownTopicOrPartition = 3
-const leaderNotAvailable = 5
+const unknownTopicOrPartition = codeNamed('UNKNOWN_TOPIC_OR_PARTITION')
+const leaderNotAvailable = codeNamed('LEADER_NOT_AVAILABLE')
 /** The id that clusters without topic ids answer. */
 const noId = '00000000-0000-0000-0000-000000000000'
 /** While a request is in flight, metadata is refreshed at this interval to notice a broker that has left. */

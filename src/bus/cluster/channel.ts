@@ -2,7 +2,7 @@ import { type API, apiVersionsV3, Connection } from '@platformatic/kafka'
 import type { Clock } from '../../clock.ts'
 import { type Api, offsetFetch } from './apis.ts'
 import { type Address, type Connect, connectLimitMs, optionsOf, type Security } from './connecting.ts'
-import { ProtocolError, partialAnswer, protocolError, translated, Unanswered } from './errors.ts'
+import { codeNamed, ProtocolError, partialAnswer, protocolError, translated, Unanswered } from './errors.ts'
 
 export interface ChannelOptions {
   clientId: string
@@ -21,7 +21,7 @@ interface VersionRange {
   max: number
 }
 
-const unsupportedVersion = 35
+const unsupportedVersion = codeNamed('UNSUPPORTED_VERSION')
 const neverAdvertised: VersionRange = { min: 0, max: -1 }
 
 /** One connection to one broker, with the API versions that the broker supports. */

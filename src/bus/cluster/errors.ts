@@ -69,8 +69,10 @@ export async function reachable<T>(asked: Promise<T>): Promise<T> {
   }
 }
 
-/** SASL_AUTHENTICATION_FAILED */
-const signInFailed = 58
+/** The number of an error code of the protocol. */
+export const codeNamed = (name: string): number => protocolErrors[name]!.code
+
+const signInFailed = codeNamed('SASL_AUTHENTICATION_FAILED')
 const signInHint = 'Check kafka.sasl: a password or secret that changes in its file is used at the next try'
 
 /** Turns an error of the library into one of ours. @param where the broker */
@@ -97,8 +99,8 @@ interface AnswerError extends Error {
   serverErrorMessage: string | null
 }
 
-/** OPERATION_NOT_ATTEMPTED: the partition was skipped because another one was refused. */
-const notAttempted = 55
+/** The partition was skipped because another one was refused. */
+const notAttempted = codeNamed('OPERATION_NOT_ATTEMPTED')
 
 /** The answer's error, or the first partition error that is a cause and not a consequence. */
 function refusal({ apiCode, serverErrorMessage }: AnswerError, cause: unknown): ProtocolError {

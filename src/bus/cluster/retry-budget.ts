@@ -1,3 +1,4 @@
+import { backOffMs } from '../../back-off.ts'
 import { type Clock, sleep } from '../../clock.ts'
 import type { Api } from './apis.ts'
 import type { Brokers, Target } from './brokers.ts'
@@ -33,7 +34,7 @@ export class RetryBudget {
 
   /** Backs off before a retry. @param tries number of attempts so far @returns whether to retry */
   async pause(tries: number, longestMs: number): Promise<boolean> {
-    const ms = Math.min(firstPauseMs * 2 ** tries, longestMs)
+    const ms = backOffMs(firstPauseMs, longestMs, tries + 1)
     if (this.#over || this.#clock.monotonic() + ms > this.#until) return false
     await sleep(this.#clock, ms)
     return !this.#over

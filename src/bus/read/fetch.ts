@@ -1,7 +1,7 @@
 import { decodeBatches, type StuckBatch, startOf, unreadableBatch } from '../batches/batches.ts'
 import { type BatchRecords, headerBytes, type WantedRecords } from '../batches/record-batch.ts'
 import { unreadableRecord } from '../batches/unreadable.ts'
-import { protocolError } from '../cluster/errors.ts'
+import { codeNamed, protocolError } from '../cluster/errors.ts'
 import { PartitionMap } from '../partitions.ts'
 import type { BusRecord, TopicPartition } from '../port.ts'
 import type { AbortedTransaction, FetchAnswer, FetchedPartition, FetchRequest } from './fetch-api.ts'
@@ -46,7 +46,7 @@ const roomAtOnce = 64 * 1024 * 1024
 /** Bytes to request from a batch on that came incomplete. */
 const incompleteBatchBytes = 4 * 1024 * 1024
 /** CORRUPT_MESSAGE: the broker finds no batch on its disk. */
-const corruptMessage = 2
+const corruptMessage = codeNamed('CORRUPT_MESSAGE')
 
 /**
  * The committed records from each position on, and where to continue. No partition may appear twice. Partitions are missing

@@ -1,4 +1,5 @@
 import { reportFault } from '../../telemetry/contain.ts'
+import { Told } from '../../told.ts'
 import { isTransient } from '../cluster/errors.ts'
 import { longestPaceMs } from '../driver.ts'
 import { PartitionMap } from '../partitions.ts'
@@ -339,7 +340,7 @@ export class Fetcher implements Reads {
   async #backOffWith(states: readonly ReadingState[], error: unknown): Promise<void> {
     const { clock } = this.#options
     for (const state of states) {
-      const { since = clock.monotonic(), told = '', failures = 0 } = state.trouble ?? {}
+      const { since = clock.monotonic(), told = new Told(), failures = 0 } = state.trouble ?? {}
       state.trouble = { since, told, failures: failures + 1, text: textOf(error) }
     }
     if (errorTypeOf(error) === unknownPartition) for (const { reading } of states) reading.gone?.(error as Error)
@@ -349,9 +350,8 @@ export class Fetcher implements Reads {
 
   /** Logs a repeated error once per partition. */
   #tell(states: readonly ReadingState[], text: string): void {
-    const untold = states.filter(({ trouble }) => trouble!.told !== text)
+    const untold = states.filter(({ trouble }) => trouble!.told.isNew(text))
     if (untold.length === 0) return
-    for (const { trouble } of untold) trouble!.told = text
     const names = untold.map(({ reading: { tp } }) => `${tp.topic}/${tp.partition}`)
     reportUnread(this.#options, names.join(', '), text)
   }

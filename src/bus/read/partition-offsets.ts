@@ -1,3 +1,4 @@
+import { Told } from '../../told.ts'
 import { isTransient, protocolError } from '../cluster/errors.ts'
 import type { LogEnds } from '../driver.ts'
 import type { From, Isolation, TopicPartition } from '../port.ts'
@@ -84,7 +85,7 @@ export class PartitionOffsets {
     const { clock, closing } = this.#options
     const name = `${topic}/${partition}`
     let since: number | null = null
-    let told = ''
+    const told = new Told()
     for (let attempt = 1; !closing.aborted; attempt++) {
       try {
         return await ask()
@@ -95,10 +96,7 @@ export class PartitionOffsets {
         }
         since ??= clock.monotonic()
         const isOverSoon = hint !== undefined || (isTransient(error, 'leader') && clock.monotonic() - since < lastingMs)
-        if (!isOverSoon && told !== textOf(error)) {
-          told = textOf(error)
-          reportUnread(this.#options, name, told)
-        }
+        if (!isOverSoon && told.isNew(textOf(error))) reportUnread(this.#options, name, textOf(error))
         await backOff(this.#options, attempt)
       }
     }

@@ -1,3 +1,4 @@
+import { backOffMs } from '../../back-off.ts'
 import { type Clock, sleep } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { Brokers } from '../cluster/brokers.ts'
@@ -24,7 +25,7 @@ export interface ReadOptions {
 
 /** Backs off, longer after each further failure in a row, then refreshes metadata. */
 export async function backOff({ brokers, clock, closing }: ReadOptions, failures: number): Promise<void> {
-  await sleep(clock, Math.min(firstBackOffMs * 2 ** (failures - 1), longestBackOffMs), closing)
+  await sleep(clock, backOffMs(firstBackOffMs, longestBackOffMs, failures), closing)
   if (!closing.aborted) await brokers.refresh().catch(() => {}) // the retry will show what is wrong
 }
 

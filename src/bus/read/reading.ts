@@ -1,3 +1,4 @@
+import type { Told } from '../../told.ts'
 import type { LogEnds } from '../driver.ts'
 import type { TopicPartition } from '../port.ts'
 import type { FetchedRecords, Position } from './fetch.ts'
@@ -50,10 +51,10 @@ export class ReadingState {
   /** Time of the last records, in monotonic milliseconds. */
   busySince = Number.NEGATIVE_INFINITY
   /**
-   * The current series of errors: the last one, their number, the time of the first, in monotonic milliseconds, and the one
-   * that was logged last.
+   * The current series of errors: the last one, their number, the time of the first, in monotonic milliseconds, and those
+   * that were logged.
    */
-  trouble: { text: string; failures: number; since: number; told: string } | null = null
+  trouble: { text: string; failures: number; since: number; told: Told } | null = null
 
   constructor(reading: Reading) {
     this.reading = reading

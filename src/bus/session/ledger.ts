@@ -1,5 +1,11 @@
 import type { OutgoingRecord } from '../port.ts'
 
+/** Key of an entry: the record's offset, or a number of its own once the log has lost the record. */
+export type LedgerKey = number
+
+/** Whether the log has lost the record, so that another one may take its offset. */
+export const isOrphan = (key: LedgerKey): boolean => key < 0
+
 /** Outcome of a POST: the records to publish, or `released` if it is known not to have been sent. */
 export type Outcome = readonly OutgoingRecord[] | 'released'
 
@@ -19,16 +25,15 @@ interface Post {
 /**
  * The POSTs of this process for one partition, with their outcomes. The ledger outlives sessions: when the fate of a commit
  * is unknown, the session is reopened, and a POST that was in flight meanwhile is not in doubt, because its outcome arrives
- * here. An entry is removed after its outcome is committed, or when another process has taken the partition over. Its key is
- * the record's offset, or a negative number once the log has lost the record.
+ * here. An entry is removed after its outcome is committed, or when another process has taken the partition over.
  */
 export class Ledger {
-  readonly #posts = new Map<number, Post>()
+  readonly #posts = new Map<LedgerKey, Post>()
   #orphans = 0
-  #listener: ((number: number) => void) | null = null
+  #listener: ((key: LedgerKey) => void) | null = null
 
   /** Sets the current session's listener; called with the entry's key when an outcome arrives. */
-  listen(listener: ((number: number) => void) | null): void {
+  listen(listener: ((key: LedgerKey) => void) | null): void {
     this.#listener = listener
   }
 
@@ -38,7 +43,7 @@ export class Ledger {
   }
 
   /**
-   * Moves the entry of a lost record to a negative key, since another record may take its offset. The outcome will still be
+   * Gives the entry of a lost record a key of its own, since another record may take its offset. The outcome will still be
    * published.
    */
   orphan(offset: number): void {
@@ -50,14 +55,14 @@ export class Ledger {
   }
 
   /** The commit with this sequence number publishes the outcome of a lost record; the checkpoint has no offset for it. */
-  carry(number: number, seq: number): void {
-    const post = number < 0 && this.#posts.get(number)
+  carry(key: LedgerKey, seq: number): void {
+    const post = isOrphan(key) && this.#posts.get(key)
     if (post) post.carriedIn = seq
   }
 
   /** The commit with this sequence number has taken effect, even if its caller got an error. */
   landed(seq: number): void {
-    for (const [number, { carriedIn }] of this.#posts) if (carriedIn !== null && carriedIn <= seq) this.remove(number)
+    for (const [key, { carriedIn }] of this.#posts) if (carriedIn !== null && carriedIn <= seq) this.remove(key)
   }
 
   /** Earliest time at which one of the POSTs can have begun; `now` if there are none. */
@@ -72,38 +77,38 @@ export class Ledger {
   }
 
   /** Whether the log has lost the record of a POST, whose outcome will still be published. */
-  isOrphan(offset: number): boolean {
-    return this.#orphans < 0 && [...this.#posts].some(([number, post]) => number < 0 && post.offset === offset)
+  hasLost(offset: number): boolean {
+    return this.#orphans < 0 && [...this.#posts].some(([key, post]) => isOrphan(key) && post.offset === offset)
   }
 
   /** Whether the log has lost records of POSTs whose outcomes are not committed yet. */
   get hasOrphans(): boolean {
-    return this.numbers().some(number => number < 0)
+    return this.keys().some(isOrphan)
   }
 
-  outcome(number: number): Outcome | undefined {
-    return this.#posts.get(number)?.outcome
+  outcome(key: LedgerKey): Outcome | undefined {
+    return this.#posts.get(key)?.outcome
   }
 
   /** Reports an outcome to the current session. @returns false if the session had no POST for the offset */
   finish(offset: number, session: object, outcome: Outcome): boolean {
-    const number = this.#numberOf(offset, session)
-    if (number === undefined) return false
-    this.#posts.get(number)!.outcome = outcome
-    this.#listener?.(number)
+    const key = this.#keyOf(offset, session)
+    if (key === undefined) return false
+    this.#posts.get(key)!.outcome = outcome
+    this.#listener?.(key)
     return true
   }
 
-  #numberOf(offset: number, session: object): number | undefined {
+  #keyOf(offset: number, session: object): LedgerKey | undefined {
     if (this.#posts.get(offset)?.session === session) return offset
     if (this.#orphans === 0) return undefined
     return [...this.#posts].find(
-      ([number, post]) => number < 0 && post.offset === offset && post.session === session,
+      ([key, post]) => isOrphan(key) && post.offset === offset && post.session === session,
     )?.[0]
   }
 
-  remove(number: number): void {
-    this.#posts.delete(number)
+  remove(key: LedgerKey): void {
+    this.#posts.delete(key)
   }
 
   clear(): void {
@@ -115,7 +120,7 @@ export class Ledger {
   }
 
   /** Keys of the POSTs that are in flight or whose outcome is not committed. */
-  numbers(): number[] {
+  keys(): LedgerKey[] {
     return [...this.#posts.keys()]
   }
 }

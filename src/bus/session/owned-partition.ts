@@ -1,4 +1,5 @@
 import type { Clock } from '../../clock.ts'
+import { Told } from '../../told.ts'
 import type { Committed, LogEnds } from '../driver.ts'
 import type { TopicPartition } from '../port.ts'
 import type { OwnershipOptions } from './ownership.ts'
@@ -20,7 +21,7 @@ export class OwnedPartition {
   lastEnd = 0
   readonly #options: OwnershipOptions
   /** Errors that were reported since the partition was open last. */
-  readonly #told = new Set<string>()
+  readonly #told = new Told()
   #cancelReopening = () => {}
 
   constructor(tp: TopicPartition, options: OwnershipOptions) {
@@ -36,8 +37,7 @@ export class OwnedPartition {
 
   /** Reports each cause once: a coordinator that is down delays hundreds of partitions. */
   notOpened(error: Error): void {
-    if (this.#told.has(error.message)) return
-    this.#told.add(error.message)
+    if (!this.#told.isNew(error.message)) return
     this.#options.telemetry.emit('session.openFailed', { ...this.tp, error })
   }
 

@@ -25,8 +25,8 @@ export interface OwnershipOptions
 }
 
 /** Back-off in milliseconds before a lost session, or one that failed to open, is opened again. */
-const reopenAfterLoss = 200
-const reopenAfterFailure = 500
+const reopenAfterLossMs = 200
+const reopenAfterFailureMs = 500
 const finishCheckMs = 10
 /** How often the logs of partitions with unfinished records are checked for truncation. */
 const lookMs = 5_000
@@ -196,7 +196,7 @@ export class Ownership implements GroupEvents, Membership {
     const awaits = this.#ledger(owned.tp).size > 0
     if (!this.#owns(owned) || (this.#leaving && !awaits)) return
     if (!this.#group.member.isMember) {
-      this.#reopen(owned, reopenAfterFailure) // opening a session would fence the process that now uses its name
+      this.#reopen(owned, reopenAfterFailureMs) // opening a session would fence the process that now uses its name
       return
     }
     const { clock, listener, telemetry } = this.#options
@@ -239,7 +239,7 @@ export class Ownership implements GroupEvents, Membership {
     } catch (error) {
       if (!session.alive) return
       owned.notOpened(error as Error)
-      this.#reopen(owned, reopenAfterFailure)
+      this.#reopen(owned, reopenAfterFailureMs)
     }
   }
 
@@ -260,7 +260,7 @@ export class Ownership implements GroupEvents, Membership {
 
   #lost(owned: OwnedPartition, stage: SessionStage, error: Error): void {
     this.#options.telemetry.emit('session.lost', { ...owned.tp, stage, error })
-    if (this.#owns(owned)) this.#reopen(owned, reopenAfterLoss)
+    if (this.#owns(owned)) this.#reopen(owned, reopenAfterLossMs)
   }
 
   #reopen(owned: OwnedPartition, ms: number): void {

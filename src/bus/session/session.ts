@@ -12,13 +12,14 @@ import type {
   TopicPartition,
 } from '../port.ts'
 import type { CommitCycle, Participant } from '../transactions/commit-cycle.ts'
-import { GroupCommit } from '../transactions/group-commit.ts'
+import { SessionCommits } from '../transactions/session-commits.ts'
 import type { BacklogShare } from './backlog.ts'
 import { type Checkpoint, forgetTo, packCheckpoint } from './checkpoint.ts'
-import { Intake } from './intake.ts'
+import { isOrphan, type LedgerKey } from './ledger.ts'
 import { type Gone, hasLoss, loseOffsets } from './lost-offsets.ts'
 import { type TakenOver, type TakeOverOptions, takeOver } from './take-over.ts'
 import { DONE, IN_DOUBT, INTENT, NEW, type Window, windowSize } from './window.ts'
+import { WindowIntake } from './window-intake.ts'
 
 export interface SessionOptions extends TakeOverOptions, TopicPartition {
   listener: SessionListener
@@ -45,11 +46,11 @@ export class PartitionSession implements Session, Participant {
   /** Number of intents taken over from another process. */
   doubtsTakenOver = 0
   readonly #options: SessionOptions
-  readonly #commits: GroupCommit
+  readonly #commits: SessionCommits
   /** What was taken over, with the changes since. */
   #checkpoint!: Checkpoint
   /** Null until the take-over is done. */
-  #intake: Intake | null = null
+  #intake: WindowIntake | null = null
   /** Base of the last commit that was formed. */
   #committedBase = 0
   /** The doubts taken over are below this offset. */
@@ -60,7 +61,7 @@ export class PartitionSession implements Session, Participant {
     this.topic = options.topic
     this.partition = options.partition
     this.#options = options
-    this.#commits = new GroupCommit(isUrgent => {
+    this.#commits = new SessionCommits(isUrgent => {
       if (this.alive) options.cycle.request(this, isUrgent)
     })
   }
@@ -141,7 +142,7 @@ export class PartitionSession implements Session, Participant {
     const doubts = offsets.filter(offset => window.get(offset) === IN_DOUBT)
     if (!own) this.doubtsTakenOver = doubts.length
     this.#doubtsUntil = (doubts.at(-1) ?? -1) + 1
-    const intake = new Intake({
+    const intake = new WindowIntake({
       session: this,
       deliver: call => this.#deliver(call),
       driver,
@@ -155,8 +156,8 @@ export class PartitionSession implements Session, Participant {
     })
     this.#intake = intake
     listener.opened(this)
-    ledger.listen(offset => this.#outcome(offset))
-    for (const number of ledger.numbers()) this.#outcome(number)
+    ledger.listen(key => this.#outcome(key))
+    for (const key of ledger.keys()) this.#outcome(key)
     // otherwise a later owner would choose the start again, count lost offsets twice, or doubt commands that were never
     // POSTed
     if (isNew) this.#commits.touch()
@@ -264,23 +265,23 @@ export class PartitionSession implements Session, Participant {
   }
 
   /** Handles the outcome of a POST that this or an earlier session of the process began. */
-  #outcome(offset: number): void {
+  #outcome(key: LedgerKey): void {
     const { ledger } = this.#options
-    const outcome = ledger.outcome(offset)
+    const outcome = ledger.outcome(key)
     if (!outcome) return
-    if (offset < 0) {
-      this.#commits.settle(offset, outcome === 'released' ? [] : outcome)
+    if (isOrphan(key)) {
+      this.#commits.settle(key, outcome === 'released' ? [] : outcome)
       return
     }
-    if (this.#window.get(offset) !== INTENT) return
+    if (this.#window.get(key) !== INTENT) return
     if (outcome !== 'released') {
-      this.#settle(offset, outcome)
+      this.#settle(key, outcome)
       return
     }
-    ledger.remove(offset)
-    this.#window.set(offset, NEW)
+    ledger.remove(key)
+    this.#window.set(key, NEW)
     this.#commits.touch()
-    this.#intake!.giveBack(offset)
+    this.#intake!.giveBack(key)
   }
 
   #settle(offset: number, records: readonly OutgoingRecord[]): void {
@@ -299,7 +300,7 @@ export class PartitionSession implements Session, Participant {
     window.advance()
     this.#committedBase = window.base
     checkpoint.seq++
-    for (const number of settled) ledger.carry(number, checkpoint.seq)
+    for (const key of settled) ledger.carry(key, checkpoint.seq)
     const doubtsSince = window.base < this.#doubtsUntil ? checkpoint.intentsSince : Number.POSITIVE_INFINITY
     const intentsSince = Math.min(doubtsSince, ledger.oldest(clock.now()))
     const metadata = packCheckpoint({ ...checkpoint, tag, intentsSince })
@@ -312,7 +313,7 @@ export class PartitionSession implements Session, Participant {
     if (!this.alive) return
     const { settled, intents } = this.#commits.end()
     for (const offset of intents) ledger.start(offset, this, clock.now())
-    for (const offset of settled) ledger.remove(offset)
+    for (const key of settled) ledger.remove(key)
     this.#intake!.takeIn()
   }
 

@@ -2,7 +2,7 @@ import type { Clock } from '../../clock.ts'
 import type { Acquired, Committed, PartitionDriver } from '../driver.ts'
 import type { LostRange } from '../port.ts'
 import { type Checkpoint, forgetTo, unpackCheckpoint } from './checkpoint.ts'
-import { Ledger } from './ledger.ts'
+import { isOrphan, Ledger } from './ledger.ts'
 import { hasLoss, type LostOffsets, loseOffsets } from './lost-offsets.ts'
 import type { OwnedPartition } from './owned-partition.ts'
 import { DONE, IN_DOUBT, INTENT, NEW, Window } from './window.ts'
@@ -163,8 +163,8 @@ function doubtIntents({ window, tag }: Checkpoint, ledger: Ledger, confirmed: Co
 /** Outcomes of POSTs remain to be published, except for those in a commit that was confirmed after its session had ended. */
 function orphanAll(ledger: Ledger, confirmed: Committed | null): void {
   const before = confirmed && unpackCheckpoint(confirmed.offset, confirmed.metadata)
-  for (const offset of ledger.numbers()) {
-    if (offset < 0) continue
+  for (const offset of ledger.keys()) {
+    if (isOrphan(offset)) continue
     if (before?.window.get(offset) === DONE) ledger.remove(offset)
     else ledger.orphan(offset)
   }
@@ -179,9 +179,9 @@ function takeBack({ window, seq }: Checkpoint, ledger: Ledger): boolean {
   ledger.landed(seq)
   for (let offset = window.base; offset < window.base + window.length; offset++) {
     if (window.get(offset) !== INTENT || ledger.has(offset)) continue
-    window.set(offset, ledger.isOrphan(offset) ? DONE : NEW)
+    window.set(offset, ledger.hasLost(offset) ? DONE : NEW)
     takenBack = true
   }
-  for (const offset of ledger.numbers()) if (offset >= 0 && window.get(offset) !== INTENT) ledger.remove(offset)
+  for (const offset of ledger.keys()) if (!isOrphan(offset) && window.get(offset) !== INTENT) ledger.remove(offset)
   return takenBack
 }

@@ -1,5 +1,6 @@
 import { type Clock, limited, sleep } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
+import { Told } from '../../told.ts'
 import { GroupMember, type GroupTransport, type MemberOf } from '../membership/member.ts'
 import { PartitionMap } from '../partitions.ts'
 import type { Bus, Follower, GroupReadOptions, ReadPartition, TopicPartition } from '../port.ts'
@@ -67,7 +68,7 @@ export class GroupReading {
   #committing: Promise<void> = Promise.resolve()
   #cancelCommit = () => {}
   #closed: Promise<void> | null = null
-  #trouble = ''
+  readonly #told = new Told()
 
   private constructor(options: GroupReadingOptions) {
     this.#options = options
@@ -183,7 +184,7 @@ export class GroupReading {
       const offsets = due.map(({ partition: { topic, partition }, offset }) => ({ topic, partition, offset }))
       await this.#options.commit(this.#member.synced, offsets)
       for (const { partition, offset } of due) partition.committed = offset
-      this.#trouble = ''
+      this.#told.clear()
     } catch (error) {
       this.#tell('commit its progress', error)
     }
@@ -192,8 +193,6 @@ export class GroupReading {
   /** Logs a repeated error once. */
   #tell(what: string, error: unknown): void {
     const message = `a reader could not ${what}: ${(error as Error).message}`
-    if (message === this.#trouble) return
-    this.#trouble = message
-    this.#options.telemetry.emit('bus.log', { level: 'warn', message })
+    if (this.#told.isNew(message)) this.#options.telemetry.emit('bus.log', { level: 'warn', message })
   }
 }

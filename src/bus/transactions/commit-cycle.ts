@@ -22,7 +22,7 @@ const intervalMs = 20
 /**
  * Pause after EndTxn, while the broker completes the transaction; an immediate next one fails with CONCURRENT_TRANSACTIONS.
  */
-const pauseAfterCommit = 3
+const pauseAfterCommitMs = 3
 /**
  * Results wait this long for the next intents: one transaction with both costs no more than one with either. Slightly longer
  * than the longest pause between fetches, because each fetch brings intents, however slow the gateway is.
@@ -99,7 +99,7 @@ export class CommitCycle {
       (error: Error) => error,
     )
     this.#isRunning = false
-    this.#notBefore = Math.max(started + intervalMs, clock.monotonic() + pauseAfterCommit)
+    this.#notBefore = Math.max(started + intervalMs, clock.monotonic() + pauseAfterCommitMs)
     if (error) failed(error)
     else for (const [i, participant] of participants.entries()) participant.done(parts[i]!)
     this.#schedule()

@@ -1,5 +1,5 @@
 import type { Brokers } from '../cluster/brokers.ts'
-import { isTransient, ProtocolError, protocolError } from '../cluster/errors.ts'
+import { codeNamed, isTransient, ProtocolError, protocolError } from '../cluster/errors.ts'
 import type { RetryBudget } from '../cluster/retry-budget.ts'
 import type { TopicPartition } from '../port.ts'
 import { type EncodedBatch, type Produced, produce } from './produce-api.ts'
@@ -24,7 +24,7 @@ const answerMs = 4000
 const longestPauseMs = 250
 
 /** An earlier attempt was written, but its answer was lost. */
-const duplicateSequenceNumber = 46
+const duplicateSequenceNumber = codeNamed('DUPLICATE_SEQUENCE_NUMBER')
 
 /** Whether to retry; the sequence number prevents a second write of the batch. */
 const isRetryable = (error: Error) => !(error instanceof ProtocolError) || isTransient(error)

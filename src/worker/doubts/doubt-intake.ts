@@ -11,16 +11,17 @@ import type { ResultDetails } from '../../records/result.ts'
 import { reportFault } from '../../telemetry/contain.ts'
 import { traceOf } from '../../telemetry/trace.ts'
 import type { DoubtCause } from '../../vocabulary/lists.ts'
-import type { IntakeOptions } from '../intake/command-intake.ts'
+import { nobodyCouldTell } from '../conclude.ts'
+import type { RecordIntakeOptions } from '../intake/command-intake.ts'
 import { DeadLetterWriter, decodeRecord } from '../intake/dead-letter-writer.ts'
 import { LookupQueue } from '../intake/results-lookup.ts'
 import { SchemaWait } from '../intake/schema-wait.ts'
-import { nobodyCouldTell, ResultCounts } from '../outbox.ts'
 import type { Pending } from '../pending.ts'
+import { ResultCounts } from '../result-counts.ts'
 import type { Orphans } from './orphans.ts'
 import type { Resolver } from './resolver.ts'
 
-export interface DoubtIntakeOptions extends IntakeOptions {
+export interface DoubtIntakeOptions extends RecordIntakeOptions {
   doubtDecoder: Decoder<Doubt>
   resolver: Resolver
   /** Null if the results are not read. */
@@ -197,9 +198,9 @@ export class DoubtIntake {
   }
 
   #doubtAgain(pending: Pending, cause: DoubtCause): void {
-    const { outbox, clock } = this.#options
+    const { settler, clock } = this.#options
     const counts = new ResultCounts()
-    outbox.doubt(pending, clock.now(), cause, counts)
+    settler.doubt(pending, clock.now(), cause, counts)
     this.#announce(counts)
   }
 

@@ -5,6 +5,7 @@ import { type Decoder, decodePatiently, isReadableLater } from '../../records/de
 import type { StatusEvent } from '../../records/generated.ts'
 import { containAsync } from '../../telemetry/contain.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
+import { Told } from '../../told.ts'
 
 export interface EvidenceOptions {
   bus: Pick<Bus, 'follow' | 'lookAt' | 'firstTimes'>
@@ -185,8 +186,7 @@ class PartitionSearch {
   readonly #requests = new Map<string, Set<PartitionRequest>>()
   #reading: Reading | null = null
   #cancelBegin: (() => void) | null = null
-  /** Monotonic milliseconds. */
-  #toldAt = Number.NEGATIVE_INFINITY
+  readonly #told = new Told(tellMs)
 
   constructor(partition: number, options: EvidenceOptions) {
     this.#tp = { topic: options.topic, partition }
@@ -309,9 +309,7 @@ class PartitionSearch {
   #tell(error: Error): void {
     const { clock, telemetry } = this.#options
     this.trouble = error.message
-    const now = clock.monotonic()
-    if (now - this.#toldAt < tellMs) return
-    this.#toldAt = now
+    if (!this.#told.isNew(error.message, clock.monotonic())) return
     telemetry.emit('evidence.unavailable', { ...this.#tp, error })
   }
 

@@ -6,7 +6,8 @@ import type { Doubt, SendResult } from '../../records/generated.ts'
 import type { ResultDetails, WriteResult } from '../../records/result.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import { traceOf } from '../../telemetry/trace.ts'
-import { nobodyCouldTell, ResultCounts } from '../outbox.ts'
+import { nobodyCouldTell } from '../conclude.ts'
+import { ResultCounts } from '../result-counts.ts'
 
 export interface OrphansOptions {
   bus: Pick<Bus, 'read' | 'lookAt' | 'firstTimes'>

@@ -12,15 +12,17 @@ import { noPayload, type ResultDetails, type ResultPayload, readPayload } from '
 import { containAsync } from '../../telemetry/contain.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { Policy } from '../../vocabulary/lists.ts'
-import { concludeExpired, nobodyCouldTell, type Outbox, provedForAnother, ResultCounts } from '../outbox.ts'
+import { concludeExpired, nobodyCouldTell, provedForAnother } from '../conclude.ts'
 import { type ExpiryRules, expiry, type Pending } from '../pending.ts'
+import { ResultCounts } from '../result-counts.ts'
+import type { Settler } from '../settler.ts'
 import type { Evidence, EvidenceSearch } from './evidence.ts'
 
 export interface ResolverOptions extends ExpiryRules {
   poller: StatusPoller
   evidence: Evidence
   accounts: ReadonlyMap<string, Account>
-  outbox: Outbox
+  settler: Settler
   /** Queues a command to be POSTed again. */
   sendAgain: (pending: Pending) => void
   /** Policies by type, for commands without their own. */
@@ -127,9 +129,9 @@ export class Resolver {
 
   #awaitCallback(doubt: Doubt, since: number): void {
     const { idText: id, account } = doubt.pending.command
-    const { evidence, clock, outbox } = this.#options
+    const { evidence, clock, settler } = this.#options
     const found = ({ msgId, updatedAt, receivedAt }: StatusEvent) => {
-      if (doubt.over || !outbox.isProvedBy(doubt.pending, msgId)) return
+      if (doubt.over || !settler.isProvedBy(doubt.pending, msgId)) return
       const sentAt = Math.min(doubt.postedAt, Math.max(since, updatedAt ?? receivedAt))
       const details = this.#sent(doubt, { ...noPayload, msgId }, sentAt)
       if (doubt.pending.packed) doubt.pending.proof = details
@@ -145,7 +147,7 @@ export class Resolver {
   }
 
   async #poll(doubt: Doubt): Promise<void> {
-    const { poller, accounts, outbox, notFoundErrors, polls, pollIntervalMs, telemetry, clock, maxAgeMs } =
+    const { poller, accounts, settler, notFoundErrors, polls, pollIntervalMs, telemetry, clock, maxAgeMs } =
       this.#options
     const { command, since } = doubt.pending
     const account = accounts.get(command.account)
@@ -162,7 +164,7 @@ export class Resolver {
     if (evidence === 'sent') {
       const echo = Echo.of(envelopeBody(account.apiKey(), [command.json]))
       const payload = answer.kind === 'sent' ? readPayload(command.type, answer.data, echo) : noPayload
-      const counts = outbox.isProvedBy(doubt.pending, null)
+      const counts = settler.isProvedBy(doubt.pending, null)
       this.#settle(
         doubt,
         counts ? this.#sent(doubt, payload) : provedForAnother(doubt.pending.attempts, doubt.postedAt),
@@ -212,9 +214,9 @@ export class Resolver {
   }
 
   #settle({ pending }: Doubt, details: ResultDetails): void {
-    const { outbox, telemetry } = this.#options
+    const { settler, telemetry } = this.#options
     const counts = new ResultCounts()
-    outbox.settle(pending, details, counts)
+    settler.settle(pending, details, counts)
     void pending.session.committed().then(() => counts.announce(telemetry))
   }
 

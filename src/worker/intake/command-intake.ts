@@ -20,8 +20,10 @@ import { reportFault } from '../../telemetry/contain.ts'
 import type { RecordPlace, Telemetry } from '../../telemetry/events.ts'
 import { type TraceContext, traceOf } from '../../telemetry/trace.ts'
 import type { DoubtCause } from '../../vocabulary/lists.ts'
-import { concludeExpired, type Outbox, ResultCounts } from '../outbox.ts'
+import { concludeExpired } from '../conclude.ts'
 import { type Expiry, type ExpiryRules, expiry, type Pending } from '../pending.ts'
+import { ResultCounts } from '../result-counts.ts'
+import type { Settler } from '../settler.ts'
 import { DeadLetterWriter, decodeRecord } from './dead-letter-writer.ts'
 import { type EarlierEnds, type IdUse, type RepeatedId, RepeatQueue } from './earlier-ends.ts'
 import type { Subject } from './prior-answers.ts'
@@ -31,11 +33,11 @@ import { SchemaWait, type SchemaWaits } from './schema-wait.ts'
 import type { PartitionHold, UnknownAccounts } from './unknown-accounts.ts'
 
 /** Options of the intake of commands and of doubts. */
-export interface IntakeOptions {
+export interface RecordIntakeOptions {
   decoder: Decoder<SendCommand>
   schemaWaits: SchemaWaits
   readCommand: (value: SendCommand, trace: TraceContext | null, flaw?: string) => CommandReading
-  outbox: Outbox
+  settler: Settler
   writeResult: WriteResult
   deadLetterTopic: string
   maxAgeMs: number
@@ -45,7 +47,7 @@ export interface IntakeOptions {
   telemetry: Telemetry
 }
 
-export interface CommandIntakeOptions extends IntakeOptions, ExpiryRules {
+export interface CommandIntakeOptions extends RecordIntakeOptions, ExpiryRules {
   /** Why a valid command cannot be sent with this worker's settings, with what to do; null if it can. */
   objection: (command: Command) => string | null
   /** Finds whether earlier records used a repeated id; null to take that for granted. */
@@ -211,7 +213,7 @@ export class CommandIntake {
     this.#recent.take(subject.account, subject.id, record.offset)
     const pending = this.#pending(withoutContent(subject), record, step)
     if (postedSince > 0) pending.postedSince = postedSince
-    this.#options.outbox.doubt(pending, step.now, cause, step.counts)
+    this.#options.settler.doubt(pending, step.now, cause, step.counts)
   }
 
   #doubtForgotten(record: BusRecord, value: SendCommand, step: Step): void {
@@ -269,14 +271,14 @@ export class CommandIntake {
       this.#repeats.add({ record, delivered, repeated }, this.#pastSince)
     } else {
       const details = idUse === 'unknown' ? duplicateOfUnknown : duplicate
-      this.#options.outbox.settle(this.#pending(command, record, step), details, step.counts)
+      this.#options.settler.settle(this.#pending(command, record, step), details, step.counts)
     }
     return true
   }
 
   /** Settles a command that must not be sent; all others are ready. */
   #judge(command: Command, record: BusRecord, value: SendCommand, step: Step): void {
-    const { objection, outbox } = this.#options
+    const { objection, settler } = this.#options
     const pending = this.#pending(command, record, step)
     if (this.#unknown.takes(command.account, record.offset, pending.since)) return
     if (isAccountName(command.account) && this.#wasPerhapsInFlight(record)) {
@@ -284,7 +286,7 @@ export class CommandIntake {
       return
     }
     const details = problem(objection(command)) ?? expired(pending, expiry(pending, step.now, this.#options))
-    if (details) outbox.settle(pending, details, step.counts)
+    if (details) settler.settle(pending, details, step.counts)
     else step.pendings.push(pending)
   }
 

@@ -3,6 +3,7 @@ import { appendedBy } from '../../bus/record-time.ts'
 import { type Clock, sleep } from '../../clock.ts'
 import type { Decoder } from '../../records/decoder.ts'
 import type { RecordPlace, Telemetry } from '../../telemetry/events.ts'
+import { Told } from '../../told.ts'
 
 export interface SchemaWaitOptions<T> {
   session: Session
@@ -96,7 +97,7 @@ export class SchemaWaits {
   readonly #waits = new Set<Waited>()
   /** Those that the registry cannot be asked for now. */
   readonly #blocked = new Set<Waited>()
-  #toldAt = Number.NEGATIVE_INFINITY
+  readonly #told = new Told(tellMs)
 
   constructor({ telemetry, clock }: { telemetry: Telemetry; clock: Clock }) {
     this.#telemetry = telemetry
@@ -109,9 +110,7 @@ export class SchemaWaits {
 
   unavailable(wait: Waited, error: Error): void {
     this.#blocked.add(wait)
-    const now = this.#clock.monotonic()
-    if (now - this.#toldAt < tellMs) return
-    this.#toldAt = now
+    if (!this.#told.isNew('unavailable', this.#clock.monotonic())) return
     const [first] = this.#blocked
     const { schemaId, place } = first!
     this.#telemetry.emit('registry.unavailable', { schemaId, count: this.#count, place, error })
@@ -121,7 +120,7 @@ export class SchemaWaits {
   end(wait: Waited, answered: boolean): void {
     this.#waits.delete(wait)
     if (!this.#blocked.delete(wait) || this.#blocked.size > 0) return
-    this.#toldAt = Number.NEGATIVE_INFINITY
+    this.#told.clear()
     if (answered) this.#telemetry.emit('registry.available', {})
   }
 

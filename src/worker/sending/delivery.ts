@@ -1,5 +1,6 @@
 import { type Account, isThrottled, type Permit } from '../../accounts/account.ts'
 import { classifyContained } from '../../accounts/answer.ts'
+import { backOffMs } from '../../back-off.ts'
 import type { Session } from '../../bus/port.ts'
 import type { Clock } from '../../clock.ts'
 import { type Classified, type ItemAnswer, isMisplaced, type UnknownCause } from '../../gateway/classify.ts'
@@ -10,9 +11,11 @@ import { reportFault } from '../../telemetry/contain.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import { envelopeSpan, recordedTraceId, type TraceContext } from '../../telemetry/trace.ts'
 import type { ErrorCode } from '../../vocabulary/lists.ts'
-import { conclude, type Outbox, type Posted, provedForAnother, ResultCounts } from '../outbox.ts'
+import { conclude, type Posted, provedForAnother } from '../conclude.ts'
 import { type ExpiryRules, expiry, hasPaused, isOvertaken, noteRefusal, type Pending } from '../pending.ts'
 import type { Requeue } from '../queues/lane.ts'
+import { ResultCounts } from '../result-counts.ts'
+import type { Settler } from '../settler.ts'
 
 /** Commands of one account and one lane that share a request, until their results are committed. */
 export interface Envelope {
@@ -35,7 +38,7 @@ const longestThrottledMs = 30_000
 
 export interface DeliveryOptions extends ExpiryRules {
   connection: Connection
-  outbox: Outbox
+  settler: Settler
   hasLease: () => boolean
   errorTexts: Readonly<Record<string, ErrorCode>>
   clock: Clock
@@ -78,16 +81,16 @@ export class Delivery {
 
   /** After an error of ours: commands whose POST may have begun are in doubt; among the others it looks for the one to blame. */
   #abandon({ account, permit, pendings }: Envelope, counts: ResultCounts): void {
-    const { outbox, clock } = this.#options
+    const { settler, clock } = this.#options
     const left = pendings.filter(({ over }) => !over)
     account.answered(permit)
     account.returnPermit(permit)
     if (permit.begunAt !== null) {
-      for (const pending of left) outbox.doubt(pending, clock.now(), 'foreign_body', counts)
+      for (const pending of left) settler.doubt(pending, clock.now(), 'foreign_body', counts)
       return
     }
     if (left.length > 1) this.#release(left, 'halved', counts)
-    else for (const pending of left) outbox.settle(pending, failed(pending), counts)
+    else for (const pending of left) settler.settle(pending, failed(pending), counts)
   }
 
   async #send(envelope: Envelope, counts: ResultCounts): Promise<void> {
@@ -222,7 +225,7 @@ export class Delivery {
     const now = this.#options.clock.monotonic()
     for (const pending of pendings) {
       pending.throttled = (pending.throttled ?? 0) + 1
-      pending.readyAt = now + Math.min(longestThrottledMs, throttledMs * 2 ** (pending.throttled - 1))
+      pending.readyAt = now + backOffMs(throttledMs, longestThrottledMs, pending.throttled)
     }
     this.#release(pendings, 'later', counts)
   }
@@ -242,9 +245,9 @@ export class Delivery {
       return this.#conclude(pending, answer, posted, cause, counts)
     } catch (error) {
       const { topic, partition, record, over } = pending
-      const { outbox, telemetry } = this.#options
+      const { settler, telemetry } = this.#options
       reportFault(telemetry, 'answer', { topic, partition, offset: record.offset }, error)
-      if (!over) outbox.doubt(pending, posted.sentAt, cause ?? 'foreign_body', counts)
+      if (!over) settler.doubt(pending, posted.sentAt, cause ?? 'foreign_body', counts)
       return true
     }
   }
@@ -256,20 +259,20 @@ export class Delivery {
     cause: UnknownCause | null,
     counts: ResultCounts,
   ): boolean {
-    const { outbox } = this.#options
+    const { settler } = this.#options
     const conclusion = conclude(pending, answer, posted)
     if (pending.proof && answer.kind !== 'sent') {
       const attempts = pending.attempts + (conclusion === 'again' ? 0 : 1)
-      outbox.settle(pending, { ...pending.proof, attempts }, counts)
+      settler.settle(pending, { ...pending.proof, attempts }, counts)
       return true
     }
     if (conclusion === 'again') return false
     if (conclusion === 'doubt')
-      outbox.doubt(pending, posted.sentAt, cause!, counts) // a doubt always has a cause
+      settler.doubt(pending, posted.sentAt, cause!, counts) // a doubt always has a cause
     else {
       const isProof = answer.kind === 'refused' && conclusion.outcome === 'SENT'
-      const isOther = isProof && !outbox.isProvedBy(pending, null)
-      outbox.settle(pending, isOther ? provedForAnother(conclusion.attempts, posted.sentAt) : conclusion, counts)
+      const isOther = isProof && !settler.isProvedBy(pending, null)
+      settler.settle(pending, isOther ? provedForAnother(conclusion.attempts, posted.sentAt) : conclusion, counts)
     }
     return true
   }
@@ -277,7 +280,7 @@ export class Delivery {
   /** Settles commands that a callback has proved to be sent; releases and requeues the others. */
   #release(pendings: readonly Pending[], how: Requeue, counts: ResultCounts): void {
     for (const pending of pendings) {
-      if (pending.proof) this.#options.outbox.settle(pending, pending.proof, counts)
+      if (pending.proof) this.#options.settler.settle(pending, pending.proof, counts)
       else pending.session.release(pending.offset)
     }
     const others = pendings.filter(({ proof }) => !proof)

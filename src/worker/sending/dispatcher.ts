@@ -1,10 +1,11 @@
 import type { Account } from '../../accounts/account.ts'
 import type { Session } from '../../bus/port.ts'
-import { type ResultCounts, settleExpired } from '../outbox.ts'
 import { expiry, hasPaused, type Pending } from '../pending.ts'
 import type { Lane, Requeue } from '../queues/lane.ts'
 import type { LaneQueue } from '../queues/lane-queue.ts'
 import { Lanes } from '../queues/lanes.ts'
+import type { ResultCounts } from '../result-counts.ts'
+import { settleExpired } from '../settler.ts'
 import { Delivery, type DeliveryOptions, type Envelope } from './delivery.ts'
 import { formEnvelope, isOpen } from './packer.ts'
 import { Pipeline } from './pipeline.ts'
@@ -133,7 +134,7 @@ export class Dispatcher {
 
   /** Forms and sends as many envelopes as possible, and sets a timer for the next. */
   pump(): void {
-    if (this.#pumping) return
+    if (this.#pumping || this.#stopped) return
     this.#pumping = true
     this.#cancelTimer?.()
     this.#cancelTimer = null
@@ -149,7 +150,6 @@ export class Dispatcher {
   /** Begins no further request. */
   stop(): void {
     this.#cancelTimer?.()
-    this.#pumping = true
     this.#stopped = true
     this.#takeBack()
   }

@@ -1,9 +1,9 @@
 import type { Account } from '../../accounts/account.ts'
 import type { Session } from '../../bus/port.ts'
 import { envelopeOverhead } from '../../gateway/connection.ts'
-import { type SettleExpiredOptions, settleExpired } from '../outbox.ts'
 import { isSuspect, type Pending } from '../pending.ts'
 import type { LaneQueue } from '../queues/lane-queue.ts'
+import { type SettleExpiredOptions, settleExpired } from '../settler.ts'
 import type { Envelope } from './delivery.ts'
 
 export interface PackerOptions extends SettleExpiredOptions {

@@ -12,8 +12,8 @@ import { type Events, Telemetry } from '../../../src/telemetry/events.ts'
 import { CommandIntake } from '../../../src/worker/intake/command-intake.ts'
 import { SchemaWaits } from '../../../src/worker/intake/schema-wait.ts'
 import { UnknownAccounts } from '../../../src/worker/intake/unknown-accounts.ts'
-import { Outbox } from '../../../src/worker/outbox.ts'
 import type { Pending } from '../../../src/worker/pending.ts'
+import { Settler } from '../../../src/worker/settler.ts'
 import { encodeCommand, recordOf } from '../../records/codec.ts'
 import { ManualClock } from '../../support/clock.ts'
 import { buildCommand, buildCommandOf } from '../../support/commands.ts'
@@ -83,7 +83,7 @@ async function takeIn(kind: (typeof kinds)[number], record: Partial<BusRecord>) 
       if (value.tenant === 'poison') throw new TypeError('a bug')
       return readCommand(value, { hookFor: () => null, voiceHook: true, allowEmpty: false }, trace, flaw)
     },
-    outbox: new Outbox(writeResult, () => recordTo('doubts', 'doubt'), telemetry),
+    settler: new Settler(writeResult, () => recordTo('doubts', 'doubt'), telemetry),
     deadLetterTopic: 'letters',
     controls: new Controls(loadSettings({ env: {} }), clock),
     unknownAccounts: new UnknownAccounts({ isKnown: () => true, maxAgeMs: 86_400_000, clock }),

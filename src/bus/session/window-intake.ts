@@ -5,7 +5,7 @@ import type { Gone } from './lost-offsets.ts'
 import { Refetch } from './refetch.ts'
 import { DONE, IN_DOUBT, NEW, type Window } from './window.ts'
 
-export interface IntakeOptions {
+export interface WindowIntakeOptions {
   session: Session
   /** Calls the listener; an error of the listener ends the session. */
   deliver: (call: (listener: SessionListener) => void) => void
@@ -36,11 +36,11 @@ const bytesAtOnce = 32 * 1024
  * Takes a partition's records from the adapter and hands them to the listener, as far as window and memory have room. Shelved
  * records are read again when the listener recalls them.
  */
-export class Intake {
+export class WindowIntake {
   /** Offset of the next record to take from the adapter. */
   position: number
   highWatermark: number
-  readonly #options: IntakeOptions
+  readonly #options: WindowIntakeOptions
   readonly #refetch = new Refetch()
   #paused = true
   #isTakingIn = false
@@ -49,7 +49,7 @@ export class Intake {
   /** Records that an earlier session of this process POSTed; kept in case the POST turns out not to have been sent. */
   readonly #carried = new Map<number, BusRecord>()
 
-  constructor(options: IntakeOptions) {
+  constructor(options: WindowIntakeOptions) {
     this.#options = options
     this.position = options.position
     this.highWatermark = options.highWatermark

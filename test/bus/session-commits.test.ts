@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { CommitCycle } from '../../src/bus/transactions/commit-cycle.ts'
-import { GroupCommit } from '../../src/bus/transactions/group-commit.ts'
+import { SessionCommits } from '../../src/bus/transactions/session-commits.ts'
 import { buildRecord } from '../support/bus.ts'
 import { ManualClock, settled } from '../support/clock.ts'
 
@@ -26,7 +26,7 @@ function setUp() {
     },
     failed: () => {},
   })
-  const group = new GroupCommit(isUrgent => cycle.request(participant, isUrgent))
+  const group = new SessionCommits(isUrgent => cycle.request(participant, isUrgent))
   const participant = {
     form: () => ({ topic: 'commands', partition: 0, records: group.begin().records, offset: 0, metadata: '' }),
     done: () => void group.end(),

@@ -30,7 +30,7 @@ const isClean = ({ touched, settled, intents }: Cycle) => !touched && settled.le
  * What one session has to commit, and the promises that wait for it. Everything that is reported before a commit begins is
  * part of it: results of finished envelopes, and intents of the next ones.
  */
-export class GroupCommit {
+export class SessionCommits {
   /** Asks for a commit: at once if urgent, else with the next urgent one or after a while. */
   readonly #request: (isUrgent: boolean) => void
   #next = emptyCycle()
