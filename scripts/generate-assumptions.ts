@@ -10,7 +10,7 @@ const header = `# What is assumed of the gateway
 
 For operators who connect a real gateway: what its specification leaves open, what busgate does, and what to set.
 
-With every reading of the first table, no message is sent twice, every doubt ends, and one-time passwords pass meanwhile: [open-points.test.ts](../test/worker/open-points.test.ts) runs a worker that loses answers against each. \`busgate sandbox --open status=text\` behaves by that reading; the first of each point is the default.
+With every reading of the first table, no message is sent twice, every doubt ends, and one-time passwords pass meanwhile: [open-points.test.ts](../test/create-worker/open-points.test.ts) runs a worker that loses answers against each. \`busgate sandbox --open status=text\` behaves by that reading; the first of each point is the default.
 
 | open | point | readings | what busgate does | what to set |
 |---|---|---|---|---|
