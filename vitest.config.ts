@@ -8,10 +8,13 @@ const maxWorkers = availableParallelism()
 const isolate = false
 
 /** Whole workers and command lines, on the embedded bus. */
-const endToEnd = ['worker', 'cli', 'ui', 'package'].map(room => `test/${room}/**/*.test.ts`)
+const endToEnd = ['create-worker', 'cli', 'ui', 'package'].map(room => `test/${room}/**/*.test.ts`)
 
 /** Ends a test that hangs: on two busy cores the longest take more than a minute. */
 const testTimeout = 300_000
+const hookTimeout = 120_000
+/** Ends a wait for something that does not happen. */
+const expectations = { poll: { timeout: 60_000 } }
 
 export default defineConfig({
   test: {
@@ -22,22 +25,31 @@ export default defineConfig({
           maxWorkers,
           isolate,
           testTimeout,
-          hookTimeout: 60_000,
-          expect: { poll: { timeout: 20_000 } },
+          hookTimeout,
+          expect: expectations,
           include: ['test/**/*.test.ts'],
           exclude: [...endToEnd, 'test/integration/**'],
         },
       },
       {
-        test: { name: 'end-to-end', maxWorkers, isolate, include: endToEnd, testTimeout, hookTimeout: 60_000 },
+        test: {
+          name: 'end-to-end',
+          maxWorkers,
+          isolate,
+          include: endToEnd,
+          testTimeout,
+          hookTimeout,
+          expect: expectations,
+        },
       },
       {
         test: {
           name: 'integration',
           include: ['test/integration/**/*.test.ts'],
           globalSetup: ['test/support/brokers.ts'],
-          testTimeout: 60_000,
-          hookTimeout: 120_000,
+          testTimeout,
+          hookTimeout,
+          expect: expectations,
           // A file mostly waits, for its broker and for time-outs.
           maxWorkers: 3,
           sequence: { groupOrder: 1 },

@@ -182,7 +182,7 @@ describe('batches that unpack to more than fits into memory', () => {
     const answer = answering(...range(0, 3).map(partition => ({ partition, bytes })))
     const fetched = await readPartitions(answer, [0, 1, 2])
     expect(fetched).toMatchObject([{ records: { length: 1 }, next: 6 }, { records: { length: 1 }, next: 6 }, undefined])
-  }, 20_000)
+  })
 
   test('of small records are read a few thousand records at a time', async () => {
     const count = 50_000
@@ -202,7 +202,7 @@ describe('batches that unpack to more than fits into memory', () => {
       next = fetched.next
     }
     expect(offsets).toEqual(range(0, count + 1))
-  }, 20_000)
+  })
 
   test('with one bad record cannot be read, wherever reading begins', async () => {
     const bad = { offset: 20_000, key: null, value: null }

@@ -4,7 +4,7 @@ import { callback, eventually, post, postHead, rawConnection, receiverBench, who
 type Bench = Awaited<ReturnType<typeof receiverBench>>
 type Raw = ReturnType<typeof rawConnection>
 
-const patiently = (holds: () => unknown) => vi.waitFor(holds, { timeout: 10_000, interval: 20 })
+const patiently = (holds: () => unknown) => vi.waitFor(holds, { timeout: 60_000, interval: 20 })
 
 /** Opens connections and waits until all are accepted. */
 async function connections(bench: Bench, count: number): Promise<Raw[]> {

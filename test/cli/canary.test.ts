@@ -28,7 +28,7 @@ const embedded = {
 
 const leaks = ({ stdout, stderr }: CliResult) => leaksIn(stdout + stderr)
 
-test('wrong settings and valid ones are shown without secrets', { timeout: 60_000 }, async () => {
+test('wrong settings and valid ones are shown without secrets', async () => {
   const file = (name: string, yaml: string) => {
     const path = join(tmpdir(), `busgate-canary-${process.pid}-${name}.yaml`)
     writeFileSync(path, yaml)

@@ -53,13 +53,13 @@ describe('the demo on the embedded bus', () => {
 
   test('exits 130 if interrupted', async () => {
     const demo = startBusgate(['demo', '--count', '100000'])
-    await expect.poll(demo.stderr, { timeout: 10_000 }).toContain('Ready.')
+    await expect.poll(demo.stderr, { timeout: 60_000 }).toContain('Ready.')
     demo.signal('SIGINT')
     expect((await demo.ended).code).toBe(130)
   })
 })
 
 async function addressIn(text: () => string, name: string): Promise<string> {
-  await expect.poll(text, { timeout: 5000 }).toContain('Ctrl-C ends.')
+  await expect.poll(text, { timeout: 60_000 }).toContain('Ctrl-C ends.')
   return new RegExp(`${name} +(\\S+)`).exec(text())![1]!
 }

@@ -63,7 +63,7 @@ describe('busgate doctor', () => {
     const silent = await scriptedServer(() => {})
     const env = { ...validEnv, BUSGATE_GATEWAY_URL: silent.url }
     const running = startBusgate(['doctor'], { env })
-    await expect.poll(() => silent.seen.requests.length, { timeout: 10_000 }).toBe(1)
+    await expect.poll(() => silent.seen.requests.length, { timeout: 60_000 }).toBe(1)
     running.signal('SIGINT')
     expect((await running.ended).code).toBe(130)
   })

@@ -219,7 +219,7 @@ describe('a failed operation exits 1 and says whether it was sent:', () => {
     const sandbox = await sandboxFor()
     sandbox.faults.next('stall')
     const running = startBusgate(['gateway', 'sms'], { input: sms(1), env: settings(sandbox.url) })
-    await expect.poll(() => sandbox.stats().executed, { timeout: 10_000 }).toBe(1)
+    await expect.poll(() => sandbox.stats().executed, { timeout: 60_000 }).toBe(1)
     running.signal('SIGINT')
     const { code, stderr } = await running.ended
     expect(code).toBe(130)

@@ -17,7 +17,7 @@ const withGateway = async () => ({ ...nowhere, BUSGATE_GATEWAY_URL: await startP
 test.each(['SIGTERM', 'SIGINT'] as const)('run becomes ready, and at %s drains and exits 0', async signal => {
   const run = startBusgate(['run'], { env: await withGateway() })
   const { telemetry: port } = JSON.parse(await run.line('worker.started'))
-  await vi.waitFor(async () => expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200), 5000)
+  await vi.waitFor(async () => expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200), 60_000)
   run.signal(signal)
   const { code, stdout, stderr } = await run.ended
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })

@@ -40,7 +40,7 @@ test("a diagnostic report of Node.js does not hold the process's variables", asy
   const sandbox = startBusgate(['sandbox'], { env })
   await sandbox.line('http://')
   sandbox.signal('SIGUSR2')
-  await vi.waitFor(() => JSON.parse(reportIn(folder)), { timeout: 30_000 })
+  await vi.waitFor(() => JSON.parse(reportIn(folder)), { timeout: 60_000 })
   expect(reportIn(folder)).not.toContain('key-of-a-variable')
 })
 

@@ -129,7 +129,7 @@ test('a secret file that becomes invalid is logged as an event, and is a warning
     5_000,
   )
   await rewrite(apiKeyFile, 'sandbox-key\n')
-  await vi.waitFor(async () => expect(await readiness(world)).toMatchObject({ status: 200, warnings: [] }), 5_000)
+  await vi.waitFor(async () => expect(await readiness(world)).toMatchObject({ status: 200, warnings: [] }), 60_000)
   const told = lines.filter(({ event }) => event.startsWith('secret.'))
   expect(told).toMatchObject([
     { event: 'secret.unusable', level: 'warn', setting: 'gateway.apiKeyFile', msg: warning },

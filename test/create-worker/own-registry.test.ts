@@ -18,7 +18,7 @@ test("a record whose schema a service's own registry lacks becomes a dead letter
   await world.produceRaw(recordOf(4711, [1, 2, 3]))
   await world.send([buildCommand({ id: 1n })])
   await world.finished(1)
-  await until(() => expect(world.deadLetters()).toHaveLength(1), 20_000)
+  await until(() => expect(world.deadLetters()).toHaveLength(1), 60_000)
   expect(world.deadLetters()[0]!.headers['busgate.error.code']?.toString()).toBe('SCHEMA_NOT_FOUND')
   expect(world.worker.ready()).toMatchObject({ ready: true, reasons: [] })
 })

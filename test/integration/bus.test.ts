@@ -27,7 +27,7 @@ describeOnKafka('on Kafka', ({ brokers }) => {
       expect(await joining, `closed after ${beforeCloseMs} ms`).toBe(soon ?? 'ended')
       if (soon === undefined) expect(listener.sessions.size).toBe(0)
     }
-  }, 60_000)
+  })
 
   busContract('the Kafka bus', async (): Promise<BusHarness> => {
     const kafka = new kafkajs.Kafka({ brokers, logLevel: kafkajs.logLevel.NOTHING, retry: { initialRetryTime: 20 } })

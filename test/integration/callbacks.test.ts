@@ -104,7 +104,7 @@ async function readStatuses(settings: Settings, registry: SchemaRegistry, messag
     },
   })
   const count = () => new Set(events.map(({ id }) => id)).size
-  await vi.waitFor(() => expect(count()).toBe(messages), { timeout: 20_000, interval: 100 })
+  await vi.waitFor(() => expect(count()).toBe(messages), { timeout: 60_000, interval: 100 })
   await consumer.disconnect()
   return events
 }
@@ -160,10 +160,10 @@ describeWithJava('the receiver during an outage of the broker', () => {
     async kind => {
       const { settings, registry, addressOf } = await startReceiver(kind)
       const gateway = startGateway(addressOf)
-      await vi.waitFor(() => expect(gateway.all.length).toBeGreaterThan(rate), 10_000)
+      await vi.waitFor(() => expect(gateway.all.length).toBeGreaterThan(rate), 60_000)
       await outages[kind]()
       const back = gateway.all.length
-      await vi.waitFor(() => expect(gateway.all.length).toBeGreaterThan(back + 2 * rate), 10_000)
+      await vi.waitFor(() => expect(gateway.all.length).toBeGreaterThan(back + 2 * rate), 60_000)
       await gateway.finish()
 
       const answers = gateway.all.flatMap(sent => sent.answers)

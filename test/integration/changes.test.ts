@@ -18,7 +18,7 @@ import { outcomesOf, startWorld } from '../support/worker.ts'
 type Topic = 'commands' | 'doubts' | 'results' | 'statuses' | 'control' | 'deadLetters'
 
 const once = { delivery: 'AT_MOST_ONCE' } as const
-const waitMs = { timeout: 40_000, interval: 100 }
+const waitMs = { timeout: 60_000, interval: 100 }
 
 async function startStage(brokers: Brokers) {
   const world = await startWorld({

@@ -170,7 +170,7 @@ describeOnKafka('the command line on a real Kafka', brokers => {
       expect(stderr).toContain(why)
       expect(code).toBe(1)
     }
-  }, 120_000)
+  })
 
   test('send refuses input that is not UTF-8, and ignores a byte order mark, empty lines and CRLF', async () => {
     const env = await environmentWithGateway(brokers)
@@ -302,7 +302,7 @@ describeOnKafka('dead letters on a real Kafka', brokers => {
       stderr: expect.stringContaining('Nothing was replayed.\n'),
     })
     expect(await recordsOf(env, commands)).toHaveLength(1)
-  }, 120_000)
+  })
 })
 
 /** Reads the records that are on a topic now. */

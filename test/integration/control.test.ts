@@ -34,7 +34,7 @@ describeOnKafka('a stranger on the control topic', brokers => {
     await world.finished(3)
     expect(world.results().map(({ errorCode }) => errorCode)).toEqual(['WITHDRAWN', 'WITHDRAWN', 'WITHDRAWN'])
     await transaction.abort()
-  }, 120_000)
+  })
 
   test('who writes megabytes and rubbish neither stops a worker nor hides a pause', async () => {
     const world = await startWorld({ brokers })
@@ -58,5 +58,5 @@ describeOnKafka('a stranger on the control topic', brokers => {
     expect(inForce.every(({ reason }) => (reason?.length ?? 0) <= 500)).toBe(true)
     await world.send(commandsFrom(1, 3))
     await world.finished(3)
-  }, 120_000)
+  })
 })

@@ -9,7 +9,7 @@ describeOnKafka('the demo on a real Kafka', ({ brokers, registryUrl }) => {
     const { code, stdout } = await busgate(['demo', '--count', '2000', '--json'], { env })
     expect(JSON.parse(stdout)).toMatchObject({ ok: true, commands: 2000 })
     expect(code).toBe(0)
-  }, 120_000)
+  })
 
   test('prints with --keep a command for another terminal, and the variables that it needs there', async () => {
     const demo = startBusgate(['demo', '--count', '20', '--keep'], { env })
@@ -19,5 +19,5 @@ describeOnKafka('the demo on a real Kafka', ({ brokers, registryUrl }) => {
     const { code, stdout } = await busgate([...line!.split(' '), '--from-beginning', '--limit', '20'], { env })
     expect(stdout).toContain('SENT')
     expect(code).toBe(0)
-  }, 120_000)
+  })
 })

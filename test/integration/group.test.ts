@@ -91,7 +91,7 @@ describeOnKafka('a group on Kafka', ({ brokers }) => {
       )
       await leave()
       leave = null
-      const membership = await vi.waitFor(() => bus.join([topic], listener), { timeout: 30_000 })
+      const membership = await vi.waitFor(() => bus.join([topic], listener), { timeout: 60_000 })
       onTestFinished(() => membership.leave(0))
       await until(() => expect(owned({ membership })).toEqual([2]))
     },

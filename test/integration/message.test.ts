@@ -66,7 +66,7 @@ describeOnKafka('on a real Kafka', brokers => {
     expect(nothing.code).toBe(1)
     expect(nothing.stdout).toContain('No trace of 9007199254740993')
     expect(nothing.stderr).toMatch(/\.commands \(3 partitions\): \d offsets/)
-  }, 120_000)
+  })
 
   test('message finds a waiting command, whatever its key and partition, and a dead letter', async () => {
     const world = await startWorld({ brokers, partitions: 3 })
@@ -88,7 +88,7 @@ describeOnKafka('on a real Kafka', brokers => {
     expect(died.stdout).toMatch(
       /\nNot sent: its record could not be read \(NOT_CONFLUENT: .*\)\. Its bytes stay unreadable: its producer must write it again\.\n$/,
     )
-  }, 60_000)
+  })
 
   test('tail --until-end shows the records that match its filters, and ends', async () => {
     const world = await startWorld({ brokers })
@@ -115,5 +115,5 @@ describeOnKafka('on a real Kafka', brokers => {
     expect(await idsOf('results', '--from-beginning', '--account', 'another')).toEqual([])
     expect(await idsOf('statuses', '--from-beginning', '--state', 'DELIVERED', '--type', 'sms')).toEqual(['1', '2'])
     expect(await idsOf('statuses', '--since', '0s')).toEqual([])
-  }, 120_000)
+  })
 })

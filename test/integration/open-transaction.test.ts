@@ -35,6 +35,6 @@ describeOnKafka('a transaction that another producer leaves open', brokers => {
     const classes = await kafkaClassPath(() => {})
     await promisify(execFile)(javaCommand(), ['-cp', classes, 'org.apache.kafka.tools.TransactionsCommand', ...args])
     await world.finished(1)
-    await vi.waitFor(() => expect(world.worker.ready().warnings).toEqual([]), { timeout: 10_000 })
-  }, 120_000)
+    await vi.waitFor(() => expect(world.worker.ready().warnings).toEqual([]), { timeout: 60_000 })
+  })
 })

@@ -61,7 +61,7 @@ describeOnKafka('pause, resume and status', brokers => {
     expect(world.sandbox.stats()).toMatchObject({ executed: next - 1 + 10, billedTwice: 0 })
     const history = await busgate(['status', '--history'], { env })
     expect(history.stdout).toMatch(new RegExp(`^topic ${bulk} is paused by olena .*\\ntopic ${bulk} was resumed by `))
-  }, 120_000)
+  })
 
   test('say what is wrong with their arguments, and change nothing', async () => {
     const world = await startWorld({ brokers })
@@ -108,5 +108,5 @@ describeOnKafka('pause, resume and status', brokers => {
     expect(missing.code).toBe(1)
     expect(missing.stderr).toContain('create it with busgate topics create')
     expect(await readyz(world)).toMatchObject({ status: 200, paused: [] })
-  }, 120_000)
+  })
 })

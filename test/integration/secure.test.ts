@@ -228,7 +228,7 @@ describeWithJava('on a Kafka with TLS, and SASL sessions that expire after two s
     expect(world.results().filter(({ final }) => final)).toHaveLength(sent)
     expect(world.sandbox.stats()).toMatchObject({ executed: sent, billedTwice: 0 })
     expect(log.join('')).not.toMatch(/the-(first|second)/)
-  }, 180_000)
+  })
 
   test('topics create signs in with a token', async () => {
     const topic = `secure-${++names}`

@@ -71,7 +71,7 @@ describeWithJava.each(['4.3.0', '3.9.1'] as const)('transactions on Kafka %s', v
     await consumer.run({
       eachMessage: async ({ message: { key, value, headers } }) => void read.push({ key, value, headers }),
     })
-    await vi.waitFor(() => expect(read).toHaveLength(3), { timeout: 20_000 })
+    await vi.waitFor(() => expect(read).toHaveLength(3), { timeout: 60_000 })
     expect(read).toEqual([
       { key: Buffer.from('ключ'), value: Buffer.alloc(3000, 'x'), headers: {} },
       {
@@ -218,7 +218,7 @@ describeWithJava('on three brokers', () => {
     const busy = new Set(coordinators.map(({ coordinators }) => coordinators[0]!.nodeId))
     const node = [1, 2, 3].find(id => !busy.has(id))!
     const leadersOf = () => Promise.all([0, 1, 2].map(partition => brokers.leader({ topic: results, partition })))
-    const leaders = await vi.waitFor(leadersOf, { timeout: 30_000 }) // a broker may not know the new topic yet
+    const leaders = await vi.waitFor(leadersOf, { timeout: 60_000 }) // a broker may not know the new topic yet
     const partition = leaders.indexOf(node)
     expect(partition).toBeGreaterThanOrEqual(0)
 

@@ -73,7 +73,7 @@ describeWithJava('three nodes in three racks', () => {
     await write('c')
     await until(() => expect(keys).toEqual(['a', 'b', 'c']))
     await kafka.startNode(near)
-  }, 120_000)
+  })
 
   test.each(['killed', 'frozen'] as const)(
     'answer requests to a coordinator that is %s from its successor',
@@ -142,5 +142,5 @@ describeWithJava('Kafka 3.9.1', () => {
     expect([listener.freshKeys, keys]).toEqual([['a'], ['a']])
     expect(membership.share()).toEqual({ owned: 1, total: 1 })
     await membership.leave(0)
-  }, 60_000)
+  })
 })

@@ -66,7 +66,7 @@ describeOnKafka('a withdrawal', brokers => {
     expect(final).toHaveLength(waiting + 200)
     expect(final.filter(({ outcome }) => outcome === 'SENT')).toHaveLength(before + 100)
     expect(world.sandbox.stats().billedTwice).toBe(0)
-  }, 300_000)
+  })
 
   test('of one message is in busgate status, and ends with --end; wrong arguments are refused', async () => {
     const world = await startWorld({ brokers })
@@ -113,7 +113,7 @@ describeOnKafka('a withdrawal', brokers => {
     expect((await run('status')).stdout).not.toContain('campaign spring is withdrawn')
     expect(world.worker.ready().withdrawn).toEqual([])
     expect((await run('status', '--results')).stdout).toContain('No withdrawal is in force')
-  }, 240_000)
+  })
 
   test('counts no result of an earlier withdrawal of the same name', async () => {
     const world = await startWorld({ brokers })
@@ -132,5 +132,5 @@ describeOnKafka('a withdrawal', brokers => {
     await world.send(commandsFrom(5, 1, withdrawn))
     await world.finished(5)
     expect((await run('status', '--results')).stdout).toContain('3 sent, 1 not sent (1 WITHDRAWN), 0 unresolved')
-  }, 120_000)
+  })
 })

@@ -167,4 +167,4 @@ test('no message is polled for after its verdict, whenever partitions are added 
     }),
     { numRuns: 15, examples: [[1, grownTwice]] },
   )
-}, 60_000)
+})

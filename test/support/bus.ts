@@ -129,7 +129,7 @@ export async function publishAll(bus: Bus, records: OutgoingRecord[]): Promise<v
   await publisher.close()
 }
 
-export async function until(condition: () => void | Promise<void>, timeout = 30_000): Promise<void> {
+export async function until(condition: () => void | Promise<void>, timeout = 60_000): Promise<void> {
   await vi.waitFor(condition, { timeout, interval: 10 })
 }
 

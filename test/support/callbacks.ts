@@ -182,4 +182,4 @@ export function wholePost(url: string, ...headers: string[]): string {
 }
 
 /** Retries an assertion for up to 20 s: a busy machine is slow. */
-export const eventually = (holds: () => unknown) => vi.waitFor(holds, { interval: 5, timeout: 20_000 })
+export const eventually = (holds: () => unknown) => vi.waitFor(holds, { interval: 5, timeout: 60_000 })

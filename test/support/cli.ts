@@ -91,7 +91,7 @@ export function startBusgate(args: string[], { env = {}, input = '', entry = 'ma
     stderr,
     signal: (name: NodeJS.Signals) => child.kill(name),
     /** Waits until a line of standard output contains this text. @returns the line */
-    line: (text: string) => vi.waitFor(() => lineWith(text, stdout(), stderr()), { timeout: 30_000, interval: 20 }),
+    line: (text: string) => vi.waitFor(() => lineWith(text, stdout(), stderr()), { timeout: 60_000, interval: 20 }),
     ended,
   }
 }

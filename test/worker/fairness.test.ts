@@ -235,7 +235,7 @@ describe('an account that has something to send or to ask', () => {
       }),
       { numRuns: 10 },
     )
-  }, 120_000)
+  })
 
   /** No account holds all slots. */
   function expectNoMonopoly(posts: readonly Post[], takes: (post: Post) => number, concurrency: number, from: number) {
