@@ -207,8 +207,7 @@ describe('the handle of a command', () => {
     const [handle] = await send(5)
     const waiting = handle!.result()
     await until(() => expect(reading.counts.open).toBeGreaterThan(0))
-    await producer.close()
-    await expect(waiting).rejects.toThrow(/the producer was closed/)
+    await Promise.all([expect(waiting).rejects.toThrow(/the producer was closed/), producer.close()])
     await until(() => expect(reading.counts.open).toBe(0))
   })
 

@@ -37,7 +37,7 @@ describeOnKafka('a withdrawal', brokers => {
     await vi.waitFor(
       () => expect(world.results().filter(({ final }) => final).length).toBeGreaterThanOrEqual(waiting),
       {
-        timeout: 120_000,
+        timeout: 240_000,
         interval: 100,
       },
     )
