@@ -20,6 +20,7 @@ import { CommandRecords, type NewCommand } from './records/command-record.ts'
 import { problemOfId } from './records/new-command.ts'
 import { registryOf, type SchemaRegistry } from './records/registry.ts'
 import { Telemetry } from './telemetry/events.ts'
+import { sendSpan, traceHeaders } from './telemetry/trace.ts'
 
 export type { CommandHandle, HandleOptions, Verdict } from './consumer/handle.ts'
 export { DeadLetterError } from './consumer/result-wait.ts'
@@ -149,10 +150,16 @@ async function write(
   records: readonly OutgoingRecord[],
   handles: readonly OwnHandle[],
 ): Promise<void> {
+  const span = sendSpan(records.map(({ topic }) => topic))
+  const headers = span.trace ? { ...traceHeaders(span.trace) } : {}
   try {
-    await publisher.publish(records.map((record, i) => ({ ...record, written: place => handles[i]!.written(place) })))
+    await publisher.publish(
+      records.map((record, i) => ({ ...record, headers, written: place => handles[i]!.written(place) })),
+    )
+    span.end(undefined)
     for (const handle of handles) handle.confirmed()
   } catch (error) {
+    span.end(error)
     for (const handle of handles) handle.dismiss()
     throw error
   }

@@ -13,6 +13,7 @@ import { withCodeOf } from '../records/result.ts'
 import { schemas } from '../records/schemas.ts'
 import { Telemetry } from '../telemetry/events.ts'
 import { logEvents } from '../telemetry/logs.ts'
+import { processSpan, traceOf } from '../telemetry/trace.ts'
 
 /** A record and its decoded value. */
 export interface Received<T> {
@@ -170,7 +171,13 @@ async function* received<T>(
       if (ending.aborted) return
       const { partition } = taken.from
       const { offset, timestamp, headers } = taken.record
-      if (value !== null) yield { value, topic, partition, offset, timestamp, headers }
+      if (value === null) continue
+      const span = processSpan({ topic, partition, offset }, traceOf(headers))
+      try {
+        yield { value, topic, partition, offset, timestamp, headers }
+      } finally {
+        span.end()
+      }
     }
   } finally {
     if (!options.bus) await bus.close()

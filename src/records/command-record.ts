@@ -5,7 +5,6 @@ import { isMessageId } from '../protocol/ids.ts'
 import { type OperationObject, operations, type SendType } from '../protocol/index.ts'
 import { cutTextComplaint, isCutText, pathToText } from '../protocol/json.ts'
 import type { viberContentNames } from '../protocol/message-facts.ts'
-import { activeTrace, traceHeaders } from '../telemetry/trace.ts'
 import { branchOf, type CommandOptions, isInvalid, readCommand } from './command.ts'
 import { createEncoder } from './encoder.ts'
 import type { CallOtp, SendCommand } from './generated.ts'
@@ -101,17 +100,15 @@ export class CommandRecords {
     return new CommandRecords(settings, new Map(await Promise.all(settings.topics.commands.map(open))))
   }
 
-  /** The records, with the context of the active span. @throws InvalidCommandError */
+  /** @throws InvalidCommandError */
   of(commands: readonly NewCommand[]): OutgoingRecord[] {
-    const trace = activeTrace()
-    const headers = trace && traceHeaders(trace)
     const problems: CommandProblem[] = []
     const records: OutgoingRecord[] = []
     for (const [index, command] of commands.entries()) {
       const made = this.#recordOf(command)
       const id = (command as NewCommand | null)?.id
       if ('problems' in made) problems.push(...made.problems.map(problem => ({ index, id, ...problem })))
-      else records.push(headers === null ? made : { ...made, headers: { ...headers } })
+      else records.push(made)
     }
     const [first, ...others] = problems
     if (first) throw new InvalidCommandError([first, ...others])

@@ -1,14 +1,17 @@
 import {
-  context,
+  type Context,
   createTraceState,
+  ProxyTracerProvider,
   ROOT_CONTEXT,
   type Span,
   type SpanContext,
   SpanKind,
+  type SpanOptions,
   SpanStatusCode,
   trace as tracing,
 } from '@opentelemetry/api'
 import { version } from '../package.ts'
+import type { RecordPlace } from './events.ts'
 
 /** The caller's span, as in W3C Trace Context (https://www.w3.org/TR/trace-context/). */
 export interface TraceContext {
@@ -58,7 +61,7 @@ export function traceHeaders({ traceId, spanId, flags, state }: TraceContext): T
 
 /** The id of the first recorded trace: only recorded ones can be inspected. */
 export function recordedTraceId(traces: readonly (TraceContext | null)[]): string | null {
-  return traces.find(trace => trace !== null && (trace.flags & 1) === 1)?.traceId ?? null
+  return traces.find(trace => trace !== null && isRecorded(trace))?.traceId ?? null
 }
 
 /** The text of a header; null if it is repeated or too long. */
@@ -68,36 +71,104 @@ function textOf(value: unknown, longest: number): string | null {
 }
 
 /**
- * Spans of the OpenTelemetry API: one per envelope and per callback, none per command. They cost next to nothing unless the
- * user starts an SDK. No attribute contains an id, a phone number or a message's text.
+ * Spans of the OpenTelemetry API, none per command that is not traced. They cost next to nothing unless the user starts an SDK.
+ * No attribute contains an id, a phone number or a message's text. Messaging attributes follow
+ * https://opentelemetry.io/docs/specs/semconv/messaging/kafka/.
  */
 
 const tracer = tracing.getTracer('busgate', version)
 
-/** A request to the gateway, linked to the traces of its commands. */
-export function envelopeSpan(account: string, operations: number, traces: readonly TraceContext[]) {
-  const span = tracer.startSpan('POST gateway', {
-    kind: SpanKind.CLIENT,
-    root: true,
-    links: traces.map(trace => ({ context: spanContextOf(trace) })),
-    attributes: { 'http.request.method': 'POST', 'busgate.account': account, 'busgate.operations': operations },
+/** Whether somebody has started an SDK. */
+function isTracing(): boolean {
+  const provider = tracing.getTracerProvider()
+  return !(provider instanceof ProxyTracerProvider) || provider.getDelegateTracer('busgate', version) !== undefined
+}
+
+/** The writing of records, under the active span. `trace` is what they carry; null without an SDK. */
+export function sendSpan(topics: readonly string[]) {
+  const [topic, ...others] = new Set(topics)
+  const span = tracer.startSpan(topic !== undefined && others.length === 0 ? `send ${topic}` : 'send', {
+    kind: SpanKind.PRODUCER,
+    attributes: {
+      'messaging.system': 'kafka',
+      'messaging.operation.name': 'send',
+      'messaging.operation.type': 'send',
+      ...(topic !== undefined && others.length === 0 && { 'messaging.destination.name': topic }),
+      ...(topics.length > 1 && { 'messaging.batch.message_count': topics.length }),
+    },
   })
-  return { end: (outcome: string) => end(span, outcome, outcome === 'answered') }
+  return { trace: contextOf(span), end: (error: unknown) => endWith(span, error) }
+}
+
+/** The processing of one record that was read, in the trace that it carries. */
+export function processSpan({ topic, partition, offset }: RecordPlace, trace: TraceContext | null) {
+  if (!isTracing()) return { end() {} }
+  const attributes = {
+    'messaging.system': 'kafka',
+    'messaging.operation.name': 'process',
+    'messaging.operation.type': 'process',
+    'messaging.destination.name': topic,
+    'messaging.destination.partition.id': String(partition),
+    'messaging.kafka.offset': offset,
+  }
+  const span = tracer.startSpan(`process ${topic}`, { kind: SpanKind.CONSUMER, attributes }, under(trace))
+  return { end: () => span.end() }
+}
+
+/**
+ * A request to the gateway: a span under each recorded trace of its commands, so that each shows its answer. Without such, it
+ * has a trace of its own, linked to those of its commands.
+ */
+export function envelopeSpan(account: string, operations: number, traces: readonly TraceContext[]) {
+  const attributes = {
+    'http.request.method': 'POST',
+    'busgate.account': account,
+    'busgate.operations': operations,
+  }
+  const start = (options: SpanOptions, parent?: Context) =>
+    tracer.startSpan('POST gateway', { kind: SpanKind.CLIENT, attributes, ...options }, parent)
+  const recorded = isTracing() ? traces.filter(isRecorded) : []
+  const spans =
+    recorded.length > 0
+      ? recorded.map(trace => start({}, under(trace)))
+      : [start({ root: true, links: traces.map(trace => ({ context: spanContextOf(trace) })) })]
+  return {
+    end(outcome: string) {
+      for (const span of spans) end(span, outcome, outcome === 'answered')
+    },
+  }
 }
 
 /** A callback, in the trace of its message's command. */
 export function callbackSpan(trace: TraceContext | null) {
-  const parent = trace === null ? ROOT_CONTEXT : tracing.setSpanContext(ROOT_CONTEXT, spanContextOf(trace))
-  const span = tracer.startSpan('POST /hooks', { kind: SpanKind.SERVER }, parent)
+  const span = tracer.startSpan('POST /hooks', { kind: SpanKind.SERVER }, under(trace))
   return { end: (refusal: string | null) => end(span, refusal ?? 'kept', refusal === null) }
 }
 
-/** The active span, to be carried by a command; null outside of any trace. */
-export function activeTrace(): TraceContext | null {
-  const active = tracing.getSpanContext(context.active())
-  if (!active || !tracing.isSpanContextValid(active)) return null
-  const { traceId, spanId, traceFlags: flags, traceState } = active
+function contextOf(span: Span): TraceContext | null {
+  const context = span.spanContext()
+  if (!tracing.isSpanContextValid(context)) return null
+  const { traceId, spanId, traceFlags: flags, traceState } = context
   return { traceId, spanId, flags, state: traceState?.serialize() || null }
+}
+
+const isRecorded = ({ flags }: TraceContext): boolean => (flags & 1) === 1
+
+const under = (trace: TraceContext | null): Context =>
+  trace === null ? ROOT_CONTEXT : tracing.setSpanContext(ROOT_CONTEXT, spanContextOf(trace))
+
+function endWith(span: Span, error: unknown): void {
+  if (error !== undefined) {
+    span.setAttribute('error.type', nameOf(error))
+    span.setStatus({ code: SpanStatusCode.ERROR })
+  }
+  span.end()
+}
+
+/** The code or name of an error; its message may contain anything. */
+function nameOf(error: unknown): string {
+  const { code, name } = (error ?? {}) as { code?: unknown; name?: unknown }
+  return typeof code === 'string' ? code : typeof name === 'string' ? name : '_OTHER'
 }
 
 function end(span: Span, outcome: string, good: boolean): void {

@@ -1,5 +1,6 @@
 import { context, trace as tracing } from '@opentelemetry/api'
 import { expect, test } from 'vitest'
+import { readResults } from '../../src/consumer/index.ts'
 import type { NewCommand } from '../../src/producer.ts'
 import type { SendCommand } from '../../src/records/generated.ts'
 import { traceHeaders } from '../../src/telemetry/trace.ts'
@@ -121,7 +122,7 @@ test("a verdict from a poll has the command's correlation, tenant, campaign and 
   expect(parentsOf(await traceHeadersOn(world, world.settings.topics.statuses), 1)).toEqual([traceparentOf(1)])
 })
 
-test('each envelope is a span with links to the traces of its commands, and each callback is a span', async () => {
+test('each envelope is a span under the trace of each of its commands, and each callback is a span', async () => {
   const { spans } = startTracing()
   const world = await startWorld({ settings: { gateway: { lingerMs: 200, maxOperations: 3 } } })
   await sendTraced(world, buildCommand({ id: 1n }))
@@ -130,27 +131,42 @@ test('each envelope is a span with links to the traces of its commands, and each
   await world.finished(3)
   await until(() => expect(world.statuses()).toHaveLength(3))
   await world.quiet()
-  const [envelope, ...others] = spans('POST gateway')
-  expect(others).toEqual([])
-  expect(envelope?.attributes).toMatchObject({ 'busgate.operations': 3, 'busgate.outcome': 'answered' })
-  expect(envelope?.links.map(link => link.context.traceId)).toEqual([1, 3].map(id => buildTrace(id).traceId))
+  const envelopes = spans('POST gateway')
+  expect(envelopes.map(({ attributes }) => attributes)).toMatchObject(
+    Array(2).fill({ 'busgate.operations': 3, 'busgate.outcome': 'answered' }),
+  )
+  expect(envelopes.map(span => span.spanContext().traceId)).toEqual([1, 3].map(id => buildTrace(id).traceId))
   const traceIds = spans('POST /hooks').map(span => span.spanContext().traceId)
   expect(traceIds).toHaveLength(3)
   expect(traceIds).toEqual(expect.arrayContaining([1, 3].map(id => buildTrace(id).traceId)))
 })
 
-test('the producer writes the trace of the active span into its commands', async () => {
-  startTracing()
+test("one trace shows a message from its service to the gateway's answer, its callback and its reader", async () => {
+  const { spans } = startTracing()
   const world = await startWorld()
   const [message] = Object.values(buildCommand().message)
   const command = (id: bigint) => ({ id, phone: 380501234567, type: 'sms', message }) as NewCommand
   const span = tracing.getTracer('shop').startSpan('checkout')
   const { traceId, spanId } = span.spanContext()
   await context.with(tracing.setSpan(context.active(), span), () => world.producer.send([command(1n)]))
-  await world.producer.send([command(2n)])
-  await world.finished(2)
-  await world.quiet()
-  const results = await traceHeadersOn(world, world.settings.topics.results)
-  expect(parentsOf(results, 1)).toEqual([`00-${traceId}-${spanId}-01`])
-  expect(parentsOf(results, 2)).toEqual([undefined])
+  span.end()
+  await world.finished(1)
+  await until(() => expect(world.statuses()).toHaveLength(1))
+  for await (const { value } of readResults(world.settings, {
+    bus: world.bus,
+    registry: world.registry,
+    from: 'earliest',
+  })) {
+    expect(value.id).toBe(1n)
+    break
+  }
+
+  const { commands, results } = world.settings.topics
+  const sending = spans(`send ${commands.at(-1)}`)[0]!
+  expect(sending).toMatchObject({ parentSpanContext: { spanId } })
+  const below = ['POST gateway', 'POST /hooks', `process ${results}`].flatMap(name => spans(name))
+  expect(below.map(({ parentSpanContext }) => parentSpanContext?.spanId)).toEqual(
+    Array(3).fill(sending.spanContext().spanId),
+  )
+  expect([sending, ...below].map(one => one.spanContext().traceId)).toEqual(Array(4).fill(traceId))
 })

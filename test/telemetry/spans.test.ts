@@ -1,20 +1,26 @@
 import { SpanKind, SpanStatusCode } from '@opentelemetry/api'
 import { describe, expect, test } from 'vitest'
-import { activeTrace, callbackSpan, envelopeSpan } from '../../src/telemetry/trace.ts'
+import { callbackSpan, envelopeSpan, processSpan, sendSpan } from '../../src/telemetry/trace.ts'
 import { buildTrace } from '../support/traces.ts'
 import { startTracing } from '../support/tracing.ts'
 
-test('without an OpenTelemetry SDK there are no spans and no active trace', () => {
+const place = { topic: 'busgate.results', partition: 3, offset: 41 }
+
+test('without an OpenTelemetry SDK there are no spans, and commands carry no trace', () => {
   envelopeSpan('default', 1, [buildTrace()]).end('answered')
   callbackSpan(buildTrace()).end(null)
-  expect(activeTrace()).toBeNull()
+  processSpan(place, buildTrace()).end()
+  const sending = sendSpan(['busgate.commands'])
+  sending.end(undefined)
+  expect(sending.trace).toBeNull()
 })
 
 describe('with an OpenTelemetry SDK,', () => {
-  test('an envelope is a span that is linked to the traces of its commands', () => {
+  test('an envelope of commands whose traces are not recorded is a trace of its own, linked to them', () => {
     const { spans } = startTracing()
     const { traceId, spanId } = buildTrace(2)
-    envelopeSpan('shop', 100, [buildTrace(1), buildTrace(2, { state: 'vendor=1' })]).end('answered')
+    const flags = 0
+    envelopeSpan('shop', 100, [buildTrace(1, { flags }), buildTrace(2, { flags, state: 'vendor=1' })]).end('answered')
     const [span] = spans('POST gateway')
     expect(span).toMatchObject({
       kind: SpanKind.CLIENT,
@@ -28,8 +34,60 @@ describe('with an OpenTelemetry SDK,', () => {
     })
     expect(span?.parentSpanContext).toBeUndefined()
     expect(span?.links).toHaveLength(2)
-    expect(span?.links[1]?.context).toMatchObject({ traceId, spanId, traceFlags: 1, isRemote: true })
+    expect(span?.links[1]?.context).toMatchObject({ traceId, spanId, traceFlags: 0, isRemote: true })
     expect(span?.links[1]?.context.traceState?.serialize()).toBe('vendor=1')
+  })
+
+  test('an envelope is a span under each recorded trace of its commands', () => {
+    const { spans } = startTracing()
+    const traces = [buildTrace(1), buildTrace(2, { flags: 0 }), buildTrace(3)]
+    envelopeSpan('shop', 3, traces).end('answered')
+    expect(spans('POST gateway').map(span => [span.spanContext().traceId, span.parentSpanContext?.spanId])).toEqual(
+      [traces[0]!, traces[2]!].map(({ traceId, spanId }) => [traceId, spanId]),
+    )
+  })
+
+  test('the sending of records is a span that names their topic, if it is one, their number, and the kind of an error', () => {
+    const { spans } = startTracing()
+    sendSpan(['busgate.commands', 'busgate.commands']).end(undefined)
+    const attributes = { 'messaging.system': 'kafka', 'messaging.operation.type': 'send' }
+    expect(spans('send busgate.commands')).toMatchObject([
+      {
+        kind: SpanKind.PRODUCER,
+        attributes: {
+          ...attributes,
+          'messaging.batch.message_count': 2,
+          'messaging.destination.name': 'busgate.commands',
+        },
+        status: { code: SpanStatusCode.UNSET },
+      },
+    ])
+    const error = Object.assign(new Error('secret'), { code: 'BUS_UNAVAILABLE' })
+    for (const cause of [error, new TypeError('secret'), 'secret']) sendSpan(['a', 'b']).end(cause)
+    const failed = spans('send')
+    expect(failed.map(span => span.attributes['error.type'])).toEqual(['BUS_UNAVAILABLE', 'TypeError', '_OTHER'])
+    expect(failed.map(({ status }) => status)).toEqual(Array(3).fill({ code: SpanStatusCode.ERROR }))
+    expect(failed[0]?.attributes).not.toHaveProperty('messaging.destination.name')
+  })
+
+  test('the processing of a record is a span under the trace that it carries', () => {
+    const { spans } = startTracing()
+    const parent = buildTrace(1)
+    processSpan(place, parent).end()
+    processSpan(place, null).end()
+    const [under, alone] = spans('process busgate.results')
+    expect(under).toMatchObject({
+      kind: SpanKind.CONSUMER,
+      parentSpanContext: { spanId: parent.spanId },
+      attributes: {
+        'messaging.system': 'kafka',
+        'messaging.operation.type': 'process',
+        'messaging.destination.name': 'busgate.results',
+        'messaging.destination.partition.id': '3',
+        'messaging.kafka.offset': 41,
+      },
+    })
+    expect(alone?.parentSpanContext).toBeUndefined()
   })
 
   test('an unanswered envelope is a span with an error', () => {
