@@ -14,6 +14,7 @@ import type { Settings } from './config/index.ts'
 import { type CommandHandle, Handles, type OwnHandle } from './consumer/handle.ts'
 import { watchesOf } from './consumer/watches.ts'
 import type { Withdrawn } from './control/change.ts'
+import { historyOf } from './control/history.ts'
 import { readControl } from './control/read.ts'
 import { recordsOf, usualWithdrawalMs, type WithdrawnNames, withdrawnBy } from './control/withdraw.ts'
 import { CommandRecords, type NewCommand } from './records/command-record.ts'
@@ -137,7 +138,9 @@ export async function createProducer(settings: Settings, options: ProducerOption
       const known = bus && (await readControl(bus, settings).catch(sayWhatToCheck))
       const at = Date.now()
       const stamp = { begins: true, by, at, until: Number(until ?? at + usualWithdrawalMs), reason }
-      await publisher.publish(recordsOf(settings.topics.control, { ...scope, ...stamp }, known))
+      const records = recordsOf(settings.topics.control, { ...scope, ...stamp }, known)
+      await publisher.publish(records)
+      await publisher.publish(historyOf(settings.topics.history, records)).catch(warnOfHistory)
     },
     close,
     [Symbol.asyncDispose]: close,
@@ -200,6 +203,14 @@ async function publisherOf(
   }
   const publish = (records: OutgoingRecord[]) => publisher.publish(records).catch(sayWhatToCheck)
   return { publisher: { publish, close }, bus }
+}
+
+/** The withdrawal is in force; only `busgate status --history` lacks it. */
+function warnOfHistory(error: unknown): void {
+  process.emitWarning(
+    `the withdrawal is in force, but not in the history: ${(error as Error).message}`,
+    'BusgateWarning',
+  )
 }
 
 /** @throws the error; one that says which settings to check if no broker answers */

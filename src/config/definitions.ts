@@ -74,6 +74,7 @@ export const definitions = {
   'topics.deadLetters': setting(kind.topic, 'busgate.dead-letters', 'Topic of records that cannot be read.'),
   'topics.doubts': setting(kind.topic, 'busgate.doubts', 'Topic of commands in doubt: perhaps sent.'),
   'topics.control': setting(kind.topic, 'busgate.control', 'Topic of pauses and withdrawals.'),
+  'topics.history': setting(kind.topic, 'busgate.history', 'Topic of who paused, resumed, withdrew and replayed what.'),
   'topics.overdue': setting(kind.topic, 'busgate.overdue', 'Topic of messages whose verdict is missing; only the reconciler uses it.'),
 
   'gateway.url': optional(kind.gatewayUrl, 'https://gateway.example', 'Base address of the gateway; /api/json.php is appended.'),

@@ -71,6 +71,13 @@ export const topology: Readonly<Record<TopicUse, TopicFacts>> = {
     lostByCompaction: null,
     rights: { worker: ['READ'] },
   },
+  history: {
+    schema: null,
+    partitions: 'single',
+    kept: 'outlasting commands',
+    lostByCompaction: null,
+    rights: {},
+  },
   deadLetters: {
     schema: null,
     partitions: 'alone',

@@ -36,7 +36,7 @@ export const longestText = 500
 const longestValueBytes = 1_048_588
 
 const instant = z.iso.datetime({ offset: true }).transform(text => Date.parse(text))
-const text = z.string().transform(cut)
+const text = z.string().transform(cutText)
 const stamp = { by: text, at: instant, until: instant.nullish(), reason: text.nullish() }
 const bodies = {
   paused: z.object({ paused: z.boolean(), ...stamp }).transform(({ paused: begins, ...rest }) => ({ begins, ...rest })),
@@ -46,7 +46,7 @@ const bodies = {
 }
 
 /** The copy does not hold the memory of the long text, as a slice would. */
-function cut(text: string): string {
+export function cutText(text: string): string {
   return text.length <= longestText ? text : Buffer.from(`${text.slice(0, longestText - 1)}…`).toString()
 }
 

@@ -8,10 +8,6 @@ import { complete, LastChanges } from './last-changes.ts'
 
 /** The content of the control topic. */
 export interface ControlTopic {
-  /**
-   * The newest changes, some 10,000, in the order of the topic's one partition; with several partitions, ordered by time.
-   */
-  changes: readonly Change[]
   /** Current pauses and withdrawals, and quiet hours by these settings. */
   inForce: readonly Change[]
   /** Used share of the room for pauses and withdrawals, 0 to 1. */
@@ -22,7 +18,6 @@ export interface ControlTopic {
   over: readonly Withdrawn[]
 }
 
-const mostChanges = 10_000
 const mostOver = 10_000
 
 /** Reads the topic as workers do, in bounded memory. @throws Error that says why it cannot be read; the signal's reason */
@@ -34,18 +29,15 @@ export async function readControl(bus: Bus, settings: Settings, ending?: AbortSi
   const isOver = (change: Change) => !change.begins || endOf(change, settings.delivery.maxAgeMs) <= now
   const emptyChanges = () => new LastChanges(look.partitions, isOver)
   const last = emptyChanges()
-  const newest: Change[] = []
   const over = new Map<string, Withdrawn>()
   const take: RecordsHandler = ({ partition }, records) => {
     for (const change of changesIn(records).changes) {
-      newest.push(change)
       if (!last.add(change, partition)) continue
       const { effect, kind, name } = change
       const key = keyOf(change)
       if (effect === 'paused' || !isOver(change) || isDeletion(change)) over.delete(key)
       else if (over.size < mostOver) over.set(key, { effect, kind, name })
     }
-    if (newest.length > mostChanges) newest.splice(0, newest.length - mostChanges)
   }
   const scan = (take: RecordsHandler) =>
     scanTopic(bus, topic, take, { isolation: 'uncommitted', ...(ending && { ending }) })
@@ -54,7 +46,6 @@ export async function readControl(bus: Bus, settings: Settings, ending?: AbortSi
     scan(({ partition }, records) => changesIn(records).changes.forEach(change => void add(change, partition))),
   )
   return {
-    changes: look.partitions === 1 ? newest : newest.toSorted((a, b) => a.at - b.at),
     ...inForceOf(last, settings),
     over: [...over.values()],
   }

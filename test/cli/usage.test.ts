@@ -53,6 +53,7 @@ describe('a wrong command line exits 2 and says what is wrong:', () => {
     [['dlq', 'show', '--at', '12'], '--at: expected partition@offset, such as 0@12'],
     [['dlq', 'replay'], 'dlq replay needs either --at or --all'],
     [['dlq', 'replay', '--all', '--at', '0@1'], 'dlq replay needs either --at or --all'],
+    [['dlq', 'replay', '--all', '--yes'], '--reason TEXT is missing: busgate status --history says why'],
     [['run', '--confg', 'x.yaml'], 'run has no --confg; the nearest is --config'],
     [['demo', '--cuont=5'], 'demo has no --cuont; the nearest is --count'],
     [['demo', '--count'], '--count needs a value: --count N'],

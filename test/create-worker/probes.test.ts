@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { startRegistry } from '../records/registry-server.ts'
 import { until } from '../support/bus.ts'
 import { startBusgate } from '../support/cli.ts'
@@ -7,8 +7,6 @@ import { freePorts } from '../support/local-kafka/ports.ts'
 import { probe } from '../support/probe.ts'
 import { provingAnswer, startProxy } from '../support/reverse-proxy.ts'
 import { startWorld } from '../support/worker.ts'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 const nobody = '127.0.0.1:1'
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { writeChange } from '../../src/control/change.ts'
+import { readHistory } from '../../src/control/history.ts'
 import { readControl } from '../../src/control/read.ts'
 import { publishAll, until } from '../support/bus.ts'
 import { buildCommand } from '../support/commands.ts'
@@ -41,7 +42,8 @@ describe('a withdrawal by a producer', () => {
   ])('%s is refused with the reason, and nothing is written', async (_, what, message) => {
     const world = await startWorld()
     await expect(world.producer.withdraw({ reason: 'wrong price', ...what })).rejects.toThrow(message)
-    expect((await readControl(world.bus, world.settings)).changes).toEqual([])
+    expect((await readControl(world.bus, world.settings)).inForce).toEqual([])
+    expect(await readHistory(world.bus, world.settings)).toEqual({ deeds: [], foreign: 0 })
   })
 
   const dayMs = 86_400_000

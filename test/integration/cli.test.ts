@@ -98,6 +98,7 @@ describeOnKafka('the command line on a real Kafka', brokers => {
       [env.BUSGATE_TOPICS_STATUSES]: 'created 3',
       [env.BUSGATE_TOPICS_OVERDUE]: 'created 3',
       [env.BUSGATE_TOPICS_CONTROL]: 'created 1',
+      [env.BUSGATE_TOPICS_HISTORY]: 'created 1',
       [env.BUSGATE_TOPICS_DEAD_LETTERS]: 'created 3',
     })
     const second = await busgate(['topics', 'create'], { env })
@@ -262,7 +263,8 @@ describeOnKafka('dead letters on a real Kafka', brokers => {
     })
   })
 
-  test('are written back by dlq replay, each once, and only with --yes', async () => {
+  test('are written back by dlq replay, each once, only with --yes, and the history says by whom and why', async () => {
+    const why = ['--reason', 'the schema is registered', '--by', 'olena']
     const { env, commands, value } = await writeDeadLetters()
     const asked = await busgate(['dlq', 'replay', '--all'], { env })
     expect(asked.code).toBe(2)
@@ -274,7 +276,7 @@ describeOnKafka('dead letters on a real Kafka', brokers => {
     const none = await busgate(['dlq', 'replay', '--all', '--stage', 'callback'], { env })
     expect(none).toMatchObject({ code: 0, stderr: 'There is nothing to replay.\n' })
 
-    const { code, stdout } = await busgate(['dlq', 'replay', '--at', '0@0', '--yes', '--json'], { env })
+    const { code, stdout } = await busgate(['dlq', 'replay', '--at', '0@0', ...why, '--yes', '--json'], { env })
     expect({ code, replayed: JSON.parse(stdout) }).toMatchObject({
       code: 0,
       replayed: { state: 'replayed', at: '0@0' },
@@ -290,18 +292,22 @@ describeOnKafka('dead letters on a real Kafka', brokers => {
       'busgate.replayed.record': `${commands}/0@5`,
     })
 
-    for (const selected of [['--at', '0@0,0@0', '--yes'], ['--all', '--yes'], ['--all']]) {
+    for (const selected of [['--at', '0@0,0@0', ...why, '--yes'], ['--all', ...why, '--yes'], ['--all']]) {
       expect(await busgate(['dlq', 'replay', ...selected], { env })).toMatchObject({
         code: 0,
         stdout: expect.stringMatching(/^refused +0@0 .*it was replayed before$/m),
         stderr: expect.stringContaining('There is nothing to replay.\n'),
       })
     }
-    expect(await busgate(['dlq', 'replay', '--at', '0@0,0@1', '--yes'], { env })).toMatchObject({
+    expect(await busgate(['dlq', 'replay', '--at', '0@0,0@1', ...why, '--yes'], { env })).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('Nothing was replayed.\n'),
     })
     expect(await recordsOf(env, commands)).toHaveLength(1)
+    const history = await busgate(['status', '--history'], { env })
+    expect(history.stdout.split('\n')[0]).toMatch(
+      /^1 dead letter of .* was replayed by olena at .*: the schema is registered$/,
+    )
   })
 })
 

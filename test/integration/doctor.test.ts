@@ -73,6 +73,7 @@ describeOnKafka('busgate doctor on a real Kafka', brokers => {
       expect.stringMatching(/^failed: .*\.statuses: min\.insync\.replicas is 9, .*: nothing can be written$/),
       `failed: ${env.BUSGATE_TOPICS_OVERDUE} does not exist`,
       expect.stringMatching(/^failed: .*\.control: 2 partitions instead of one: the order of pauses/),
+      `warning: ${env.BUSGATE_TOPICS_HISTORY} does not exist`,
       `failed: ${env.BUSGATE_TOPICS_DEAD_LETTERS} does not exist`,
     ])
     const server = `--bootstrap-server ${brokers.brokers[0]}`

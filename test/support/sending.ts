@@ -83,6 +83,7 @@ const topics = {
   doubts: 'doubts',
   deadLetters: 'dead-letters',
   control: 'control',
+  history: 'history',
   overdue: 'overdue',
 }
 

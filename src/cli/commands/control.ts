@@ -14,6 +14,7 @@ import {
   writeChange,
 } from '../../control/change.ts'
 import { Controls } from '../../control/controls.ts'
+import { historyOf } from '../../control/history.ts'
 import { type ControlTopic, readControl } from '../../control/read.ts'
 import { recordsOf, usualWithdrawalMs, withdrawnBy } from '../../control/withdraw.ts'
 import { writeAndReadBack } from '../../control/write.ts'
@@ -34,16 +35,36 @@ import { configFlag, requireAccount } from '../settings.ts'
 export interface Control extends ControlTopic {
   settings: Settings
   bus: Bus
-  /** @throws Error when workers may not see the change */
+  /** Writes changes, and keeps them in the history. @throws Error when workers may not see them */
   write(records: OutgoingRecord[]): Promise<void>
 }
 
 /** Reads the control topic and runs `work` with it. @returns the exit code */
 export function onControl(config: string | undefined, work: (control: Control) => Promise<number>): Promise<number> {
   return onBus(config, async (bus, settings, ending) => {
-    const write = (records: OutgoingRecord[]) => writeAndReadBack(bus, settings.topics.control, records)
+    const write = async (records: OutgoingRecord[]) => {
+      await writeAndReadBack(bus, settings.topics.control, records)
+      await keepInHistory(bus, settings, historyOf(settings.topics.history, records))
+    }
     return work({ settings, bus, ...(await readControl(bus, settings, ending)), write })
   })
+}
+
+/** An emergency must not wait for the history: what it lacks is only said. */
+export async function keepInHistory(bus: Bus, { topics }: Settings, records: OutgoingRecord[]): Promise<void> {
+  const missing = `${topics.history} does not have it, for busgate status --history`
+  if ((await bus.lookAt(topics.history)) === null) {
+    say(`${missing}: create the topic with busgate topics create.`)
+    return
+  }
+  const publisher = await bus.publisher()
+  try {
+    await publisher.publish(records)
+  } catch (error) {
+    say(`${missing}: ${(error as Error).message}`)
+  } finally {
+    await publisher.close()
+  }
 }
 
 export const byFlag = textFlag('NAME', 'Your name, shown with the change. Default: the user name on this machine.')
@@ -64,7 +85,7 @@ const scopeFlags = {
 }
 
 /** A text that says why. */
-function reasonFlag(help: string): Flag<string> {
+export function reasonFlag(help: string): Flag<string> {
   const read = (given: string) => {
     if (given.trim() !== '' && given.length <= longestText) return given
     throw new UsageError(`expected why, in 1 to ${longestText} characters`)

@@ -1,4 +1,5 @@
 import type { Settings } from '../../config/index.ts'
+import { replayRecord } from '../../control/history.ts'
 import {
   contentReader,
   type FullLetter,
@@ -20,6 +21,7 @@ import { choiceFlag, command, type Flag, textFlag, toggle, UsageError, whole } f
 import { jsonText, printable, printLine } from '../framework/terminal.ts'
 import { onBus } from '../on-bus.ts'
 import { configFlag } from '../settings.ts'
+import { byFlag, keepInHistory, ourselves, reasonFlag } from './control.ts'
 
 /** Flags for `LetterFilters`, by the same names. */
 export const filterFlags = {
@@ -135,14 +137,26 @@ export const dlqReplay = command({
     all: toggle('Selects all letters that match the filters.'),
     ...filterFlags,
     'perhaps-sent': toggle('Also replays commands that were perhaps sent: people may get them twice.'),
+    reason: reasonFlag('Why. Required with --yes; busgate status --history says it.'),
+    by: byFlag,
     yes: toggle('Writes the records. Without it, only shows the plan.'),
     json,
     config: configFlag,
   },
-  async run({ all = false, yes = false, 'perhaps-sent': mayHaveBeenSent, json: asJson, config, ...filters }) {
+  async run({
+    all = false,
+    yes = false,
+    reason,
+    by = ourselves(),
+    'perhaps-sent': mayHaveBeenSent,
+    json: asJson,
+    config,
+    ...filters
+  }) {
     const { at = [] } = filters
     const named = new Set(at).size
     if (all === at.length > 0) throw new UsageError('dlq replay needs either --at or --all')
+    if (yes && reason === undefined) throw new UsageError('--reason TEXT is missing: busgate status --history says why')
     const tell = (state: string, letter: Letter, why?: string) =>
       printLine(asJson ? jsonText({ state, why, ...jsonOf(letter) }) : replayLineOf(state, letter, why))
     return onBus(config, async (bus, settings) => {
@@ -168,6 +182,8 @@ export const dlqReplay = command({
         for (const letter of ready) await tell('ready', letter)
         throw new UsageError(`nothing was replayed: --yes replays ${count(ready.length, 'dead letter')}. ${warning}`)
       }
+      const deed = { effect: 'replayed', name: topics.deadLetters, letters: ready.length, by, at: Date.now() } as const
+      await keepInHistory(bus, settings, [replayRecord(topics.history, { ...deed, reason: reason! })])
       await replay(bus, publisher, topics.deadLetters, ready, async letters => {
         for (const letter of letters) await tell('replayed', letter)
       })

@@ -2,7 +2,8 @@ import { allPartitions, partitionsOf } from '../../bus/partitions.ts'
 import type { Bus, BusRecord, TopicPartition } from '../../bus/port.ts'
 import { windowSize } from '../../bus/session/window.ts'
 import type { Settings } from '../../config/index.ts'
-import { type Change, changeText, nameOf, type Withdrawal } from '../../control/change.ts'
+import { keyOf, nameOf, type Withdrawal } from '../../control/change.ts'
+import { type Deed, deedText, readHistory } from '../../control/history.ts'
 import { RecordReader, UndecodableRecords } from '../../inspect/decoding.ts'
 import { countOpenDoubts, isDone, type Progress, readOwnProgress } from '../../inspect/progress.ts'
 import type { SendResult } from '../../records/generated.ts'
@@ -18,10 +19,11 @@ export const status = command({
   about: [
     'Shows what is paused and withdrawn, by whom and why, how many commands of each topic are unfinished, and how many',
     'messages are in doubt: perhaps sent, and without a final result.',
-    'With --history it shows some 10,000 earlier changes too, as far back as the control topic goes.',
+    'With --history it shows who paused, resumed, withdrew and replayed what, when and why, for as long as results are',
+    'kept: the newest 10,000. With --results, too, what each of these withdrawals ended.',
   ].join('\n'),
   flags: {
-    history: toggle('Shows each change, the newest last.'),
+    history: toggle('Shows what people did, the newest last.'),
     results: toggle(
       'Counts the results of withdrawn messages by outcome: how many were sent before, and how many were not.',
     ),
@@ -29,13 +31,14 @@ export const status = command({
     config: configFlag,
   },
   run: ({ history = false, results = false, json = false, config }) =>
-    onControl(config, async ({ settings, bus, changes, inForce, overfull }) => {
+    onControl(config, async ({ settings, bus, inForce, overfull }) => {
       if (overfull !== null) say(`${settings.topics.control}: ${overfull}`)
-      const shown = history ? changes : inForce
-      for (const change of shown) await printLine(json ? jsonOf(change) : printable(lineOf(change)))
+      const { deeds, foreign } = history ? await readHistory(bus, settings) : { deeds: inForce, foreign: 0 }
+      for (const deed of deeds) await printLine(json ? jsonOf(deed) : printable(deedText(deed)))
+      if (foreign > 0) say(`${settings.topics.history}: ${count(foreign, 'record')} that busgate did not write.`)
       if (!json && !history && !inForce.some(({ effect }) => effect === 'paused')) await printLine(nothingPaused)
-      const counts = results ? await countResults(bus, settings, inForce) : []
-      if (!json && results && counts.length === 0) await printLine('No withdrawal is in force whose results to count.')
+      const counts = results ? await countResults(bus, settings, spansOf(deeds)) : []
+      if (!json && results && counts.length === 0) await printLine('There is no withdrawal whose results to count.')
       for (const counted of counts) {
         await printLine(json ? jsonText(counted) : printable(resultsText(counted)))
       }
@@ -51,16 +54,14 @@ export const status = command({
 
 const nothingPaused = 'No operator has paused anything; GET /readyz of a worker says what else holds its commands back.'
 
-function lineOf(change: Change): string {
-  if (change.begins) return changeText(change)
-  const { effect, by, at } = change
-  const ended = effect === 'paused' ? 'was resumed' : 'is no longer withdrawn,'
-  return `${nameOf(change)} ${ended} by ${by} ${timeText(at, 'at')}`
-}
-
-function jsonOf({ effect, begins, kind, name, at, until, ...rest }: Change): string {
-  const times = { at: timeText(at), until: until === null ? null : timeText(until) }
-  return jsonText({ kind, name, [effect]: begins, ...rest, ...times })
+function jsonOf(deed: Deed): string {
+  const at = timeText(deed.at)
+  if (deed.effect === 'replayed') {
+    const { name, letters, by, reason } = deed
+    return jsonText({ kind: 'dead_letters', name, replayed: letters, by, reason, at })
+  }
+  const { effect, begins, kind, name, until, at: _, ...rest } = deed
+  return jsonText({ kind, name, [effect]: begins, ...rest, at, until: until === null ? null : timeText(until) })
 }
 
 interface UnfinishedCommands {
@@ -125,20 +126,35 @@ interface CountedResults {
 /** How far the clocks of two machines may differ. */
 const skewMs = 60_000
 
-/** Whether the result belongs to the withdrawal, and not to an earlier one of the same name. */
-function isOf({ kind, name, at }: Withdrawal, since: number, result: SendResult): boolean {
+/** A withdrawal, and when the next change of its scope came, milliseconds since 1970. */
+interface WithdrawalSpan {
+  withdrawal: Withdrawal
+  endedAt: number
+}
+
+/** The withdrawals among deeds, the oldest first. For a single message, `busgate message` says more. */
+function spansOf(deeds: readonly Deed[]): WithdrawalSpan[] {
+  const changes = deeds.filter((deed): deed is Withdrawal => deed.effect === 'withdrawn' && deed.kind !== 'message')
+  return changes.flatMap((withdrawal, i) => {
+    const next = changes.slice(i + 1).find(one => keyOf(one) === keyOf(withdrawal))
+    return withdrawal.begins ? [{ withdrawal, endedAt: next?.at ?? Number.POSITIVE_INFINITY }] : []
+  })
+}
+
+/** Whether the result belongs to the withdrawal, and not to another one of the same name. */
+function isOf({ withdrawal: { kind, name, at }, endedAt }: WithdrawalSpan, since: number, result: SendResult): boolean {
   const { campaign, tenant, correlationId, completedAt, errorCode } = result
   const first = errorCode === 'WITHDRAWN' ? at - skewMs : since
-  if (kind === 'message' || completedAt < first) return false
+  if (kind === 'message' || completedAt < first || completedAt >= endedAt) return false
   return { campaign, tenant, correlation_id: correlationId }[kind] === name
 }
 
 /** Counts the results of withdrawn messages. */
-async function countResults(bus: Bus, settings: Settings, inForce: readonly Change[]): Promise<CountedResults[]> {
-  const withdrawals = inForce.filter((one): one is Withdrawal => one.effect === 'withdrawn' && one.kind !== 'message')
-  if (withdrawals.length === 0) return []
+async function countResults(bus: Bus, settings: Settings, spans: readonly WithdrawalSpan[]): Promise<CountedResults[]> {
+  if (spans.length === 0) return []
   const { results } = settings.topics
-  const counts = withdrawals.map(withdrawal => {
+  const counts = spans.map(span => {
+    const { withdrawal } = span
     const since = Math.max(0, withdrawal.at - settings.delivery.maxAgeMs)
     const counted: CountedResults = {
       withdrawn: nameOf(withdrawal),
@@ -148,18 +164,19 @@ async function countResults(bus: Bus, settings: Settings, inForce: readonly Chan
       unresolved: 0,
       codes: Object.create(null), // a code may have any name
     }
-    return { withdrawal, since, counted }
+    return { span, since, counted }
   })
   const undecodable = new UndecodableRecords()
   const reader = new RecordReader<SendResult>(schemas.result, registryOf(settings), undecodable)
   const takeFrom = (tp: TopicPartition) => (records: readonly BusRecord[]) =>
     reader.each(tp, records, result => {
       if (!result.final) return
-      for (const { withdrawal, since, counted } of counts) {
-        if (isOf(withdrawal, since, result)) add(counted, result)
+      for (const { span, since, counted } of counts) {
+        if (isOf(span, since, result)) add(counted, result)
       }
     })
-  const needles = withdrawals.map(({ name }) => ({ bytes: Buffer.from(name) }))
+  const names = new Set(spans.map(({ withdrawal }) => withdrawal.name))
+  const needles = Array.from(names, name => ({ bytes: Buffer.from(name) }))
   const ending = AbortSignal.timeout(longestMs)
   const from = Math.min(...counts.map(({ since }) => since))
   const partitions = (await partitionsOf(bus, [results])).get(results)!

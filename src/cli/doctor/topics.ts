@@ -22,7 +22,7 @@ function ofTopic(planned: PlannedTopic, topic: Topic, settings: Settings): Findi
   const { topic: name, use } = planned
   if (topic.state === 'missing') {
     const what = `${name} does not exist`
-    const idle = use === 'control' || (use === 'overdue' && !settings.roles.includes('reconciler'))
+    const idle = use === 'control' || use === 'history' || (use === 'overdue' && !settings.roles.includes('reconciler'))
     return [(idle ? warning : failed)(what, 'busgate topics create')]
   }
   if (topic.state === 'hidden')
