@@ -139,7 +139,7 @@ async function countResults(bus: Bus, settings: Settings, inForce: readonly Chan
   if (withdrawals.length === 0) return []
   const { results } = settings.topics
   const counts = withdrawals.map(withdrawal => {
-    const since = Math.max(0, withdrawal.at - settings.delivery.maxAgeMs)
+    const since = Math.max(0, withdrawal.at - settings.commands.maxAgeMs)
     const counted: CountedResults = {
       withdrawn: nameOf(withdrawal),
       since: timeText(since),
