@@ -100,7 +100,7 @@ function valuesOf(path: string, { type, example }: Setting): fc.Arbitrary<unknow
     own.push(fc.dictionary(fc.string({ maxLength: 3 }), fc.constantFrom(0, 1, 100, 101, 'a')))
   if (path === 'kafka.sasl.extensions')
     own.push(fc.dictionary(fc.constantFrom('auth', 'authz', 'logicalCluster', 'a-b', ''), texts))
-  if (path === 'delivery.notFoundErrors') own.push(fc.array(texts, { maxLength: 2 }))
+  if (path === 'gateway.notFoundTexts') own.push(fc.array(texts, { maxLength: 2 }))
   const valid = schema.type === undefined || schema.type === 'string' ? fc.constant(example) : fc.constant(undefined)
   return fc.oneof({ weight: 8, arbitrary: fc.oneof(...own, valid) }, { weight: 1, arbitrary: other })
 }
@@ -118,11 +118,9 @@ const setting = fc
 /** Settings that rules about several of them concern. */
 const related: [string, unknown[]][] = [
   ['kafka.sessionTimeoutMs', [5000, 10_000, 30_000, 40_000]],
-  ['kafka.rebalanceTimeoutMs', [10_000, 30_001, 60_000]],
-  ['kafka.drainMs', [1, 9999, 10_000, 40_000]],
   ['gateway.timeoutMs', [1, 5000, 9999]],
-  ['delivery.settleMs', [0, 1, 5000, 60_000]],
-  ['delivery.maxIntents', [2, 20, 199, 200]],
+  ['doubts.waitMs', [0, 1, 5000, 60_000]],
+  ['commands.maxInFlight', [2, 20, 199, 200]],
   ['gateway.maxOperations', [1, 10, 100, 101]],
   ['kafka.sasl', [{ mechanism: 'plain', username: 'busgate' }]],
   ['kafka.sasl', [{ mechanism: 'oauthbearer', tokenEndpoint: 'https://login.example/token', clientId: 'client' }]],

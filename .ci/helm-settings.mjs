@@ -45,12 +45,12 @@ function checkContainer(container, pod) {
   else ask(...container.args, '--help')
 }
 
-function checkRole(container, pod, { kafka, gateway, callbacks, telemetry, roles }) {
+function checkRole(container, pod, { gateway, callbacks, telemetry, roles }) {
   const ports = Object.fromEntries(container.ports.map(({ name, containerPort }) => [name, containerPort]))
   assert.deepEqual([...roles], [container.name])
   assert.equal(ports.metrics, telemetry.port)
   assert.equal(ports.http, roles.includes('callbacks') ? callbacks.port : undefined)
-  const stopMs = Math.max(kafka.drainMs, gateway.timeoutMs) + ownStopMs
+  const stopMs = gateway.timeoutMs + ownStopMs
   assert(pod.spec.terminationGracePeriodSeconds * 1000 > stopMs, 'the grace period is too short for a stop')
 }
 

@@ -6,12 +6,9 @@ compare values. .ci/helm-generated.ts proves that they agree.
 {{- $config := .Values.config -}}
 {{- $keys := .Values.secretKeys -}}
 {{- $session := dig "kafka" "sessionTimeoutMs" 10000 $config | int -}}
-{{- $rebalance := dig "kafka" "rebalanceTimeoutMs" 30000 $config | int -}}
 {{- $answer := dig "gateway" "timeoutMs" 30000 $config | int -}}
-{{- if ge $session $rebalance }}{{ fail "config.kafka.sessionTimeoutMs must be below config.kafka.rebalanceTimeoutMs" }}{{ end -}}
-{{- if ge (dig "kafka" "drainMs" 0 $config | int) $session }}{{ fail "config.kafka.drainMs must be below config.kafka.sessionTimeoutMs" }}{{ end -}}
-{{- if ge (min $session 10000 | int) (add $answer (dig "delivery" "settleMs" 60000 $config | int) | int) -}}
-{{- fail "config.gateway.timeoutMs + config.delivery.settleMs must be above config.kafka.sessionTimeoutMs (or 10000, if that is less): raise delivery.settleMs" -}}
+{{- if ge (min $session 10000 | int) (add $answer (dig "doubts" "waitMs" 60000 $config | int) | int) -}}
+{{- fail "config.gateway.timeoutMs + config.doubts.waitMs must be above config.kafka.sessionTimeoutMs (or 10000, if that is less): raise doubts.waitMs" -}}
 {{- end -}}
 {{- include "busgate.signInChecks" (dig "kafka" "sasl" dict $config) -}}
 {{- if and $keys.registryToken (dig "registry" "username" "" $config) -}}
@@ -29,8 +26,8 @@ compare values. .ci/helm-generated.ts proves that they agree.
 {{- if and (eq (len $topics) 1) (compact $quiet) -}}
 {{- fail "quietHours have no effect: config.topics.commands names one topic, and quiet hours do not apply to the most urgent one; add a second topic" -}}
 {{- end -}}
-{{- if lt (dig "delivery" "maxIntents" 1000000 $config | int) (mul 2 (dig "gateway" "maxOperations" 100 $config | int) | int) -}}
-{{- fail "config.delivery.maxIntents must be at least 2 × config.gateway.maxOperations" -}}
+{{- if lt (dig "commands" "maxInFlight" 1000000 $config | int) (mul 2 (dig "gateway" "maxOperations" 100 $config | int) | int) -}}
+{{- fail "config.commands.maxInFlight must be at least 2 × config.gateway.maxOperations" -}}
 {{- end -}}
 {{- include "busgate.accountChecks" . -}}
 {{- end -}}

@@ -47,7 +47,7 @@ labels:
 {{/*
 The settings file of a role. The receiver gets no settings of the gateway, and the page only its time-out and the quiet hours
 of the accounts: a rate would require the account's API key. Both get no address for hooks, because they make none, and no
-delivery.maxIntents, which gateway.maxOperations bounds.
+commands.maxInFlight, which gateway.maxOperations bounds.
 Workers leave reconciler.rate of an account's rate to the reconciler. Without a reconciler they use the whole rate.
 */}}
 {{- define "busgate.settings" -}}
@@ -55,7 +55,7 @@ Workers leave reconciler.rate of an account's rate to the reconciler. Without a 
 {{- if has .role (list "callbacks" "ui") -}}
 {{- $config = omit $config "gateway" "reconciler" -}}
 {{- with $config.callbacks }}{{ $config = merge (dict "callbacks" (omit . "publicUrl")) (omit $config "callbacks") }}{{ end -}}
-{{- with $config.delivery }}{{ $config = merge (dict "delivery" (omit . "maxIntents")) (omit $config "delivery") }}{{ end -}}
+{{- with $config.commands }}{{ $config = merge (dict "commands" (omit . "maxInFlight")) (omit $config "commands") }}{{ end -}}
 {{- end -}}
 {{- if eq .role "ui" -}}
 {{- $all := dig "gateway" "quietHours" "" .root.Values.config -}}
@@ -152,18 +152,16 @@ variable that names it. The receiver and the page get no certificates of the gat
 
 {{/*
 The grace period in seconds: 5 for preStop, the longest time for requests in flight, 15 that `busgate run` takes for the rest,
-and 5 in reserve. kafka.drainMs is at most gateway.timeoutMs unless it is set.
+and 5 in reserve.
 */}}
 {{- define "busgate.gracePeriod" -}}
-{{- $drain := dig "kafka" "drainMs" 0 .Values.config -}}
-{{- $answer := dig "gateway" "timeoutMs" 30000 .Values.config -}}
-{{- add (ceil (divf (max $drain $answer) 1000)) 25 -}}
+{{- add (ceil (divf (dig "gateway" "timeoutMs" 30000 .Values.config) 1000)) 25 -}}
 {{- end -}}
 
 {{/* The milliseconds that a rebalance waits for requests in flight, derived as by busgate. */}}
 {{- define "busgate.drainMs" -}}
 {{- $withinSession := div (mul 9 (dig "kafka" "sessionTimeoutMs" 10000 .Values.config)) 10 -}}
-{{- dig "kafka" "drainMs" (min $withinSession (dig "gateway" "timeoutMs" 30000 .Values.config)) .Values.config -}}
+{{- min $withinSession (dig "gateway" "timeoutMs" 30000 .Values.config) -}}
 {{- end -}}
 
 {{/* A file with the runbooks' address replaced. Takes (dict "root" $ "file" "alerts/busgate.rules.yaml"). */}}

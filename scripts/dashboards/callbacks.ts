@@ -74,7 +74,7 @@ const refusing = row(
   lines({
     title: 'Refused: the sender’s fault',
     description:
-      'forged, malformed, path, method: strangers guess addresses; harmless. other_id, bad_body, bad_json, not_utf8: the gateway sends invalid callbacks. expired: see callbacks.tokenLifeMs.',
+      'forged, malformed, path, method: strangers guess addresses; harmless. other_id, bad_body, bad_json, not_utf8: the gateway sends invalid callbacks. expired: older than 30 days.',
     width: 12,
     unit: 'ops',
     queries: [positiveRateBy('reason', 'callback_rejections_total', `${own}, reason!~"${ours}"`)],
@@ -107,8 +107,7 @@ const reconciling = row(
   ),
   lines({
     title: 'Reconciler delay',
-    description:
-      'How late the reconciler is, beyond reconciler.delayMs. Growing: raise reconciler.rate, or run more reconcilers.',
+    description: 'How late the reconciler is. Growing: raise reconciler.rate, or run more reconcilers.',
     width: 6,
     unit: 's',
     queries: [[`busgate_reconciler_delay_seconds{${own}}`, '{{instance}}']],

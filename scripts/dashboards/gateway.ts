@@ -115,7 +115,7 @@ const doubts = row(
   'Doubts',
   lines({
     title: 'Commands in doubt if killed now',
-    description: 'Upper bound, by process. At delivery.maxIntents for long: commits to Kafka are slow.',
+    description: 'Upper bound, by process. At commands.maxInFlight for long: commits to Kafka are slow.',
     width: 6,
     unit: 'short',
     queries: [[`busgate_intents_open{${own}}`, '{{instance}}']],
@@ -145,7 +145,7 @@ const doubts = row(
     lines({
       title: 'Answers to status polls',
       description:
-        'For doubts and overdue verdicts. unanswered: the gateway is down or throttles. Always inconclusive: its texts may belong into delivery.notFoundErrors. unreadable: it answers without words; see docs/assumptions.md.',
+        'For doubts and overdue verdicts. unanswered: the gateway is down or throttles. Always inconclusive: its texts may belong into gateway.notFoundTexts. unreadable: it answers without words; see docs/assumptions.md.',
       width: 6,
       unit: 'ops',
       stacked: true,

@@ -13,7 +13,7 @@ export interface PollerOptions {
   maxOperations: number
   errorTexts: Readonly<Record<string, ErrorCode>>
   /** Error texts by which the gateway says that it does not know a message. */
-  notFoundErrors: readonly string[]
+  notFoundTexts: readonly string[]
   /** Whether polls may begin. Without the lease, another process may own the doubts and their share of the rate. */
   hasLease: () => boolean
   clock: Clock
@@ -160,7 +160,7 @@ export class StatusPoller {
     if (!isDenied && !(classified.outcome === 'refused' && together === 1)) return { kind: 'in_doubt' }
     const { error } = classified
     const code = isDenied ? 'ACCESS_DENIED' : classified.code
-    const isKnown = !isDenied && (classified.known || isNotFound(error, this.#options.notFoundErrors))
+    const isKnown = !isDenied && (classified.known || isNotFound(error, this.#options.notFoundTexts))
     const { answered, account, refused } = asked
     const first = refused.get(id) ?? { at: this.#options.clock.monotonic(), answered }
     refused.set(id, first)

@@ -43,7 +43,7 @@ import { IdempotentPublisher } from './write/publisher.ts'
 
 export interface KafkaBusOptions
   extends Security,
-    Pick<OwnershipOptions, 'groupId' | 'clock' | 'telemetry' | 'drainMs' | 'startFrom' | 'onDataLoss'> {
+    Pick<OwnershipOptions, 'groupId' | 'clock' | 'telemetry' | 'drainMs' | 'startFrom'> {
   brokers: readonly string[]
   clientId: string
   /** Opens a connection. Tests that cut the wire replace it. */
@@ -53,7 +53,6 @@ export interface KafkaBusOptions
   /** Rack of this process (KIP-392): a replica in the same rack is preferred for fetches. */
   rack?: string | undefined
   sessionTimeoutMs: number
-  rebalanceTimeoutMs: number
   /** Codec for writes; reads understand every codec. */
   compression: Compression
 }

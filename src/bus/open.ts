@@ -13,8 +13,8 @@ const embeddedPartitions = 4
 export async function openBus(settings: Settings, telemetry = new Telemetry()): Promise<Bus> {
   requireBrokers(settings)
   const { kafka, topics } = settings
-  const { brokers, groupId, clientId, drainMs, startFrom, onDataLoss, sessionTimeoutMs, rebalanceTimeoutMs } = kafka
-  const common = { groupId, drainMs, onDataLoss, clock: systemClock, telemetry }
+  const { brokers, groupId, clientId, drainMs, startFrom, sessionTimeoutMs } = kafka
+  const common = { groupId, drainMs, clock: systemClock, telemetry }
   if (brokers === 'embedded') {
     const [{ MemoryBroker }, { MemoryBus }] = await Promise.all([
       import('./memory/broker.ts'),
@@ -35,7 +35,6 @@ export async function openBus(settings: Settings, telemetry = new Telemetry()): 
     brokers,
     clientId,
     sessionTimeoutMs,
-    rebalanceTimeoutMs,
     compression: kafka.compression,
     ...securityOf(kafka, systemClock),
     instanceId: kafka.instanceId,

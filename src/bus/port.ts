@@ -130,7 +130,7 @@ export interface GroupReadOptions {
   ending: AbortSignal
   /** Handles records, as the handler of `follow` does; reports handled records with `from.done`. */
   onRecords(from: ReadPartition, records: readonly BusRecord[]): Promise<void>
-  /** Called when the group rebalances. Resolves when no record is being handled any more; waited for up to kafka.drainMs. */
+  /** Called when the group rebalances. Resolves when no record is being handled any more; waited for up to the drain time. */
   pause(): Promise<void>
   /** Called after the rebalance. Partitions that are still `owned` continue. */
   resume(): void
@@ -332,7 +332,7 @@ export interface Membership {
   unread(): readonly string[]
   /**
    * Finishes what is in flight, commits, and leaves the group. No POST may begin after the call.
-   * @param finishMs longest time to finish; default kafka.drainMs
+   * @param finishMs longest time to finish; default: the drain time
    */
   leave(finishMs?: number): Promise<void>
 }

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { OutgoingRecord } from '../bus/port.ts'
-import type { Settings } from '../config/index.ts'
 import { isOperationType } from '../protocol/registry.ts'
 import { callbackStateOf } from '../protocol/states.ts'
 import type { DeadLetterReason } from '../records/dead-letter.ts'
@@ -42,7 +41,7 @@ export type Intake = (request: IncomingMessage, response: ServerResponse, closin
 /** Creates the request handler. It answers 200 only after `shared` has published the record. */
 export function createCallbackIntake(
   { tokens, statusRecord, deadLetter, telemetry, keyOf, now = Date.now }: CallbackIntakeOptions,
-  limits: SettableLimits,
+  limits: ReceiverLimits,
   shared: SharedPublish<OutgoingRecord>,
 ): Intake {
   const reserveFor = bodyMemory(limits)
@@ -123,7 +122,7 @@ const isProbe = (origin: CallbackOrigin | CallbackRefusal): boolean =>
  * @returns a function that reserves memory until the response is done: if there is no room, it aborts the oldest incomplete
  *   requests, and returns false if there is still none
  */
-function bodyMemory({ inFlightBytes }: SettableLimits) {
+function bodyMemory({ inFlightBytes }: Pick<ReceiverLimits, 'inFlightBytes'>) {
   let inFlight = 0
   /** Requests with incomplete bodies, oldest first, each with a function that aborts it. */
   const unfinished = new Map<IncomingMessage, () => void>()
@@ -186,11 +185,14 @@ function reportEvent(telemetry: Telemetry, event: NewStatusEvent, origin: Callba
 const traceFrom = (origin: CallbackOrigin): TraceContext | null =>
   origin.kind === 'message' ? origin.subject.trace : null
 
-/** The limits that settings define. */
-export type SettableLimits = Pick<Settings['callbacks'], 'connections' | 'inFlightBytes' | 'bodyBytes' | 'keepAliveMs'>
-
 /** A callback may wait for the publish in flight and then for its own: at most 10 s, the usual time-out of senders. */
-export const fixedLimits = {
+export const limits = {
+  /** Most connections. Beyond it, the connection that has not finished a request for longest is closed. */
+  connections: 2048,
+  /** Longest body. */
+  bodyBytes: 64 * 1024,
+  /** Memory for bodies of unanswered callbacks. Beyond it, the oldest unfinished ones are dropped, further ones answered 503. */
+  inFlightBytes: 16 * 1024 * 1024,
   /** Time-outs for a request's headers, and for the whole request. */
   headersMs: 5_000,
   requestMs: 10_000,
@@ -201,3 +203,5 @@ export const fixedLimits = {
   /** Longest time that `close` waits for requests in flight. */
   drainMs: 10_000,
 }
+
+export type ReceiverLimits = typeof limits

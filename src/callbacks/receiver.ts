@@ -3,7 +3,7 @@ import type { OutgoingRecord } from '../bus/port.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import { serveHttp } from '../http/server.ts'
 import { placeOf } from '../telemetry/error.ts'
-import { type CallbackIntakeOptions, createCallbackIntake, fixedLimits, type SettableLimits } from './intake.ts'
+import { type CallbackIntakeOptions, createCallbackIntake, type ReceiverLimits, limits as usualLimits } from './intake.ts'
 import { reportRefusals } from './refusals.ts'
 import { sharePublish } from './shared-publish.ts'
 
@@ -17,7 +17,9 @@ export interface ReceiverOptions extends CallbackIntakeOptions {
   published?: (error: Error | null) => void
   /** Answer of /healthz for load balancers; a closing receiver is never healthy. Default: always. */
   healthy?: () => boolean
-  limits: SettableLimits & Partial<typeof fixedLimits>
+  /** `callbacks.keepAliveMs` */
+  keepAliveMs: number
+  limits?: Partial<ReceiverLimits>
   clock?: Clock
 }
 
@@ -27,7 +29,7 @@ export interface ReceiverOptions extends CallbackIntakeOptions {
  */
 export async function startReceiver(options: ReceiverOptions) {
   const { telemetry, healthy = () => true, clock = systemClock } = options
-  const limits = { ...fixedLimits, ...options.limits }
+  const limits = { ...usualLimits, ...options.limits }
   const { publishMs: timeoutMs, publishEveryMs: everyMs } = limits
   const shared = sharePublish(options.publish, { timeoutMs, everyMs, settled: options.published })
   const take = createCallbackIntake(options, limits, shared)
@@ -40,7 +42,7 @@ export async function startReceiver(options: ReceiverOptions) {
     connections: limits.connections,
     headersMs: limits.headersMs,
     requestMs: limits.requestMs,
-    keepAliveMs: limits.keepAliveMs,
+    keepAliveMs: options.keepAliveMs,
     idleMs: limits.requestMs + 2 * limits.publishMs,
     onOverload: (error?: Error) =>
       telemetry.emit('callback.refused', { reason: 'overloaded', ...(error && { error: placeOf(error) }) }),

@@ -16,8 +16,8 @@ import { createHookTokens, type HookTokens } from './token.ts'
 
 /** The tokens of the settings' secret; null without a secret. */
 export function tokensOf({ callbacks }: Settings): HookTokens | null {
-  const { secret, tokenLifeMs } = callbacks
-  return secret ? createHookTokens({ keys: () => secret.reveal(), tokenLifeMs }) : null
+  const { secret } = callbacks
+  return secret ? createHookTokens({ keys: () => secret.reveal() }) : null
 }
 
 /** Creates the hook for commands that have none; returns null without a public address. */
@@ -64,7 +64,7 @@ export async function startReceiving({ settings, bus, registry, telemetry, token
     tokens,
     telemetry,
     healthy,
-    limits: callbacks,
+    keepAliveMs: callbacks.keepAliveMs,
     statusRecord: createStatusWriter(topics.statuses, encode),
     deadLetter: (body, error) => callbackLetter(topics.deadLetters, body, error),
     keyOf: account => settings.gateway.accounts.get(account)?.apiKey.reveal() ?? '',

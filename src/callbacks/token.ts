@@ -16,10 +16,11 @@ type Opened<T> = ({ ok: true } & T) | { ok: false; reason: TokenFault }
 export interface HookTokenOptions {
   /** Read for each use, so that keys rotate without a restart. The first key issues, all keys open. */
   keys: () => readonly HookKey[]
-  tokenLifeMs: number
   now?: () => number
 }
 
+/** How long a token is valid. The reconciler polls for messages that live longer. */
+export const tokenLifeMs = 30 * dayMs
 const algorithm = 'aes-256-gcm'
 const nonceBytes = 12
 const tagBytes = 16
@@ -40,7 +41,7 @@ export type HookTokens = ReturnType<typeof createHookTokens>
  * (16), in base64url without padding. AES-256-GCM with one key per day, which bounds the number of random nonces per key.
  * Account-level tokens have the day 0 and no content, and never expire: a person has entered them at the gateway.
  */
-export function createHookTokens({ keys, tokenLifeMs, now = Date.now }: HookTokenOptions) {
+export function createHookTokens({ keys, now = Date.now }: HookTokenOptions) {
   const { issuing, opening } = createDayKeys(keys)
 
   return {

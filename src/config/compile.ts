@@ -15,7 +15,7 @@ export interface Settings extends ReturnType<typeof compile> {}
 
 export function compile(values: CheckedValues) {
   const { apiKey: _apiKey, rate: _rate, ...gateway } = section(values, 'gateway')
-  const { default: _default, ...delivery } = section(values, 'delivery')
+  const { policy: _policy, ...doubts } = section(values, 'doubts')
   const { expectMs: _expectMs, ...reconciler } = section(values, 'reconciler')
   return {
     kafka: { ...section(values, 'kafka'), drainMs: drainOf(values), ssl: sslOf(values), sasl: saslOf(values) },
@@ -25,11 +25,14 @@ export function compile(values: CheckedValues) {
       ...gateway,
       ssl: section(values, 'gateway.ssl'),
       errorTexts: gateway.errorTexts ?? {},
+      notFoundTexts: gateway.notFoundTexts ?? [],
       tenantWeights: gateway.tenantWeights ?? {},
       accounts: accountsOf(values),
       quietHours: quietHoursOf(values),
     },
-    delivery: { ...delivery, notFoundErrors: delivery.notFoundErrors ?? [], types: policiesOf(values) },
+    commands: section(values, 'commands'),
+    doubts: { ...doubts, policies: policiesOf(values) },
+    results: section(values, 'results'),
     callbacks: section(values, 'callbacks'),
     reconciler: { ...reconciler, expect: expectationsOf(values) },
     telemetry: section(values, 'telemetry'),
@@ -45,10 +48,10 @@ function section<S extends string>(values: CheckedValues, name: S): Section<S> {
   return Object.fromEntries(own)
 }
 
-/** Default of kafka.drainMs: the request time-out, but less than the session time-out. */
+/** How long a rebalance waits for requests in flight: the request time-out, but less than the session time-out. */
 function drainOf(values: CheckedValues): number {
   const withinSession = Math.max(1, Math.floor(values['kafka.sessionTimeoutMs'] * 0.9))
-  return values['kafka.drainMs'] ?? Math.min(withinSession, values['gateway.timeoutMs'])
+  return Math.min(withinSession, values['gateway.timeoutMs'])
 }
 
 /** False for no TLS. */
@@ -112,6 +115,6 @@ function expectationsOf(values: CheckedValues): Record<SendType, number> {
 
 function policiesOf(values: CheckedValues): Record<SendType, Policy> {
   const policyOf = (type: SendType) =>
-    values['delivery.types.TYPE'].get(type) ?? operations[type].policy ?? values['delivery.default']
+    values['doubts.policies.TYPE'].get(type) ?? operations[type].policy ?? values['doubts.policy']
   return Object.fromEntries(sendTypes.map(type => [type, policyOf(type)])) as Record<SendType, Policy>
 }

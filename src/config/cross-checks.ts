@@ -25,21 +25,11 @@ const oauthExtras = [
 
 export const crossChecks: CrossCheck[] = [
   {
-    paths: ['kafka.sessionTimeoutMs', 'kafka.rebalanceTimeoutMs'],
-    broken: values => values['kafka.sessionTimeoutMs'] >= values['kafka.rebalanceTimeoutMs'],
-    what: 'must be below kafka.rebalanceTimeoutMs',
-  },
-  {
-    paths: ['kafka.drainMs', 'kafka.sessionTimeoutMs'],
-    broken: values => (values['kafka.drainMs'] ?? 0) >= values['kafka.sessionTimeoutMs'],
-    what: 'must be below kafka.sessionTimeoutMs',
-  },
-  {
-    paths: ['delivery.settleMs', 'gateway.timeoutMs', 'kafka.sessionTimeoutMs'],
+    paths: ['doubts.waitMs', 'gateway.timeoutMs', 'kafka.sessionTimeoutMs'],
     broken: values =>
       values['kafka.brokers'] !== 'embedded' &&
-      leaseMs(values['kafka.sessionTimeoutMs']) >= values['gateway.timeoutMs'] + values['delivery.settleMs'],
-    what: 'gateway.timeoutMs + delivery.settleMs must be above kafka.sessionTimeoutMs (or 10000, if that is less): a worker that lost its partition may begin a request until then, so a doubt must be left alone for longer; raise delivery.settleMs',
+      leaseMs(values['kafka.sessionTimeoutMs']) >= values['gateway.timeoutMs'] + values['doubts.waitMs'],
+    what: 'gateway.timeoutMs + doubts.waitMs must be above kafka.sessionTimeoutMs (or 10000, if that is less): a worker that lost its partition may begin a request until then, so a doubt must be left alone for longer; raise doubts.waitMs',
   },
   {
     paths: ['kafka.sasl.mechanism', 'kafka.sasl.username', 'kafka.sasl.password'],
@@ -135,8 +125,8 @@ export const crossChecks: CrossCheck[] = [
     what: 'has no effect: topics.commands names one topic, and quiet hours do not apply to the most urgent one; add a second topic',
   },
   {
-    paths: ['delivery.maxIntents', 'gateway.maxOperations'],
-    broken: values => (values['delivery.maxIntents'] ?? Infinity) < 2 * values['gateway.maxOperations'],
+    paths: ['commands.maxInFlight', 'gateway.maxOperations'],
+    broken: values => (values['commands.maxInFlight'] ?? Infinity) < 2 * values['gateway.maxOperations'],
     what: 'must be at least 2 × gateway.maxOperations: two envelopes, one of them for the most urgent topic',
   },
   {

@@ -46,7 +46,7 @@ const sections = [...new Set(settingPaths.map(setting => setting.split('.')[0]!)
   parts: [path],
 }))
 
-/** `gateway.maxOperations` → BUSGATE_GATEWAY_MAX_OPERATIONS, `delivery.types.call/otp` → BUSGATE_DELIVERY_TYPES_CALL_OTP */
+/** `gateway.maxOperations` → BUSGATE_GATEWAY_MAX_OPERATIONS, `doubts.policies.call/otp` → BUSGATE_DOUBTS_POLICIES_CALL_OTP */
 export function variableOf(path: string): string {
   return `${prefix}${snakeCase(path)}`
 }

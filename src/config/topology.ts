@@ -22,8 +22,6 @@ export interface TopicFacts {
   /** What compaction would destroy; null if no role refuses to start because of it. */
   lostByCompaction: 'unread records' | 'answers' | null
   rights: Partial<Record<Role, readonly TopicRight[]>>
-  /** Whether the worker reads it only to find earlier answers when no window shows them (`delivery.checkResults`). */
-  readForAnswers?: true
 }
 
 /** Properties of each topic, whatever its name, in the order in which topics are listed. */
@@ -48,7 +46,6 @@ export const topology: Readonly<Record<TopicUse, TopicFacts>> = {
     kept: 'outlasting commands',
     lostByCompaction: 'answers',
     rights: { worker: ['READ', 'WRITE'], reconciler: ['READ'] },
-    readForAnswers: true,
   },
   statuses: {
     schema: 'status',
@@ -84,7 +81,6 @@ export const topology: Readonly<Record<TopicUse, TopicFacts>> = {
     kept: 'until seen',
     lostByCompaction: 'unread records',
     rights: { worker: ['READ', 'WRITE'], callbacks: ['WRITE'], reconciler: ['WRITE'] },
-    readForAnswers: true,
   },
 }
 
@@ -100,10 +96,6 @@ export function topicsWhere(names: Names, isSo: (facts: TopicFacts) => boolean):
 }
 
 /** The rights that a process's roles need on a topic. */
-export function rightsOf(use: TopicUse, { roles, delivery }: Pick<Settings, 'roles' | 'delivery'>): TopicRight[] {
-  const { rights, readForAnswers } = topology[use]
-  const needed = roles.flatMap(role =>
-    role === 'worker' && readForAnswers && !delivery.checkResults ? ['WRITE' as const] : (rights[role] ?? []),
-  )
-  return [...new Set(needed)]
+export function rightsOf(use: TopicUse, { roles }: Pick<Settings, 'roles'>): TopicRight[] {
+  return [...new Set(roles.flatMap(role => topology[use].rights[role] ?? []))]
 }

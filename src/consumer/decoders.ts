@@ -9,7 +9,7 @@ import { schemas } from '../records/schemas.ts'
 /** Decodes results and status events in your own consumer, such as the `eachMessage` of kafkajs. */
 export interface Decoders {
   /**
-   * @param headers of the same record; with `delivery.codes=header` they hold the result's `code`
+   * @param headers of the same record; with `results.otpCode=header` they hold the result's `code`
    * @throws as `decodeStatus`
    */
   decodeResult(value: Buffer | null, headers?: RecordHeaders): Promise<SendResult>

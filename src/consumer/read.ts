@@ -91,7 +91,7 @@ export class UnreadableRecordError extends Error {
 
 /**
  * Reads the committed results from `topics.results`, in the order of offsets within each partition. A code from a header
- * (`delivery.codes`) is in the result's `code`. Reading begins when the loop asks for the first record, and waits while
+ * (`results.otpCode`) is in the result's `code`. Reading begins when the loop asks for the first record, and waits while
  * brokers are unreachable, which only the `logger` is told. A loop body without `await` blocks timers and signals for one
  * record, or 20 ms.
  *

@@ -187,7 +187,7 @@ export class Controls {
   }
 
   #endOf(change: Change): number {
-    return endOf(change, this.#settings.delivery.maxAgeMs)
+    return endOf(change, this.#settings.commands.maxAgeMs)
   }
 
   #lookAt(time: number): void {

@@ -26,7 +26,7 @@ export async function readControl(bus: Bus, settings: Settings, ending?: AbortSi
   const look = await bus.lookAt(topic)
   requireReadable(topic, look)
   const now = Date.now()
-  const isOver = (change: Change) => !change.begins || endOf(change, settings.delivery.maxAgeMs) <= now
+  const isOver = (change: Change) => !change.begins || endOf(change, settings.commands.maxAgeMs) <= now
   const emptyChanges = () => new LastChanges(look.partitions, isOver)
   const last = emptyChanges()
   const over = new Map<string, Withdrawn>()

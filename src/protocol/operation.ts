@@ -67,7 +67,7 @@ export interface SendOperation<S extends z.ZodType = z.ZodType, P extends z.ZodT
   hasStatus: boolean
   /** Whether it is sent in its own envelope, because refusing it may refuse the whole envelope. */
   alone: boolean
-  /** Delivery policy unless a command or setting names one; null for `delivery.default`. */
+  /** Delivery policy unless a command or setting names one; null for `doubts.policy`. */
   policy: 'AT_MOST_ONCE' | null
   /** Whether `busgate/producer` writes it to the most urgent topic by default. */
   urgent: boolean

@@ -22,11 +22,11 @@ const echoes: readonly string[] = ['type', 'id', 'phone', 'msg_id', 'request_id'
  * in it proves that the message was sent, unless it is UNKNOWN, "not found", an echo, or in an answer that contradicts it. A
  * number is no text.
  * @param content `data` of the item, with what stands beside it
- * @param notFoundErrors texts by which the gateway says that it does not know a message
+ * @param notFoundTexts texts by which the gateway says that it does not know a message
  */
-export function readStatusAnswer(content: unknown, notFoundErrors: readonly string[] = []): StatusAnswer {
+export function readStatusAnswer(content: unknown, notFoundTexts: readonly string[] = []): StatusAnswer {
   const { texts, success } = partsOf(content)
-  const words = texts.map(one => ({ ...one, meaning: meaningOf(one, notFoundErrors) }))
+  const words = texts.map(one => ({ ...one, meaning: meaningOf(one, notFoundTexts) }))
   const found = (meaning: Meaning) => words.find(word => word.meaning === meaning)
   const [listed, other, notFound, unknown] = [found('listed'), found('other'), found('not_found'), found('unknown')]
   const isDenied = notFound !== undefined || unknown !== undefined || success === false || found('error') !== undefined
@@ -43,12 +43,12 @@ export function readStatusAnswer(content: unknown, notFoundErrors: readonly stri
  * Returns what the content of a successful answer to `status` proves of its message. Only after `not_found` and `unknown` may it
  * be sent again.
  */
-export const statusProof = (content: unknown, notFoundErrors: readonly string[] = []): StatusProof =>
-  readStatusAnswer(content, notFoundErrors).proof
+export const statusProof = (content: unknown, notFoundTexts: readonly string[] = []): StatusProof =>
+  readStatusAnswer(content, notFoundTexts).proof
 
 /** Whether a text of the gateway is one of these, without case, surrounding spaces and a final full stop. */
-export const isNotFound = (text: string, notFoundErrors: readonly string[]): boolean =>
-  notFoundErrors.some(one => fold(one) === fold(text))
+export const isNotFound = (text: string, notFoundTexts: readonly string[]): boolean =>
+  notFoundTexts.some(one => fold(one) === fold(text))
 
 const fold = (text: string): string => text.trim().toLowerCase().replace(/\.$/, '')
 
@@ -60,8 +60,8 @@ interface Word {
 
 type Meaning = 'listed' | 'unknown' | 'not_found' | 'error' | 'other'
 
-function meaningOf({ field, text }: Word, notFoundErrors: readonly string[]): Meaning {
-  if (isNotFound(text, notFoundErrors)) return 'not_found'
+function meaningOf({ field, text }: Word, notFoundTexts: readonly string[]): Meaning {
+  if (isNotFound(text, notFoundTexts)) return 'not_found'
   const state = meaningOfStatus(text)
   if (state !== undefined) return state === 'UNKNOWN' ? 'unknown' : 'listed'
   return field === 'error' ? 'error' : 'other'

@@ -288,6 +288,7 @@ export interface Schedule extends PollState {
 export interface ScheduleOptions {
   /** Milliseconds after sending until a verdict is overdue. */
   expect: Readonly<Record<SendType, number>>
+  /** How far behind now messages are handled, and hence the first wait between two polls. */
   delayMs: number
   graceMs: number
 }

@@ -36,6 +36,8 @@ interface ReconcilingOptions {
 
 export type Reconciling = Awaited<ReturnType<typeof startReconciling>>
 
+/** How far behind now it reads, unless a verdict is expected sooner. */
+const longestDelayMs = 15 * 60_000
 /** Default rate, in polls per second and account. */
 const usualRate = 10
 
@@ -51,7 +53,6 @@ export async function startReconciling(options: ReconcilingOptions) {
   const { connection = connectionTo(gateway) } = options
   const poller = new StatusPoller({
     ...gateway,
-    ...settings.delivery,
     connection,
     clock,
     telemetry: options.telemetry,
@@ -123,7 +124,7 @@ async function walksOf(
   const patience = { clock, patient: true }
   const resultDecoder = createDecoder<SendResult>(schemas.result, registry, patience)
   const statusDecoder = createDecoder<StatusEvent>(schemas.status, registry, patience)
-  const { delayMs } = reconciler
+  const delayMs = Math.min(longestDelayMs, ...Object.values(reconciler.expect))
   const [statuses, results, overdue] = [topics.statuses, topics.results, topics.overdue].map(
     topic => new KeyedTopic(bus, topic, clock),
   ) as [KeyedTopic, KeyedTopic, KeyedTopic]
@@ -133,6 +134,7 @@ async function walksOf(
     const verdictsOptions = { bus, statuses, messages, partition, decoder: statusDecoder, delayMs, clock, telemetry }
     return new ResultsWalk(session, {
       ...reconciler,
+      delayMs,
       ...asking,
       verdicts: new Verdicts(verdictsOptions),
       decoder: resultDecoder,

@@ -20,7 +20,7 @@ import { shortened, withShorter } from './shorten.ts'
 /** Header of results whose message has an unusual lifetime: seconds, as decimal text. */
 export const lifetimeHeader = 'busgate.lifetime'
 
-/** Header with the one-time password of a call/otp if `delivery.codes` is `header`. */
+/** Header with the one-time password of a call/otp if `results.otpCode` is `header`. */
 const codeHeader = 'busgate.code'
 
 /** A record with its partition: a command, or a record that cannot be read. */

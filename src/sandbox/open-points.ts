@@ -55,7 +55,7 @@ export const openPoints = {
       envelope: 'the whole envelope is refused',
     },
     does: 'A refusal and UNKNOWN leave the decision to the policy, and so does an envelope that is refused because of this id alone. An answer without words ends the doubt UNRESOLVED. Any other text counts as sent.',
-    set: '`delivery.notFoundErrors`: the text, if there is one. Required if it stands in a successful item.',
+    set: '`gateway.notFoundTexts`: the text, if there is one. Required if it stands in a successful item.',
   },
   statusRight: {
     open: 'Whether a key that may send may also ask for statuses',
@@ -185,7 +185,7 @@ export const assumptions: readonly OpenPoint[] = [
   {
     open: 'Error texts beside "Access denied", "Error in Alpha-name", "Operator not supported" and "Invalid message type"',
     does: 'Knows those of public clients and of the XML transport, such as "Not enough money" and THROTTLE. An unknown text of an item is REJECTED, one of an envelope is retried first.',
-    set: '`gateway.errorTexts`, `delivery.notFoundErrors`',
+    set: '`gateway.errorTexts`, `gateway.notFoundTexts`',
   },
   {
     open: 'What HTTP statuses other than 200 mean',
@@ -194,8 +194,8 @@ export const assumptions: readonly OpenPoint[] = [
   },
   {
     open: 'How late a request can be executed',
-    does: 'Not later than `gateway.timeoutMs` + `delivery.settleMs` after its first byte; then a doubt may be sent again.',
-    set: 'raise `delivery.settleMs`',
+    does: 'Not later than `gateway.timeoutMs` + `doubts.waitMs` after its first byte; then a doubt may be sent again.',
+    set: 'raise `doubts.waitMs`',
   },
   {
     open: 'How long an idle connection is kept',
@@ -205,7 +205,7 @@ export const assumptions: readonly OpenPoint[] = [
   {
     open: 'Status and callbacks of `call/otp` and `hlr`',
     does: 'Expects none: a lost answer ends UNRESOLVED at once, unless the policy allows another try.',
-    set: '`delivery.types.TYPE`',
+    set: '`doubts.policies.TYPE`',
   },
   {
     open: 'Retries of callbacks that are not answered 200',

@@ -197,7 +197,7 @@ export const metricDefinitions = {
     meaning:
       'Commands that are sent or about to be, without a committed result: the most that a kill would leave in doubt.',
     action:
-      'At delivery.maxIntents for long: commits to Kafka are slow, or the setting is too low for gateway.concurrency.',
+      'At commands.maxInFlight for long: commits to Kafka are slow, or the setting is too low for gateway.concurrency.',
   },
   breaker_state: {
     type: 'gauge',
@@ -252,7 +252,7 @@ export const metricDefinitions = {
     labels: { result: label.pollResults },
     meaning: 'Status polls by their result, for doubts and by the reconciler.',
     action:
-      'unanswered: the gateway is unreachable or throttles. inconclusive for long: add its texts to delivery.notFoundErrors, or it does not keep statuses. unreadable: the gateway answers without words, or refuses the key; doubts then end UNRESOLVED.',
+      'unanswered: the gateway is unreachable or throttles. inconclusive for long: add its texts to gateway.notFoundTexts, or it does not keep statuses. unreadable: the gateway answers without words, or refuses the key; doubts then end UNRESOLVED.',
   },
   dead_letters_total: {
     type: 'counter',
@@ -286,7 +286,7 @@ export const metricDefinitions = {
     labels: { reason: label.callbackRefusals },
     meaning: 'Refused callbacks; the gateway is expected to retry those answered 503.',
     action:
-      'not_published: the bus does not confirm. overloaded: add receivers. unknown_key: give this process the new callbacks.secret. forged, malformed, path: strangers. expired: see callbacks.tokenLifeMs.',
+      'not_published: the bus does not confirm. overloaded: add receivers. unknown_key: give this process the new callbacks.secret. forged, malformed, path: strangers. expired: older than 30 days.',
   },
   callbacks_missing_total: {
     type: 'counter',
@@ -315,13 +315,13 @@ export const metricDefinitions = {
     labels: {},
     meaning: 'Ids with a verdict that the reconciler forgot because its memory was full.',
     action:
-      'Not 0: it may poll for messages whose callback came; add partitions to the topics of results and statuses, or shorten reconciler.delayMs.',
+      'Not 0: it may poll for messages whose callback came; add partitions to the topics of results and statuses, or shorten reconciler.expectMs.',
   },
   reconciler_delay_seconds: {
     type: 'gauge',
     readAtScrape: true,
     labels: {},
-    meaning: 'How far the reconciler is behind, beyond reconciler.delayMs.',
+    meaning: 'How far the reconciler is behind.',
     action: 'Growing: the reconciler does not keep up; raise reconciler.rate or run it in more processes.',
   },
   delivery_latency_seconds: {

@@ -260,7 +260,7 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
   'verdicts.forgotten': {
     level: 'warn',
     msg: ({ count }) => `the reconciler forgot ${numberOf(count, 'id')}: its memory is full`,
-    action: 'Add partitions to the topics of results and statuses, or shorten reconciler.delayMs.',
+    action: 'Add partitions to the topics of results and statuses, or shorten reconciler.expectMs.',
   },
   'pause.begun': {
     level: 'warn',

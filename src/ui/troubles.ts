@@ -103,11 +103,11 @@ export class OpenDoubtList {
 
   /** Assumes that the workers have the same settings as this process. */
   #waitsFor(one: RetainedDoubt, at: number): string {
-    const { gateway, delivery } = this.#settings
+    const { gateway, doubts } = this.#settings
     const progress = this.#progress[one.partition]
     if (!progress && at - timeOf(one) > beginMs) return 'a worker: no worker owns its partition'
     if (progress?.window.get(one.offset) === INTENT) return 'the answer to another request, which is in flight'
-    const settled = timeOf(one) + gateway.timeoutMs + delivery.settleMs
+    const settled = timeOf(one) + gateway.timeoutMs + doubts.waitMs
     if (at < settled) return `its callback; the gateway is polled in ${Math.ceil((settled - at) / 1000)} s`
     return `the answer to a status poll, or a callback; then its policy decides`
   }

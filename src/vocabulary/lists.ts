@@ -89,8 +89,8 @@ export const errorCodeTexts: Readonly<Record<ErrorCode, { meaning: string; remed
     remedy: 'It was not sent before its deadline: give it a later one',
   },
   MAX_AGE: {
-    meaning: 'it became older than `delivery.maxAgeMs`',
-    remedy: 'It waited longer than delivery.maxAgeMs',
+    meaning: 'it became older than `commands.maxAgeMs`',
+    remedy: 'It waited longer than commands.maxAgeMs',
   },
   WITHDRAWN: {
     meaning: 'it was taken back',
@@ -98,7 +98,7 @@ export const errorCodeTexts: Readonly<Record<ErrorCode, { meaning: string; remed
       'Nothing. To send it after all, use a new id outside of the withdrawal: another campaign, correlationId or tenant, or end the withdrawal first (busgate withdraw … --end)',
   },
   RESPONSE_LOST: { meaning: "the gateway's answer was lost", remedy: null },
-  ATTEMPTS_EXHAUSTED: { meaning: 'still in doubt after `delivery.attempts` requests', remedy: null },
+  ATTEMPTS_EXHAUSTED: { meaning: 'still in doubt after `doubts.maxAttempts` requests', remedy: null },
 }
 
 /** Why it is unknown whether a command was sent, with the sentence for its result. */

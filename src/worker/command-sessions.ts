@@ -11,7 +11,7 @@ export interface CommandSessionsOptions {
   commandIntake: CommandIntakeOptions
   doubtIntake: DoubtIntakeOptions
   /** Null if the results are not read. */
-  orphans: Orphans | null
+  orphans: Orphans
   dispatcher: Dispatcher
   telemetry: Telemetry
 }
@@ -30,7 +30,7 @@ export function commandSessions(options: CommandSessionsOptions): Omit<SessionLi
     opened(session) {
       if (session.topic === doubtsTopic) {
         doubts.set(session, new DoubtIntake(session, options.doubtIntake))
-        if (session.forgotten) options.orphans?.ask(session)
+        if (session.forgotten) options.orphans.ask(session)
       } else commands.set(session, new CommandIntake(session, options.commandIntake))
       dispatcher.add(session)
     },
@@ -47,7 +47,7 @@ export function commandSessions(options: CommandSessionsOptions): Omit<SessionLi
     },
     lost(session, ranges) {
       const what = session.topic === doubtsTopic ? 'doubts' : 'commands'
-      if (what === 'doubts') options.orphans?.ask(session)
+      if (what === 'doubts') options.orphans.ask(session)
       return lostLetters(deadLetterTopic, session, ranges, what, telemetry)
     },
     cut: (session, before) => dispatcher.forgetBefore(session, before),

@@ -26,6 +26,7 @@ import { Orphans, type OrphansOptions } from './doubts/orphans.ts'
 import { Resolver } from './doubts/resolver.ts'
 import { checkTopics, readGauges, watchCompaction, watchProgress } from './health.ts'
 import { EarlierEnds } from './intake/earlier-ends.ts'
+import { repeatWindow } from './intake/recent-ids.ts'
 import { ResultsLookup } from './intake/results-lookup.ts'
 import { SchemaWaits } from './intake/schema-wait.ts'
 import { UnknownAccounts } from './intake/unknown-accounts.ts'
@@ -61,7 +62,7 @@ export interface Sending {
   warnings(): string[]
   /** Pauses and withdrawals. */
   controls: Controls
-  /** Finishes what is in flight within kafka.drainMs and leaves the group. */
+  /** Finishes what is in flight within gateway.timeoutMs and leaves the group. */
   stop(): Promise<void>
 }
 
@@ -83,7 +84,7 @@ const leastAnswerBytes = 256 * 1024
  */
 export async function startSending(options: SendingOptions): Promise<Sending> {
   const { settings, bus, clock, telemetry } = options
-  const { gateway, kafka } = settings
+  const { gateway } = settings
   const partitions = await checkTopics(bus, settings.topics)
   const writers = await writersOf(options)
   const evidence = await evidenceIn(options)
@@ -105,9 +106,9 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
       stopWatching = watchOver(options, parts, joined)
     },
     async stop() {
-      for (const part of [watch, compaction, parts.poller, parts.lookup, parts.orphans, parts.dispatcher]) part?.stop()
+      for (const part of [watch, compaction, parts.poller, parts.lookup, parts.orphans, parts.dispatcher]) part.stop()
       stopWatching()
-      await place.leave(Math.max(gateway.timeoutMs, kafka.drainMs))
+      await place.leave(gateway.timeoutMs)
       await followed.close()
       await connection.close()
     },
@@ -128,28 +129,25 @@ interface Tools extends Awaited<ReturnType<typeof writersOf>> {
  */
 function partsOf(options: SendingOptions, tools: Tools, partitions: number, place: GroupPlace) {
   const { settings, bus, registry, clock, telemetry, fatal } = options
-  const { gateway, delivery, topics } = settings
+  const { gateway, commands, doubts, topics } = settings
   const { accounts } = tools
   const hasLease = () => place.membership?.hasLease() ?? false
-  const common = { ...gateway, ...delivery, ...tools, hasLease, clock, telemetry }
+  const common = { ...gateway, ...commands, ...doubts, ...tools, hasLease, clock, telemetry }
   const dispatcher = new Dispatcher({ ...common, ...dispatchingOf(settings) })
   const poller = new StatusPoller({ ...common, inSlot: (account, request) => dispatcher.inSlot(account, request) })
   const sendAgain = (pending: Pending) => dispatcher.push([pending])
-  const settleMs = gateway.timeoutMs + delivery.settleMs
-  const resolver = new Resolver({ ...common, poller, policies: delivery.types, settleMs, sendAgain })
+  const settleMs = gateway.timeoutMs + doubts.waitMs
+  const pollIntervalMs = Math.ceil(doubts.waitMs / 3)
+  const resolver = new Resolver({ ...common, poller, settleMs, pollIntervalMs, sendAgain })
   const patience = { clock, patient: true }
   const resultDecoder = createDecoder<SendResult>(schemas.result, registry, patience)
   const doubtDecoder = createDecoder<Doubt>(schemas.doubt, registry, patience)
   const owned = () => place.membership?.share().owned || partitions
-  const lookup = delivery.checkResults
-    ? new ResultsLookup({ ...common, bus, topics, resultDecoder, doubtDecoder, owned })
-    : null
-  const earlierEnds = delivery.checkResults ? new EarlierEnds({ ...common, bus, topics, resultDecoder }) : null
+  const lookup = new ResultsLookup({ ...common, bus, topics, resultDecoder, doubtDecoder, owned })
+  const earlierEnds = new EarlierEnds({ ...common, bus, topics, resultDecoder })
   const unknownAccounts = new UnknownAccounts({ ...common, isKnown: name => accounts.has(name) })
   const isHeld: OrphansOptions['isHeld'] = (session, message) => resolver.holds(session, message)
-  const orphans = delivery.checkResults
-    ? new Orphans({ ...common, bus, topics, resultDecoder, doubtDecoder, isHeld })
-    : null
+  const orphans = new Orphans({ ...common, bus, topics, resultDecoder, doubtDecoder, isHeld })
   const intake = { ...common, ...intakeOf(options), lookup }
   const listener = {
     ...commandSessions({
@@ -191,7 +189,7 @@ function reportsOf(
   return {
     controls,
     gauges: { read },
-    reasons: () => [...place.reasons(), ...told([controls.overfull, lookup?.reason ?? null])],
+    reasons: () => [...place.reasons(), ...told([controls.overfull, lookup.reason])],
     warnings: () => [
       ...told([intake.schemaWaits.reason, followed.trouble, evidence.trouble]),
       ...unknownAccounts.warnings(),
@@ -213,7 +211,7 @@ function watchOver(
     heldBack: () =>
       joined.trouble() !== null ||
       intake.schemaWaits.reason !== null ||
-      lookup?.reason != null ||
+      lookup.reason !== null ||
       unknownAccounts.isHolding ||
       dispatcher.heldBack,
     doubtsTopic: settings.topics.doubts,
@@ -224,12 +222,12 @@ function watchOver(
   })
 }
 
-async function writersOf({ settings: { topics, delivery }, registry, telemetry, clock }: SendingOptions) {
+async function writersOf({ settings: { topics, results }, registry, telemetry, clock }: SendingOptions) {
   const resultsSubject = subjectOf(topics.results)
   const encode = await createEncoder<SendResult>(resultsSubject, schemas.result, registry, writeResultBytes)
   const encodeDoubt = await createEncoder<Doubt>(subjectOf(topics.doubts), schemas.doubt, registry)
   const now = () => clock.now()
-  const writeResult = createResultWriter({ topic: topics.results, encode, now, codes: delivery.codes })
+  const writeResult = createResultWriter({ topic: topics.results, encode, now, codes: results.otpCode })
   const settler = new Settler(writeResult, createDoubtWriter(topics.doubts, encodeDoubt), telemetry)
   return { writeResult, settler }
 }
@@ -271,23 +269,23 @@ function lanesOf({ commands: [urgent, ...others], doubts }: Settings['topics']):
 }
 
 /** Options for the dispatcher alone. */
-function dispatchingOf({ gateway, delivery, topics }: SendingOptions['settings']) {
+function dispatchingOf({ gateway, commands, topics }: SendingOptions['settings']) {
   const { tenantWeights, concurrency, maxOperations } = gateway
   return {
     topics: lanesOf(topics),
-    maxIntents: delivery.maxIntents ?? Math.max(leastIntents, 2 * concurrency * maxOperations),
+    maxIntents: commands.maxInFlight ?? Math.max(leastIntents, 2 * concurrency * maxOperations),
     tenantWeights: new Map(Object.entries(tenantWeights)),
   }
 }
 
 function joinOptionsOf(settings: SendingOptions['settings']): JoinOptions {
-  const { topics, delivery } = settings
+  const { topics, commands } = settings
   return {
     installation: installationOf(settings),
-    lookBack: topic => (topic === topics.doubts ? 0 : delivery.dedupeWindow),
-    lookBackMs: delivery.maxAgeMs,
+    lookBack: topic => (topic === topics.doubts ? 0 : repeatWindow),
+    lookBackMs: commands.maxAgeMs,
     // the results tell which doubts are resolved, and no other record tells of the rest
-    readsAll: topic => topic === topics.doubts && delivery.checkResults,
+    readsAll: topic => topic === topics.doubts,
     recordsOf: topic => (topic === topics.doubts ? 'doubts' : 'commands'),
   }
 }

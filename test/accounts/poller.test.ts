@@ -33,7 +33,7 @@ function startPoller() {
     },
     maxOperations: 2,
     errorTexts: {},
-    notFoundErrors: [],
+    notFoundTexts: [],
     hasLease: () => hasLease,
     clock,
     telemetry: new Telemetry(),

@@ -16,7 +16,7 @@ function setUp(options: Partial<CoordinatorOptions> = {}) {
   const brokers = new FakeCluster()
   const coordinator = new Coordinator({
     ...{ brokers, clock: brokers.clock, groupId: 'workers', topics: ['commands'], process: 'p1', protocol: 'ours' },
-    ...{ sessionTimeoutMs: 10_000, rebalanceTimeoutMs: 30_000 },
+    ...{ sessionTimeoutMs: 10_000 },
     ...options,
   })
   return { brokers, coordinator }
@@ -71,6 +71,16 @@ describe('a process that joins', () => {
       [group, 'workers', 10_000, 30_000, '', null],
       [group, 'workers', 10_000, 30_000, 'me-1', null],
     ])
+  })
+
+  test.each([
+    [6_000, 30_000],
+    [40_000, 80_000],
+  ])('with a session time-out of %d ms lets others wait for it for %d ms', async (sessionTimeoutMs, waitMs) => {
+    const { brokers, coordinator } = setUp({ sessionTimeoutMs })
+    brokers.next('JoinGroup', joined('me-1'))
+    await coordinator.join('me-1', nothing, () => {})
+    expect(brokers.of('JoinGroup').map(({ fields }) => fields.slice(1, 3))).toEqual([[sessionTimeoutMs, waitMs]])
   })
 
   test.each(['', 'me-1'])('under the id "%s" is told its id by the answer if it needs none before', async id => {

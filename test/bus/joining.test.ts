@@ -28,7 +28,7 @@ function setUp({ fenced = true, full = false, stuck = false } = {}) {
   }
   const options = {
     ...{ brokers: cluster as unknown as Brokers, clock, telemetry, announcement, ownership, compression: 'none' },
-    ...{ groupId: 'workers', topics: ['commands'], sessionTimeoutMs: 10_000, rebalanceTimeoutMs: 30_000 },
+    ...{ groupId: 'workers', topics: ['commands'], sessionTimeoutMs: 10_000 },
     logs: { ends: async () => ({ low: 3, high: 9 }), offsetAt: async () => 7 },
     fetcher: { forget: () => {} },
     limits: new RecordLimits({ ask: async () => 1_048_588, telemetry }),

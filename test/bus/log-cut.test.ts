@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { hasLoss } from '../../src/bus/session/lost-offsets.ts'
 import { windowSize } from '../../src/bus/session/window.ts'
 import type { Events } from '../../src/telemetry/events.ts'
@@ -334,21 +334,6 @@ describe('a log that was cut', () => {
       [1, 1],
       [1, 1],
     ])
-  })
-
-  test('ends the process if kafka.onDataLoss is fail, and says what to do', async () => {
-    const { logs, deliver, ownership, tps, listener } = await openGroup(1, { onDataLoss: 'fail' })
-    const lettersOf = vi.fn(() => [])
-    Object.assign(listener, { lost: lettersOf })
-    logs[0]!.append(8)
-    logs[0]!.cut(2)
-    ownership.cut({ ...tps[0]!, ...logs[0]!.ends })
-    expect(listener.fatals[0]?.message).toMatch(
-      /^2 offsets of commands\/0 disappeared.*kafka.onDataLoss is fail.*continue/,
-    )
-    deliver(0)
-    expect(listener.fresh).toEqual([])
-    expect(lettersOf).not.toHaveBeenCalled() // nothing will be committed
   })
 })
 

@@ -103,7 +103,7 @@ describe('the receiver', () => {
   })
 
   test('closes a connection that is idle for too long', async () => {
-    const bench = await receiverBench({ keepAliveMs: 50 })
+    const bench = await receiverBench({}, { keepAliveMs: 50 })
     const raw = rawConnection(bench.receiver.port)
     raw.write(wholePost(bench.url()))
     await eventually(() => expect(raw.received).toMatch(/^HTTP\/1\.1 200 .*Keep-Alive: timeout=/s))

@@ -109,7 +109,7 @@ const toggleEmpty = ({ fleet }: Scene): Record<string, string> => ({
 })
 const changeTimes = (scene: Scene): Record<string, string> => ({
   BUSGATE_GATEWAY_TIMEOUT_MS: String(Math.round(between(scene, 1500, 3000))),
-  BUSGATE_DELIVERY_SETTLE_MS: String(Math.round(between(scene, 4000, 8000))),
+  BUSGATE_DOUBTS_WAIT_MS: String(Math.round(between(scene, 4000, 8000))),
 })
 const addShop = (): Record<string, string> => ({ BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: shop.key })
 

@@ -125,7 +125,7 @@ export const scenariosWithValue: Readonly<Record<string, (value: string) => Scen
       latencyMs: slowLatencyMs,
       executesLate: { share: 0.05, ms: 4000 }, // gateway.timeoutMs is 2 s, and a doubt is polled after 8 s
       env: {
-        BUSGATE_DELIVERY_NOT_FOUND_ERRORS: 'Message not found',
+        BUSGATE_GATEWAY_NOT_FOUND_TEXTS: 'Message not found',
         BUSGATE_GATEWAY_CONCURRENCY: '4',
         BUSGATE_GATEWAY_MAX_OPERATIONS: '10',
       },

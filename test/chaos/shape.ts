@@ -58,8 +58,8 @@ export const shape: Scenario = {
   env: {
     BUSGATE_KAFKA_START_FROM: 'earliest', // the group is deleted
     BUSGATE_GATEWAY_ALLOW_EMPTY: 'true',
-    BUSGATE_RECONCILER_DELAY_MS: '2000',
     BUSGATE_RECONCILER_EXPECT_MS: '5000',
+    BUSGATE_RECONCILER_EXPECT_HLR: '2000', // the shortest is how late it reads
     BUSGATE_CALLBACKS_SECRET: 'k1:secret-of-the-chaos',
   },
   vary: index => ({ lane: index % 7 === 0 ? 0 : 1, isEmpty: index % 11 === 0 }),

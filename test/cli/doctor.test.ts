@@ -125,7 +125,7 @@ describe('of the settings, busgate doctor', () => {
       BUSGATE_GATEWAY_ACCOUNTS_SHOP_QUIET_HOURS: '21:00-09:00 Europe/Kyiv',
     }
     const warnings = async (maxAgeMs?: number) => {
-      const more = maxAgeMs && { BUSGATE_DELIVERY_MAX_AGE_MS: String(maxAgeMs) }
+      const more = maxAgeMs && { BUSGATE_COMMANDS_MAX_AGE_MS: String(maxAgeMs) }
       return (await diagnose({ ...env, ...more }, ['settings'])).of('settings').slice(1)
     }
     expect(await warnings()).toEqual([

@@ -203,7 +203,7 @@ describe('the conclusion', () => {
   test('for an id that was sent twice, it says so', () => {
     const text = conclusion({ results: [{ commandOffset: 4 }, { commandOffset: 90_000 }] })
     expect(text).toMatch(
-      /^Sent: .*2 commands that were all sent, and paid for: busgate\.commands\/0@4 and busgate\.commands\/0@90000\. .*dedupeWindow/,
+      /^Sent: .*2 commands that were all sent, and paid for: busgate\.commands\/0@4 and busgate\.commands\/0@90000\. .*last 10,000 ids/,
     )
   })
 

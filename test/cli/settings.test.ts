@@ -23,7 +23,7 @@ gateway:
   tenantWeights: { shop-a: 3 }
 callbacks: { publicUrl: https://hooks.example }
 reconciler: { rate: 5, expect: { sms: 60000 } }
-delivery: { types: { call/otp: AT_LEAST_ONCE } }
+doubts: { policies: { call/otp: AT_LEAST_ONCE } }
 roles: [worker, reconciler]
 `
 
@@ -53,7 +53,7 @@ describe('config check', () => {
   test('reports missing settings, contradictions and too long hook addresses together', async () => {
     const env = {
       BUSGATE_GATEWAY_TIMEOUT_MS: '4000',
-      BUSGATE_DELIVERY_SETTLE_MS: '1000',
+      BUSGATE_DOUBTS_WAIT_MS: '1000',
       BUSGATE_CALLBACKS_PUBLIC_URL: `https://hooks.example/${'x'.repeat(250)}`,
       BUSGATE_CALLBACKS_SECRET: 'k1:0123456789abcdef',
       BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'k',
@@ -61,7 +61,7 @@ describe('config check', () => {
     const { code, stderr } = await busgateHere(['config', 'check'], { env })
     expect(code).toBe(2)
     expect(stderr.match(/^ {2}[a-zA-Z.]+/gm)?.map(line => line.trim())).toEqual([
-      'delivery.settleMs',
+      'doubts.waitMs',
       'kafka.brokers',
       'registry.url',
       'gateway.url',
@@ -97,7 +97,7 @@ describe('config print', () => {
     expect(parse(stdout)).toMatchObject({ gateway: { rate: 50, accounts: { shop: { rate: 30 } } } })
     await writeFile(printed, stdout)
     expect(loadSettings({ file: printed, env })).toEqual(loadSettings({ file: given, env }))
-    const later = { ...env, BUSGATE_DELIVERY_DEFAULT: 'AT_MOST_ONCE', BUSGATE_RECONCILER_EXPECT_MS: '61000' }
+    const later = { ...env, BUSGATE_DOUBTS_POLICY: 'AT_MOST_ONCE', BUSGATE_RECONCILER_EXPECT_MS: '61000' }
     expect(loadSettings({ file: printed, env: later })).toEqual(loadSettings({ file: given, env: later }))
     const again = await busgateHere(['config', 'print', '--config', printed], { env })
     expect(again.stdout).toBe(stdout)

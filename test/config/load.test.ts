@@ -40,12 +40,12 @@ function revealed(value: unknown): unknown {
 
 describe('settings', () => {
   it('have defaults, some of which depend on other settings', () => {
-    const { kafka, gateway, delivery, reconciler, callbacks } = loadSettings({ env: {} })
+    const { kafka, gateway, doubts, reconciler, callbacks } = loadSettings({ env: {} })
     expect(kafka).toMatchObject({ brokers: undefined, ssl: false, sasl: undefined, drainMs: 9_000 })
     expect(gateway).toMatchObject({ accounts: new Map(), errorTexts: {}, tenantWeights: {} })
     expect(callbacks).toMatchObject({ publicUrl: undefined, secret: undefined })
     const rare = ['telegram', 'call/otp', 'hlr']
-    expect(delivery.types).toEqual(
+    expect(doubts.policies).toEqual(
       Object.fromEntries(sendTypes.map(type => [type, rare.includes(type) ? 'AT_MOST_ONCE' : 'AT_LEAST_ONCE'])),
     )
     expect(reconciler.expect).toEqual(Object.fromEntries(sendTypes.map(type => [type, 900_000])))
@@ -139,8 +139,9 @@ gateway:
   voiceHook: false
   rate: 12.5
   errorTexts: { No such sender: SENDER_INVALID }
+  notFoundTexts: [unknown id]
   accounts: { shop2: { apiKey: k2, rate: 3 } }
-delivery: { types: { call/otp: AT_LEAST_ONCE, viber+sms: AT_MOST_ONCE }, notFoundErrors: [unknown id] }
+doubts: { policies: { call/otp: AT_LEAST_ONCE, viber+sms: AT_MOST_ONCE } }
 `)
     const fromFile = loadSettings({ file, env: {} })
     const fromVariables = loadSettings({
@@ -156,15 +157,15 @@ delivery: { types: { call/otp: AT_LEAST_ONCE, viber+sms: AT_MOST_ONCE }, notFoun
         BUSGATE_GATEWAY_ERROR_TEXTS: '{"No such sender":"SENDER_INVALID"}',
         BUSGATE_GATEWAY_ACCOUNTS_SHOP2_API_KEY: 'k2',
         BUSGATE_GATEWAY_ACCOUNTS_SHOP2_RATE: '3',
-        BUSGATE_DELIVERY_TYPES_CALL_OTP: 'AT_LEAST_ONCE',
-        BUSGATE_DELIVERY_TYPES_VIBER_SMS: 'AT_MOST_ONCE',
-        BUSGATE_DELIVERY_NOT_FOUND_ERRORS: 'unknown id',
+        BUSGATE_DOUBTS_POLICIES_CALL_OTP: 'AT_LEAST_ONCE',
+        BUSGATE_DOUBTS_POLICIES_VIBER_SMS: 'AT_MOST_ONCE',
+        BUSGATE_GATEWAY_NOT_FOUND_TEXTS: 'unknown id',
       },
     })
     expect(revealed(fromFile)).toEqual(revealed(fromVariables))
     expect(fromFile.kafka.brokers).toEqual(['b1:9092', '[::1]:9092'])
     expect(fromFile.gateway.errorTexts).toEqual({ 'No such sender': 'SENDER_INVALID' })
-    expect(fromFile.delivery.types).toMatchObject({ 'call/otp': 'AT_LEAST_ONCE', 'viber+sms': 'AT_MOST_ONCE' })
+    expect(fromFile.doubts.policies).toMatchObject({ 'call/otp': 'AT_LEAST_ONCE', 'viber+sms': 'AT_MOST_ONCE' })
   })
 
   it('give each account its key and rate, by default the general rate', () => {
@@ -254,22 +255,16 @@ delivery: { types: { call/otp: AT_LEAST_ONCE, viber+sms: AT_MOST_ONCE }, notFoun
     expect(problemsOf({ env })).toEqual([expect.stringContaining('has no effect: topics.commands names one topic')])
   })
 
-  it('apply delivery.default to types without their own policy', () => {
-    const { types } = loadSettings({ env: { BUSGATE_DELIVERY_DEFAULT: 'AT_MOST_ONCE' } }).delivery
-    expect(new Set(Object.values(types))).toEqual(new Set(['AT_MOST_ONCE']))
+  it('apply doubts.policy to types without their own policy', () => {
+    const { policies } = loadSettings({ env: { BUSGATE_DOUBTS_POLICY: 'AT_MOST_ONCE' } }).doubts
+    expect(new Set(Object.values(policies))).toEqual(new Set(['AT_MOST_ONCE']))
   })
 
   it.each([
-    [
-      'for at most nine tenths of the session time-out',
-      { sessionTimeoutMs: 20_000, rebalanceTimeoutMs: 60_000 },
-      30_000,
-      18_000,
-    ],
-    ['for at most the time-out of a request', { sessionTimeoutMs: 45_000, rebalanceTimeoutMs: 60_000 }, 8000, 8000],
-    ['as long as kafka.drainMs says', { drainMs: 9000 }, 1500, 9000],
-  ])('let a rebalance wait for answers %s', (_, kafka, timeoutMs, drainMs) => {
-    const overrides = { kafka, gateway: { timeoutMs }, delivery: { settleMs: 60_000 } }
+    ['nine tenths of the session time-out', 20_000, 30_000, 18_000],
+    ['the time-out of a request', 45_000, 8000, 8000],
+  ])('let a rebalance wait for answers for at most %s', (_, sessionTimeoutMs, timeoutMs, drainMs) => {
+    const overrides = { kafka: { sessionTimeoutMs }, gateway: { timeoutMs } }
     expect(loadSettings({ env: {}, overrides }).kafka.drainMs).toBe(drainMs)
   })
 
@@ -342,12 +337,12 @@ describe('wrong settings', () => {
 
   it('include unknown keys of the file, reported with line and nearest name', () => {
     const file = yaml(
-      'gatway:\n  url: https://g\ndelivery:\n  types:\n    smss: AT_MOST_ONCE\ntelemetry: loud\nkafk: {}\n',
+      'gatway:\n  url: https://g\ndoubts:\n  policies:\n    smss: AT_MOST_ONCE\ntelemetry: loud\nkafk: {}\n',
     )
     expect(problemsOf({ file })).toEqual([
       `gatway.url | ${file}:2 | is not a setting; the nearest is gateway.url`,
       expect.stringMatching(
-        /^delivery.types.smss \| .*:5 \| is not a setting; the nearest is delivery.types.TYPE \(TYPE is one of sms, /,
+        /^doubts.policies.smss \| .*:5 \| is not a setting; the nearest is doubts.policies.TYPE \(TYPE is one of sms, /,
       ),
       `telemetry | ${file}:6 | expected a map of settings`,
       `kafk | ${file}:7 | is not a setting; the nearest is kafka`,
@@ -369,24 +364,14 @@ describe('wrong settings', () => {
 
   it.each<[string, Record<string, string>, string]>([
     [
-      'a drain longer than the session time-out',
-      { BUSGATE_KAFKA_DRAIN_MS: '20000' },
-      'kafka.drainMs | BUSGATE_KAFKA_DRAIN_MS | must be below kafka.sessionTimeoutMs',
-    ],
-    [
-      'a session time-out longer than the rebalance time-out',
-      { BUSGATE_KAFKA_SESSION_TIMEOUT_MS: '30000' },
-      'kafka.sessionTimeoutMs | BUSGATE_KAFKA_SESSION_TIMEOUT_MS | must be below kafka.rebalanceTimeoutMs',
-    ],
-    [
       'real brokers without a registry',
       { BUSGATE_KAFKA_BROKERS: 'b:9092' },
       'registry.url | BUSGATE_REGISTRY_URL, beside BUSGATE_KAFKA_BROKERS | is required unless kafka.brokers is embedded',
     ],
     [
       'doubts that are polled while an earlier owner may still hold its lease',
-      { BUSGATE_GATEWAY_TIMEOUT_MS: '8000', BUSGATE_DELIVERY_SETTLE_MS: '2000' },
-      'delivery.settleMs | BUSGATE_GATEWAY_TIMEOUT_MS, BUSGATE_DELIVERY_SETTLE_MS | gateway.timeoutMs + delivery.settleMs must be above kafka.sessionTimeoutMs (or 10000, if that is less): a worker that lost its partition may begin a request until then, so a doubt must be left alone for longer; raise delivery.settleMs',
+      { BUSGATE_GATEWAY_TIMEOUT_MS: '8000', BUSGATE_DOUBTS_WAIT_MS: '2000' },
+      'doubts.waitMs | BUSGATE_GATEWAY_TIMEOUT_MS, BUSGATE_DOUBTS_WAIT_MS | gateway.timeoutMs + doubts.waitMs must be above kafka.sessionTimeoutMs (or 10000, if that is less): a worker that lost its partition may begin a request until then, so a doubt must be left alone for longer; raise doubts.waitMs',
     ],
     [
       'a public address without a secret',
@@ -452,7 +437,7 @@ describe('wrong settings', () => {
       'doubts that are polled early, with a shorter session time-out',
       {
         BUSGATE_GATEWAY_TIMEOUT_MS: '5000',
-        BUSGATE_DELIVERY_SETTLE_MS: '1001',
+        BUSGATE_DOUBTS_WAIT_MS: '1001',
         BUSGATE_KAFKA_SESSION_TIMEOUT_MS: '6000',
       },
     ],
@@ -460,13 +445,13 @@ describe('wrong settings', () => {
       'doubts that are polled early, with a session time-out longer than any lease',
       {
         BUSGATE_GATEWAY_TIMEOUT_MS: '10000',
-        BUSGATE_DELIVERY_SETTLE_MS: '1',
+        BUSGATE_DOUBTS_WAIT_MS: '1',
         BUSGATE_KAFKA_SESSION_TIMEOUT_MS: '20000',
       },
     ],
     [
       'doubts that are polled at once, on the embedded bus',
-      { BUSGATE_KAFKA_BROKERS: 'embedded', BUSGATE_GATEWAY_TIMEOUT_MS: '1', BUSGATE_DELIVERY_SETTLE_MS: '0' },
+      { BUSGATE_KAFKA_BROKERS: 'embedded', BUSGATE_GATEWAY_TIMEOUT_MS: '1', BUSGATE_DOUBTS_WAIT_MS: '0' },
     ],
   ])('do not include %s', (_, env) => {
     expect(problemsOf({ env })).toEqual([])
@@ -519,9 +504,9 @@ describe('wrong settings', () => {
 describe('settings in code', () => {
   it('have types that reject unknown names and values', () => {
     const overrides: SettingsTree = {
-      kafka: { brokers: ['broker-1:9092'], ssl: { caFile: '/run/ca.pem' }, drainMs: '5000' },
+      kafka: { brokers: ['broker-1:9092'], ssl: { caFile: '/run/ca.pem' }, sessionTimeoutMs: '5000' },
       gateway: { apiKey: 'key', accounts: { shop: { apiKeyFile: '/run/shop', rate: 5 } }, rate: 2 },
-      delivery: { types: { 'viber+sms': 'AT_MOST_ONCE' }, notFoundErrors: ['No message'] },
+      doubts: { policies: { 'viber+sms': 'AT_MOST_ONCE' } },
       roles: 'worker,callbacks',
     }
     expect(Object.keys(overrides)).toHaveLength(4)
@@ -531,9 +516,9 @@ describe('settings in code', () => {
       // @ts-expect-error there is no such setting
       () => loadSettings({ env: {}, overrides: { kafka: { broker: 'broker-1:9092' } } }),
       // @ts-expect-error there is no such policy
-      () => loadSettings({ env: {}, overrides: { delivery: { default: 'NEVER' } } }),
+      () => loadSettings({ env: {}, overrides: { doubts: { policy: 'NEVER' } } }),
       // @ts-expect-error there is no such type of message
-      () => loadSettings({ env: {}, overrides: { delivery: { types: { fax: 'AT_MOST_ONCE' } } } }),
+      () => loadSettings({ env: {}, overrides: { doubts: { policies: { fax: 'AT_MOST_ONCE' } } } }),
       // @ts-expect-error a number is expected
       () => loadSettings({ env: {}, overrides: { gateway: { lingerMs: 'soon' } } }),
     ]

@@ -10,7 +10,7 @@ import { startWorld } from '../support/worker.ts'
 async function worldAnswered(item: string, codes: string) {
   const gateway = await startProxy()
   gateway.answer = () => ({ body: `{"success":true,"data":[${item}]}` })
-  const world = await startWorld({ settings: { gateway: { url: gateway.url }, delivery: { codes } } })
+  const world = await startWorld({ settings: { gateway: { url: gateway.url }, results: { otpCode: codes } } })
   await world.send([buildCommandOf('call/otp', { id: 1n })])
   await world.finished(1)
   return world
@@ -34,7 +34,7 @@ describe('the one-time password of a call/otp', () => {
     ['result', '0042', undefined, '0042'],
     ['header', null, '0042', '0042'],
     ['none', null, undefined, null],
-  ])('is published as delivery.codes says: %s', async (codes, inValue, inHeader, found) => {
+  ])('is published as results.otpCode says: %s', async (codes, inValue, inHeader, found) => {
     const { settings, bus, registry } = await worldAnswered(item, codes)
     const { decodeResult } = createDecoders(settings, { registry })
     const { value, headers } = await firstRecord(bus, settings.topics.results)
@@ -47,7 +47,7 @@ describe('the one-time password of a call/otp', () => {
     }
   })
 
-  test.each(['header', 'none'])("is nowhere in the result's value with delivery.codes=%s", async codes => {
+  test.each(['header', 'none'])("is nowhere in the result's value with results.otpCode=%s", async codes => {
     for (const answer of [item, unreadable]) {
       const { settings, bus } = await worldAnswered(answer, codes)
       const { value } = await firstRecord(bus, settings.topics.results)

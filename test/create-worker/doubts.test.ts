@@ -7,12 +7,15 @@ import { until } from '../support/bus.ts'
 import { buildCommand, buildCommandOf, silentPhone } from '../support/commands.ts'
 import { finalOf, outcomesOf, startWorld, type WorldOptions } from '../support/worker.ts'
 
-type DoubtOptions = Omit<WorldOptions, 'settings'> & { delivery?: object; accounts?: object }
+type DoubtOptions = Omit<WorldOptions, 'settings'> & { doubts?: object; accounts?: object; notFoundTexts?: string[] }
 
 /** Shorter waits, in the same order. */
-const times = { settleMs: 50, polls: 2, pollIntervalMs: 20 }
-const startDoubtingWorld = ({ delivery = {}, accounts = {}, ...options }: DoubtOptions = {}) =>
-  startWorld({ ...options, settings: { gateway: { timeoutMs: 250, accounts }, delivery: { ...times, ...delivery } } })
+const times = { waitMs: 50, polls: 2 }
+const startDoubtingWorld = ({ doubts, accounts = {}, notFoundTexts, ...options }: DoubtOptions = {}) =>
+  startWorld({
+    ...options,
+    settings: { gateway: { timeoutMs: 250, accounts, notFoundTexts }, doubts: { ...times, ...doubts } },
+  })
 
 const sent = (attempts: number): Partial<SendResult> => ({ outcome: 'SENT', attempts })
 const unresolved = (attempts: number, errorCode = 'RESPONSE_LOST'): Partial<SendResult> => ({
@@ -20,8 +23,8 @@ const unresolved = (attempts: number, errorCode = 'RESPONSE_LOST'): Partial<Send
   attempts,
   errorCode,
 })
-const saysNotFound = { delivery: { notFoundErrors: ['Message not found'] } }
-const never = { delivery: { settleMs: 60_000 } }
+const saysNotFound = { notFoundTexts: ['Message not found'] }
+const never = { doubts: { waitMs: 60_000 } }
 const [atMostOnce, atLeastOnce] = [{ delivery: 'AT_MOST_ONCE' }, { delivery: 'AT_LEAST_ONCE' }] as const
 const silent = { phone: silentPhone, correlationId: 'order-1' }
 /** Makes a command too large for the doubts topic. */
@@ -80,12 +83,12 @@ describe('a command whose answer was lost is in doubt at once, and', () => {
       2,
     ],
     [
-      'is given up after delivery.attempts POSTs',
+      'is given up after doubts.maxAttempts POSTs',
       ['reset-before', 'reset-before'],
       buildCommandOf('hlr', atLeastOnce),
       unresolved(2, 'ATTEMPTS_EXHAUSTED'),
       0,
-      { delivery: { attempts: 2 } },
+      { doubts: { maxAttempts: 2 } },
     ],
     [
       'is SENT by its status even if it is too large for the doubts topic',
@@ -157,7 +160,7 @@ describe('a command whose answer was lost is in doubt at once, and', () => {
   })
 
   test('is not SENT because of an unverified callback', async () => {
-    const world = await startDoubtingWorld({ delivery: { settleMs: 500 } })
+    const world = await startDoubtingWorld({ doubts: { waitMs: 500 } })
     world.sandbox.faults.next('reset-before')
     await world.send([buildCommand({ id: 1n, ...atMostOnce })])
     await until(() => expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now']))

@@ -52,7 +52,7 @@ describe('a worker that is stopped', () => {
 
   test('waits for the gateway up to gateway.timeoutMs, longer than before a rebalance', async () => {
     const world = await startWorld({
-      settings: { kafka: { drainMs: 20 }, gateway: { maxOperations: 5, concurrency: 1 } },
+      settings: { kafka: { sessionTimeoutMs: 25 }, gateway: { maxOperations: 5, concurrency: 1 } },
       sandbox: { latencyMs: 300 },
     })
     await world.send(commandsFrom(1, 20))

@@ -94,7 +94,7 @@ test('nothing that a gateway echoes appears in logs or metrics', async () => {
     logger: output.logger,
     settings: {
       gateway: { apiKey: key, timeoutMs: 300, balanceIntervalMs: 10 },
-      delivery: { settleMs: 0, pollIntervalMs: 5 },
+      doubts: { waitMs: 15 },
       callbacks: { secret },
     },
     sandbox: { keys: [key] },
@@ -152,7 +152,7 @@ test.each([
 ])('no result repeats key, phone or text if the gateway repeats the request %s', async (_, spell) => {
   const output = captureOutput()
   const proxy = await startProxy()
-  const settings = { gateway: { apiKey: key, maxOperations: 1 }, delivery: { maxAgeMs: 60_000 } }
+  const settings = { gateway: { apiKey: key, maxOperations: 1 }, commands: { maxAgeMs: 60_000 } }
   const world = await startWorld({ logger: output.logger, gateway: proxy, settings, sandbox: { keys: [key] } })
   const item = (value: object) => json({ success: true, data: [value] })
   proxy.answer = ({ body }) => {

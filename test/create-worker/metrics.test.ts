@@ -86,7 +86,7 @@ describe('a running worker', () => {
     const world = await startWorld({
       settings: {
         gateway: { url: proxy.url, timeoutMs: 500, balanceIntervalMs: 20 },
-        delivery: { settleMs: 0, pollIntervalMs: 10 },
+        doubts: { waitMs: 30 },
       },
     })
     await flood(world, hooks, 0, 100)

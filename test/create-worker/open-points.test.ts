@@ -16,7 +16,7 @@ const choices = Object.entries(openPoints).flatMap(([point, { readings }], i) =>
 /** Shorter waits, in the same order. */
 const settings = {
   gateway: { timeoutMs: 600, maxOperations: 20 },
-  delivery: { settleMs: 50, polls: 2, pollIntervalMs: 20 },
+  doubts: { waitMs: 50, polls: 2 },
 }
 
 const types: readonly SendType[] = ['sms', 'viber', 'viber+sms', 'rcs', 'voice', 'pipeline', 'call/otp', 'hlr']

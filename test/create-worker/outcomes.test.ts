@@ -67,11 +67,10 @@ describe('a command that the gateway refuses', () => {
   test('because it knows the id has the error code DUPLICATE_ID', async () => {
     const world = await startWorld({
       sandbox: { open: { duplicates: 'refuse' } },
-      settings: { delivery: { dedupeWindow: 0 } },
     })
     await world.send([buildCommand({ id: 1n })])
     await world.finished(1)
-    await world.send([buildCommand({ id: 1n })])
+    await world.send([buildCommand({ id: 1n })], world.settings.topics.commands[0]) // another partition
     const [, second] = await world.finished(2)
     expect(second).toMatchObject({ outcome: 'REJECTED', errorCode: 'DUPLICATE_ID' })
     expect(world.sandbox.executions(1)).toBe(1)

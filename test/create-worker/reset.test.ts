@@ -17,9 +17,9 @@ function finalsOf(world: World): [bigint, string][] {
 
 /** A dead worker might have sent what has no answer, so it is in doubt: that ends soon. */
 const quickDoubts = {
-  kafka: { sessionTimeoutMs: 1000, drainMs: 500 },
-  gateway: { timeoutMs: 600 },
-  delivery: { settleMs: 600, pollIntervalMs: 100, notFoundErrors: ['Message not found'] },
+  kafka: { sessionTimeoutMs: 1000 },
+  gateway: { timeoutMs: 600, notFoundTexts: ['Message not found'] },
+  doubts: { waitMs: 600 },
 }
 
 const sentOnce = (count: number) => Array.from({ length: count }, (_, i) => [BigInt(i + 1), 'SENT'])
@@ -110,7 +110,7 @@ describe('after a reset of the committed offset', () => {
   })
 
   test('commands that were in doubt and have a final result are neither polled nor published again', async () => {
-    const settings = { gateway: { timeoutMs: 200 }, delivery: { settleMs: 60_000 } }
+    const settings = { gateway: { timeoutMs: 200 }, doubts: { waitMs: 60_000 } }
     const world = await startWorld({ settings, sandbox: { callbackDelayMs: 300 } })
     world.sandbox.faults.next('reset-after', 1)
     await world.send(commandsFrom(1, 5))
@@ -128,16 +128,5 @@ describe('after a reset of the committed offset', () => {
     await world.quiet()
     expect(world.results()).toHaveLength(before + 1)
     expect(world.sandbox.stats()).toMatchObject({ executed: 6, billedTwice: 0 })
-  })
-
-  test('all commands are sent again if delivery.checkResults is false', async () => {
-    const world = await startWorld({ settings: { delivery: { checkResults: false } } })
-    await world.send(commandsFrom(1, 3))
-    await world.finished(3)
-    await world.worker.stop()
-    await world.resetOffset(0)
-    await world.startWorker()
-    await world.finished(6)
-    expect(world.sandbox.stats().executed).toBe(6)
   })
 })

@@ -14,7 +14,7 @@ import { finalOf, outcomesOf, startWorld, type World, type WorldOptions } from '
 
 const usual = 1_048_588
 /** Shorter waits, in the same order. */
-const delivery = { settleMs: 50, polls: 2, pollIntervalMs: 20 }
+const doubts = { waitMs: 50, polls: 2 }
 
 /** Starts a world in which all topics except those of commands have the usual max.message.bytes. */
 const startLimitedWorld = ({ settings = {}, maxMessageBytes = {}, ...options }: WorldOptions = {}) =>
@@ -24,7 +24,7 @@ const startLimitedWorld = ({ settings = {}, maxMessageBytes = {}, ...options }: 
       ...{ results: usual, statuses: usual, deadLetters: usual, doubts: usual, overdue: usual },
       ...maxMessageBytes,
     },
-    settings: { delivery, gateway: { timeoutMs: 250 }, ...settings },
+    settings: { doubts, gateway: { timeoutMs: 250 }, ...settings },
   })
 
 /** Expects each command to have exactly one final result, and none to be billed twice. */

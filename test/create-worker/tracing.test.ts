@@ -70,8 +70,8 @@ test("a command's trace is in its result and status, whatever the outcome", asyn
 test("a command's trace is kept through a doubt and a second POST", async () => {
   const world = await startWorld({
     settings: {
-      gateway: { timeoutMs: 300 },
-      delivery: { settleMs: 0, pollIntervalMs: 10, notFoundErrors: ['Message not found'] },
+      gateway: { timeoutMs: 300, notFoundTexts: ['Message not found'] },
+      doubts: { waitMs: 30 },
     },
   })
   world.sandbox.faults.next('reset-before')
@@ -105,7 +105,7 @@ test("a verdict from a poll has the command's correlation, tenant, campaign and 
   const world = await startWorld({
     settings: {
       roles: ['worker', 'callbacks', 'reconciler'],
-      reconciler: { delayMs: 100, expectMs: 100, graceMs: 1000 },
+      reconciler: { expectMs: 100, graceMs: 1000 },
     },
   })
   const marks = { correlationId: 'order-1', tenant: 'shop', campaign: 'spring' }

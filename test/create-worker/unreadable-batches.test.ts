@@ -68,7 +68,7 @@ test('an unreadable batch of doubts becomes a dead letter, and is counted', asyn
 })
 
 test('an unreadable batch of statuses does not prevent callbacks from resolving doubts', async () => {
-  const settings = { gateway: { timeoutMs: 300 }, delivery: { settleMs: 60_000 } }
+  const settings = { gateway: { timeoutMs: 300 }, doubts: { waitMs: 60_000 } }
   const world = await startWorld({
     broker: new BrokerWithDamagedBatches(),
     settings,

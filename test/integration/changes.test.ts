@@ -27,7 +27,7 @@ async function startStage(brokers: Brokers) {
     settings: {
       kafka: { startFrom: 'earliest', sessionTimeoutMs: 6000 },
       gateway: { timeoutMs: 6000 },
-      delivery: { settleMs: 3500, polls: 1, pollIntervalMs: 300 },
+      doubts: { waitMs: 3500, polls: 1 },
     },
   })
   await world.worker.stop()

@@ -99,7 +99,7 @@ describeOnKafka('busgate doctor on a real Kafka', brokers => {
   })
 
   test('reports commands that live longer than committed offsets', async () => {
-    const env = { ...environmentOf(brokers), BUSGATE_DELIVERY_MAX_AGE_MS: String(30 * 24 * 3_600_000) }
+    const env = { ...environmentOf(brokers), BUSGATE_COMMANDS_MAX_AGE_MS: String(30 * 24 * 3_600_000) }
     const { of } = await diagnose(env, topicChecks)
     expect(of('limits')).toContainEqual(
       expect.stringMatching(

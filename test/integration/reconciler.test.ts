@@ -46,7 +46,7 @@ async function startWorld(
     BUSGATE_TOPICS_DEAD_LETTERS: `${name}-dead-letters`,
     BUSGATE_GATEWAY_URL: sandbox.url,
     BUSGATE_GATEWAY_API_KEY: 'sandbox-key',
-    BUSGATE_RECONCILER_DELAY_MS: String(delayMs),
+    BUSGATE_RECONCILER_EXPECT_HLR: String(delayMs), // the shortest expectation is how late it reads
     BUSGATE_RECONCILER_EXPECT_MS: String(expectMs),
     BUSGATE_RECONCILER_RATE: '100',
     BUSGATE_TELEMETRY_HOST: '127.0.0.1',

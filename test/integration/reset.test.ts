@@ -69,7 +69,7 @@ describeOnKafka('a doubts topic that is deleted while commands are in doubt', br
   test('keeps the worker unready until it is created again, and then they end UNRESOLVED, with their number', async () => {
     const told: string[] = []
     const logger = pino({ base: null }, { write: line => void told.push(line) })
-    const world = await startWorld({ brokers, logger, settings: { delivery: { settleMs: 3_600_000 } } })
+    const world = await startWorld({ brokers, logger, settings: { doubts: { waitMs: 3_600_000 } } })
     const { doubts } = world.settings.topics
     world.sandbox.faults.next('reset-before')
     await world.send(commandsFrom(1, 1))

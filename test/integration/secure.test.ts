@@ -188,7 +188,7 @@ describeWithJava('on a Kafka with TLS, and SASL sessions that expire after two s
       settings: {
         kafka: { ssl: { ca, cert, key }, sasl },
         gateway: { timeoutMs: 5_000 },
-        delivery: { settleMs: 6_000, pollIntervalMs: 500 },
+        doubts: { waitMs: 6_000 },
       },
     })
     const upstream = await openKafkajsProducer(kafka.brokers)

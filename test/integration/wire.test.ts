@@ -113,7 +113,6 @@ function coordinatorOf(brokers: Brokers, { topic }: Reading['tp']) {
     process: 'test',
     protocol: 'busgate:test',
     sessionTimeoutMs: 6000,
-    rebalanceTimeoutMs: 15_000,
   })
 }
 

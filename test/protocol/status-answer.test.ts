@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { statusProof } from '../../src/protocol/index.ts'
 import { statusTexts } from '../../src/protocol/states.ts'
 
-const notFoundErrors = ['Message not found']
+const notFoundTexts = ['Message not found']
 
 describe('an answer to status', () => {
   test.each<[unknown, string]>([
@@ -37,7 +37,7 @@ describe('an answer to status', () => {
     [undefined, 'unreadable'],
     [0, 'unreadable'],
   ])('%j proves: %s', (content, proof) => {
-    expect(statusProof(content, notFoundErrors)).toBe(proof)
+    expect(statusProof(content, notFoundTexts)).toBe(proof)
   })
 
   const echoes = ['type', 'id', 'phone', 'msg_id', 'request_id']
@@ -60,13 +60,13 @@ describe('an answer to status', () => {
     })).place
 
   test('of any shape with a listed text other than UNKNOWN proves that the message was sent', () => {
-    fc.assert(fc.property(around(listed), content => statusProof(content, notFoundErrors) === 'sent'))
+    fc.assert(fc.property(around(listed), content => statusProof(content, notFoundTexts) === 'sent'))
   })
 
   test('of any shape with any text but UNKNOWN and "not found" never leaves the message to be sent again', () => {
     const mayBeSentAgain = ['unknown', 'not_found']
     const content = around(word.filter(isTelling))
-    fc.assert(fc.property(content, one => !mayBeSentAgain.includes(statusProof(one, notFoundErrors))))
+    fc.assert(fc.property(content, one => !mayBeSentAgain.includes(statusProof(one, notFoundTexts))))
   })
 
   test('of any shape without a text never proves that the message was sent, nor that it was not', () => {
@@ -81,7 +81,7 @@ describe('an answer to status', () => {
         fc.dictionary(fc.constantFrom(...echoes), word),
       ),
     }))
-    fc.assert(fc.property(content!, one => statusProof(one, notFoundErrors) === 'unreadable'))
+    fc.assert(fc.property(content!, one => statusProof(one, notFoundTexts) === 'unreadable'))
   })
 
   test('may be nested as deeply as JSON allows', () => {

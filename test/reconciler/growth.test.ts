@@ -27,7 +27,7 @@ async function startGrowing(partitions: number) {
   const telemetry = new Telemetry()
   const registry = embeddedRegistry()
   const settings = buildSettings({
-    reconciler: { delayMs: minute, expectMs: minute, graceMs: 20 * minute, rate: 1000 },
+    reconciler: { expectMs: minute, graceMs: 20 * minute, rate: 1000 },
   })
   const { topics } = settings
   const options = { clock, telemetry, partitions, hop: async () => {} }

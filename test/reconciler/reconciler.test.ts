@@ -63,7 +63,7 @@ async function startReconciler(options: Options = {}) {
   const registry = options.registry ?? embeddedRegistry()
   const settings = buildSettings({
     gateway,
-    reconciler: { delayMs: minute, expectMs: minute, graceMs: 10 * minute, ...reconciler },
+    reconciler: { expectMs: minute, graceMs: 10 * minute, ...reconciler },
   })
   const { topics } = settings
   broker.createTopics(
@@ -365,6 +365,18 @@ describe('the reconciler', () => {
     const waits = world.polls.map(({ at }, i) => Math.round((at - (world.polls[i - 1]?.at ?? start)) / minute))
     expect(waits).toEqual([1, 1, 2, 4, 8])
     expect(world.missing).toEqual(['sms'])
+  })
+
+  test.each([
+    ['the shortest time in which a verdict is expected', { voice: 3 * minute }, 3],
+    ['15 minutes if verdicts are expected later', {}, 15],
+  ])('reads results after %s', async (_, sooner, minutes) => {
+    const world = await startReconciler({ reconciler: { expectMs: 24 * 60 * minute, expect: sooner } })
+    world.sent(1)
+    await world.clock.pass((minutes - 0.5) * minute)
+    expect(world.overdue()).toBe(0)
+    await world.clock.pass(minute)
+    expect([world.overdue(), world.polls]).toEqual([1, []])
   })
 
   test('gives up a message after its lifetime and reconciler.graceMs, with one final UNKNOWN', async () => {

@@ -52,6 +52,6 @@ function valueFor(
   return value
 }
 
-export function policyOf({ type, delivery }: CommandPlan, { delivery: { types } }: Settings): SimCommand['policy'] {
-  return delivery === 'DEFAULT' ? types[type] : delivery
+export function policyOf({ type, delivery }: CommandPlan, { doubts: { policies } }: Settings): SimCommand['policy'] {
+  return delivery === 'DEFAULT' ? policies[type] : delivery
 }

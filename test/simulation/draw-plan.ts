@@ -58,7 +58,6 @@ export function drawPlan(seed: number): Plan {
     default: random.pick(['AT_MOST_ONCE', 'AT_LEAST_ONCE']),
     settleMs: random.pick([200, 600, 3000]),
     polls: random.int(1, 3),
-    pollIntervalMs: random.pick([20, 150]),
     attempts: random.int(1, 3),
     maxAgeMs: random.chance(0.15) ? random.int(500, 5000) : day,
     skewMs: 0,

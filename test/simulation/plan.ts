@@ -112,12 +112,11 @@ export interface Plan {
   default: 'AT_MOST_ONCE' | 'AT_LEAST_ONCE'
   settleMs: number
   polls: number
-  pollIntervalMs: number
   attempts: number
   maxAgeMs: number
   /** Milliseconds by which the wall clocks of processes may differ from true time. */
   skewMs: number
-  /** Whether delivery.notFoundErrors has the gateway's text. */
+  /** Whether gateway.notFoundTexts has the gateway's text. */
   notFound: boolean
   /** Whether the gateway refuses an id that it has executed. */
   refusesDuplicates: boolean

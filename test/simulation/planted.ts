@@ -65,7 +65,7 @@ export const planted: Readonly<Record<Invariant, readonly Planted[]>> = {
       what: 'A command in doubt is sent again while its first POST may still be executed.',
       plant: () =>
         startWith(({ settings }) => ({
-          settings: { ...settings, delivery: { ...settings.delivery, settleMs: -settings.gateway.timeoutMs } },
+          settings: { ...settings, doubts: { ...settings.doubts, waitMs: 0 } },
         })),
     },
   ],
@@ -175,10 +175,10 @@ export const planted: Readonly<Record<Invariant, readonly Planted[]>> = {
   'a kill leaves few doubts': [
     {
       name: 'intents-have-no-bound',
-      what: 'More commands than delivery.maxIntents have intents.',
+      what: 'More commands than commands.maxInFlight have intents.',
       plant: () =>
         startWith(({ settings }) => ({
-          settings: { ...settings, delivery: { ...settings.delivery, maxIntents: 100_000 } },
+          settings: { ...settings, commands: { ...settings.commands, maxInFlight: 100_000 } },
         })),
     },
   ],

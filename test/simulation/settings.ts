@@ -34,23 +34,17 @@ const once = new Set(['telegram', 'call/otp', 'hlr'])
 /** The settings of a world's workers. The plan's times are hundreds of times shorter than real ones. */
 export function settingsOf(plan: Plan): Settings & { gateway: { url: string } } {
   const { sessionTimeoutMs, drainMs, maxOperations, concurrency, lingerMs, timeoutMs, rate } = plan
-  const { settleMs, polls, pollIntervalMs, attempts, maxAgeMs, maxIntents } = plan
+  const { settleMs, polls, attempts, maxAgeMs, maxIntents } = plan
   const accounts = new Map([...base.gateway.accounts].map(([name, { apiKey }]) => [name, { apiKey, rate }]))
-  const types = Object.fromEntries(sendTypes.map(type => [type, once.has(type) ? 'AT_MOST_ONCE' : plan.default]))
+  const policies = Object.fromEntries(sendTypes.map(type => [type, once.has(type) ? 'AT_MOST_ONCE' : plan.default]))
   return {
     ...base,
     kafka: { ...base.kafka, sessionTimeoutMs, drainMs, startFrom: 'earliest' },
-    gateway: { ...base.gateway, url: base.gateway.url!, accounts, maxOperations, concurrency, lingerMs, timeoutMs },
-    delivery: {
-      ...base.delivery,
-      types: types as Settings['delivery']['types'],
-      settleMs,
-      polls,
-      pollIntervalMs,
-      attempts,
-      maxAgeMs,
-      maxIntents,
-      notFoundErrors: plan.notFound ? [texts.notFound] : [],
+    gateway: {
+      ...{ ...base.gateway, url: base.gateway.url!, accounts, maxOperations, concurrency, lingerMs, timeoutMs },
+      notFoundTexts: plan.notFound ? [texts.notFound] : [],
     },
+    commands: { maxAgeMs, maxInFlight: maxIntents },
+    doubts: { policies: policies as Settings['doubts']['policies'], waitMs: settleMs, polls, maxAttempts: attempts },
   }
 }

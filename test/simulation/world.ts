@@ -42,7 +42,7 @@ export async function runSeed(seed: number, { trace = false } = {}): Promise<Out
 /** Milliseconds until a pause takes effect on every process that reads it. */
 const pauseMs = 2_000
 
-/** The default of delivery.maxIntents. */
+/** The default of commands.maxInFlight. */
 const defaultMaxIntents = 6_400
 
 class World {

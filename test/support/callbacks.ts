@@ -4,7 +4,6 @@ import type { OutgoingRecord } from '../../src/bus/port.ts'
 import { type ReceiverOptions, startReceiver } from '../../src/callbacks/receiver.ts'
 import type { TokenSubject } from '../../src/callbacks/subject.ts'
 import { createHookTokens, type HookKey, type HookTokens } from '../../src/callbacks/token.ts'
-import { loadSettings } from '../../src/config/index.ts'
 import { createDecoder } from '../../src/records/decoder.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
 import type { StatusEvent } from '../../src/records/generated.ts'
@@ -40,7 +39,7 @@ export const hookKey = (kid = 'k1'): HookKey => ({ kid, secret: `secret of ${kid
 /** Hook tokens whose clock and keys a test can change. */
 export function tokenBench(keys: HookKey[] = [hookKey()]) {
   const bench = { now: noonMs, keys }
-  const tokens = createHookTokens({ keys: () => bench.keys, tokenLifeMs: 30 * dayMs, now: () => bench.now })
+  const tokens = createHookTokens({ keys: () => bench.keys, now: () => bench.now })
   return Object.assign(bench, { tokens })
 }
 
@@ -82,8 +81,8 @@ const patience = { headersMs: 60_000, requestMs: 120_000, publishMs: 60_000 }
 
 /** Starts a receiver on a free port. It is closed at the end of the test. */
 export async function receiverBench(
-  limits: Partial<ReceiverOptions['limits']> = {},
-  options: Partial<Pick<ReceiverOptions, 'healthy' | 'clock' | 'port'>> = {},
+  limits: ReceiverOptions['limits'] = {},
+  options: Partial<Pick<ReceiverOptions, 'healthy' | 'clock' | 'port' | 'keepAliveMs'>> = {},
 ) {
   const bench = tokenBench()
   const bus = recordingPublish()
@@ -122,7 +121,8 @@ export async function receiverBench(
     publish: bus.publish,
     telemetry,
     keyOf: () => '',
-    limits: { ...loadSettings({ env: {} }).callbacks, ...patience, ...limits },
+    keepAliveMs: 65_000,
+    limits: { ...patience, ...limits },
     ...options,
     now: () => bench.now,
   })

@@ -38,7 +38,6 @@ export async function buildGroup(
     groupId: 'busgate',
     drainMs: 5_000,
     startFrom: 'earliest',
-    onDataLoss: 'continue',
     lookBack: () => 0,
     ...options,
   })

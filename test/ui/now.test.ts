@@ -49,8 +49,8 @@ test('the page shows a doubt with its age and what it waits for, until it is res
   const world = await startWorld({
     settings: {
       gateway: { timeoutMs: 2000 },
-      delivery: { settleMs: 4000, pollIntervalMs: 200 },
-      kafka: { sessionTimeoutMs: 6000, rebalanceTimeoutMs: 8000 },
+      doubts: { waitMs: 4000 },
+      kafka: { sessionTimeoutMs: 6000 },
     },
   })
   const { url } = await startPage(world)

@@ -43,7 +43,7 @@ describe('commands of an account whose key is denied', () => {
 
   test('end EXPIRED within ten seconds of their deadline or maximum age, even if they are shelved', async () => {
     const { clock, put, pass, denied, results } = await startSendingWorld({
-      settings: { delivery: { maxAgeMs: 60_000 } },
+      settings: { commands: { maxAgeMs: 60_000 } },
     })
     denied.add('other')
     put('bulk', commandsFrom(1, 4_000, { account: 'other' }))

@@ -22,7 +22,7 @@ const settleMs = 30_000
 /** A gateway that knows the message. A doubt is polled after `settleMs`. */
 const startPolledWorld = () =>
   startSendingWorld({
-    settings: { gateway: { timeoutMs: 10_000 }, delivery: { settleMs: settleMs - 10_000 } },
+    settings: { gateway: { timeoutMs: 10_000 }, doubts: { waitMs: settleMs - 10_000 } },
     answer: () => itemsAnswer(sentItem(1, { status: 'ROUTING' })),
   })
 
@@ -123,7 +123,7 @@ describe('a command in doubt', () => {
     ['hlr', { message: { 'io.busgate.Hlr': { comment: null } } }],
   ] as const)('of type %s, which cannot be polled, is not sent again during the settle time', async (type, command) => {
     const world = await startSendingWorld({
-      settings: { gateway: { timeoutMs: 10_000 }, delivery: { settleMs: settleMs - 10_000 } },
+      settings: { gateway: { timeoutMs: 10_000 }, doubts: { waitMs: settleMs - 10_000 } },
     })
     world.doubted(1, { type }, { ...command, delivery: 'AT_LEAST_ONCE' })
     await world.clock.pass(settleMs - 1000)
@@ -189,15 +189,15 @@ describe('a command in doubt', () => {
     await fc.assert(
       fc.asyncProperty(fc.boolean(), answersOfAnyShape, async (success, data) => {
         const item = { success, ...(!success && { error: 'none' }), data }
-        const notFoundErrors = ['Message not found']
+        const notFoundTexts = ['Message not found']
         const world = await startSendingWorld({
-          settings: { delivery: { notFoundErrors } },
+          settings: { gateway: { notFoundTexts } },
           answer: ([first]) => (first!.type === 'status' ? itemsAnswer(item) : null),
         })
         world.doubted(1, {}, { delivery: 'AT_LEAST_ONCE' })
         world.doubted(2, {}, { delivery: 'AT_MOST_ONCE' })
         await world.clock.pass(10 * minute)
-        const proof = success ? statusProof(data, notFoundErrors) : 'unknown'
+        const proof = success ? statusProof(data, notFoundTexts) : 'unknown'
         const isSentAgain = proof === 'unknown' || proof === 'not_found'
         expect(world.postsOf(1)).toBe(isSentAgain ? 1 : 0)
         expect(world.postsOf(2)).toBe(0)

@@ -131,9 +131,9 @@ test('a command with a timestamp in the future lingers at most gateway.lingerMs,
   expect(posts[0]!.at - begun).toBeLessThan(550)
 })
 
-test('intents are freed at once, so that a low delivery.maxIntents does not slow sending down much', async () => {
+test('intents are freed at once, so that a low commands.maxInFlight does not slow sending down much', async () => {
   const { put, pass, sent } = await startSendingWorld({
-    settings: { delivery: { maxIntents: 20 } },
+    settings: { commands: { maxInFlight: 20 } },
     gateway: { maxOperations: 10 },
   })
   await pass(second)

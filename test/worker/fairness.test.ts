@@ -12,19 +12,19 @@ interface Contest {
   accounts: Record<string, number>
   concurrency?: number
   maxOperations?: number
-  /** Settings of `delivery`. */
-  delivery?: object
+  /** Settings of `doubts`. */
+  doubts?: object
 }
 
 /** Starts a worker whose accounts are answered at different speeds. `put` writes an account's commands to its own partition. */
-async function startContest({ accounts, concurrency = 16, maxOperations = 2, delivery = {} }: Contest) {
+async function startContest({ accounts, concurrency = 16, maxOperations = 2, doubts = {} }: Contest) {
   const names = Object.keys(accounts)
   const takes = ({ auth }: Post) => accounts[auth]!
   const world = await startSendingWorld({
     accounts: Object.fromEntries(names.map(name => [name, undefined])),
     partitions: names.length,
     gateway: { maxOperations, concurrency, timeoutMs },
-    settings: { delivery },
+    settings: { doubts },
     takes,
     answer: (_, post) =>
       takes(post) < dead ? null : { kind: 'lost', cause: 'timeout', message: 'no answer within the time-out' },
@@ -175,7 +175,7 @@ describe('an account that has something to send or to ask', () => {
         accounts: { slow: 9_900, other: 50 },
         maxOperations: 100,
         concurrency,
-        delivery: { settleMs: 8_000 },
+        doubts: { waitMs: 8_000 },
       })
       for (const topic of ['urgent', 'bulk']) put('slow', 3_000, topic)
       await pass(10 * second, 100)
@@ -206,7 +206,7 @@ describe('an account that has something to send or to ask', () => {
         const { put, doubted, pass, posts, clock, takes } = await startContest({
           accounts,
           concurrency,
-          delivery: { settleMs: 100 },
+          doubts: { waitMs: 100 },
         })
         const start = clock.monotonic()
         const turn = timeoutMs * Math.ceil((3 * loads.length) / (concurrency - 1)) // two lanes and a poll each

@@ -12,13 +12,13 @@ const poisoned = Object.defineProperty({}, 'kind', {
   },
 }) as Answer
 
-const delivery = { settleMs: 100, polls: 1, pollIntervalMs: 50, attempts: 1 }
+const doubts = { waitMs: 100, polls: 1, maxAttempts: 1 }
 
 const has = (operations: readonly Operation[], type: string) => operations.some(operation => operation.type === type)
 
 async function startFaultyWorld(poisons: (operations: readonly Operation[]) => boolean) {
   const world = await startSendingWorld({
-    settings: { delivery, gateway: { timeoutMs: 100, maxOperations: 1 } },
+    settings: { doubts, gateway: { timeoutMs: 100, maxOperations: 1 } },
     answer: operations => (poisons(operations) ? poisoned : null),
   })
   const faults: Events['fault.contained'][] = []
@@ -71,7 +71,7 @@ test('a command that busgate fails to send is told from the others in its envelo
 
 test('a request that busgate fails on after its first byte leaves all its commands in doubt', async () => {
   const world = await startSendingWorld({
-    settings: { delivery, gateway: { timeoutMs: 100 } },
+    settings: { doubts, gateway: { timeoutMs: 100 } },
     answer: operations => (has(operations, 'viber') ? Promise.reject(new TypeError('a bug')) : null),
   })
   world.send(1)
@@ -107,7 +107,7 @@ test.each([
   ['a status poll with the answers to two', itemsAnswer(sentItem(1), sentItem(2)), 'status'],
 ])('connections on which the gateway answers %s are not used again', async (_, foreign, type) => {
   const { send, doubted, pass, distrusts } = await startSendingWorld({
-    settings: { delivery },
+    settings: { doubts },
     answer: operations => (has(operations, type) ? foreign : null),
   })
   if (type === 'sms') send(1, { message: buildCommandOf('sms').message })
@@ -118,7 +118,7 @@ test.each([
 
 test('connections are used again after status polls that name messages by ids of the gateway', async () => {
   const { send, doubted, pass, distrusts, posts } = await startSendingWorld({
-    settings: { delivery },
+    settings: { doubts },
     takes: () => 50,
     answer: operations =>
       has(operations, 'status')

@@ -60,7 +60,7 @@ test('a single urgent command does not wait for bulk: a slot is reserved for it'
 
 test('an urgent command does not wait for status polls', async () => {
   const { clock, send, doubted, posts, postsOf, settings } = await startSendingWorld({
-    settings: { gateway: { concurrency: 2, timeoutMs: 1_000 }, delivery: { settleMs: 100 } },
+    settings: { gateway: { concurrency: 2, timeoutMs: 1_000 }, doubts: { waitMs: 100 } },
     async answer(operations) {
       if (operations[0]!.id !== urgentIds) await new Promise<void>(resolve => clock.after(20_000, resolve))
       return null
@@ -81,7 +81,7 @@ test.each([1, 2])('a bulk command waits for at most one status poll: concurrency
   const { clock, send, doubted, postsOf } = await startSendingWorld({
     settings: {
       gateway: { concurrency, timeoutMs: 1_000, maxOperations: 10 },
-      delivery: { settleMs: 100, polls: 5, pollIntervalMs: 100 },
+      doubts: { waitMs: 300, polls: 5 },
     },
     async answer(operations) {
       await new Promise<void>(resolve => clock.after(1_000, resolve))

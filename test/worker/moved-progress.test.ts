@@ -5,7 +5,7 @@ const ids = Array.from({ length: 50 }, (_, i) => i + 1)
 
 /** Sends fifty commands and stops the worker. Then a tool commits another offset with the same metadata. */
 async function startWithMovedProgress(by: number) {
-  const world = await startSendingWorld({ settings: { delivery: { dedupeWindow: 5 } } })
+  const world = await startSendingWorld()
   const tp = { topic: world.settings.topics.commands.at(-1)!, partition: 0 }
   for (const id of ids) world.send(id)
   await world.clock.pass(5000)

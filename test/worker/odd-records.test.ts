@@ -10,8 +10,8 @@ const minute = 60_000
 const lost: Answer = { kind: 'lost', cause: 'timeout', message: 'timeout' }
 /** Answers status polls, and loses the answer to each command. */
 const loseAnswers = (operations: Operation[]) => (operations[0]!.type === 'status' ? null : lost)
-const delivery = { settleMs: 100, polls: 1, pollIntervalMs: 50 }
-const hasty = { gateway: { timeoutMs: 100 }, delivery }
+const doubts = { waitMs: 100, polls: 1 }
+const hasty = { gateway: { timeoutMs: 100 }, doubts }
 
 describe('a command in doubt', () => {
   test('is resolved, whatever the names of its headers', async () => {
@@ -41,7 +41,7 @@ describe.each([
   ['is in microseconds', 1.78e15],
   ['is a year ahead', Date.UTC(2027, 2, 14)],
 ])('a command whose timestamp %s', (_, timestamp) => {
-  const limits = { delivery: { ...delivery, maxAgeMs: 30 * minute } }
+  const limits = { doubts, commands: { maxAgeMs: 30 * minute } }
 
   test('is sent', async () => {
     const { append, encode, clock, results } = await startSendingWorld({ settings: limits })
@@ -50,9 +50,9 @@ describe.each([
     expect(results()).toMatchObject([{ outcome: 'SENT' }])
   })
 
-  test('expires delivery.maxAgeMs after it was read, while its account cannot send', async () => {
+  test('expires commands.maxAgeMs after it was read, while its account cannot send', async () => {
     const { put, pass, denied, results } = await startSendingWorld({
-      settings: { delivery: { maxAgeMs: 30 * minute } },
+      settings: { commands: { maxAgeMs: 30 * minute } },
     })
     denied.add('other')
     // more than memory holds: most are dropped from it and read again
@@ -66,7 +66,7 @@ describe.each([
   })
 
   test('is not sent again if it expired in doubt', async () => {
-    const settings = { ...hasty, delivery: { ...delivery, settleMs: 10 * minute, maxAgeMs: 5 * minute } }
+    const settings = { ...hasty, doubts: { ...doubts, waitMs: 10 * minute }, commands: { maxAgeMs: 5 * minute } }
     const { append, encode, clock, results, postsOf } = await startSendingWorld({ settings, answer: loseAnswers })
     append({ key: null, value: encode({ id: 1n }) }, timestamp)
     await clock.pass(60 * minute)

@@ -8,7 +8,7 @@ const second = 1000
 const minute = 60 * second
 const call = { message: { 'io.busgate.CallOtp': { comment: null } } }
 /** Settings that resolve doubts at once. */
-const quickDoubts = { gateway: { timeoutMs: 100 }, delivery: { settleMs: 100, polls: 1, pollIntervalMs: 50 } }
+const quickDoubts = { gateway: { timeoutMs: 100 }, doubts: { waitMs: 100, polls: 1 } }
 const down = 'Service temporarily unavailable, try later'
 
 /** A gateway that refuses everything while `down`, and envelopes with one of the `bad` ids at any time. */
@@ -101,7 +101,7 @@ describe('while a gateway refuses commands with an unknown text, but answers bal
 
   test('commands in doubt stay in doubt, and refused POSTs of them do not count as attempts', async () => {
     const { one, clock, doubted, results, gauge } = await startOutage({
-      delivery: { ...quickDoubts.delivery, attempts: 2 },
+      doubts: { ...quickDoubts.doubts, maxAttempts: 2 },
     })
     for (const id of upTo(5)) doubted(id, {}, { ...call, delivery: 'AT_LEAST_ONCE' })
     await clock.pass(10 * minute)

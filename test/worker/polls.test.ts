@@ -12,7 +12,7 @@ type PollAnswers = (polled: Operation[]) => Answer
 /** A gateway that accepts all commands, and answers polls so, after a moment in which others come together. */
 const answering = (polls: PollAnswers): SendingOptions => ({
   takes: ({ operations }) => (operations[0]!.type === 'status' ? 200 : 0),
-  settings: { delivery: { default: 'AT_LEAST_ONCE' } },
+  settings: { doubts: { policy: 'AT_LEAST_ONCE' } },
   answer: operations => (operations[0]!.type === 'status' ? polls(operations) : null),
 })
 

@@ -44,11 +44,11 @@ describe('the slots', () => {
   })
 })
 
-describe('delivery.maxIntents', () => {
+describe('commands.maxInFlight', () => {
   test('limits what a kill can leave in doubt, however slow the commits are', async () => {
     const { put, pass, intents, gauge, posts } = await startWithCommitsOf(300, {
       gateway: { maxOperations: 5, concurrency: 8 },
-      settings: { delivery: { maxIntents: 30 } },
+      settings: { commands: { maxInFlight: 30 } },
       takes: () => 1,
     })
     put('bulk', commandsFrom(1, 1_000))
@@ -66,7 +66,7 @@ describe('delivery.maxIntents', () => {
   test('leaves room for an urgent envelope', async () => {
     const { put, pass, sent, gauge } = await startWithCommitsOf(10, {
       gateway: { maxOperations: 5, concurrency: 16 },
-      settings: { delivery: { maxIntents: 30 } },
+      settings: { commands: { maxInFlight: 30 } },
       takes: ({ ids }) => (ids[0]! < urgentIds ? 60_000 : 10),
     })
     put('bulk', commandsFrom(1, 1_000))

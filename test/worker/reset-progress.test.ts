@@ -14,7 +14,7 @@ async function resetAfterKill({
 }: Parameters<typeof startSendingWorld>[0] & { offset?: number } = {}) {
   const world = await startSendingWorld({
     takes: ({ ids }) => (ids.some(id => id === 2 || id === 3) ? Infinity : 0),
-    settings: { gateway: { maxOperations: 1, timeoutMs: 10_000 }, delivery: { settleMs: 5_000, polls: 1 } },
+    settings: { gateway: { maxOperations: 1, timeoutMs: 10_000 }, doubts: { waitMs: 5_000, polls: 1 } },
     ...options,
   })
   const pauseOf = { kind: 'topic', name: 'bulk' } as const
@@ -53,7 +53,7 @@ describe('a group whose progress is reset after a worker was killed', () => {
 
   test.each([0, 1, 100])('resolves every doubt, whatever offset of the doubts somebody sets (%d)', async offset => {
     const world = await startSendingWorld({
-      settings: { gateway: { timeoutMs: 10_000 }, delivery: { settleMs: 5_000, polls: 1 } },
+      settings: { gateway: { timeoutMs: 10_000 }, doubts: { waitMs: 5_000, polls: 1 } },
       answer: ([operation]) =>
         operation?.type === 'status' ? null : { kind: 'lost', cause: 'timeout', message: 'lost' },
     })

@@ -6,7 +6,7 @@ import { alone, numbersFrom, type Operation, type SendingOptions, startSendingWo
 
 const second = 1000
 /** Settings that decide a doubt about 300 ms after its record was read. */
-const quickDoubts = { gateway: { timeoutMs: 100 }, delivery: { settleMs: 100, polls: 1, pollIntervalMs: 50 } }
+const quickDoubts = { gateway: { timeoutMs: 100 }, doubts: { waitMs: 100, polls: 1 } }
 const startDoubtingWorld = (options: SendingOptions = {}) =>
   startSendingWorld({ accounts: alone, ...options, settings: quickDoubts })
 

@@ -49,7 +49,7 @@ const changes: [string, Change][] = [
   ],
   [
     'of an account that it does not know',
-    { settings: { delivery: { maxAgeMs: 120_000 }, gateway: { accounts: { other: { apiKey: 'other' } } } } },
+    { settings: { commands: { maxAgeMs: 120_000 }, gateway: { accounts: { other: { apiKey: 'other' } } } } },
   ],
   [
     'that is too long for its envelopes',
@@ -101,7 +101,7 @@ test.each([
   const world = await startSendingWorld({
     settings: {
       gateway: { timeoutMs: 100 },
-      delivery: { settleMs: 100, polls: 1, pollIntervalMs: 50, attempts: 2 },
+      doubts: { waitMs: 100, polls: 1, maxAttempts: 2 },
     },
     takes: ({ operations }) => (operations[0]!.type === 'status' ? 0 : Infinity),
   })

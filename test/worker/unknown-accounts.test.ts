@@ -34,7 +34,7 @@ test('a command of an account that no settings can name ends INVALID at once', a
 test('it ends INVALID once it is too old', async () => {
   const world = await startSendingWorld({
     accounts: { default: undefined },
-    settings: { delivery: { maxAgeMs: 600_000 } },
+    settings: { commands: { maxAgeMs: 600_000 } },
   })
   world.send(1, { account: 'shop' })
   await world.pass(590_000, 5_000)
@@ -77,7 +77,7 @@ test('a doubt of an account that only the next version knows stays open until it
 test('a doubt of an account that nobody knows ends UNRESOLVED at its greatest age', async () => {
   const world = await startSendingWorld({
     accounts: { default: undefined },
-    settings: { delivery: { maxAgeMs: 600_000 } },
+    settings: { commands: { maxAgeMs: 600_000 } },
   })
   world.doubted(1, { account: 'shop' }, { account: 'shop' })
   await world.pass(700_000, 5_000)

@@ -120,7 +120,7 @@ describe('a withdrawn command in doubt', () => {
   const startDoubtWorld = async (answer: Answer) => {
     const world = await startSendingWorld({
       answer: () => answer,
-      settings: { delivery: { notFoundErrors: ['Message not found'] } },
+      settings: { gateway: { notFoundTexts: ['Message not found'] } },
     })
     const { broker, settings, clock } = world
     const { control } = settings.topics

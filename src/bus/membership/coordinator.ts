@@ -36,7 +36,6 @@ export interface CoordinatorOptions {
   /** What other processes see of this one. */
   announcement?: Announcement
   sessionTimeoutMs: number
-  rebalanceTimeoutMs: number
 }
 
 type JoinAnswer = Answered<typeof joinGroup>
@@ -44,6 +43,8 @@ type JoinAnswer = Answered<typeof joinGroup>
 const protocolType = 'consumer'
 /** After this time without an answer, the coordinator is looked up again. */
 const heartbeatLimitMs = 4_000
+/** Least time for which a rebalance waits for a member to rejoin; twice a longer session time-out. */
+const leastRebalanceMs = 30_000
 /** Allowance for the network, beyond the time for which the coordinator may hold an answer back. */
 const wayMs = 5_000
 
@@ -185,10 +186,11 @@ export class Coordinator implements GroupTransport {
 
   #join(memberId: string, owned: Owned): Promise<JoinAnswer> {
     const { brokers, groupId, instanceId = null, topics, process, protocol } = this.#options
-    const { sessionTimeoutMs, rebalanceTimeoutMs, announcement } = this.#options
+    const { sessionTimeoutMs, announcement } = this.#options
+    const rebalanceMs = Math.max(leastRebalanceMs, 2 * sessionTimeoutMs)
     const metadata = encodeSubscription({ topics, process, owned }, announcement)
-    const how = { line: `join ${groupId}`, limitMs: rebalanceTimeoutMs + wayMs } as const
-    const timeouts = [sessionTimeoutMs, rebalanceTimeoutMs] as const
+    const how = { line: `join ${groupId}`, limitMs: rebalanceMs + wayMs } as const
+    const timeouts = [sessionTimeoutMs, rebalanceMs] as const
     const protocols = [{ name: protocol, metadata }]
     const request: Requested<typeof joinGroup> = [groupId, ...timeouts, memberId, instanceId, protocolType, protocols]
     return brokers.ask({ group: groupId }, joinGroup, request, how)

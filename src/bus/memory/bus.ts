@@ -36,8 +36,6 @@ import type { Joiner, MemoryGroup } from './group.ts'
 export interface MemoryBusOptions
   extends Pick<OwnershipOptions, 'groupId' | 'clock' | 'telemetry' | 'drainMs' | 'startFrom' | 'backlog'> {
   broker: MemoryBroker
-  /** Default `continue`. */
-  onDataLoss?: OwnershipOptions['onDataLoss']
   /** Default 10,000. */
   sessionTimeoutMs?: number
   /** Most records per fetch; default 500. */
@@ -54,7 +52,7 @@ export type Hop = (step: string, way: 'there' | 'back', answer?: PromiseSettledR
 
 const partitionsAgeMs = 1000
 
-const defaults = { onDataLoss: 'continue', sessionTimeoutMs: 10_000, fetchRecords: 500 } as const
+const defaults = { sessionTimeoutMs: 10_000, fetchRecords: 500 } as const
 
 const nameOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
 

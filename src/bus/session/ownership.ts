@@ -19,7 +19,6 @@ export interface OwnershipOptions
   listener: SessionListener
   telemetry: Telemetry
   drainMs: number
-  onDataLoss: 'continue' | 'fail'
   /** Most unfinished records that all sessions of the process may hold in memory. */
   backlog?: Backlog | undefined
 }
@@ -277,10 +276,8 @@ export class Ownership implements GroupEvents, Membership {
     return ledger
   }
 
-  /** @throws Error when kafka.onDataLoss forbids to continue */
   #dataLost({ topic, partition }: TopicPartition, lost: LostOffsets): void {
-    const { telemetry, onDataLoss, listener, recordsOf = () => 'commands' } = this.#options
-    const count = lost.ranges.reduce((sum, { first, last }) => sum + last - first + 1, 0)
+    const { telemetry, recordsOf = () => 'commands' } = this.#options
     telemetry.emit('log.cut', {
       ...{ topic, partition, recordsOf: recordsOf(topic), end: lost.end ?? null, anew: lost.anew ?? false },
       unsent: countOf(lost, 'unsent'),
@@ -290,12 +287,5 @@ export class Ownership implements GroupEvents, Membership {
       unchecked: countOf(lost, 'unchecked'),
       perhapsSentOffsets: textOf(lost, 'perhapsSent', 'unchecked'),
     })
-    if (onDataLoss === 'continue') return
-    const error = new Error(
-      `${count} offsets of ${topic}/${partition} disappeared from the log before they were processed, and ` +
-        'kafka.onDataLoss is fail: find out why (retention, deleted records, an unclean election), then set it to continue',
-    )
-    listener.fatal(error)
-    throw error
   }
 }

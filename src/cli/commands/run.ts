@@ -1,5 +1,4 @@
 import type { Logger } from 'pino'
-import type { Settings } from '../../config/index.ts'
 import { createWorker, type Worker } from '../../create-worker.ts'
 import { version } from '../../package.ts'
 import { framesOf } from '../../telemetry/error.ts'
@@ -27,12 +26,15 @@ export const run = command({
     process.on('uncaughtException', error => crash(error, logger))
     const giveUp = new AbortController()
     const starting = createWorker(settings, { logger, signal: giveUp.signal })
-    return supervise({ starting, giveUp, stopAsked: untilSignal(), stopMs: inFlightMs(settings) + stopMs, logger })
+    return supervise({
+      starting,
+      giveUp,
+      stopAsked: untilSignal(),
+      stopMs: settings.gateway.timeoutMs + stopMs,
+      logger,
+    })
   },
 })
-
-/** Longest time until a request in flight is answered. */
-const inFlightMs = ({ kafka, gateway }: Settings) => Math.max(kafka.drainMs, gateway.timeoutMs)
 
 export interface SupervisedWorker {
   /** Rejects with the reason of `giveUp` when that ended the start. */

@@ -155,7 +155,7 @@ async function countResults(bus: Bus, settings: Settings, spans: readonly Withdr
   const { results } = settings.topics
   const counts = spans.map(span => {
     const { withdrawal } = span
-    const since = Math.max(0, withdrawal.at - settings.delivery.maxAgeMs)
+    const since = Math.max(0, withdrawal.at - settings.commands.maxAgeMs)
     const counted: CountedResults = {
       withdrawn: nameOf(withdrawal),
       since: timeText(since),

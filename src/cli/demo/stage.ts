@@ -31,7 +31,7 @@ function connectionOf(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 }
 
 /** Short, so that doubts are resolved while the user watches; not too short for a gateway that shares a busy machine. */
-const shortWaits = { gateway: { timeoutMs: 8_000 }, delivery: { settleMs: 1_000, pollIntervalMs: 500 } }
+const shortWaits = { gateway: { timeoutMs: 8_000 }, doubts: { waitMs: 1_000 } }
 /** The brokers' minimum (group.min.session.timeout.ms). */
 const shortSessionMs = 6_000
 
@@ -46,7 +46,7 @@ async function writeSettings(gatewayUrl: string, file: string): Promise<Settings
   const isReal = brokersAreNamed()
   const tree = {
     ...(isReal ? real : { kafka: { brokers: 'embedded' } }),
-    delivery: shortWaits.delivery,
+    doubts: shortWaits.doubts,
     gateway: { ...shortWaits.gateway, url: gatewayUrl, apiKey: 'sandbox-key' },
     callbacks: {
       host: '127.0.0.1',

@@ -1,7 +1,7 @@
 import { refusals } from '../../callbacks/refusals.ts'
 import { tokensOf } from '../../callbacks/role.ts'
 import { probeId } from '../../callbacks/subject.ts'
-import { createHookTokens } from '../../callbacks/token.ts'
+import { createHookTokens, tokenLifeMs } from '../../callbacks/token.ts'
 import type { Settings } from '../../config/index.ts'
 import { shellWord } from '../../shell.ts'
 import { check, type Finding, failed, named, notSet, ok, warning } from './check.ts'
@@ -35,9 +35,9 @@ interface HttpAnswer {
 
 /** Sends a callback with a token that is valid for some minutes and belongs to no command, and a body that no callback has. */
 async function call(url: string, { callbacks }: Settings): Promise<HttpAnswer | Error> {
-  const { secret, tokenLifeMs } = callbacks
+  const { secret } = callbacks
   const now = () => Date.now() - tokenLifeMs + 5 * minuteMs
-  const token = createHookTokens({ keys: () => secret!.reveal(), tokenLifeMs, now }).issue({
+  const token = createHookTokens({ keys: () => secret!.reveal(), now }).issue({
     account: 'doctor',
     id: probeId,
     type: 'doctor',
@@ -78,7 +78,7 @@ function judge(url: string, answer: HttpAnswer | Error): Finding {
     )
   }
   if (says(answer, 'forged')) {
-    const what = `${url} leads to a receiver that refuses addresses made here: another secret, or a shorter tokenLifeMs`
+    const what = `${url} leads to a receiver that refuses addresses made here: it has another secret`
     return failed(what, `give every process the same ${secret}`)
   }
   const what = `${url} does not lead to a receiver: it answers ${answer.status}`

@@ -13,7 +13,7 @@ import { check, type Facts, type Finding, named, ok, warning } from './check.ts'
 export const settings = check({
   name: 'settings',
   about:
-    'The settings, as `busgate config check` does: errors, and settings that `busgate run` needs. Quiet hours must be shorter than delivery.maxAgeMs.',
+    'The settings, as `busgate config check` does: errors, and settings that `busgate run` needs. Quiet hours must be shorter than commands.maxAgeMs.',
   needs: [],
   async look(_facts, sources) {
     try {
@@ -48,14 +48,14 @@ function finding({ path, where, variable, what, example }: SettingsError['proble
 const hourMs = 3_600_000
 
 /** Quiet hours in which every command that is written at their begin expires. */
-function longQuietHours({ gateway, delivery }: Settings): Finding[] {
+function longQuietHours({ gateway, commands }: Settings): Finding[] {
   return [...gateway.quietHours].flatMap(([name, windows]) => {
     const longestMs = longestQuietMinutes(windows) * 60_000
-    if (longestMs < delivery.maxAgeMs) return []
-    const [quiet, life] = [longestMs, delivery.maxAgeMs].map(ms => `${Number((ms / hourMs).toFixed(1))} h`)
+    if (longestMs < commands.maxAgeMs) return []
+    const [quiet, life] = [longestMs, commands.maxAgeMs].map(ms => `${Number((ms / hourMs).toFixed(1))} h`)
     const what = `account ${name} has quiet hours of ${quiet}, and commands live for ${life}: those written when the quiet hours begin expire unsent`
     return [
-      warning(what, `set ${named('delivery.maxAgeMs')} to ${longestMs + hourMs} or more, or shorten the quiet hours`),
+      warning(what, `set ${named('commands.maxAgeMs')} to ${longestMs + hourMs} or more, or shorten the quiet hours`),
     ]
   })
 }
@@ -83,7 +83,6 @@ function plainText({ gateway, registry, kafka }: Settings): Finding[] {
     findings.push(warning(`${path} begins with http: ${what} can be read on the network`, mend))
   }
   addWhereOpen('gateway.url', gateway.url, 'API keys, phones and texts')
-  addWhereOpen('gateway.asyncUrl', gateway.asyncUrl, 'API keys, phones and texts')
   if (registry.password) addWhereOpen('registry.url', registry.url, 'registry.password')
   if (registry.token) addWhereOpen('registry.url', registry.url, 'registry.token')
   const { sasl, ssl, brokers } = kafka

@@ -63,11 +63,11 @@ const transactionMs = 30_000
 const brokerLimits: BrokerLimit[] = [
   {
     name: 'offsets.retention.minutes',
-    broken: (minutes, { delivery }) =>
-      minutes * minuteMs > delivery.maxAgeMs
+    broken: (minutes, { commands }) =>
+      minutes * minuteMs > commands.maxAgeMs
         ? null
-        : `committed offsets are deleted after ${span(minutes * minuteMs)} without a worker, and commands of up to ${span(delivery.maxAgeMs)} would be sent again`,
-    wanted: ({ delivery }) => Math.ceil((2 * delivery.maxAgeMs) / minuteMs),
+        : `committed offsets are deleted after ${span(minutes * minuteMs)} without a worker, and commands of up to ${span(commands.maxAgeMs)} would be sent again`,
+    wanted: ({ commands }) => Math.ceil((2 * commands.maxAgeMs) / minuteMs),
   },
   {
     name: 'offset.metadata.max.bytes',
@@ -95,7 +95,7 @@ const brokerLimits: BrokerLimit[] = [
 export const limits = check({
   name: 'limits',
   about:
-    'Commands, doubts and committed offsets (offsets.retention.minutes) are kept longer than delivery.maxAgeMs, and the limits of the brokers allow the settings.',
+    'Commands, doubts and committed offsets (offsets.retention.minutes) are kept longer than commands.maxAgeMs, and the limits of the brokers allow the settings.',
   needs: ['settings', 'cluster', 'topics'],
   async look({ settings, cluster, topics }) {
     const planned = planTopics(settings, { existing: topics, nodes: cluster.nodes.length })
@@ -112,7 +112,7 @@ export const limits = check({
 function retention({ topic: name, use, config: wanted }: PlannedTopic, topic: Topic, settings: Settings): Finding[] {
   if (topic.config === null) return []
   if (topic.config.get('cleanup.policy') === 'compact') return [ok(`${name} keeps the last record of each key`)]
-  const { maxAgeMs } = settings.delivery
+  const { maxAgeMs } = settings.commands
   const keptMs = keptMsOf(topic.config)
   const bytes = Number(topic.config.get('retention.bytes'))
   const unfinished = use === 'commands' || use === 'doubts'
@@ -338,10 +338,10 @@ function minInSync(replication: number): number {
   return replication >= 3 ? replication - 1 : 1
 }
 
-function keeping(use: TopicUse, { delivery }: Settings) {
+function keeping(use: TopicUse, { commands }: Settings) {
   const { kept } = topology[use]
   if (kept === 'last of a key') return { 'cleanup.policy': 'compact', 'min.compaction.lag.ms': String(pausesMs) }
-  const ms = kept === 'until seen' ? deadLettersMs : Math.max(weekMs, 2 * delivery.maxAgeMs)
+  const ms = kept === 'until seen' ? deadLettersMs : Math.max(weekMs, 2 * commands.maxAgeMs)
   const dated = use === 'commands' && { 'message.timestamp.type': 'LogAppendTime' } // producers' clocks can be wrong
   return { 'cleanup.policy': 'delete', 'retention.ms': String(ms), ...dated }
 }

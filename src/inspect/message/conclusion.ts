@@ -285,7 +285,7 @@ function repetition({ results }: Findings, id: bigint, account: string): string[
   const [sent, repeated] = [placesOf(own, 'SENT'), placesOf(own, 'DUPLICATE')]
   const twice =
     `The id came with ${sent.length} commands that were all sent, and paid for: ${sent.join(' and ')}. An id is known again ` +
-    'on its own partition, among as many ids as delivery.dedupeWindow says.'
+    'on its own partition, among its last 10,000 ids.'
   const once =
     `The id came ${repeated.length + 1} times: the command at ${repeated.join(' and ')} was not sent (DUPLICATE), because the ` +
     'first one counts.'

@@ -24,8 +24,7 @@ import type { Resolver } from './resolver.ts'
 export interface DoubtIntakeOptions extends RecordIntakeOptions {
   doubtDecoder: Decoder<Doubt>
   resolver: Resolver
-  /** Null if the results are not read. */
-  orphans: Pick<Orphans, 'ask'> | null
+  orphans: Pick<Orphans, 'ask'>
 }
 
 interface Arrival {
@@ -93,7 +92,7 @@ export class DoubtIntake {
   /** The results tell which commands a batch was about. */
   #findOrphans({ lastOffset }: Unreadable): void {
     this.#session.forget(lastOffset + 1)
-    this.#options.orphans?.ask(this.#session)
+    this.#options.orphans.ask(this.#session)
   }
 
   #admit(arrival: Arrival, doubt: Doubt, { value, flaw }: { value: SendCommand; flaw?: string }): void {

@@ -27,13 +27,13 @@ export interface ResolverOptions extends ExpiryRules {
   sendAgain: (pending: Pending) => void
   /** Policies by type, for commands without their own. */
   policies: Readonly<Record<SendType, Policy>>
-  /** How long a POST may still be executed after its doubt is read: gateway.timeoutMs + delivery.settleMs. */
+  /** How long a POST may still be executed after its doubt is read: gateway.timeoutMs + doubts.waitMs. */
   settleMs: number
   polls: number
   pollIntervalMs: number
-  attempts: number
+  maxAttempts: number
   /** Error texts by which the gateway says that it does not know a message. */
-  notFoundErrors: readonly string[]
+  notFoundTexts: readonly string[]
   clock: Clock
   telemetry: Telemetry
 }
@@ -48,14 +48,14 @@ export type PollEvidence = 'sent' | 'not_found' | 'inconclusive' | 'unreadable' 
  * Reads a poll's answer. A refusal means "not found" only with one of the given texts. A key that may not ask for statuses may
  * well send.
  */
-export function evidenceOf(answer: PollAnswer, notFoundErrors: readonly string[]): PollEvidence {
+export function evidenceOf(answer: PollAnswer, notFoundTexts: readonly string[]): PollEvidence {
   if (answer.kind === 'in_doubt') return 'unanswered'
   if (answer.kind === 'refused') {
     if (answer.code === 'THROTTLED') return 'unanswered'
     if (answer.code === 'ACCESS_DENIED') return 'unreadable'
-    return isNotFound(answer.error, notFoundErrors) ? 'not_found' : 'inconclusive'
+    return isNotFound(answer.error, notFoundTexts) ? 'not_found' : 'inconclusive'
   }
-  const { proof } = readStatusAnswer(contentOf(answer), notFoundErrors)
+  const { proof } = readStatusAnswer(contentOf(answer), notFoundTexts)
   return proof === 'unknown' ? 'inconclusive' : proof
 }
 
@@ -147,7 +147,7 @@ export class Resolver {
   }
 
   async #poll(doubt: Doubt): Promise<void> {
-    const { poller, accounts, settler, notFoundErrors, polls, pollIntervalMs, telemetry, clock, maxAgeMs } =
+    const { poller, accounts, settler, notFoundTexts, polls, pollIntervalMs, telemetry, clock, maxAgeMs } =
       this.#options
     const { command, since } = doubt.pending
     const account = accounts.get(command.account)
@@ -159,7 +159,7 @@ export class Resolver {
     }
     const answer = await poller.ask(account, command.idText, () => !doubt.over)
     if (doubt.over) return
-    const evidence = evidenceOf(answer, notFoundErrors)
+    const evidence = evidenceOf(answer, notFoundTexts)
     telemetry.emit('status.polled', { result: evidence })
     if (evidence === 'sent') {
       const echo = Echo.of(envelopeBody(account.apiKey(), [command.json]))
@@ -180,7 +180,7 @@ export class Resolver {
 
   /** Decides after the last poll, once the callbacks so far are read. */
   async #decide(doubt: Doubt): Promise<void> {
-    const { attempts: mostAttempts, clock, sendAgain } = this.#options
+    const { maxAttempts, clock, sendAgain } = this.#options
     const { pending, postedAt, search } = doubt
     const caughtUp = search === null || (await search.catchUp(patienceMs))
     if (doubt.over) return
@@ -192,7 +192,7 @@ export class Resolver {
       this.#settle(doubt, { ...unresolved, errorCode: 'RESPONSE_LOST', sentAt: postedAt })
     } else if (expired) {
       this.#settle(doubt, concludeExpired(pending, expired))
-    } else if (attempts >= mostAttempts) {
+    } else if (attempts >= maxAttempts) {
       this.#settle(doubt, { ...unresolved, errorCode: 'ATTEMPTS_EXHAUSTED', sentAt: postedAt })
     } else if (caughtUp) {
       sendAgain(pending)

@@ -27,7 +27,7 @@ import type { Settler } from '../settler.ts'
 import { DeadLetterWriter, decodeRecord } from './dead-letter-writer.ts'
 import { type EarlierEnds, type IdUse, type RepeatedId, RepeatQueue } from './earlier-ends.ts'
 import type { Subject } from './prior-answers.ts'
-import { RecentIds } from './recent-ids.ts'
+import { RecentIds, repeatWindow } from './recent-ids.ts'
 import { LookupQueue, type ResultsLookup } from './results-lookup.ts'
 import { SchemaWait, type SchemaWaits } from './schema-wait.ts'
 import type { PartitionHold, UnknownAccounts } from './unknown-accounts.ts'
@@ -41,8 +41,8 @@ export interface RecordIntakeOptions {
   writeResult: WriteResult
   deadLetterTopic: string
   maxAgeMs: number
-  /** Used if the session does not know which records were answered or resolved before; null to treat all as new. */
-  lookup: ResultsLookup | null
+  /** Used if the session does not know which records were answered or resolved before. */
+  lookup: Pick<ResultsLookup, 'ask' | 'answersFor'>
   clock: Clock
   telemetry: Telemetry
 }
@@ -50,12 +50,10 @@ export interface RecordIntakeOptions {
 export interface CommandIntakeOptions extends RecordIntakeOptions, ExpiryRules {
   /** Why a valid command cannot be sent with this worker's settings, with what to do; null if it can. */
   objection: (command: Command) => string | null
-  /** Finds whether earlier records used a repeated id; null to take that for granted. */
-  earlierEnds: EarlierEnds | null
+  /** Finds whether earlier records used a repeated id. */
+  earlierEnds: Pick<EarlierEnds, 'usesOf'>
   /** Holds back commands of accounts that this process does not know. */
   unknownAccounts: UnknownAccounts
-  /** Number of ids of the partition to remember. */
-  dedupeWindow: number
   /** Called with commands that may be sent. */
   ready: (pendings: Pending[]) => void
 }
@@ -102,8 +100,7 @@ export class CommandIntake {
   readonly #recent: RecentIds
   readonly #wait: SchemaWait<Waiting>
   readonly #lookups: LookupQueue<Waiting>
-  /** null if nobody looks up how earlier records ended. */
-  readonly #repeats: RepeatQueue<Waiting & { repeated: RepeatedId }> | null
+  readonly #repeats: RepeatQueue<Waiting & { repeated: RepeatedId }>
   readonly #unknown: PartitionHold
   /** When the oldest finished record was appended, milliseconds since 1970. */
   #pastSince = Number.POSITIVE_INFINITY
@@ -116,7 +113,7 @@ export class CommandIntake {
   constructor(session: Session, options: CommandIntakeOptions) {
     this.#session = session
     this.#options = options
-    this.#recent = new RecentIds(options.dedupeWindow)
+    this.#recent = new RecentIds(repeatWindow)
     this.#unknown = options.unknownAccounts.of(session)
     const again = (waiting: readonly Waiting[]) => {
       const step = this.#begin()
@@ -125,13 +122,9 @@ export class CommandIntake {
     }
     this.#wait = new SchemaWait({ ...options, session, again })
     this.#lookups = new LookupQueue({ ...options, session, again })
-    this.#repeats =
-      options.earlierEnds &&
-      new RepeatQueue(session, options.earlierEnds, items =>
-        again(
-          items.map(({ item: { record, delivered }, use }) => ({ record, delivered: { ...delivered, idUse: use } })),
-        ),
-      )
+    this.#repeats = new RepeatQueue(session, options.earlierEnds, items =>
+      again(items.map(({ item: { record, delivered }, use }) => ({ record, delivered: { ...delivered, idUse: use } }))),
+    )
   }
 
   take(records: readonly BusRecord[], kind: Delivered['kind'], postedSince = 0): void {
@@ -226,7 +219,7 @@ export class CommandIntake {
   #wasPerhapsInFlight({ offset }: BusRecord): boolean {
     const { forgotten, uncheckedUntil } = this.#session
     if (forgotten === null || offset >= Math.min(forgotten.until, uncheckedUntil)) return false
-    return this.#options.lookup?.answersFor(this.#session, offset)?.isNearAnswer(this.#session, offset) ?? false
+    return this.#options.lookup.answersFor(this.#session, offset)?.isNearAnswer(this.#session, offset) ?? false
   }
 
   /** Settles a command unless it may be sent. */
@@ -260,13 +253,11 @@ export class CommandIntake {
     const earlier = this.#recent.add(account, id, record.offset)
     if (earlier === null) return false
     const { idUse } = delivered
-    // without a look-up, a later record is taken for a repeat of this one
-    const isUnused = idUse === 'unused' || (!this.#repeats && Number(earlier) > record.offset)
-    if (earlier !== 'in use' && (isUnused || isReplayOf(record, { topic, partition, offset: earlier }))) {
+    if (earlier !== 'in use' && (idUse === 'unused' || isReplayOf(record, { topic, partition, offset: earlier }))) {
       this.#recent.take(account, id, record.offset)
       return false
     }
-    if (earlier !== 'in use' && idUse === undefined && this.#repeats) {
+    if (earlier !== 'in use' && idUse === undefined) {
       const repeated = { topic, partition, id, account, earlier }
       this.#repeats.add({ record, delivered, repeated }, this.#pastSince)
     } else {

@@ -151,13 +151,17 @@ export class EarlierEnds {
 /** Holds a session's records with a repeated id until it is known whether an earlier record used it. */
 export class RepeatQueue<T extends { repeated: RepeatedId }> {
   readonly #session: Session
-  readonly #ends: EarlierEnds
+  readonly #ends: Pick<EarlierEnds, 'usesOf'>
   readonly #again: (items: readonly { item: T; use: IdUse }[]) => void
   #waiting: T[] = []
   #isAsking = false
 
   /** @param again called with items whose look-up has ended, in their original order */
-  constructor(session: Session, ends: EarlierEnds, again: (items: readonly { item: T; use: IdUse }[]) => void) {
+  constructor(
+    session: Session,
+    ends: Pick<EarlierEnds, 'usesOf'>,
+    again: (items: readonly { item: T; use: IdUse }[]) => void,
+  ) {
     this.#session = session
     this.#ends = ends
     this.#again = again

@@ -3,6 +3,9 @@ import { IdTable } from '../../records/id-table.ts'
 /** Offset of each id by account. A half is added if the record waits, was sent or perhaps sent in this session. */
 type Generation = Map<string, IdTable>
 
+/** How many of the last ids of a partition are checked for repeats. */
+export const repeatWindow = 10_000
+
 const inUse = 0.5
 /** Of an id whose record ended without having used it. */
 const notUsed = -1
@@ -17,7 +20,7 @@ export class RecentIds {
   #old: Generation = new Map()
   #count = 0
 
-  /** @param size number of ids to remember; 0 for none */
+  /** @param size number of ids to remember */
   constructor(size: number) {
     this.#size = size
   }
@@ -62,7 +65,6 @@ export class RecentIds {
   }
 
   #set(account: string, id: bigint, value: number): void {
-    if (this.#size === 0) return
     const young = this.#young.get(account) ?? new IdTable('with numbers')
     this.#young.set(account, young)
     if (young.set(id, value) && ++this.#count >= this.#size) this.#age()

@@ -35,8 +35,6 @@ const mostAnswers = 2_000_000
 /** Largest clock skew between producers. */
 const skewMs = 60_000
 const retryMs = 5000
-const advice =
-  'Until then the commands wait. delivery.checkResults=false sends them without a look, for a second time too.'
 
 /**
  * Finds answered commands in the results, which name each command's topic, partition and offset. Needed if a committed offset
@@ -244,12 +242,12 @@ export class ResultsLookup {
 /** Doubts have their command's id as key. */
 const idOf = ({ key }: BusRecord) => idIn(key?.toString() ?? '')
 
-const troubleOf = (error: Error) => new Error(`cannot read which commands were answered: ${error.message}. ${advice}`)
+const troubleOf = (error: Error) =>
+  new Error(`cannot read which commands were answered: ${error.message}. Until then the commands wait.`)
 
 export interface LookupQueueOptions<T> {
   session: Session
-  /** null to treat all records that are not known to be done as new. */
-  lookup: ResultsLookup | null
+  lookup: Pick<ResultsLookup, 'ask' | 'answersFor'>
   /** Called with items whose answers are known, in their original order. */
   again: (items: readonly T[]) => void
   telemetry: Telemetry
@@ -276,10 +274,10 @@ export class LookupQueue<T extends { record: BusRecord }> {
   intercepts(item: T, isAnswered: (answers: PriorAnswers) => boolean): 'waits' | 'answered' | null {
     const { session, lookup } = this.#options
     const { offset } = item.record
-    if (!lookup || offset >= session.uncheckedUntil) return null
+    if (offset >= session.uncheckedUntil) return null
     const answers = lookup.answersFor(session, offset)
     if (!answers) {
-      this.#wait(item, lookup)
+      this.#wait(item)
       return 'waits'
     }
     if (!answers.isDeadLetter(session, item.record) && !isAnswered(answers)) return null
@@ -288,11 +286,12 @@ export class LookupQueue<T extends { record: BusRecord }> {
     return 'answered'
   }
 
-  #wait(item: T, lookup: ResultsLookup): void {
+  #wait(item: T): void {
+    const { session, lookup } = this.#options
     this.#waiting.push(item)
     if (this.#waiting.length > 1) return
     lookup.ask({
-      session: this.#options.session,
+      session,
       waiting: () => ({
         from: Math.min(...this.#waiting.map(({ record }) => record.offset)),
         timestamps: this.#waiting.map(({ record }) => record.timestamp),

@@ -64,7 +64,6 @@ function fields(): fc.Arbitrary<Uint8Array> {
 
 const tokens = createHookTokens({
   keys: () => [{ kid: 'k1', secret: 'a-secret-of-the-fuzz' }],
-  tokenLifeMs: 86_400_000,
 })
 
 /** A callback that names its phone, and may repeat it and the key in any field. */

@@ -19,7 +19,7 @@ const minute = 60_000
 /** Ids of the valid commands begin here; a command's id is this and its offset. */
 const firstId = 7_000_000_000_000
 /** Commands of unknown accounts end by their age. */
-const delivery = { settleMs: 100, polls: 1, pollIntervalMs: 50, notFoundErrors: 'not found', maxAgeMs: 5 * minute }
+const commands = { maxAgeMs: 5 * minute }
 
 const timestamp = fc.oneof(
   fc.constant(-1),
@@ -117,7 +117,7 @@ async function play(turns: Turns, seed: number): Promise<void> {
   const closers: (() => Promise<void>)[] = []
   const gateway = new LossyGateway(seed)
   const world = await startSendingWorld({
-    settings: { gateway: { timeoutMs: 100 }, delivery },
+    settings: { gateway: { timeoutMs: 100, notFoundTexts: 'not found' }, commands, doubts: { waitMs: 100, polls: 1 } },
     registry: embeddedRegistry(),
     answer: gateway.answer,
     takes: gateway.takes,

@@ -101,7 +101,7 @@ function settings(
       roles,
       kafka: { brokers: 'embedded' },
       gateway: { url: gatewayUrl, rate, timeoutMs: 2000, balanceIntervalMs: 1000 },
-      delivery: { settleMs: 1000, pollIntervalMs: 1000, polls: 2 },
+      doubts: { waitMs: 2000, polls: 2 },
       callbacks: {
         host: '127.0.0.1',
         port: callbacksPort,
@@ -109,7 +109,7 @@ function settings(
         secret,
       },
       telemetry: { host: '127.0.0.1', port: telemetryPort },
-      reconciler: { rate: 50, delayMs: 2000, expectMs: 4000, graceMs: 5000 },
+      reconciler: { rate: 50, expectMs: 4000, expect: { hlr: 2000 }, graceMs: 5000 },
     },
   })
 }

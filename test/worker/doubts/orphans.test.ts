@@ -22,7 +22,7 @@ async function startInDoubt({
 } = {}) {
   const world = await startSendingWorld({
     registry,
-    settings: { gateway: { timeoutMs: 10_000, maxOperations: 1 }, delivery: { default: 'AT_MOST_ONCE', polls: 2 } },
+    settings: { gateway: { timeoutMs: 10_000, maxOperations: 1 }, doubts: { policy: 'AT_MOST_ONCE', polls: 2 } },
     takes: ({ operations: [operation], at }) => (operation?.type === 'status' && at < told ? Infinity : 0),
     answer: ([operation]) =>
       operation?.type === 'status' ? null : { kind: 'lost', cause: 'timeout', message: 'lost' },

@@ -73,10 +73,9 @@ async function takeIn(kind: (typeof kinds)[number], record: Partial<BusRecord>) 
       clock,
       telemetry,
       writeResult,
-      lookup: null,
-      earlierEnds: null,
+      lookup: { ask: () => {}, answersFor: () => undefined },
+      earlierEnds: { usesOf: async () => () => 'used' as const },
       maxAgeMs: 86_400_000,
-      dedupeWindow: 100,
     },
     schemaWaits: new SchemaWaits({ clock, telemetry }),
     readCommand(value, trace, flaw) {
@@ -94,6 +93,7 @@ async function takeIn(kind: (typeof kinds)[number], record: Partial<BusRecord>) 
   const first = { ...usual, offset: 5, value: await encode({ id: 77n }) }
   intake.take([first], 'past')
   intake.take([{ ...usual, offset: 9, ...record }], kind)
+  await clock.pass(0) // a repeated id is looked up
   return { records: settled.get(9), isReady: ready.some(({ offset }) => offset === 9), faults }
 }
 

@@ -2,11 +2,6 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { RecentIds } from '../../../src/worker/intake/recent-ids.ts'
 
-test('a table of size 0 knows no id', () => {
-  const recent = new RecentIds(0)
-  expect([recent.add('a', 1n, 0), recent.add('a', 1n, 1)]).toEqual([null, null])
-})
-
 test('a table knows the same ids as a complete list', () => {
   const step = fc.record({
     account: fc.constantFrom('a', 'b'),
