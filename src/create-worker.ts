@@ -63,7 +63,7 @@ export interface Worker extends AsyncDisposable {
   /** Rejects when the worker cannot continue and must be restarted; never resolves. */
   failed: Promise<never>
   /** Stops reading, finishes requests in flight (up to `gateway.timeoutMs`), commits, and closes all connections. */
-  stop(): Promise<void>
+  close(): Promise<void>
 }
 
 interface Roles {
@@ -115,7 +115,7 @@ class WorkerProcess implements Worker {
   #starting = true
   /** Why a role has to wait for the bus or the registry. */
   readonly #outages = new Map<Role, { why: string; toldAt: number }>()
-  #stopped: Promise<void> | null = null
+  #closed: Promise<void> | null = null
   #unwatchSecrets: () => void
 
   constructor(settings: Settings, options: WorkerOptions) {
@@ -138,7 +138,7 @@ class WorkerProcess implements Worker {
       ...(this.#failure ? [this.#failure.message] : []),
       ...(this.#starting && this.#outages.size === 0 ? ['starting'] : []),
       ...Array.from(this.#outages.values(), ({ why }) => `starting: ${why}`),
-      ...(this.#stopped === null ? [] : ['stopping']),
+      ...(this.#closed === null ? [] : ['stopping']),
       ...this.#names.flatMap(role => this.#reasonsOf(role) ?? []),
     ]
     const inForce = this.#roles.sending?.controls.inForce ?? []
@@ -160,9 +160,9 @@ class WorkerProcess implements Worker {
     }
   }
 
-  readonly stop: Worker['stop'] = () => {
-    this.#stopped ??= this.#finish()
-    return this.#stopped
+  readonly close: Worker['close'] = () => {
+    this.#closed ??= this.#finish()
+    return this.#closed
   }
 
   async start(): Promise<void> {
@@ -170,14 +170,14 @@ class WorkerProcess implements Worker {
     this.#server = await this.#serveTelemetry()
     this.#bus = (bus as BusPort | undefined) ?? (await openBus(this.#settings, this.telemetry))
     this.#registry = registry ?? registryOf(this.#settings)
-    const giveUp = () => void this.stop().catch(() => {}) // start() rejects with the reason
+    const giveUp = () => void this.close().catch(() => {}) // start() rejects with the reason
     signal?.addEventListener('abort', giveUp)
     try {
       signal?.throwIfAborted()
       await this.#startRoles()
       signal?.throwIfAborted()
     } catch (error) {
-      await this.stop()
+      await this.close()
       await this.#stopRoles() // stops a role that was just starting when the stop began
       throw error
     } finally {
@@ -223,7 +223,7 @@ class WorkerProcess implements Worker {
 
   async #startReceiving(): Promise<void> {
     const tokens = this.#tokens!
-    const healthy = () => this.#failure === null && this.#stopped === null
+    const healthy = () => this.#failure === null && this.#closed === null
     const options = { ...this.#common, tokens, healthy }
     this.#roles.receiver = await this.#whenReachable('callbacks', () => startReceiving(options))
     this.telemetry.emit('role.started', { role: 'callbacks' })
@@ -273,15 +273,15 @@ class WorkerProcess implements Worker {
   }
 
   *#readReadiness(): ReturnType<GaugeSource['read']> & Generator {
-    const going = this.#failure === null && this.#stopped === null
+    const going = this.#failure === null && this.#closed === null
     for (const role of this.#names) {
       yield { name: 'ready', labels: { role }, value: going && this.#reasonsOf(role)?.length === 0 ? 1 : 0 }
     }
   }
 
-  /** Calls `stop`; for `await using`. */
+  /** Calls `close`; for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
-    return this.stop()
+    return this.close()
   }
 
   async #finish(): Promise<void> {

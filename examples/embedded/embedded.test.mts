@@ -24,7 +24,7 @@ async function startAll(t: TestContext) {
   const producer = await createProducer(settings)
   t.after(async () => {
     await producer.close()
-    await worker.stop()
+    await worker.close()
     await sandbox.close()
   })
   return { sandbox, telemetry, worker, producer }

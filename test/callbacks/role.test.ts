@@ -34,7 +34,7 @@ async function startReceiving(callbacks: object) {
   const logger = createLogger('trace', { write: line => logged.push(line) })
   const start = async () => {
     const worker = await createWorker(settings, { bus, telemetry, logger })
-    onTestFinished(() => worker.stop())
+    onTestFinished(() => worker.close())
     const origin = `http://127.0.0.1:${worker.ports.callbacks}`
     const at = (path: string) => fetch(`http://127.0.0.1:${worker.ports.telemetry}${path}`)
     const metric = async (name: string) => {
@@ -105,7 +105,7 @@ test('a receiver that stops is not ready, answers callbacks in flight, and close
   slow.write(postHead(url, `Content-Length: ${body.length}`) + body.slice(0, 9))
   await eventually(async () => expect((await fetch(origin)).status).toBe(405))
 
-  const stopping = worker.stop()
+  const stopping = worker.close()
   const readyz = await at('/readyz')
   expect([readyz.status, await readyz.json()]).toEqual([
     503,

@@ -32,9 +32,9 @@ test('a worker with another gateway waits outside of the group, says so, and wor
   await world.send([buildCommand({ id: 1n })])
   await world.finished(1)
   expect([world.sandbox.executions(1), other.executions(1)]).toEqual([1, 0])
-  await world.worker.stop()
+  await world.worker.close()
   const worker = await starting
-  onTestFinished(() => worker.stop())
+  onTestFinished(() => worker.close())
   await world.send([buildCommand({ id: 2n })])
   await world.finished(2)
   expect(other.executions(2)).toBe(1)

@@ -30,7 +30,7 @@ async function startStage(brokers: Brokers) {
       delivery: { settleMs: 3500, polls: 1, pollIntervalMs: 300 },
     },
   })
-  await world.worker.stop()
+  await world.worker.close()
   const { groupId } = world.settings.kafka
   let kill = () => {}
   await world.startWorker(telemetry => {

@@ -84,7 +84,7 @@ describeOnKafka('a rolling update', brokers => {
       expect(successor.stdout()).not.toContain('session.opened')
 
       await mend()
-      await old.stop() // a process with another gateway.url joins only once the others are gone
+      await old.close() // a process with another gateway.url joins only once the others are gone
       await until(async () => expect(await probe(port!, 'ready')).toEqual({ passes: true, output: '' }))
       await world.send(commandsFrom(201, 200))
       await world.finished(400)

@@ -45,7 +45,7 @@ describeOnKafka('a withdrawal', brokers => {
     expect(before).toBeLessThan(waiting)
     expect(world.results().filter(({ sentAt }) => sentAt !== null && sentAt > known)).toEqual([])
 
-    await world.worker.stop()
+    await world.worker.close()
     const third = await world.startWorker()
     await until(() => expect(third.ready().ready).toBe(true))
     expect(third.ready().withdrawn).toEqual([expect.stringMatching('^campaign spring is withdrawn by olena since ')])

@@ -43,7 +43,7 @@ export async function sendOne(): Promise<string> {
   await producer.send([{ id: 1, phone: 380671234567, type: 'sms', message }])
   const { outcome } = await waitForResult(settings, 1)
   const { amount } = await gateway.balance()
-  await Promise.all([producer.close(), gateway.close(), worker.stop(), sandbox.close()])
+  await Promise.all([producer.close(), gateway.close(), worker.close(), sandbox.close()])
   return outcome + ' ' + amount + ' ' + operationTypes.length
 }
 `

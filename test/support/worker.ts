@@ -112,7 +112,7 @@ export async function startWorld(options: WorldOptions = {}) {
       ...(options.logger && { logger: options.logger }),
     })
     workers.push(worker)
-    onTestFinished(() => worker.stop())
+    onTestFinished(() => worker.close())
     receiver.target = `http://127.0.0.1:${worker.ports.callbacks}`
     return worker
   }
@@ -183,7 +183,7 @@ export async function startWorld(options: WorldOptions = {}) {
       ),
     /** Stops every worker and reads the topics to their ends, so that nothing can be added. */
     async quiet(): Promise<void> {
-      await Promise.all(workers.map(worker => worker.stop()))
+      await Promise.all(workers.map(worker => worker.close()))
       await output.toTheEnd(records => publisher.publish(records))
     },
   }
