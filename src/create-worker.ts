@@ -23,6 +23,7 @@ import { Telemetry } from './telemetry/events.ts'
 import { startTelemetryServer, type TelemetryServer } from './telemetry/http.ts'
 import { logEvents } from './telemetry/logs.ts'
 import { createMetrics } from './telemetry/metrics.ts'
+import type { Telemetry as StableTelemetry } from './telemetry/stable-events.ts'
 import type { Role } from './vocabulary/lists.ts'
 import { type Sending, startSending } from './worker/role.ts'
 
@@ -31,7 +32,7 @@ export interface WorkerOptions {
   /** Where log lines go; without it, nothing is logged. */
   logger?: Logger
   /** Emits the worker's events. */
-  telemetry?: Telemetry
+  telemetry?: StableTelemetry
   /** The bus to use. Default: the one in the settings. */
   bus?: Bus
   /** The schema registry to use. Default: the one in the settings. */
@@ -43,7 +44,7 @@ export interface WorkerOptions {
 /** A running worker: the roles in the settings, with their metrics and health. */
 export interface Worker extends AsyncDisposable {
   /** Emits the worker's events. */
-  telemetry: Telemetry
+  telemetry: StableTelemetry
   /** The ports in use; if a setting is 0, the free port that was taken. `callbacks` is null without that role. */
   ports: { callbacks: number | null; telemetry: number }
   /**
@@ -97,9 +98,10 @@ function listed(changes: readonly Change[]): string[] {
 }
 
 class WorkerProcess implements Worker {
-  readonly telemetry: Telemetry
+  readonly telemetry: StableTelemetry
   readonly failed: Promise<never>
   ports: Worker['ports'] = { callbacks: null, telemetry: 0 }
+  readonly #telemetry: Telemetry
   readonly #fail: (error: Error) => void
   readonly #settings: Settings
   readonly #options: WorkerOptions
@@ -121,8 +123,9 @@ class WorkerProcess implements Worker {
   constructor(settings: Settings, options: WorkerOptions) {
     this.#settings = settings
     this.#options = options
-    this.telemetry = options.telemetry ?? new Telemetry()
-    if (options.logger) logEvents(this.telemetry, options.logger)
+    this.#telemetry = (options.telemetry as Telemetry | undefined) ?? new Telemetry()
+    this.telemetry = this.#telemetry as StableTelemetry
+    if (options.logger) logEvents(this.#telemetry, options.logger)
     const { promise, reject } = Promise.withResolvers<never>()
     this.failed = promise
     this.#fail = reject
@@ -168,7 +171,7 @@ class WorkerProcess implements Worker {
   async start(): Promise<void> {
     const { signal, bus, registry } = this.#options
     this.#server = await this.#serveTelemetry()
-    this.#bus = (bus as BusPort | undefined) ?? (await openBus(this.#settings, this.telemetry))
+    this.#bus = (bus as BusPort | undefined) ?? (await openBus(this.#settings, this.#telemetry))
     this.#registry = registry ?? registryOf(this.#settings)
     const giveUp = () => void this.close().catch(() => {}) // start() rejects with the reason
     signal?.addEventListener('abort', giveUp)
@@ -189,8 +192,8 @@ class WorkerProcess implements Worker {
   #watchSecrets(): () => void {
     const unwatch = this.#secrets.map(secret =>
       secret.watch((setting, reason) => {
-        if (reason === null) this.telemetry.emit('secret.usable', { setting })
-        else this.telemetry.emit('secret.unusable', { setting, reason })
+        if (reason === null) this.#telemetry.emit('secret.usable', { setting })
+        else this.#telemetry.emit('secret.unusable', { setting, reason })
       }),
     )
     return () => unwatch.forEach(end => void end())
@@ -198,7 +201,7 @@ class WorkerProcess implements Worker {
 
   #serveTelemetry(): Promise<TelemetryServer> {
     const { telemetry, topics, gateway } = this.#settings
-    const metrics = createMetrics(this.telemetry, {
+    const metrics = createMetrics(this.#telemetry, {
       version,
       roles: this.#names,
       gauges: this.#gauges,
@@ -212,7 +215,7 @@ class WorkerProcess implements Worker {
 
   async #startRoles(): Promise<void> {
     for (const role of this.#settings.roles) {
-      if (!this.#names.includes(role)) this.telemetry.emit('role.off', { role, reason: whyRoleIsOff })
+      if (!this.#names.includes(role)) this.#telemetry.emit('role.off', { role, reason: whyRoleIsOff })
     }
     if (this.#names.includes('callbacks')) await this.#startReceiving()
     if (this.#names.includes('worker')) await this.#startSending()
@@ -226,7 +229,7 @@ class WorkerProcess implements Worker {
     const healthy = () => this.#failure === null && this.#closed === null
     const options = { ...this.#common, tokens, healthy }
     this.#roles.receiver = await this.#whenReachable('callbacks', () => startReceiving(options))
-    this.telemetry.emit('role.started', { role: 'callbacks' })
+    this.#telemetry.emit('role.started', { role: 'callbacks' })
   }
 
   async #startSending(): Promise<void> {
@@ -249,11 +252,11 @@ class WorkerProcess implements Worker {
   async #join(role: Role, started: Sending | Reconciling | null): Promise<void> {
     if (started === null) return
     await this.#whenReachable(role, () => started.join())
-    this.telemetry.emit('role.started', { role })
+    this.#telemetry.emit('role.started', { role })
   }
 
   get #common() {
-    return { settings: this.#settings, bus: this.#bus, registry: this.#registry, telemetry: this.telemetry }
+    return { settings: this.#settings, bus: this.#bus, registry: this.#registry, telemetry: this.#telemetry }
   }
 
   /** Parts for roles that send requests to the gateway. */
@@ -305,8 +308,8 @@ class WorkerProcess implements Worker {
     if (error.message === last?.why && now - last.toldAt < tellMs) return
     this.#outages.set(role, { why: error.message, toldAt: now })
     if (error instanceof RegistryUnavailable)
-      this.telemetry.emit('registry.unavailable', { schemaId: null, count: 0, place: null, error })
-    else this.telemetry.emit('bus.unavailable', { error })
+      this.#telemetry.emit('registry.unavailable', { schemaId: null, count: 0, place: null, error })
+    else this.#telemetry.emit('bus.unavailable', { error })
   }
 
   async #whenReachable<T>(role: Role, start: () => Promise<T>): Promise<T> {
@@ -315,7 +318,7 @@ class WorkerProcess implements Worker {
       signal?.throwIfAborted()
       try {
         const started = await start()
-        if (this.#outages.delete(role)) this.telemetry.emit('registry.available', {})
+        if (this.#outages.delete(role)) this.#telemetry.emit('registry.available', {})
         return started
       } catch (error) {
         signal?.throwIfAborted()

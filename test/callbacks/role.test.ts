@@ -11,6 +11,7 @@ import { createLogger } from '../../src/telemetry/logger.ts'
 import { openMemoryBus } from '../support/bus.ts'
 import { callback, eventually, hookSubject, post, postHead, rawConnection } from '../support/callbacks.ts'
 import { busgate } from '../support/cli.ts'
+import { asStable } from '../support/events.ts'
 import { buildSettings } from '../support/settings.ts'
 
 const secret = 'k1:a-secret-of-the-tests'
@@ -33,7 +34,7 @@ async function startReceiving(callbacks: object) {
   const logged: string[] = []
   const logger = createLogger('trace', { write: line => logged.push(line) })
   const start = async () => {
-    const worker = await createWorker(settings, { bus, telemetry, logger })
+    const worker = await createWorker(settings, { bus, telemetry: asStable(telemetry), logger })
     onTestFinished(() => worker.close())
     const origin = `http://127.0.0.1:${worker.ports.callbacks}`
     const at = (path: string) => fetch(`http://127.0.0.1:${worker.ports.telemetry}${path}`)

@@ -9,6 +9,7 @@ import { createLogger } from '../../src/telemetry/logger.ts'
 import { startRegistry } from '../records/registry-server.ts'
 import { openMemoryBus, until } from '../support/bus.ts'
 import { buildCommand, buildCommandOf, commandsFrom, silentPhone } from '../support/commands.ts'
+import { asStable } from '../support/events.ts'
 import { freePorts } from '../support/local-kafka/ports.ts'
 import { ownSeries, scrape } from '../support/metrics.ts'
 import { startProvingGateway, startProxy } from '../support/reverse-proxy.ts'
@@ -157,7 +158,7 @@ describe('an aborted start', () => {
     )
     const abort = new AbortController()
     const settings: Settings = { ...world.settings, roles: ['worker', 'reconciler'] }
-    const options = { bus, telemetry, registry: world.registry, signal: abort.signal }
+    const options = { bus, telemetry: asStable(telemetry), registry: world.registry, signal: abort.signal }
     const failed = expect(createWorker(settings, options)).rejects.toThrow('aborted')
     await until(() => expect(begun).toEqual(['worker']))
     const { requests } = world.sandbox.stats()
@@ -255,7 +256,11 @@ describe('about the state of a process,', () => {
     const told: string[] = []
     telemetry.on('registry.unavailable', ({ error }) => told.push(error.message))
     const abort = new AbortController()
-    const options = { telemetry, signal: abort.signal, registry: confluentRegistry({ url: server.url }) }
+    const options = {
+      telemetry: asStable(telemetry),
+      signal: abort.signal,
+      registry: confluentRegistry({ url: server.url }),
+    }
     const starting = createWorker(settings, { ...options, bus: buildBus() })
     const failed = expect(starting).rejects.toThrow()
     await until(() => expect(told).toHaveLength(1))
@@ -276,7 +281,11 @@ describe('about the state of a process,', () => {
     const told: string[] = []
     telemetry.on('role.off', ({ role, reason }) => told.push(`${role}: ${reason}`))
     telemetry.on('role.started', ({ role }) => told.push(role))
-    const worker = await createWorker(settings, { telemetry, bus: buildBus(), registry: embeddedRegistry() })
+    const worker = await createWorker(settings, {
+      telemetry: asStable(telemetry),
+      bus: buildBus(),
+      registry: embeddedRegistry(),
+    })
     onTestFinished(() => worker.close())
     expect(told).toEqual(['callbacks: callbacks.secret (BUSGATE_CALLBACKS_SECRET) is not set', 'worker'])
   })
