@@ -13,6 +13,7 @@ import { withCodeOf } from '../records/result.ts'
 import { schemas } from '../records/schemas.ts'
 import { Telemetry } from '../telemetry/events.ts'
 import { logEvents } from '../telemetry/logs.ts'
+import { requireTime, type Time } from '../time.ts'
 
 /** A record and its decoded value. */
 export interface Received<T> {
@@ -27,7 +28,7 @@ export interface Received<T> {
 }
 
 /** Where to begin: at the first record, at new records only, or at the first record written at this time or later. */
-export type Beginning = 'earliest' | 'latest' | Date
+export type Beginning = 'earliest' | 'latest' | Time
 
 /**
  * The next offset to read of each partition, if you store offsets yourself. A missing partition is read from its
@@ -134,17 +135,16 @@ function read<T>(settings: Settings, source: Source<T>, options: ReadOptions): E
 }
 
 function checkBeginning(from: ReadOptions['from']): void {
-  if (typeof from === 'object' && from !== null && 'offsets' in from) return
-  if (typeof from === 'object' && from !== null && 'group' in from) {
-    if (from.startFrom !== undefined && typeof from.startFrom !== 'string') requireTime('startFrom', from.startFrom)
-  } else if (from !== 'earliest' && from !== 'latest') requireTime('from', from)
+  if (isBeginning(from)) beginning('from', from)
+  else if ('group' in from) beginning('startFrom', from.startFrom ?? 'earliest')
 }
 
-/** @throws Error when it is no Date, or an invalid one, such as that of a text in another format */
-export function requireTime(name: string, time: unknown): void {
-  if (time instanceof Date && !Number.isNaN(time.getTime())) return
-  throw new Error(`${name} must be a valid Date, such as new Date('2026-11-29T10:00:00Z')`)
-}
+const isBeginning = (from: ReadOptions['from']): from is Beginning =>
+  typeof from !== 'object' || from === null || !('offsets' in from || 'group' in from)
+
+/** @throws Error when it is neither a word nor a time */
+const beginning = (name: string, from: Beginning): From =>
+  from === 'earliest' || from === 'latest' ? from : requireTime(name, from)
 
 function checkGroup({ from, untilEnd }: ReadOptions, { kafka }: Settings): void {
   if (typeof from !== 'object' || !('group' in from)) return
@@ -181,12 +181,10 @@ function recordsFrom(
   { from, untilEnd = false }: ReadOptions,
   options: TopicStreamOptions,
 ): AsyncGenerator<Taken, void> {
-  if (typeof from === 'string' || from instanceof Date) {
-    return topicRecords({ ...options, from: () => beginning(from), untilEnd })
-  }
+  if (isBeginning(from)) return topicRecords({ ...options, from: () => beginning('from', from), untilEnd })
   if ('group' in from) {
     const { group: groupId, startFrom = 'earliest' } = from
-    return groupRecords({ ...options, groupId, startFrom: beginning(startFrom) })
+    return groupRecords({ ...options, groupId, startFrom: beginning('startFrom', startFrom) })
   }
   const fromOffset = (partition: number): From => {
     const offset = from.offsets[partition]
@@ -194,8 +192,6 @@ function recordsFrom(
   }
   return topicRecords({ ...options, from: fromOffset, untilEnd })
 }
-
-const beginning = (from: Beginning): From => (from instanceof Date ? from.getTime() : from)
 
 /** How the records of a topic are decoded: null once the reading has ended. Throws UnreadableRecordError. */
 export function decoderOf<T>(

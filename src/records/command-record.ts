@@ -6,6 +6,7 @@ import { type OperationObject, operations, type SendType } from '../protocol/ind
 import { cutTextComplaint, isCutText, pathToText } from '../protocol/json.ts'
 import type { viberContentNames } from '../protocol/message-facts.ts'
 import { activeTrace, traceHeaders } from '../telemetry/trace.ts'
+import { type Time, timeOf } from '../time.ts'
 import { branchOf, type CommandOptions, isInvalid, readCommand } from './command.ts'
 import { createEncoder } from './encoder.ts'
 import type { CallOtp, SendCommand } from './generated.ts'
@@ -55,8 +56,8 @@ export type NewCommand = {
      * telegram, the last one for others.
      */
     lane?: string | number
-    /** Not sent after this time; a number is milliseconds since 1970. At most ten years ahead. */
-    deadline?: Date | number | null
+    /** Not sent after this time, which is at most ten years ahead. Default: null, no deadline of its own. */
+    deadline?: Time | null
   } & Partial<Omit<SendCommand, 'id' | 'phone' | 'message' | 'deadline'>>
 }[SendType]
 
@@ -158,7 +159,7 @@ function complete(command: NewCommand): SendCommand {
     id: BigInt(id),
     phone: typeof phone === 'bigint' ? Number(phone) : phone, // a number that loses digits is too long for a phone
     account,
-    deadline: deadline instanceof Date ? deadline.getTime() : deadline,
+    deadline: timeOf(deadline),
     delivery,
     hook,
     correlationId,

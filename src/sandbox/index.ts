@@ -1,5 +1,6 @@
 import '../supported-node.ts'
 
+export type { WaitLimit } from '../abort.ts'
 export type { CallbackCounts } from './callbacks.ts'
 export type { SandboxClock as Clock } from './clock.ts'
 export { type Ending, endings } from './endings.ts'

@@ -31,7 +31,7 @@ const embedded = ['service.mts', 'embedded.test.mts'].map(name => ({
 
 const everything = `
 import {
-  type Bus, BusUnavailable, confluentRegistry, createWorker, embeddedRegistry, loadSettings, openBus, RegistryUnavailable,
+  type Bus, BusUnavailable, confluentRegistry, createWorker, embeddedRegistry, type Events, loadSettings, openBus, RegistryUnavailable,
   SchemaNotFound, type SchemaRegistry, type Settings, Telemetry, type WorkerOptions,
 } from 'busgate'
 import { finalOf, lifecycleAfter, newLifecycle, readResults, type SendResult, waitForResult } from 'busgate/consumer'
@@ -48,8 +48,11 @@ export const client = new GatewayClient({ url: 'https://gateway.example', apiKey
 const telemetry = new Telemetry()
 const registries = [confluentRegistry({ url: 'http://registry:8081' }), embeddedRegistry()]
 export async function optionsWith(bus: Bus): Promise<WorkerOptions[]> {
-  return [{ telemetry, bus, registry: registries[0]! }, { bus: await openBus(settings, telemetry) }]
+  return [{ telemetry, bus, registry: registries[0]! }, { bus: await openBus(settings, { telemetry }) }]
 }
+telemetry.on('account.paused', ({ account, reason, retryInMs }: Events['account.paused']) => console.log(account, reason, retryInMs))
+// @ts-expect-error an internal event may change
+telemetry.on('cycle.committed', ({ partition }) => console.log(partition))
 // @ts-expect-error a bus shows nothing of its inside
 export const inside = (bus: Bus) => bus.join
 // @ts-expect-error a producer is no bus
@@ -272,7 +275,7 @@ describe('the packed package', () => {
     })
     await project.write(
       'copies.js',
-      `import { loadSettings, openBus, RegistryUnavailable } from 'busgate'
+      `import { loadSettings, RegistryUnavailable } from 'busgate'
       import { waitForResult } from 'busgate/consumer'
       import * as copy from 'copy'
       import { createProducer } from 'copy/producer'
@@ -281,7 +284,7 @@ describe('the packed package', () => {
       const sandbox = await startSandbox()
       const overrides = { kafka: { brokers: 'embedded' }, gateway: { url: sandbox.url, apiKey: 'sandbox-key' }, telemetry: { port: 0 } }
       const settings = loadSettings({ env: {}, overrides })
-      const worker = await copy.createWorker(settings, { bus: await openBus(settings) })
+      const worker = await copy.createWorker(settings)
       const producer = await createProducer(settings)
       await producer.send([{ id: 1, phone: 380671234567, type: 'sms', message: { sms_signature: 'Shop', sms_message: 'Hi' } }])
       const { outcome } = await waitForResult(settings, 1)

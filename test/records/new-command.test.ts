@@ -49,7 +49,7 @@ test('a deadline to come is accepted, as a Date or milliseconds; one in any othe
       const past = [Date.now() - hour, new Date(0), new Date(Number.NaN)]
       for (const other of [deadline / 1000, Math.floor(deadline / 1000), deadline * 1000, deadline * 1e6, ...past]) {
         expect(problemOf({ deadline: other })).toMatch(
-          /^deadline must be a Date or a whole number of milliseconds since 1970/,
+          /^deadline must be a valid Date or a whole number of milliseconds since 1970/,
         )
       }
     }),
