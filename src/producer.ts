@@ -27,6 +27,7 @@ export type { WaitLimit } from './abort.ts'
 export type { CommandHandle, Verdict } from './consumer/handle.ts'
 export { DeadLetterError } from './consumer/result-wait.ts'
 export { type CommandProblem, InvalidCommandError, type NewCommand } from './records/command-record.ts'
+export { toPhone } from './records/phone.ts'
 export type { Time } from './time.ts'
 
 /** Messages to withdraw: all of a campaign, a correlationId or a tenant, or a single one. */
