@@ -14,6 +14,7 @@ export type { Worker, WorkerOptions } from './create-worker.ts'
 export type { ConfluentRegistryOptions } from './records/confluent-registry.ts'
 export { RegistryUnavailable, SchemaNotFound, SchemaRefused, SchemaUnreadable } from './records/errors.ts'
 export { confluentRegistry, embeddedRegistry, type SchemaRegistry } from './records/registry.ts'
+export type { Logger } from './telemetry/logger.ts'
 export type { StableEvents as Events } from './telemetry/stable-events.ts'
 
 /**

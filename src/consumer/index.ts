@@ -24,6 +24,7 @@ export {
   stateOf,
   verdictOf,
 } from '../records/lifecycle.ts'
+export type { Logger } from '../telemetry/logger.ts'
 export type { Time } from '../time.ts'
 export { type ErrorCode, errorCodes, errorCodeTexts, outcomes, states } from '../vocabulary/lists.ts'
 export { createDecoders, type Decoders, type DecodersOptions, UnreadableValueError } from './decoders.ts'

@@ -1,4 +1,3 @@
-import type { Logger } from 'pino'
 import { openBus } from '../bus/open.ts'
 import type { Bus } from '../bus/opened.ts'
 import type { Bus as BusPort, From, RecordHeaders } from '../bus/port.ts'
@@ -12,6 +11,7 @@ import { registryOf, type SchemaRegistry } from '../records/registry.ts'
 import { withCodeOf } from '../records/result.ts'
 import { schemas } from '../records/schemas.ts'
 import { Telemetry } from '../telemetry/events.ts'
+import type { Logger } from '../telemetry/logger.ts'
 import { logEvents } from '../telemetry/logs.ts'
 import { requireTime, type Time } from '../time.ts'
 
