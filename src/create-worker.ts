@@ -29,15 +29,15 @@ import { type Sending, startSending } from './worker/role.ts'
 
 /** Optional parts of a worker. Default: created from the settings. */
 export interface WorkerOptions {
-  /** Where log lines go; without it, nothing is logged. */
+  /** Where log lines go. Default: nothing is logged. */
   logger?: Logger
-  /** Emits the worker's events. */
+  /** Emits the worker's events. Default: a new one, in `worker.telemetry`. */
   telemetry?: StableTelemetry
   /** The bus to use. Default: the one in the settings. */
   bus?: Bus
   /** The schema registry to use. Default: the one in the settings. */
   registry?: SchemaRegistry
-  /** Aborts a start that waits for the bus, the registry or the gateway: createWorker then rejects. */
+  /** Aborts a start that waits for the bus, the registry or the gateway: createWorker then rejects. Default: waits as long as it takes. */
   signal?: AbortSignal
 }
 

@@ -1,3 +1,7 @@
+/**
+ * The worker, its settings and the bus.
+ * @module busgate
+ */
 import './supported-node.ts'
 
 import { openBus as open } from './bus/open.ts'
@@ -9,7 +13,14 @@ import type { Telemetry as StableTelemetry } from './telemetry/stable-events.ts'
 
 export type { Bus } from './bus/opened.ts'
 export { BusUnavailable } from './bus/port.ts'
-export { loadSettings, type Settings, SettingsError, type SettingsSources, type SettingsTree } from './config/index.ts'
+export {
+  loadSettings,
+  type SettingProblem,
+  type Settings,
+  SettingsError,
+  type SettingsSources,
+  type SettingsTree,
+} from './config/index.ts'
 export type { Worker, WorkerOptions } from './create-worker.ts'
 export type { ConfluentRegistryOptions } from './records/confluent-registry.ts'
 export { RegistryUnavailable, SchemaNotFound, SchemaRefused, SchemaUnreadable } from './records/errors.ts'
@@ -26,7 +37,9 @@ export async function createWorker(settings: Settings, options?: WorkerOptions):
   return (await import('./create-worker.ts')).createWorker(settings, options)
 }
 
+/** Emits the events of a worker that stay: `Events` lists them, with what each carries. */
 export type Telemetry = StableTelemetry
+/** Creates an emitter, to listen before the worker starts. */
 export const Telemetry: new () => Telemetry = AllTelemetry as never
 
 /** Parts that a bus takes from its caller. */

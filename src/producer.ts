@@ -1,3 +1,7 @@
+/**
+ * Writes commands, and waits for what becomes of them.
+ * @module busgate/producer
+ */
 import './supported-node.ts'
 
 import { unlessAborted, type WaitLimit } from './abort.ts'
@@ -26,18 +30,34 @@ import { requireTime, type Time } from './time.ts'
 export type { WaitLimit } from './abort.ts'
 export type { CommandHandle, Verdict } from './consumer/handle.ts'
 export { DeadLetterError } from './consumer/result-wait.ts'
-export { type CommandProblem, InvalidCommandError, type NewCommand } from './records/command-record.ts'
+export {
+  type CommandProblem,
+  InvalidCommandError,
+  type NewCommand,
+  type NewCommandOf,
+  type NewMessage,
+} from './records/command-record.ts'
 export { toPhone } from './records/phone.ts'
 export type { Time } from './time.ts'
 
 /** Messages to withdraw: all of a campaign, a correlationId or a tenant, or a single one. */
 export type NewWithdrawal = (
-  | { campaign: string }
-  | { correlationId: string }
-  | { tenant: string }
   | {
+      /** All messages of this campaign. */
+      campaign: string
+    }
+  | {
+      /** All messages that carry this correlationId. */
+      correlationId: string
+    }
+  | {
+      /** All messages of this tenant. */
+      tenant: string
+    }
+  | {
+      /** The message with this id. */
       id: bigint | number
-      /** Default: `default`. */
+      /** The account of the message. Default: `default`. */
       account?: string
     }
 ) & {
@@ -86,14 +106,14 @@ export type HandlesOf<L extends readonly NewCommand[]> = { -readonly [I in keyof
 
 /** How to connect, and how long to wait for it. Default: a connection that busgate opens with the settings `kafka.*`. */
 export interface ProducerOptions extends WaitLimit {
-  /** Your kafkajs client. busgate creates its own producer from it. */
+  /** Your kafkajs client. busgate creates its own producer from it. Default: busgate's own connection. */
   kafka?: KafkajsClient
   /**
    * Your kafkajs producer: connected, idempotent, with kafkajs 2's default partitioner, which busgate cannot check. It stays
-   * connected.
+   * connected. Default: busgate's own.
    */
   producer?: KafkajsProducer
-  /** A bus that you opened with `openBus`; `close` leaves it open. */
+  /** A bus that you opened with `openBus`; `close` leaves it open. Default: the bus in the settings. */
   bus?: Bus
   /** Schema registry. Default: the one in the settings. */
   registry?: SchemaRegistry

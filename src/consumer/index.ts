@@ -1,3 +1,7 @@
+/**
+ * Reads results and statuses.
+ * @module busgate/consumer
+ */
 import '../supported-node.ts'
 
 export type { WaitLimit } from '../abort.ts'

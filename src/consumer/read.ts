@@ -49,7 +49,7 @@ export interface FromGroup {
 
 /** Options of every reader, for tests and for processes with several readers. */
 export interface ReaderOptions {
-  /** Where log lines go; without it, nothing is logged. */
+  /** Where log lines go. Default: nothing is logged. */
   logger?: Logger
   /** The bus to read from. Default: the one in the settings. Readers do not close it; end them before you close it. */
   bus?: Bus
@@ -62,10 +62,10 @@ export interface ReadOptions extends ReaderOptions {
   from: Beginning | FromOffsets | FromGroup
   /** Ends after the records that were on the topic when the loop began. Default: waits for more. Not with a group. */
   untilEnd?: boolean
-  /** Ends the loop as `break` does, without an error. */
+  /** Ends the loop as `break` does, without an error. Default: the loop goes on until `break`. */
   signal?: AbortSignal
   /**
-   * Called for each record that can never be read, which is then skipped. Without it, the loop ends with an
+   * Called for each record that can never be read, which is then skipped. Default: the loop ends with an
    * UnreadableRecordError. While the schema registry is unreachable, the loop waits.
    */
   onUnreadable?: (error: UnreadableRecordError) => void

@@ -4,8 +4,9 @@ import { type DestinationStream, type LevelWithSilent, pino, stdTimeFunctions } 
 export type Level = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace'
 
 /** Where log lines go: pino, or a logger with its methods, such as the `log` of a Fastify server. */
-export interface Logger extends Record<Level, (fields: object, msg: string) => void> {
-  isLevelEnabled?(level: Level): boolean
+export type Logger = Record<Level, (fields: object, msg: string) => void> & {
+  /** Whether lines of this level are written; without it, all are. */
+  isLevelEnabled?: (level: Level) => boolean
 }
 
 /**

@@ -126,6 +126,19 @@ describe('the packed package', () => {
     expect(links.filter(path => !existsSync(join(brought, path)))).toEqual([])
   })
 
+  test('contains an API reference with every export of every entry point', async () => {
+    for (const entry of ['', '/consumer', '/gateway', '/producer', '/protocol', '/sandbox']) {
+      const names = `import('busgate${entry}').then(entry => console.log(Object.keys(entry).join()))`
+      const exported = (await project.run('node', '--eval', names)).trim().split(',')
+      const page = await readFile(join(project.folder, `node_modules/busgate/docs/api/busgate${entry}.md`), 'utf8')
+      const headings = new Set([...page.matchAll(/^### (\w+)/gm)].map(([, name]) => name))
+      expect(
+        exported.filter(name => !headings.has(name)),
+        entry,
+      ).toEqual([])
+    }
+  })
+
   test('contains the sources within its source maps', async () => {
     const built = join(project.folder, 'node_modules/busgate/dist')
     const maps = (await readdir(built, { recursive: true })).filter(file => file.endsWith('.map'))
