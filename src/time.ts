@@ -7,7 +7,7 @@ export type Time = Date | number
 /** Seconds since 1970 are earlier if they are read as milliseconds. */
 const earliestNumber = Date.UTC(2001, 0)
 /** Microseconds are later. */
-const latestNumber = Date.UTC(9999, 11, 31)
+export const latestTime = Date.UTC(9999, 11, 31)
 
 /** What a time must be. */
 export const timeExpected = 'a valid Date or a whole number of milliseconds since 1970 (not seconds, not microseconds)'
@@ -15,7 +15,7 @@ export const timeExpected = 'a valid Date or a whole number of milliseconds sinc
 /** A time in milliseconds since 1970; null for anything that cannot be meant as one. 0 is the beginning of all. */
 export function timeOf(value: unknown): number | null {
   if (types.isDate(value)) return isInstant(value.getTime()) ? value.getTime() : null
-  const isTime = Number.isInteger(value) && Number(value) >= earliestNumber && Number(value) <= latestNumber
+  const isTime = Number.isInteger(value) && Number(value) >= earliestNumber && Number(value) <= latestTime
   return isTime || value === 0 ? Number(value) : null
 }
 
