@@ -30,7 +30,7 @@ The examples of \`msg\` have made-up values. If the last column is empty, there 
 const notLogged = `
 ## Events without a line
 
-A library's listener (\`worker.telemetry.on(…)\`) receives these too, and the metrics count them.
+The metrics count them, and a library's listener (\`worker.telemetry.on(…)\`) receives those that the type \`Events\` lists.
 
 | event | fields | meaning |
 |---|---|---|
@@ -38,7 +38,9 @@ A library's listener (\`worker.telemetry.on(…)\`) receives these too, and the 
 
 type Name = keyof Events
 
-const source = readFileSync(new URL('../src/telemetry/events.ts', import.meta.url), 'utf8')
+const source = ['stable-events', 'events']
+  .map(name => readFileSync(new URL(`../src/telemetry/${name}.ts`, import.meta.url), 'utf8'))
+  .join('')
 const docs = new Map(
   [...source.matchAll(/\/\*\*((?:(?!\*\/).)*)\*\/\s+'([\w.]+)':/gs)].map(([, doc = '', name = '']) => [
     name,
@@ -56,7 +58,7 @@ const levels = {
 
 function docOf(name: Name): string {
   const doc = docs.get(name)
-  if (!doc) throw new Error(`src/telemetry/events.ts: ${name} has no docstring`)
+  if (!doc) throw new Error(`src/telemetry: ${name} has no docstring`)
   return doc
 }
 

@@ -1,4 +1,3 @@
-import type { Logger } from 'pino'
 import { openBus } from './bus/open.ts'
 import type { Bus } from './bus/opened.ts'
 import { type Bus as BusPort, BusUnavailable } from './bus/port.ts'
@@ -21,30 +20,32 @@ import { registryOf, type SchemaRegistry } from './records/registry.ts'
 import type { GaugeSource } from './telemetry/definitions.ts'
 import { Telemetry } from './telemetry/events.ts'
 import { startTelemetryServer, type TelemetryServer } from './telemetry/http.ts'
+import type { Logger } from './telemetry/logger.ts'
 import { logEvents } from './telemetry/logs.ts'
 import { createMetrics } from './telemetry/metrics.ts'
+import type { Telemetry as StableTelemetry } from './telemetry/stable-events.ts'
 import { Told } from './told.ts'
 import type { Role } from './vocabulary/lists.ts'
 import { type Sending, startSending } from './worker/role.ts'
 
 /** Optional parts of a worker. Default: created from the settings. */
 export interface WorkerOptions {
-  /** Where log lines go; without it, nothing is logged. */
+  /** Where log lines go. Default: nothing is logged. */
   logger?: Logger
-  /** Emits the worker's events. */
-  telemetry?: Telemetry
+  /** Emits the worker's events. Default: a new one, in `worker.telemetry`. */
+  telemetry?: StableTelemetry
   /** The bus to use. Default: the one in the settings. */
   bus?: Bus
   /** The schema registry to use. Default: the one in the settings. */
   registry?: SchemaRegistry
-  /** Aborts a start that waits for the bus, the registry or the gateway: createWorker then rejects. */
+  /** Aborts a start that waits for the bus, the registry or the gateway: createWorker then rejects. Default: waits as long as it takes. */
   signal?: AbortSignal
 }
 
 /** A running worker: the roles in the settings, with their metrics and health. */
 export interface Worker extends AsyncDisposable {
   /** Emits the worker's events. */
-  telemetry: Telemetry
+  telemetry: StableTelemetry
   /** The ports in use; if a setting is 0, the free port that was taken. `callbacks` is null without that role. */
   ports: { callbacks: number | null; telemetry: number }
   /**
@@ -64,7 +65,7 @@ export interface Worker extends AsyncDisposable {
   /** Rejects when the worker cannot continue and must be restarted; never resolves. */
   failed: Promise<never>
   /** Stops reading, finishes requests in flight (up to `gateway.timeoutMs`), commits, and closes all connections. */
-  stop(): Promise<void>
+  close(): Promise<void>
 }
 
 interface Roles {
@@ -98,9 +99,10 @@ function listed(changes: readonly Change[]): string[] {
 }
 
 class WorkerProcess implements Worker {
-  readonly telemetry: Telemetry
+  readonly telemetry: StableTelemetry
   readonly failed: Promise<never>
   ports: Worker['ports'] = { callbacks: null, telemetry: 0 }
+  readonly #telemetry: Telemetry
   readonly #fail: (error: Error) => void
   readonly #settings: Settings
   readonly #options: WorkerOptions
@@ -116,14 +118,15 @@ class WorkerProcess implements Worker {
   #starting = true
   /** Why a role has to wait for the bus or the registry. */
   readonly #outages = new Map<Role, Told>()
-  #stopped: Promise<void> | null = null
+  #closed: Promise<void> | null = null
   #unwatchSecrets: () => void
 
   constructor(settings: Settings, options: WorkerOptions) {
     this.#settings = settings
     this.#options = options
-    this.telemetry = options.telemetry ?? new Telemetry()
-    if (options.logger) logEvents(this.telemetry, options.logger)
+    this.#telemetry = (options.telemetry as Telemetry | undefined) ?? new Telemetry()
+    this.telemetry = this.#telemetry as StableTelemetry
+    if (options.logger) logEvents(this.#telemetry, options.logger)
     const { promise, reject } = Promise.withResolvers<never>()
     this.failed = promise
     this.#fail = reject
@@ -139,7 +142,7 @@ class WorkerProcess implements Worker {
       ...(this.#failure ? [this.#failure.message] : []),
       ...(this.#starting && this.#outages.size === 0 ? ['starting'] : []),
       ...Array.from(this.#outages.values(), ({ latest }) => `starting: ${latest}`),
-      ...(this.#stopped === null ? [] : ['stopping']),
+      ...(this.#closed === null ? [] : ['stopping']),
       ...this.#names.flatMap(role => this.#reasonsOf(role) ?? []),
     ]
     const inForce = this.#roles.sending?.controls.inForce ?? []
@@ -161,24 +164,24 @@ class WorkerProcess implements Worker {
     }
   }
 
-  readonly stop: Worker['stop'] = () => {
-    this.#stopped ??= this.#finish()
-    return this.#stopped
+  readonly close: Worker['close'] = () => {
+    this.#closed ??= this.#finish()
+    return this.#closed
   }
 
   async start(): Promise<void> {
     const { signal, bus, registry } = this.#options
     this.#server = await this.#serveTelemetry()
-    this.#bus = (bus as BusPort | undefined) ?? (await openBus(this.#settings, this.telemetry))
+    this.#bus = (bus as BusPort | undefined) ?? (await openBus(this.#settings, this.#telemetry))
     this.#registry = registry ?? registryOf(this.#settings)
-    const giveUp = () => void this.stop().catch(() => {}) // start() rejects with the reason
+    const giveUp = () => void this.close().catch(() => {}) // start() rejects with the reason
     signal?.addEventListener('abort', giveUp)
     try {
       signal?.throwIfAborted()
       await this.#startRoles()
       signal?.throwIfAborted()
     } catch (error) {
-      await this.stop()
+      await this.close()
       await this.#stopRoles() // stops a role that was just starting when the stop began
       throw error
     } finally {
@@ -190,8 +193,8 @@ class WorkerProcess implements Worker {
   #watchSecrets(): () => void {
     const unwatch = this.#secrets.map(secret =>
       secret.watch((setting, reason) => {
-        if (reason === null) this.telemetry.emit('secret.usable', { setting })
-        else this.telemetry.emit('secret.unusable', { setting, reason })
+        if (reason === null) this.#telemetry.emit('secret.usable', { setting })
+        else this.#telemetry.emit('secret.unusable', { setting, reason })
       }),
     )
     return () => unwatch.forEach(end => void end())
@@ -199,7 +202,7 @@ class WorkerProcess implements Worker {
 
   #serveTelemetry(): Promise<TelemetryServer> {
     const { telemetry, topics, gateway } = this.#settings
-    const metrics = createMetrics(this.telemetry, {
+    const metrics = createMetrics(this.#telemetry, {
       version,
       roles: this.#names,
       gauges: this.#gauges,
@@ -213,7 +216,7 @@ class WorkerProcess implements Worker {
 
   async #startRoles(): Promise<void> {
     for (const role of this.#settings.roles) {
-      if (!this.#names.includes(role)) this.telemetry.emit('role.off', { role, reason: whyRoleIsOff })
+      if (!this.#names.includes(role)) this.#telemetry.emit('role.off', { role, reason: whyRoleIsOff })
     }
     if (this.#names.includes('callbacks')) await this.#startReceiving()
     if (this.#names.includes('worker')) await this.#startSending()
@@ -224,10 +227,10 @@ class WorkerProcess implements Worker {
 
   async #startReceiving(): Promise<void> {
     const tokens = this.#tokens!
-    const healthy = () => this.#failure === null && this.#stopped === null
+    const healthy = () => this.#failure === null && this.#closed === null
     const options = { ...this.#common, tokens, healthy }
     this.#roles.receiver = await this.#whenReachable('callbacks', () => startReceiving(options))
-    this.telemetry.emit('role.started', { role: 'callbacks' })
+    this.#telemetry.emit('role.started', { role: 'callbacks' })
   }
 
   async #startSending(): Promise<void> {
@@ -250,11 +253,11 @@ class WorkerProcess implements Worker {
   async #join(role: Role, started: Sending | Reconciling | null): Promise<void> {
     if (started === null) return
     await this.#whenReachable(role, () => started.join())
-    this.telemetry.emit('role.started', { role })
+    this.#telemetry.emit('role.started', { role })
   }
 
   get #common() {
-    return { settings: this.#settings, bus: this.#bus, registry: this.#registry, telemetry: this.telemetry }
+    return { settings: this.#settings, bus: this.#bus, registry: this.#registry, telemetry: this.#telemetry }
   }
 
   /** Parts for roles that send requests to the gateway. */
@@ -274,15 +277,15 @@ class WorkerProcess implements Worker {
   }
 
   *#readReadiness(): ReturnType<GaugeSource['read']> & Generator {
-    const going = this.#failure === null && this.#stopped === null
+    const going = this.#failure === null && this.#closed === null
     for (const role of this.#names) {
       yield { name: 'ready', labels: { role }, value: going && this.#reasonsOf(role)?.length === 0 ? 1 : 0 }
     }
   }
 
-  /** Calls `stop`; for `await using`. */
+  /** Calls `close`; for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
-    return this.stop()
+    return this.close()
   }
 
   async #finish(): Promise<void> {
@@ -305,8 +308,8 @@ class WorkerProcess implements Worker {
     this.#outages.set(role, told)
     if (!told.isNew(error.message, systemClock.monotonic())) return
     if (error instanceof RegistryUnavailable)
-      this.telemetry.emit('registry.unavailable', { schemaId: null, count: 0, place: null, error })
-    else this.telemetry.emit('bus.unavailable', { error })
+      this.#telemetry.emit('registry.unavailable', { schemaId: null, count: 0, place: null, error })
+    else this.#telemetry.emit('bus.unavailable', { error })
   }
 
   async #whenReachable<T>(role: Role, start: () => Promise<T>): Promise<T> {
@@ -315,7 +318,7 @@ class WorkerProcess implements Worker {
       signal?.throwIfAborted()
       try {
         const started = await start()
-        if (this.#outages.delete(role)) this.telemetry.emit('registry.available', {})
+        if (this.#outages.delete(role)) this.#telemetry.emit('registry.available', {})
         return started
       } catch (error) {
         signal?.throwIfAborted()

@@ -1,5 +1,10 @@
+/**
+ * Writes commands, and waits for what becomes of them.
+ * @module busgate/producer
+ */
 import './supported-node.ts'
 
+import { unlessAborted, type WaitLimit } from './abort.ts'
 import { openBus } from './bus/open.ts'
 import type { Bus } from './bus/opened.ts'
 import { type Bus as BusPort, BusUnavailable, type OutgoingRecord, type Publisher } from './bus/port.ts'
@@ -22,29 +27,46 @@ import { problemOfId } from './records/new-command.ts'
 import { registryOf, type SchemaRegistry } from './records/registry.ts'
 import { Telemetry } from './telemetry/events.ts'
 import { sendSpan, traceHeaders } from './telemetry/trace.ts'
+import { requireTime, type Time } from './time.ts'
 
-export type { CommandHandle, HandleOptions, Verdict } from './consumer/handle.ts'
+export type { WaitLimit } from './abort.ts'
+export type { CommandHandle, Verdict } from './consumer/handle.ts'
 export { DeadLetterError } from './consumer/result-wait.ts'
-export { type CommandProblem, InvalidCommandError, type NewCommand } from './records/command-record.ts'
+export {
+  type CommandProblem,
+  InvalidCommandError,
+  type NewCommand,
+  type NewCommandOf,
+  type NewMessage,
+} from './records/command-record.ts'
+export { toPhone } from './records/phone.ts'
+export type { Time } from './time.ts'
 
 /** Messages to withdraw: all of a campaign, a correlationId or a tenant, or a single one. */
 export type NewWithdrawal = (
-  | { campaign: string }
-  | { correlationId: string }
-  | { tenant: string }
   | {
+      /** All messages of this campaign. */
+      campaign: string
+    }
+  | {
+      /** All messages that carry this correlationId. */
+      correlationId: string
+    }
+  | {
+      /** All messages of this tenant. */
+      tenant: string
+    }
+  | {
+      /** The message with this id. */
       id: bigint | number
-      /** Default: `default`. */
+      /** The account of the message. Default: `default`. */
       account?: string
     }
 ) & {
   /** Every result repeats it: use no phone and no message text. */
   reason: string
-  /**
-   * Commands written before this time are withdrawn too; a number is milliseconds since 1970. Default: 24 hours from now; at
-   * most 30 days.
-   */
-  until?: Date | number
+  /** Commands written before this time are withdrawn too. Default: 24 hours from now; at most 30 days. */
+  until?: Time
   /** Who withdraws; every result repeats it. Default: `kafka.clientId`. */
   by?: string
 }
@@ -62,20 +84,20 @@ export interface CommandProducer extends AsyncDisposable {
   /**
    * Writes the commands with the context of the active OpenTelemetry span. Resolves when all in-sync replicas hold them, with a
    * handle for each, in order. Calls may overlap. Over busgate's own connection, it rejects after at most 12 s without a broker's answer.
-   * @throws InvalidCommandError before anything is written, whatever is wrong with a command; Error when the write was not
-   *   confirmed: the commands may be on the topic. Sending them again unchanged is safe, since a repeated id is recognised.
+   * @throws InvalidCommandError before anything is written, whatever is wrong with a command; the signal's reason, or Error
+   *   when the write was not confirmed: the commands may be on the topic. Sending them again unchanged is safe, since a repeated id is recognised.
    */
-  send<const L extends readonly NewCommand[]>(commands: L, options?: SendOptions): Promise<HandlesOf<L>>
+  send<const L extends readonly NewCommand[]>(commands: L, options?: WaitLimit): Promise<HandlesOf<L>>
   /**
    * Withdraws commands that are not sent yet, on all workers within two seconds: each ends EXPIRED with errorCode WITHDRAWN.
    * Commands that are written before the withdrawal ends are not sent either. Commands already accepted by the gateway are
    * unaffected. Resolves when all in-sync replicas hold the withdrawal. At most 10,000 withdrawals may be in force; with a
    * service's own kafkajs this is not checked.
-   * @throws Error that says why the withdrawal is invalid
+   * @throws Error that says why the withdrawal is invalid; the signal's reason: it may come into force all the same
    */
-  withdraw(withdrawal: NewWithdrawal): Promise<void>
+  withdraw(withdrawal: NewWithdrawal, options?: WaitLimit): Promise<void>
   /**
-   * Waits for sends that have begun, then closes the connections that busgate opened; a kafkajs producer of the service stays
+   * Waits for sends and withdrawals that have begun, then closes the connections that busgate opened; a kafkajs producer of the service stays
    * connected. Rejects what waits for results.
    */
   close(): Promise<void>
@@ -84,63 +106,80 @@ export interface CommandProducer extends AsyncDisposable {
 /** One handle for each command. */
 export type HandlesOf<L extends readonly NewCommand[]> = { -readonly [I in keyof L]: CommandHandle }
 
-/** How long to wait for a write. */
-export interface SendOptions {
-  /** Stops waiting for the write, which may happen all the same once it has begun. */
-  signal?: AbortSignal
-}
-
-/** How to connect. Default: a connection that busgate opens with the settings `kafka.*`. */
-export interface ProducerOptions {
-  /** Your kafkajs client. busgate creates its own producer from it. */
+/** How to connect, and how long to wait for it. Default: a connection that busgate opens with the settings `kafka.*`. */
+export interface ProducerOptions extends WaitLimit {
+  /** Your kafkajs client. busgate creates its own producer from it. Default: busgate's own connection. */
   kafka?: KafkajsClient
   /**
    * Your kafkajs producer: connected, idempotent, with kafkajs 2's default partitioner, which busgate cannot check. It stays
-   * connected.
+   * connected. Default: busgate's own.
    */
   producer?: KafkajsProducer
-  /** A bus that you opened with `openBus`; `close` leaves it open. */
+  /** A bus that you opened with `openBus`; `close` leaves it open. Default: the bus in the settings. */
   bus?: Bus
   /** Schema registry. Default: the one in the settings. */
   registry?: SchemaRegistry
 }
 
-/** Creates a typed producer of commands in the Confluent wire format. */
+/**
+ * Creates a typed producer of commands in the Confluent wire format.
+ * @throws SettingsError when the settings name no brokers; RegistryUnavailable; Error when it cannot connect; the signal's reason
+ */
 export async function createProducer(settings: Settings, options: ProducerOptions = {}): Promise<CommandProducer> {
+  options.signal?.throwIfAborted()
+  const opening = openProducer(settings, options)
+  try {
+    return await unlessAborted(options.signal, () => opening)
+  } catch (error) {
+    opening.then(producer => producer.close()).catch(() => {})
+    throw error
+  }
+}
+
+async function openProducer(settings: Settings, options: ProducerOptions): Promise<CommandProducer> {
   const records = await CommandRecords.open(settings, options.registry ?? registryOf(settings))
   const { publisher, bus } = await publisherOf(settings, options)
 
   const handles = new Handles(settings, () => watchesOf(settings, options))
-  const sending = new Set<Promise<void>>()
+  const writing = new Set<Promise<void>>()
+
+  const write = (begin: () => Promise<void>, signal: AbortSignal | undefined) =>
+    unlessAborted(signal, () => {
+      const work = begin()
+      writing.add(work)
+      work.finally(() => writing.delete(work)).catch(() => {})
+      return work
+    })
 
   async function close(): Promise<void> {
     await handles.close()
-    await Promise.allSettled(sending)
+    await Promise.allSettled(writing)
     await publisher.close()
   }
 
   return {
-    async send<const L extends readonly NewCommand[]>(commands: L, { signal }: SendOptions = {}) {
+    async send<const L extends readonly NewCommand[]>(commands: L, { signal }: WaitLimit = {}) {
       signal?.throwIfAborted()
       const since = Date.now()
       const outgoing = records.of(commands)
       const sent = commands.map(({ id, account = 'default', type }) =>
         handles.of({ id: BigInt(id), account, type, since }),
       )
-      const writing = write(publisher, outgoing, sent)
-      sending.add(writing)
-      writing.finally(() => sending.delete(writing)).catch(() => {})
-      await (signal ? unlessAborted(writing, signal) : writing)
+      await write(() => writeCommands(publisher, outgoing, sent), signal)
       return sent as readonly CommandHandle[] as HandlesOf<L>
     },
-    async withdraw({ reason, until, by = settings.kafka.clientId, ...what }) {
+    async withdraw({ reason, until, by = settings.kafka.clientId, ...what }, { signal } = {}) {
       const scope = scopeOf(what)
-      const known = bus && (await readControl(bus, settings).catch(sayWhatToCheck))
-      const at = Date.now()
-      const stamp = { begins: true, by, at, until: Number(until ?? at + usualWithdrawalMs), reason }
-      const records = recordsOf(settings.topics.control, { ...scope, ...stamp }, known)
-      await publisher.publish(records)
-      await publisher.publish(historyOf(settings.topics.history, records)).catch(warnOfHistory)
+      const end = until === undefined ? null : requireTime('until', until)
+      const writeWithdrawal = async () => {
+        const known = bus && (await readControl(bus, settings, signal).catch(sayWhatToCheck))
+        const at = Date.now()
+        const stamp = { begins: true, by, at, until: end ?? at + usualWithdrawalMs, reason }
+        const records = recordsOf(settings.topics.control, { ...scope, ...stamp }, known)
+        await publisher.publish(records)
+        await publisher.publish(historyOf(settings.topics.history, records)).catch(warnOfHistory)
+      }
+      await write(writeWithdrawal, signal)
     },
     close,
     [Symbol.asyncDispose]: close,
@@ -148,7 +187,7 @@ export async function createProducer(settings: Settings, options: ProducerOption
 }
 
 /** Writes the records, and tells their handles where they are. */
-async function write(
+async function writeCommands(
   publisher: Pick<Publisher, 'publish'>,
   records: readonly OutgoingRecord[],
   handles: readonly OwnHandle[],
@@ -165,18 +204,6 @@ async function write(
     span.end(error)
     for (const handle of handles) handle.dismiss()
     throw error
-  }
-}
-
-/** @throws the signal's reason */
-async function unlessAborted(writing: Promise<void>, signal: AbortSignal): Promise<void> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const aborted = () => reject(signal.reason)
-  signal.addEventListener('abort', aborted, { once: true })
-  try {
-    await Promise.race([writing, promise])
-  } finally {
-    signal.removeEventListener('abort', aborted)
   }
 }
 

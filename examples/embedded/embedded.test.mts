@@ -4,11 +4,11 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { type TestContext, test } from 'node:test'
-import { createWorker, loadSettings, Telemetry } from 'busgate'
+import { createWorker, loadSettings, openBus, Telemetry } from 'busgate'
 import { createProducer } from 'busgate/producer'
 import { startSandbox } from 'busgate/sandbox'
 
-/** Starts a worker with a bus and a gateway, all in this process. */
+/** Starts a worker with a bus of its own and a gateway, all in this process. */
 async function startAll(t: TestContext) {
   const sandbox = await startSandbox({ callbackDelayMs: 0 })
   const settings = loadSettings({
@@ -20,14 +20,16 @@ async function startAll(t: TestContext) {
     },
   })
   const telemetry = new Telemetry()
-  const worker = await createWorker(settings, { telemetry })
-  const producer = await createProducer(settings)
+  const bus = await openBus(settings)
+  const worker = await createWorker(settings, { bus, telemetry })
+  const producer = await createProducer(settings, { bus })
   t.after(async () => {
     await producer.close()
-    await worker.stop()
+    await worker.close()
+    await bus.close()
     await sandbox.close()
   })
-  return { sandbox, telemetry, worker, producer }
+  return { sandbox, telemetry, producer }
 }
 
 const message = { sms_message: 'Your order is ready', sms_signature: 'Shop' }
@@ -49,7 +51,7 @@ test('a finished order sends one SMS', async t => {
 test('a refused sender name ends REJECTED with its code', async t => {
   const { producer } = await startAll(t)
   const refused = 380671234590 // the last two digits choose the outcome: docs/sandbox.md
-  const [sent] = await producer.send([{ id: 1002, phone: refused, type: 'sms', message }])
+  const [sent] = await producer.send([{ id: 1001, phone: refused, type: 'sms', message }])
   const { outcome, errorCode } = await sent.result({ signal: patience() })
   assert.deepEqual({ outcome, errorCode }, { outcome: 'REJECTED', errorCode: 'SENDER_INVALID' })
 })

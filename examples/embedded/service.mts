@@ -28,7 +28,7 @@ try {
   })
   logger.info({ ports: worker.ports }, 'the service has started')
   if (!stop.signal.aborted) await once(stop.signal, 'abort')
-  await worker.stop() // finishes and commits what is in flight
+  await worker.close() // finishes and commits what is in flight
   logger.info(sent, 'the service has stopped')
 } catch (error) {
   if (!stop.signal.aborted) throw error

@@ -222,6 +222,10 @@ export class KafkaBus implements Bus {
     await Promise.all([...this.#leaving, ...this.#groupReaders.map(reader => reader.close())])
     await this.#brokers.close()
   }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
 }
 
 /** Short, because a commit waits for the answer. */

@@ -8,9 +8,10 @@ const embeddedPartitions = 4
 
 /**
  * Opens the bus that the settings name, and loads its client. The caller closes it.
+ * @param isOwn whether an embedded bus is a new one, instead of the one that the process shares
  * @throws SettingsError when they name no brokers
  */
-export async function openBus(settings: Settings, telemetry = new Telemetry()): Promise<Bus> {
+export async function openBus(settings: Settings, telemetry = new Telemetry(), isOwn = false): Promise<Bus> {
   requireBrokers(settings)
   const { kafka, topics } = settings
   const { brokers, groupId, clientId, drainMs, startFrom, sessionTimeoutMs } = kafka
@@ -20,9 +21,9 @@ export async function openBus(settings: Settings, telemetry = new Telemetry()): 
       import('./memory/broker.ts'),
       import('./memory/bus.ts'),
     ])
-    const broker = sharedByCopies('embedded broker', () => new MemoryBroker())
+    const broker = isOwn ? new MemoryBroker() : sharedByCopies('embedded broker', () => new MemoryBroker())
     broker.createTopics(topicsIn(topics).map(({ topic }) => ({ topic, partitions: embeddedPartitions })))
-    // its committed offsets end with this process, so every group starts anew
+    // committed offsets end with this process, so every group starts anew
     return new MemoryBus({ ...common, startFrom: 'earliest', broker, sessionTimeoutMs })
   }
   const [{ KafkaBus }, { securityOf }] = await Promise.all([

@@ -1,7 +1,7 @@
 export { type AccountSettings, keyPlaceOf, type Settings } from './compile.ts'
 export { leaseMs } from './cross-checks.ts'
 export { definitions, type SettingPath } from './definitions.ts'
-export { SettingsError } from './errors.ts'
+export { type SettingProblem, SettingsError } from './errors.ts'
 export { type Explanation, settingsNamed } from './explain.ts'
 export { installationOf } from './installation.ts'
 export { loadRunnableSettings, loadSettings, printableSettings, type SettingsSources } from './load.ts'

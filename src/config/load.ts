@@ -15,7 +15,7 @@ export interface SettingsSources {
   file?: string
   /** Environment variables, usually `process.env`. */
   env: Record<string, string | undefined>
-  /** Settings in the form of the YAML file; they override file and environment. */
+  /** Settings in the form of the YAML file; they override file and environment. Default: none. */
   overrides?: SettingsTree
 }
 

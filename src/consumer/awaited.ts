@@ -1,3 +1,5 @@
+import { unlessAborted } from '../abort.ts'
+
 /** A value that several wait for, each as long as its signal allows. Somebody looks for it while anybody waits. */
 export class Awaited<T> {
   readonly #search: { begin(): void; end(): void }
@@ -17,18 +19,12 @@ export class Awaited<T> {
   }
 
   /** @param reasonOf the error for an aborted signal; default: its reason */
-  async wait(signal: AbortSignal, reasonOf = ({ reason }: AbortSignal): unknown => reason): Promise<T> {
+  async wait(signal: AbortSignal, reasonOf?: (signal: AbortSignal) => unknown): Promise<T> {
     if (this.#ended !== null) return await this.#ended
-    if (signal.aborted) throw reasonOf(signal)
     const waiting = Promise.withResolvers<T>()
-    const aborted = () => waiting.reject(reasonOf(signal))
-    signal.addEventListener('abort', aborted, { once: true })
-    this.#waiting.add(waiting)
-    if (this.#waiting.size === 1) this.#search.begin()
     try {
-      return await waiting.promise
+      return await unlessAborted(signal, () => this.#join(waiting), reasonOf)
     } finally {
-      signal.removeEventListener('abort', aborted)
       this.#leave(waiting)
     }
   }
@@ -51,8 +47,13 @@ export class Awaited<T> {
     for (const { reject } of this.#waiting) reject(error)
   }
 
+  #join(waiting: PromiseWithResolvers<T>): Promise<T> {
+    this.#waiting.add(waiting)
+    if (this.#waiting.size === 1) this.#search.begin()
+    return waiting.promise
+  }
+
   #leave(waiting: PromiseWithResolvers<T>): void {
-    this.#waiting.delete(waiting)
-    if (this.#waiting.size === 0) this.#search.end()
+    if (this.#waiting.delete(waiting) && this.#waiting.size === 0) this.#search.end()
   }
 }

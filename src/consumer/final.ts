@@ -1,6 +1,6 @@
 import type { SendResult } from '../records/generated.ts'
 
-/** A record on a command topic. */
+/** Where a record is on a command topic. */
 export interface CommandPlace {
   topic: string
   partition: number
@@ -10,7 +10,7 @@ export interface CommandPlace {
 /** A message, by its id. */
 export interface MessageId {
   id: bigint | number
-  /** Ids are unique within an account. Default: any account. */
+  /** Ids are unique within an account. Default: `default`. */
   account?: string
 }
 
@@ -55,11 +55,11 @@ function isAbout(result: SendResult, of: CommandPlace | MessageId): boolean {
 }
 
 /** Whether the result carries the id in this account; DUPLICATE too. @throws TypeError if its id is not a bigint */
-export function isOfMessage(result: SendResult, { id, account }: MessageId): boolean {
+export function isOfMessage(result: SendResult, { id, account = 'default' }: MessageId): boolean {
   if (typeof result.id !== 'bigint') {
     throw new TypeError(`the id of a result is a ${typeof result.id}, not a bigint: convert a stored id with BigInt`)
   }
-  return result.id === BigInt(id) && (account === undefined || result.account === account)
+  return result.id === BigInt(id) && result.account === account
 }
 
 const rank = ({ outcome }: SendResult) => ranks[outcome]

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import type { WaitLimit } from '../abort.ts'
 import type { Settings } from '../config/index.ts'
 import { operations, type SendType } from '../protocol/index.ts'
 import type { SendResult, StatusEvent } from '../records/generated.ts'
@@ -16,12 +17,6 @@ import { ResultWait } from './result-wait.ts'
 import type { Watcher } from './topic-watch.ts'
 import type { Watches } from './watches.ts'
 
-/** How long to wait for an end. */
-export interface HandleOptions {
-  /** Stops waiting, for example `AbortSignal.timeout(30_000)`. Without it, the wait has no limit. */
-  signal?: AbortSignal
-}
-
 /** What became of a message in the end. */
 export interface Verdict extends Omit<LifecycleState, 'stage'> {
   /** UNKNOWN: given up without a verdict. */
@@ -38,13 +33,13 @@ export interface CommandHandle {
    * @throws DeadLetterError when it became a dead letter; the signal's reason, after a time-out a TimeoutError that says what was
    * found and where to look; Error when the producer is closed, or the results cannot be read
    */
-  result(options?: HandleOptions): Promise<SendResult>
+  result(options?: WaitLimit): Promise<SendResult>
   /**
    * What became of the message after its result. Null if there will be none: it was not SENT, or its type has no status (call/otp,
    * hlr).
    * @throws as `result`
    */
-  verdict(options?: HandleOptions): Promise<Verdict | null>
+  verdict(options?: WaitLimit): Promise<Verdict | null>
 }
 
 /** What a handle is about. */
@@ -127,12 +122,12 @@ export class OwnHandle implements CommandHandle {
     this.#wait?.dismiss()
   }
 
-  async result({ signal }: HandleOptions = {}): Promise<SendResult> {
+  async result({ signal }: WaitLimit = {}): Promise<SendResult> {
     this.#wait ??= this.#newWait()
     return await this.#wait.result(this.#ending(signal))
   }
 
-  async verdict({ signal }: HandleOptions = {}): Promise<Verdict | null> {
+  async verdict({ signal }: WaitLimit = {}): Promise<Verdict | null> {
     const result = await this.result({ ...(signal && { signal }) })
     if (result.outcome !== 'SENT' || !operations[this.#command.type].hasStatus) return null
     this.#verdict ??= new VerdictWait(result, this.#watches().statuses, this.#command.since)

@@ -1,5 +1,10 @@
+/**
+ * Reads results and statuses.
+ * @module busgate/consumer
+ */
 import '../supported-node.ts'
 
+export type { WaitLimit } from '../abort.ts'
 export type { RecordHeaders } from '../bus/port.ts'
 export type {
   SendResult,
@@ -23,10 +28,12 @@ export {
   stateOf,
   verdictOf,
 } from '../records/lifecycle.ts'
+export type { Logger } from '../telemetry/logger.ts'
+export type { Time } from '../time.ts'
 export { type ErrorCode, errorCodes, errorCodeTexts, outcomes, states } from '../vocabulary/lists.ts'
 export { createDecoders, type Decoders, type DecodersOptions, UnreadableValueError } from './decoders.ts'
 export { type CommandPlace, finalOf, type MessageId } from './final.ts'
-export type { CommandHandle, HandleOptions, Verdict } from './handle.ts'
+export type { CommandHandle, Verdict } from './handle.ts'
 export type { Endable } from './read.ts'
 export {
   type Beginning,

@@ -1,4 +1,3 @@
-import type { Logger } from 'pino'
 import { openBus } from '../bus/open.ts'
 import type { Bus } from '../bus/opened.ts'
 import type { Bus as BusPort, From, RecordHeaders } from '../bus/port.ts'
@@ -12,8 +11,10 @@ import { registryOf, type SchemaRegistry } from '../records/registry.ts'
 import { withCodeOf } from '../records/result.ts'
 import { schemas } from '../records/schemas.ts'
 import { Telemetry } from '../telemetry/events.ts'
+import type { Logger } from '../telemetry/logger.ts'
 import { logEvents } from '../telemetry/logs.ts'
 import { processSpan, traceOf } from '../telemetry/trace.ts'
+import { requireTime, type Time } from '../time.ts'
 
 /** A record and its decoded value. */
 export interface Received<T> {
@@ -28,7 +29,7 @@ export interface Received<T> {
 }
 
 /** Where to begin: at the first record, at new records only, or at the first record written at this time or later. */
-export type Beginning = 'earliest' | 'latest' | Date
+export type Beginning = 'earliest' | 'latest' | Time
 
 /**
  * The next offset to read of each partition, if you store offsets yourself. A missing partition is read from its
@@ -49,7 +50,7 @@ export interface FromGroup {
 
 /** Options of every reader, for tests and for processes with several readers. */
 export interface ReaderOptions {
-  /** Where log lines go; without it, nothing is logged. */
+  /** Where log lines go. Default: nothing is logged. */
   logger?: Logger
   /** The bus to read from. Default: the one in the settings. Readers do not close it; end them before you close it. */
   bus?: Bus
@@ -62,10 +63,10 @@ export interface ReadOptions extends ReaderOptions {
   from: Beginning | FromOffsets | FromGroup
   /** Ends after the records that were on the topic when the loop began. Default: waits for more. Not with a group. */
   untilEnd?: boolean
-  /** Ends the loop as `break` does, without an error. */
+  /** Ends the loop as `break` does, without an error. Default: the loop goes on until `break`. */
   signal?: AbortSignal
   /**
-   * Called for each record that can never be read, which is then skipped. Without it, the loop ends with an
+   * Called for each record that can never be read, which is then skipped. Default: the loop ends with an
    * UnreadableRecordError. While the schema registry is unreachable, the loop waits.
    */
   onUnreadable?: (error: UnreadableRecordError) => void
@@ -135,17 +136,16 @@ function read<T>(settings: Settings, source: Source<T>, options: ReadOptions): E
 }
 
 function checkBeginning(from: ReadOptions['from']): void {
-  if (typeof from === 'object' && from !== null && 'offsets' in from) return
-  if (typeof from === 'object' && from !== null && 'group' in from) {
-    if (from.startFrom !== undefined && typeof from.startFrom !== 'string') requireTime('startFrom', from.startFrom)
-  } else if (from !== 'earliest' && from !== 'latest') requireTime('from', from)
+  if (isBeginning(from)) beginning('from', from)
+  else if ('group' in from) beginning('startFrom', from.startFrom ?? 'earliest')
 }
 
-/** @throws Error when it is no Date, or an invalid one, such as that of a text in another format */
-export function requireTime(name: string, time: unknown): void {
-  if (time instanceof Date && !Number.isNaN(time.getTime())) return
-  throw new Error(`${name} must be a valid Date, such as new Date('2026-11-29T10:00:00Z')`)
-}
+const isBeginning = (from: ReadOptions['from']): from is Beginning =>
+  typeof from !== 'object' || from === null || !('offsets' in from || 'group' in from)
+
+/** @throws Error when it is neither a word nor a time */
+const beginning = (name: string, from: Beginning): From =>
+  from === 'earliest' || from === 'latest' ? from : requireTime(name, from)
 
 function checkGroup({ from, untilEnd }: ReadOptions, { kafka }: Settings): void {
   if (typeof from !== 'object' || !('group' in from)) return
@@ -188,12 +188,10 @@ function recordsFrom(
   { from, untilEnd = false }: ReadOptions,
   options: TopicStreamOptions,
 ): AsyncGenerator<Taken, void> {
-  if (typeof from === 'string' || from instanceof Date) {
-    return topicRecords({ ...options, from: () => beginning(from), untilEnd })
-  }
+  if (isBeginning(from)) return topicRecords({ ...options, from: () => beginning('from', from), untilEnd })
   if ('group' in from) {
     const { group: groupId, startFrom = 'earliest' } = from
-    return groupRecords({ ...options, groupId, startFrom: beginning(startFrom) })
+    return groupRecords({ ...options, groupId, startFrom: beginning('startFrom', startFrom) })
   }
   const fromOffset = (partition: number): From => {
     const offset = from.offsets[partition]
@@ -201,8 +199,6 @@ function recordsFrom(
   }
   return topicRecords({ ...options, from: fromOffset, untilEnd })
 }
-
-const beginning = (from: Beginning): From => (from instanceof Date ? from.getTime() : from)
 
 /** How the records of a topic are decoded: null once the reading has ended. Throws UnreadableRecordError. */
 export function decoderOf<T>(

@@ -28,7 +28,7 @@ export class DeadLetterError extends Error {
 }
 
 /** What is waited for. */
-export interface Wanted extends MessageId {
+export interface Wanted extends Required<MessageId> {
   /** When its result was written at the earliest, milliseconds since 1970. */
   since: number
 }
@@ -137,11 +137,10 @@ export class ResultWait implements Watcher<SendResult> {
 
   #complaint(seconds: number): string {
     const { id, account, since } = this.#wanted
-    const [of, flag] =
-      account === undefined ? ['any account', ''] : [`account ${account}`, ` ${shellFlag('account', account)}`]
     return (
-      `${this.#settings.topics.results} has no final result of message ${id} (${of}) since ${new Date(since).toISOString()}, ` +
-      `after ${seconds} s: ${this.#state()} busgate message ${id}${flag} shows where the message is`
+      `${this.#settings.topics.results} has no final result of message ${id} (account ${account}) since ` +
+      `${new Date(since).toISOString()}, after ${seconds} s: ${this.#state()} ` +
+      `busgate message ${id} ${shellFlag('account', account)} shows where the message is`
     )
   }
 

@@ -1,17 +1,18 @@
+import type { WaitLimit } from '../abort.ts'
 import type { Settings } from '../config/index.ts'
 import type { SendResult } from '../records/generated.ts'
 import { problemOfId } from '../records/new-command.ts'
-import { type ReaderOptions, requireTime } from './read.ts'
+import { requireTime, type Time } from '../time.ts'
+import type { ReaderOptions } from './read.ts'
 import { ResultWait } from './result-wait.ts'
 import { watchesOf } from './watches.ts'
 
-export interface WaitOptions extends ReaderOptions {
-  /** Ids are unique within an account. Default: any account. */
+/** What to wait for, and how long. */
+export interface WaitOptions extends ReaderOptions, WaitLimit {
+  /** Ids are unique within an account. Default: `default`. */
   account?: string
   /** Looks for results that were written at this time or later. Default: ten minutes ago. */
-  since?: Date
-  /** Stops waiting, for example `AbortSignal.timeout(30_000)`. Without it, the wait has no limit. */
-  signal?: AbortSignal
+  since?: Time
 }
 
 const sinceMs = 10 * 60_000
@@ -26,13 +27,12 @@ const sinceMs = 10 * 60_000
 export async function waitForResult(
   settings: Settings,
   id: bigint | number,
-  { signal, since = new Date(Date.now() - sinceMs), account, ...options }: WaitOptions = {},
+  { signal, since = Date.now() - sinceMs, account = 'default', ...options }: WaitOptions = {},
 ): Promise<SendResult> {
   const problem = problemOfId(id)
   if (problem !== null) throw new Error(`waitForResult: ${problem}`)
-  requireTime('since', since)
+  const wanted = { id, account, since: requireTime('since', since) }
   const watches = watchesOf(settings, options)
-  const wanted = { id, since: since.getTime(), ...(account !== undefined && { account }) }
   try {
     return await new ResultWait(settings, watches, wanted, null).result(signal ?? new AbortController().signal)
   } finally {

@@ -1,3 +1,7 @@
+/**
+ * A typed client of the gateway.
+ * @module busgate/gateway
+ */
 import '../supported-node.ts'
 
 export type { DoubtCause, ErrorCode } from '../vocabulary/lists.ts'

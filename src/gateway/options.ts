@@ -24,9 +24,9 @@ export interface GatewayClientOptions {
   url: string
   /** The account's API key. Never appears in errors or in printed output. */
   apiKey: ApiKey
-  /** Certificate authorities in PEM to trust instead of Node's; an object is read for each request. */
+  /** Certificate authorities in PEM to trust; an object is read for each request. Default: those of Node.js. */
   ca?: Authorities | undefined
-  /** Full URL of the asynchronous interface, path included; only for sendAsync. */
+  /** Full URL of the asynchronous interface, path included. Default: none; only sendAsync needs it. */
   asyncUrl?: string | undefined
   /** Milliseconds per attempt, including the wait for a free connection. Default 30,000. */
   timeoutMs?: number
@@ -41,11 +41,11 @@ export interface GatewayClientOptions {
   retries?: number
   /** Most bytes of an answer; the operations of a longer answer are in doubt. Default 4 MiB. */
   maxResponseBytes?: number
-  /** Error codes for refusal texts that busgate does not know. */
+  /** Error codes for refusal texts that busgate does not know, by text. Default: none; such a text is REJECTED. */
   errorTexts?: Readonly<Record<string, ErrorCode>>
   /** Whether a message without any text, image, link or carousel may be sent. Default false. */
   allowEmpty?: boolean
-  /** Called right before the first byte of each attempt; if it throws, nothing is sent. */
+  /** Called right before the first byte of each attempt; if it throws, nothing is sent. Default: nothing is called. */
   onRequest?: (request: RequestInfo) => void
 }
 

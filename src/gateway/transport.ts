@@ -9,7 +9,7 @@ import { type Prepared, prepareAll } from './prepare.ts'
 
 /** Options of one call. */
 export interface CallOptions {
-  /** Aborts the call: before the first byte nothing was sent; afterwards the outcome is unknown. */
+  /** Aborts the call: before the first byte nothing was sent; afterwards the outcome is unknown. Default: `timeoutMs` alone limits it. */
   signal?: AbortSignal
 }
 

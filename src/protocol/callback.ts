@@ -2,13 +2,13 @@ import { z } from 'zod'
 import { must } from './messages.ts'
 import { answerObject, tolerantId, tolerantList, tolerantNumber, tolerantObject, tolerantText } from './tolerant.ts'
 
-/** A recipient's reply to a message (specification: Events). `datetime` is ISO 8601, `filesize` in bytes. */
 const reply = answerObject({
   datetime: tolerantText,
   message: tolerantText,
   media: tolerantObject(answerObject({ url: tolerantText, filename: tolerantText, filesize: tolerantNumber })),
 })
 
+/** A recipient's reply to a message (specification: Events). `datetime` is ISO 8601, `filesize` in bytes. */
 export type Reply = z.infer<typeof reply>
 
 export const replies = tolerantList(reply)
@@ -33,6 +33,7 @@ export const callbackBody = answerObject({
   replies,
 })
 
+/** A body that passed `callbackBody`. */
 export type CallbackBody = z.infer<typeof callbackBody>
 
 /** The answer of the asynchronous interface (specification: Asynchronous response); callbacks repeat `request_id`. */

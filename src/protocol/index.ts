@@ -1,4 +1,7 @@
-/** The gateway's interface: schemas and types of every operation, response and callback, and the meaning of its texts. */
+/**
+ * The gateway's interface: schemas and types of every operation, response and callback, and the meaning of its texts.
+ * @module busgate/protocol
+ */
 
 export type { ErrorCode, State } from '../vocabulary/lists.ts'
 export { type AsyncResponse, asyncResponse, type CallbackBody, callbackBody, type Reply } from './callback.ts'

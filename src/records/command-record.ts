@@ -5,6 +5,7 @@ import { isMessageId } from '../protocol/ids.ts'
 import { type OperationObject, operations, type SendType } from '../protocol/index.ts'
 import { cutTextComplaint, isCutText, pathToText } from '../protocol/json.ts'
 import type { viberContentNames } from '../protocol/message-facts.ts'
+import { type Time, timeOf } from '../time.ts'
 import { branchOf, type CommandOptions, isInvalid, readCommand } from './command.ts'
 import { createEncoder } from './encoder.ts'
 import type { CallOtp, SendCommand } from './generated.ts'
@@ -38,26 +39,44 @@ export type NewMessage<T extends SendType> = T extends 'viber' | 'viber+sms'
   ? Fields<T> & OneOf<Fields<T>, Content<T> & keyof Fields<T>>
   : Fields<T>
 
+/** A command of one type. */
+export interface NewCommandOf<T extends SendType> {
+  /** Your own id, 1 to 2^63-1, unique in its account for ever: a new attempt needs a new id. */
+  id: bigint | number
+  /** Digits only, in international format such as 380501234567; `toPhone` reads what people write. */
+  phone: bigint | number
+  /** The gateway's type; it decides the fields of `message`. */
+  type: T
+  /** Content, with the field names of the gateway's interface. */
+  message: NewMessage<T>
+  /** Gateway account that sends it, as named in busgate's settings. Default: `default`. */
+  account?: string
+  /**
+   * The command topic: its name, or its place in `topics.commands`, of which 0 is the most urgent. Default: 0 for call/otp and
+   * telegram, the last one for others.
+   */
+  lane?: string | number
+  /** Not sent after this time, which is at most ten years ahead. Default: null; only the maximum age applies. */
+  deadline?: Time | null
+  /** What to do in doubt, when it was perhaps sent. Default: `DEFAULT`, as the settings say for its type. */
+  delivery?: SendCommand['delivery']
+  /** Your own callback address. Default: null; busgate's, if the type accepts one. */
+  hook?: string | null
+  /** Your reference. Copied to the result, and to status events if the callback address has room for it. Default: null. */
+  correlationId?: string | null
+  /** Your customer or department, copied as correlationId is. Default: null. */
+  tenant?: string | null
+  /** Your campaign, copied as correlationId is. Default: null. */
+  campaign?: string | null
+  /**
+   * Additional properties of the gateway's operation object, each value a JSON text such as `"5"`. Default: none. The names of its
+   * own fields are refused.
+   */
+  extra?: Record<string, string>
+}
+
 /** A command as an upstream service writes it. See schemas/send-command.avsc for every field. */
-export type NewCommand = {
-  [T in SendType]: {
-    /** Your own id, 1 to 2^63-1, unique in its account for ever: a new attempt needs a new id. */
-    id: bigint | number
-    /** Digits only, in international format such as 380501234567. */
-    phone: bigint | number
-    /** The gateway's type; it decides the fields of `message`. */
-    type: T
-    /** Content, with the field names of the gateway's interface. */
-    message: NewMessage<T>
-    /**
-     * The command topic: its name, or its place in `topics.commands`, of which 0 is the most urgent. Default: 0 for call/otp and
-     * telegram, the last one for others.
-     */
-    lane?: string | number
-    /** Not sent after this time; a number is milliseconds since 1970. At most ten years ahead. */
-    deadline?: Date | number | null
-  } & Partial<Omit<SendCommand, 'id' | 'phone' | 'message' | 'deadline'>>
-}[SendType]
+export type NewCommand = { [T in SendType]: NewCommandOf<T> }[SendType]
 
 /** What is wrong with one of the commands of a call. */
 export interface CommandProblem extends FieldProblem {
@@ -155,7 +174,7 @@ function complete(command: NewCommand): SendCommand {
     id: BigInt(id),
     phone: typeof phone === 'bigint' ? Number(phone) : phone, // a number that loses digits is too long for a phone
     account,
-    deadline: deadline instanceof Date ? deadline.getTime() : deadline,
+    deadline: timeOf(deadline),
     delivery,
     hook,
     correlationId,

@@ -3,6 +3,7 @@ import { isPhone } from '../protocol/fields.ts'
 import { isMessageId } from '../protocol/ids.ts'
 import { isSendType, operations, type SendType, sendTypes } from '../protocol/index.ts'
 import { isObject } from '../protocol/json.ts'
+import { timeExpected, timeOf } from '../time.ts'
 import { policies } from '../vocabulary/lists.ts'
 import { hasCallingCode } from './country.ts'
 import { extraComplaint } from './extra.ts'
@@ -33,14 +34,13 @@ export const deliveries = ['DEFAULT', ...policies] as const
 const idExpected =
   'a whole number from 1 to 2^63-1; write ids above 2^53 as a bigint (17n), and no id as text, with an exponent or a point'
 
-/** Ten years: a time in microseconds lies beyond it. */
+/** Ten years. */
 const furthestMs = 10 * 365.25 * 24 * 3600 * 1000
 
-/** Whether it is a time to come: a Date, or milliseconds since 1970. */
+/** Whether it is a time to come. */
 function isToCome(value: unknown): boolean {
-  const time = value instanceof Date ? value.getTime() : value
-  const now = Date.now()
-  return Number.isSafeInteger(time) && (time as number) > now && (time as number) < now + furthestMs
+  const [time, now] = [timeOf(value) ?? 0, Date.now()]
+  return time > now && time < now + furthestMs
 }
 
 /** What is wrong with an id that a program passes; null if nothing is. */
@@ -66,8 +66,7 @@ const fields: ReadonlyMap<string, Field> = new Map(
     account: text,
     deadline: {
       fits: value => value === null || isToCome(value),
-      expected:
-        'a Date or a whole number of milliseconds since 1970 (not seconds, not microseconds), in the future, at most ten years ahead, or null',
+      expected: `${timeExpected}, in the future, at most ten years ahead, or null`,
     },
     delivery: { fits: value => deliveries.some(one => one === value), expected: `one of ${deliveries.join(', ')}` },
     hook: textOrNull,

@@ -67,12 +67,13 @@ export type Current = string | (() => string)
 
 /** Credentials for a registry: user and password, a bearer token, or a client certificate in `tls`. */
 export interface RegistryLogin {
+  /** User name. Default: no login. */
   username?: string
-  /** A function is called for each request, so the password may change. */
+  /** Password; a function is called for each request, so it may change. Default: none. */
   password?: Current
-  /** Bearer token, used instead of user and password. */
+  /** Bearer token, used instead of user and password; a function is called for each request. Default: none. */
   token?: Current
-  /** Trusted CAs and the client certificate; called for each connection. */
+  /** Trusted CAs and the client certificate, as PEM texts; called for each connection. Default: those of Node.js. */
   tls?: () => TlsTexts
 }
 

@@ -1,4 +1,5 @@
 import { createServer } from 'node:http'
+import { unlessAborted, type WaitLimit } from '../abort.ts'
 import { listen } from '../http/listen.ts'
 import { Accounts } from './accounts.ts'
 import { createCallbacks } from './callbacks.ts'
@@ -31,8 +32,10 @@ export interface Sandbox extends Controls, AsyncDisposable {
   setKeys(keys: SandboxKeys): void
   /** Replaces the address of statuses whose `hook` is not kept. */
   setAccountCallbackUrl(url: string | Readonly<Record<string, string>>): void
-  /** Closes every connection. Drops pending callbacks; with `drain`, sends them first, retries included. */
-  close(callbacks?: 'drop' | 'drain'): Promise<void>
+  /** Resolves when no callback is pending: each was answered 200, or given up after its last attempt. */
+  drained(options?: WaitLimit): Promise<void>
+  /** Closes every connection, and drops pending callbacks. */
+  close(): Promise<void>
 }
 
 /**
@@ -75,8 +78,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const mend = 'choose another port (busgate sandbox --port)'
   const port = await listen(server, { host: settings.host, port: settings.port, what: 'the sandbox', mend })
 
-  async function close(pending: 'drop' | 'drain' = 'drop'): Promise<void> {
-    if (pending === 'drain') await callbacks.drained()
+  async function close(): Promise<void> {
     timers.stop()
     const closed = new Promise(resolve => server.close(resolve))
     server.closeAllConnections()
@@ -94,8 +96,9 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     setAccountCallbackUrl(url) {
       settings.accountCallbackUrl = url
     },
+    drained: ({ signal } = {}) => unlessAborted(signal, callbacks.drained),
     close,
-    [Symbol.asyncDispose]: () => close(),
+    [Symbol.asyncDispose]: close,
   }
 }
 

@@ -15,13 +15,13 @@ export interface Span {
 
 /** Failures of callbacks, as shares of all messages, 0 to 1. */
 export interface CallbackTrouble {
-  /** Share that is never sent; the status operation still works. */
+  /** Share that is never sent; the status operation still works. Default: 0. */
   drop?: number
-  /** Share that is sent `lateMs` late. */
+  /** Share that is sent `lateMs` late. Default: 0. */
   late?: number
-  /** Milliseconds; default 1000. */
+  /** Milliseconds. Default: 1000. */
   lateMs?: number
-  /** Share that is sent twice. */
+  /** Share that is sent twice. Default: 0. */
   repeat?: number
 }
 
@@ -29,7 +29,7 @@ export interface CallbackTrouble {
 export interface SandboxOptions {
   /** TCP port. Default 0: any free port. */
   port?: number
-  /** Default `127.0.0.1`. */
+  /** Address to listen on. Default `127.0.0.1`. */
   host?: string
   /** Accepted API keys. Default `['sandbox-key']`. All keys of an account share its state. */
   keys?: SandboxKeys
@@ -44,7 +44,12 @@ export interface SandboxOptions {
   /** Milliseconds from a message's execution to its final state and first callback. Default 50 to 500. */
   callbackDelayMs?: number | Span
   /** Attempts per callback until the answer is 200, with exponential back-off. Default 5 attempts, first delay 200 ms. */
-  callbackRetry?: { tries: number; firstDelayMs: number }
+  callbackRetry?: {
+    /** Attempts in all. */
+    tries: number
+    /** Milliseconds before the second attempt; each further pause is twice as long. */
+    firstDelayMs: number
+  }
   /** Concurrent callbacks to one receiver. Default 32. */
   callbackConcurrency?: number
   /** Shares of callbacks that are dropped, late or sent twice. Default: none. */

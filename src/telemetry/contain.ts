@@ -1,7 +1,8 @@
 import { Told } from '../told.ts'
 import { placeOf } from './error.ts'
-import type { RecordPlace, Telemetry } from './events.ts'
+import type { Telemetry } from './events.ts'
 import type { Handling } from './labels.ts'
+import type { RecordPlace } from './stable-events.ts'
 
 /*
  * The boundary around each single thing from outside: a record, an answer, a callback. Whatever its content makes our code

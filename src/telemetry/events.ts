@@ -1,35 +1,17 @@
 import { EventEmitter } from 'node:events'
-import type { PauseKind, WithdrawalKind } from '../vocabulary/control.ts'
-import type { DoubtCause, ErrorCode, Outcome, Role, State } from '../vocabulary/lists.ts'
+import type { Role } from '../vocabulary/lists.ts'
 import { type ErrorPlace, placeOf } from './error.ts'
-import type {
-  BalanceFailure,
-  CallbackRefusal,
-  DeadLetterCode,
-  DeadLetterStage,
-  EnvelopeOutcome,
-  Handling,
-  PauseReason,
-  PollResult,
-  RetryReason,
-} from './labels.ts'
-
-/** Coordinates of a record. */
-export interface RecordPlace {
-  topic: string
-  partition: number
-  offset: number
-}
+import type { CallbackRefusal, Handling, PauseReason, PollResult, RetryReason } from './labels.ts'
+import type { RecordPlace, StableEvents } from './stable-events.ts'
 
 /** What a session failed at. */
 export type SessionStage = 'fetch' | 'handle' | 'commit'
 
 /**
- * Events of a worker. Metrics, logs and traces listen to them; no other code calls these directly. An event covers a whole
- * batch, envelope or cycle: the hot path emits none per command. No event contains a message's text, a phone number, a key or a
- * token. docs/logs.md shows each docstring to readers of the log.
+ * All events of a worker, the stable ones and those that may change. Metrics, logs and traces listen to them; no other code calls
+ * these directly. The hot path emits none per command. docs/logs.md shows each docstring to readers of the log.
  */
-export interface Events {
+export interface Events extends StableEvents {
   /** A role of the process started; others may still be starting. */
   'role.started': { role: Role }
   /** A role of the settings does not run, because `callbacks.secret` is not set. */
@@ -48,43 +30,12 @@ export interface Events {
   'secret.unusable': { setting: string; reason: string }
   /** The file of the secret is valid again. */
   'secret.usable': { setting: string }
-  /** Commands were read from a topic. */
-  'commands.consumed': { topic: string; count: number }
-  /**
-   * Results were committed, with the progress. There is one event for each group of equal labels; `account` is null if
-   * nothing was sent; `parts` and `price` are sums; `shares` are those of tenants.
-   */
-  'results.published': {
-    type: string
-    account: string | null
-    outcome: Outcome
-    errorCode: ErrorCode | null
-    count: number
-    parts: number
-    price: number
-    shares: ReadonlyMap<string | null, { count: number; parts: number }>
-  }
-  /**
-   * A request ended. `outcome` is answered, refused, denied, not_sent or unknown; `seconds` is the time from the first byte
-   * to the classified answer; `traceId` is that of one of its commands, if any carried a trace.
-   */
-  'envelope.finished': {
-    account: string
-    outcome: EnvelopeOutcome
-    operations: number
-    seconds: number
-    traceId?: string | null
-  }
   /** Operations that were not sent wait to be retried. */
   'gateway.retry': { reason: RetryReason; count: number }
   /** An envelope had to wait for the account's rate. */
   'rate.waited': { account: string; seconds: number }
-  /** The account is held back: it sends only probes until one passes. `keyPlace` names the setting of its key. */
-  'account.paused': { account: string; reason: PauseReason; retryInMs: number; error: string; keyPlace: string }
   /** Status polls of the account are held back: they fail where its commands may pass. Doubts wait for them. */
   'polls.paused': { account: string; reason: PauseReason; retryInMs: number; error: string; keyPlace: string }
-  /** A probe of the account passed, so it resumes sending. */
-  'account.resumed': { account: string }
   /**
    * This process owns the partition and continues at the committed offset, `committed`. It reads from `offset` on: below
    * `committed` only to know ids that may be repeated. `inDoubt` counts commands that another owner may have sent; `took`
@@ -146,10 +97,6 @@ export interface Events {
   'transaction.ended': { topic: string; partition: number }
   /** Topics that must not be compacted were set to `cleanup.policy=compact` while this process runs. The next worker refuses to start. */
   'topics.compacted': { topics: readonly string[] }
-  /** Commands are in doubt: perhaps sent. */
-  'doubt.opened': { cause: DoubtCause; count: number }
-  /** A doubt ended SENT or UNRESOLVED, or with the result of a further request. */
-  'doubt.resolved': { outcome: Outcome }
   /** The doubts of `count` commands of a partition were deleted, or their topic was: they end UNRESOLVED. */
   'doubts.lost': { topic: string; partition: number; count: number }
   /** The gateway was polled for a status: sent, not_found, verdict, pending, inconclusive, unreadable or unanswered. */
@@ -177,10 +124,6 @@ export interface Events {
   /** Statuses cannot be read, so callbacks cannot resolve doubts. */
   'evidence.unavailable': { topic: string; partition: number; error: Error }
   /**
-   * Unreadable records became dead letters. `first` are the coordinates of the first; null for a callback.
-   */
-  'deadLetter.published': { stage: DeadLetterStage; code: DeadLetterCode; count: number; first: RecordPlace | null }
-  /**
    * busgate failed while it handled one thing from outside. Only that thing is affected: a command becomes a dead letter, or
    * stays in doubt if it was perhaps sent; a callback is answered 503. `place` is the record's; `isTold`: another was logged
    * less than a second ago.
@@ -201,47 +144,14 @@ export interface Events {
   'bus.log': { level: 'error' | 'warn' | 'info' | 'debug'; message: string; error?: string }
   /** A hook address left out correlationId, tenant and campaign to stay within callbacks.urlMaxLength. */
   'hook.shortened': object
-  /**
-   * A callback is on the topic. `contradicts`: its status text contradicts its `success`. `commandType` and `country` are
-   * null if only the result has them.
-   */
-  'callback.accepted': {
-    type: string
-    commandType: string | null
-    country: string | null
-    state: State
-    verified: boolean
-    contradicts: boolean
-  }
   /** A callback was refused. `error` is why the publish, or busgate itself, failed. */
   'callback.refused': { reason: CallbackRefusal; error?: ErrorPlace }
   /**
    * Callbacks refused since the last such event, by reason. `isOurs`: some of the reasons are on our side.
    */
   'callbacks.refused': { counts: Partial<Record<CallbackRefusal, number>>; error: ErrorPlace | null; isOurs: boolean }
-  /** The time from sending to the callback that says DELIVERED. */
-  'delivery.latency': { type: string; country: string | null; seconds: number }
-  /** The verdict of these messages did not come in the expected time. */
-  'callback.missing': { type: string; count: number }
-  /** The reconciler published a verdict: DELIVERED, FAILED or UNKNOWN. */
-  'verdict.found': { type: string; country: string | null; state: State }
   /** The reconciler forgot ids because its memory was full. */
   'verdicts.forgotten': { count: number }
-  /** An operator paused an account, a topic or a tenant, or quiet hours began. `at` and `until` are milliseconds since 1970. */
-  'pause.begun': { kind: PauseKind; name: string; by: string; at: number; until: number | null; reason: string | null }
-  /** A pause ended: an operator resumed it, or its time is over. */
-  'pause.ended': { kind: PauseKind; name: string; by: string; at: number }
-  /** An operator withdrew a campaign, a tenant, a correlationId or one message. */
-  'withdrawal.begun': {
-    kind: WithdrawalKind
-    name: string
-    by: string
-    at: number
-    until: number | null
-    reason: string | null
-  }
-  /** A withdrawal ended: an operator ended it, or all its commands have ended. */
-  'withdrawal.ended': { kind: WithdrawalKind; name: string; by: string; at: number }
   /** Records of the control topic are not changes that this version knows; `offset` is that of the first. */
   'control.unreadable': { topic: string; partition: number; offset: number; count: number; error: Error }
   /** The control topic cannot be read: pauses and withdrawals stay, and changes are not seen. */
@@ -259,19 +169,14 @@ export interface Events {
   'gateway.unproved': { error: string }
   /** The gateway accepts the key of an account, the first since the start: roles that waited for it join their group. */
   'gateway.proved': { account: string }
-  /** The gateway reported the balance of an account. `currency` has three letters, or is `other`. */
-  'balance.read': { account: string; currency: string; amount: number }
-  /**
-   * The balance of an account cannot be read; commands may still be sent. Reported once for each reason until it is read.
-   * `reason` is refused, denied, not_sent, unknown or unreadable; `keyPlace` names the setting of the key.
-   */
-  'balance.failed': { account: string; reason: BalanceFailure; error: string; keyPlace: string }
 }
 
 type Listeners = { [K in keyof Events]: [event: Events[K]] }
 
-/** Typed emitter of a worker's events. */
+/** Typed emitter of all events of a worker. */
 export class Telemetry extends EventEmitter<Listeners> {
+  readonly kind = 'busgate.Telemetry'
+
   /** Never throws: an error in a listener is a contained fault. */
   override emit: EventEmitter<Listeners>['emit'] = (name, ...event) => {
     try {

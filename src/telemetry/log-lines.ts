@@ -1,9 +1,10 @@
-import type { Level } from 'pino'
 import { shellWord } from '../shell.ts'
 import { count as numberOf, timeText } from '../words.ts'
 import { cutText } from './cut-text.ts'
 import { type ErrorPlace, safeText, summaryOf } from './error.ts'
-import type { Events, RecordPlace, SessionStage } from './events.ts'
+import type { Events, SessionStage } from './events.ts'
+import type { Level } from './logger.ts'
+import type { RecordPlace } from './stable-events.ts'
 
 type OfEvent<K extends keyof Events, T> = T | ((event: Events[K]) => T)
 

@@ -1,7 +1,7 @@
-import type { Logger } from 'pino'
 import { safeText, summaryOf } from './error.ts'
 import type { Events, Telemetry } from './events.ts'
 import { type LogLine, logLines, rounded } from './log-lines.ts'
+import type { Logger } from './logger.ts'
 
 /** Logs one line per event: its name as `event`, its sentence as `msg`, and its fields. */
 export function logEvents(telemetry: Telemetry, logger: Logger): void {
@@ -16,7 +16,7 @@ export function logEvent<K extends keyof Events>(logger: Logger, name: K, event:
   const line: LogLine<K> | null = logLines[name]
   if (line === null) return
   const level = typeof line.level === 'function' ? line.level(event) : line.level
-  if (!logger.isLevelEnabled(level)) return
+  if (logger.isLevelEnabled?.(level) === false) return
   const msg = typeof line.msg === 'function' ? line.msg(event) : line.msg
   logger[level]({ event: name, ...fieldsOf(event) }, msg)
 }

@@ -11,7 +11,7 @@ import {
   trace as tracing,
 } from '@opentelemetry/api'
 import { version } from '../package.ts'
-import type { RecordPlace } from './events.ts'
+import type { RecordPlace } from './stable-events.ts'
 
 /** The caller's span, as in W3C Trace Context (https://www.w3.org/TR/trace-context/). */
 export interface TraceContext {

@@ -11,6 +11,7 @@ import { createLogger } from '../../src/telemetry/logger.ts'
 import { openMemoryBus } from '../support/bus.ts'
 import { callback, eventually, hookSubject, post, postHead, rawConnection } from '../support/callbacks.ts'
 import { busgate } from '../support/cli.ts'
+import { asStable } from '../support/events.ts'
 import { buildSettings } from '../support/settings.ts'
 
 const secret = 'k1:a-secret-of-the-tests'
@@ -33,8 +34,8 @@ async function startReceiving(callbacks: object) {
   const logged: string[] = []
   const logger = createLogger('trace', { write: line => logged.push(line) })
   const start = async () => {
-    const worker = await createWorker(settings, { bus, telemetry, logger })
-    onTestFinished(() => worker.stop())
+    const worker = await createWorker(settings, { bus, telemetry: asStable(telemetry), logger })
+    onTestFinished(() => worker.close())
     const origin = `http://127.0.0.1:${worker.ports.callbacks}`
     const at = (path: string) => fetch(`http://127.0.0.1:${worker.ports.telemetry}${path}`)
     const metric = async (name: string) => {
@@ -105,7 +106,7 @@ test('a receiver that stops is not ready, answers callbacks in flight, and close
   slow.write(postHead(url, `Content-Length: ${body.length}`) + body.slice(0, 9))
   await eventually(async () => expect((await fetch(origin)).status).toBe(405))
 
-  const stopping = worker.stop()
+  const stopping = worker.close()
   const readyz = await at('/readyz')
   expect([readyz.status, await readyz.json()]).toEqual([
     503,

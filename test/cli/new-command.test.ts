@@ -1,10 +1,20 @@
-import { expect, test } from 'vitest'
-import { commandOfFlags, commandOfLine, send } from '../../src/cli/commands/send.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import { commandOfFlags, send, sendLines } from '../../src/cli/commands/send.ts'
+import { loadSettings, openBus } from '../../src/index.ts'
+import { createProducer } from '../../src/producer.ts'
 import { readCommand } from '../../src/records/command.ts'
 import { buildCommand } from '../support/commands.ts'
 
-const read = (type: string, message: object) =>
-  commandOfLine(JSON.stringify({ id: 1, phone: 380501234567, type, message }), 3)
+/** Sends lines of standard input, of which the first is the third. */
+async function lines(...texts: string[]) {
+  const settings = loadSettings({ env: {}, overrides: { kafka: { brokers: 'embedded' } } })
+  const bus = await openBus(settings)
+  onTestFinished(() => bus.close())
+  return await sendLines(await createProducer(settings, { bus }), 3, texts)
+}
+
+const line = (fields: object) => JSON.stringify({ id: 1, phone: 380501234567, type: 'sms', ...fields })
+const read = (type: string, message: object) => lines(line({ type, message }))
 const sms = { message: 'Hi', signature: 'Shop' }
 const slide = { caption: 'Red' }
 
@@ -21,22 +31,36 @@ test.each([
     { viber_carousel: [slide, { ...slide, link: 'x' }] },
     "viber_carousel[1].link is no field of viber's viber_carousel;",
   ],
-])('send refuses unknown fields of %s, which the record would lose: %j', (type, message, refusal) => {
-  expect(() => read(type, message)).toThrow(`line 3: ${refusal}`)
+])('send refuses unknown fields of %s, which the record would lose: %j', async (type, message, refusal) => {
+  await expect(read(type, message)).rejects.toThrow(`line 3: ${refusal}`)
 })
 
-test('send refuses a misspelt field of the command, and a tag', () => {
-  const command = { id: 1, phone: 380501234567, type: 'sms', message: { sms_message: 'Hi' } }
-  expect(() => commandOfLine(JSON.stringify({ ...command, corelationId: 'a' }), 3)).toThrow(
+const message = { sms_message: 'Hi', sms_signature: 'Shop' }
+
+test('send refuses a misspelt field of the command, and a tag', async () => {
+  await expect(lines(line({ message, corelationId: 'a' }))).rejects.toThrow(
     'line 3: corelationId is no field of a command; the nearest is correlationId',
   )
-  expect(() => read('sms', { 'io.busgate.Sms': command.message })).toThrow('leave the tag io.busgate.Sms out here')
+  await expect(read('sms', { 'io.busgate.Sms': message })).rejects.toThrow('leave the tag io.busgate.Sms out here')
 })
 
-test('send accepts every field of the records at any depth, and null', () => {
-  const message = { pipeline: ['sms', 'voice'], sms, rcs: null, voice: { voice: { gender: 'male' }, dtmf: null } }
-  expect(read('pipeline', message)).toMatchObject({ type: 'pipeline', message })
-  expect(read('viber', { viber_type: 'carousel', viber_carousel: [slide, slide] })).toMatchObject({ type: 'viber' })
+test.each([
+  ['a wrong field', line({ message, phone: 17 }), /^line 6: phone must be/],
+  ['a wrong message', line({ message: { ...message, sms_lifetime: 1 } }), /^line 6: sms_lifetime must be/],
+  ['no JSON', '{', /^line 6: not valid JSON: /],
+  ['no object', '5', /^line 6: a command must be an object/],
+])('send counts empty lines when it names the line with %s', async (_, wrong, refusal) => {
+  await expect(lines('', line({ message }), ' \r', wrong, line({ message }))).rejects.toThrow(refusal)
+})
+
+test('send writes each line that is not empty', async () => {
+  const written = await lines(line({ message }), '', line({ message, id: 2 }))
+  expect(written.map(({ id }) => id)).toEqual([1n, 2n])
+})
+
+test('send accepts every field of the records at any depth, and null', async () => {
+  const voice = { message: 'Hi', voice: { gender: 'male', language: 'uk', name: 'Anna' }, dtmf: null }
+  expect(await read('pipeline', { pipeline: ['sms', 'voice'], sms, rcs: null, voice })).toHaveLength(1)
 })
 
 test('send accepts additional properties as a flag and in a JSON line', () => {

@@ -80,7 +80,8 @@ describe('readResults', () => {
     await until(() => expect(Date.now()).toBeGreaterThan(since))
     await result(buildResult({ id: 5n }))
     const options = { untilEnd: true, bus, registry }
-    expect(idsOf(await all(readResults(settings, { ...options, from: new Date(since) })))).toEqual([5])
+    for (const from of [since, new Date(since)])
+      expect(idsOf(await all(readResults(settings, { ...options, from })))).toEqual([5])
 
     const offsets: Record<number, number> = {}
     for await (const { partition, offset } of readResults(settings, { ...options, from: 'earliest' })) {
@@ -226,10 +227,17 @@ test.each([
   [new Date('soon'), 'from'],
   ['yesterday', 'from'],
   [Number.NaN, 'from'],
+  [17, 'from'],
+  [1_764_410_400, 'from'],
+  [1_764_410_400_000_000, 'from'],
+  [new Date(-1), 'from'],
   [null, 'from'],
   [{ group: 'g', startFrom: new Date(Number.NaN) }, 'startFrom'],
+  [{ group: 'g', startFrom: 1_764_410_400 }, 'startFrom'],
 ])('a reader refuses to begin at %o at once', (from, name) => {
-  expect(() => readResults(settings, { from: from as never })).toThrow(`${name} must be a valid Date`)
+  expect(() => readResults(settings, { from: from as never })).toThrow(
+    `${name} must be a valid Date or a whole number of milliseconds since 1970`,
+  )
 })
 
 describe('waitForResult', () => {
@@ -244,10 +252,12 @@ describe('waitForResult', () => {
     expect(await waiting).toMatchObject({ id: 1001n, outcome: 'UNRESOLVED' })
   })
 
-  test('finds an existing result of the given account', async () => {
+  test('finds an existing result of the given account, or of the account default', async () => {
     const { bus, registry, result } = await startBus()
     await result(buildResult({ id: 5n, account: 'shop', outcome: 'REJECTED' }))
     await result(buildResult({ id: 5n, account: 'bank' }))
+    await result(buildResult({ id: 5n, outcome: 'EXPIRED' }))
+    expect(await waitForResult(settings, 5n, { bus, registry })).toMatchObject({ outcome: 'EXPIRED' })
     expect(await waitForResult(settings, 5n, { account: 'bank', bus, registry })).toMatchObject({ outcome: 'SENT' })
   })
 
@@ -255,9 +265,9 @@ describe('waitForResult', () => {
     const { bus, registry, result } = await startBus()
     await result(buildResult({ id: 9n, account: 'bank', outcome: 'REJECTED' }))
     await result(buildResult({ id: 9n, outcome: 'SENT', msgId: 'gw-9' }))
-    const since = new Date(Date.now() + 1)
-    await until(() => expect(Date.now()).toBeGreaterThan(since.getTime()))
-    const waiting = waitForResult(settings, 9, { account: 'default', since, bus, registry })
+    const since = Date.now() + 1
+    await until(() => expect(Date.now()).toBeGreaterThan(since))
+    const waiting = waitForResult(settings, 9, { since, bus, registry })
     await result(buildResult({ id: 9n, outcome: 'DUPLICATE', commandOffset: 8 }))
     expect(await waiting).toMatchObject({ outcome: 'SENT', msgId: 'gw-9' })
   })
@@ -274,7 +284,7 @@ describe('waitForResult', () => {
   test.each([
     ['an invalid date', { since: new Date('29.11.2026') }, /^since must be a valid Date/],
     ['a text', { since: '2026-11-29' as never }, /^since must be a valid Date/],
-    ['a number', { since: 1_700_000_000_000 as never }, /^since must be a valid Date/],
+    ['seconds', { since: 1_700_000_000 }, /^since must be a valid Date/],
     ['null', { since: null as never }, /^since must be a valid Date/],
   ])('refuses %s as since at once', async (_, options, message) => {
     const { bus, registry } = await startBus()
@@ -317,7 +327,7 @@ describe('waitForResult', () => {
 
   test('says after a time-out that the message is in doubt, or that its id was used before', async () => {
     const { bus, registry, result } = await startBus()
-    const options = { bus, registry }
+    const options = { account: 'bank', bus, registry }
     await result(buildResult({ id: 5n, account: 'bank', outcome: 'DUPLICATE' }))
     const used =
       ': its id was used before (DUPLICATE), and the result of its first record was not found. busgate message 5 '

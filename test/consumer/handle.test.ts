@@ -205,9 +205,10 @@ describe('the handle of a command', () => {
   test('rejects what waits when its producer is closed, and ends the reading', async () => {
     const { send, producer, reading } = await start()
     const [handle] = await send(5)
-    const waiting = handle!.result()
+    const rejected = expect(handle!.result()).rejects.toThrow(/the producer was closed/)
     await until(() => expect(reading.counts.open).toBeGreaterThan(0))
-    await Promise.all([expect(waiting).rejects.toThrow(/the producer was closed/), producer.close()])
+    await producer.close()
+    await rejected
     await until(() => expect(reading.counts.open).toBe(0))
   })
 

@@ -6,6 +6,7 @@ import { changedCommandSchema, encodeCommand, recordOf } from '../records/codec.
 import { startRegistry } from '../records/registry-server.ts'
 import { until } from '../support/bus.ts'
 import { buildCommand } from '../support/commands.ts'
+import { allEventsOf } from '../support/events.ts'
 import { laggingRegistry } from '../support/lagging-registry.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
@@ -120,7 +121,7 @@ describe('a command with a newer schema', () => {
     await world.send([buildCommand({ id: 1n })])
     await until(() => expect([world.results(), world.statuses()]).toMatchObject([[{}], [{}]]))
     const unavailable = vi.fn()
-    world.worker.telemetry.on('registry.unavailable', unavailable)
+    allEventsOf(world.worker).on('registry.unavailable', unavailable)
     await server.stop()
     await world.produceRaw(newcomer)
     await world.send([buildCommand({ id: 2n })])
@@ -147,8 +148,8 @@ describe('invalid records with many schema ids', () => {
     await world.send([buildCommand({ id: 1n })])
     await until(() => expect([world.results(), world.statuses()]).toMatchObject([[{}], [{}]]))
     const logged = { unavailable: 0, available: 0 }
-    world.worker.telemetry.on('registry.unavailable', () => void logged.unavailable++)
-    world.worker.telemetry.on('registry.available', () => void logged.available++)
+    allEventsOf(world.worker).on('registry.unavailable', () => void logged.unavailable++)
+    allEventsOf(world.worker).on('registry.available', () => void logged.available++)
     server.fail((_request, response) => response.writeHead(503).end())
     server.requests.length = 0
     await Promise.all(Array.from({ length: count }, (_, id) => world.produceRaw(recordOf(1000 + id, [2]))))

@@ -5,6 +5,7 @@ import type { SendCommand, SendResult } from '../../src/records/generated.ts'
 import type { FaultName } from '../../src/sandbox/index.ts'
 import { until } from '../support/bus.ts'
 import { buildCommand, buildCommandOf, silentPhone } from '../support/commands.ts'
+import { allEventsOf } from '../support/events.ts'
 import { finalOf, outcomesOf, startWorld, type WorldOptions } from '../support/worker.ts'
 
 type DoubtOptions = Omit<WorldOptions, 'settings'> & { doubts?: object; accounts?: object; notFoundTexts?: string[] }
@@ -176,7 +177,7 @@ describe('a command whose answer was lost is in doubt at once, and', () => {
   test('waits while the API key is refused, and its polls hold nothing back', async () => {
     const world = await startDoubtingWorld()
     const polls: string[] = []
-    world.worker.telemetry.on('status.polled', ({ result }) => polls.push(result))
+    allEventsOf(world.worker).on('status.polled', ({ result }) => polls.push(result))
     world.sandbox.faults.next('reset-after')
     await world.send([buildCommand({ id: 1n, phone: silentPhone })])
     await until(() => expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now']))

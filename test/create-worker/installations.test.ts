@@ -6,6 +6,7 @@ import { startSandbox } from '../../src/sandbox/index.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { until } from '../support/bus.ts'
 import { buildCommand } from '../support/commands.ts'
+import { asStable } from '../support/events.ts'
 import { startWorld } from '../support/worker.ts'
 
 test('a worker with another gateway waits outside of the group, says so, and works when the others have left', async () => {
@@ -20,7 +21,13 @@ test('a worker with another gateway waits outside of the group, says so, and wor
   const port = 19_000 + (process.pid % 1000)
   const starting = createWorker(
     { ...settings, gateway: { ...settings.gateway, url: other.url }, telemetry: { ...settings.telemetry, port } },
-    { registry: world.registry, telemetry, bus: world.openMemoryBus(telemetry), logger, signal: ending.signal },
+    {
+      registry: world.registry,
+      telemetry: asStable(telemetry),
+      bus: world.openMemoryBus(telemetry),
+      logger,
+      signal: ending.signal,
+    },
   )
   onTestFinished(() => ending.abort())
   const difference = `gateway.url is ${other.url} here and ${settings.gateway.url} there`
@@ -32,9 +39,9 @@ test('a worker with another gateway waits outside of the group, says so, and wor
   await world.send([buildCommand({ id: 1n })])
   await world.finished(1)
   expect([world.sandbox.executions(1), other.executions(1)]).toEqual([1, 0])
-  await world.worker.stop()
+  await world.worker.close()
   const worker = await starting
-  onTestFinished(() => worker.stop())
+  onTestFinished(() => worker.close())
   await world.send([buildCommand({ id: 2n })])
   await world.finished(2)
   expect(other.executions(2)).toBe(1)

@@ -21,14 +21,14 @@ test('with a wrong key a worker holds no partition, says why in /readyz and in t
   const lines: { event: string; msg: string }[] = []
   const logger = createLogger('info', { write: line => lines.push(JSON.parse(line)) })
   const world = await startWorld({ sandbox: { keys: ['mistyped'] }, settings: { gateway: { apiKeyFile } } })
-  await world.worker.stop()
+  await world.worker.close()
   world.sandbox.setKeys(['sandbox-key'])
   const [port] = await freePorts(1)
   const settings = { ...world.settings, telemetry: { ...world.settings.telemetry, port: port! } }
   const bus = world.openMemoryBus(new Telemetry())
   const join = vi.spyOn(bus, 'join')
   const starting = createWorker(settings, { logger, bus, registry: world.registry })
-  onTestFinished(async () => (await starting).stop())
+  onTestFinished(async () => (await starting).close())
   const place = 'the file of gateway.apiKeyFile (BUSGATE_GATEWAY_API_KEY_FILE)'
   const why =
     `holds no partition until the gateway at ${world.sandbox.url} (gateway.url, BUSGATE_GATEWAY_URL) accepts a key: ` +

@@ -106,7 +106,7 @@ describe('for a command of each type,', () => {
     [
       'a text as deadline',
       { deadline: '2099-01-01T00:00:00Z' },
-      'command 42: deadline must be a Date or a whole number of milliseconds since 1970',
+      'command 42: deadline must be a valid Date or a whole number of milliseconds since 1970',
     ],
     [
       'an unknown policy',

@@ -9,6 +9,7 @@ import { createLogger } from '../../src/telemetry/logger.ts'
 import { startRegistry } from '../records/registry-server.ts'
 import { openMemoryBus, until } from '../support/bus.ts'
 import { buildCommand, buildCommandOf, commandsFrom, silentPhone } from '../support/commands.ts'
+import { asStable } from '../support/events.ts'
 import { freePorts } from '../support/local-kafka/ports.ts'
 import { ownSeries, scrape } from '../support/metrics.ts'
 import { startProvingGateway, startProxy } from '../support/reverse-proxy.ts'
@@ -38,7 +39,7 @@ describe('a worker that is stopped', () => {
     })
     await world.send(commandsFrom(1, 60))
     await until(() => expect(world.sandbox.stats().requests).toBeGreaterThanOrEqual(4))
-    await world.worker.stop()
+    await world.worker.close()
     const executed = world.sandbox.stats().executed
     expect(executed).toBeLessThan(60)
 
@@ -57,7 +58,7 @@ describe('a worker that is stopped', () => {
     })
     await world.send(commandsFrom(1, 20))
     await until(() => expect(world.sandbox.stats().requests).toBe(1))
-    await world.worker.stop()
+    await world.worker.close()
     expect(counts(world)).toEqual({ SENT: 5 })
     expect(world.sandbox.stats()).toMatchObject({ requests: 1, executed: 5 })
   })
@@ -70,7 +71,7 @@ describe('a worker that is stopped', () => {
     })
     await world.send(commandsFrom(1, 400))
     await until(() => expect(world.sandbox.stats().requests).toBeGreaterThan(0))
-    const stopping = world.worker.stop()
+    const stopping = world.worker.close()
     await Promise.all([stopping, world.startWorker()])
     await world.finished(400)
     await world.quiet()
@@ -82,8 +83,8 @@ describe('a worker that is stopped', () => {
     const world = await startWorld({ sandbox: { latencyMs: 100 } })
     await world.send(commandsFrom(1, 10))
     await until(() => expect(world.sandbox.stats().requests).toBe(1))
-    const first = world.worker.stop()
-    await world.worker.stop() // the second signal of an impatient operator
+    const first = world.worker.close()
+    await world.worker.close() // the second signal of an impatient operator
     await world.quiet()
     expect(counts(world)).toEqual({ SENT: 10 })
     await first
@@ -95,7 +96,7 @@ test('a restarted worker logs where it continues, and from where it reads earlie
   const world = await startWorld({ logger: createLogger('info', { write: line => lines.push(JSON.parse(line)) }) })
   await world.send(commandsFrom(1, 10))
   await world.finished(10)
-  await world.worker.stop()
+  await world.worker.close()
   lines.length = 0
   await world.startWorker()
   const topic = world.settings.topics.commands.at(-1)
@@ -145,7 +146,7 @@ describe('an aborted start', () => {
 
   test("while another role joins finishes the first role's requests in flight", async () => {
     const world = await startWorld({ sandbox: { latencyMs: 300 } })
-    await world.worker.stop()
+    await world.worker.close()
     const telemetry = new Telemetry()
     const begun: string[] = []
     telemetry.on('role.started', ({ role }) => begun.push(role))
@@ -157,7 +158,7 @@ describe('an aborted start', () => {
     )
     const abort = new AbortController()
     const settings: Settings = { ...world.settings, roles: ['worker', 'reconciler'] }
-    const options = { bus, telemetry, registry: world.registry, signal: abort.signal }
+    const options = { bus, telemetry: asStable(telemetry), registry: world.registry, signal: abort.signal }
     const failed = expect(createWorker(settings, options)).rejects.toThrow('aborted')
     await until(() => expect(begun).toEqual(['worker']))
     const { requests } = world.sandbox.stats()
@@ -231,7 +232,7 @@ describe('about the state of a process,', () => {
     server.fail((_, response) => void response.end('{"id":1,"compatibilityLevel":"FULL_TRANSITIVE"}'))
     for (const answer of requests) answer()
     const worker = await starting
-    onTestFinished(() => worker.stop())
+    onTestFinished(() => worker.close())
     await until(async () => expect((await at(port!, '/readyz')).status).toBe(200))
     expect((await at(port!, '/healthz')).status).toBe(200)
     expect(await readiness(port!)).toEqual({ worker: 1 })
@@ -255,7 +256,11 @@ describe('about the state of a process,', () => {
     const told: string[] = []
     telemetry.on('registry.unavailable', ({ error }) => told.push(error.message))
     const abort = new AbortController()
-    const options = { telemetry, signal: abort.signal, registry: confluentRegistry({ url: server.url }) }
+    const options = {
+      telemetry: asStable(telemetry),
+      signal: abort.signal,
+      registry: confluentRegistry({ url: server.url }),
+    }
     const starting = createWorker(settings, { ...options, bus: buildBus() })
     const failed = expect(starting).rejects.toThrow()
     await until(() => expect(told).toHaveLength(1))
@@ -276,8 +281,12 @@ describe('about the state of a process,', () => {
     const told: string[] = []
     telemetry.on('role.off', ({ role, reason }) => told.push(`${role}: ${reason}`))
     telemetry.on('role.started', ({ role }) => told.push(role))
-    const worker = await createWorker(settings, { telemetry, bus: buildBus(), registry: embeddedRegistry() })
-    onTestFinished(() => worker.stop())
+    const worker = await createWorker(settings, {
+      telemetry: asStable(telemetry),
+      bus: buildBus(),
+      registry: embeddedRegistry(),
+    })
+    onTestFinished(() => worker.close())
     expect(told).toEqual(['callbacks: callbacks.secret (BUSGATE_CALLBACKS_SECRET) is not set', 'worker'])
   })
 
@@ -296,7 +305,7 @@ describe('about the state of a process,', () => {
     })
     lookAt.mockRestore()
     const worker = await starting
-    onTestFinished(() => worker.stop())
+    onTestFinished(() => worker.close())
     await until(async () => expect((await at(port!, '/readyz')).status).toBe(200))
   })
 

@@ -179,7 +179,7 @@ describe('an id that occurs twice', () => {
     const world = await startWorld()
     await world.send([buildCommand({ id: 1n })])
     await world.finished(1)
-    await world.worker.stop()
+    await world.worker.close()
     await world.startWorker()
     await world.send([buildCommand({ id: 1n })])
     const [, second] = await world.finished(2)

@@ -43,6 +43,6 @@ test("a worker waits at its start while a service's own registry is unavailable"
   await until(() => expect(refused).toBeGreaterThan(0))
   isDown = false
   const worker = await starting
-  onTestFinished(() => worker.stop())
+  onTestFinished(() => worker.close())
   await until(() => expect(worker.ready()).toMatchObject({ ready: true, reasons: [] }))
 })

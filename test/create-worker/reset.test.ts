@@ -32,7 +32,7 @@ describe('after a reset of the committed offset', () => {
     await world.send([buildCommand({ id: 60n, extra: { id: '1' } }), buildCommand({ id: 1n })])
     await world.finished(52)
     await until(() => expect(world.deadLetters()).toHaveLength(1))
-    await world.worker.stop()
+    await world.worker.close()
     await world.resetOffset(0)
 
     const worker = await world.startWorker()
@@ -65,14 +65,14 @@ describe('after a reset of the committed offset', () => {
     const warnings = () => lines.filter(({ event }) => event === 'session.foreignOffset')
     await world.send(commandsFrom(1, 10))
     await world.finished(10)
-    await world.worker.stop()
+    await world.worker.close()
     await world.send(commandsFrom(11, 5))
     await world.resetOffset(13)
 
     const worker = await world.startWorker()
     await world.finished(12)
     expect(warnings()).toMatchObject([{ topic, partition: 0, offset: 13 }])
-    await worker.stop()
+    await worker.close()
     await world.resetOffset(0)
     await world.startWorker()
     await world.finished(15)
@@ -86,7 +86,7 @@ describe('after a reset of the committed offset', () => {
     const world = await startWorld({ settings: quickDoubts })
     await world.send(commandsFrom(1, 50))
     await world.finished(50)
-    await world.worker.stop()
+    await world.worker.close()
     await world.resetOffset(0)
 
     const commands = `fetch ${world.settings.topics.commands.at(-1)}/0`
@@ -99,7 +99,7 @@ describe('after a reset of the committed offset', () => {
       }),
     )
     await until(() => expect(world.committedOffset()).toBe(10))
-    await interrupted.stop()
+    await interrupted.close()
 
     await world.startWorker()
     await world.send(commandsFrom(51, 1))
@@ -116,7 +116,7 @@ describe('after a reset of the committed offset', () => {
     await world.send(commandsFrom(1, 5))
     await world.finished(5)
     expect(world.results().filter(({ final }) => !final)).not.toEqual([])
-    await world.worker.stop()
+    await world.worker.close()
     const before = world.results().length
     await world.resetOffset(0)
     await world.resetOffset(0, world.settings.topics.doubts)

@@ -45,7 +45,7 @@ test('an unreadable batch of commands becomes only one dead letter, even after a
   await writeDamagedBatch(world, world.settings.topics.commands.at(-1)!)
   await world.finished(1)
   await until(() => expect(world.deadLetters()).toHaveLength(1))
-  await world.worker.stop()
+  await world.worker.close()
   await world.startWorker()
   await world.send([buildCommand({ id: 1n })])
   await world.finished(2)

@@ -21,7 +21,8 @@ test('sendAsync queues operations, and their callbacks repeat the request id', a
     { ...sms, id: 1, hook },
     buildOperation('pipeline', { id: 2n ** 60n, hook, phone: 380501234590 }),
   ])
-  await sandbox.close('drain')
+  await sandbox.drained()
+  await sandbox.close()
   expect(receiver.received.map(({ body }) => [body.id, body.success, body.status, body.request_id]).sort()).toEqual([
     ['1', true, 'DELIVERED', requestId],
     [String(2n ** 60n), false, 'REJECTED', requestId],

@@ -131,7 +131,7 @@ describeWithJava('the receiver during an outage of the broker', () => {
       [statuses, deadLetters].map(topic => ({ topic, partitions: 4 })),
     )
     const worker = await createWorker(settings, { registry })
-    onTestFinished(() => worker.stop())
+    onTestFinished(() => worker.close())
     const tokens = tokensOf(settings)!
     const addressOf = (id: number) => {
       const subject = hookSubject({ id: BigInt(id), correlationId: `order-${id}`, tenant: null })

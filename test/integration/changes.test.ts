@@ -30,7 +30,7 @@ async function startStage(brokers: Brokers) {
       doubts: { waitMs: 3500, polls: 1 },
     },
   })
-  await world.worker.stop()
+  await world.worker.close()
   const { groupId } = world.settings.kafka
   let kill = () => {}
   await world.startWorker(telemetry => {

@@ -56,7 +56,7 @@ describeOnKafka('a worker that gets commands with fields named like properties o
     expect(world.deadLetters()).toEqual([])
     const { telemetry } = world.worker.ports
     expect((await fetch(`http://127.0.0.1:${telemetry}/healthz`)).status).toBe(200)
-    await world.worker.stop()
+    await world.worker.close()
     const restarted = await world.startWorker()
     await until(() => expect(restarted.ready().ready).toBe(true))
   })

@@ -75,7 +75,7 @@ describeOnKafka('on a real Kafka', brokers => {
     await world.finished(1)
     await world.produceRaw(Buffer.from('garbage'), { key: Buffer.from('5') })
     await until(() => expect(world.deadLetters()).toHaveLength(1))
-    await world.worker.stop()
+    await world.worker.close()
     await world.produceRaw(world.encode(sms(2)), { key: Buffer.from('customer-7'), partition: 2 })
     await world.produceRaw(world.encode(sms(3)), { key: null, partition: 1 })
     for (const id of ['2', '3']) {

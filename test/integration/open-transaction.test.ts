@@ -3,6 +3,7 @@ import { promisify } from 'node:util'
 import { expect, test, vi } from 'vitest'
 import type { Events } from '../../src/telemetry/events.ts'
 import { buildCommand } from '../support/commands.ts'
+import { allEventsOf } from '../support/events.ts'
 import { describeOnKafka } from '../support/integration.ts'
 import { openKafkajsProducer } from '../support/kafka.ts'
 import { javaCommand, kafkaClassPath } from '../support/local-kafka/maven.ts'
@@ -13,7 +14,7 @@ describeOnKafka('a transaction that another producer leaves open', brokers => {
     const world = await startWorld({ brokers })
     const [, topic = ''] = world.settings.topics.commands
     const told: Events['transaction.open'][] = []
-    world.worker.telemetry.on('transaction.open', event => told.push(event))
+    allEventsOf(world.worker).on('transaction.open', event => told.push(event))
     const transactionalId = `${topic}-billing`
     const producer = await openKafkajsProducer(brokers.brokers, { transactionalId, transactionTimeout: 600_000 })
     const transaction = await producer.transaction()

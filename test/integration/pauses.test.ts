@@ -35,7 +35,7 @@ describeOnKafka('pause, resume and status', brokers => {
     await observeFor(2_000)
     const before = executed()
     await observeFor(2_000)
-    await world.worker.stop()
+    await world.worker.close()
     const third = await world.startWorker()
     await until(() => expect(third.ready().ready).toBe(true))
     expect(third.ready().paused).toEqual([expect.stringMatching(`^topic ${bulk} is paused by olena since `)])

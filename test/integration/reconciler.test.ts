@@ -95,7 +95,7 @@ async function startWorld(
     },
     async startReconciler() {
       const reconciler = await createWorker(settings)
-      onTestFinished(() => reconciler.stop())
+      onTestFinished(() => reconciler.close())
       await until(() => expect(reconciler.ready().reasons).toEqual([]))
     },
     /** Deletes a topic and creates it again. */

@@ -23,7 +23,7 @@ async function startFinished(brokers: Brokers): Promise<World> {
   await world.produceRaw(Buffer.from('no command'))
   await world.finished(200)
   await until(() => expect(world.deadLetters()).toHaveLength(1))
-  await world.worker.stop()
+  await world.worker.close()
   return world
 }
 

@@ -5,6 +5,7 @@ import { startBusgate } from '../support/cli.ts'
 import { buildCommand, commandsFrom } from '../support/commands.ts'
 import { diagnose } from '../support/doctor.ts'
 import { environmentOf } from '../support/environment.ts'
+import { allEventsOf } from '../support/events.ts'
 import { describeOnKafka } from '../support/integration.ts'
 import { keyFile } from '../support/key-file.ts'
 import { freePorts } from '../support/local-kafka/ports.ts'
@@ -64,7 +65,7 @@ describeOnKafka('a rolling update', brokers => {
       const old = world.worker
       await until(() => expect(old.ready().ready).toBe(true))
       const lost: string[] = []
-      old.telemetry.on('session.closed', ({ topic, partition }) => lost.push(`${topic}/${partition}`))
+      allEventsOf(old).on('session.closed', ({ topic, partition }) => lost.push(`${topic}/${partition}`))
       const { env, why, mend } = await troubleIn(world)
       const [port] = await freePorts(1)
       const successor = startBusgate(['run'], {
@@ -84,7 +85,7 @@ describeOnKafka('a rolling update', brokers => {
       expect(successor.stdout()).not.toContain('session.opened')
 
       await mend()
-      await old.stop() // a process with another gateway.url joins only once the others are gone
+      await old.close() // a process with another gateway.url joins only once the others are gone
       await until(async () => expect(await probe(port!, 'ready')).toEqual({ passes: true, output: '' }))
       await world.send(commandsFrom(201, 200))
       await world.finished(400)

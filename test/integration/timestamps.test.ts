@@ -15,7 +15,7 @@ describeOnKafka('on brokers that delete expired records at once', ({ registryUrl
       brokers: { brokers: kafka.brokers, registryUrl },
       settings: { kafka: { startFrom: 'earliest' } },
     })
-    await world.worker.stop()
+    await world.worker.close()
     const witness = 'by-the-producers-clock'
     await createTopics(kafka.brokers, [{ topic: witness, partitions: 1 }])
     const producer = await openKafkajsProducer(kafka.brokers)

@@ -45,7 +45,7 @@ describeOnKafka('a withdrawal', brokers => {
     expect(before).toBeLessThan(waiting)
     expect(world.results().filter(({ sentAt }) => sentAt !== null && sentAt > known)).toEqual([])
 
-    await world.worker.stop()
+    await world.worker.close()
     const third = await world.startWorker()
     await until(() => expect(third.ready().ready).toBe(true))
     expect(third.ready().withdrawn).toEqual([expect.stringMatching('^campaign spring is withdrawn by olena since ')])
@@ -55,11 +55,11 @@ describeOnKafka('a withdrawal', brokers => {
 
     const found = await busgate(['message', '200001'], { env })
     expect(found.stdout).toContain('Not sent: its campaign was withdrawn by olena: wrong price.')
-    await busgate(['withdraw', '--tenant', 'acme', ...reason, '--yes'], { env })
     const status = await busgate(['status', '--results'], { env })
-    const counted = `${before + 100} sent, ${waiting + 100 - before} not sent (${waiting + 100 - before} WITHDRAWN), 0 unresolved`
+    const unsent = waiting + 100 - before
+    const counted = `${before} sent, ${unsent} not sent (${unsent} WITHDRAWN), 0 unresolved`
     expect(status.stdout).toMatch(/^campaign spring is withdrawn by olena since .*: wrong price$/m)
-    expect(status.stdout).toContain(counted)
+    expect(status.stdout.split('\n').find(line => line.startsWith('campaign spring, results since'))).toContain(counted)
     await world.quiet()
     const final = world.results().filter(result => result.final)
     expect(new Set(final.map(({ id }) => id)).size).toBe(waiting + 200)
@@ -101,8 +101,7 @@ describeOnKafka('a withdrawal', brokers => {
     await run('pause', '--topic', bulk, '--reason', 'a look')
     await until(() => expect(world.worker.ready().paused).toHaveLength(1))
     await world.send([...commandsFrom(101, 3, withdrawn), ...commandsFrom(201, 2)])
-    expect((await run('withdraw', '--campaign', 'spring', '--dry-run')).stderr).toContain('spring: 3 unsent commands.')
-    const asked = await run('withdraw', '--campaign', 'spring', '--reason', 'wrong price')
+    const asked = await run('withdraw', '--campaign', 'spring')
     expect(asked).toMatchObject({
       code: 2,
       stdout: '',

@@ -1,9 +1,13 @@
-import { execFile } from 'node:child_process'
-import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { startSandbox } from '../../src/sandbox/index.ts'
+import { until } from '../support/bus.ts'
+import { freePorts } from '../support/local-kafka/ports.ts'
 import { type Project, projectWithPackage, runProgram } from '../support/packed.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -12,8 +16,8 @@ let project: Project
 /** The tools with which services are built, by the name of their command. */
 let tool: (name: string) => string
 beforeAll(async () => {
-  const { stdout } = await promisify(execFile)(join(root, '.ci/builds-fetch'))
-  tool = name => join(stdout.trim(), 'node_modules', name)
+  const tools = await fetched('test/package/tools')
+  tool = name => join(tools, name)
   project = await projectWithPackage()
   await project.write('package.json', '{"private":true}')
   await project.write('service.ts', service)
@@ -21,6 +25,12 @@ beforeAll(async () => {
   await project.write('warnings.cjs', "process.on('warning', ({ message }) => console.log(message))")
 }, 600_000)
 afterAll(() => project?.remove())
+
+/** Where the dependencies of a package.json are installed. */
+async function fetched(folder: string): Promise<string> {
+  const { stdout } = await promisify(execFile)(join(root, '.ci/builds-fetch'), [folder])
+  return join(stdout.trim(), 'node_modules')
+}
 
 /** A service that sends a message, without Kafka. */
 const service = `
@@ -43,7 +53,7 @@ export async function sendOne(): Promise<string> {
   await producer.send([{ id: 1, phone: 380671234567, type: 'sms', message }])
   const { outcome } = await waitForResult(settings, 1)
   const { amount } = await gateway.balance()
-  await Promise.all([producer.close(), gateway.close(), worker.stop(), sandbox.close()])
+  await Promise.all([producer.close(), gateway.close(), worker.close(), sandbox.close()])
   return outcome + ' ' + amount + ' ' + operationTypes.length
 }
 `
@@ -133,5 +143,65 @@ describe('a service that uses busgate', () => {
     const jest = [tool('jest/bin/jest.js'), '--config', 'jest.config.json']
     await expect(project.run('node', '--experimental-vm-modules', ...jest)).resolves.toBe('')
     await expect(project.run('node', ...jest)).rejects.toThrow('Must use import to load ES Module')
+  })
+})
+
+describe('the example of a service with', () => {
+  /** Copies an example into the project, with its dependencies. @returns its folder */
+  async function exampleOf(framework: string): Promise<string> {
+    const source = `examples/${framework}`
+    const folder = join(project.folder, framework)
+    await cp(join(root, source), folder, { recursive: true })
+    await symlink(await fetched(source), join(folder, 'node_modules'))
+    return folder
+  }
+
+  /** Starts a service with a gateway, posts an order that is ready, and ends it as a supervisor does. @returns the answers */
+  async function answersOf(folder: string, program: string) {
+    await using sandbox = await startSandbox()
+    const [port] = await freePorts(1)
+    const env = {
+      PATH: process.env.PATH,
+      PORT: String(port),
+      BUSGATE_KAFKA_BROKERS: 'embedded',
+      BUSGATE_GATEWAY_URL: sandbox.url,
+      BUSGATE_GATEWAY_API_KEY: 'sandbox-key',
+      BUSGATE_TELEMETRY_PORT: '0',
+    }
+    const service = spawn('node', [program], { cwd: folder, env, stdio: ['ignore', 'ignore', 'inherit'] })
+    onTestFinished(() => void service.kill('SIGKILL'))
+    const ended = once(service, 'exit')
+    const url = `http://127.0.0.1:${port}`
+    await until(async () => expect((await fetch(`${url}/health`)).status).toBe(200))
+    const headers = { 'content-type': 'application/json' }
+    const order = await fetch(`${url}/orders/17/ready`, { method: 'POST', headers, body: '{"phone":"067 123-45-67"}' })
+    const answer = await order.json()
+    service.kill('SIGTERM')
+    return { answer, executions: sandbox.executions(17), ended: await ended }
+  }
+
+  const answers = { answer: { outcome: 'SENT', errorCode: null }, executions: 1 }
+
+  test('Fastify compiles, passes its test, starts, sends, and stops on SIGTERM', async () => {
+    const folder = await exampleOf('fastify')
+    const strict = {
+      module: 'nodenext',
+      target: 'es2023',
+      strict: true,
+      noEmit: true,
+      allowImportingTsExtensions: true,
+    }
+    const compilerOptions = { ...strict, types: ['node'], exactOptionalPropertyTypes: true, skipLibCheck: true }
+    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
+    expect(await runProgram(folder, 'tsc', ['-p', '.'])).toBe('')
+    expect(await runProgram(folder, 'node', ['--test', 'service.test.ts'])).toMatch(/^. pass 1$/m)
+    expect(await answersOf(folder, 'main.ts')).toEqual({ ...answers, ended: [0, null] })
+  })
+
+  test('Nest compiles, passes its test, starts, sends, and stops on SIGTERM', async () => {
+    const folder = await exampleOf('nest')
+    expect(await runProgram(folder, join(folder, 'node_modules/.bin/tsc'), [])).toBe('')
+    expect(await runProgram(folder, 'node', ['--test', 'dist/orders.test.js'])).toMatch(/^. pass 1$/m)
+    expect(await answersOf(folder, 'dist/main.js')).toEqual({ ...answers, ended: [null, 'SIGTERM'] })
   })
 })

@@ -31,7 +31,7 @@ const embedded = ['service.mts', 'embedded.test.mts'].map(name => ({
 
 const everything = `
 import {
-  type Bus, BusUnavailable, confluentRegistry, createWorker, embeddedRegistry, loadSettings, openBus, RegistryUnavailable,
+  type Bus, BusUnavailable, confluentRegistry, createWorker, embeddedRegistry, type Events, loadSettings, openBus, RegistryUnavailable,
   SchemaNotFound, type SchemaRegistry, type Settings, Telemetry, type WorkerOptions,
 } from 'busgate'
 import { finalOf, lifecycleAfter, newLifecycle, readResults, type SendResult, waitForResult } from 'busgate/consumer'
@@ -48,8 +48,11 @@ export const client = new GatewayClient({ url: 'https://gateway.example', apiKey
 const telemetry = new Telemetry()
 const registries = [confluentRegistry({ url: 'http://registry:8081' }), embeddedRegistry()]
 export async function optionsWith(bus: Bus): Promise<WorkerOptions[]> {
-  return [{ telemetry, bus, registry: registries[0]! }, { bus: await openBus(settings, telemetry) }]
+  return [{ telemetry, bus, registry: registries[0]! }, { bus: await openBus(settings, { telemetry }) }]
 }
+telemetry.on('account.paused', ({ account, reason, retryInMs }: Events['account.paused']) => console.log(account, reason, retryInMs))
+// @ts-expect-error an internal event may change
+telemetry.on('cycle.committed', ({ partition }) => console.log(partition))
 // @ts-expect-error a bus shows nothing of its inside
 export const inside = (bus: Bus) => bus.join
 // @ts-expect-error a producer is no bus
@@ -121,6 +124,19 @@ describe('the packed package', () => {
     const links = [...readme.matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(([, path]) => path!)
     expect(links.length).toBeGreaterThan(20)
     expect(links.filter(path => !existsSync(join(brought, path)))).toEqual([])
+  })
+
+  test('contains an API reference with every export of every entry point', async () => {
+    for (const entry of ['', '/consumer', '/gateway', '/producer', '/protocol', '/sandbox']) {
+      const names = `import('busgate${entry}').then(entry => console.log(Object.keys(entry).join()))`
+      const exported = (await project.run('node', '--eval', names)).trim().split(',')
+      const page = await readFile(join(project.folder, `node_modules/busgate/docs/api/busgate${entry}.md`), 'utf8')
+      const headings = new Set([...page.matchAll(/^### (\w+)/gm)].map(([, name]) => name))
+      expect(
+        exported.filter(name => !headings.has(name)),
+        entry,
+      ).toEqual([])
+    }
   })
 
   test('contains the sources within its source maps', async () => {
@@ -272,7 +288,7 @@ describe('the packed package', () => {
     })
     await project.write(
       'copies.js',
-      `import { loadSettings, openBus, RegistryUnavailable } from 'busgate'
+      `import { loadSettings, RegistryUnavailable } from 'busgate'
       import { waitForResult } from 'busgate/consumer'
       import * as copy from 'copy'
       import { createProducer } from 'copy/producer'
@@ -281,7 +297,7 @@ describe('the packed package', () => {
       const sandbox = await startSandbox()
       const overrides = { kafka: { brokers: 'embedded' }, gateway: { url: sandbox.url, apiKey: 'sandbox-key' }, telemetry: { port: 0 } }
       const settings = loadSettings({ env: {}, overrides })
-      const worker = await copy.createWorker(settings, { bus: await openBus(settings) })
+      const worker = await copy.createWorker(settings)
       const producer = await createProducer(settings)
       await producer.send([{ id: 1, phone: 380671234567, type: 'sms', message: { sms_signature: 'Shop', sms_message: 'Hi' } }])
       const { outcome } = await waitForResult(settings, 1)

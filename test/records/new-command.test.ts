@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { commandOfLine } from '../../src/cli/commands/send.ts'
+import { parseQuietly } from '../../src/protocol/json.ts'
 import { countryOf } from '../../src/records/country.ts'
 import { problemOfNew } from '../../src/records/new-command.ts'
 
@@ -49,7 +49,7 @@ test('a deadline to come is accepted, as a Date or milliseconds; one in any othe
       const past = [Date.now() - hour, new Date(0), new Date(Number.NaN)]
       for (const other of [deadline / 1000, Math.floor(deadline / 1000), deadline * 1000, deadline * 1e6, ...past]) {
         expect(problemOf({ deadline: other })).toMatch(
-          /^deadline must be a Date or a whole number of milliseconds since 1970/,
+          /^deadline must be a valid Date or a whole number of milliseconds since 1970/,
         )
       }
     }),
@@ -67,14 +67,14 @@ test('send refuses an id or a phone with an exponent or a point, in every spelli
       const [text, point] = [String(digits), Math.max(1, cut)]
       return `${text.slice(0, point)}.${text.slice(point) || '0'}${sign}11`
     })
-  const line = (id: string, phone: string) =>
-    `{"id":${id},"phone":${phone},"type":"sms","message":{"sms_message":"Hi"}}`
+  const read = (id: string, phone: string) =>
+    parseQuietly(`{"id":${id},"phone":${phone},"type":"sms","message":{"sms_message":"Hi"}}`, 'not valid JSON')
   fc.assert(
     fc.property(fc.oneof(spelling, fc.constantFrom('380501234567.0', '1e1', '380501234567e0')), number => {
-      expect(() => commandOfLine(line('1', number), 7)).toThrow(/^line 7: phone must be a number: digits only/)
-      expect(() => commandOfLine(line(number, '380501234567'), 7)).toThrow(/^line 7: id must be a whole number/)
+      expect(problemOfNew(read('1', number))).toMatch(/^phone must be a number: digits only/)
+      expect(problemOfNew(read(number, '380501234567'))).toMatch(/^id must be a whole number/)
     }),
     { examples: [['3.80501E+11']] },
   )
-  expect(commandOfLine(line('9007199254740993', '380501234567'), 7)).toMatchObject({ id: 9007199254740993n })
+  expect(read('9007199254740993', '380501234567')).toMatchObject({ id: 9007199254740993n })
 })

@@ -41,7 +41,8 @@ test("every refusal is called back at its operation's hook, if it has one", asyn
     { type: 'fax', id: 6, hook },
     null,
   )
-  await sandbox.close('drain')
+  await sandbox.drained()
+  await sandbox.close()
   const updated = expect.stringMatching(/^\d{4}-/)
   expect(receiver.received.map(({ body }) => [body.id, body.type, body.error, body.updated]).sort()).toEqual([
     ['1', 'sms', 'Please enter SMS text', updated],

@@ -44,7 +44,8 @@ test.for([
   const sent = operation('sms', { phone: Number(`3806700000${ending}`), hook: receiver.url })
   await postOne(sandbox, sent)
   expect(await postOne(sandbox, { type: 'status', id: sent.id })).toMatchObject({ data: { status: 'DELIVERED' } })
-  await sandbox.close('drain')
+  await sandbox.drained()
+  await sandbox.close()
   expect(receiver.received).toHaveLength(times)
 })
 
@@ -146,7 +147,8 @@ test("a pipeline is called back at its account's address, not at its hook", asyn
   const sent = operation('pipeline', { hook: `${receiver.url}/hook` })
   await postOne(sandbox, sent, 'one')
   await postOne(sandbox, sent, 'two')
-  await sandbox.close('drain')
+  await sandbox.drained()
+  await sandbox.close()
   expect(receiver.received).toMatchObject([{ url: '/shop', body: { id: String(sent.id), type: 'viber' } }])
 })
 

@@ -77,6 +77,7 @@ export async function calledBack(
   const sandbox = await sandboxFor({ ...account, ...options })
   const items: Item[] = []
   for (const operation of operations(receiver.url)) items.push(await postOne(sandbox, operation))
-  await sandbox.close('drain')
+  await sandbox.drained()
+  await sandbox.close()
   return { received: receiver.received, items, stats: sandbox.stats() }
 }

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 
 const root = join(import.meta.dirname, '../..')
 
-/** All hand-written and generated Markdown documents. */
-export const documents = globSync(['*.md', 'docs/**/*.md', 'helm/*.md'], { cwd: root }).sort()
+/** All Markdown documents, without the API reference, which is made from checked sources. */
+export const documents = globSync(['*.md', 'docs/**/*.md', 'helm/*.md'], { cwd: root, exclude: ['docs/api'] }).sort()
 
 /** A part of a document. */
 export interface Excerpt {

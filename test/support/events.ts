@@ -1,5 +1,7 @@
+import type { Worker } from '../../src/create-worker.ts'
 import { version } from '../../src/package.ts'
-import type { Events } from '../../src/telemetry/events.ts'
+import type { Events, Telemetry } from '../../src/telemetry/events.ts'
+import type { Telemetry as StableTelemetry } from '../../src/telemetry/stable-events.ts'
 
 /** Builds one event of each kind. `n` stands for every value that differs between messages. */
 export const buildEvents = (n: number): { [K in keyof Events]: Events[K] } => ({
@@ -126,3 +128,9 @@ const place = (offset: number) => ({ topic: 'busgate.commands', partition: 0, of
 
 const unreachable = (n: number): Error =>
   Object.assign(new Error(`connect ECONNREFUSED 127.0.0.1:${n}`), { code: 'ECONNREFUSED' })
+
+/** All events of a worker, the internal ones too. */
+export const allEventsOf = ({ telemetry }: Pick<Worker, 'telemetry'>) => telemetry as Telemetry
+
+/** As a service passes it to a worker. */
+export const asStable = (telemetry: Telemetry) => telemetry as StableTelemetry

@@ -20,6 +20,7 @@ import { embeddedRegistry, registryOf, type SchemaRegistry } from '../../src/rec
 import { schemas, subjectOf } from '../../src/records/schemas.ts'
 import { type Sandbox, type SandboxOptions, type SandboxStats, startSandbox } from '../../src/sandbox/index.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
+import { asStable } from './events.ts'
 import type { Brokers } from './integration.ts'
 import { plainKafka } from './kafka.ts'
 import { type ReverseProxy, startProxy } from './reverse-proxy.ts'
@@ -106,12 +107,12 @@ export async function startWorld(options: WorldOptions = {}) {
     const open = openItsBus ?? (options.brokers ? null : openOwnBus)
     const worker = await createWorker(settings, {
       registry,
-      telemetry,
+      telemetry: asStable(telemetry),
       ...(open && { bus: await open(telemetry) }),
       ...(options.logger && { logger: options.logger }),
     })
     workers.push(worker)
-    onTestFinished(() => worker.stop())
+    onTestFinished(() => worker.close())
     receiver.target = `http://127.0.0.1:${worker.ports.callbacks}`
     return worker
   }
@@ -182,7 +183,7 @@ export async function startWorld(options: WorldOptions = {}) {
       ),
     /** Stops every worker and reads the topics to their ends, so that nothing can be added. */
     async quiet(): Promise<void> {
-      await Promise.all(workers.map(worker => worker.stop()))
+      await Promise.all(workers.map(worker => worker.close()))
       await output.toTheEnd(records => publisher.publish(records))
     },
   }

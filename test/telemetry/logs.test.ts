@@ -35,6 +35,20 @@ describe('the log', () => {
     ])
   })
 
+  it('goes to any logger with the methods of pino', () => {
+    const told: unknown[] = []
+    const to = (level: string) => (fields: object, msg: string) => void told.push([level, fields, msg])
+    const logger = {
+      ...{ fatal: to('fatal'), error: to('error'), warn: to('warn') },
+      ...{ info: to('info'), debug: to('debug'), trace: to('trace') },
+    }
+    const telemetry = new Telemetry()
+    logEvents(telemetry, logger)
+    telemetry.emit('account.resumed', { account: 'bank' })
+    const line = ['info', { event: 'account.resumed', account: 'bank' }, 'account bank resumes sending']
+    expect(told).toEqual([line])
+  })
+
   it('omits frequent events, which metrics show', () => {
     const { telemetry, lines } = logging('trace')
     telemetry.emit('cycle.committed', { ...session, records: 100, windowUsed: 0.1 })

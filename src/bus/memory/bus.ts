@@ -309,6 +309,10 @@ export class MemoryBus implements Bus {
     this.#closers.clear()
   }
 
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
   async #atBroker<T>(name: string, step: (broker: MemoryBroker) => T | Promise<T>): Promise<T> {
     await this.#hop(name, 'there')
     if (this.#crashed) return new Promise<never>(() => {})

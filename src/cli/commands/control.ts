@@ -197,27 +197,15 @@ export const withdraw = command({
   flags: {
     ...withdrawalFlags,
     until: untilFlag('End of the withdrawal. Default: 24h.', '30d'),
-    reason: reasonFlag('Why. Required; every result says it.'),
+    reason: reasonFlag('Why. Required with --yes; every result says it.'),
     yes: toggle('Withdraws. Without it, only counts the commands that it would end now.'),
-    'dry-run': toggle('Only counts them, and exits 0. Needs no --reason.'),
     end: toggle('Ends the withdrawal: commands written from now on are sent. Results that exist stay.'),
     by: byFlag,
     config: configFlag,
   },
-  async run({
-    end = false,
-    yes = false,
-    'dry-run': dryRun = false,
-    by = ourselves(),
-    until,
-    reason,
-    config,
-    ...names
-  }) {
+  async run({ end = false, yes = false, by = ourselves(), until, reason = null, config, ...names }) {
     const scope = withdrawalOf(names)
-    if (end && dryRun) throw new UsageError('--dry-run counts what a withdrawal would end; --end ends one')
-    if (yes && dryRun) throw new UsageError('--dry-run withdraws nothing; --yes withdraws')
-    if (!end && !dryRun && reason === undefined) throw new UsageError('--reason TEXT is missing: every result says why')
+    if (yes && !end && reason === null) throw new UsageError('--reason TEXT is missing: every result says why')
     return onControl(config, async control => {
       const { settings, inForce, write } = control
       if (names.account !== undefined) requireAccount(names.account, settings)
@@ -229,14 +217,12 @@ export const withdraw = command({
         say(`${nameOf(scope)} is no longer withdrawn: commands written from now on are sent.`)
         return 0
       }
-      const change = { ...scope, begins: true, by, at, until: until ?? at + usualWithdrawalMs, reason: reason ?? null }
-      const records = dryRun ? [] : recordsOf(topics.control, change, control)
+      const change = { ...scope, begins: true, by, at, until: until ?? at + usualWithdrawalMs, reason }
       if (!yes) {
         say(`${nameOf(scope)}: ${count(await countEnded(control, change), 'unsent command')}.`)
-        if (dryRun) return 0
         throw new UsageError(`nothing was withdrawn: --yes withdraws ${nameOf(scope)}. ${irrevocable}`)
       }
-      await write(records)
+      await write(recordsOf(topics.control, change, control))
       say(
         `${nameOf(scope)} is withdrawn, for commands ${timeText(change.until, 'until')}. busgate status --results counts what was sent before.`,
       )

@@ -71,7 +71,7 @@ async function showDemo({ total, keep, json, interrupted }: DemoOptions, cleanup
   await play(stage, total, say)
   interrupted.throwIfAborted()
   const seconds = (stage.audit.lastAt - started) / 1000
-  if (!keep) await stage.worker.stop()
+  if (!keep) await stage.worker.close()
   const report = stage.audit.report(stage.sandbox)
   ok = report.ok
   process.stdout.write(json ? `${JSON.stringify({ ...report, seconds })}\n` : `\n${summaryText(report)}\n`)

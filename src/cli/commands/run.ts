@@ -59,7 +59,7 @@ export async function supervise(options: SupervisedWorker): Promise<number> {
     const worker = await starting.catch(error => {
       if (error !== giveUp.signal.reason) throw error
     })
-    await worker?.stop()
+    await worker?.close()
   }
   try {
     const signal = await Promise.race([stopAsked, failed])

@@ -1,7 +1,13 @@
-import { type CommandHandle, type CommandProducer, createProducer, type NewCommand } from '../../producer.ts'
+import {
+  type CommandHandle,
+  type CommandProducer,
+  createProducer,
+  InvalidCommandError,
+  type NewCommand,
+} from '../../producer.ts'
 import { parseJson, sendTypes } from '../../protocol/index.ts'
 import { parseQuietly } from '../../protocol/json.ts'
-import { deliveries, problemOfNew } from '../../records/new-command.ts'
+import { deliveries, problemOfNew, sentenceOf } from '../../records/new-command.ts'
 import { count } from '../../words.ts'
 import { choiceFlag, command, given, textFlag, toggle, UsageError } from '../framework/command.ts'
 import { strictUtf8 } from '../framework/terminal.ts'
@@ -9,16 +15,6 @@ import { durationFlag, untilFlag } from '../framework/times.ts'
 import { onBus } from '../on-bus.ts'
 import { configFlag } from '../settings.ts'
 import { awaitResults } from './await-results.ts'
-
-/** @returns null for an empty line @throws Error that names the line and the field, never its content */
-export function commandOfLine(line: string, number: number): NewCommand | null {
-  if (line.trim() === '') return null
-  try {
-    return commandOf(json(line))
-  } catch (error) {
-    throw new Error(`line ${number}: ${(error as Error).message}`)
-  }
-}
 
 /** @throws UsageError */
 export function commandOfFlags(flags: {
@@ -32,28 +28,20 @@ export function commandOfFlags(flags: {
   if (missing.length > 0) throw new UsageError(`send needs --${missing.join(', --')} as well`)
   const { id = '', phone = '', message = '', lane = '', extra } = flags
   try {
-    return commandOf({
+    const command = {
       ...flags,
       ...(/^\d+$/.test(lane) ? { lane: Number(lane) } : {}),
       id: digits(id, '--id: expected a whole number without leading zeros'),
       phone: digits(phone, '--phone: expected digits only, in international format such as 380501234567'),
-      message: json(message, '--message is not valid JSON'),
-      ...(extra !== undefined && { extra: json(extra, '--extra is not valid JSON') }),
-    })
+      message: parseQuietly(message, '--message is not valid JSON'),
+      ...(extra !== undefined && { extra: parseQuietly(extra, '--extra is not valid JSON') }),
+    }
+    const problem = problemOfNew(command)
+    if (problem !== null) throw new Error(problem)
+    return command as unknown as NewCommand
   } catch (error) {
     throw new UsageError((error as Error).message)
   }
-}
-
-/** @throws Error that names the field, never its content */
-function commandOf(value: unknown): NewCommand {
-  const problem = problemOfNew(value)
-  if (problem !== null) throw new Error(problem)
-  return value as NewCommand
-}
-
-function json(text: string, complaint = 'not valid JSON'): unknown {
-  return parseQuietly(text, complaint)
 }
 
 /** Refuses a leading zero: without it, 0671234561 would be another person's number. */
@@ -116,14 +104,14 @@ async function write(
   one: NewCommand | null,
   written: CommandHandle[],
 ): Promise<Error | null> {
-  const send = async (commands: NewCommand[]) => {
-    for (const handle of await producer.send(commands)) written.push(handle)
+  if (one) {
+    written.push(...(await producer.send([one])))
+    return null
   }
-  if (one) return send([one]).then(() => null)
   try {
     for await (const { first, lines } of batchesOf(process.stdin)) {
       try {
-        await send(lines.map((line, i) => commandOfLine(line, first + i)).filter(command => command !== null))
+        for (const handle of await sendLines(producer, first, lines)) written.push(handle)
       } catch (error) {
         throw nothingFrom(first, error as Error)
       }
@@ -132,6 +120,20 @@ async function write(
   } catch (error) {
     return error as Error
   }
+}
+
+/** @param first number of the first line @throws Error that names the line and the field, never its content */
+export async function sendLines(
+  producer: CommandProducer,
+  first: number,
+  lines: readonly string[],
+): Promise<CommandHandle[]> {
+  const numbers = lines.flatMap((line, i) => (line.trim() === '' ? [] : [first + i]))
+  const commands = numbers.map(number => parseQuietly(lines[number - first]!, `line ${number}: not valid JSON`))
+  return await producer.send(commands as NewCommand[]).catch(error => {
+    const [problem] = error instanceof InvalidCommandError ? error.problems : []
+    throw problem ? new Error(`line ${numbers[problem.index]}: ${sentenceOf(problem)}`) : error
+  })
 }
 
 /** Yields lines as they arrive; each chunk is one batch. */

@@ -129,7 +129,7 @@ export async function setStage({ count, folder, say, cleanups }: StageOptions) {
   const logFile = join(folder, 'worker.log')
   const logger = createLogger('info', createWriteStream(logFile, { flags: 'a' }))
   const worker = await createWorker(settings, { logger })
-  cleanups.push(worker.stop)
+  cleanups.push(worker.close)
   return { settings, settingsFile, logFile, bus, registry, sandbox, audit, producer, worker }
 }
 

@@ -1,10 +1,8 @@
+import { latestTime, timeOf } from '../../time.ts'
 import { type Flag, UsageError } from './command.ts'
 
 const units: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 24 * 3_600_000 }
 
-/** Seconds since 1970 are earlier if they are read as milliseconds. */
-const earliest = Date.UTC(2001, 0)
-const latest = Date.parse('9999-12-31T23:59:59Z')
 /** How far the clock that a time comes from may be ahead. */
 const skewMs = 60_000
 
@@ -22,7 +20,7 @@ export const untilFlag = (help: string, most?: string): Flag<number> =>
   timeFlag(help, {
     direction: 1,
     span: 'from now',
-    fits: time => time > Date.now() && time <= (most === undefined ? latest : Date.now() + durationIn(most)),
+    fits: time => time > Date.now() && time <= (most === undefined ? latestTime : Date.now() + durationIn(most)),
     example: `2036-11-22T10:00:00Z, in the future${most === undefined ? '' : `; at most ${most} from now`}`,
   })
 
@@ -57,7 +55,7 @@ function timeFlag(help: string, { direction, span, fits, example }: Side): Flag<
 
 /** A date or milliseconds since 1970; NaN if it cannot be meant, and null if the text is neither. */
 function momentIn(given: string): number | null {
-  if (/^\d{5,16}$/.test(given)) return Number(given) >= earliest ? Number(given) : Number.NaN
+  if (/^\d{5,16}$/.test(given)) return timeOf(Number(given)) ?? Number.NaN
   const [day] = /^\d{4}-\d\d-\d\d/.exec(given) ?? []
   if (day === undefined) return null
   const midnight = Date.parse(day)

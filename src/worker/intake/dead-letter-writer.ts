@@ -9,8 +9,9 @@ import {
   refusedForReplaysMs,
 } from '../../records/decoder.ts'
 import type { Origin } from '../../records/result.ts'
-import type { RecordPlace, Telemetry } from '../../telemetry/events.ts'
+import type { Telemetry } from '../../telemetry/events.ts'
 import type { DeadLetterStage } from '../../telemetry/labels.ts'
+import type { RecordPlace } from '../../telemetry/stable-events.ts'
 
 /** Writes a session's undecodable records to the dead letters and counts them for telemetry. */
 export class DeadLetterWriter {

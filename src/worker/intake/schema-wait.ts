@@ -2,7 +2,8 @@ import type { BusRecord, Session } from '../../bus/port.ts'
 import { appendedBy } from '../../bus/record-time.ts'
 import { type Clock, sleep } from '../../clock.ts'
 import type { Decoder } from '../../records/decoder.ts'
-import type { RecordPlace, Telemetry } from '../../telemetry/events.ts'
+import type { Telemetry } from '../../telemetry/events.ts'
+import type { RecordPlace } from '../../telemetry/stable-events.ts'
 import { Told } from '../../told.ts'
 
 export interface SchemaWaitOptions<T> {

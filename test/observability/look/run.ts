@@ -60,9 +60,9 @@ export async function startRun(): Promise<Run> {
   const producer = await createProducer(settingsOfFirst, { bus, registry })
   cleanups.push(() => producer.close())
   const worker = await createWorker(settingsOfFirst)
-  cleanups.push(() => worker.stop())
+  cleanups.push(() => worker.close())
   let other: Worker = await createWorker(settingsOfSecond)
-  cleanups.push(() => other.stop())
+  cleanups.push(() => other.close())
 
   return {
     settings: settingsOfFirst,
@@ -78,7 +78,7 @@ export async function startRun(): Promise<Run> {
       await publisher.publish([writeChange(topics.control, change)])
     },
     async restartSecond(pauseMs) {
-      await other.stop()
+      await other.close()
       await new Promise(resolve => setTimeout(resolve, pauseMs))
       other = await createWorker(settingsOfSecond)
     },
