@@ -124,6 +124,10 @@ describeOnKafka('a rolling update', brokers => {
     const sent = 'messages of account shop were sent in the last five minutes'
     expect(await ofUpgrade(shop('mistyped'))).toContain(`failed: ${sent}, and its key here is not accepted`)
     expect(await ofUpgrade({})).toContain(`failed: ${sent}, and these settings have no key for it`)
+    const { env } = await noGateway(world)
+    const unsaid = await ofUpgrade({ ...env, ...shop('shop-key') })
+    expect(unsaid).toContain(`failed: ${sent}, and the gateway did not say whether it accepts its key here`)
+    expect(unsaid.join()).not.toContain('is not accepted')
   })
 
   test('is not stopped by an outage of the gateway: the old worker stays ready through it', async () => {

@@ -1,6 +1,6 @@
 import { keyPlaceOf, type Settings } from '../../config/index.ts'
 import { readResults } from '../../consumer/index.ts'
-import { check, type Finding, failed, ok, skipped } from './check.ts'
+import { check, type Facts, type Finding, failed, ok, skipped } from './check.ts'
 
 /** An account that sent a message within this time works now. */
 const lately = { ms: 300_000, text: 'five minutes' }
@@ -20,11 +20,11 @@ export const accounts = check({
     if (inUse.length === 0) return { findings: [skipped(`no message was sent in the last ${lately.text}`)] }
     const lost = inUse.filter(name => !keys.get(name))
     if (lost.length === 0) return { findings: [ok(`the keys of all accounts that send now are accepted`)] }
-    return { findings: lost.map(name => ofLost(name, settings)) }
+    return { findings: lost.map(name => ofLost(name, keys, settings)) }
   },
 })
 
-function ofLost(name: string, { gateway }: Settings): Finding {
+function ofLost(name: string, keys: Facts['keys'], { gateway }: Settings): Finding {
   const account = gateway.accounts.get(name)
   const works = `messages of account ${name} were sent in the last ${lately.text}`
   if (!account) {
@@ -32,6 +32,12 @@ function ofLost(name: string, { gateway }: Settings): Finding {
     return failed(
       `${works}, and these settings have no key for it`,
       `keep ${setting}: without it, its commands are not sent`,
+    )
+  }
+  if (!keys.has(name)) {
+    return failed(
+      `${works}, and the gateway did not say whether it accepts its key here`,
+      'repair what the check gateway says of it',
     )
   }
   return failed(

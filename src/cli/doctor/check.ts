@@ -15,7 +15,7 @@ export interface Finding {
 /** What earlier checks have found, for later ones. */
 export interface Facts {
   settings: Settings
-  /** Whether the gateway accepts the key, by account. */
+  /** Whether the gateway accepts the key, by account. An account is missing if the gateway did not say. */
   keys: ReadonlyMap<string, boolean>
   registry: RegistryAdmin
   cluster: Cluster

@@ -20,36 +20,55 @@ export const gateway = check({
     if (url === undefined) return { findings: [notSet('gateway.url', 'no key can be tried')] }
     if (accounts.size === 0) return { findings: [skipped('no account has a key')] }
     const looks = [...accounts].map(([name, account]) => ofAccount({ ...settings.gateway, url }, name, account))
-    const findings = await Promise.all(looks)
-    const keys = new Map([...accounts.keys()].map((name, i) => [name, findings[i]!.state !== 'failed']))
+    const seen = await Promise.all(looks)
+    const keys = new Map(seen.flatMap(({ name, accepted }) => (accepted === null ? [] : [[name, accepted]])))
     const someWork = [...keys.values()].includes(true)
-    return { findings: findings.map(one => (someWork ? asWarning(one) : one)), facts: { keys } }
+    return { findings: seen.map(({ finding }) => (someWork ? asWarning(finding) : finding)), facts: { keys } }
   },
 })
 
 /** One account must not stop the others: workers start as soon as one key is accepted. */
 const asWarning = (one: Finding): Finding => (one.state === 'failed' ? { ...one, state: 'warning' } : one)
 
+interface Seen {
+  name: string
+  /** Whether the gateway accepts the key; null if it did not say. */
+  accepted: boolean | null
+  finding: Finding
+}
+
 async function ofAccount(
   gateway: Settings['gateway'] & { url: string },
   name: string,
   account: AccountSettings,
-): Promise<Finding> {
+): Promise<Seen> {
   const client = clientFor(gateway, account, { timeoutMs: limitMs, connections: 1 })
   try {
-    const { amount, currency } = await client.balance()
-    if (typeof amount !== 'number') {
-      return ok(`${name}: its key is accepted; the gateway reports no balance that can be read`)
-    }
-    const told = `${name}: its key is accepted; ${amount} ${typeof currency === 'string' ? currency : ''}`.trim()
-    return amount > 0
-      ? ok(told)
-      : warning(told, `top up the account ${name}: without a balance the gateway refuses messages`)
+    return { name, accepted: true, finding: ofBalance(name, await client.balance()) }
   } catch (error) {
-    return refused(name, account, gateway.url, error as GatewayError)
+    const finding = refused(name, account, gateway.url, error as GatewayError)
+    return { name, accepted: acceptedDespite(error), finding }
   } finally {
     await client.close()
   }
+}
+
+function ofBalance(name: string, { amount, currency }: Awaited<ReturnType<GatewayClient['balance']>>): Finding {
+  if (typeof amount !== 'number') {
+    return ok(`${name}: its key is accepted; the gateway reports no balance that can be read`)
+  }
+  const told = `${name}: its key is accepted; ${amount} ${typeof currency === 'string' ? currency : ''}`.trim()
+  return amount > 0
+    ? ok(told)
+    : warning(told, `top up the account ${name}: without a balance the gateway refuses messages`)
+}
+
+/** A refusal whose text is known concerns the question, so the key was accepted. */
+const isRefusedQuestion = (error: unknown): boolean => error instanceof RefusedError && error.code !== 'REJECTED'
+
+function acceptedDespite(error: unknown): boolean | null {
+  if (error instanceof AccessDeniedError) return false
+  return isRefusedQuestion(error) ? true : null
 }
 
 function refused(name: string, account: AccountSettings, url: string, error: GatewayError): Finding {
@@ -60,7 +79,7 @@ function refused(name: string, account: AccountSettings, url: string, error: Gat
       `put the key of the account into ${keyPlaceOf(name, account)}`,
     )
   }
-  if (error instanceof RefusedError && error.code !== 'REJECTED') {
+  if (isRefusedQuestion(error)) {
     const said = `${name}: its key is accepted, but not its question for the balance: ${safeText(error.message)}`
     return warning(said, `ask the gateway's operator whether the account ${name} may send`)
   }
