@@ -14,6 +14,8 @@ import {
   whyRoleIsOff,
 } from './config/index.ts'
 import { type Change, changeText } from './control/change.ts'
+import type { Report } from './fleet/report.ts'
+import { Reporter } from './fleet/reporter.ts'
 import { version } from './package.ts'
 import { type Reconciling, startReconciling } from './reconciler/role.ts'
 import { RegistryUnavailable } from './records/errors.ts'
@@ -24,7 +26,7 @@ import { startTelemetryServer, type TelemetryServer } from './telemetry/http.ts'
 import { logEvents } from './telemetry/logs.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import type { Role } from './vocabulary/lists.ts'
-import { type Sending, startSending } from './worker/role.ts'
+import { type Sending, type SendingState, startSending } from './worker/role.ts'
 
 /** Optional parts of a worker. Default: created from the settings. */
 export interface WorkerOptions {
@@ -72,6 +74,8 @@ interface Roles {
   reconciling: Reconciling | null
 }
 
+/** The state of a process that sends nothing. */
+const idle: SendingState = { accounts: 0, held: [], polls: [], learnt: new Map(), stuck: [], owned: [] }
 const noRoles: Readonly<Roles> = { sending: null, receiver: null, reconciling: null }
 const startRetryMs = 2000
 /** Interval between log lines about an outage at the start. */
@@ -117,6 +121,8 @@ class WorkerProcess implements Worker {
   readonly #outages = new Map<Role, { why: string; toldAt: number }>()
   #stopped: Promise<void> | null = null
   #unwatchSecrets: () => void
+  readonly #startedAt = Date.now()
+  #reporter: Reporter | null = null
 
   constructor(settings: Settings, options: WorkerOptions) {
     this.#settings = settings
@@ -170,6 +176,9 @@ class WorkerProcess implements Worker {
     this.#server = await this.#serveTelemetry()
     this.#bus = (bus as BusPort | undefined) ?? (await openBus(this.#settings, this.telemetry))
     this.#registry = registry ?? registryOf(this.#settings)
+    const { clock } = this.#asking
+    const reporting = { bus: this.#bus, topic: this.#settings.topics.workers, report: () => this.#report(), clock }
+    this.#reporter = new Reporter({ ...reporting, telemetry: this.telemetry })
     const giveUp = () => void this.stop().catch(() => {}) // start() rejects with the reason
     signal?.addEventListener('abort', giveUp)
     try {
@@ -265,6 +274,25 @@ class WorkerProcess implements Worker {
     return { clock: systemClock, random: Math.random, fatal }
   }
 
+  #report(): Report {
+    const state = this.#roles.sending?.state() ?? idle
+    const owned: Report['owned'] = {}
+    for (const { topic, partition, perSecond } of state.owned) {
+      owned[topic] ??= {}
+      owned[topic][partition] = perSecond && Math.round(perSecond * 10) / 10
+    }
+    return {
+      group: this.#settings.kafka.groupId,
+      version,
+      roles: [...this.#names],
+      startedAt: this.#startedAt,
+      reasons: this.ready().reasons,
+      ...state,
+      learnt: Object.fromEntries(Array.from(state.learnt, ([account, rate]) => [account, Math.round(rate)])),
+      owned,
+    }
+  }
+
   /** What keeps a role from working; null if it has not started. */
   #reasonsOf(role: Role): string[] | null {
     const { sending, receiver, reconciling } = this.#roles
@@ -286,6 +314,7 @@ class WorkerProcess implements Worker {
 
   async #finish(): Promise<void> {
     await this.#stopRoles()
+    await this.#reporter?.stop()
     await this.#server.close()
     this.#unwatchSecrets()
     if (!this.#options.bus) await this.#bus.close()

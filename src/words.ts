@@ -12,6 +12,13 @@ export function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`
 }
 
+/** A whole number with its thousands apart, such as `40,000`. */
+export const grouped = (number: number): string => number.toLocaleString('en')
+
+/** Words as a sentence: with a capital letter, and a period unless a mark ends them. */
+export const sentence = (words: string): string =>
+  `${words.charAt(0).toUpperCase()}${words.slice(1)}${/[.!?…]$/.test(words) ? '' : '.'}`
+
 /** A duration in its largest whole unit, such as `7 days`. */
 export function span(ms: number): string {
   if (!Number.isFinite(ms)) return 'for ever'

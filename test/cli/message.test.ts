@@ -25,7 +25,14 @@ interface Found {
 
 /** Builds the findings about message 1001, in order of time. */
 function evidenceOf({ results = [], statuses = [], progress, controls = [] }: Found): Findings {
-  const command = { command: buildCommand(), type: 'sms', progress: progress ?? 'done', replayedFrom: null }
+  const command = {
+    command: buildCommand(),
+    type: 'sms',
+    progress: progress ?? 'done',
+    replayedFrom: null,
+    ahead: 0,
+    schemaId: null,
+  }
   return {
     ...noFindings(),
     controls,

@@ -84,6 +84,7 @@ const topics = {
   deadLetters: 'dead-letters',
   control: 'control',
   overdue: 'overdue',
+  workers: 'workers',
 }
 
 /** Accounts of a world with only one: it may use all slots. */

@@ -70,6 +70,7 @@ export function topicsNamed(prefix: string): Settings['topics'] {
     doubts: `${prefix}.doubts`,
     overdue: `${prefix}.overdue`,
     control: `${prefix}.control`,
+    workers: `${prefix}.workers`,
   }
 }
 

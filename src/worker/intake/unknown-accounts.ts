@@ -3,7 +3,7 @@ import { windowSize } from '../../bus/session/window.ts'
 import type { Clock } from '../../clock.ts'
 import { isAccountName } from '../../config/index.ts'
 import { safeText } from '../../telemetry/error.ts'
-import { count } from '../../words.ts'
+import { type HeldAccount, heldAccountText, mendText } from '../../vocabulary/holds.ts'
 
 /** A command waits until this many offsets follow it: it must not fill the window, and so stop its partition. */
 const mostBehind = (windowSize * 3) / 4
@@ -47,17 +47,28 @@ export class UnknownAccounts {
     return this.#alive.some(hold => hold.count > 0)
   }
 
+  /** The first of the accounts whose commands wait. */
+  get held(): HeldAccount[] {
+    const accounts = new Map<string, HeldAccount>()
+    for (const { account: name, since } of this.#alive.flatMap(hold => [...hold.held()])) {
+      const account = safeText(name)
+      const held = accounts.get(account) ?? {
+        account,
+        since,
+        waiting: 0,
+        reason: 'unknown',
+        probeAt: null,
+        error: null,
+      }
+      if (!accounts.has(account) && accounts.size >= mostNamed) continue
+      accounts.set(account, { ...held, since: Math.min(held.since, since), waiting: held.waiting + 1 })
+    }
+    return [...accounts.values()]
+  }
+
   /** What operators should repair; empty if nothing waits. */
   warnings(): string[] {
-    const counts = new Map<string, number>()
-    for (const hold of this.#alive)
-      for (const { account } of hold.held()) counts.set(account, (counts.get(account) ?? 0) + 1)
-    const named = [...counts].slice(0, mostNamed)
-    return named.map(
-      ([account, commands]) =>
-        `${count(commands, 'command')} of account ${safeText(account)} wait: gateway.accounts does not name ` +
-        'it here; add it, or correct the producer',
-    )
+    return this.held.map(one => `${heldAccountText(one)}. ${mendText(one.reason)}`)
   }
 
   /** Start of the age of a topic's oldest waiting command, milliseconds since 1970; null if there is none. */
