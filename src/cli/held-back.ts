@@ -1,23 +1,8 @@
-import { partitionsOf } from '../bus/partitions.ts'
-import type { Bus } from '../bus/port.ts'
-import type { Settings } from '../config/index.ts'
-import { type Fleet, type Process, readFleet } from '../fleet/fleet.ts'
-import { type Hold, holdsOf } from '../fleet/holds.ts'
+import type { Fleet, Process } from '../fleet/fleet.ts'
+import { partitionsOwned } from '../fleet/held-back.ts'
+import type { Hold } from '../fleet/holds.ts'
 import { count, grouped, sentence, timeText } from '../words.ts'
 import { jsonText, printable } from './framework/terminal.ts'
-
-/** What the processes report, and what that holds back. */
-export interface HeldBack {
-  fleet: Fleet
-  holds: Hold[]
-}
-
-/** @throws Error that says why it is unknown */
-export async function readHeldBack(bus: Bus, settings: Settings, ending?: AbortSignal): Promise<HeldBack> {
-  const partitions = await partitionsOf(bus, settings.topics.commands)
-  const fleet = await readFleet(bus, settings, ending)
-  return { fleet, holds: holdsOf(fleet, partitions) }
-}
 
 export const holdLine = ({ text, mend }: Hold): string => printable(`${sentence(text)} ${mend}`.trimEnd())
 
@@ -51,9 +36,6 @@ function lineOf(process: Process, isSilent: boolean): string {
   if (isSilent) return `${what}; silent ${timeText(seenAt, 'since')}`
   return `${what}; ${count(partitionsOwned(process), 'partition')}`
 }
-
-const partitionsOwned = ({ report }: Process): number =>
-  Object.values(report.owned).reduce((sum, rates) => sum + Object.keys(rates).length, 0)
 
 export function fleetJson({ alive, silent }: Fleet): string[] {
   const jsonOf = (process: Process, isSilent: boolean) => {
