@@ -25,11 +25,14 @@ export interface Report {
 }
 
 /** Bounds of a report. A writer leaves out what is more; a reader refuses longer records, and cuts texts. */
-const mostListed = 500
+const mostAccounts = 200
+const mostStuck = 100
+const mostReasons = 10
 const longestText = 500
+const longestError = 100
 const longestName = 249
 export const longestKeyBytes = 512
-export const longestValueBytes = 256 * 1024
+export const longestValueBytes = 512 * 1024
 
 const text = z.string().transform(given => cut(given, longestText))
 const name = z.string().transform(given => cut(given, longestName))
@@ -66,13 +69,19 @@ const schema = z.object({
 
 /** Encodes a report in JSON instead of Avro: it must be readable while the schema registry is down. */
 export function writeReport(topic: string, process: string, report: Report): OutgoingRecord {
-  const { reasons, held, polls, stuck, ...rest } = report
+  const { reasons, held, polls, learnt, stuck, ...rest } = report
+  const short = (text: string) => cut(text, longestText)
   const value = {
     ...rest,
-    reasons: listed(reasons).map(reason => cut(reason, longestText)),
-    held: listed(held).map(withoutNulls),
-    polls: listed(polls).map(withoutNulls),
-    stuck: listed(stuck).map(one => (one.why === 'transaction' ? { ...one, text: cut(one.text, longestText) } : one)),
+    reasons: reasons.slice(0, mostReasons).map(short),
+    held: listed(held),
+    polls: listed(polls),
+    learnt: Object.fromEntries(Array.from(Object.entries(learnt).slice(0, mostAccounts), shortName)),
+    stuck: stuck.slice(0, mostStuck).map(one => ({
+      ...one,
+      topic: cut(one.topic, longestName),
+      ...(one.why === 'transaction' && { text: short(one.text) }),
+    })),
   }
   return { topic, key: Buffer.from(process), value: Buffer.from(JSON.stringify(value)) }
 }
@@ -84,9 +93,17 @@ export const goneRecord = (topic: string, process: string): OutgoingRecord => ({
   value: null,
 })
 
-const listed = <T>(list: readonly T[]): readonly T[] => list.slice(0, mostListed)
+const shortName = ([account, rate]: [string, number]) => [cut(account, longestName), rate] as const
 
-const withoutNulls = (one: object) => Object.fromEntries(Object.entries(one).filter(([, value]) => value !== null))
+/** The accounts with the most waiting commands, without nulls. */
+function listed(accounts: readonly HeldAccount[]): object[] {
+  const most = accounts.toSorted((a, b) => b.waiting - a.waiting).slice(0, mostAccounts)
+  return most.map(({ account, reason, since, waiting, probeAt, error }) => ({
+    ...{ account: cut(account, longestName), reason, since, waiting },
+    ...(probeAt !== null && { probeAt: Math.round(probeAt) }),
+    ...(error !== null && { error: cut(error, longestError) }),
+  }))
+}
 
 /** Reads a report; null if the bytes are none. */
 export function readReport(value: Buffer): Report | null {
