@@ -139,14 +139,19 @@ class WorkerProcess implements Worker {
     this.#names = runningRoles(settings)
   }
 
-  readonly ready: Worker['ready'] = () => {
-    const reasons = [
+  /** Why this process does not work now; empty if it does. */
+  get #reasons(): string[] {
+    return [
       ...(this.#failure ? [this.#failure.message] : []),
       ...(this.#starting && this.#outages.size === 0 ? ['starting'] : []),
       ...Array.from(this.#outages.values(), ({ why }) => `starting: ${why}`),
       ...(this.#stopped === null ? [] : ['stopping']),
       ...this.#names.flatMap(role => this.#reasonsOf(role) ?? []),
     ]
+  }
+
+  readonly ready: Worker['ready'] = () => {
+    const reasons = this.#reasons
     const inForce = this.#roles.sending?.controls.inForce ?? []
     const told = (effect: Change['effect']) => listed(inForce.filter(one => one.effect === effect))
     const blocked = this.#starting ? [] : this.#bus.blocked()
@@ -286,7 +291,7 @@ class WorkerProcess implements Worker {
       version,
       roles: [...this.#names],
       startedAt: this.#startedAt,
-      reasons: this.ready().reasons,
+      reasons: this.#reasons,
       ...state,
       learnt: Object.fromEntries(Array.from(state.learnt, ([account, rate]) => [account, Math.round(rate)])),
       owned,

@@ -15,9 +15,11 @@ export function count(number: number, noun: string): string {
 /** A whole number with its thousands apart, such as `40,000`. */
 export const grouped = (number: number): string => number.toLocaleString('en')
 
-/** Words as a sentence: with a capital letter, and a period unless a mark ends them. */
-export const sentence = (words: string): string =>
-  `${words.charAt(0).toUpperCase()}${words.slice(1)}${/[.!?…]$/.test(words) ? '' : '.'}`
+/** Adds a period unless a mark ends the words. */
+export const ended = (words: string): string => `${words}${/[.!?…]$/.test(words) ? '' : '.'}`
+
+/** Words as a sentence: with a capital letter, and a mark at the end. */
+export const sentence = (words: string): string => ended(`${words.charAt(0).toUpperCase()}${words.slice(1)}`)
 
 /** A duration in its largest whole unit, such as `7 days`. */
 export function span(ms: number): string {

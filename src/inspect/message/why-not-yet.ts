@@ -3,7 +3,7 @@ import type { Fleet, Process } from '../../fleet/fleet.ts'
 import { heldAccounts, noWorkerText, ownerOf } from '../../fleet/holds.ts'
 import { shellFlag } from '../../shell.ts'
 import { heldAccountText, mendText, stuckText } from '../../vocabulary/holds.ts'
-import { endText, grouped, sentence } from '../../words.ts'
+import { ended, endText, grouped } from '../../words.ts'
 import { placeText } from '../dead-letters/letter.ts'
 import type { Findings, FoundCommand, Sighting, Undecoded } from './findings.ts'
 
@@ -40,7 +40,7 @@ function reasonOf(command: Sighting<FoundCommand>, findings: Findings): string {
 function unownedText(fleet: Fleet, where: string): string {
   const noWorker = noWorkerText(fleet)
   if (noWorker === null) return `no worker owns the partition of ${where} now. One takes it over within a minute.`
-  return `${sentence(noWorker)} The operator must start busgate run with this kafka.groupId.`.replace(/^No/, 'no')
+  return `${ended(noWorker)} The operator must start busgate run with this kafka.groupId.`
 }
 
 function stuckReason(
@@ -57,7 +57,7 @@ function stuckReason(
   )
   if (!stuck) return null
   const mend = stuck.why === 'schema' ? ' The operator must restore the schema registry.' : ''
-  return `${sentence(stuckText(stuck))}${mend}`.replace(/^T/, 't')
+  return `${ended(stuckText(stuck))}${mend}`
 }
 
 function heldText(owner: Process, { command }: FoundCommand): string | null {
@@ -67,7 +67,7 @@ function heldText(owner: Process, { command }: FoundCommand): string | null {
 
 function processText({ name, report }: Process): string | null {
   return report.reasons.length > 0
-    ? `its worker, process ${name}, does not work: ${sentence(report.reasons.join('; '))}`
+    ? `its worker, process ${name}, does not work: ${ended(report.reasons.join('; '))}`
     : null
 }
 
@@ -123,5 +123,5 @@ export function withdrawnText(
 export function undecodedText({ place, value }: Sighting<Undecoded>, { fleet }: Findings): string {
   const owner = fleet && ownerOf(fleet, place)
   const stuck = owner && stuckReason(owner, place, value.schemaId)
-  return `Not sent yet: ${stuck ?? `the record at ${placeText(place)} has this id as its key, and cannot be read now: ${sentence(value.why)}`}`
+  return `Not sent yet: ${stuck ?? `the record at ${placeText(place)} has this id as its key, and cannot be read now: ${ended(value.why)}`}`
 }

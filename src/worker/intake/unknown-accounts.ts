@@ -50,20 +50,16 @@ export class UnknownAccounts {
   /** The first of the accounts whose commands wait. */
   get held(): HeldAccount[] {
     const accounts = new Map<string, HeldAccount>()
-    for (const { account: name, since } of this.#alive.flatMap(hold => [...hold.held()])) {
-      const account = safeText(name)
-      const held = accounts.get(account) ?? {
-        account,
-        since,
-        waiting: 0,
-        reason: 'unknown',
-        probeAt: null,
-        error: null,
+    for (const { account, since } of this.#alive.flatMap(hold => [...hold.held()])) {
+      const held = accounts.get(account)
+      if (held) {
+        held.since = Math.min(held.since, since)
+        held.waiting++
+      } else if (accounts.size < mostNamed) {
+        accounts.set(account, { account, since, waiting: 1, reason: 'unknown', probeAt: null, error: null })
       }
-      if (!accounts.has(account) && accounts.size >= mostNamed) continue
-      accounts.set(account, { ...held, since: Math.min(held.since, since), waiting: held.waiting + 1 })
     }
-    return [...accounts.values()]
+    return Array.from(accounts.values(), held => ({ ...held, account: safeText(held.account) }))
   }
 
   /** What operators should repair; empty if nothing waits. */
