@@ -13,6 +13,8 @@ import {
   whyRoleIsOff,
 } from './config/index.ts'
 import { type Change, changeText } from './control/change.ts'
+import type { Report } from './fleet/report.ts'
+import { Reporter } from './fleet/reporter.ts'
 import { version } from './package.ts'
 import { type Reconciling, startReconciling } from './reconciler/role.ts'
 import { RegistryUnavailable } from './records/errors.ts'
@@ -26,7 +28,7 @@ import { createMetrics } from './telemetry/metrics.ts'
 import type { Telemetry as StableTelemetry } from './telemetry/stable-events.ts'
 import { Told } from './told.ts'
 import type { Role } from './vocabulary/lists.ts'
-import { type Sending, startSending } from './worker/role.ts'
+import { type Sending, type SendingState, startSending } from './worker/role.ts'
 
 /** Optional parts of a worker. Default: created from the settings. */
 export interface WorkerOptions {
@@ -74,6 +76,8 @@ interface Roles {
   reconciling: Reconciling | null
 }
 
+/** The state of a process that sends nothing. */
+const idle: SendingState = { accounts: 0, held: [], polls: [], learnt: new Map(), stuck: [], owned: [] }
 const noRoles: Readonly<Roles> = { sending: null, receiver: null, reconciling: null }
 const startRetryMs = 2000
 /** Interval between log lines about an outage at the start. */
@@ -120,6 +124,8 @@ class WorkerProcess implements Worker {
   readonly #outages = new Map<Role, Told>()
   #closed: Promise<void> | null = null
   #unwatchSecrets: () => void
+  readonly #startedAt = Date.now()
+  #reporter: Reporter | null = null
 
   constructor(settings: Settings, options: WorkerOptions) {
     this.#settings = settings
@@ -137,14 +143,19 @@ class WorkerProcess implements Worker {
     this.#names = runningRoles(settings)
   }
 
-  readonly ready: Worker['ready'] = () => {
-    const reasons = [
+  /** Why this process does not work now; empty if it does. */
+  get #reasons(): string[] {
+    return [
       ...(this.#failure ? [this.#failure.message] : []),
       ...(this.#starting && this.#outages.size === 0 ? ['starting'] : []),
       ...Array.from(this.#outages.values(), ({ latest }) => `starting: ${latest}`),
       ...(this.#closed === null ? [] : ['stopping']),
       ...this.#names.flatMap(role => this.#reasonsOf(role) ?? []),
     ]
+  }
+
+  readonly ready: Worker['ready'] = () => {
+    const reasons = this.#reasons
     const inForce = this.#roles.sending?.controls.inForce ?? []
     const told = (effect: Change['effect']) => listed(inForce.filter(one => one.effect === effect))
     const blocked = this.#starting ? [] : this.#bus.blocked()
@@ -174,6 +185,9 @@ class WorkerProcess implements Worker {
     this.#server = await this.#serveTelemetry()
     this.#bus = (bus as BusPort | undefined) ?? (await openBus(this.#settings, this.#telemetry))
     this.#registry = registry ?? registryOf(this.#settings)
+    const { clock } = this.#asking
+    const reporting = { bus: this.#bus, topic: this.#settings.topics.workers, report: () => this.#report(), clock }
+    this.#reporter = new Reporter({ ...reporting, telemetry: this.#telemetry })
     const giveUp = () => void this.close().catch(() => {}) // start() rejects with the reason
     signal?.addEventListener('abort', giveUp)
     try {
@@ -269,6 +283,25 @@ class WorkerProcess implements Worker {
     return { clock: systemClock, random: Math.random, fatal }
   }
 
+  #report(): Report {
+    const state = this.#roles.sending?.state() ?? idle
+    const owned: Report['owned'] = {}
+    for (const { topic, partition, perSecond } of state.owned) {
+      owned[topic] ??= {}
+      owned[topic][partition] = perSecond && Math.round(perSecond * 10) / 10
+    }
+    return {
+      group: this.#settings.kafka.groupId,
+      version,
+      roles: [...this.#names],
+      startedAt: this.#startedAt,
+      reasons: this.#reasons,
+      ...state,
+      learnt: Object.fromEntries(Array.from(state.learnt, ([account, rate]) => [account, Math.round(rate)])),
+      owned,
+    }
+  }
+
   /** What keeps a role from working; null if it has not started. */
   #reasonsOf(role: Role): string[] | null {
     const { sending, receiver, reconciling } = this.#roles
@@ -290,6 +323,7 @@ class WorkerProcess implements Worker {
 
   async #finish(): Promise<void> {
     await this.#stopRoles()
+    await this.#reporter?.stop()
     await this.#server.close()
     this.#unwatchSecrets()
     if (!this.#options.bus) await this.#bus.close()

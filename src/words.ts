@@ -12,6 +12,15 @@ export function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`
 }
 
+/** A whole number with its thousands apart, such as `40,000`. */
+export const grouped = (number: number): string => number.toLocaleString('en')
+
+/** Adds a period unless a mark ends the words. */
+export const ended = (words: string): string => `${words}${/[.!?…]$/.test(words) ? '' : '.'}`
+
+/** Words as a sentence: with a capital letter, and a mark at the end. */
+export const sentence = (words: string): string => ended(`${words.charAt(0).toUpperCase()}${words.slice(1)}`)
+
 /** A duration in its largest whole unit, such as `7 days`. */
 export function span(ms: number): string {
   if (!Number.isFinite(ms)) return 'for ever'

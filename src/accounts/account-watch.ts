@@ -5,6 +5,7 @@ import type { Connection } from '../gateway/connection.ts'
 import { safeText } from '../telemetry/error.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { Told } from '../told.ts'
+import { heldAccountText, mendText } from '../vocabulary/holds.ts'
 import type { Account } from './account.ts'
 import { askBalance, type BalanceReading } from './balance.ts'
 
@@ -70,12 +71,20 @@ export class AccountWatch {
     return allRefused ? ['the gateway refuses the keys of all accounts'] : []
   }
 
-  /** Accounts that are held back, and balances that cannot be read otherwise. */
-  warnings(): string[] {
+  /**
+   * Accounts that are held back, and balances that cannot be read otherwise.
+   * @param waiting number of an account's commands that wait
+   */
+  warnings(waiting: (account: string) => number = () => 0): string[] {
     if (!this.#isProved) return []
-    const told = this.#watched.flatMap(({ account, failure }) => {
-      if (account.heldBack !== null) return [account.heldBack]
-      return failure ? [`cannot read the balance of account ${account.name}: ${safeText(failure.error)}`] : []
+    const told = this.#watched.flatMap(({ account, failure, askedAt }) => {
+      const { heldBack, name, keyPlace, resumedAt } = account
+      if (heldBack !== null) {
+        const text = heldAccountText({ ...heldBack, waiting: waiting(name) })
+        return [`${text}. ${mendText(heldBack.reason, keyPlace)}`]
+      }
+      if (failure === null || resumedAt > askedAt) return [] // what ended a pause since may have ended the failure, too
+      return [`cannot read the balance of account ${name}: ${safeText(failure.error)}`]
     })
     return briefly(told, mostListed)
   }
@@ -112,12 +121,13 @@ export class AccountWatch {
     return backOffMs(firstRetryMs, longestRetryMs, tries + 1) * (0.5 + random() / 2)
   }
 
-  #isDue({ account, askedAt }: Watched): boolean {
+  #isDue({ account, askedAt, failure }: Watched): boolean {
     const { intervalMs, clock } = this.#options
     const now = clock.monotonic()
     if (!this.#isProved) return true
     if (account.keyRefused) return account.gate.admission(now).wait === 0
-    return intervalMs > 0 && now - askedAt >= intervalMs && account.gate.state === 'closed' && account.hasRate
+    const isDue = now - askedAt >= intervalMs || (failure !== null && account.resumedAt > askedAt)
+    return intervalMs > 0 && isDue && account.gate.state === 'closed' && account.hasRate
   }
 
   async #ask(watched: Watched): Promise<void> {

@@ -4,6 +4,7 @@ import { acceptsKey, type Classified, type ItemAnswer } from '../gateway/classif
 import { safeText } from '../telemetry/error.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { PauseReason, RetryReason } from '../telemetry/labels.ts'
+import type { HeldAccount } from '../vocabulary/holds.ts'
 import { AccountGate } from './gate.ts'
 import { learntRate } from './learnt-rate.ts'
 import { type Grant, RateLimiter } from './limiter.ts'
@@ -24,15 +25,6 @@ export interface AccountOptions {
 
 /** Log text for an unknown refusal. The gateway's own text may contain a message or a phone, so it is never logged. */
 export const refusedForNoKnownReason = 'envelopes are refused as a whole with an unknown text'
-
-/** Why an account is held back. Unlike an operator's pause, this ends by itself. */
-const heldBack: Record<PauseReason, (account: Account) => string> = {
-  denied: ({ keyPlace }) => `its key was refused: put the valid one into ${keyPlace}; it sends one probe at a time`,
-  unreachable: ({ pausedBy }) => `${safeText(pausedBy)}; it sends one probe at a time`,
-  undecided: () => 'nobody can tell whether its messages were sent; it sends one probe at a time',
-  refused: () => 'whole envelopes are refused; it sends one probe at a time',
-  throttled: () => 'the gateway throttles it',
-}
 
 /**
  * The content of a request. `suspect`: a single command that was refused alone before, for an unknown reason. `polls`: status
@@ -73,8 +65,13 @@ export class Account {
   passedAt = Number.NEGATIVE_INFINITY
   /** Time of the last pause due to refused envelopes, in monotonic milliseconds. */
   refusedAt = Number.NEGATIVE_INFINITY
-  /** Why the account was last held back. */
-  pausedBy = ''
+  /** Error of the request that last extended the pause. */
+  #pausedBy = ''
+  /** Begin of the pauses, milliseconds since 1970. */
+  #heldSince = 0
+  #pollsHeldSince = 0
+  /** When the last pause ended, in monotonic milliseconds. */
+  resumedAt = Number.NEGATIVE_INFINITY
   /** Whether the gateway's last definite answer refused the key. */
   keyRefused = false
   readonly #learnt = learntRate()
@@ -98,10 +95,28 @@ export class Account {
     return new RateLimiter(rate, now => this.#learnt.limit(now))
   }
 
-  /** Why the account is held back, for people; null if it is not. */
-  get heldBack(): string | null {
-    const { reason } = this.gate
-    return reason && `account ${this.name} is held back (${reason}): ${heldBack[reason](this)}`
+  /** Why and since when the account is held back; null if it is not. */
+  get heldBack(): Omit<HeldAccount, 'waiting'> | null {
+    const error = this.gate.reason === 'unreachable' ? safeText(this.#pausedBy) : null
+    return this.#heldBy(this.gate, this.#heldSince, error)
+  }
+
+  /** The same for its status polls. */
+  get pollsHeldBack(): Omit<HeldAccount, 'waiting'> | null {
+    return this.#heldBy(this.polls, this.#pollsHeldSince, null)
+  }
+
+  #heldBy(gate: AccountGate, since: number, error: string | null) {
+    const { reason } = gate
+    if (reason === null) return null
+    const { wait } = gate.admission(this.#clock.monotonic())
+    return {
+      account: this.name,
+      reason,
+      since,
+      probeAt: Number.isFinite(wait) ? this.#clock.now() + wait : null,
+      error,
+    }
   }
 
   /** Operations a second that throttling has left this process; Infinity if it was not throttled lately. */
@@ -212,7 +227,7 @@ export class Account {
     const now = this.#clock.monotonic()
     if (failure === null) {
       this.polls.passed(probe)
-      if (this.gate.pollAnswered(now)) this.#telemetry.emit('account.resumed', { account: this.name })
+      if (this.gate.pollAnswered(now)) this.#resumed()
     } else {
       if (grant?.sentAt === null) this.limiter?.giveBack(grant)
       const { reason, error, retryAfterMs = null } = failure
@@ -221,6 +236,7 @@ export class Account {
           ? this.polls.failed(reason, probe, now)
           : this.polls.pause(reason, probe, now, retryAfterMs)
       if (retryInMs === null) return
+      if (!probe) this.#pollsHeldSince = this.#clock.now()
       const { name: account, keyPlace } = this
       this.#telemetry.emit('polls.paused', { account, reason, retryInMs, error, keyPlace })
     }
@@ -254,7 +270,12 @@ export class Account {
     if (acceptsKey(classified)) this.keyRefused = false
     if (!asks && classified.outcome !== 'refused') this.passedAt = Math.max(this.passedAt, begunAt ?? this.passedAt)
     const resumed = asks ? this.gate.balanceAnswered(probe) : this.gate.passed(probe)
-    if (resumed) this.#telemetry.emit('account.resumed', { account: this.name })
+    if (resumed) this.#resumed()
+  }
+
+  #resumed(): void {
+    this.resumedAt = this.#clock.monotonic()
+    this.#telemetry.emit('account.resumed', { account: this.name })
   }
 
   /**
@@ -289,8 +310,9 @@ export class Account {
   /** A balance that probes again and again, although nothing waits to be sent, reports each cause once. */
   #announcePause({ probe, carries }: Permit, reason: PauseReason, retryInMs: number, error: string): void {
     const { name, keyPlace } = this
-    if (probe && carries === 'balance' && error === this.pausedBy) return
-    this.pausedBy = error
+    if (!probe) this.#heldSince = this.#clock.now()
+    if (probe && carries === 'balance' && error === this.#pausedBy) return
+    this.#pausedBy = error
     this.#telemetry.emit('account.paused', { account: name, reason, retryInMs, error, keyPlace })
   }
 }

@@ -87,8 +87,8 @@ export class KafkaBus implements Bus {
     this.#limits = new RecordLimits({ ask: topic => maxMessageBytes(brokers, clock, topic), telemetry })
   }
 
-  async publisher(): Promise<Publisher> {
-    return new IdempotentPublisher({ ...this.#options, brokers: this.#brokers, limits: this.#limits })
+  async publisher(line: 'commit' | 'apart' = 'commit'): Promise<Publisher> {
+    return new IdempotentPublisher({ ...this.#options, brokers: this.#brokers, limits: this.#limits, line })
   }
 
   async atomicPublisher(name: string): Promise<Pick<Publisher, 'publish'>> {

@@ -79,6 +79,8 @@ export interface Place extends TopicPartition {
 
 /** A partition whose reading an open transaction blocks. */
 export interface BlockedPartition extends TopicPartition {
+  /** Records before this offset are read. */
+  offset: number
   /** Says up to which offset the partition is read, whose transaction is open, and what to do. */
   text: string
 }
@@ -359,8 +361,11 @@ export interface TopicLook {
 
 /** What busgate does with a bus. Services see only `OpenedBus`. */
 export interface Bus extends OpenedBus {
-  /** Opens a publisher outside of transactions. */
-  publisher(): Promise<Publisher>
+  /**
+   * Opens a publisher outside of transactions.
+   * @param line `apart`: over connections of its own, so that its writes delay no commit
+   */
+  publisher(line?: 'apart'): Promise<Publisher>
   /**
    * Opens a publisher whose calls are transactions: all records of a call become readable, or none. Fences the publisher of
    * the group that was opened under this name before.

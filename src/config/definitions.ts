@@ -73,6 +73,7 @@ export const definitions = {
   'topics.control': setting(kind.topic, 'busgate.control', 'Topic of pauses and withdrawals.'),
   'topics.history': setting(kind.topic, 'busgate.history', 'Topic of who paused, resumed, withdrew and replayed what.'),
   'topics.overdue': setting(kind.topic, 'busgate.overdue', 'Topic of messages whose verdict is missing; only the reconciler uses it.'),
+  'topics.workers': setting(kind.topic, 'busgate.workers', 'Topic on which each process reports its state, and what holds commands back.'),
 
   'gateway.url': optional(kind.gatewayUrl, 'https://gateway.example', 'Base address of the gateway; /api/json.php is appended.'),
   'gateway.ssl.ca': secret(kind.secretText, '-----BEGIN CERTIFICATE-----…', 'CA certificates, in PEM, for the gateway; replace those that Node.js trusts.'),

@@ -17,11 +17,14 @@ export interface TopicFacts {
   /**
    * Retention. `outlasting commands`: a command must not be deleted before it expires, or it would have no result, and the
    * reconciler reads results that are days old. `until seen`: long enough for a person to look. `last of a key`: compacted.
+   * `for minutes`: its records are renewed all the time.
    */
-  kept: 'outlasting commands' | 'until seen' | 'last of a key'
+  kept: 'outlasting commands' | 'until seen' | 'last of a key' | 'for minutes'
   /** What compaction would destroy; null if no role refuses to start because of it. */
   lostByCompaction: 'unread records' | 'answers' | null
   rights: Partial<Record<Role, readonly TopicRight[]>>
+  /** Whether every role works without the topic. */
+  dispensable?: true
 }
 
 /** Properties of each topic, whatever its name, in the order in which topics are listed. */
@@ -74,6 +77,15 @@ export const topology: Readonly<Record<TopicUse, TopicFacts>> = {
     kept: 'outlasting commands',
     lostByCompaction: null,
     rights: {},
+    dispensable: true,
+  },
+  workers: {
+    schema: null,
+    partitions: 'single',
+    kept: 'for minutes',
+    lostByCompaction: null,
+    rights: { worker: ['WRITE'], callbacks: ['WRITE'], reconciler: ['WRITE'] },
+    dispensable: true,
   },
   deadLetters: {
     schema: null,

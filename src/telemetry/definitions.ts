@@ -207,6 +207,13 @@ export const metricDefinitions = {
     action:
       'Not 0: account.paused in the log names the reason, gateway_retries_total counts it. It closes by itself when a probe passes.',
   },
+  account_held_back_since_seconds: {
+    type: 'gauge',
+    readAtScrape: true,
+    labels: { account: 'account' },
+    meaning: 'When the process began to hold the account back, in seconds since 1970; 0 while it does not.',
+    action: 'Not 0 for long: busgate status says why, and who can change that.',
+  },
   account_key_refused: {
     type: 'gauge',
     readAtScrape: true,

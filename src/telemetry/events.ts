@@ -163,6 +163,13 @@ export interface Events extends StableEvents {
   /** Further pauses and withdrawals began or ended; they are not logged one by one. */
   'control.crowded': { topic: string; count: number }
   /**
+   * The process cannot report its state on the topic of reports. It works, but `status`, `message` and the page do not know of it.
+   * Logged once until it can.
+   */
+  'report.unavailable': { topic: string; error: string }
+  /** The process reports its state again. */
+  'report.available': { topic: string }
+  /**
    * The process holds no partition, because the gateway has not accepted a key yet: `error` says where and why. It retries by
    * itself. Reported once a minute.
    */

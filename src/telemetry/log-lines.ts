@@ -305,6 +305,12 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
     msg: ({ topic, count }) => `${numberOf(count, 'more change')} of pauses and withdrawals on ${topic} within seconds`,
     action: '`busgate status` shows what is in force.',
   },
+  'report.unavailable': {
+    level: 'warn',
+    msg: ({ topic, error }) => `cannot report on ${topic} what holds commands back: ${safeText(error)}`,
+    action: 'Create the topic (`busgate topics create`), or grant WRITE of it. Sending continues.',
+  },
+  'report.available': { level: 'info', msg: ({ topic }) => `reports on ${topic} again` },
   'gateway.unproved': {
     level: 'warn',
     msg: ({ error }) => safeText(error),

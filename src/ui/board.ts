@@ -3,15 +3,17 @@ import { windowSize } from '../bus/session/window.ts'
 import type { Settings } from '../config/index.ts'
 import { type Change, nameOf, whyOf } from '../control/change.ts'
 import { readControl } from '../control/read.ts'
+import { type HeldBack, partitionsOwned, readHeldBack } from '../fleet/held-back.ts'
 import { UndecodableRecords } from '../inspect/decoding.ts'
 import { remedyOf } from '../inspect/message/conclusion.ts'
 import { readProgress } from '../inspect/progress.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
 import { shellFlag } from '../shell.ts'
 import type { Outcome } from '../vocabulary/lists.ts'
-import { cut } from '../words.ts'
+import { cut, sentence } from '../words.ts'
 import type { FollowedTopic } from './followed-topic.ts'
-import type { Control, Failure, FunnelRow, History, Now, PartitionNow } from './now.ts'
+import { LatestMessages, readEarlierResults } from './latest-messages.ts'
+import type { Control, Failure, FunnelRow, History, Now, PartitionNow, ProcessNow } from './now.ts'
 import { followTraffic, stepMs, steps, type TopicTraffic, Traffic, windowMs } from './topic-traffic.ts'
 import { DeadLetterCauses, OpenDoubtList } from './troubles.ts'
 
@@ -33,6 +35,8 @@ export interface BoardOptions {
   settings: Settings
   /** Whether to show message texts and phone numbers. */
   reveal: boolean
+  /** As in `Now`. Default: empty. */
+  commandFlags?: string | null
 }
 
 /** Steps between two reads of the group's progress and the control topic. */
@@ -40,6 +44,10 @@ const progressSteps = 2
 const mostPartitions = 256
 /** Most controls shown, since programs may withdraw thousands of messages. */
 const mostControls = 100
+/** Most holds, processes and their roles. */
+const mostHolds = 50
+const mostProcesses = 50
+const mostRoles = 10
 /** Most rows of the funnel, and most reasons of failures. */
 const mostRows = 50
 /** Longest texts that are shown: a name, an explanation. */
@@ -51,6 +59,7 @@ export class Board {
   readonly #options: BoardOptions
   readonly #since = Date.now()
   readonly #traffic = new Traffic()
+  readonly #latest = new LatestMessages()
   readonly #undecodable = new UndecodableRecords()
   readonly #topics: TopicTraffic
   readonly #doubts: OpenDoubtList
@@ -62,6 +71,10 @@ export class Board {
   #trouble: string | null = null
   #controlTrouble: string | null = null
   #isRefreshing = false
+  #heldBack: HeldBack | null = null
+  /** Why it is unknown what holds commands back. */
+  #holdsTrouble: string | null = null
+  #isLookingForHolds = false
   #timer: NodeJS.Timeout
   #steps = 0
 
@@ -69,9 +82,10 @@ export class Board {
     const { bus, registry, settings } = options
     this.#options = options
     const reading = { bus, registry, settings, undecodable: this.#undecodable }
-    this.#topics = followTraffic(reading, this.#traffic)
+    this.#topics = followTraffic(reading, this.#traffic, this.#latest)
     this.#doubts = new OpenDoubtList(reading)
     this.#deadLetters = new DeadLetterCauses(bus, settings.topics.deadLetters)
+    void this.begun().then(() => readEarlierResults(options, this.#topics.results, this.#latest))
     this.#timer = setTimeout(() => this.#step(), 0)
   }
 
@@ -111,10 +125,14 @@ export class Board {
       failures: failures.slice(0, mostRows),
       otherFailures: failures.slice(mostRows).reduce((sum, { count }) => sum + count, 0),
       doubts: this.#doubts.now(at, this.#areCurrent([this.#doubts.topic])),
+      ...this.#holds(),
       pauses: this.#controlsOf('paused'),
       withdrawals: this.#controlsOf('withdrawn'),
       partitions: this.#partitions.toSorted(fullestFirst).slice(0, mostPartitions),
       deadLetters: { ...this.#deadLetters.now(), known: this.#areCurrent([this.#deadLetters.topic]) },
+      processes: this.#processes(),
+      latest: this.#latest.now(),
+      commandFlags: this.#options.commandFlags === undefined ? '' : this.#options.commandFlags,
       undecodable: this.#undecodable.texts,
       points: this.#series((...name) => this.#traffic.perSecond(...name)),
     }
@@ -130,6 +148,7 @@ export class Board {
     const began = performance.now()
     const isDue = this.#steps++ % progressSteps === 0 || this.#partitions.length === 0
     if (isDue && !this.#isRefreshing) void this.#refresh() // not awaited, since brokers may be slow
+    if (!this.#isLookingForHolds) void this.#lookForHolds()
     this.#traffic.step(this.#isCounting)
     const now = this.now()
     for (const watcher of this.#watchers) watcher(now)
@@ -151,6 +170,19 @@ export class Board {
     this.#isRefreshing = false
   }
 
+  async #lookForHolds(): Promise<void> {
+    const { bus, settings } = this.#options
+    this.#isLookingForHolds = true
+    try {
+      this.#heldBack = await readHeldBack(bus, settings)
+      this.#holdsTrouble = null
+    } catch (error) {
+      this.#heldBack = null
+      this.#holdsTrouble = `what holds commands back is unknown: ${(error as Error).message}`
+    }
+    this.#isLookingForHolds = false
+  }
+
   async #readProgress(): Promise<void> {
     const { bus, settings } = this.#options
     await this.#doubts.refresh()
@@ -159,7 +191,7 @@ export class Board {
 
   /** Whether all traffic is being counted. */
   get #isCounting(): boolean {
-    return this.#areCurrent([...this.#topics.commands, ...this.#topics.others])
+    return this.#areCurrent([...this.#topics.commands, this.#topics.results, this.#topics.statuses])
   }
 
   /** Whether the topics are read without errors up to their ends. */
@@ -168,13 +200,47 @@ export class Board {
   }
 
   get #followed(): FollowedTopic[] {
-    return [...this.#topics.commands, ...this.#topics.others, this.#doubts.topic, this.#deadLetters.topic]
+    return [
+      ...this.#topics.commands,
+      this.#topics.results,
+      this.#topics.statuses,
+      this.#doubts.topic,
+      this.#deadLetters.topic,
+    ]
   }
 
   #troubles(): string | null {
-    const troubles = [this.#trouble, this.#controlTrouble, ...this.#followed.map(({ trouble }) => trouble)]
+    const troubles = [
+      this.#trouble,
+      this.#controlTrouble,
+      this.#holdsTrouble,
+      ...this.#followed.map(({ trouble }) => trouble),
+    ]
     const text = [...new Set(troubles.filter(trouble => trouble !== null))].join('; ')
     return text === '' ? null : cut(text, longestText)
+  }
+
+  #holds(): Pick<Now, 'holds' | 'otherHolds'> {
+    if (this.#heldBack === null) return { holds: null, otherHolds: 0 }
+    const { holds } = this.#heldBack
+    const shown = holds.slice(0, mostHolds).map(({ kind, name, text, mend, waiting }) => ({
+      account: kind === 'account' ? name : null,
+      text: cut(sentence(text), longestText),
+      mend,
+      waiting,
+    }))
+    return { holds: shown, otherHolds: holds.length - shown.length }
+  }
+
+  #processes(): ProcessNow[] {
+    const { alive = [], silent = [] } = this.#heldBack?.fleet ?? {}
+    return [...alive, ...silent].slice(0, mostProcesses).map(one => ({
+      name: one.name,
+      version: one.report.version,
+      roles: one.report.roles.slice(0, mostRoles),
+      partitions: partitionsOwned(one),
+      silentSince: silent.includes(one) ? one.seenAt : null,
+    }))
   }
 
   #controlsOf(effect: Change['effect']): Control[] {

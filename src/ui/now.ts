@@ -20,11 +20,23 @@ export interface Now {
   /** Number of failures for further reasons. */
   otherFailures: number
   doubts: OpenDoubts
+  /** What holds commands back, the most important first; null if unknown. */
+  holds: HoldNow[] | null
+  /** Number of further holds. */
+  otherHolds: number
   pauses: Control[]
   withdrawals: Control[]
   /** The fullest first. */
   partitions: PartitionNow[]
   deadLetters: DeadLetters
+  processes: ProcessNow[]
+  /** The newest come first. */
+  latest: LatestMessage[]
+  /**
+   * What to add to the command lines of the page, so that they reach the same brokers; null if no other process can reach the
+   * bus.
+   */
+  commandFlags: string | null
   /** Sentences about the records that cannot be decoded. */
   undecodable: string[]
   /** The next point of each series of `History`, per second. */
@@ -88,6 +100,37 @@ export interface OpenDoubt {
   /** Start of the last request, milliseconds since 1970; null if unknown. */
   postedAt: number | null
   waitsFor: string
+}
+
+export interface HoldNow {
+  /** The account that is held back; null if something else is. */
+  account: string | null
+  /** A sentence. */
+  text: string
+  /** What to do, in sentences. */
+  mend: string
+  /** Number of commands that are known to wait. */
+  waiting: number
+}
+
+export interface ProcessNow {
+  name: string
+  version: string
+  roles: string[]
+  partitions: number
+  /** When it last reported, milliseconds since 1970, if that is too long ago; else null. */
+  silentSince: number | null
+}
+
+/** A message without its content. */
+export interface LatestMessage {
+  id: string
+  account: string
+  type: string
+  /** Its outcome, or its verdict; null if it has none yet. */
+  state: string | null
+  /** When that became known, milliseconds since 1970. */
+  time: number
 }
 
 export interface Control {

@@ -7,6 +7,7 @@ import type { SchemaRegistry } from '../records/registry.ts'
 import { schemas } from '../records/schemas.ts'
 import { cut } from '../words.ts'
 import { FollowedTopic, fromNow } from './followed-topic.ts'
+import type { LatestMessages } from './latest-messages.ts'
 
 export type TopicTraffic = ReturnType<typeof followTraffic>
 
@@ -18,7 +19,11 @@ interface TrafficOptions {
 }
 
 /** Counts new records of the topics of commands, results and statuses. */
-export function followTraffic({ bus, registry, settings: { topics }, undecodable }: TrafficOptions, traffic: Traffic) {
+export function followTraffic(
+  { bus, registry, settings: { topics }, undecodable }: TrafficOptions,
+  traffic: Traffic,
+  latest: LatestMessages,
+) {
   const commands = new RecordReader<SendCommand>(schemas.command, registry, undecodable)
   const results = new RecordReader<SendResult>(schemas.result, registry, undecodable)
   const statuses = new RecordReader<StatusEvent>(schemas.status, registry, undecodable)
@@ -31,36 +36,38 @@ export function followTraffic({ bus, registry, settings: { topics }, undecodable
 
   async function countCommands(tp: TopicPartition, records: readonly BusRecord[]): Promise<void> {
     let read = 0
-    await commands.each(tp, records, command => {
-      traffic.add(['command', tp.topic, typeOfMessage(command)])
+    await commands.each(tp, records, (command, { timestamp }) => {
+      const type = typeOfMessage(command)
+      traffic.add(['command', tp.topic, type])
+      latest.command(command, type, timestamp)
       read++
     })
     for (; read < records.length; read++) traffic.add(['command', tp.topic, 'unreadable'])
   }
 
   const countResults = (tp: TopicPartition, records: readonly BusRecord[]) =>
-    results.each(tp, records, result => {
+    results.each(tp, records, (result, { timestamp: time }) => {
       const { type, outcome, errorCode, hooked } = result
       traffic.add(['result', type, outcome, errorCode ?? ''])
+      latest.result(result, { type, state: outcome, time })
       if (outcome === 'SENT' && hooked === false) remember(unhooked, nameOf(result), cut(type, longestName))
     })
 
   const countVerdicts = (tp: TopicPartition, records: readonly BusRecord[]) =>
-    statuses.each(tp, records, status => {
+    statuses.each(tp, records, (status, { timestamp: time }) => {
       if (!status.final) return
       const name = nameOf(status)
       const type = status.verified ? status.commandType : unhooked.get(name)
       if (!type || judged.has(name)) return
       remember(judged, name, true)
       traffic.add(['verdict', type, status.state])
+      latest.verdict(status, { type, state: status.state, time })
     })
 
   return {
     commands: topics.commands.map(topic => new FollowedTopic(bus, topic, fromNow, countCommands)),
-    others: [
-      new FollowedTopic(bus, topics.results, fromNow, countResults),
-      new FollowedTopic(bus, topics.statuses, fromNow, countVerdicts),
-    ],
+    results: new FollowedTopic(bus, topics.results, fromNow, countResults),
+    statuses: new FollowedTopic(bus, topics.statuses, fromNow, countVerdicts),
   }
 }
 

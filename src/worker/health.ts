@@ -34,8 +34,9 @@ export function* readGauges(
     const age = Math.max(0, clock.now() - Math.min(clock.now(), ...since)) / 1000
     yield { name: 'oldest_unsent_command_age_seconds', labels: { topic }, value: age }
   }
-  for (const { name, gate, keyRefused, limiter, learntRate } of accounts.values()) {
+  for (const { name, gate, keyRefused, limiter, learntRate, heldBack } of accounts.values()) {
     const labels = { account: name }
+    yield { name: 'account_held_back_since_seconds', labels, value: (heldBack?.since ?? 0) / 1000 }
     yield { name: 'account_key_refused', labels, value: keyRefused ? 1 : 0 }
     yield { name: 'breaker_state', labels, value: breakerStates[gate.state] }
     yield { name: 'rate_headroom_ratio', labels, value: limiter?.headroom(clock.monotonic()) ?? 1 }

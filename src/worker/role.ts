@@ -2,7 +2,7 @@ import { type Account, accountsOf, shareRates } from '../accounts/account.ts'
 import { AccountWatch } from '../accounts/account-watch.ts'
 import { StatusPoller } from '../accounts/poller.ts'
 import { GroupPlace } from '../bus/membership/group-place.ts'
-import type { Bus, JoinOptions, Membership } from '../bus/port.ts'
+import type { Bus, JoinOptions, Membership, TopicPartition } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
 import { installationOf, type Settings } from '../config/index.ts'
 import type { Controls } from '../control/controls.ts'
@@ -20,6 +20,7 @@ import { schemas, subjectOf } from '../records/schemas.ts'
 import type { GaugeSource } from '../telemetry/definitions.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { TraceContext } from '../telemetry/trace.ts'
+import type { HeldAccount, StuckPartition } from '../vocabulary/holds.ts'
 import { commandSessions } from './command-sessions.ts'
 import { Evidence } from './doubts/evidence.ts'
 import { Orphans, type OrphansOptions } from './doubts/orphans.ts'
@@ -30,6 +31,7 @@ import { repeatWindow } from './intake/recent-ids.ts'
 import { ResultsLookup } from './intake/results-lookup.ts'
 import { SchemaWaits } from './intake/schema-wait.ts'
 import { UnknownAccounts } from './intake/unknown-accounts.ts'
+import { PartitionRates } from './partition-rates.ts'
 import type { Pending } from './pending.ts'
 import { Dispatcher } from './sending/dispatcher.ts'
 import { Settler } from './settler.ts'
@@ -60,10 +62,26 @@ export interface Sending {
   reasons(): string[]
   /** Problems that the operator should solve although commands are sent. */
   warnings(): string[]
+  /** What holds commands back, and what is owned. */
+  state(): SendingState
   /** Pauses and withdrawals. */
   controls: Controls
   /** Finishes what is in flight within gateway.timeoutMs and leaves the group. */
   stop(): Promise<void>
+}
+
+/** What a worker tells other programs of its state. */
+export interface SendingState {
+  /** Number of accounts in the settings. */
+  accounts: number
+  /** Accounts that are held back, and accounts whose status polls are. */
+  held: HeldAccount[]
+  polls: HeldAccount[]
+  /** Operations a second that throttling has left this process, by account; without accounts that were not throttled lately. */
+  learnt: ReadonlyMap<string, number>
+  stuck: StuckPartition[]
+  /** Each owned partition, with the number of records settled a second; null if unknown. */
+  owned: (TopicPartition & { perSecond: number | null })[]
 }
 
 /**
@@ -106,7 +124,8 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
       stopWatching = watchOver(options, parts, joined)
     },
     async stop() {
-      for (const part of [watch, compaction, parts.poller, parts.lookup, parts.orphans, parts.dispatcher]) part.stop()
+      const { poller, lookup, orphans, dispatcher, rates } = parts
+      for (const part of [watch, compaction, poller, lookup, orphans, dispatcher, rates]) part?.stop()
       stopWatching()
       await place.leave(gateway.timeoutMs)
       await followed.close()
@@ -170,19 +189,21 @@ function partsOf(options: SendingOptions, tools: Tools, partitions: number, plac
     },
     fatal,
   }
-  return { ...tools, dispatcher, poller, resolver, lookup, orphans, unknownAccounts, intake, listener }
+  const rates = new PartitionRates(telemetry, clock)
+  return { ...tools, dispatcher, poller, resolver, lookup, orphans, unknownAccounts, intake, listener, rates }
 }
 
 type Parts = ReturnType<typeof partsOf>
 
 /** What the role tells of its state. */
 function reportsOf(
-  { settings, clock }: SendingOptions,
-  { accounts, controls, dispatcher, evidence, followed, intake, lookup, resolver, unknownAccounts }: Parts,
+  { settings, clock, bus }: SendingOptions,
+  parts: Parts,
   place: GroupPlace,
   { watch, compaction }: { watch: AccountWatch; compaction: ReturnType<typeof watchCompaction> },
-): Pick<Sending, 'controls' | 'gauges' | 'reasons' | 'warnings'> {
+): Pick<Sending, 'controls' | 'gauges' | 'reasons' | 'warnings' | 'state'> {
   const { commands } = settings.topics
+  const { accounts, controls, dispatcher, evidence, followed, intake, lookup, resolver, unknownAccounts } = parts
   const waits = [dispatcher, intake.schemaWaits, unknownAccounts]
   const read = () => readGauges(place.membership, dispatcher, resolver, waits, accounts, followed, commands, clock)
   const told = (troubles: (string | null)[]) => troubles.filter(trouble => trouble !== null)
@@ -191,11 +212,38 @@ function reportsOf(
     gauges: { read },
     reasons: () => [...place.reasons(), ...told([controls.overfull, lookup.reason])],
     warnings: () => [
-      ...told([intake.schemaWaits.reason, followed.trouble, evidence.trouble]),
+      ...intake.schemaWaits.warnings(),
+      ...told([followed.trouble, evidence.trouble]),
       ...unknownAccounts.warnings(),
       ...compaction.warnings(),
-      ...watch.warnings(),
+      ...watch.warnings(account => dispatcher.waiting(account)),
     ],
+    state: () => stateOf(parts, bus, place),
+  }
+}
+
+function stateOf(
+  { accounts, dispatcher, intake, unknownAccounts, rates }: Parts,
+  bus: Bus,
+  place: GroupPlace,
+): SendingState {
+  const all = [...accounts.values()]
+  const held = all.flatMap(({ name, heldBack }) =>
+    heldBack ? [{ ...heldBack, waiting: dispatcher.waiting(name) }] : [],
+  )
+  const blocked = bus.blocked().map(one => ({ ...one, why: 'transaction' as const }))
+  const sessions = [...(place.membership?.sessions() ?? [])]
+  return {
+    accounts: accounts.size,
+    held: [...held, ...unknownAccounts.held],
+    polls: all.flatMap(({ pollsHeldBack }) => (pollsHeldBack ? [{ ...pollsHeldBack, waiting: 0 }] : [])),
+    learnt: new Map(all.flatMap(({ name, learntRate }) => (Number.isFinite(learntRate) ? [[name, learntRate]] : []))),
+    stuck: [...intake.schemaWaits.blocked, ...blocked],
+    owned: sessions.map(({ topic, partition }) => ({
+      topic,
+      partition,
+      perSecond: rates.perSecond({ topic, partition }),
+    })),
   }
 }
 
@@ -210,7 +258,7 @@ function watchOver(
     sessions: () => joined.sessions(),
     heldBack: () =>
       joined.trouble() !== null ||
-      intake.schemaWaits.reason !== null ||
+      intake.schemaWaits.isBlocked ||
       lookup.reason !== null ||
       unknownAccounts.isHolding ||
       dispatcher.heldBack,

@@ -177,7 +177,7 @@ describe('once the gateway is proved,', () => {
     await clock.pass(300_000)
     expect(watch.reasons()).toEqual([])
     expect(watch.warnings()).toEqual([
-      expect.stringContaining('account expired is held back (denied): its key was refused'),
+      expect.stringMatching(/^account expired has been held back since .*, because the gateway refuses its key/),
     ])
     expect(accounts.get('expired')!.keyRefused).toBe(true)
     const lastAsked = asked.filter(({ key }) => key === 'expired').map(({ at }) => at / 1000)
@@ -186,6 +186,25 @@ describe('once the gateway is proved,', () => {
     await clock.pass(60_000)
     expect(watch.warnings()).toEqual([])
     expect(accounts.get('expired')!).toMatchObject({ keyRefused: false, heldBack: null })
+  })
+
+  test('nothing warns of a balance that could not be read while the key was refused, once a command passes', async () => {
+    let isMended = false
+    const { clock, watch, accounts, asked } = startWatch(
+      key => (key === 'shop' || isMended ? balance : refusal('Access denied')),
+      ['shop', 'expired'],
+      300_000,
+    )
+    await clock.pass(10_000)
+    const expired = accounts.get('expired')!
+    isMended = true
+    await clock.pass(expired.heldBack!.probeAt! - clock.now())
+    expired.observe(expired.permit(1), { outcome: 'answered', items: [] })
+    expect([expired.heldBack, watch.warnings()]).toEqual([null, []])
+    const before = asked.length
+    await clock.pass(15_000)
+    expect(asked.length, 'its balance is read soon').toBeGreaterThan(before)
+    expect(watch.warnings()).toEqual([])
   })
 
   test('refused keys of all accounts are a reason until one is accepted; an outage is none', async () => {

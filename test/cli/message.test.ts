@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Change } from '../../src/control/change.ts'
+import type { Report } from '../../src/fleet/report.ts'
 import { conclusionOf } from '../../src/inspect/message/conclusion.ts'
 import { type CommandProgress, type Findings, noFindings, type Sighting } from '../../src/inspect/message/findings.ts'
 import { searchedText, storyOf } from '../../src/inspect/message/story.ts'
@@ -7,6 +8,7 @@ import type { SendResult, StatusEvent } from '../../src/records/generated.ts'
 import { busgateHere } from '../support/cli.ts'
 import { buildCommand } from '../support/commands.ts'
 import { buildPause, buildWithdrawal } from '../support/control.ts'
+import { buildHeld, buildReport } from '../support/reports.ts'
 import { buildResult } from '../support/results.ts'
 import { buildStatusEvent } from '../support/status-events.ts'
 
@@ -21,14 +23,38 @@ interface Found {
   statuses?: Partial<StatusEvent>[]
   progress?: CommandProgress
   controls?: Change[]
+  /** Number of unfinished commands before it. */
+  ahead?: number
+  /** Reports of the worker that owns its partition, and of another one. */
+  owner?: Partial<Report>
+  other?: Partial<Report>
 }
 
+const processOf = (name: string, report: Partial<Report>) => ({
+  name,
+  seenAt: 0,
+  report: buildReport({ owned: ownedAt(0), ...report }),
+})
+const place = { topic: 'commands', partition: 0, offset: 0 }
+const ownedAt = (perSecond: number) => ({ [place.topic]: { [place.partition]: perSecond } })
+
 /** Builds the findings about message 1001, in order of time. */
-function evidenceOf({ results = [], statuses = [], progress, controls = [] }: Found): Findings {
-  const command = { command: buildCommand(), type: 'sms', progress: progress ?? 'done', replayedFrom: null }
+function evidenceOf({ results = [], statuses = [], controls = [], ahead = 0, ...found }: Found): Findings {
+  const { progress, owner, other } = found
+  const command = {
+    command: buildCommand(),
+    type: 'sms',
+    progress: progress ?? 'done',
+    replayedFrom: null,
+    ahead,
+    schemaId: null,
+  }
   return {
     ...noFindings(),
     controls,
+    fleet: owner
+      ? { alive: [processOf('owner', owner), processOf('other', { owned: {}, ...other })], silent: [], skipped: 0 }
+      : null,
     commands: progress ? [seen('commands', command)] : [],
     results: results.map((one, i) => seen('results', buildResult(one), i + 1)),
     statuses: statuses.map((one, i) => seen('statuses', buildStatusEvent(one), i + 100)),
@@ -118,6 +144,31 @@ describe('the conclusion', () => {
       /^Only a repeated record .*--since 30d/,
     ],
     ['waiting', { progress: 'waiting' }, /^Not sent yet: .* is in the queue/],
+    [
+      'behind 40,000 others at 500 a second',
+      { progress: 'waiting', ahead: 40_000, owner: { owned: ownedAt(500) } },
+      /^Not sent yet: it is behind 40,000 others in its partition, which finishes 500 a second: its turn comes in about 80 s\.$/,
+    ],
+    [
+      'behind others of which few were finished lately',
+      { progress: 'waiting', ahead: 2, owner: { owned: ownedAt(0.1) } },
+      /^Not sent yet: it is behind 2 others in its partition, and few of them were finished in the last minute\.$/,
+    ],
+    [
+      'waiting while only a process of other partitions holds its account back',
+      { progress: 'waiting', owner: {}, other: { held: [buildHeld({ account: 'default' })] } },
+      /^Not sent yet: it is next in its partition\.$/,
+    ],
+    [
+      'waiting behind an open transaction',
+      { progress: 'waiting', owner: { stuck: [{ ...place, why: 'transaction', text: 'somebody has a transaction' }] } },
+      /^Not sent yet: somebody has a transaction\.$/,
+    ],
+    [
+      'waiting at a worker that does not work',
+      { progress: 'waiting', owner: { reasons: ['the coordinator is away'] } },
+      /^Not sent yet: its worker, process owner, does not work: the coordinator is away\.$/,
+    ],
     ['not read yet', { progress: 'unread' }, /no worker owns/],
     ['being sent', { progress: 'sending' }, /^Being sent now/],
     [

@@ -40,7 +40,7 @@ describe('a wrong command line exits 2 and says what is wrong:', () => {
     [['dlq', 'worker'], 'there is no command "dlq worker"; busgate dlq --help lists them all\n'],
     [['run', '--keep'], 'run has no --keep; its flags are --config, --help\n'],
     [['config', 'explain', 'quiet'], 'there is no setting quiet; the nearest is gateway.quietHours\n'],
-    [['config', 'explain', 'worker'], 'there is no setting worker; busgate config explain lists the settings\n'],
+    [['config', 'explain', 'process'], 'there is no setting process; busgate config explain lists the settings\n'],
     [['hooks', 'url', '--account', 'shop'], 'gateway.accounts has no shop; the accounts are default\n', receiving],
     [
       ['send', '--id', '42', '--phone', '380501234567', '--type', 'sms', '--message', '{"text":"Hi"}'],

@@ -326,7 +326,7 @@ describe('wrong settings', () => {
     ])
   })
 
-  it.each(['BUSGATE_FOO', 'BUSGATE_GATEWAY_SILENCE', 'BUSGATE_WORKER'])(
+  it.each(['BUSGATE_FOO', 'BUSGATE_GATEWAY_SILENCE', 'BUSGATE_PROCESS'])(
     'suggest no setting for %s, which is near none',
     variable => {
       expect(problemsOf({ env: { [variable]: 'x' } })).toEqual([

@@ -78,7 +78,11 @@ describe("if an envelope's outcome is unknown", () => {
     await until(() => expect(world.results()).toHaveLength(9))
     expect(world.worker.ready()).toMatchObject({
       ready: true,
-      warnings: [expect.stringContaining('account default is held back (undecided)')],
+      warnings: [
+        expect.stringMatching(
+          /^account default has been held back since .*, because the outcome of its requests is unknown/,
+        ),
+      ],
     })
     await world.send(messages(6, 10))
     await world.finished(6)
@@ -157,7 +161,7 @@ describe('a command that was not sent', () => {
     const why = 'HTTP 401: the gateway, or a proxy in front of it, refused the sign-in: check the API key and the proxy'
     await until(() =>
       expect(world.worker.ready().warnings).toEqual([
-        `account default is held back (unreachable): ${why}; it sends one probe at a time`,
+        expect.stringContaining(`because the gateway cannot be reached (${why}); 1 command waits with it. `),
       ]),
     )
     expect(causes).toContain(why)
@@ -172,7 +176,7 @@ describe('a command that was not sent', () => {
     await world.send(messages(10))
     await until(() =>
       expect(world.worker.ready().warnings).toEqual([
-        expect.stringContaining('account default is held back (unreachable)'),
+        expect.stringMatching(/^account default has been held back since .*, because the gateway cannot be reached/),
       ]),
     )
     expect(world.results()).toEqual([])

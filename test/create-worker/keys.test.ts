@@ -89,9 +89,12 @@ test('a key that is refused later holds its account back, keeps the worker ready
     status: 200,
     reasons: [],
     warnings: [
-      `account default is held back (denied): its key was refused: put the valid one into ${place}; it sends one probe at a time`,
+      expect.stringMatching(/^account default has been held back since \S+, because the gateway refuses its key; /),
     ],
   })
+  expect(world.worker.ready().warnings[0]).toContain(
+    `The operator must replace the key: put the valid one into ${place}.`,
+  )
   expect([...places]).toEqual([place])
   expect(world.results()).toEqual([])
 

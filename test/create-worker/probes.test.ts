@@ -81,7 +81,9 @@ test('both probes pass while every account is held back by an outage', async () 
   await until(() =>
     expect(world.worker.ready()).toMatchObject({
       reasons: [],
-      warnings: [expect.stringContaining('account default is held back (unreachable)')],
+      warnings: [
+        expect.stringMatching(/^account default has been held back since .*, because the gateway cannot be reached/),
+      ],
     }),
   )
   for (const asked of ['started', 'ready'] as const)

@@ -22,8 +22,9 @@ test('docs/personal-data.md names every topic that busgate uses, and its retenti
   expect(rows.flatMap(([topics]) => quoted(topics)).sort()).toEqual(planned.map(({ topic }) => topic).sort())
   for (const { topic, config } of planned.filter(({ use }) => use !== 'control')) {
     const [, , , , kept] = rowOf(topic)
-    const days = /^as the commands/.test(kept) ? /^\d+ days/.exec(rowOf('busgate.commands')[4])![0] : kept
-    expect(`${Number(config['retention.ms']) / dayMs} days`, topic).toBe(/^\d+ days/.exec(days)![0])
+    const said = kept.startsWith('as the commands') ? rowOf('busgate.commands')[4] : kept
+    const [, count, unit] = /^(\d+) (days|minutes)/.exec(said)!
+    expect(Number(config['retention.ms']), topic).toBe(Number(count) * (unit === 'days' ? dayMs : 60_000))
   }
 })
 

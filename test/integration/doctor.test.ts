@@ -74,6 +74,7 @@ describeOnKafka('busgate doctor on a real Kafka', brokers => {
       `failed: ${env.BUSGATE_TOPICS_OVERDUE} does not exist`,
       expect.stringMatching(/^failed: .*\.control: 2 partitions instead of one: the order of pauses/),
       `warning: ${env.BUSGATE_TOPICS_HISTORY} does not exist`,
+      `warning: ${env.BUSGATE_TOPICS_WORKERS} does not exist`,
       `failed: ${env.BUSGATE_TOPICS_DEAD_LETTERS} does not exist`,
     ])
     const server = `--bootstrap-server ${brokers.brokers[0]}`
@@ -257,6 +258,7 @@ describeWithJava('on a Kafka with SASL and ACLs', () => {
       `failed: READ of ${name}.overdue is missing`,
       `failed: WRITE of ${name}.overdue is missing`,
       `failed: READ of ${name}.control is missing`,
+      `warning: WRITE of ${name}.workers is missing`,
       `failed: READ of ${name}.dead-letters is missing`,
       `failed: WRITE of ${name}.dead-letters is missing`,
       `failed: READ of the group ${name} is missing`,
@@ -264,12 +266,12 @@ describeWithJava('on a Kafka with SASL and ACLs', () => {
       `failed: WRITE of the transactional ids ${name}-… is missing`,
     ])
     expect(JSON.stringify(all)).not.toContain(password)
-    for (const command of mends('rights', 'failed')) {
+    for (const command of [...mends('rights', 'failed'), ...mends('rights', 'warning')]) {
       expect(command).toMatch(/^kafka-acls\.sh --bootstrap-server \S+ --command-config ADMIN\.properties --add /)
       await execute(command!)
     }
     const mended = await diagnose(env, only)
-    expect(mended.of('rights')).toHaveLength(11)
+    expect(mended.of('rights')).toHaveLength(12)
     expect(mended.of('rights').filter(line => !line.startsWith('ok: '))).toEqual([])
     expect(mended.of('topics').at(-1)).toMatch(/^skipped: cleanup\.policy, .* this login cannot see them$/)
     expect(mended.of('limits')).toEqual([expect.stringMatching(/^skipped: the limits of broker 1 cannot be seen/)])

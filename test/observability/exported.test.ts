@@ -48,6 +48,7 @@ test('every metric of dashboards, rules and alerts is exported by a running work
 /** Metrics without a panel or a rule, and where to see them. */
 const unwatched = {
   commands_answered_before_total: 'answered.found in the log',
+  account_held_back_since_seconds: 'busgate status, and the summaries of alerts',
   callback_contradictions_total: 'the status events themselves',
   offsets_lost_total: 'log.cut in the log, and dead letters, with the offsets',
   records_shortened_total: 'record.shortened in the log, with the topic',

@@ -31,6 +31,7 @@ function variablesOf({ brokers, registryUrl }: Brokers, groupId: string, topics:
     BUSGATE_TOPICS_DOUBTS: topics.doubts,
     BUSGATE_TOPICS_CONTROL: topics.control,
     BUSGATE_TOPICS_HISTORY: topics.history,
+    BUSGATE_TOPICS_WORKERS: topics.workers,
     BUSGATE_TOPICS_OVERDUE: topics.overdue,
     BUSGATE_TOPICS_DEAD_LETTERS: topics.deadLetters,
   }

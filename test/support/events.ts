@@ -109,6 +109,8 @@ export const buildEvents = (n: number): { [K in keyof Events]: Events[K] } => ({
   'control.unreadable': { topic: 'busgate.control', partition: 0, offset: n, count: 1, error: unreachable(n) },
   'control.overfull': { topic: 'busgate.control', reason: 'nothing is sent' },
   'control.available': { topic: 'busgate.control' },
+  'report.unavailable': { topic: 'busgate.workers', error: 'no such topic' },
+  'report.available': { topic: 'busgate.workers' },
   'control.crowded': { topic: 'busgate.control', count: n },
   'control.unavailable': { topic: 'busgate.control', error: unreachable(n) },
   'balance.read': { account: 'default', currency: 'other', amount: n },

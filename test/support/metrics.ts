@@ -24,6 +24,7 @@ export const contract: Record<string, string[]> = {
   control_behind_seconds: [],
   control_used_ratio: [],
   breaker_state: ['account'],
+  account_held_back_since_seconds: ['account'],
   oldest_unsent_command_age_seconds: ['topic'],
   consumer_lag_records: ['topic', 'partition'],
   window_used_ratio: ['topic', 'partition'],

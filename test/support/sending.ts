@@ -85,6 +85,7 @@ const topics = {
   control: 'control',
   history: 'history',
   overdue: 'overdue',
+  workers: 'workers',
 }
 
 /** Accounts of a world with only one: it may use all slots. */

@@ -25,6 +25,8 @@ describeInBrowser('the page of the demo', () => {
       .getByText('busgate tail results --outcome REJECTED --error-code INSUFFICIENT_FUNDS')
       .waitFor({ timeout })
     await part(page, 'Open doubts').getByText('its callback').waitFor({ timeout })
+    await page.getByText('The bus of this demo is inside its process').waitFor({ timeout })
+    expect(await page.getByRole('button', { name: 'Copy' }).count()).toBe(0)
 
     await page.keyboard.press('/')
     await page.keyboard.type('order-1')
@@ -84,6 +86,25 @@ describeInBrowser('the page', () => {
     expect(brightness < 60).toBe(options.colorScheme === 'dark')
   })
 
+  test('shows a refused key first and as a failure, and leads from a message to its story, on a dark phone', async () => {
+    const keys = { default: 'sandbox-key', shop: 'shop-key' }
+    const settings = { gateway: { accounts: { shop: { apiKey: 'shop-key' } } } }
+    const world = await startWorld({ settings, sandbox: { keys } })
+    const { url } = await startPage(world)
+    const page = await openInBrowser(url, { viewport: { width: 375, height: 812 }, colorScheme: 'dark' })
+    await part(page, 'Failures by reason').getByText('No failures.').waitFor({ timeout })
+    world.sandbox.setKeys({ ...keys, shop: 'another-key' })
+    await world.send([buildCommand({ id: 1n, account: 'shop' })])
+    const words =
+      /Account shop has been held back since .*, because the gateway refuses its key; 1 command waits with it\./
+    await part(page, 'Held back').getByText(words).waitFor({ timeout })
+    await part(page, 'Failures by reason').getByText(words).waitFor({ timeout })
+    await part(page, 'From command to verdict').getByText('all', { exact: true }).waitFor({ timeout })
+    expect((await measurePage(page)).overflow).toBeLessThanOrEqual(0)
+    await part(page, 'Latest messages').getByRole('link', { name: '1 sms shop waiting' }).click({ timeout })
+    await page.getByText(/Not sent yet: account shop has been held back since/).waitFor({ timeout })
+  })
+
   test('shows values that cannot be read as unknown, in red, and draws no line', async () => {
     const world = await startWorld()
     const away = () => Promise.reject(new Error('no broker answers'))
@@ -94,7 +115,7 @@ describeInBrowser('the page', () => {
     await page.waitForFunction('document.querySelectorAll(".chart .tick").length > 0')
     const text = await page.locator('main').innerText()
     expect(text).not.toMatch(/No failures|No traffic yet|No doubts|No dead letters/)
-    expect(text.match(/Unknown\./g)).toHaveLength(5)
+    expect(text.match(/Unknown\./g)).toHaveLength(6)
     const lines = await page.locator('.chart .line').evaluateAll(all => all.map(one => String(one.getAttribute('d'))))
     expect(lines.join('')).toBe('')
   })

@@ -73,6 +73,37 @@ test('the page shows a doubt with its age and what it waits for, until it is res
   expect(await openDoubts()).toBe(0)
 })
 
+test('the page shows an account that is held back in the words of /readyz, until its key is accepted', async () => {
+  const keys = { default: 'sandbox-key', shop: 'shop-key' }
+  const settings = { gateway: { accounts: { shop: { apiKey: 'shop-key' } } } }
+  const world = await startWorld({ settings, sandbox: { keys } })
+  const { url } = await startPage(world)
+  world.sandbox.setKeys({ ...keys, shop: 'another-key' })
+  await world.send([buildCommand({ account: 'shop' })])
+  const { holds, processes } = await waitForState(url, now => now.holds?.[0]?.account === 'shop')
+  expect(holds).toMatchObject([{ waiting: 1, mend: 'The operator must replace the key.' }])
+  const told = holds![0]!.text
+  expect(world.worker.ready().warnings[0]!.slice(1)).toMatch(told.slice(1))
+  expect(processes).toMatchObject([{ roles: ['worker', 'callbacks'], partitions: 3, silentSince: null }])
+  world.sandbox.setKeys(keys)
+  await waitForState(url, now => now.holds?.length === 0)
+})
+
+test('the page lists the latest messages with their outcome, also those from before it was started', async () => {
+  const world = await startWorld()
+  await world.send([refused])
+  await world.finished(1)
+  const { url } = await startPage(world)
+  await waitForState(url, ({ latest }) => latest.length === 1)
+  await world.send(few)
+  const { latest } = await waitForState(
+    url,
+    one => one.latest.filter(({ state }) => state === 'DELIVERED').length === 3,
+  )
+  const { id, account, type } = { id: '4', account: 'default', type: 'sms' }
+  expect(latest.at(-1)).toEqual({ id, account, type, state: 'REJECTED', time: expect.any(Number) })
+})
+
 test('the page shows a pause until it is resumed', async () => {
   const world = await startWorld()
   const { url } = await startPage(world)

@@ -41,7 +41,9 @@ describe('a callback before the second POST stops that POST', () => {
     })
     world.doubted(1)
     await world.clock.pass(2 * second)
-    expect(world.sending.warnings()).toEqual([expect.stringContaining('account default is held back (denied)')])
+    expect(world.sending.warnings()).toEqual([
+      expect.stringMatching(/^account default has been held back since .*, because the gateway refuses its key/),
+    ])
     expect(world.gauge('doubts_open')).toBe(1)
     const posts = world.postsOf(1)
     world.calledBack(1)

@@ -14,7 +14,9 @@ test('a command of an account that only the next version knows waits for it, and
   await world.pass(120_000, 1_000)
   expect(ends(world)).toEqual(['2 SENT'])
   expect(world.sending.warnings()).toEqual([
-    expect.stringMatching(/^1 command of account shop wait: gateway\.accounts/),
+    expect.stringMatching(
+      /^account shop has been held back since \S+, because gateway\.accounts of its worker does not name it; 1 command waits/,
+    ),
   ])
   expect(world.sending.reasons()).toEqual([])
   expect(world.gauge('oldest_unsent_command_age_seconds', 'bulk')).toBeGreaterThan(100)

@@ -9,7 +9,7 @@ import { isTransient, Unanswered } from './errors.ts'
  * Purpose of a connection. A broker processes one request per connection at a time, so requests that may block have their own
  * connection.
  */
-export type Line = 'common' | 'fetch' | 'fetch uncommitted' | 'search' | 'group' | 'commit' | `join ${string}`
+export type Line = 'common' | 'fetch' | 'fetch uncommitted' | 'search' | 'group' | 'commit' | 'apart' | `join ${string}`
 
 export interface ChannelsOptions extends Security {
   clientId: string

@@ -2,6 +2,7 @@ import { backOffMs } from '../../back-off.ts'
 import { type Clock, sleep } from '../../clock.ts'
 import type { Api } from './apis.ts'
 import type { Brokers, Target } from './brokers.ts'
+import type { Line } from './channels.ts'
 
 /** Limit of all retries together. A leader election, or the end of an open transaction, takes less. */
 const limitMs = 12_000
@@ -44,6 +45,8 @@ export class RetryBudget {
 export interface RetriedAsk {
   brokers: Pick<Brokers, 'ask'>
   target: Target
+  /** Default: commit. */
+  line?: Line | undefined
   retries: RetryBudget
   /** Whether the error is worth a retry. */
   isRetryable: (error: unknown) => boolean
@@ -51,13 +54,13 @@ export interface RetriedAsk {
 
 /** Sends a request to a coordinator and retries transient refusals. @throws the last error */
 export async function askWithRetries<Q extends unknown[], A>(
-  { brokers, target, retries, isRetryable }: RetriedAsk,
+  { brokers, target, line = 'commit', retries, isRetryable }: RetriedAsk,
   api: Api<Q, A>,
   request: Q,
 ): Promise<A> {
   for (let tries = 0; ; tries++) {
     try {
-      return await brokers.ask(target, api, request, { line: 'commit', limitMs: retries.within(answerMs) })
+      return await brokers.ask(target, api, request, { line, limitMs: retries.within(answerMs) })
     } catch (error) {
       if (!isRetryable(error) || !(await retries.pause(tries, longestPauseMs))) throw error
     }

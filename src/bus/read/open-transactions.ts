@@ -33,7 +33,7 @@ export class OpenTransactions {
 
   /** Partitions that have been blocked for a while. */
   get lasting(): BlockedPartition[] {
-    return [...this.#blocked].flatMap(({ tp, text }) => (text === null ? [] : { ...tp, text }))
+    return [...this.#blocked].flatMap(({ tp, offset, text }) => (text === null ? [] : { ...tp, offset, text }))
   }
 
   /** Records a fetch answer's last stable offset and high watermark. */

@@ -1,4 +1,5 @@
 import type { Brokers } from '../cluster/brokers.ts'
+import type { Line } from '../cluster/channels.ts'
 import { codeNamed, isTransient, ProtocolError, protocolError } from '../cluster/errors.ts'
 import type { RetryBudget } from '../cluster/retry-budget.ts'
 import type { TopicPartition } from '../port.ts'
@@ -7,6 +8,8 @@ import { type EncodedBatch, type Produced, produce } from './produce-api.ts'
 export interface ProduceOptions<B extends EncodedBatch> {
   brokers: Pick<Brokers, 'ask' | 'leader' | 'refresh'>
   transactionalId: string | null
+  /** Default: commit. */
+  line?: Line | undefined
   retries: RetryBudget
   /** Told of each batch whose write is confirmed, with the offset of its first record; negative if the broker did not say. */
   written?: (batch: B, baseOffset: number) => void
@@ -75,11 +78,11 @@ async function send<B extends EncodedBatch>(
   batches: readonly B[],
   options: ProduceOptions<B>,
 ): Promise<FailedBatch<B>[]> {
-  const { brokers, transactionalId, retries, written } = options
+  const { brokers, transactionalId, line = 'commit', retries, written } = options
   try {
     const request = { transactionalId, timeoutMs: replicationMs, batches }
     const limitMs = retries.within(answerMs)
-    const { partitions } = await brokers.ask({ node: leader }, produce, [request], { line: 'commit', limitMs })
+    const { partitions } = await brokers.ask({ node: leader }, produce, [request], { line, limitMs })
     return batches.flatMap(batch => {
       const answer = partitions.find(one => one.partition === batch.partition && one.topic === batch.topic)
       const error = errorOf(batch, answer)

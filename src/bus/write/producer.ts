@@ -1,6 +1,7 @@
 import { type BatchFrame, encodeBatch, type ProducerIdentity } from '../batches/encode-batch.ts'
 import { initProducerId } from '../cluster/apis.ts'
 import type { Brokers } from '../cluster/brokers.ts'
+import type { Line } from '../cluster/channels.ts'
 import { isTransient } from '../cluster/errors.ts'
 import { askWithRetries, type RetryBudget } from '../cluster/retry-budget.ts'
 import type { BatchPart } from './chunks.ts'
@@ -42,9 +43,14 @@ export async function initialiseProducer(
   brokers: Pick<Brokers, 'ask'>,
   transactionalId: string | null,
   retries: RetryBudget,
+  line?: Line,
 ): Promise<Producer> {
   const target = transactionalId === null ? 'any' : { transaction: transactionalId }
   const request: [string | null, number] = [transactionalId, transactionTimeoutMs]
-  const made = await askWithRetries({ brokers, target, retries, isRetryable: isTransient }, initProducerId, request)
+  const made = await askWithRetries(
+    { brokers, target, line, retries, isRetryable: isTransient },
+    initProducerId,
+    request,
+  )
   return new Producer({ producerId: made.producerId, epoch: made.producerEpoch })
 }

@@ -1,6 +1,7 @@
 import type { Clock } from '../../clock.ts'
 import type { Compression } from '../batches/codecs.ts'
 import type { Brokers } from '../cluster/brokers.ts'
+import type { Line } from '../cluster/channels.ts'
 import { reachable } from '../cluster/errors.ts'
 import { RetryBudget } from '../cluster/retry-budget.ts'
 import type { OutgoingRecord, Publisher } from '../port.ts'
@@ -15,6 +16,8 @@ export interface IdempotentPublisherOptions {
   clock: Clock
   compression: Compression
   limits: RecordLimits
+  /** Default: commit. */
+  line?: Line | undefined
 }
 
 /**
@@ -66,17 +69,23 @@ export class IdempotentPublisher implements Publisher {
   }
 
   async #send(chunk: readonly BatchPart[], failures: Map<OutgoingRecord, Error>): Promise<void> {
-    const { brokers, clock, compression } = this.#options
+    const { brokers, clock, compression, line } = this.#options
     const retries = new RetryBudget(clock)
     this.#producer ??= await this.#initialise(retries)
     const batches = this.#producer.encode(chunk, { transactional: false, compression, timestamp: clock.now() })
-    const unwritten = await produceBatches(batches, { brokers, transactionalId: null, retries, written: tellPlaces })
+    const unwritten = await produceBatches(batches, {
+      brokers,
+      transactionalId: null,
+      line,
+      retries,
+      written: tellPlaces,
+    })
     if (unwritten.length > 0) this.#producer = null
     for (const { batch, error } of unwritten) for (const record of batch.records) failures.set(record, error)
   }
 
   #initialise(retries: RetryBudget): Promise<Producer> {
-    return initialiseProducer(this.#options.brokers, null, retries)
+    return initialiseProducer(this.#options.brokers, null, retries, this.#options.line)
   }
 }
 

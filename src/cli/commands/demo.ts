@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { shellFlag } from '../../shell.ts'
 import { startUi } from '../../ui/server.ts'
 import { grouped, listOf, summaryText } from '../demo/audit.ts'
 import { commandOf, silentOf } from '../demo/scenario.ts'
@@ -85,8 +86,10 @@ async function showDemo({ total, keep, json, interrupted }: DemoOptions, cleanup
 }
 
 /** Starts the page. It shows texts and phones, since all demo data is made up. @returns its URL */
-async function startPage({ bus, registry, settings }: RunningDemo, cleanups: Cleanups): Promise<string> {
-  const page = await startUi({ bus, registry, settings, port: 0, reveal: true })
+async function startPage(demo: RunningDemo, cleanups: Cleanups): Promise<string> {
+  const { bus, registry, settings, settingsFile } = demo
+  const commandFlags = Array.isArray(settings.kafka.brokers) ? shellFlag('config', settingsFile) : null
+  const page = await startUi({ bus, registry, settings, port: 0, reveal: true, commandFlags })
   cleanups.push(() => page.close())
   await page.begun()
   return page.url

@@ -7,6 +7,7 @@ import { type Check, type CheckState, type Facts, type Finding, skipped, without
 import { cluster, groups, rights, start } from '../doctor/cluster.ts'
 import { control } from '../doctor/control.ts'
 import { gateway } from '../doctor/gateway.ts'
+import { holds } from '../doctor/holds.ts'
 import { receiver } from '../doctor/receiver.ts'
 import { registry, schemas } from '../doctor/registry.ts'
 import { safety, settings } from '../doctor/settings.ts'
@@ -30,6 +31,7 @@ export const checks: readonly Check[] = [
   start,
   limits,
   control,
+  holds,
   receiver,
 ]
 

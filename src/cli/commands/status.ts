@@ -1,9 +1,13 @@
 import { allPartitions, partitionsOf } from '../../bus/partitions.ts'
 import type { Bus, BusRecord, TopicPartition } from '../../bus/port.ts'
 import { windowSize } from '../../bus/session/window.ts'
+import { sleep, systemClock } from '../../clock.ts'
 import type { Settings } from '../../config/index.ts'
 import { keyOf, nameOf, type Withdrawal } from '../../control/change.ts'
 import { type Deed, deedText, readHistory } from '../../control/history.ts'
+import { readControl } from '../../control/read.ts'
+import { readHeldBack } from '../../fleet/held-back.ts'
+import { stopsCommands } from '../../fleet/holds.ts'
 import { RecordReader, UndecodableRecords } from '../../inspect/decoding.ts'
 import { countOpenDoubts, isDone, type Progress, readOwnProgress } from '../../inspect/progress.ts'
 import type { SendResult } from '../../records/generated.ts'
@@ -12,47 +16,90 @@ import { schemas } from '../../records/schemas.ts'
 import { count, cut, timeText } from '../../words.ts'
 import { command, toggle } from '../framework/command.ts'
 import { jsonText, printable, printLine, say } from '../framework/terminal.ts'
+import { fleetJson, fleetLines, holdJson, holdLine, ratePerSecond } from '../held-back.ts'
+import { onBus } from '../on-bus.ts'
 import { configFlag } from '../settings.ts'
-import { onControl } from './control.ts'
 
 export const status = command({
   about: [
-    'Shows what is paused and withdrawn, by whom and why, how many commands of each topic are unfinished, and how many',
-    'messages are in doubt: perhaps sent, and without a final result.',
+    'Shows what holds commands back and since when: accounts, partitions without a worker, schemas, pauses and withdrawals, by',
+    'whom and why. Then how many commands of each topic are unfinished, how many messages are in doubt (perhaps sent, without a',
+    'final result), and which processes run.',
     'With --history it shows who paused, resumed, withdrew and replayed what, when and why, for as long as results are',
     'kept: the newest 10,000. With --results, too, what each of these withdrawals ended.',
+    '',
+    'With --exit-code it exits 3 if something is held back, and 1 if that is unknown.',
   ].join('\n'),
   flags: {
     history: toggle('Shows what people did, the newest last.'),
     results: toggle(
       'Counts the results of withdrawn messages by outcome: how many were sent before, and how many were not.',
     ),
+    watch: toggle('Shows the state again every two seconds, until Ctrl-C.'),
+    'exit-code': toggle('Exits 3 if something is held back.'),
     json: toggle('Prints one JSON object per line.'),
     config: configFlag,
   },
-  run: ({ history = false, results = false, json = false, config }) =>
-    onControl(config, async ({ settings, bus, inForce, overfull }) => {
-      if (overfull !== null) say(`${settings.topics.control}: ${overfull}`)
-      const { deeds, foreign } = history ? await readHistory(bus, settings) : { deeds: inForce, foreign: 0 }
-      for (const deed of deeds) await printLine(json ? jsonOf(deed) : printable(deedText(deed)))
-      if (foreign > 0) say(`${settings.topics.history}: ${count(foreign, 'record')} that busgate did not write.`)
-      if (!json && !history && !inForce.some(({ effect }) => effect === 'paused')) await printLine(nothingPaused)
-      const counts = results ? await countResults(bus, settings, spansOf(deeds)) : []
-      if (!json && results && counts.length === 0) await printLine('There is no withdrawal whose results to count.')
-      for (const counted of counts) {
-        await printLine(json ? jsonText(counted) : printable(resultsText(counted)))
+  run: ({ config, watch = false, ...options }) =>
+    onBus(config, async (bus, settings, ending) => {
+      let code = await show(bus, settings, options, ending)
+      while (watch && !ending.aborted) {
+        await sleep(systemClock, watchMs, ending)
+        if (process.stdout.isTTY && !options.json) process.stdout.write(clearScreen)
+        code = await show(bus, settings, options, ending)
       }
-      for (const backlog of await backlogOf(bus, settings)) {
-        await printLine(json ? jsonText(backlog) : backlogText(backlog))
-      }
-      const { doubts: topic } = settings.topics
-      const inDoubt = await countOpenDoubts(bus, settings)
-      await printLine(json ? jsonText({ topic, inDoubt }) : `${topic}: ${count(inDoubt, 'message')} in doubt`)
-      return 0
+      return code
     }),
 })
 
-const nothingPaused = 'No operator has paused anything; GET /readyz of a worker says what else holds its commands back.'
+const watchMs = 2_000
+/** Moves the cursor home, and clears what follows it. */
+const clearScreen = '\x1b[H\x1b[J'
+/** Exit code if something is held back. */
+const heldBackCode = 3
+
+interface Options {
+  history?: true
+  results?: true
+  'exit-code'?: true
+  json?: true
+}
+
+/** @returns the exit code */
+async function show(bus: Bus, settings: Settings, options: Options, ending: AbortSignal): Promise<number> {
+  const { history = false, results = false, json = false } = options
+  const { inForce, overfull } = await readControl(bus, settings, ending)
+  const { deeds, foreign } = history ? await readHistory(bus, settings, ending) : { deeds: inForce, foreign: 0 }
+  const held = await readHeldBack(bus, settings, ending).catch((error: Error) => error)
+  const isKnown = !(held instanceof Error)
+  const { fleet, holds } = isKnown ? held : { fleet: null, holds: [] }
+  const isPaused = inForce.some(({ effect }) => effect === 'paused')
+  const isHeldBack = holds.some(stopsCommands) || isPaused || overfull !== null
+
+  if (held instanceof Error) say(`What else holds commands back is unknown: ${held.message}`)
+  if (overfull !== null) say(`${settings.topics.control}: ${overfull}`)
+  for (const hold of holds) await printLine(json ? holdJson(hold) : holdLine(hold))
+  for (const deed of deeds) await printLine(json ? jsonOf(deed) : printable(deedText(deed)))
+  if (foreign > 0) say(`${settings.topics.history}: ${count(foreign, 'record')} that busgate did not write.`)
+  if (!json && isKnown && !isHeldBack) await printLine('Nothing is held back.')
+  if (results) await showResults(bus, settings, spansOf(deeds), json)
+  for (const backlog of await backlogOf(bus, settings)) {
+    const lane = { ...backlog, perSecond: fleet && ratePerSecond(fleet, backlog.topic) }
+    await printLine(json ? jsonText(lane) : laneText(lane))
+  }
+  const { doubts: topic } = settings.topics
+  const inDoubt = await countOpenDoubts(bus, settings)
+  await printLine(json ? jsonText({ topic, inDoubt }) : `${topic}: ${count(inDoubt, 'message')} in doubt`)
+  for (const line of fleet ? (json ? fleetJson : fleetLines)(fleet) : []) await printLine(line)
+  if (!options['exit-code']) return 0
+  return isHeldBack ? heldBackCode : isKnown ? 0 : 1
+}
+
+async function showResults(bus: Bus, settings: Settings, spans: WithdrawalSpan[], json: boolean): Promise<void> {
+  const counts = await countResults(bus, settings, spans)
+  if (!json && counts.length === 0) await printLine('There is no withdrawal whose results to count.')
+  for (const counted of counts) await printLine(json ? jsonText(counted) : printable(resultsText(counted)))
+}
 
 function jsonOf(deed: Deed): string {
   const at = timeText(deed.at)
@@ -105,9 +152,10 @@ async function backlogOf(bus: Bus, settings: Settings): Promise<UnfinishedComman
   return Promise.all(commands.map(backlog))
 }
 
-function backlogText({ topic, commands, deleted }: UnfinishedCommands): string {
+function laneText({ topic, commands, deleted, perSecond }: UnfinishedCommands & { perSecond: number | null }): string {
   const gone = `, ${deleted} of them deleted from the log: only a worker that has them in memory can still send them`
-  return `${topic}: ${count(commands, 'command')} unfinished${deleted > 0 ? gone : ''}`
+  const rate = perSecond === null ? '' : `, ${perSecond} a second are finished`
+  return `${topic}: ${count(commands, 'command')} unfinished${rate}${deleted > 0 ? gone : ''}`
 }
 
 /** Final results of a withdrawal's messages. For a single message, use `busgate message`. */

@@ -1,5 +1,6 @@
 import { openBus } from '../../bus/open.ts'
 import { registryOf } from '../../records/registry.ts'
+import { shellFlag } from '../../shell.ts'
 import { Telemetry } from '../../telemetry/events.ts'
 import { startUi } from '../../ui/server.ts'
 import { command, given, textFlag, toggle, whole } from '../framework/command.ts'
@@ -30,7 +31,9 @@ export const ui = command({
     const stopAsked = untilSignal()
     const bus = await openBus(settings, new Telemetry())
     try {
-      const page = await startUi({ bus, registry: registryOf(settings), settings, port, reveal, ...given({ host }) })
+      const commandFlags = config === undefined ? '' : shellFlag('config', config)
+      const options = { bus, registry: registryOf(settings), settings, port, reveal, commandFlags }
+      const page = await startUi({ ...options, ...given({ host }) })
       process.stdout.write(`${page.url}\n`)
       process.stderr.write('The page is ready; Ctrl-C ends it.\n')
       await stopAsked

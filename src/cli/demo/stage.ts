@@ -71,6 +71,7 @@ export function topicsNamed(prefix: string): Settings['topics'] {
     overdue: `${prefix}.overdue`,
     control: `${prefix}.control`,
     history: `${prefix}.history`,
+    workers: `${prefix}.workers`,
   }
 }
 

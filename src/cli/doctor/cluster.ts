@@ -11,6 +11,7 @@ import {
   type TopicRight,
   type TopicUse,
   topicsIn,
+  topology,
 } from '../../config/index.ts'
 import { shellWord } from '../../shell.ts'
 import { codeOf, safeText } from '../../telemetry/error.ts'
@@ -145,7 +146,8 @@ function ofTopic(topic: string, use: TopicUse, { state, rights }: Topic, setting
   const missing = needed.filter(right => !rights.has(right))
   if (needed.length === 0) return []
   if (missing.length === 0) return [ok(`${needed.join(' and ')} of ${topic}`)]
-  return missing.map(right => lacking(settings, right, topic, `--topic ${topic}`))
+  const findings = missing.map(right => lacking(settings, right, topic, `--topic ${topic}`))
+  return topology[use].dispensable ? findings.map(one => ({ ...one, state: 'warning' })) : findings
 }
 
 async function ofGroup(groupId: string, settings: Settings, cluster: Cluster): Promise<Finding> {

@@ -22,7 +22,8 @@ function ofTopic(planned: PlannedTopic, topic: Topic, settings: Settings): Findi
   const { topic: name, use } = planned
   if (topic.state === 'missing') {
     const what = `${name} does not exist`
-    const idle = use === 'control' || use === 'history' || (use === 'overdue' && !settings.roles.includes('reconciler'))
+    const idle =
+      use === 'control' || topology[use].dispensable || (use === 'overdue' && !settings.roles.includes('reconciler'))
     return [(idle ? warning : failed)(what, 'busgate topics create')]
   }
   if (topic.state === 'hidden')
@@ -182,6 +183,7 @@ export interface Mend {
 const harms: Partial<Record<PlannedTopic['use'] | 'others', string>> = {
   results: 'compaction removes results, and after a reset of offsets their commands are sent again',
   control: 'retention by age removes pauses, and sending resumes',
+  workers: 'it grows without need',
   others: 'compaction removes records that nobody has read yet',
 }
 
@@ -192,8 +194,8 @@ const wantedMessageBytes = 1_048_576
 
 const rules: Rule[] = [
   function partitions(planned, topic) {
-    const { partitions } = topology[planned.use]
-    if (topic.partitions === planned.partitions || partitions === 'alone') return null
+    const { partitions, dispensable } = topology[planned.use]
+    if (topic.partitions === planned.partitions || partitions === 'alone' || dispensable) return null
     if (partitions === 'single') {
       const what = `${count(topic.partitions, 'partition')} instead of one: the order of pauses and resumes is lost`
       const mend = 'note what busgate status shows, delete the topic, create it with busgate topics create, pause again'
@@ -223,7 +225,7 @@ const rules: Rule[] = [
     const policy = topic.config?.get('cleanup.policy') ?? wanted
     if (policy === wanted) return null
     const what = `cleanup.policy is ${policy}: ${harms[planned.use] ?? harms.others}`
-    return { grave: true, what, mend: setting(planned, 'cleanup.policy') }
+    return { grave: !topology[planned.use].dispensable, what, mend: setting(planned, 'cleanup.policy') }
   },
 
   function timestamps(planned, topic) {
@@ -252,7 +254,7 @@ const rules: Rule[] = [
 
   function messageBytes({ topic: name, use }, topic) {
     const most = Number(topic.config?.get('max.message.bytes') ?? wantedMessageBytes)
-    if (most >= wantedMessageBytes || use === 'commands' || use === 'control') return null
+    if (most >= wantedMessageBytes || use === 'commands' || use === 'control' || use === 'workers') return null
     const grave = most < leastMessageBytes
     const what = grave
       ? `max.message.bytes is ${most}: records cannot be shortened that far, and their partition would stop`
@@ -282,7 +284,7 @@ export interface PlannedTopic {
   replication: number
   /** Topic settings by Kafka's names. */
   config: Record<'cleanup.policy' | 'min.insync.replicas', string> &
-    Partial<Record<'retention.ms' | 'min.compaction.lag.ms' | 'message.timestamp.type', string>>
+    Partial<Record<'retention.ms' | 'segment.ms' | 'min.compaction.lag.ms' | 'message.timestamp.type', string>>
 }
 
 export interface ClusterState {
@@ -300,6 +302,8 @@ const weekMs = 7 * dayMs
 const deadLettersMs = 30 * dayMs
 /** How long at least all pauses stay in the log. The last change of each scope is kept for ever. */
 const pausesMs = 30 * dayMs
+/** Reports are renewed three times a minute. Kafka deletes whole segments. */
+const reportsMs = 10 * 60_000
 const mostReplicas = 3
 
 /** Partitions can be added, but not removed; twelve divide evenly among up to four processes, six and twelve. */
@@ -341,7 +345,11 @@ function minInSync(replication: number): number {
 function keeping(use: TopicUse, { commands }: Settings) {
   const { kept } = topology[use]
   if (kept === 'last of a key') return { 'cleanup.policy': 'compact', 'min.compaction.lag.ms': String(pausesMs) }
+  const brokersTime = { 'message.timestamp.type': 'LogAppendTime' } // other clocks can be wrong
+  if (kept === 'for minutes') {
+    const ms = String(reportsMs)
+    return { 'cleanup.policy': 'delete', 'retention.ms': ms, 'segment.ms': ms, ...brokersTime }
+  }
   const ms = kept === 'until seen' ? deadLettersMs : Math.max(weekMs, 2 * commands.maxAgeMs)
-  const dated = use === 'commands' && { 'message.timestamp.type': 'LogAppendTime' } // producers' clocks can be wrong
-  return { 'cleanup.policy': 'delete', 'retention.ms': String(ms), ...dated }
+  return { 'cleanup.policy': 'delete', 'retention.ms': String(ms), ...(use === 'commands' && brokersTime) }
 }

@@ -108,7 +108,8 @@ export function overview(commands: CommandList): string {
     'busgate COMMAND --help or busgate help COMMAND describes a command; busgate --version or -v prints the version.',
     'Settings come from --config FILE or BUSGATE_CONFIG, and from variables such as BUSGATE_KAFKA_BROKERS;',
     'busgate config explain NAME describes one.',
-    'Exit codes: 0 done, 1 failed or refused, 2 wrong flags or settings (nothing was done), 130 interrupted.',
+    'Exit codes: 0 done, 1 failed or refused, 2 wrong flags or settings (nothing was done),',
+    '3 something is held back (busgate status --exit-code), 130 interrupted.',
   ].join('\n')
 }
 

@@ -1,13 +1,15 @@
 import { finalOf } from '../../consumer/final.ts'
-import { type Change, changeText } from '../../control/change.ts'
+import { heldAccounts } from '../../fleet/holds.ts'
 import { isSendType, operations, pollStateOf } from '../../protocol/index.ts'
 import { hookedByType } from '../../records/command.ts'
 import type { SendResult } from '../../records/generated.ts'
-import { shellFlag, shellWord } from '../../shell.ts'
+import { shellWord } from '../../shell.ts'
+import { heldPollsText, mendText } from '../../vocabulary/holds.ts'
 import { type ErrorCode, errorCodeTexts } from '../../vocabulary/lists.ts'
-import { count, timeText } from '../../words.ts'
+import { count, span, timeText } from '../../words.ts'
 import { type Letter, originText, placeText, readableOnce, shortPlace } from '../dead-letters/letter.ts'
 import { type Findings, type FoundCommand, type FoundDoubt, isUnsent, type Sighting, stateAfter } from './findings.ts'
+import { notYetText, undecodedText, withdrawnText } from './why-not-yet.ts'
 
 /** @param errorCode of a result; one of a newer busgate has no remedy here */
 export const remedyOf = (errorCode: string | null): string | null =>
@@ -33,7 +35,7 @@ function whatBecame(findings: Findings, id: bigint, account: string): string {
     const doubt = doubts.at(-1)?.value
     const type = doubt?.type ?? results.at(-1)?.type ?? null
     return (
-      `Perhaps sent: the answer of the gateway is missing${doubt ? ` (${doubt.cause})` : ''}${whoFindsOut(doubts)} ` +
+      `Perhaps sent: the answer of the gateway is missing${doubt ? ` (${doubt.cause})` : ''}${whoFindsOut(doubts, findings)} ` +
       whoCanTell(id, account, type)
     )
   }
@@ -47,6 +49,8 @@ function whatBecame(findings: Findings, id: bigint, account: string): string {
   }
   const letter = findings.letters.toSorted((a, b) => a.time - b.time).at(-1)
   if (!command && letter) return letterText(letter, findings, id, account)
+  const [undecoded] = findings.undecoded
+  if (!command && undecoded) return undecodedText(undecoded, findings)
   if (!command) {
     return (
       verdictText(findings, id, account) ??
@@ -88,11 +92,21 @@ export function lostText({ lost }: Pick<Findings, 'lost'>): string[] {
 }
 
 /** A final result is promised only while a doubt is on its topic and unfinished: doubts are lost with deleted records. */
-function whoFindsOut(doubts: readonly Sighting<FoundDoubt>[]): string {
-  const isOpen = doubts.some(({ value: { progress } }) => progress !== 'done' && progress !== 'unknown')
-  return isOpen
-    ? ', and busgate is finding out. A final result will follow: do not send it again.'
-    : '. No open doubt about it was found, so it may never get a final result: do not send it again before you know.'
+function whoFindsOut(doubts: readonly Sighting<FoundDoubt>[], findings: Findings): string {
+  const open = doubts.findLast(({ value: { progress } }) => progress !== 'done' && progress !== 'unknown')?.value
+  if (open)
+    return `, and busgate is finding out. ${askedText(open, findings)} A final result will follow: do not send it again.`
+  return '. No open doubt about it was found, so it may never get a final result: do not send it again before you know.'
+}
+
+/** Says since when a message is in doubt, and when the gateway is asked about it. */
+function askedText({ postedAt, account, type, asked }: FoundDoubt, { fleet }: Findings): string {
+  const since = `It has been in doubt ${timeText(postedAt, 'since')}`
+  if (type !== null && isSendType(type) && !operations[type].hasStatus) return `${since}; only a callback can tell.`
+  const held = heldAccounts(fleet?.alive ?? [], 'polls').find(one => one.account === account)
+  if (held) return `${since}, but ${heldPollsText(held)}. ${mendText(held.reason)}`
+  if (Date.now() < asked.from) return `${since}; the gateway is asked ${timeText(asked.from, 'at')}.`
+  return `${since}; the gateway is asked about every ${span(asked.everyMs)}.`
 }
 
 /** The command that counts: the oldest that was not settled as a duplicate, or as a dead letter. */
@@ -122,40 +136,14 @@ function letterText({ value, place }: Sighting<Letter>, { commands }: Findings, 
   return `Not sent: its record could not be read (${why}). ${otherwise} its producer must write it again.`
 }
 
-/** Describes the pauses that stop a command, who set them, and how to end them; null if there are none. */
-function pausesText({ value, place: { topic } }: Sighting<FoundCommand>, { controls }: Findings): string | null {
-  const { account, tenant } = value.command
-  const names = { account, tenant, topic, quiet_hours: account }
-  const own = controls.filter(one => one.effect === 'paused' && names[one.kind] === one.name)
-  if (own.length === 0) return null
-  const byHand = own.filter(({ kind }) => kind !== 'quiet_hours')
-  const commands = byHand.map(({ kind, name }) => `busgate resume ${shellFlag(kind, name)}`)
-  const end = byHand.length > 0 ? ` ${commands.join(' and ')} ${byHand.length > 1 ? 'resume' : 'resumes'} it.` : ''
-  return `because ${own.map(changeText).join('; ')}.${end}`
-}
-
-/** Says who withdrew an unsent command; null if nobody did. */
-function withdrawnText({ value: { command }, time }: Sighting<FoundCommand>, { controls }: Findings): string | null {
-  const { id, account, tenant, campaign, correlationId } = command
-  const names = { tenant, campaign, correlation_id: correlationId, message: `${account}/${id}` }
-  const isOwn = (one: Change) =>
-    one.effect === 'withdrawn' && names[one.kind] === one.name && time <= (one.until ?? Number.POSITIVE_INFINITY)
-  const own = controls.find(isOwn)
-  return own ? `it ends EXPIRED (WITHDRAWN), because ${changeText(own)}.` : null
-}
-
 function ofCommand(command: Sighting<FoundCommand>, findings: Findings, id: bigint): string {
   const { progress, type } = command.value
   const where = placeText(command.place)
   const withdrawn = withdrawnText(command, findings)
   if (withdrawn && isUnsent(command.value))
     return `Not sent, and it will not be: when a worker reads the command at ${where}, ${withdrawn}`
-  const paused = pausesText(command, findings)
-  const texts: Record<FoundCommand['progress'], string> = {
-    unread: `Not sent yet: no worker owns the partition of ${where}. Start busgate run with this kafka.groupId.${paused ? ` It will still wait, ${paused}` : ''}`,
-    waiting: paused
-      ? `Not sent yet: the command at ${where} waits, ${paused}`
-      : `Not sent yet: the command at ${where} is in the queue. If that takes long, GET /readyz of its worker and busgate doctor say why.`,
+  if (isUnsent(command.value)) return notYetText(command, findings)
+  const texts: Record<Exclude<FoundCommand['progress'], 'unread' | 'waiting'>, string> = {
     sending: `Being sent now: a request for the command at ${where} is in flight. Its result follows.`,
     doubted:
       `Perhaps sent: its worker stopped with a request for ${where} in flight. Its result follows: do not send it again. ` +
@@ -165,7 +153,7 @@ function ofCommand(command: Sighting<FoundCommand>, findings: Findings, id: bigi
       `The command at ${where} is finished, but its result is older than the search: busgate message ${id} --since 30d searches further back.`,
     unknown: `The command is at ${where}; the progress of the workers is unknown.`,
   }
-  return texts[progress]
+  return texts[progress as keyof typeof texts]
 }
 
 function ofFinal(final: SendResult, findings: Findings, id: bigint, account: string): string {

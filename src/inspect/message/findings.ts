@@ -1,5 +1,6 @@
 import type { BusRecord, Searched, TopicPartition } from '../../bus/port.ts'
 import type { Change } from '../../control/change.ts'
+import type { Fleet } from '../../fleet/fleet.ts'
 import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../records/generated.ts'
 import { lifecycleAfter, newLifecycle, stateOf, verdictOf } from '../../records/lifecycle.ts'
 import { count } from '../../words.ts'
@@ -25,14 +26,27 @@ export interface FoundCommand {
   progress: CommandProgress
   /** The dead letter from which it was replayed. */
   replayedFrom: string | null
+  /** Number of unfinished records before it in its partition; null if unknown. */
+  ahead: number | null
+  /** Id of the schema that its producer wrote it with. */
+  schemaId: number | null
+}
+
+/** A record with the id as its key, among those that workers have not finished, that cannot be decoded now. */
+export interface Undecoded {
+  schemaId: number | null
+  why: string
 }
 
 export interface FoundDoubt extends Doubt {
   progress: CommandProgress
+  /** When the gateway is first asked about it, milliseconds since 1970, and how often after that. */
+  asked: { from: number; everyMs: number }
 }
 
 /** Whether no request for the command has begun, so that a pause can stop it. */
-export const isUnsent = ({ progress }: FoundCommand): boolean => progress === 'unread' || progress === 'waiting'
+export const isUnsent = ({ progress }: Pick<FoundCommand, 'progress'>): boolean =>
+  progress === 'unread' || progress === 'waiting'
 
 /** A searched part of a log. */
 export interface SearchedLog {
@@ -64,8 +78,11 @@ export interface Findings {
   letters: Sighting<Letter>[]
   /** Dead letters about ranges of commands that were deleted or skipped; looked for only if nothing explains the message. */
   lost: Sighting<Letter>[]
+  undecoded: Sighting<Undecoded>[]
   /** Pauses and withdrawals in force; read only if a command is unsent. */
   controls: Change[]
+  /** What the processes report; null if unknown. Read only if a command is unsent, or in doubt. */
+  fleet: Fleet | null
   searched: SearchedLog[]
   /** What could not be searched, and why. */
   gaps: string[]
@@ -84,7 +101,7 @@ export class BoundedFindings {
   /** By kind and topic: characters kept, and the number of records that are left out. */
   readonly #kinds = new Map<string, { topic: string; room: number; leftOut: number }>()
 
-  keep<K extends 'commands' | 'results' | 'statuses' | 'doubts' | 'letters' | 'lost'>(
+  keep<K extends 'commands' | 'results' | 'statuses' | 'doubts' | 'letters' | 'lost' | 'undecoded'>(
     kind: K,
     one: Findings[K][number],
   ): void {
@@ -112,7 +129,7 @@ export class BoundedFindings {
 
 export const noFindings = (): Findings => ({
   ...{ commands: [], results: [], statuses: [], doubts: [], letters: [], lost: [] },
-  ...{ controls: [], searched: [], gaps: [] },
+  ...{ undecoded: [], controls: [], fleet: null, searched: [], gaps: [] },
 })
 
 export function sightingOf<T>(place: Omit<RecordPosition, 'offset'>, record: BusRecord, value: T): Sighting<T> {

@@ -2,10 +2,11 @@ import { KeyedTopic } from '../../bus/keyed-topic.ts'
 import { allPartitions } from '../../bus/partitions.ts'
 import type { Bus, BusRecord, From, Needle, Query, TopicPartition } from '../../bus/port.ts'
 import { recordAt } from '../../bus/scan.ts'
-import { DONE, INTENT, NEW } from '../../bus/session/window.ts'
+import { DONE, INTENT, NEW, type Window } from '../../bus/session/window.ts'
 import { systemClock } from '../../clock.ts'
 import type { Settings } from '../../config/index.ts'
 import { readControl } from '../../control/read.ts'
+import { readFleet } from '../../fleet/fleet.ts'
 import { idBytes } from '../../records/avro.ts'
 import { typeOfMessage } from '../../records/command.ts'
 import { replayedFromHeader } from '../../records/dead-letter.ts'
@@ -125,12 +126,16 @@ export class MessageSearch {
     const isOne = ({ id: found }: SendCommand) => found === id
     await this.#commandsAt(this.#placesTold(), isOne)
     const note: Take = async (tp, records) => {
-      await this.#noteCommands(tp, records, isOne)
+      await this.#noteCommands(tp, records, isOne, key)
     }
     const isFurther = () => !isKnown() && this.#findings.commands.length === 0
     await this.#searchCommands([{ key }, { bytes: idBytes(id) }], note, isFurther)
     if (!isKnown()) await this.#readLettersOfCommands(id)
-    if (this.#findings.commands.some(({ value }) => isUnsent(value))) await this.#readControls()
+    const { commands, doubts: found, undecoded } = this.#findings
+    const isWaiting = commands.some(({ value }) => isUnsent(value))
+    if (isWaiting) await this.#readControls()
+    if (isWaiting || undecoded.length > 0 || found.some(({ value }) => value.progress !== 'done'))
+      await this.#readFleet()
     const isUnexplained = !isKnown() && this.#findings.letters.length === 0
     if (isUnexplained && this.#findings.commands.every(({ value }) => value.progress === 'done'))
       await this.#readLostRanges()
@@ -253,7 +258,8 @@ export class MessageSearch {
       await doubt.each(tp, records, (value, record) => {
         this.#doubted.keep(value)
         const progress = stateOf(this.#progress.get(nameOf(tp)), record.offset)
-        this.#bounded.keep('doubts', sightingOf(tp, record, { ...value, progress }))
+        const asked = askedOf(value, this.#options.settings)
+        this.#bounded.keep('doubts', sightingOf(tp, record, { ...value, progress, asked }))
       })
     }
     if (tp.topic !== deadLetters) return
@@ -350,6 +356,15 @@ export class MessageSearch {
     }
   }
 
+  async #readFleet(): Promise<void> {
+    const { bus, settings, ending } = this.#options
+    try {
+      this.#findings.fleet = await readFleet(bus, settings, ending)
+    } catch (error) {
+      this.#findings.gaps.push(`What else holds commands back is unknown: ${(error as Error).message}`)
+    }
+  }
+
   /** The places of commands by their results and doubts. */
   #placesTold() {
     const { results, doubts } = this.#findings
@@ -379,23 +394,37 @@ export class MessageSearch {
     )
   }
 
-  /** @returns the number of matching commands */
+  /**
+   * @param key keeps records with this key that cannot be decoded
+   * @returns the number of matching commands
+   */
   async #noteCommands(
     tp: TopicPartition,
     records: readonly BusRecord[],
     isOne: (command: SendCommand) => boolean,
+    key?: Buffer,
   ): Promise<number> {
     const known = new Set(this.#findings.commands.map(({ place }) => placeText(place)))
     let found = 0
-    await this.#readers.command.each(tp, records, (command, record) => {
-      if (!isOne(command)) return
+    for (const record of records) {
+      const read = await this.#readers.command.decode(record)
+      const progress = this.#progress.get(nameOf(tp))
+      const at = { progress: stateOf(progress, record.offset), schemaId: schemaIdIn(record) }
+      if (!read.ok) {
+        this.#undecodable.add({ ...tp, offset: record.offset }, read.why)
+        if (key && record.key?.equals(key) && isUnsent(at))
+          this.#bounded.keep('undecoded', sightingOf(tp, record, { schemaId: at.schemaId, why: read.why }))
+        continue
+      }
+      const command = read.value
+      if (!isOne(command)) continue
       found++
-      if (known.has(placeText({ ...tp, offset: record.offset }))) return
-      const progress = stateOf(this.#progress.get(nameOf(tp)), record.offset)
+      if (known.has(placeText({ ...tp, offset: record.offset }))) continue
       const replayedFrom = headerText(record.headers[replayedFromHeader], longestText)
-      const value = { command, type: typeOfMessage(command), progress, replayedFrom }
+      const ahead = progress ? unfinishedBefore(progress.window, record.offset) : null
+      const value = { command, type: typeOfMessage(command), replayedFrom, ahead, ...at }
       this.#bounded.keep('commands', sightingOf(tp, record, value))
-    })
+    }
     return found
   }
 }
@@ -404,6 +433,24 @@ export class MessageSearch {
 const isPosition = (number: number): boolean => Number.isSafeInteger(number) && number >= 0
 const nameOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
 const same = (one: TopicPartition, other: TopicPartition) => nameOf(one) === nameOf(other)
+
+/** Number of offsets before this one that are not done. */
+function unfinishedBefore(window: Window, offset: number): number {
+  const known = Math.min(offset, window.base + window.length)
+  let unfinished = Math.max(0, offset - Math.max(known, window.base))
+  for (let before = window.base; before < known; before++) if (window.get(before) !== DONE) unfinished++
+  return unfinished
+}
+
+/** The schema id of the Confluent wire format; null if the value has none. */
+const schemaIdIn = ({ value }: BusRecord): number | null =>
+  value && value.length >= 5 && value[0] === 0 ? value.readInt32BE(1) : null
+
+/** When workers with these settings ask the gateway about a doubt. */
+const askedOf = ({ postedAt }: Doubt, { gateway, doubts }: Settings) => ({
+  from: postedAt + gateway.timeoutMs + doubts.waitMs,
+  everyMs: Math.ceil(doubts.waitMs / 3),
+})
 
 /** @param progress undefined: it could not be read */
 function stateOf(progress: Progress | undefined, offset: number): CommandProgress {

@@ -30,6 +30,7 @@ export function storyOf(findings: Findings, reveal: boolean): Event[] {
     ...findings.commands.map(one =>
       event('command', one, commandText(one.value, reveal), commandDetail(one.value, reveal)),
     ),
+    ...findings.undecoded.map(one => event('command', one, `cannot be read now: ${one.value.why}`, one.value)),
     ...findings.doubts.map(one => {
       const { attempts, cause, postedAt, account } = one.value
       const text = `in doubt: ${cause}, account ${account}, ${count(attempts, 'attempt')}, the last begun ${timeText(postedAt, 'by')}`
@@ -202,7 +203,7 @@ const byPlace = (a: SearchedLog, b: SearchedLog) =>
   a.topic.localeCompare(b.topic) || a.partition - b.partition || a.records - b.records
 
 function withoutAccount(findings: Findings, id: bigint): string {
-  if (findings.letters.length > 0) return conclusionOf(findings, id, '')
+  if (findings.letters.length + findings.undecoded.length > 0) return conclusionOf(findings, id, '')
   const advice =
     'Check the id, and that its producer writes to these brokers. ' +
     `busgate message ${id} --since 30d searches further back.`

@@ -57,9 +57,20 @@ const timesIn = text =>
       instant.test(part) ? html`<time datetime=${part} title=${part}>${dateTime(Date.parse(part))}</time>` : part,
     )
 
-/** A command line with a copy button. @param {string} command */
-export const copyable = command =>
-  html`<span class="copy"><code>${command}</code><button type="button" title="Copy this command" @click=${() => navigator.clipboard.writeText(command)}>Copy</button></span>`
+/** Flags that lead command lines to the page's brokers; null if nothing does. @type {string | null} */
+let commandFlags = ''
+
+/** @param {string | null} flags */
+export const endCommandsWith = flags => {
+  commandFlags = flags
+}
+
+/** A command line with a copy button, or without one where it would not work. @param {string} command */
+export const copyable = command => {
+  if (commandFlags === null) return html`<code>${command}</code>`
+  const line = commandFlags === '' ? command : `${command} ${commandFlags}`
+  return html`<span class="copy"><code>${line}</code><button type="button" title="Copy this command" @click=${() => navigator.clipboard.writeText(line)}>Copy</button></span>`
+}
 
 /**
  * Escapes control characters in foreign text. Characters that change the text direction could make one text look like another.

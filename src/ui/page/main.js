@@ -1,5 +1,5 @@
 import { html, nothing, render } from '/lit-html.js'
-import { clockTime, linkTo, questionIn, visible } from './format.js'
+import { clockTime, endCommandsWith, linkTo, questionIn, visible } from './format.js'
 import { nowPanels } from './now.js'
 import { answerView } from './story.js'
 
@@ -37,6 +37,7 @@ const weekMs = '604800000'
 
 function draw() {
   const { now, history, width, question } = state
+  endCommandsWith(now ? now.commandFlags : '')
   const content = question
     ? found()
     : now && history

@@ -1,5 +1,6 @@
 import { html, nothing, svg } from '/lit-html.js'
 import { clockTime, copyable, count, dateTime, linkTo, percent, perSecond, span, visible, withTimes } from './format.js'
+import { toneOf } from './tones.js'
 
 /** @import { FunnelRow, History, Now, PartitionNow } from '../now.ts' */
 
@@ -7,15 +8,19 @@ import { clockTime, copyable, count, dateTime, linkTo, percent, perSecond, span,
 export function nowPanels(now, history, width) {
   const since = `since ${clockTime(now.since)}`
   return html`
+    ${heldBack(now)}
     ${controls(now)}
     <div class="panels">
       ${panel('Commands per second', 'from the topics', traffic(now, history, width), 'wide')}
       ${panel('From command to verdict', since, funnel(now), 'wide')}
       ${panel('Failures by reason', since, failures(now))}
+      ${panel('Latest messages', 'click for the story', latest(now))}
       ${panel('Open doubts', 'from the topic of doubts', doubts(now))}
       ${panel('Lag and window', "from the group's progress", partitions(now))}
+      ${panel('Processes', 'from their reports', processes(now))}
       ${panel('Dead letters by cause', 'from their topic', deadLetters(now), 'wide')}
     </div>
+    ${now.commandFlags === null ? html`<p class="note">The bus of this demo is inside its process: the commands above work on brokers, not here.</p>` : nothing}
     ${now.undecodable.map(text => html`<p class="note">${withTimes(text)}</p>`)}`
 }
 
@@ -36,6 +41,19 @@ const notKnown = empty('Unknown.')
 /** A note if the counts are incomplete. @param {Now} now */
 const incompleteNote = ({ counting }) =>
   counting ? nothing : html`<p class="note">Incomplete: the current state is unknown.</p>`
+
+/** What holds commands back, before everything else. @param {Now} now */
+function heldBack({ holds, otherHolds }) {
+  if (holds === null || holds.length === 0) return nothing
+  return html`
+    <section class="notice bad" aria-label="Held back">
+      <h2>Held back</h2>
+      <ul>
+        ${holds.map(({ text, mend }) => html`<li>${withTimes(text)} ${withTimes(mend)}</li>`)}
+        ${otherHolds > 0 ? html`<li>And ${count(otherHolds)} more: ${copyable('busgate status')}</li>` : nothing}
+      </ul>
+    </section>`
+}
 
 /** Pauses and withdrawals, above the panels. @param {Now} now */
 function controls({ pauses, withdrawals }) {
@@ -72,11 +90,11 @@ function funnel(now) {
 function funnelTable(rows, commands) {
   const row = (/** @type {FunnelRow} */ { type, commands, delivered, notDelivered, ...results }) => html`
     <tr>
-      <th scope="row">${visible(type)}</th><td>${count(commands)}</td>${resultCells(results)}
-      <td class="good">${zero(delivered)}</td><td class="bad">${zero(notDelivered)}</td>
+      <th scope="row">${visible(type)}</th><td data-label="commands">${count(commands)}</td>${resultCells(results)}
+      <td class="good" data-label="delivered">${zero(delivered)}</td><td class="bad" data-label="not delivered">${zero(notDelivered)}</td>
     </tr>`
   return html`
-    <div class="scroll"><table>
+    <div class="scroll"><table class="funnel">
       <thead>
         <tr class="groups">
           <td></td><td></td><th scope="colgroup" colspan="4"><span>results</span></th><th scope="colgroup" colspan="2"><span>verdicts</span></th>
@@ -95,7 +113,9 @@ const resultHeads = html`<th scope="col">sent</th><th scope="col">not sent</th><
 
 /** @param {Pick<FunnelRow, 'sent' | 'notSent' | 'inDoubt' | 'unresolved'>} row */
 const resultCells = ({ sent, notSent, inDoubt, unresolved }) =>
-  html`<td>${zero(sent)}</td><td class="bad">${zero(notSent)}</td><td class="doubt">${zero(inDoubt)}</td><td class="bad">${zero(unresolved)}</td>`
+  html`
+    <td data-label="sent">${zero(sent)}</td><td class="bad" data-label="not sent">${zero(notSent)}</td>
+    <td class="doubt" data-label="was in doubt">${zero(inDoubt)}</td><td class="bad" data-label="unresolved">${zero(unresolved)}</td>`
 
 /** @param {number} number */
 const zero = number => (number === 0 ? html`<span class="zero">0</span>` : count(number))
@@ -117,10 +137,21 @@ const gauge = (share, kind) => html`
 /** @param {Now} now */
 function failures(now) {
   const { failures, otherFailures, counting } = now
-  if (failures.length === 0) return counting ? empty('No failures.') : notKnown
+  const held = (now.holds ?? []).filter(({ account }) => account !== null)
+  if (failures.length + held.length === 0) return counting && now.holds ? empty('No failures.') : notKnown
   const most = Math.max(...failures.map(({ count }) => count))
   return html`
     <ul class="bars">
+      ${held.map(
+        ({ account, waiting, text }) => html`
+          <li>
+            <div>
+              <b>HELD BACK</b> <span class="muted">account ${visible(account ?? '')}</span>
+              <span class="number">${count(waiting)}</span>
+            </div>
+            <p class="note">${withTimes(text)}</p>
+          </li>`,
+      )}
       ${failures.map(
         ({ outcome, errorCode, count: number, remedy, examples }) => html`
           <li>
@@ -136,6 +167,39 @@ function failures(now) {
     </ul>
     ${otherFailures > 0 ? html`<p class="note">${count(otherFailures)} more for other reasons.</p>` : nothing}
     ${incompleteNote(now)}`
+}
+
+/** @param {Now} now */
+function latest({ latest }) {
+  if (latest.length === 0) return empty('None yet.')
+  return html`
+    <ul class="latest">
+      ${latest.map(
+        ({ id, account, type, state, time }) => html`
+          <li><a href=${linkTo({ by: 'id', text: id, account })}>
+            <b>${id}</b><span class="muted">${visible(type)}${account === 'default' ? nothing : ` ${visible(account)}`}</span>
+            <span class=${toneOf(state ?? '')}>${(state ?? 'waiting').toLowerCase().replace('_', ' ')}</span><time class="muted">${clockTime(time)}</time>
+          </a></li>`,
+      )}
+    </ul>`
+}
+
+/** @param {Now} now */
+function processes({ processes, holds }) {
+  if (processes.length === 0) return holds === null ? notKnown : empty('None has reported.')
+  return html`
+    <div class="scroll"><table>
+      <thead><tr><th scope="col" class="text">process</th><th scope="col" class="text">roles</th><th scope="col">version</th><th scope="col">partitions</th></tr></thead>
+      <tbody>
+        ${processes.map(
+          ({ name, roles, version, partitions, silentSince }) => html`
+            <tr>
+              <th scope="row" class="text">${visible(name)}${silentSince === null ? nothing : html` <span class="bad">silent since ${clockTime(silentSince)}</span>`}</th>
+              <td class="text">${visible(roles.join(', '))}</td><td>${visible(version)}</td><td>${count(partitions)}</td>
+            </tr>`,
+        )}
+      </tbody>
+    </table></div>`
 }
 
 /** @param {Now} now */

@@ -1,5 +1,6 @@
 import { html, nothing } from '/lit-html.js'
 import { dateTime, linkTo, span, visible, withTimes } from './format.js'
+import { toneOf } from './tones.js'
 
 /** @typedef {{ kind: string, time: string, place: string, text: string, detail: Record<string, unknown> | null }} StoryEvent */
 /** @typedef {{ kind: 'conclusion', id: number | string, account: string, text: string }} Conclusion */
@@ -44,7 +45,7 @@ function storyView({ lines, searched }) {
   return html`
     ${conclusions.map(
       ({ account, text }) => html`
-        <p class="conclusion ${toneOf(events, account)}">
+        <p class="conclusion ${toneOfMessage(events, account)}">
           ${conclusions.length > 1 ? html`<span class="muted">Account ${visible(account)}</span> ` : nothing}${withTimes(text)}
         </p>`,
     )}
@@ -80,27 +81,18 @@ const visibleLines = text => text.split('\n').map(visible).join('\n')
 /** @param {string} kind @param {Record<string, unknown> | null} detail */
 function kindOf(kind, detail) {
   const name = kind.replace(' ', '-')
-  if (kind === 'result') return `${name} ${tones[String(detail?.outcome)] ?? ''}`
-  return kind === 'status' ? `${name} ${tones[String(detail?.state)] ?? ''}` : name
-}
-
-/** @typedef {import('../../vocabulary/lists.ts').Outcome | import('../../vocabulary/lists.ts').State} Word */
-
-/** @type {Record<string, string> & Record<Word, string>} */
-const tones = {
-  ...{ SENT: 'good', REJECTED: 'bad', INVALID: 'bad', EXPIRED: 'bad', DUPLICATE: '' },
-  ...{ IN_DOUBT: 'doubt', UNRESOLVED: 'doubt' },
-  ...{ PENDING: '', DELIVERED: 'good', FAILED: 'bad', UNKNOWN: '' },
+  if (kind === 'result') return `${name} ${toneOf(String(detail?.outcome))}`
+  return kind === 'status' ? `${name} ${toneOf(String(detail?.state))}` : name
 }
 
 /**
  * The colour of a message: that of its verdict, or of its final result. @param {StoryEvent[]} events @param {string} account
  */
-function toneOf(events, account) {
+function toneOfMessage(events, account) {
   const own = events.filter(({ detail }) => detail?.account === account)
   const verdict = own.find(({ detail }) => detail?.isVerdict === true)
   const result = own.findLast(({ kind, detail }) => kind === 'result' && detail?.outcome !== 'DUPLICATE')
-  return tones[String(verdict?.detail?.state ?? result?.detail?.outcome)] ?? ''
+  return toneOf(String(verdict?.detail?.state ?? result?.detail?.outcome))
 }
 
 /** @param {string[]} searched */

@@ -5,6 +5,8 @@ import type { Decoder } from '../../records/decoder.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { RecordPlace } from '../../telemetry/stable-events.ts'
 import { Told } from '../../told.ts'
+import { type StuckPartition, stuckText } from '../../vocabulary/holds.ts'
+import { count } from '../../words.ts'
 
 export interface SchemaWaitOptions<T> {
   session: Session
@@ -21,6 +23,8 @@ const retryMs = 1000
 const gatherMs = 1000
 /** Shortest interval between log lines while the registry is unavailable. */
 const tellMs = 60_000
+/** Most schemas named in warnings: foreign bytes can name any number. */
+const mostNamed = 5
 
 /** Holds records whose writer's schema is not loaded yet. Other records continue. */
 export class SchemaWait<T extends { record: BusRecord }> {
@@ -131,13 +135,24 @@ export class SchemaWaits {
     return times.length > 0 ? Math.min(...times) : null
   }
 
-  /** Why records wait for an unavailable registry; null if none do. */
-  get reason(): string | null {
-    const [first] = this.#blocked
-    if (!first) return null
-    const { topic, partition, offset } = first.place
-    const others = this.#count > 1 ? `, and ${this.#count - 1} other schemas` : ''
-    return `the registry cannot be asked for schema ${first.schemaId} of ${topic}/${partition}@${offset}${others}`
+  /** Whether records wait for an unavailable registry. */
+  get isBlocked(): boolean {
+    return this.#blocked.size > 0
+  }
+
+  /** The first records that wait for an unavailable registry, by partition and schema. */
+  get blocked(): StuckPartition[] {
+    return [...this.#blocked].map(({ schemaId, place, since }) => ({ ...place, why: 'schema', schemaId, since }))
+  }
+
+  /** Says which records wait for an unavailable registry; empty if none do. */
+  warnings(): string[] {
+    const { blocked } = this
+    const others = blocked.length - mostNamed
+    return [
+      ...blocked.slice(0, mostNamed).map(stuckText),
+      ...(others > 0 ? [`records wait for ${count(others, 'more schema')}`] : []),
+    ]
   }
 
   /** Number of schemas that the registry cannot be asked for. */

@@ -3,7 +3,7 @@ import { windowSize } from '../../bus/session/window.ts'
 import type { Clock } from '../../clock.ts'
 import { isAccountName } from '../../config/index.ts'
 import { safeText } from '../../telemetry/error.ts'
-import { count } from '../../words.ts'
+import { type HeldAccount, heldAccountText, mendText } from '../../vocabulary/holds.ts'
 
 /** A command waits until this many offsets follow it: it must not fill the window, and so stop its partition. */
 const mostBehind = (windowSize * 3) / 4
@@ -47,17 +47,24 @@ export class UnknownAccounts {
     return this.#alive.some(hold => hold.count > 0)
   }
 
+  /** The first of the accounts whose commands wait. */
+  get held(): HeldAccount[] {
+    const accounts = new Map<string, HeldAccount>()
+    for (const { account, since } of this.#alive.flatMap(hold => [...hold.held()])) {
+      const held = accounts.get(account)
+      if (held) {
+        held.since = Math.min(held.since, since)
+        held.waiting++
+      } else if (accounts.size < mostNamed) {
+        accounts.set(account, { account, since, waiting: 1, reason: 'unknown', probeAt: null, error: null })
+      }
+    }
+    return Array.from(accounts.values(), held => ({ ...held, account: safeText(held.account) }))
+  }
+
   /** What operators should repair; empty if nothing waits. */
   warnings(): string[] {
-    const counts = new Map<string, number>()
-    for (const hold of this.#alive)
-      for (const { account } of hold.held()) counts.set(account, (counts.get(account) ?? 0) + 1)
-    const named = [...counts].slice(0, mostNamed)
-    return named.map(
-      ([account, commands]) =>
-        `${count(commands, 'command')} of account ${safeText(account)} wait: gateway.accounts does not name ` +
-        'it here; add it, or correct the producer',
-    )
+    return this.held.map(one => `${heldAccountText(one)}. ${mendText(one.reason)}`)
   }
 
   /** Start of the age of a topic's oldest waiting command, milliseconds since 1970; null if there is none. */

@@ -69,6 +69,11 @@ export class DeferredCommands {
     return this.#queues.has(name)
   }
 
+  /** Number of deferred commands of a queue. */
+  count(name: string): number {
+    return this.#queues.get(name)?.length ?? 0
+  }
+
   /** Defers commands that follow a deferred command of their queue. @returns the others */
   takeIn(pendings: readonly Pending[]): readonly Pending[] {
     if (this.isEmpty) return pendings

@@ -123,6 +123,15 @@ export class Lanes {
     )
   }
 
+  /** Number of unsent commands of a queue: of an account, or of a pause by its key. */
+  waiting(name: string): number {
+    const counts = [
+      ...this.#lanes.map(lane => lane.of(name)?.waiting ?? 0),
+      ...Array.from(this.#deferred.values(), deferred => deferred.count(name)),
+    ]
+    return counts.reduce((sum, count) => sum + count, 0)
+  }
+
   /** Append time of the topic's oldest unsent command that is not paused, milliseconds since 1970; null if there is none. */
   oldestTimestamp(topic: string): number | null {
     const queues = [...this.#laneOf({ topic }).queues.values()]

@@ -92,6 +92,11 @@ export class Dispatcher {
     return this.#lanes.heldBack
   }
 
+  /** Number of an account's unsent commands that this process has read and that nobody has paused. */
+  waiting(account: string): number {
+    return this.#lanes.waiting(account)
+  }
+
   /** Append time of the topic's oldest unsent command, milliseconds since 1970; null if there is none. */
   oldestTimestamp(topic: string): number | null {
     return this.#lanes.oldestTimestamp(topic)
