@@ -19,7 +19,15 @@ import { buildSettings } from '../support/settings.ts'
 const settings = buildSettings()
 const { topics } = settings
 const commandTopic = topics.commands.at(-1)!
-const all = [...topics.commands, topics.results, topics.statuses, topics.doubts, topics.deadLetters, topics.control, topics.workers]
+const all = [
+  ...topics.commands,
+  topics.results,
+  topics.statuses,
+  topics.doubts,
+  topics.deadLetters,
+  topics.control,
+  topics.workers,
+]
 
 /** Creates all topics with three partitions, and functions that write to them. */
 async function startTopics(left: readonly string[] = []) {

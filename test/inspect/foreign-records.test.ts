@@ -26,7 +26,15 @@ const settings = buildSettings()
 const { topics } = settings
 const registry = registryOf(settings)
 const commandTopic = topics.commands.at(-1)!
-const all = [...topics.commands, topics.results, topics.statuses, topics.doubts, topics.deadLetters, topics.control, topics.workers]
+const all = [
+  ...topics.commands,
+  topics.results,
+  topics.statuses,
+  topics.doubts,
+  topics.deadLetters,
+  topics.control,
+  topics.workers,
+]
 const key = Buffer.from('1001')
 
 /** Writes any long, unlike busgate's own writers. */
