@@ -424,7 +424,7 @@ describe('an open transaction', () => {
       't/0 cannot be read beyond offset 2: billing-1 (producer id 8) has an open transaction. End it there; if that ' +
       'program is gone: kafka-transactions.sh --bootstrap-server BROKER abort --topic t --partition 0 --start-offset 2'
     expect(events).toEqual([{ ...tp, offset: 2, producerId: 8, transactionalId: 'billing-1', error: null }])
-    expect(fetcher.openTransactions.lasting).toEqual([{ ...tp, text }])
+    expect(fetcher.openTransactions.lasting).toEqual([{ ...tp, offset: 2, text }])
     state.isOpen = false
     await pass(2_000)
     expect([offsets, fetcher.openTransactions.lasting, ended]).toEqual([[0, 1, 2], [], [tp]])

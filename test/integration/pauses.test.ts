@@ -61,7 +61,9 @@ describeOnKafka('pause, resume and status', brokers => {
     await world.quiet()
     expect(world.sandbox.stats()).toMatchObject({ executed: next - 1 + 10, billedTwice: 0 })
     const history = await busgate(['status', '--history'], { env })
-    expect(history.stdout).toMatch(new RegExp(`^topic ${bulk} is paused by olena .*\\ntopic ${bulk} was resumed by `))
+    expect(history.stdout).toMatch(
+      new RegExp(`^topic ${bulk} is paused by olena .*\\ntopic ${bulk} was resumed by `, 'm'),
+    )
   })
 
   test('say what is wrong with their arguments, and change nothing', async () => {

@@ -46,7 +46,10 @@ export const status = command({
       while (watch && !ending.aborted) {
         await sleep(systemClock, watchMs, ending)
         if (process.stdout.isTTY && !options.json) process.stdout.write(clearScreen)
-        code = await show(bus, settings, options, ending)
+        code = await show(bus, settings, options, ending).catch((error: Error) => {
+          say(error.message) // an outage must not end the watch
+          return 1
+        })
       }
       return code
     }),
