@@ -8,7 +8,7 @@ const maxWorkers = availableParallelism()
 const isolate = false
 
 /** Whole workers and command lines, on the embedded bus. */
-const endToEnd = ['worker', 'cli', 'ui', 'package'].map(room => `test/${room}/**/*.test.ts`)
+const endToEnd = ['create-worker', 'cli', 'ui', 'package'].map(room => `test/${room}/**/*.test.ts`)
 
 /** Ends a test that hangs: on two busy cores the longest take more than a minute. */
 const testTimeout = 300_000
