@@ -8,6 +8,7 @@ export type Interval = readonly [start: number, end: number]
 
 /** What a test file executes of each file in `src/`. */
 export interface Execution {
+  /** CPU time, which does not depend on what else the machine does. */
   milliseconds: number
   ran: Record<string, readonly Interval[]>
 }
