@@ -12,7 +12,7 @@ const help = `npm run mutants -- [--count 30] [--seed N] [--file PART] [--second
   --file     only in files whose path contains this
   --line     only in this line of them
   --seconds  starts no further mutant after this time
-  --measure  first runs all tests to see which places they execute: some minutes, worth it for many mutants
+  --measure  first runs all tests to see which places they execute: some minutes, worth it for many mutants; later only those that changed
   --jobs     mutants that are tried at the same time; default 1
   --named    tries the named survivors, too, which must still survive
   --allow    percentage of unnamed survivors that does not fail the run; default 0`

@@ -43,7 +43,7 @@ export class Trial {
   readonly #folder = mkdtempSync(join(tmpdir(), 'busgate-mutants-'))
   readonly #simulated = distancesFrom(simulation)
   readonly #killers = new Set<string>()
-  #executions = new Executions()
+  readonly #executions = new Executions()
   /** The compiler's notes of the unchanged code, declarations included, which spare it most files. */
   #notes: Buffer | null = null
   #running: ChildProcess | null = null
@@ -58,15 +58,15 @@ export class Trial {
     }
   }
 
-  /** Runs all tests that import one of the files, and notes which places each of them executes. */
+  /** Runs the tests that import one of the files and have changed, and notes which places each of them executes. */
   async measure(files: readonly string[]): Promise<void> {
     const notes = join(this.#folder, 'executions')
     mkdirSync(notes)
-    const tests = [...new Set(files.flatMap(file => testsThatImport(file).map(({ test }) => test)))]
-    const failed = await this.#tests(tests, { MUTANT_EXECUTIONS: notes, ...patiently })
+    const tests = new Set(files.flatMap(file => testsThatImport(file).map(({ test }) => test)))
+    const changed = [...tests].filter(test => !this.#executions.isMeasured(test))
+    const failed = await this.#tests(changed, { MUTANT_EXECUTIONS: notes, ...patiently })
     if (failed !== null) console.error(`${failed} fails without a mutant`)
-    Executions.keep(notes)
-    this.#executions = new Executions()
+    this.#executions.keep(notes, this.#folder)
   }
 
   /** @returns what noticed the mutant; null if nothing did */

@@ -9,7 +9,7 @@ import type { Execution, Interval } from './executions.ts'
 const session = new Session()
 session.connect()
 session.post('Profiler.enable')
-session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true })
+session.post('Profiler.startPreciseCoverage', { callCount: false, detailed: true })
 const began = process.cpuUsage()
 
 afterAll(() => {
