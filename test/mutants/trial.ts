@@ -1,16 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 import { Executions } from './executions.ts'
 import { distancesFrom, testsThatImport } from './imports.ts'
 import { type Mutant, plant } from './mutator.ts'
 
 /** Number of simulated worlds for each mutant. */
 const worlds = 80
-/** Test files that take this long together run before the worlds, and as many as take the longer time in all: the nearest. */
+/** Test files that take this much CPU time run before the worlds, and as many as take the longer time in all: the nearest. */
 const nearMs = 6_000
-const mostMs = 60_000
+const mostMs = 40_000
 /** What commands take without a mutant. A command may take some times of it, and a while to start. */
 const worldsMs = 8_000
 const typesMs = 10_000
@@ -30,6 +30,9 @@ const compiler = [
   ...['node_modules/.bin/tsc', '-p', 'tsconfig.build.json', '--incremental', '--tsBuildInfoFile', 'types.json'],
   ...['--emitDeclarationOnly', '--sourceMap', 'false', '--inlineSources', 'false', '--outDir', 'types'],
 ]
+
+/** Whether it is the test of this file: `worker/health.test.ts` of `worker/health.ts`. */
+const isNamedAfter = (test: string, file: string): boolean => basename(test, '.test.ts') === basename(file, '.ts')
 
 interface Command {
   run: readonly string[]
@@ -110,7 +113,7 @@ export class Trial {
   #stepsFor({ file, start, end }: Mutant): (() => Promise<string | null> | null)[] {
     const tests = testsThatImport(file)
       .filter(({ test }) => this.#executions.has(test, file, [start, end]))
-      .map(({ test, distance }) => ({ test, cost: this.#millisecondsOf(test) * 2 ** distance }))
+      .map(({ test, distance }) => ({ test, cost: this.#costOf(test, isNamedAfter(test, file) ? 0 : distance) }))
       .sort((a, b) => a.cost - b.cost)
       .map(({ test }) => test)
     const [near, most] = [this.#within(nearMs, tests), this.#within(mostMs, tests)]
@@ -118,8 +121,12 @@ export class Trial {
       () => this.#types(),
       () => this.#tests(tests.slice(0, near)),
       () => (this.#simulated.has(file) ? this.#worlds() : null),
-      () => this.#tests(tests.slice(near, most)),
+      () => this.#tests(tests.slice(near, most)).then(k => k && `${k} FAR`),
     ]
+  }
+
+  #costOf(test: string, distance: number): number {
+    return this.#millisecondsOf(test) * 2 ** distance
   }
 
   /** @returns how many of the first tests take that time together */
