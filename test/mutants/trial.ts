@@ -121,7 +121,7 @@ export class Trial {
       () => this.#types(),
       () => this.#tests(tests.slice(0, near)),
       () => (this.#simulated.has(file) ? this.#worlds() : null),
-      () => this.#tests(tests.slice(near, most)).then(k => k && `${k} FAR`),
+      () => this.#tests(tests.slice(near, most)),
     ]
   }
 
