@@ -140,7 +140,7 @@ export class Resolver {
     doubt.pending.callbackWatch = {
       catchUp: () => search.catchUp(inSlotMs),
       isCaughtUp: () => search.isCaughtUp,
-      requeueWhenCaughtUp: () => this.#run(doubt, () => this.#decide(doubt, true)),
+      requeueWhenCaughtUp: () => this.#run(doubt, () => this.#decide(doubt)),
     }
   }
 
@@ -176,11 +176,8 @@ export class Resolver {
     else this.#after(pollIntervalMs, doubt, () => this.#poll(doubt))
   }
 
-  /**
-   * Decides after the last poll, once the callbacks so far are read.
-   * @param again true: it will be sent again, and only waits until the callbacks are read
-   */
-  async #decide(doubt: Doubt, again = false): Promise<void> {
+  /** Decides after the last poll, once the callbacks so far are read. */
+  async #decide(doubt: Doubt): Promise<void> {
     const { attempts: mostAttempts, clock, sendAgain } = this.#options
     const { pending, postedAt, search } = doubt
     const caughtUp = search === null || (await search.catchUp(patienceMs))
@@ -193,12 +190,12 @@ export class Resolver {
       this.#settle(doubt, { ...unresolved, errorCode: 'RESPONSE_LOST', sentAt: postedAt })
     } else if (expired) {
       this.#settle(doubt, concludeExpired(pending, expired))
-    } else if (attempts >= mostAttempts && !again) {
+    } else if (attempts >= mostAttempts) {
       this.#settle(doubt, { ...unresolved, errorCode: 'ATTEMPTS_EXHAUSTED', sentAt: postedAt })
     } else if (caughtUp) {
       sendAgain(pending)
     } else {
-      this.#after(listenAgainMs, doubt, () => this.#decide(doubt, true))
+      this.#after(listenAgainMs, doubt, () => this.#decide(doubt))
     }
   }
 

@@ -17,7 +17,7 @@ export interface Life {
   executions: number
   /** Number of POSTs of which the first byte was written. */
   begun: number
-  /** How often it was taken over in doubt, which counts as an attempt although its POST perhaps never began. */
+  /** How often another owner put it in doubt, which counts as an attempt although its POST perhaps never began. */
   takenOver: number
   results: SendResult[]
   deadLetters: number

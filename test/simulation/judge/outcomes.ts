@@ -155,7 +155,8 @@ export class Outcomes {
   /** Checks how often, and when, a command was POSTed as one of its records says. */
   #checkAttempts(life: Life, { attempts }: Pick<SendResult, 'attempts'>, sentAt: number | null): void {
     const { now, skewMs } = this.#options
-    const { begun, takenOver, command } = life
+    const { begun, command } = life
+    const takenOver = life.takenOver + life.places.length - 1 // an owner of its doubt, too, may have been sending it
     const reportFalse = (what: string) => this.#report('the result tells the truth', `${nameOf(life)} ${what}`)
     if (attempts > begun + takenOver)
       reportFalse(`has ${attempts} attempts, but was POSTed ${begun} times and taken over ${takenOver} times`)
