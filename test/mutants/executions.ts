@@ -49,6 +49,14 @@ export class Executions {
     return this.#tests[test]?.milliseconds
   }
 
+  /** How much of a file a test executes, 0 to 1; 1 if that is not known. The test of a file executes most of it. */
+  shareOf(test: string, file: string): number {
+    const intervals = this.#tests[test]?.ran[file]
+    if (!intervals) return 1
+    const executed = intervals.reduce((sum, [start, end]) => sum + end - start, 0)
+    return Math.min(1, executed / readFileSync(file, 'utf8').length)
+  }
+
   /** Whether a test executes a place of a file that it imports. If that is not known, every unit test does, and no other. */
   has(test: string, file: string, place: Interval): boolean {
     const measured = this.#tests[test]

@@ -113,7 +113,7 @@ export class Trial {
   #stepsFor({ file, start, end }: Mutant): (() => Promise<string | null> | null)[] {
     const tests = testsThatImport(file)
       .filter(({ test }) => this.#executions.has(test, file, [start, end]))
-      .map(({ test, distance }) => ({ test, cost: this.#costOf(test, isNamedAfter(test, file) ? 0 : distance) }))
+      .map(({ test, distance }) => ({ test, cost: this.#costOf(test, file, distance) }))
       .sort((a, b) => a.cost - b.cost)
       .map(({ test }) => test)
     const [near, most] = [this.#within(nearMs, tests), this.#within(mostMs, tests)]
@@ -125,8 +125,10 @@ export class Trial {
     ]
   }
 
-  #costOf(test: string, distance: number): number {
-    return this.#millisecondsOf(test) * 2 ** distance
+  /** CPU time, more for tests that are less about the file: far from it, or executing little of it. */
+  #costOf(test: string, file: string, distance: number): number {
+    const share = this.#executions.shareOf(test, file)
+    return (this.#millisecondsOf(test) * 2 ** (isNamedAfter(test, file) ? 0 : distance)) / share ** 16
   }
 
   /** @returns how many of the first tests take that time together */
