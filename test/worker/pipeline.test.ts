@@ -36,3 +36,17 @@ test.each([
   expect(posts.length - before).toBeGreaterThan(0.95 * most)
   expect(gauge('intents_open')).toBeLessThan(concurrency * (1 + (8 * commits) / answers) + 4)
 })
+
+test('a quick account beside a slow one keeps its slots in use, however many commands of the slow one wait', async () => {
+  const { put, pass, posts } = await startSendingWorld({
+    takes: ({ auth }) => (auth === 'other' ? 9_000 : 250),
+    gateway: { concurrency: 16, maxOperations: 1 },
+  })
+  put('bulk', commandsFrom(1, 200, { account: 'other' }))
+  await pass(30 * second, 100)
+  put('bulk', commandsFrom(201, 1_000))
+  await pass(3 * second, 50)
+  const before = posts.length
+  await pass(3 * second, 50)
+  expect(posts.slice(before).filter(({ auth }) => auth === 'default').length).toBeGreaterThan(70)
+})
