@@ -36,7 +36,7 @@ const steps: readonly Step[] = [
   {
     name: 'mutants',
     what: '300 mutants, of which tests notice 92 %',
-    run: ['mutants', '--', '--measure', '--named', '--count', '300', '--allow', '8'],
+    run: ['mutants', '--', '--measure', '--jobs', '2', '--named', '--count', '300', '--allow', '8'],
   },
   { name: 'fuzz', what: 'three hours of foreign data', run: ['fuzz', '--', '--seconds', '10800'] },
   chaos('moves', 'three workers are replaced in turn', '--restart-workers --commands 40000'),

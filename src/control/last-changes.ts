@@ -114,11 +114,8 @@ export class LastChanges {
   }
 }
 
-/** 53 bits, which a number holds. */
-function digestOf(key: string): number {
-  const digest = hash('sha1', key, 'buffer')
-  return digest.readUIntBE(0, 6) * 32 + (digest[6]! >> 3)
-}
+/** 48 bits, which a number holds. */
+const digestOf = (key: string): number => hash('sha1', key, 'buffer').readUIntBE(0, 6)
 
 /** Reads the control topic from its beginning to its present end. */
 export type ReadChanges = (take: TakeChange) => Promise<unknown>

@@ -17,12 +17,16 @@ test('two processes have one protocol exactly if nothing of their installations 
   )
 })
 
-test('a difference names each setting with both values, and the hosts, of many only some', () => {
-  const others = ['c', 'a', 'b', 'a', 'd', 'e'].map(host => ({
-    host,
-    installation: { 'gateway.url': 'there', same: '1' },
-  }))
-  expect(differenceFrom({ host: 'me', installation: { 'gateway.url': 'here', same: '1' } }, others)).toBe(
-    'processes of another installation, on a, b, c, 2 more hosts, are in this group; on me, gateway.url is here here and there there',
+test.each([
+  ['a', 'a'],
+  ['b a b', 'a, b'],
+  ['a b c', 'a, b, c'],
+  ['c a b d', 'a, b, c, 1 more host'],
+  ['c a b a d e', 'a, b, c, 2 more hosts'],
+])('a difference names each setting with both values, and the hosts (%s), of many only some', (hosts, named) => {
+  const [here, there] = ['here', 'there'].map(url => ({ 'gateway.url': url, same: '1' }))
+  const others = hosts.split(' ').map(host => ({ host, installation: there! }))
+  expect(differenceFrom({ host: 'me', installation: here! }, others)).toBe(
+    `processes of another installation, on ${named}, are in this group; on me, gateway.url is here here and there there`,
   )
 })

@@ -97,6 +97,19 @@ describe('a body', () => {
     },
   )
 
+  test('that is refused early is read to its end, since a reset would cost its sender the answer', async () => {
+    const bench = await receiverBench()
+    const raw = rawConnection(bench.receiver.port)
+    raw.write(postHead(bench.url(), 'Content-Length: 200000'))
+    for (let sent = 0; sent < 3; sent++) {
+      raw.write(' '.repeat(50_000))
+      await expectHonestAnswers(bench, async () => {}) // the receiver has read the piece since
+      expect([raw.received, raw.closed]).toEqual([expect.stringMatching(/^HTTP\/1\.1 413 /), false])
+    }
+    raw.write(' '.repeat(50_000))
+    await eventually(() => expect(raw.closed).toBe(true))
+  })
+
   test("cannot claim another message's id by repeated or inherited JSON fields", async () => {
     const bench = await receiverBench()
     expect((await post(bench.url(), '{"success":true,"id":"42","id":"43"}')).status).toBe(404)

@@ -30,7 +30,7 @@ const others = /^test\/(ui|package|integration|fuzz)\//
 const tests = globSync('test/**/*.test.ts').filter(test => !others.test(test))
 
 /** Whether a test runs whole workers or command lines. It imports nearly all files, and takes long. */
-export const isEndToEnd = (test: string): boolean => /^test\/(worker|cli)\//.test(test)
+export const isEndToEnd = (test: string): boolean => /^test\/(create-worker|cli)\//.test(test)
 
 const fromTests = new Map<string, Distances>()
 

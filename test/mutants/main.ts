@@ -12,7 +12,8 @@ const help = `npm run mutants -- [--count 30] [--seed N] [--file PART] [--second
   --file     only in files whose path contains this
   --line     only in this line of them
   --seconds  starts no further mutant after this time
-  --measure  first runs all tests to see which places they execute: some minutes, worth it for many mutants
+  --measure  first runs all tests to see which places they execute: some minutes, worth it for many mutants; later only those that changed
+  --jobs     mutants that are tried at the same time; default 1
   --named    tries the named survivors, too, which must still survive
   --allow    percentage of unnamed survivors that does not fail the run; default 0`
 
@@ -34,6 +35,7 @@ const { values } = parseArgs({
     line: { type: 'string' },
     seconds: { type: 'string', default: 'Infinity' },
     measure: { type: 'boolean', default: false },
+    jobs: { type: 'string', default: '1' },
     named: { type: 'boolean', default: false },
     allow: { type: 'string', default: '0' },
     help: { type: 'boolean' },
@@ -51,9 +53,9 @@ async function run(): Promise<boolean> {
     console.error(`the code of a survivor is gone, delete its row in ${survivorsFile}: ${textOf(row)}`)
   const seed = values.seed === undefined ? Math.floor(Math.random() * 1e9) : Number(values.seed)
   console.log(`--seed ${seed}`)
-  const trial = new Trial()
-  if (values.measure) await trial.measure(files())
-  return (await tryAll(sample(seed), survivors, trial)) && gone.length === 0
+  if (values.measure) await new Trial().measure(files())
+  const trials = Array.from({ length: Number(values.jobs) }, () => new Trial())
+  return (await tryAll(sample(seed), survivors, trials)) && gone.length === 0
 }
 
 function files(): string[] {
@@ -78,29 +80,37 @@ function keyOf(seed: number, { file, line, becomes }: Mutant): string {
   return hash('sha256', [seed, file, line, becomes].join('\n'))
 }
 
-async function tryAll(mutants: readonly Mutant[], survivors: readonly Survivor[], trial: Trial): Promise<boolean> {
+async function tryAll(
+  mutants: readonly Mutant[],
+  survivors: readonly Survivor[],
+  trials: readonly Trial[],
+): Promise<boolean> {
   const began = performance.now()
   const elapsed = () => (performance.now() - began) / 1000
   let [tried, survived, unnamed] = [0, 0, 0]
-  for (const mutant of mutants) {
-    if (elapsed() > Number(values.seconds)) break
-    const started = elapsed()
-    const named = isNamed(survivors, mutant)
-    const killer = named && !values.named ? null : await trial.killerOf(mutant)
-    tried++
-    if (killer === null) survived++
-    if (killer === null && !named) unnamed++
-    console.log(`${verdict(killer, named)} after ${(elapsed() - started).toFixed(0)} s: ${textOf(mutant)}`)
-    if (killer !== null && named) console.log(`  it is named in ${survivorsFile}: delete its row`)
+  const left = mutants.values()
+  const tryNext = async (trial: Trial) => {
+    for (const mutant of left) {
+      if (elapsed() > Number(values.seconds)) return
+      const started = elapsed()
+      const named = isNamed(survivors, mutant)
+      const killer = named && !values.named ? null : await trial.killerOf(mutant)
+      tried++
+      if (killer === null) survived++
+      if (killer === null && !named) unnamed++
+      console.log(`${verdict(killer, named)} after ${(elapsed() - started).toFixed(0)} s: ${textOf(mutant)}`)
+      if (killer !== null && named) console.log(`  it is named in ${survivorsFile}: delete its row`)
+    }
   }
-  const red = await trial.falseKillers()
+  await Promise.all(trials.map(tryNext))
+  const red = new Set((await Promise.all(trials.map(trial => trial.falseKillers()))).flat())
   for (const name of red) console.error(`${name} fails without a mutant, so its kills prove nothing`)
   const share = ((100 * survived) / Math.max(1, tried)).toFixed(1)
   console.log(
     `${tried} tried, ${survived} survived (${share} %), ${unnamed} of them unnamed, ${elapsed().toFixed(0)} s`,
   )
   if (unnamed > 0) console.error(`test what a user would notice, delete the code, or name it in ${survivorsFile}`)
-  return 100 * unnamed <= Number(values.allow) * tried && red.length === 0
+  return 100 * unnamed <= Number(values.allow) * tried && red.size === 0
 }
 
 function verdict(killer: string | null, named: boolean): string {

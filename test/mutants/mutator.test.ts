@@ -22,6 +22,10 @@ test('arguments of which the order does not matter are not swapped', () => {
   expect(becoming('const a = Math.min(b, c)')).toEqual(['const a = Math.max(b, c)'])
 })
 
+test('a boolean result becomes its opposite, and is not left out, since nothing is as good as false', () => {
+  expect(becoming('function f() { return false }')).toEqual(['function f() { return true }'])
+})
+
 test('types and imports have no mutants', () => {
   expect(becoming("import { a } from 'b'\ninterface A { a: 1 | 2 }\ntype B = 3")).toEqual([])
 })

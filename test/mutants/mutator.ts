@@ -96,9 +96,8 @@ function changesOf(node: Node, text: string): Change[] {
     WhileStatement: () => constantTests(node, ['false']),
     ForStatement: () => constantTests(node, ['false']),
     UnaryExpression: () => (/[!-]/.test(String(node.operator)) ? [[node, of(node.argument)]] : []),
-    ReturnStatement: () => (node.argument ? [[node, 'return undefined as never']] : []),
-    ArrowFunctionExpression: () =>
-      (node.body as Node).type === 'BlockStatement' ? [] : [[node.body as Node, 'undefined as never']],
+    ReturnStatement: () => (isResult(node.argument) ? [[node, 'return undefined as never']] : []),
+    ArrowFunctionExpression: () => (isResult(node.body) ? [[node.body as Node, 'undefined as never']] : []),
     ExpressionStatement: () => statementChanges(node, text),
     Literal: () => literalChanges(node),
     CallExpression: () => swappedArguments(node, text),
@@ -110,6 +109,10 @@ function changesOf(node: Node, text: string): Change[] {
   }
   return Object.hasOwn(changes, node.type) ? changes[node.type]!() : []
 }
+
+/** A missing `false` is as good as it, and the opposite of a boolean is a mutant already. */
+const isResult = (value: unknown): boolean =>
+  isNode(value) && value.type !== 'BlockStatement' && typeof value.value !== 'boolean'
 
 function operatorChanges(node: Node, text: string): Change[] {
   const [left, right] = [node.left as Node, node.right as Node]

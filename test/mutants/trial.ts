@@ -1,14 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 import { Executions } from './executions.ts'
 import { distancesFrom, testsThatImport } from './imports.ts'
 import { type Mutant, plant } from './mutator.ts'
 
 /** Number of simulated worlds for each mutant. */
 const worlds = 80
-/** Test files that take this long together run before the worlds, and as many as take the longer time in all: the nearest. */
+/** Test files that take this much CPU time run before the worlds, and as many as take the longer time in all: the nearest. */
 const nearMs = 6_000
 const mostMs = 60_000
 /** What commands take without a mutant. A command may take some times of it, and a while to start. */
@@ -31,6 +31,9 @@ const compiler = [
   ...['--emitDeclarationOnly', '--sourceMap', 'false', '--inlineSources', 'false', '--outDir', 'types'],
 ]
 
+/** Whether it is the test of this file: `worker/health.test.ts` of `worker/health.ts`. */
+const isNamedAfter = (test: string, file: string): boolean => basename(test, '.test.ts') === basename(file, '.ts')
+
 interface Command {
   run: readonly string[]
   /** What it takes without a mutant. */
@@ -43,7 +46,7 @@ export class Trial {
   readonly #folder = mkdtempSync(join(tmpdir(), 'busgate-mutants-'))
   readonly #simulated = distancesFrom(simulation)
   readonly #killers = new Set<string>()
-  #executions = new Executions()
+  readonly #executions = new Executions()
   /** The compiler's notes of the unchanged code, declarations included, which spare it most files. */
   #notes: Buffer | null = null
   #running: ChildProcess | null = null
@@ -58,15 +61,15 @@ export class Trial {
     }
   }
 
-  /** Runs all tests that import one of the files, and notes which places each of them executes. */
+  /** Runs the tests that import one of the files and have changed, and notes which places each of them executes. */
   async measure(files: readonly string[]): Promise<void> {
     const notes = join(this.#folder, 'executions')
     mkdirSync(notes)
-    const tests = [...new Set(files.flatMap(file => testsThatImport(file).map(({ test }) => test)))]
-    const failed = await this.#tests(tests, { MUTANT_EXECUTIONS: notes, ...patiently })
+    const tests = new Set(files.flatMap(file => testsThatImport(file).map(({ test }) => test)))
+    const changed = [...tests].filter(test => !this.#executions.isMeasured(test))
+    const failed = await this.#tests(changed, { MUTANT_EXECUTIONS: notes, ...patiently })
     if (failed !== null) console.error(`${failed} fails without a mutant`)
-    Executions.keep(notes)
-    this.#executions = new Executions()
+    this.#executions.keep(notes, this.#folder)
   }
 
   /** @returns what noticed the mutant; null if nothing did */
@@ -110,7 +113,7 @@ export class Trial {
   #stepsFor({ file, start, end }: Mutant): (() => Promise<string | null> | null)[] {
     const tests = testsThatImport(file)
       .filter(({ test }) => this.#executions.has(test, file, [start, end]))
-      .map(({ test, distance }) => ({ test, cost: this.#millisecondsOf(test) * 2 ** distance }))
+      .map(({ test, distance }) => ({ test, cost: this.#costOf(test, file, distance) }))
       .sort((a, b) => a.cost - b.cost)
       .map(({ test }) => test)
     const [near, most] = [this.#within(nearMs, tests), this.#within(mostMs, tests)]
@@ -120,6 +123,12 @@ export class Trial {
       () => (this.#simulated.has(file) ? this.#worlds() : null),
       () => this.#tests(tests.slice(near, most)),
     ]
+  }
+
+  /** CPU time, more for tests that are less about the file: far from it, or executing little of it. */
+  #costOf(test: string, file: string, distance: number): number {
+    const share = this.#executions.shareOf(test, file)
+    return (this.#millisecondsOf(test) * 2 ** (isNamedAfter(test, file) ? 0 : distance)) / share ** 16
   }
 
   /** @returns how many of the first tests take that time together */

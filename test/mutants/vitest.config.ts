@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 /** The tests to run, in this order. */
@@ -14,7 +15,7 @@ export default defineConfig({
   test: {
     include,
     bail: measures ? 0 : 1,
-    maxWorkers: 1,
+    maxWorkers: measures ? availableParallelism() : 1,
     isolate: measures,
     experimental: { viteModuleRunner: false, nodeLoader: false },
     setupFiles: measures ? ['test/mutants/watch-executions.ts'] : [],

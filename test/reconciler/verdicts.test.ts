@@ -22,13 +22,24 @@ async function buildVerdicts(mostIds?: number) {
   const registry = embeddedRegistry()
   const encode = await createEncoder<StatusEvent>(subjectOf('statuses'), schemas.status, registry)
   let handOver: OnRecords = () => {}
+  /** While it holds an error, nothing can be read. */
+  const trouble: { error: Error | null } = { error: null }
+  const unlessTrouble = async () => {
+    if (trouble.error) throw trouble.error
+  }
+  const telemetry = new Telemetry()
+  const open = new Set<number>()
+  let opened = 0
   const { bus } = openMemoryBus(['statuses', 'results'], { clock })
   const topics = { statuses: new KeyedTopic(bus, 'statuses', clock), messages: new KeyedTopic(bus, 'results', clock) }
   const verdicts = new Verdicts({
     bus: {
       async follow(_tp, _from, onRecords) {
+        await unlessTrouble()
         handOver = onRecords
-        return { position: 0, caughtUp: async () => {}, close: async () => {} }
+        const number = opened++
+        open.add(number)
+        return { position: 0, caughtUp: unlessTrouble, close: async () => void open.delete(number) }
       },
     },
     ...topics,
@@ -36,7 +47,7 @@ async function buildVerdicts(mostIds?: number) {
     decoder: createDecoder(schemas.status, registry),
     delayMs: 60_000,
     clock,
-    telemetry: new Telemetry(),
+    telemetry,
     ...(mostIds !== undefined && { mostIds }),
   })
   onTestFinished(() => verdicts.close())
@@ -45,7 +56,7 @@ async function buildVerdicts(mostIds?: number) {
     const value = encode(buildStatusEvent({ id: BigInt(id), ...event }))
     return { offset: id, timestamp: clock.now() + aheadMs, key: null, value, headers: {} }
   }
-  return { verdicts, clock, record, handOver: (records: BusRecord[]) => handOver(records) }
+  return { verdicts, clock, record, telemetry, trouble, open, handOver: (records: BusRecord[]) => handOver(records) }
 }
 
 test("a verdict whose writer's clock is ahead does not hide other verdicts", async () => {
@@ -79,4 +90,25 @@ test('a flood of verdicts is read as far as the window of the messages goes, and
   await verdicts.moveTo(clock.now())
   await reading
   expect(verdicts.has('default', last, false)).toBe(true)
+})
+
+test('while statuses cannot be read, that is told, no message is taken for one without a verdict, and they are read later', async () => {
+  const { verdicts, clock, record, handOver, telemetry, trouble, open } = await buildVerdicts()
+  const told: string[] = []
+  telemetry.on('statuses.unreadable', ({ topic, partition, error }) =>
+    told.push(`${topic}/${partition}: ${error.message}`),
+  )
+  trouble.error = new Error('the leader is away')
+  let isRead = false
+  const moving = verdicts.moveTo(clock.now() + 1).then(() => {
+    isRead = true
+  })
+  await clock.pass(10_000)
+  expect([isRead, open.size, new Set(told)]).toEqual([false, 0, new Set(['statuses/0: the leader is away'])])
+  expect(told.length).toBeLessThan(20)
+  trouble.error = null
+  await clock.pass(10_000)
+  await moving
+  await handOver([record(1)])
+  expect([open.size, verdicts.has('default', 1n, false)]).toEqual([1, true])
 })

@@ -56,6 +56,36 @@ test('a deadline to come is accepted, as a Date or milliseconds; one in any othe
   )
 })
 
+const text = { fits: ['', 'shop'], not: [null, 7, ['shop']] }
+const textOrNull = { fits: [null, ...text.fits], not: [7, ['shop'], {}] }
+
+test.each<[string, { fits: unknown[]; not: unknown[] }]>([
+  ['id', { fits: [1, 7n, 2n ** 63n - 1n], not: [0, -1, 1.5, 2n ** 63n, '7', null] }],
+  ['type', { fits: ['sms'], not: ['pigeon', 7, null, 'whatsapp'] }],
+  ['message', { fits: [{}, command.message], not: ['Hi', null, []] }],
+  ['lane', { fits: ['bulk', 0, 1], not: [0.5, null, ['bulk'], {}] }],
+  ['account', text],
+  ['delivery', { fits: ['DEFAULT', 'AT_MOST_ONCE', 'AT_LEAST_ONCE'], not: ['TWICE', 'at_most_once', null, 1] }],
+  ['hook', textOrNull],
+  ['correlationId', textOrNull],
+  ['tenant', textOrNull],
+  ['campaign', textOrNull],
+  ['extra', { fits: [{}, { ttl: '5' }], not: ['x', null, []] }],
+  ['deadline', { fits: [null], not: ['2030-01-01', true] }],
+])('a new command is refused by the name of its %s unless that is of the documented kind', (field, { fits, not }) => {
+  for (const value of fits) expect(problemOf({ [field]: value })).toBeNull()
+  for (const value of not) expect(problemOf({ [field]: value })).toMatch(new RegExp(`^${field} must be `))
+})
+
+test('a new command is refused for a field that it lacks, or that no command has', () => {
+  for (const field of ['id', 'phone', 'type', 'message'])
+    expect(problemOf({ [field]: undefined })).toMatch(new RegExp(`^${field} is required and must be `))
+  for (const field of ['lane', 'tenant', 'extra', 'deadline']) expect(problemOf({ [field]: undefined })).toBeNull()
+  expect(problemOf({ tenat: 'x' })).toMatch(/^tenat is no field of a command.*tenant/)
+  expect(problemOf({ extra: { ttl: 5 } })).toMatch(/^extra\.ttl must be JSON in a string/)
+  for (const none of [null, undefined, 'sms', []]) expect(problemOfNew(none)).toBe('a command must be an object')
+})
+
 test('send refuses an id or a phone with an exponent or a point, in every spelling', () => {
   const spelling = fc
     .record({

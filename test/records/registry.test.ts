@@ -152,6 +152,25 @@ describe('a schema with references', () => {
     })
   })
 
+  test.each<[string, unknown, number[], unknown]>([
+    ['as a field', 'com.shop.A', [8], { a: 4 }],
+    ['in a union', ['null', 'com.shop.A'], [2, 8], { a: 4 }],
+    ['in a list', { type: 'array', items: 'com.shop.A' }, [2, 8, 0], [{ a: 4 }]],
+    ['in a map', { type: 'map', values: 'com.shop.A' }, [2, 2, 107, 8, 0], { k: { a: 4 } }],
+    [
+      'in a list of maps',
+      { type: 'array', items: { type: 'map', values: 'A' } },
+      [2, 2, 2, 107, 8, 0, 0],
+      [{ k: { a: 4 } }],
+    ],
+    ['by an alias of its kind', { type: { type: 'array', items: 'A' } }, [2, 8, 0], [{ a: 4 }]],
+  ])('is assembled wherever it names a type for the first time: %s', async (_, type, bytes, value) => {
+    put(record('com.shop.Order', type), [reference('com.shop.A', 'a')])
+    server.putVersion('a', 1, { schema: JSON.stringify(record('com.shop.A', 'int')) })
+    const decoder = createDecoder(await registry().schemaOf(9), registry())
+    expect(await decodeWith(decoder, recordOf(9, bytes))).toEqual({ ok: true, value: { a: value } })
+  })
+
   test('is assembled if a reference is named after a file, or contains several definitions', async () => {
     put(record('com.shop.Order', ['null', 'Address', 'Country']), [reference('types.avsc', 'types')])
     const list = [

@@ -109,6 +109,21 @@ describe("nothing in the gateway's answer is lost:", () => {
     expect(readPayload('sms', JSON.parse(payload))).toMatchObject({ parts: null, payload })
   })
 
+  test.each([2 ** 53 - 2, -(2 ** 53) + 2, 2 ** 53 - 1, -(2 ** 53) + 1])('a phone %d is in its field or kept', phone => {
+    const { hlr, payload } = readPayload('hlr', { phone })
+    const isExact = Math.abs(phone) < 2 ** 53 - 1
+    expect([hlr?.phone ?? null, payload]).toEqual(isExact ? [phone, null] : [null, JSON.stringify({ phone })])
+  })
+
+  test.each([2 ** 31 - 1, -(2 ** 31), 2 ** 31, -(2 ** 31) - 1])(
+    'a number of %d parts is in its field or kept',
+    parts => {
+      const fits = parts === (parts | 0)
+      const expected = fits ? { parts, payload: null } : { parts: null, payload: JSON.stringify({ parts }) }
+      expect(readPayload('sms', { parts })).toMatchObject(expected)
+    },
+  )
+
   test.each([
     ['25501', 25501, null],
     ['00101', null, '{"mccmnc":"00101"}'],

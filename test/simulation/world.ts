@@ -264,13 +264,14 @@ class World {
     const { account } = this.#judge.lives.withPhone(phone!).command.plan
     for (let count = this.#random.pick([1, 1, 2, 3]); count > 0; count--) {
       const status = this.#random.pick(['DELIVERED', 'READ', 'UNDELIVERABLE', 'EXPIRED'])
-      const event = buildStatusEvent({ id: BigInt(id), msgId: String(msgId), account, status })
+      const late = this.#random.int(0, this.#random.pick([5, 1500]))
+      const receivedAt = this.#now + late
+      const event = buildStatusEvent({ id: BigInt(id), msgId: String(msgId), account, status, receivedAt })
       const record = {
         topic: this.#settings.topics.statuses,
         key: String(id),
         value: this.#codec.writeStatus(event),
       }
-      const late = this.#random.int(0, this.#random.pick([5, 1500]))
       this.#scheduler.add('world', null, 'callback', late, () => this.#broker.append([record], this.#now))
     }
   }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { partitionOf } from '../../src/bus/murmur2.ts'
+import type { SendCommand } from '../../src/records/generated.ts'
 import { answered, refusal } from '../support/answers.ts'
 import { buildCommandOf, commandsFrom } from '../support/commands.ts'
 import { alone, numbersFrom, sorted, startSendingWorld } from '../support/sending.ts'
@@ -42,6 +43,16 @@ describe('an envelope', () => {
     for (const id of [11, 12, 13]) expect(envelopes).toContainEqual([id])
     expect(sorted(envelopes.flat())).toEqual([1, 2, 3, 11, 12, 13, 21, 22, 23])
   })
+})
+
+test('codes use the whole rate, although each is in a request of its own', async () => {
+  const sentAtOnce = async (commands: SendCommand[]) => {
+    const { put, pass, sent } = await startSendingWorld({ accounts: { default: 8 } })
+    put('bulk', commands)
+    await pass(500)
+    return sent('default')
+  }
+  expect(await sentAtOnce(codes(1, 20))).toEqual(await sentAtOnce(commandsFrom(1, 20)))
 })
 
 describe('a command', () => {

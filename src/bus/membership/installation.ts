@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { count } from '../../words.ts'
 
 /** What a process of a group tells the others about itself. */
 export interface Announcement {
@@ -36,6 +37,6 @@ export function differenceFrom(mine: Announcement, others: readonly Announcement
   if (differences.length === 0) return null
   const hosts = [...new Set(others.map(({ host }) => host))].toSorted()
   const more = hosts.length - mostHosts
-  const there = [...hosts.slice(0, mostHosts), ...(more > 0 ? [`${more} more hosts`] : [])].join(', ')
+  const there = [...hosts.slice(0, mostHosts), ...(more > 0 ? [count(more, 'more host')] : [])].join(', ')
   return `processes of another installation, on ${there}, are in this group; on ${mine.host}, ${differences.join('; ')}`
 }

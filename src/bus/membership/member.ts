@@ -223,8 +223,7 @@ export class GroupMember {
       isDrained = true
       this.#endPause()
     })
-    await this.#beatWhile(() => !isDrained, this.synced)
-    await drained
+    await Promise.all([drained, this.#beatWhile(() => !isDrained, this.synced)])
     this.#lease = null
     if (this.#left || this.#retiring) return
     const joined = await this.#enter()

@@ -206,10 +206,7 @@ export class PartitionSession implements Session, Participant {
   /** Commits the listener's records about lost offsets together with the progress over them. */
   #tellLost(ranges: readonly LostRange[]): void {
     if (ranges.length === 0) return
-    this.#deliver(listener => {
-      const records = listener.lost?.(this, ranges) ?? []
-      if (records.length > 0) this.#commits.add(records)
-    })
+    this.#deliver(listener => this.#commits.add(listener.lost?.(this, ranges) ?? []))
   }
 
   /** Commits progress over gaps, which would otherwise show as lag until the next commit. */

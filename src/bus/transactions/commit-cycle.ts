@@ -94,10 +94,7 @@ export class CommitCycle {
     this.#isRunning = true
     const started = clock.monotonic()
     const parts = participants.map(participant => participant.form())
-    const error = await transact(parts).then(
-      () => null,
-      (error: Error) => error,
-    )
+    const error = await transact(parts).catch((error: Error) => error)
     this.#isRunning = false
     this.#notBefore = Math.max(started + intervalMs, clock.monotonic() + pauseAfterCommitMs)
     if (error) failed(error)

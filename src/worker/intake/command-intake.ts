@@ -184,8 +184,10 @@ export class CommandIntake {
     const decoded = decodeRecord(this.#options.decoder, record)
     if (!decoded.ok && 'pending' in decoded) this.#wait.add(decoded.pending, { record, delivered })
     else if (!decoded.ok) this.#refuse(record, delivered, decoded.error, step)
-    else if (delivered.kind === 'doubted') this.#doubt(record, delivered, decoded, 'taken_over', step)
-    else this.#admit(record, delivered, decoded, step)
+    else if (delivered.kind === 'doubted') {
+      const { postedSince } = delivered
+      this.#doubt(record, decoded.value, { cause: 'taken_over', postedSince }, step)
+    } else this.#admit(record, delivered, decoded, step)
   }
 
   /** Settles a record without a command with a dead letter, which says if it was perhaps sent. */
@@ -198,20 +200,19 @@ export class CommandIntake {
   /** Moves a command that an earlier owner perhaps sent to the doubts, whatever this process would say of its content. */
   #doubt(
     record: BusRecord,
-    { postedSince }: Delivered,
-    { value }: Pick<Readable, 'value'>,
-    cause: DoubtCause,
+    value: SendCommand,
+    { cause, postedSince }: { cause: DoubtCause; postedSince?: number },
     step: Step,
   ): void {
     const subject = subjectOf(value, traceOf(record.headers))
     this.#recent.take(subject.account, subject.id, record.offset)
     const pending = this.#pending(withoutContent(subject), record, step)
-    if (postedSince > 0) pending.postedSince = postedSince
+    if (postedSince) pending.postedSince = postedSince
     this.#options.settler.doubt(pending, step.now, cause, step.counts)
   }
 
   #doubtForgotten(record: BusRecord, value: SendCommand, step: Step): void {
-    this.#doubt(record, { kind: 'doubted', postedSince: 0 }, { value }, 'progress_reset', step)
+    this.#doubt(record, value, { cause: 'progress_reset' }, step)
   }
 
   /**

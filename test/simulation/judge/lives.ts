@@ -15,6 +15,10 @@ export interface Life {
   /** POSTs that the gateway has not received yet. */
   inFlight: number
   executions: number
+  /** Number of POSTs of which the first byte was written. */
+  begun: number
+  /** How often another owner put it in doubt, which counts as an attempt although its POST perhaps never began. */
+  takenOver: number
   results: SendResult[]
   deadLetters: number
   /** Whether its record was deleted before its final result: then it may have none. */
@@ -80,6 +84,8 @@ export class Lives implements Iterable<Life> {
       places: [place],
       inFlight: 0,
       executions: 0,
+      begun: 0,
+      takenOver: 0,
       results: [],
       deadLetters: 0,
       deleted: false,

@@ -1,5 +1,7 @@
 import type { BusRecord } from '../../../src/bus/port.ts'
+import { isOfOthers } from '../../../src/records/doubt.ts'
 import type { Doubt, SendResult } from '../../../src/records/generated.ts'
+import { doubtCauses } from '../../../src/vocabulary/lists.ts'
 import { correlationOf } from '../commands.ts'
 import { texts } from '../gateway.ts'
 import type { CommandPlan } from '../plan.ts'
@@ -18,6 +20,9 @@ export interface OutcomesOptions {
   /** Whether envelopes are refused only in outages, or for a poison command: then no other may be REJECTED. */
   hasOnlyExplainedRefusals: boolean
 }
+
+/** Texts of results about POSTs of other processes, whose doubts come behind them. */
+const doubtsOfOthers: readonly string[] = [doubtCauses.taken_over, doubtCauses.progress_reset]
 
 const isUnreadable = ({ kind }: CommandPlan) => kind === 'garbage' || kind === 'unknown schema'
 
@@ -44,10 +49,12 @@ export class Outcomes {
       this.#report('the result tells the truth', `a doubt about ${topic}/${partition}@${offset}, which is no command`)
       return
     }
-    this.#checkReferences(life, doubt)
     life.places.push(place)
     this.counts.doubts++
     if (cause === 'taken_over') this.counts.takenOver++
+    if (isOfOthers(cause)) life.takenOver++
+    this.#checkReferences(life, doubt)
+    this.#checkAttempts(life, doubt, doubt.postedAt)
     const { releasesUnsent, wasDisturbed } = this.#options
     if (cause === 'taken_over' && !life.hasRequestedConnection && releasesUnsent && !wasDisturbed()) {
       this.#report(
@@ -89,6 +96,10 @@ export class Outcomes {
     }
     this.#checkOrder(life, result)
     this.#checkReferences(life, result)
+    if (result.id !== BigInt(life.command.plan.id))
+      this.#report('the result tells the truth', `${nameOf(life)} is published with id ${result.id}`)
+    const isOwnDoubt = outcome === 'IN_DOUBT' && !doubtsOfOthers.includes(result.error ?? '')
+    if (isOwnDoubt || final) this.#checkAttempts(life, result, result.sentAt)
     life.results.push(result)
     if (!final) return
     if (outcome === 'UNRESOLVED') this.counts.unresolved++
@@ -139,6 +150,20 @@ export class Outcomes {
       'the result tells the truth',
       `${nameOf(life)} is published with correlation ${correlationId} and tenant ${tenant}`,
     )
+  }
+
+  /** Checks how often, and when, a command was POSTed as one of its records says. */
+  #checkAttempts(life: Life, { attempts }: Pick<SendResult, 'attempts'>, sentAt: number | null): void {
+    const { now, skewMs } = this.#options
+    const { begun, command } = life
+    const takenOver = life.takenOver + life.places.length - 1 // an owner of its doubt, too, may have been sending it
+    const reportFalse = (what: string) => this.#report('the result tells the truth', `${nameOf(life)} ${what}`)
+    if (attempts > begun + takenOver)
+      reportFalse(`has ${attempts} attempts, but was POSTed ${begun} times and taken over ${takenOver} times`)
+    if (sentAt === null) return
+    if (attempts === 0) reportFalse(`was sent at ${sentAt}, but has no attempt`)
+    if (sentAt < command.publishedAt - skewMs || sentAt > now() + skewMs)
+      reportFalse(`was sent ${sentAt - command.publishedAt} ms after it was published, or will be`)
   }
 
   #end(life: Life): void {

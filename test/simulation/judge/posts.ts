@@ -136,6 +136,7 @@ export class Posts {
 
   #beganOne(owner: Owner, life: Life): void {
     this.counts.posts++
+    life.begun++
     if (life.places.length > 1) this.counts.sentAgain++
     const name = nameOf(life)
     if (this.#stopping.has(owner)) this.#report('no POST after a stop', `${owner.name} POSTs ${name}`)

@@ -101,6 +101,38 @@ test('commands whose doubts are in a batch that cannot be read end UNRESOLVED', 
   expect(finalsOf(world)).toEqual([[7, 'UNRESOLVED', true]])
 })
 
+test('while brokers do not describe the topics, no command is ended; it is later, and no reader stays behind', async () => {
+  const world = await startSendingWorld({ Broker: BrokerWithDamagedBatches })
+  const { bus, broker, clock, pass, telemetry } = world
+  const [lookAt, read] = [bus.lookAt.bind(bus), bus.read.bind(bus)]
+  let isAway = true
+  bus.lookAt = async topic => {
+    if (isAway && topic === 'doubts') throw new Error('no broker answers')
+    return lookAt(topic)
+  }
+  const open = new Set<unknown>()
+  bus.read = async (...query) => {
+    const reader = await read(...query)
+    const close = reader.close.bind(reader)
+    open.add(reader)
+    return Object.assign(reader, { close: () => close().then(() => void open.delete(reader)) })
+  }
+  const told: string[] = []
+  telemetry.on('answered.unavailable', ({ error }) => told.push(error.message))
+  const encode = await createEncoder<SendResult>(subjectOf('results'), schemas.result, world.registry)
+  const value = encode(buildResult({ id: 7n, outcome: 'IN_DOUBT', final: false, completedAt: clock.now() }))
+  broker.append([{ topic: 'results', partition: 0, key: '7', value }], clock.now())
+  broker.append([{ partition: 0, ...buildDamagedBatch('doubts') }], clock.now())
+  await pass(5_000)
+  expect([finalsOf(world), told]).toEqual([
+    [],
+    ['cannot read which commands of doubts lack their doubt: no broker answers'],
+  ])
+  isAway = false
+  await pass(60_000)
+  expect([finalsOf(world), open.size]).toEqual([[[7, 'UNRESOLVED', true]], 0])
+})
+
 test('no command is ended while the schema of some result is missing, since it may be its final one', async () => {
   const registry = laggingRegistry()
   const { world, doubtOf } = await startInDoubt({ registry })
