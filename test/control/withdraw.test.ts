@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { loadSettings } from '../../src/config/index.ts'
 import { type Change, changeText, deletionOf, keyOf, withdrawalText, writeChange } from '../../src/control/change.ts'
+import { historyOf, readHistory } from '../../src/control/history.ts'
 import { readControl } from '../../src/control/read.ts'
 import { recordsOf, withdrawnBy } from '../../src/control/withdraw.ts'
 import { writeAndReadBack } from '../../src/control/write.ts'
@@ -60,7 +61,7 @@ describe('a withdrawal', () => {
 
   test('is refused while 10,000 others are in force, with the end of the first, unless it changes one', () => {
     const first = lasting({ kind: 'message', name: 'shop/1', until: now + 1_000 })
-    const known = { changes: [], used: 0.1, overfull: null, over: [] }
+    const known = { used: 0.1, overfull: null, over: [] }
     const inForce = [...messages(9_999), first, ...Array.from({ length: 5 }, (_, i) => buildPause({ name: `t${i}` }))]
     expect(recordsOf('control', lasting({ name: 'shop/1', kind: 'message' }), { ...known, inForce })).toHaveLength(1)
     expect(recordsOf('control', lasting(), { ...known, inForce: inForce.slice(1) })).toHaveLength(1)
@@ -72,7 +73,7 @@ describe('a withdrawal', () => {
   test('deletes the records of up to 1,000 that are over, but never its own', () => {
     const [withdrawal, ...others] = messages(1_500)
     const records = recordsOf('control', withdrawal!, {
-      ...{ changes: [], used: 0, overfull: null, inForce: [] },
+      ...{ used: 0, overfull: null, inForce: [] },
       over: [withdrawal!, ...others],
     })
     expect(records).toEqual([
@@ -119,7 +120,7 @@ test.each<[Change, string]>([
 describe('the control topic', () => {
   const long = now - 40 * dayMs
 
-  test('tells what is in force, all changes in order, and withdrawals that are over', async () => {
+  test('tells what is in force, and withdrawals that are over', async () => {
     const over = lasting({ name: 'winter', at: long, until: long + dayMs })
     const changes = [
       buildPause({ at: now }),
@@ -131,7 +132,6 @@ describe('the control topic', () => {
       lasting({ name: 'summer', begins: false }),
     ]
     const control = await readAfter(changes)
-    expect(control.changes).toEqual(changes)
     expect(control.inForce.map(keyOf)).toEqual(['topic/bulk', 'withdrawn/campaign/spring'])
     expect(control.over.map(keyOf)).toEqual(['withdrawn/campaign/winter', 'withdrawn/campaign/summer'])
     expect(control).toMatchObject({ overfull: null, used: 2 / 100_000 })
@@ -150,19 +150,33 @@ describe('the control topic', () => {
     expect(control.inForce.map(keyOf)).toEqual(['withdrawn/campaign/autumn'])
   })
 
-  test('with several partitions is told in the order of time', async () => {
-    const changes = [3, 1, 2].map(i => buildPause({ name: `t${i}`, at: now + i }))
-    const control = await readAfter(changes, i => i % 2)
-    expect(control.changes.map(({ name }) => name)).toEqual(['t1', 't2', 't3'])
+  test('with several partitions tells the last change of each scope by time', async () => {
+    const changes = [3, 1, 2].map(i => (i === 2 ? buildPause : buildResume)({ name: 'bulk', at: now + i }))
+    expect((await readAfter(changes, i => i % 2)).inForce).toEqual([])
   })
 
-  test('is told with its newest 10,000 changes, and as many withdrawals that are over', async () => {
+  test('is told with at most 10,000 withdrawals that are over', async () => {
     const ended = messages(10_500, { at: long, until: long + dayMs })
     const control = await readAfter([...ended, buildPause({ at: now })])
-    expect([control.changes.length, control.changes[0]!.name, control.changes.at(-1)!.name]).toEqual([
-      ...[10_000, 'default/501', 'bulk'],
-    ])
     expect([control.over.length, control.over[0]!.name]).toEqual([10_000, 'default/0'])
+  })
+
+  test('leaves to the history what was done: its newest 10,000 deeds, in their order', async () => {
+    const { bus } = openMemoryBus(['history'])
+    const changes = [...messages(10_500), buildPause({ at: now }), buildResume({ at: now })]
+    await publishAll(
+      bus,
+      historyOf(
+        'history',
+        changes.map(change => writeChange('control', change)),
+      ),
+    )
+    const { deeds, foreign } = await readHistory(
+      bus,
+      loadSettings({ env: {}, overrides: { topics: { history: 'history' } } }),
+    )
+    expect([deeds.length, deeds[0]!.name, ...deeds.slice(-2)]).toEqual([10_000, 'default/502', ...changes.slice(-2)])
+    expect(foreign).toBe(0)
   })
 
   test('that does not exist is to be created', async () => {
@@ -176,5 +190,5 @@ test('a change is written with all its records, once workers can read it', async
   const change = lasting()
   const records = [writeChange('control', change), deletionOf('control', lasting({ name: 'winter' }))]
   await writeAndReadBack(bus, 'control', records)
-  expect((await readControl(bus, settings)).changes).toMatchObject([change, { name: 'winter', begins: false }])
+  expect((await readControl(bus, settings)).inForce).toMatchObject([change])
 })
