@@ -151,8 +151,9 @@ describe('the control topic', () => {
   })
 
   test('with several partitions tells the last change of each scope by time', async () => {
-    const changes = [3, 1, 2].map(i => (i === 2 ? buildPause : buildResume)({ name: 'bulk', at: now + i }))
-    expect((await readAfter(changes, i => i % 2)).inForce).toEqual([])
+    const changes = [buildResume({ at: now + 3 }), buildPause({ at: now + 2 })]
+    expect((await readAfter(changes, i => i)).inForce).toEqual([])
+    expect((await readAfter(changes.toReversed(), i => i)).inForce).toEqual([])
   })
 
   test('is told with at most 10,000 withdrawals that are over', async () => {
