@@ -237,12 +237,15 @@ describe('an account that has something to send or to ask', () => {
     )
   })
 
-  /** No account holds all slots. */
+  /** No account holds all slots, unless all others are slow: what these send waits no longer than one quick answer. */
   function expectNoMonopoly(posts: readonly Post[], takes: (post: Post) => number, concurrency: number, from: number) {
+    const isQuick = (post: Post) => takes(post) <= timeoutMs / 10
     for (const { auth, at } of posts) {
       const inFlight = posts.filter(post => post.at >= from && post.at <= at && post.at + takes(post) > at)
       expect(inFlight.length).toBeLessThanOrEqual(concurrency)
-      expect(inFlight.filter(post => post.auth === auth).length).toBeLessThan(concurrency)
+      const own = inFlight.filter(post => post.auth === auth)
+      const isAmongSlow = own.every(isQuick) && posts.every(post => post.auth === auth || !isQuick(post))
+      if (!isAmongSlow) expect(own.length).toBeLessThan(concurrency)
     }
   }
 })
