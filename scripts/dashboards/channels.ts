@@ -165,6 +165,21 @@ const delivery = row(
     ],
     units: { Average: 's', 'In 10 s': 'percentunit', 'In a minute': 'percentunit' },
   }),
+  lines({
+    title: 'Refused countries',
+    description:
+      'Commands to a country that gateway.countries does not list, by account; of all types. A sudden rise: strangers try out expensive numbers. Find the form that they use.',
+    width: 24,
+    unit: 'ops',
+    stacked: true,
+    queries: [
+      [
+        `sum by (account, country) (rate(busgate_country_refusals_total{${own}}[$__rate_interval])) > 0`,
+        '{{account}} {{country}}',
+      ],
+    ],
+    runbooks: ['BusgateCountriesRefused'],
+  }),
 )
 
 const missing = row(

@@ -3,7 +3,12 @@ import type { OutgoingRecord } from '../bus/port.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import { serveHttp } from '../http/server.ts'
 import { placeOf } from '../telemetry/error.ts'
-import { type CallbackIntakeOptions, createCallbackIntake, type ReceiverLimits, limits as usualLimits } from './intake.ts'
+import {
+  type CallbackIntakeOptions,
+  createCallbackIntake,
+  type ReceiverLimits,
+  limits as usualLimits,
+} from './intake.ts'
 import { reportRefusals } from './refusals.ts'
 import { sharePublish } from './shared-publish.ts'
 

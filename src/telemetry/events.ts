@@ -77,6 +77,8 @@ export interface Events {
   }
   /** Operations that were not sent wait to be retried. */
   'gateway.retry': { reason: RetryReason; count: number }
+  /** Results with errorCode COUNTRY were committed; `country` is null if it is unknown. */
+  'country.refused': { account: string; country: string | null; count: number }
   /** An envelope had to wait for the account's rate. */
   'rate.waited': { account: string; seconds: number }
   /** The account is held back: it sends only probes until one passes. `keyPlace` names the setting of its key. */

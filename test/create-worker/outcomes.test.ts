@@ -120,6 +120,19 @@ describe('a command that violates the interface', () => {
     expect(world.sandbox.executions(5)).toBe(1)
   })
 
+  test('because of its country is refused by a producer whose settings have the list, and else by the worker', async () => {
+    const gateway = { countries: 'UA' }
+    const message = { sms_message: 'Hello', sms_signature: 'Shop' }
+    const command = { id: 5n, phone: 94711234567, type: 'sms', message } satisfies NewCommand
+    const world = await startWorld({ settings: { gateway } })
+    const refusal = 'phone must be of a country in gateway.countries; it is of LK'
+    await expect(world.producer.send([command])).rejects.toThrow(`command 5: ${refusal}`)
+    await world.send([buildCommandOf('sms', { id: 5n, phone: 94711234567 })])
+    await world.finished(1)
+    expect(world.resultOf(5)).toMatchObject({ outcome: 'INVALID', errorCode: 'COUNTRY', country: 'LK', error: refusal })
+    expect(world.sandbox.executions(5)).toBe(0)
+  })
+
   test('because it is longer than gateway.maxBytes is INVALID, and one that just fits is sent', async () => {
     const gateway = await startProxy()
     const maxBytes = 2048

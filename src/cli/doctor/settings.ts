@@ -5,6 +5,7 @@ import {
   type SettingPath,
   type Settings,
   SettingsError,
+  valueFor,
   whyRoleIsOff,
 } from '../../config/index.ts'
 import { runnableSettings } from '../settings.ts'
@@ -13,7 +14,7 @@ import { check, type Facts, type Finding, named, ok, warning } from './check.ts'
 export const settings = check({
   name: 'settings',
   about:
-    'The settings, as `busgate config check` does: errors, and settings that `busgate run` needs. Quiet hours must be shorter than commands.maxAgeMs.',
+    'The settings, as `busgate config check` does: errors, and settings that `busgate run` needs. Quiet hours must be shorter than commands.maxAgeMs. Shows the [limits](limits.md) of each account.',
   needs: [],
   async look(_facts, sources) {
     try {
@@ -21,7 +22,7 @@ export const settings = check({
       const running = runningRoles(loaded)
       const off = loaded.roles.filter(role => !running.includes(role)).map(role => `; ${role} is off: ${whyRoleIsOff}`)
       const valid = ok(`valid, for the roles ${running.join(', ')}${off.join('')}`)
-      return { findings: [valid, ...longQuietHours(loaded)], facts: { settings: loaded } }
+      return { findings: [valid, ...limits(loaded), ...longQuietHours(loaded)], facts: { settings: loaded } }
     } catch (error) {
       if (!(error instanceof SettingsError)) throw error
       return { findings: error.problems.map(finding), facts: usable() }
@@ -43,6 +44,14 @@ function finding({ path, where, variable, what, example }: SettingsError['proble
   if (example === undefined) return finding
   const name = variable === undefined ? path : `${path} (${variable})`
   return { ...finding, mend: `set ${name} to ${example}, for example` }
+}
+
+/** What each account may send, if that is limited. */
+function limits({ gateway }: Settings): Finding[] {
+  return [...gateway.accounts.keys()].flatMap(account => {
+    const countries = valueFor(account, gateway.countries)
+    return countries ? [ok(`account ${account} sends only to ${countries.join(', ')}`)] : []
+  })
 }
 
 const hourMs = 3_600_000
