@@ -30,6 +30,7 @@ export function compile(values: CheckedValues) {
       accounts: accountsOf(values),
       quietHours: quietHoursOf(values),
       countries: perAccount(values, 'countries'),
+      maxParts: perAccount(values, 'maxParts'),
     },
     commands: section(values, 'commands'),
     doubts: { ...doubts, policies: policiesOf(values) },
@@ -118,7 +119,7 @@ export interface PerAccount<T> {
 export const valueFor = <T>(account: string, { general, own }: PerAccount<T>): T | undefined =>
   own.get(account) ?? general
 
-function perAccount<N extends 'countries'>(values: CheckedValues, name: N) {
+function perAccount<N extends 'countries' | 'maxParts'>(values: CheckedValues, name: N) {
   const own = values[`gateway.accounts.NAME.${name}`]
   return { general: values[`gateway.${name}`], own } as PerAccount<NonNullable<CheckedValues[`gateway.${N}`]>>
 }

@@ -111,7 +111,7 @@ export const crossChecks: CrossCheck[] = [
     broken: values => [...values['gateway.accounts.NAME.rate'].keys()].some(name => !hasKey(values, name)),
     what: 'an account has a rate but no apiKey',
   },
-  ...(['quietHours', 'countries'] as const).map((name): CrossCheck => {
+  ...(['quietHours', 'countries', 'maxParts'] as const).map((name): CrossCheck => {
     const own = `gateway.accounts.NAME.${name}` as const
     return {
       paths: [own, 'gateway.accounts.NAME.apiKey', 'gateway.apiKey'],

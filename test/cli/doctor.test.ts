@@ -122,9 +122,10 @@ describe('of the settings, busgate doctor', () => {
       BUSGATE_GATEWAY_COUNTRIES: 'UA,PL',
       BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: key,
       BUSGATE_GATEWAY_ACCOUNTS_SHOP_COUNTRIES: 'RO',
+      BUSGATE_GATEWAY_ACCOUNTS_SHOP_MAX_PARTS: '1',
     }
     expect((await diagnose(env, ['settings'])).of('settings').slice(1)).toEqual([
-      'ok: account shop sends only to RO',
+      'ok: account shop sends only to RO, and SMS of at most 1 part',
       'ok: account default sends only to UA, PL',
     ])
   })

@@ -280,7 +280,7 @@ doubts: { policies: { call/otp: AT_LEAST_ONCE, viber+sms: AT_MOST_ONCE } }
     )
   })
 
-  it.each(['quietHours', 'countries'] as const)(
+  it.each(['quietHours', 'countries', 'maxParts'] as const)(
     'refuse %s of an account without a key, where others have one',
     name => {
       const accounts = { shop: { [name]: definitions[`gateway.${name}`].example } }
@@ -331,6 +331,7 @@ doubts: { policies: { call/otp: AT_LEAST_ONCE, viber+sms: AT_MOST_ONCE } }
       'kafka.brokers': { BUSGATE_REGISTRY_URL: 'http://registry:8081' },
       'gateway.accounts.NAME.rate': { BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'k' },
       'gateway.accounts.NAME.countries': { BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'k' },
+      'gateway.accounts.NAME.maxParts': { BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'k' },
       'gateway.accounts.NAME.quietHours': { BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'k' },
       'callbacks.publicUrl': { BUSGATE_CALLBACKS_SECRET: 'k1:at-least-16-characters' },
     }

@@ -60,6 +60,13 @@ const changes: [string, Change][] = [
     { command: { phone: 94711234567 }, settings: { gateway: { countries: 'UA' } } },
   ],
   [
+    'that needs more parts than its settings allow',
+    {
+      command: { message: buildCommandOf('sms', {}, { sms_message: 'я'.repeat(71) }).message },
+      settings: { gateway: { maxParts: 1 } },
+    },
+  ],
+  [
     'that was withdrawn meanwhile',
     {
       command: { campaign: 'spring' },

@@ -8,6 +8,7 @@ import {
   valueFor,
   whyRoleIsOff,
 } from '../../config/index.ts'
+import { count } from '../../words.ts'
 import { runnableSettings } from '../settings.ts'
 import { check, type Facts, type Finding, named, ok, warning } from './check.ts'
 
@@ -50,7 +51,12 @@ function finding({ path, where, variable, what, example }: SettingsError['proble
 function limits({ gateway }: Settings): Finding[] {
   return [...gateway.accounts.keys()].flatMap(account => {
     const countries = valueFor(account, gateway.countries)
-    return countries ? [ok(`account ${account} sends only to ${countries.join(', ')}`)] : []
+    const maxParts = valueFor(account, gateway.maxParts)
+    const limits = [
+      ...(countries ? [`only to ${countries.join(', ')}`] : []),
+      ...(maxParts !== undefined ? [`SMS of at most ${count(maxParts, 'part')}`] : []),
+    ]
+    return limits.length > 0 ? [ok(`account ${account} sends ${limits.join(', and ')}`)] : []
   })
 }
 
