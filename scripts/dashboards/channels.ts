@@ -75,7 +75,7 @@ const sending = row(
     lines({
       title: 'Final results by outcome',
       description:
-        'Of the selected types. REJECTED: refused by the gateway, see the next panels. INVALID: a producer violates the interface.',
+        'Of the selected types. REJECTED: refused by the gateway, see the next panels. INVALID: a producer violates the interface, or exceeds a limit.',
       width: 8,
       unit: 'ops',
       stacked: true,
@@ -99,7 +99,7 @@ const sending = row(
   lines({
     title: 'Why messages were not sent',
     description:
-      'Of the selected types. SENDER_INVALID: the sender name is not registered for the channel. OPERATOR_UNSUPPORTED: the channel does not reach this phone. VALIDATION: repair the producer.',
+      'Of the selected types. SENDER_INVALID: the sender name is not registered for the channel. OPERATOR_UNSUPPORTED: the channel does not reach this phone. VALIDATION: repair the producer. COUNTRY, PARTS: beyond a limit of the settings.',
     width: 8,
     unit: 'ops',
     stacked: true,
@@ -164,6 +164,21 @@ const delivery = row(
       [`${arrival('bucket', ', le=~"60|60[.]0"')} / ${arrived}`, 'In a minute'],
     ],
     units: { Average: 's', 'In 10 s': 'percentunit', 'In a minute': 'percentunit' },
+  }),
+  lines({
+    title: 'Refused countries',
+    description:
+      'Commands to a country that gateway.countries does not list, by account; of all types. A sudden rise: strangers try out expensive numbers. Find the form that they use.',
+    width: 24,
+    unit: 'ops',
+    stacked: true,
+    queries: [
+      [
+        `sum by (account, country) (rate(busgate_country_refusals_total{${own}}[$__rate_interval])) > 0`,
+        '{{account}} {{country}}',
+      ],
+    ],
+    runbooks: ['BusgateCountriesRefused'],
   }),
 )
 

@@ -159,7 +159,7 @@ const outcome = row(
     lines({
       title: 'Final results by outcome',
       description:
-        'REJECTED: refused by the gateway, see the codes in the next panel. INVALID: a producer violates the interface. EXPIRED: not sent in time. UNRESOLVED: nobody can tell; ask the gateway’s operator about these ids.',
+        'REJECTED: refused by the gateway, see the codes in the next panel. INVALID: a producer violates the interface, or exceeds a limit. EXPIRED: not sent in time. UNRESOLVED: nobody can tell; ask the gateway’s operator about these ids.',
       width: 8,
       unit: 'ops',
       stacked: true,
@@ -171,7 +171,7 @@ const outcome = row(
   lines({
     title: 'Why commands were not sent',
     description:
-      'Results other than SENT and IN_DOUBT, by code. INSUFFICIENT_FUNDS: top up. SENDER_INVALID, VALIDATION: repair the producer. DEADLINE, MAX_AGE: not sent in time. RESPONSE_LOST: the answer was lost, and the policy forbids a retry.',
+      'Results other than SENT and IN_DOUBT, by code. INSUFFICIENT_FUNDS: top up. SENDER_INVALID, VALIDATION, COUNTRY, PARTS: repair the producer. DEADLINE, MAX_AGE: not sent in time. RESPONSE_LOST: the answer was lost, and the policy forbids a retry.',
     width: 8,
     unit: 'ops',
     stacked: true,

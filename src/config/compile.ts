@@ -29,6 +29,8 @@ export function compile(values: CheckedValues) {
       tenantWeights: gateway.tenantWeights ?? {},
       accounts: accountsOf(values),
       quietHours: quietHoursOf(values),
+      countries: perAccount(values, 'countries'),
+      maxParts: perAccount(values, 'maxParts'),
     },
     commands: section(values, 'commands'),
     doubts: { ...doubts, policies: policiesOf(values) },
@@ -105,6 +107,21 @@ function quietHoursOf(values: CheckedValues): ReadonlyMap<string, readonly strin
       return windows ? [[name, windows] as const] : []
     }),
   )
+}
+
+/** A setting of the gateway that an account can replace. */
+export interface PerAccount<T> {
+  general: T | undefined
+  own: ReadonlyMap<string, T>
+}
+
+/** The account's own value, else the general one. */
+export const valueFor = <T>(account: string, { general, own }: PerAccount<T>): T | undefined =>
+  own.get(account) ?? general
+
+function perAccount<N extends 'countries' | 'maxParts'>(values: CheckedValues, name: N) {
+  const own = values[`gateway.accounts.NAME.${name}`]
+  return { general: values[`gateway.${name}`], own } as PerAccount<NonNullable<CheckedValues[`gateway.${N}`]>>
 }
 
 /** Milliseconds after sending until a verdict is overdue, by type. */

@@ -111,12 +111,14 @@ export const crossChecks: CrossCheck[] = [
     broken: values => [...values['gateway.accounts.NAME.rate'].keys()].some(name => !hasKey(values, name)),
     what: 'an account has a rate but no apiKey',
   },
-  {
-    paths: ['gateway.accounts.NAME.quietHours', 'gateway.accounts.NAME.apiKey', 'gateway.apiKey'],
-    broken: values =>
-      hasKeys(values) && [...values['gateway.accounts.NAME.quietHours'].keys()].some(name => !hasKey(values, name)),
-    what: 'an account has quiet hours but no apiKey',
-  },
+  ...(['quietHours', 'countries', 'maxParts'] as const).map((name): CrossCheck => {
+    const own = `gateway.accounts.NAME.${name}` as const
+    return {
+      paths: [own, 'gateway.accounts.NAME.apiKey', 'gateway.apiKey'],
+      broken: values => hasKeys(values) && [...values[own].keys()].some(account => !hasKey(values, account)),
+      what: `an account has ${name} but no apiKey`,
+    }
+  }),
   {
     paths: ['gateway.quietHours', 'gateway.accounts.NAME.quietHours', 'topics.commands'],
     broken: values =>
@@ -140,7 +142,7 @@ function ratesOf(values: CheckedValues): number[] {
   return [values['gateway.rate'] ?? [], ...values['gateway.accounts.NAME.rate'].values()].flat()
 }
 
-/** Whether the process may send; others only show quiet hours. */
+/** Whether the process may send; others only show these settings, or check commands that they write. */
 function hasKeys(values: CheckedValues): boolean {
   return values['gateway.apiKey'] !== undefined || values['gateway.accounts.NAME.apiKey'].size > 0
 }

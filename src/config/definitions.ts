@@ -30,6 +30,8 @@ function secret<T extends z.ZodType>(type: T, example: string, doc: string) {
 const policy = kind.choice(policies)
 /** An envelope cannot exceed the window of a partition. */
 const longestEnvelope = 8192
+/** The header of a joined SMS counts its parts in one byte. */
+const mostParts = 255
 const day = 24 * 3_600_000
 
 // biome-ignore format: a table, one setting a row
@@ -81,7 +83,11 @@ export const definitions = {
   'gateway.accounts.NAME.apiKey': secret(kind.secretText, 'an-api-key', 'API key of a further account.'),
   'gateway.accounts.NAME.rate': optional(kind.aboveZero, '50', 'Replaces gateway.rate for this account.'),
   'gateway.accounts.NAME.quietHours': optional(kind.quietHours, 'Sat-Sun 00:00-24:00 Europe/Kyiv', 'Replaces gateway.quietHours for this account.'),
+  'gateway.accounts.NAME.countries': optional(kind.countries, 'UA', 'Replaces gateway.countries for this account.'),
+  'gateway.accounts.NAME.maxParts': optional(kind.integer(1, mostParts), '2', 'Replaces gateway.maxParts for this account.'),
   'gateway.quietHours': optional(kind.quietHours, '21:00-09:00 Europe/Kyiv', 'When only commands of the most urgent topic are sent. Deadlines and commands.maxAgeMs of the others continue. Days, Mon to Sun, are those on which the quiet hours begin.'),
+  'gateway.countries': optional(kind.countries, 'UA,PL', 'Countries to send to. A command to another one, or to a number without a known country, is INVALID with errorCode COUNTRY. Default: all.'),
+  'gateway.maxParts': optional(kind.integer(1, mostParts), '3', 'Most parts of an SMS, also as a stage of a chain. A command that needs more is INVALID with errorCode PARTS. Default: no limit.'),
   'gateway.tenantWeights': optional(kind.map(kind.integer(1, 100)), '{"shop-a":3}', 'Weights by which tenants share an envelope while others of the account wait. Default: 1.'),
   'gateway.rate': optional(kind.aboveZero, '50', 'Rate limit of an account over the whole fleet, in operations a second, status polls included. Each process gets a share by its partitions. Shares are rounded down: 1.5 a second means at most one operation in each second; 0.5 one in two seconds.'),
   'gateway.errorTexts': optional(kind.map(kind.choice(errorCodes)), '{"No such sender":"SENDER_INVALID"}', 'Error codes for further error texts of the gateway.'),

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { apiPath, apiPathPattern, endsWithApiPath } from '../protocol/envelope.ts'
+import { countryCodes } from '../vocabulary/countries.ts'
 import { baseAddress, hostAndPort, httpAddress } from './addresses.ts'
 import { longestQuietMinutes, quietHoursGrammar, quietWindowPattern, readQuietWindow } from './quiet-hours.ts'
 
@@ -178,6 +179,15 @@ export const quietHours = kind(descriptionOf(list(quietWindow)), () =>
     when: ({ issues }) => issues.length === 0,
   }),
 )
+
+const country = kind('a country: two capital letters of ISO 3166, such as UA or GB (not UK)', message =>
+  z
+    .string(`${message}, in quotes if YAML reads it as something else, such as "NO"`)
+    .trim()
+    .regex(new RegExp(`^(?:${countryCodes.join('|')})$`), message),
+)
+
+export const countries = list(country)
 
 export interface SigningKey {
   kid: string

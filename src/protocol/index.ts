@@ -20,6 +20,7 @@ export { lifetimeOf, usualLifetime } from './lifetime.ts'
 export { meaningOf } from './messages.ts'
 export { type Operation, type OperationType, operationTypes, type SendOperation } from './operation.ts'
 export { otpCode } from './operations/call-otp.ts'
+export { type Parts, partsOf } from './parts.ts'
 export { errorCodeOf, knownErrorCode } from './refusals.ts'
 export {
   isOperationType,
@@ -33,7 +34,6 @@ export {
   type SendType,
   sendTypes,
 } from './registry.ts'
-export { type Segments, segmentsOf } from './segments.ts'
 export { callbackStateOf, pollStateOf } from './states.ts'
 export { type StatusProof, statusProof } from './status-answer.ts'
 export type { ViberType } from './viber.ts'

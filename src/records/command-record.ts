@@ -9,6 +9,7 @@ import { type Time, timeOf } from '../time.ts'
 import { branchOf, type CommandOptions, isInvalid, readCommand } from './command.ts'
 import { createEncoder } from './encoder.ts'
 import type { CallOtp, SendCommand } from './generated.ts'
+import { type Limits, limitsOf } from './limits.ts'
 import { type FieldProblem, problemsOfNew, sentenceOf } from './new-command.ts'
 import { fieldOf } from './reading.ts'
 import type { SchemaRegistry } from './registry.ts'
@@ -105,11 +106,13 @@ export class InvalidCommandError extends Error {
 export class CommandRecords {
   readonly #topics: readonly string[]
   readonly #options: CommandOptions
+  readonly #limits: Limits
   readonly #encoders: ReadonlyMap<string, (value: SendCommand) => Buffer>
 
   private constructor(settings: Settings, encoders: ReadonlyMap<string, (value: SendCommand) => Buffer>) {
     this.#topics = settings.topics.commands
     this.#options = { ...settings.gateway, hookFor: () => null }
+    this.#limits = limitsOf(settings.gateway)
     this.#encoders = encoders
   }
 
@@ -143,6 +146,8 @@ export class CommandRecords {
     const flaw = cut && `${fieldOf(cut)} ${cutTextComplaint}`
     const read = readCommand(value, this.#options, null, flaw)
     if (isInvalid(read)) return { problems: read.problems }
+    const excess = this.#limits(read)
+    if (excess) return { problems: [{ field: excess.field, expected: excess.expected }] }
     try {
       return { topic, key: Buffer.from(String(command.id)), value: this.#encoders.get(topic)!(value) }
     } catch (error) {

@@ -83,6 +83,14 @@ export const metricDefinitions = {
     meaning: "Prices that the gateway reported, in the account's currency; it reports them for call/otp only.",
     action: 'Rising faster than usual: somebody requests many codes; find the tenant or campaign.',
   },
+  country_refusals_total: {
+    type: 'counter',
+    labels: { account: 'account', country: 'country' },
+    start: [{ country: [label.other] }],
+    meaning:
+      'Results with errorCode COUNTRY: commands to a country that `gateway.countries` does not list, by account and country.',
+    action: 'A sudden rise: [BusgateCountriesRefused](runbooks/BusgateCountriesRefused.md).',
+  },
   tenant_results_total: {
     type: 'counter',
     labels: { tenant: 'tenant', outcome: outcomes },

@@ -32,6 +32,8 @@ export interface Events extends StableEvents {
   'secret.usable': { setting: string }
   /** Operations that were not sent wait to be retried. */
   'gateway.retry': { reason: RetryReason; count: number }
+  /** Results with errorCode COUNTRY were committed; `country` is null if it is unknown. */
+  'country.refused': { account: string; country: string | null; count: number }
   /** An envelope had to wait for the account's rate. */
   'rate.waited': { account: string; seconds: number }
   /** Status polls of the account are held back: they fail where its commands may pass. Doubts wait for them. */

@@ -12,6 +12,7 @@ export type LabelValues = readonly string[] | keyof typeof openLabels
 export const openLabels = {
   topic: 'topics of the settings',
   account: 'accounts of the settings',
+  country: 'two letters of ISO 3166; `other` for a number without a known country',
   tenant: 'tenants that `gateway.tenantWeights` names; `other` for all others together',
   partition: 'partitions that this process owns',
   currency: 'three capital letters, one an account; `other` for anything else',

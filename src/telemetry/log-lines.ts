@@ -55,6 +55,7 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
     level: 'debug',
     msg: ({ type, outcome, errorCode, count }) => `${count} × ${type}: ${outcome}${errorCode ? ` ${errorCode}` : ''}`,
   },
+  'country.refused': null,
   'envelope.finished': {
     level: 'debug',
     msg: ({ account, outcome, operations, seconds }) =>

@@ -60,6 +60,9 @@ function countCommands(telemetry: Telemetry, { count }: Meters, tenants: Readonl
       if (share.parts > 0) count('tenant_parts_total', { tenant }, share.parts)
     }
   })
+  telemetry.on('country.refused', ({ account, country, count: by }) =>
+    count('country_refusals_total', { account, country: country ?? other }, by),
+  )
 }
 
 function countRequests(telemetry: Telemetry, { count, observe }: Meters): void {

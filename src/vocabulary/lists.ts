@@ -38,7 +38,7 @@ export const refusalCodes = [
 export const outcomeCodes = {
   SENT: [],
   REJECTED: refusalCodes,
-  INVALID: ['VALIDATION'],
+  INVALID: ['VALIDATION', 'COUNTRY', 'PARTS'],
   EXPIRED: ['DEADLINE', 'MAX_AGE', 'WITHDRAWN'],
   DUPLICATE: ['DUPLICATE_ID'],
   IN_DOUBT: ['RESPONSE_LOST'],
@@ -82,6 +82,16 @@ export const errorCodeTexts: Readonly<Record<ErrorCode, { meaning: string; remed
   VALIDATION: {
     meaning: 'a field violates the interface, or there is no content',
     remedy: 'Correct the field that its text names',
+  },
+  COUNTRY: {
+    meaning: "the number's country is not in `gateway.countries`",
+    remedy:
+      'If its country is right, the operator adds it to gateway.countries or to those of the account; else find who asks for messages to it',
+  },
+  PARTS: {
+    meaning: 'its SMS needs more parts than `gateway.maxParts`',
+    remedy:
+      'Shorten the text, or replace the character that `error` names; or the operator raises gateway.maxParts or that of the account',
   },
   REJECTED: { meaning: 'any other refusal: see `error`', remedy: null },
   DEADLINE: {

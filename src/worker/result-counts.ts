@@ -9,12 +9,13 @@ export class ResultCounts {
   /** A short list: the types, outcomes and codes of one envelope of one account. */
   readonly #groups: TallyGroup[] = []
   readonly #doubts = new Map<DoubtCause, number>()
+  readonly #refusedCountries: Events['country.refused'][] = []
 
   get isEmpty(): boolean {
     return this.#groups.length === 0 && this.#doubts.size === 0
   }
 
-  add(subject: Pick<ResultSubject, 'type' | 'account' | 'tenant'>, details: ResultDetails): void {
+  add(subject: Pick<ResultSubject, 'type' | 'account' | 'tenant' | 'country'>, details: ResultDetails): void {
     const { type, tenant } = subject
     const { outcome, errorCode = null, payload } = details
     const group = this.#groupOf(type, outcome === 'SENT' ? subject.account : null, outcome, errorCode)
@@ -25,6 +26,13 @@ export class ResultCounts {
     group.parts += parts
     share.parts += parts
     group.price += Math.max(0, payload?.price ?? 0)
+    if (errorCode === 'COUNTRY') this.#addCountry(subject)
+  }
+
+  #addCountry({ account, country }: Pick<ResultSubject, 'account' | 'country'>): void {
+    const known = this.#refusedCountries.find(one => one.account === account && one.country === country)
+    if (known) known.count++
+    else this.#refusedCountries.push({ account, country, count: 1 })
   }
 
   #groupOf(
@@ -50,6 +58,7 @@ export class ResultCounts {
   announce(telemetry: Telemetry): void {
     for (const [cause, count] of this.#doubts) telemetry.emit('doubt.opened', { cause, count })
     for (const group of this.#groups) telemetry.emit('results.published', group)
+    for (const refused of this.#refusedCountries) telemetry.emit('country.refused', refused)
   }
 }
 

@@ -13,6 +13,8 @@ import { createDecoder } from '../records/decoder.ts'
 import { createDoubtWriter } from '../records/doubt.ts'
 import { createEncoder } from '../records/encoder.ts'
 import type { Doubt, SendCommand, SendResult, StatusEvent } from '../records/generated.ts'
+import { limitsOf } from '../records/limits.ts'
+import { sentenceOf } from '../records/new-command.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
 import { createResultWriter } from '../records/result.ts'
 import { writeResultBytes } from '../records/result-bytes.ts'
@@ -26,6 +28,7 @@ import { Evidence } from './doubts/evidence.ts'
 import { Orphans, type OrphansOptions } from './doubts/orphans.ts'
 import { Resolver } from './doubts/resolver.ts'
 import { checkTopics, readGauges, watchCompaction, watchProgress } from './health.ts'
+import type { Objection } from './intake/command-intake.ts'
 import { EarlierEnds } from './intake/earlier-ends.ts'
 import { repeatWindow } from './intake/recent-ids.ts'
 import { ResultsLookup } from './intake/results-lookup.ts'
@@ -175,7 +178,7 @@ function partsOf(options: SendingOptions, tools: Tools, partitions: number, plac
         ...intake,
         earlierEnds,
         unknownAccounts,
-        objection: command => objection(command, accounts, gateway.maxBytes),
+        objection: objectionsOf(accounts, gateway),
         ready: pendings => dispatcher.push(pendings),
       },
       doubtIntake: { ...intake, resolver, doubtDecoder, orphans },
@@ -345,11 +348,18 @@ async function evidenceIn({ settings, bus, registry, clock, telemetry }: Sending
   return evidence
 }
 
-function objection(
-  { account, bytes }: Command,
-  accounts: ReadonlyMap<string, Account>,
-  maxBytes: number,
-): string | null {
+/** Finds why a valid command cannot be sent with these settings. */
+function objectionsOf(accounts: ReadonlyMap<string, Account>, gateway: Settings['gateway']) {
+  const limits = limitsOf(gateway)
+  return (command: Command): Objection | null => {
+    const flaw = flawOf(command, accounts, gateway.maxBytes)
+    if (flaw !== null) return { errorCode: 'VALIDATION', error: flaw }
+    const excess = limits(command)
+    return excess && { errorCode: excess.errorCode, error: sentenceOf(excess) }
+  }
+}
+
+function flawOf({ account, bytes }: Command, accounts: ReadonlyMap<string, Account>, maxBytes: number): string | null {
   const known = accounts.get(account)
   if (!known) return `account must be one that gateway.accounts knows: ${[...accounts.keys()].join(', ')}`
   const room = maxBytes - envelopeOverhead(known.apiKey())

@@ -116,6 +116,20 @@ describe('of the settings, busgate doctor', () => {
     ])
   })
 
+  test('shows what each account may send, if that is limited', async () => {
+    const env = {
+      ...validEnv,
+      BUSGATE_GATEWAY_COUNTRIES: 'UA,PL',
+      BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: key,
+      BUSGATE_GATEWAY_ACCOUNTS_SHOP_COUNTRIES: 'RO',
+      BUSGATE_GATEWAY_ACCOUNTS_SHOP_MAX_PARTS: '1',
+    }
+    expect((await diagnose(env, ['settings'])).of('settings').slice(1)).toEqual([
+      'ok: account shop sends only to RO, and SMS of at most 1 part',
+      'ok: account default sends only to UA, PL',
+    ])
+  })
+
   test('warns, for each account, of quiet hours in which commands expire', async () => {
     const weekend = '21:00-09:00 Europe/Kyiv, Sat-Sun 00:00-24:00 Europe/Kyiv'
     const env = {

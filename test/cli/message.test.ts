@@ -126,6 +126,16 @@ describe('the conclusion', () => {
       /^Not sent: the command violates/,
     ],
     [
+      'beyond a limit of countries',
+      { results: [{ outcome: 'INVALID', errorCode: 'COUNTRY', error: 'phone' }] },
+      /^Not sent: it exceeds a limit of the settings \(COUNTRY: phone\)\. If its country is right, the operator adds it to gateway\.countries/,
+    ],
+    [
+      'beyond a limit of parts',
+      { results: [{ outcome: 'INVALID', errorCode: 'PARTS', error: 'sms_message' }] },
+      /^Not sent: it exceeds a limit of the settings \(PARTS: sms_message\)\. Shorten the text, or replace the character/,
+    ],
+    [
       'too late',
       { results: [{ outcome: 'EXPIRED', errorCode: 'DEADLINE' }] },
       /^Not sent: it was too late \(DEADLINE\)/,

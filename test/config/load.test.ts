@@ -6,6 +6,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { definitions, loadSettings, SettingsError, type SettingsTree, variableOf } from '../../src/config/index.ts'
 import { Secret } from '../../src/config/secret.ts'
 import { sendTypes } from '../../src/protocol/index.ts'
+import { countryCodes } from '../../src/vocabulary/countries.ts'
 import { errorCodes } from '../../src/vocabulary/lists.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'busgate-settings-'))
@@ -250,6 +251,46 @@ doubts: { policies: { call/otp: AT_LEAST_ONCE, viber+sms: AT_MOST_ONCE } }
     }
   })
 
+  it.each([
+    ['ua', /two capital letters of ISO 3166, such as UA or GB \(not UK\)/],
+    ['UKR', /two capital letters of ISO 3166/],
+    ['804', /two capital letters/],
+    ['UK', /GB \(not UK\)/],
+    ['EU', /two capital letters/],
+    ['UA;PL', /two capital letters/],
+    [',', /expected at least one/],
+    ['UA,PL,UA', /has the same value twice/],
+  ])('refuse countries such as %s, and say what is wrong', (countries, expected) => {
+    const [problem, ...others] = problemsOf({ env: { BUSGATE_GATEWAY_COUNTRIES: countries } })
+    expect(problem).toMatch(/^gateway\.countries(\[\d\])? \| BUSGATE_GATEWAY_COUNTRIES \| /)
+    expect(problem).toMatch(expected)
+    expect(others).toEqual([])
+  })
+
+  it('take Norway for a country, and say what YAML 1.1 makes of it', () => {
+    const norway = (text: string) => loadSettings({ file: yaml(`gateway:\n  countries: ${text}\n`), env: {} })
+    expect(norway('[NO, SE]').gateway.countries.general).toEqual(['NO', 'SE'])
+    expect(() => norway('[false, SE]')).toThrow('in quotes if YAML reads it as something else, such as "NO"')
+  })
+
+  it('take every country that a phone can be of', () => {
+    const countries = countryCodes.join(', ')
+    expect(loadSettings({ env: { BUSGATE_GATEWAY_COUNTRIES: countries } }).gateway.countries.general).toEqual(
+      countryCodes,
+    )
+  })
+
+  it.each(['quietHours', 'countries', 'maxParts'] as const)(
+    'refuse %s of an account without a key, where others have one',
+    name => {
+      const accounts = { shop: { [name]: definitions[`gateway.${name}`].example } }
+      expect(() => loadSettings({ env: {}, overrides: { gateway: { apiKey: 'k', accounts } } })).toThrow(
+        `an account has ${name} but no apiKey`,
+      )
+      expect(() => loadSettings({ env: {}, overrides: { gateway: { accounts } } })).not.toThrow()
+    },
+  )
+
   it('refuse quiet hours if all command topics are urgent, because they would have no effect', () => {
     const env = { BUSGATE_GATEWAY_QUIET_HOURS: '21:00-09:00 Europe/Kyiv', BUSGATE_TOPICS_COMMANDS: 'only.one' }
     expect(problemsOf({ env })).toEqual([expect.stringContaining('has no effect: topics.commands names one topic')])
@@ -289,6 +330,8 @@ doubts: { policies: { call/otp: AT_LEAST_ONCE, viber+sms: AT_MOST_ONCE } }
     const needed: Record<string, Record<string, string>> = {
       'kafka.brokers': { BUSGATE_REGISTRY_URL: 'http://registry:8081' },
       'gateway.accounts.NAME.rate': { BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'k' },
+      'gateway.accounts.NAME.countries': { BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'k' },
+      'gateway.accounts.NAME.maxParts': { BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'k' },
       'gateway.accounts.NAME.quietHours': { BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'k' },
       'callbacks.publicUrl': { BUSGATE_CALLBACKS_SECRET: 'k1:at-least-16-characters' },
     }

@@ -105,7 +105,10 @@ describe('a running worker', () => {
     const unforeseen = before.filter(series => series.includes('="other"'))
     expect(
       unforeseen.filter(
-        series => !/_balance|_callbacks_total|_contradictions_total|_latency|_verdicts_total|_tenant_/.test(series),
+        series =>
+          !/_balance|_callbacks_total|_contradictions_total|_latency|_country_refusals|_verdicts_total|_tenant_/.test(
+            series,
+          ),
       ),
     ).toEqual([])
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { NewCommand } from '../../src/producer.ts'
+import type { InvalidCommandError, NewCommand } from '../../src/producer.ts'
 import type { SendCommand } from '../../src/records/generated.ts'
 import { buildCommand, buildCommandOf } from '../support/commands.ts'
 import { startProxy } from '../support/reverse-proxy.ts'
@@ -118,6 +118,29 @@ describe('a command that violates the interface', () => {
     await world.producer.send([empty])
     await world.finished(1)
     expect(world.sandbox.executions(5)).toBe(1)
+  })
+
+  test('because of a limit is refused by a producer whose settings have it, and else by the worker', async () => {
+    const gateway = { countries: 'UA', maxParts: 1 }
+    const world = await startWorld({ settings: { gateway } })
+    const message = { sms_message: 'я'.repeat(71), sms_signature: 'Shop' }
+    const abroad = { id: 5n, phone: 94711234567, type: 'sms', message } satisfies NewCommand
+    const long = { ...abroad, id: 6n, phone: 380501234567 }
+    const refused = await world.producer.send([abroad, long]).catch((error: InvalidCommandError) => error.problems)
+    expect(refused).toEqual([
+      { index: 0, id: 5n, field: 'phone', expected: 'must be of a country in gateway.countries; it is of LK' },
+      {
+        index: 1,
+        id: 6n,
+        field: 'sms_message',
+        expected: expect.stringMatching(/^must fit into 1 SMS part .* it needs 2/),
+      },
+    ])
+    await world.send([abroad, long].map(({ id, phone }) => buildCommandOf('sms', { id, phone }, message)))
+    await world.finished(2)
+    expect(world.resultOf(5)).toMatchObject({ outcome: 'INVALID', errorCode: 'COUNTRY', country: 'LK', attempts: 0 })
+    expect(world.resultOf(6)).toMatchObject({ outcome: 'INVALID', errorCode: 'PARTS', attempts: 0 })
+    expect(world.sandbox.stats().executed).toBe(0)
   })
 
   test('because it is longer than gateway.maxBytes is INVALID, and one that just fits is sent', async () => {

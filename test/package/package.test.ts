@@ -37,11 +37,11 @@ import {
 import { finalOf, lifecycleAfter, newLifecycle, readResults, type SendResult, waitForResult } from 'busgate/consumer'
 import { GatewayClient, type GatewayError } from 'busgate/gateway'
 import { createProducer, type NewCommand } from 'busgate/producer'
-import { type OperationObject, operations, type Payload, segmentsOf } from 'busgate/protocol'
+import { type OperationObject, operations, type Payload, partsOf } from 'busgate/protocol'
 import { type Sandbox, startSandbox } from 'busgate/sandbox'
 
 export const settings: Settings = loadSettings({ env: {} })
-export const all = [createWorker, createProducer, operations, lifecycleAfter, newLifecycle, segmentsOf('Hi').parts]
+export const all = [createWorker, createProducer, operations, lifecycleAfter, newLifecycle, partsOf('Hi').parts]
 export const sandbox: Promise<Sandbox> = startSandbox()
 export const client = new GatewayClient({ url: 'https://gateway.example', apiKey: () => 'key' })
 

@@ -3,6 +3,7 @@ import { parsePhoneNumberFromString } from 'libphonenumber-js/core'
 import metadata from 'libphonenumber-js/min/metadata'
 import { expect, test } from 'vitest'
 import { countryOf } from '../../src/records/country.ts'
+import { countryCodes } from '../../src/vocabulary/countries.ts'
 
 test.each([
   [380671234567, 'UA'],
@@ -38,4 +39,8 @@ test('a number with a shared calling code has the country that libphonenumber na
     }),
     { numRuns: 5000 },
   )
+})
+
+test('the settings know exactly the countries that a number can be of', () => {
+  expect(countryCodes).toEqual(Object.keys(metadata.countries).sort())
 })

@@ -19,6 +19,7 @@ export const buildEvents = (n: number): { [K in keyof Events]: Events[K] } => ({
     ...{ type: 'sms', account: 'default', outcome: 'SENT', errorCode: null, count: 2, parts: 3, price: 0.5 },
     shares: new Map([[`made-up-${n}`, { count: 2, parts: 3 }]]),
   },
+  'country.refused': { account: 'default', country: 'LK', count: n },
   'envelope.finished': { account: 'default', outcome: 'answered', operations: 7, seconds: n / 1000, traceId: null },
   'gateway.retry': { reason: 'throttled', count: 3 },
   'rate.waited': { account: 'default', seconds: n / 1000 },

@@ -5,6 +5,7 @@ export const contract: Record<string, string[]> = {
   results_published_total: ['type', 'outcome', 'error_code'],
   parts_total: ['account', 'type'],
   price_total: ['account', 'type'],
+  country_refusals_total: ['account', 'country'],
   tenant_results_total: ['tenant', 'outcome'],
   tenant_parts_total: ['tenant'],
   verdicts_total: ['type', 'country', 'state'],

@@ -48,8 +48,8 @@ export interface SendingOptions {
   gateway?: object
   /** The rate of each account, in operations a second; undefined: no limit. An account's API key is its name. */
   accounts?: Record<string, number | undefined>
-  /** The quiet hours of single accounts. */
-  quietHours?: Record<string, string>
+  /** Further settings of single accounts. */
+  own?: Record<string, object>
   partitions?: number
   /** Milliseconds until the response. Default 0; Infinity: never. */
   takes?: (post: Post) => number
@@ -104,15 +104,11 @@ export const numbersFrom = (first: number, count: number) => Array.from({ length
 export const sorted = (ids: readonly number[]) => ids.toSorted((a, b) => a - b)
 
 function settingsOf(options: SendingOptions): WorkerSettings {
-  const { settings = {}, gateway, quietHours = {} } = options
+  const { settings = {}, gateway, own = {} } = options
   const { accounts = { default: undefined, other: undefined } } = options
   const keys = Object.entries(accounts).map(([name, rate]) => [
     name,
-    {
-      apiKey: name,
-      ...(rate && { rate }),
-      ...(quietHours[name] && { quietHours: quietHours[name] }),
-    },
+    { apiKey: name, ...(rate && { rate }), ...own[name] },
   ])
   const given = settings as { topics?: object; gateway?: object }
   return loadSettings({

@@ -58,7 +58,7 @@ test('commands expire at their deadline in quiet hours, too', async () => {
 test("an account's own quiet hours replace those of the gateway", async () => {
   const { put, pass, sent } = await startSendingWorld({
     gateway: { quietHours: '14:00-15:00 Europe/Kyiv' },
-    quietHours: { other: '03:00-04:00 America/New_York' },
+    own: { other: { quietHours: '03:00-04:00 America/New_York' } },
   })
   put('bulk', [...commandsFrom(1, 5), ...commandsFrom(11, 5, { account: 'other' })])
   await pass(2_000)

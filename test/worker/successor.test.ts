@@ -56,6 +56,17 @@ const changes: [string, Change][] = [
     { command: { extra: { note: JSON.stringify('x'.repeat(2000)) } }, settings: { gateway: { maxBytes: 1024 } } },
   ],
   [
+    'to a country that its settings do not allow',
+    { command: { phone: 94711234567 }, settings: { gateway: { countries: 'UA' } } },
+  ],
+  [
+    'that needs more parts than its settings allow',
+    {
+      command: { message: buildCommandOf('sms', {}, { sms_message: 'я'.repeat(71) }).message },
+      settings: { gateway: { maxParts: 1 } },
+    },
+  ],
+  [
     'that was withdrawn meanwhile',
     {
       command: { campaign: 'spring' },

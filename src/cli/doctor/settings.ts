@@ -5,15 +5,17 @@ import {
   type SettingPath,
   type Settings,
   SettingsError,
+  valueFor,
   whyRoleIsOff,
 } from '../../config/index.ts'
+import { count } from '../../words.ts'
 import { runnableSettings } from '../settings.ts'
 import { check, type Facts, type Finding, named, ok, warning } from './check.ts'
 
 export const settings = check({
   name: 'settings',
   about:
-    'The settings, as `busgate config check` does: errors, and settings that `busgate run` needs. Quiet hours must be shorter than commands.maxAgeMs.',
+    'The settings, as `busgate config check` does: errors, and settings that `busgate run` needs. Quiet hours must be shorter than commands.maxAgeMs. Shows the [limits](limits.md) of each account.',
   needs: [],
   async look(_facts, sources) {
     try {
@@ -21,7 +23,7 @@ export const settings = check({
       const running = runningRoles(loaded)
       const off = loaded.roles.filter(role => !running.includes(role)).map(role => `; ${role} is off: ${whyRoleIsOff}`)
       const valid = ok(`valid, for the roles ${running.join(', ')}${off.join('')}`)
-      return { findings: [valid, ...longQuietHours(loaded)], facts: { settings: loaded } }
+      return { findings: [valid, ...limits(loaded), ...longQuietHours(loaded)], facts: { settings: loaded } }
     } catch (error) {
       if (!(error instanceof SettingsError)) throw error
       return { findings: error.problems.map(finding), facts: usable() }
@@ -43,6 +45,19 @@ function finding({ path, where, variable, what, example }: SettingsError['proble
   if (example === undefined) return finding
   const name = variable === undefined ? path : `${path} (${variable})`
   return { ...finding, mend: `set ${name} to ${example}, for example` }
+}
+
+/** What each account may send, if that is limited. */
+function limits({ gateway }: Settings): Finding[] {
+  return [...gateway.accounts.keys()].flatMap(account => {
+    const countries = valueFor(account, gateway.countries)
+    const maxParts = valueFor(account, gateway.maxParts)
+    const limits = [
+      ...(countries ? [`only to ${countries.join(', ')}`] : []),
+      ...(maxParts !== undefined ? [`SMS of at most ${count(maxParts, 'part')}`] : []),
+    ]
+    return limits.length > 0 ? [ok(`account ${account} sends ${limits.join(', and ')}`)] : []
+  })
 }
 
 const hourMs = 3_600_000

@@ -166,6 +166,9 @@ function ofFinal(final: SendResult, findings: Findings, id: bigint, account: str
   if (outcome === 'REJECTED') {
     return `Not sent: the gateway refused it (${reason}). ${remedy(errorCode)}; ${anew}.`
   }
+  if (errorCode === 'COUNTRY' || errorCode === 'PARTS') {
+    return `Not sent: it exceeds a limit of the settings (${reason}). ${remedy(errorCode)}; ${anew}.`
+  }
   if (outcome === 'INVALID') return `Not sent: the command violates the interface (${reason}). Correct it; ${anew}.`
   if (outcome === 'EXPIRED' && errorCode === 'WITHDRAWN')
     return `Not sent: ${error ?? 'it was withdrawn'}. ${capital(anew)}, and ${outsideOfWithdrawal}.`

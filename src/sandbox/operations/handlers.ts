@@ -1,4 +1,4 @@
-import { isSendType, type OperationType, type SendType, segmentsOf } from '../../protocol/index.ts'
+import { isSendType, type OperationType, partsOf, type SendType } from '../../protocol/index.ts'
 import type { Template } from '../accounts.ts'
 import { acceptedItem } from '../answers.ts'
 import type { GivenOperation, Handler } from '../gateway.ts'
@@ -47,7 +47,7 @@ const listViber: Handler = (_operation, { account }) =>
 const deleteViber: Handler = (operation, { account }) => deleted(account.viberTemplates.remove(criteria(operation)))
 
 function smsRecord({ id, label: name, text: template, created: datetime }: Template) {
-  const { characters, parts } = segmentsOf(template)
+  const { characters, parts } = partsOf(template)
   return { id, name, template, count: `${characters} / ${parts}`, datetime }
 }
 

@@ -1,4 +1,5 @@
-import { operations as protocol, type SendType, segmentsOf } from '../../protocol/index.ts'
+import { partsOf, operations as protocol, type SendType } from '../../protocol/index.ts'
+import { smsTextOf } from '../../protocol/sms-text.ts'
 import type { ExecutedMessage, Id } from '../accounts.ts'
 import { acceptedItem, refusedItem, texts } from '../answers.ts'
 import { statusCallback } from '../callback.ts'
@@ -107,9 +108,9 @@ function channelOf({ type, phone, pipeline }: GivenOperation): string {
 }
 
 /** Parts of the SMS text; 1 for any other message. */
-function partsOfOperation({ sms_message, sms }: GivenOperation): number {
-  const text = sms_message ?? (sms as { message?: unknown } | undefined)?.message
-  return typeof text === 'string' ? segmentsOf(text).parts : 1
+function partsOfOperation(operation: GivenOperation): number {
+  const sms = smsTextOf(operation.type as SendType, operation)
+  return sms ? partsOf(sms.text).parts : 1
 }
 
 function codeOf(id: Id | undefined): string {

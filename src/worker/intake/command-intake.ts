@@ -20,7 +20,7 @@ import { reportFault } from '../../telemetry/contain.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { RecordPlace } from '../../telemetry/stable-events.ts'
 import { type TraceContext, traceOf } from '../../telemetry/trace.ts'
-import type { DoubtCause } from '../../vocabulary/lists.ts'
+import type { DoubtCause, outcomeCodes } from '../../vocabulary/lists.ts'
 import { concludeExpired } from '../conclude.ts'
 import { type Expiry, type ExpiryRules, expiry, type Pending } from '../pending.ts'
 import { ResultCounts } from '../result-counts.ts'
@@ -50,13 +50,19 @@ export interface RecordIntakeOptions {
 
 export interface CommandIntakeOptions extends RecordIntakeOptions, ExpiryRules {
   /** Why a valid command cannot be sent with this worker's settings, with what to do; null if it can. */
-  objection: (command: Command) => string | null
+  objection: (command: Command) => Objection | null
   /** Finds whether earlier records used a repeated id. */
   earlierEnds: Pick<EarlierEnds, 'usesOf'>
   /** Holds back commands of accounts that this process does not know. */
   unknownAccounts: UnknownAccounts
   /** Called with commands that may be sent. */
   ready: (pendings: Pending[]) => void
+}
+
+/** Why a command is INVALID. */
+export interface Objection {
+  errorCode: (typeof outcomeCodes)['INVALID'][number]
+  error: string
 }
 
 interface Delivered {
@@ -278,7 +284,8 @@ export class CommandIntake {
       this.#doubtForgotten(record, value, step)
       return
     }
-    const details = problem(objection(command)) ?? expired(pending, expiry(pending, step.now, this.#options))
+    const why = objection(command)
+    const details = why ? invalid(why) : expired(pending, expiry(pending, step.now, this.#options))
     if (details) settler.settle(pending, details, step.counts)
     else step.pendings.push(pending)
   }
@@ -320,11 +327,11 @@ export class CommandIntake {
     )
   }
 
-  #invalid(invalid: InvalidCommand, record: BusRecord, counts: ResultCounts): void {
+  #invalid(command: InvalidCommand, record: BusRecord, counts: ResultCounts): void {
     const { topic, partition } = this.#session
-    const details = problem(invalid.error)!
-    this.#session.settle(record.offset, [this.#options.writeResult(invalid, { topic, partition, record }, details)])
-    counts.add(invalid, details)
+    const details = invalid({ errorCode: 'VALIDATION', error: command.error })
+    this.#session.settle(record.offset, [this.#options.writeResult(command, { topic, partition, record }, details)])
+    counts.add(command, details)
   }
 }
 
@@ -347,7 +354,6 @@ const isOver = ({ kind }: Delivered): boolean => kind === 'past' || kind === 'in
 const isReplayOf = ({ headers }: BusRecord, { topic, partition, offset }: RecordPlace): boolean =>
   replayedRecordHeader in headers && String(headers[replayedRecordHeader]) === `${topic}/${partition}@${offset}`
 
-const problem = (error: string | null): ResultDetails | null =>
-  error === null ? null : { outcome: 'INVALID', attempts: 0, errorCode: 'VALIDATION', error }
+const invalid = (why: Objection): ResultDetails => ({ outcome: 'INVALID', attempts: 0, ...why })
 
 const expired = (pending: Pending, why: Expiry | null): ResultDetails | null => why && concludeExpired(pending, why)

@@ -86,7 +86,7 @@ async function takeIn(kind: (typeof kinds)[number], record: Partial<BusRecord>) 
     deadLetterTopic: 'letters',
     controls: new Controls(loadSettings({ env: {} }), clock),
     unknownAccounts: new UnknownAccounts({ isKnown: () => true, maxAgeMs: 86_400_000, clock }),
-    objection: ({ account }) => (account === 'unknown' ? 'it is unknown' : null),
+    objection: ({ account }) => (account === 'unknown' ? { errorCode: 'VALIDATION', error: 'it is unknown' } : null),
     ready: pendings => void ready.push(...pendings),
   })
   const usual = { key: null, value: null, headers: {}, timestamp: clock.now() }
