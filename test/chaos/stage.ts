@@ -129,7 +129,6 @@ function environment(registryUrl: string, gatewayUrl: string): Record<string, st
   return {
     BUSGATE_KAFKA_GROUP_ID: 'chaos',
     BUSGATE_KAFKA_SESSION_TIMEOUT_MS: '6000',
-    BUSGATE_KAFKA_DRAIN_MS: '3000',
     BUSGATE_REGISTRY_URL: registryUrl,
     BUSGATE_GATEWAY_URL: gatewayUrl,
     BUSGATE_GATEWAY_API_KEY: 'sandbox-key',

@@ -59,7 +59,7 @@ describeOnKafka('what holds commands back', brokers => {
   }, 120_000)
 
   test('is told of one message: a pause, its deadline, a withdrawal, a doubt, and that no worker runs', async () => {
-    const world = await startWorld({ brokers, settings: { delivery: { settleMs: 60_000 } } })
+    const world = await startWorld({ brokers, settings: { doubts: { waitMs: 60_000 } } })
     const env = environmentOf(world)
     const [, bulk = ''] = world.settings.topics.commands
     world.sandbox.faults.next('reset-after')

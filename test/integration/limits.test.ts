@@ -30,11 +30,11 @@ describeOnKafka('limits of countries and parts', brokers => {
     const { stdout } = await busgate(['message', '3'], { env: environmentOf(world) })
     expect(stdout).toContain('it needs 2, because its character 81 (U+2019) is not in GSM-7')
 
-    await world.worker.stop()
+    await world.worker.close()
     const none = { general: undefined, own: new Map() }
     const gateway = { ...world.settings.gateway, countries: none, maxParts: none }
     const worker = await createWorker({ ...world.settings, gateway }, { registry: world.registry })
-    onTestFinished(() => worker.stop())
+    onTestFinished(() => worker.close())
     await world.send(all(11))
     await world.finished(6)
     expect([11, 12, 13].map(id => world.resultOf(id).outcome)).toEqual(['SENT', 'SENT', 'SENT'])

@@ -11,7 +11,7 @@ export interface Rule {
 }
 
 interface RuleTest {
-  tests: { name: string; promql_expr_test: { expr: string; exp_samples: { labels: string }[] }[] }[]
+  tests: { name: string; promql_expr_test?: { expr: string; exp_samples: { labels: string }[] }[] }[]
 }
 
 const root = new URL('../../', import.meta.url)
@@ -47,6 +47,6 @@ export const runbooks = new Map(
 /** The expectations in promtool's tests of the rules. */
 export const expectations = readdirSync(new URL('rules/', import.meta.url)).flatMap(file =>
   (parse(readFileSync(new URL(`rules/${file}`, import.meta.url), 'utf8')) as RuleTest).tests.flatMap(
-    test => test.promql_expr_test,
+    test => test.promql_expr_test ?? [],
   ),
 )
