@@ -57,7 +57,9 @@ export async function startRun(): Promise<Run> {
   const registry = registryOf(settingsOfFirst)
   const publisher = await bus.publisher()
   cleanups.push(() => publisher.close())
-  const producer = await createProducer(settingsOfFirst, { bus, registry })
+  const everywhere = { general: undefined, own: new Map() }
+  const settingsOfService = { ...settingsOfFirst, gateway: { ...settingsOfFirst.gateway, countries: everywhere } }
+  const producer = await createProducer(settingsOfService, { bus, registry })
   cleanups.push(() => producer.close())
   const worker = await createWorker(settingsOfFirst)
   cleanups.push(() => worker.close())
@@ -100,7 +102,7 @@ function settings(
     overrides: {
       roles,
       kafka: { brokers: 'embedded' },
-      gateway: { url: gatewayUrl, rate, timeoutMs: 2000, balanceIntervalMs: 1000 },
+      gateway: { url: gatewayUrl, rate, timeoutMs: 2000, balanceIntervalMs: 1000, countries: ['UA'] },
       doubts: { waitMs: 2000, polls: 2 },
       callbacks: {
         host: '127.0.0.1',

@@ -56,10 +56,14 @@ const ordinary = (index: number) => ({
   delivery: index % 5 === 0 ? ('AT_MOST_ONCE' as const) : ('DEFAULT' as const),
 })
 
-/** Makes some commands that are soon too late, if anything holds them up, and some with a correlation too long for their hook address. */
+/**
+ * Makes some commands that are soon too late, if anything holds them up, some to a country that the worker does not send to, and
+ * some with a correlation too long for their hook address.
+ */
 function special(index: number): ReturnType<typeof ordinary> {
   const command = ordinary(index)
   if (index % 100 === 7) return { ...command, deadline: Date.now() + 800 }
+  if (index % 100 === 11) return { ...command, phone: 48_512_345_678 }
   return index % 100 === 9 ? { ...command, correlationId: 'a long one '.repeat(30) } : command
 }
 
