@@ -186,10 +186,14 @@ describe('config explain', () => {
         .map(line => JSON.parse(line).path)
     }
     expect(await pathsOf('telemetry')).toEqual(['telemetry.port', 'telemetry.host', 'telemetry.logLevel'])
-    expect(await pathsOf('BUSGATE_GATEWAY_MAX')).toEqual(['gateway.maxOperations', 'gateway.maxBytes'])
+    expect(await pathsOf('BUSGATE_GATEWAY_MAX')).toEqual([
+      'gateway.maxParts',
+      'gateway.maxOperations',
+      'gateway.maxBytes',
+    ])
     expect(await pathsOf('gateway.accounts.shop.rate')).toEqual(['gateway.accounts.NAME.rate'])
     expect(await pathsOf('gateway.accounts.shop')).toEqual(
-      ['apiKey', 'rate', 'quietHours'].map(key => `gateway.accounts.NAME.${key}`),
+      ['apiKey', 'rate', 'quietHours', 'countries', 'maxParts'].map(key => `gateway.accounts.NAME.${key}`),
     )
     expect(await pathsOf('kafka.ssl')).toEqual(['kafka.ssl', 'kafka.ssl.ca', 'kafka.ssl.cert', 'kafka.ssl.key'])
     expect(await pathsOf('sasl.username')).toEqual(['kafka.sasl.username'])
