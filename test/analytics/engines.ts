@@ -3,7 +3,7 @@ import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { exampleFolder } from '../support/example-programs.ts'
+import { analyticsFolder } from '../support/example-programs.ts'
 import type { Brokers } from '../support/integration.ts'
 import { type Answers, blocksOf, tableOf } from './answers.ts'
 import { messagesByFlink } from './messages-topic.ts'
@@ -61,7 +61,7 @@ export async function answersOf(
     PATH: `${packages ?? join(folder, '.venv')}/bin:${process.env.PATH}`,
     ...(packages !== undefined && { PYTHONPATH: packages }),
   }
-  await cp(exampleFolder('analytics'), folder, { recursive: true, filter: path => !path.endsWith('.venv') })
+  await cp(analyticsFolder, folder, { recursive: true, filter: path => !path.endsWith('.venv') })
   try {
     return await engine.answer({ folder, brokers, env, prepared: packages !== undefined })
   } finally {

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { exampleFolder } from '../support/example-programs.ts'
+import { analyticsFolder } from '../support/example-programs.ts'
 import type { Brokers } from '../support/integration.ts'
 import { createTopics } from '../support/kafka.ts'
 import { type Answers, blocksOf, differences, expected, type Row, tableOf } from './answers.ts'
@@ -88,7 +88,7 @@ async function throughConnect(folder: string, brokers: Brokers): Promise<Answers
 /** Writes a tombstone with the program of the example. */
 async function erase({ brokers, registryUrl }: Brokers, account: string, id: string): Promise<void> {
   const env = { ...process.env, KAFKA_BROKERS: brokers.join(), REGISTRY_URL: registryUrl, MESSAGES_TOPIC: target }
-  const program = join(exampleFolder('analytics'), 'flink/erase.js')
+  const program = join(analyticsFolder, 'flink/erase.js')
   await promisify(execFile)(process.execPath, ['--no-warnings', program, account, id], { env })
 }
 
@@ -123,7 +123,7 @@ interface MessagesTopic {
 /** Reads the whole topic with the example's reader. */
 async function readMessages({ brokers, registryUrl }: Brokers): Promise<MessagesTopic> {
   const env = { ...process.env, KAFKA_BROKERS: brokers.join(), REGISTRY_URL: registryUrl, MESSAGES_TOPIC: target }
-  const reader = join(exampleFolder('analytics'), 'flink/read.js')
+  const reader = join(analyticsFolder, 'flink/read.js')
   const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--no-warnings', reader], { env })
   const rows = stdout
     .trim()

@@ -9,7 +9,7 @@ import { differences } from '../analytics/answers.ts'
 import { answersOf, engines, lacking } from '../analytics/engines.ts'
 import { startPostgres } from '../analytics/postgres.ts'
 import { committed, writeDataset } from '../analytics/topics.ts'
-import { exampleFolder } from '../support/example-programs.ts'
+import { analyticsFolder } from '../support/example-programs.ts'
 import { describeOnKafka } from '../support/integration.ts'
 
 const run = promisify(execFile)
@@ -54,7 +54,7 @@ describeOnKafka('delivery figures in SQL', brokers => {
       if (lacking(engines[of]!).length > 0) skip(`NOT CHECKED: this machine has no ${lacking(engines[of]!).join(', ')}`)
       const folder = await mkdtemp(join(tmpdir(), 'busgate-nested-'))
       onTestFinished(() => rm(folder, { recursive: true }))
-      await cp(join(exampleFolder('analytics'), 'postgresql-duckdb'), folder, { recursive: true })
+      await cp(join(analyticsFolder, 'postgresql-duckdb'), folder, { recursive: true })
       const tables = await readFile(join(folder, 'tables.sql'), 'utf8')
       await writeFile(join(folder, 'tables.sql'), tables.replace('parts INTEGER', '$&, hlr TEXT'))
       const server = of === 'postgresql' ? await startPostgres() : null
@@ -85,7 +85,7 @@ describeOnKafka('delivery figures in SQL', brokers => {
       const env = { ...variables, RESULTS_TOPIC: results, PYTHONPATH: await fetchPackages() }
       return (await run('python3', args, { env })).stdout
     }
-    const program = join(exampleFolder('analytics'), 'postgresql-duckdb/load.py')
+    const program = join(analyticsFolder, 'postgresql-duckdb/load.py')
 
     await expect(python(`${name}.none`, program, file)).rejects.toThrow(`Nothing was copied: topic ${name}.none of`)
     const copied = await python(topics.results, program, file)

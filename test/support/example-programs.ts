@@ -19,6 +19,7 @@ export type Language = keyof typeof tools
 export const languages = Object.keys(tools) as Language[]
 
 export const exampleFolder = (name: string) => join(root, 'examples', name)
+export const analyticsFolder = join(root, 'analytics')
 
 /** The shell commands in an example's README. */
 export function commandsOf(name: string): string[] {
