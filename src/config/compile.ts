@@ -124,6 +124,12 @@ function perAccount<N extends 'countries' | 'maxParts'>(values: CheckedValues, n
   return { general: values[`gateway.${name}`], own } as PerAccount<NonNullable<CheckedValues[`gateway.${N}`]>>
 }
 
+/** When a doubt is asked about: first this long after it is read, then at this interval, in milliseconds. */
+export const doubtTimes = ({ gateway, doubts }: Pick<Settings, 'gateway' | 'doubts'>) => ({
+  settleMs: gateway.timeoutMs + doubts.waitMs,
+  pollIntervalMs: Math.ceil(doubts.waitMs / 3),
+})
+
 /** Milliseconds after sending until a verdict is overdue, by type. */
 function expectationsOf(values: CheckedValues): Record<SendType, number> {
   const expectationOf = (type: SendType) => values['reconciler.expect.TYPE'].get(type) ?? values['reconciler.expectMs']

@@ -1,4 +1,4 @@
-export { type AccountSettings, keyPlaceOf, type PerAccount, type Settings, valueFor } from './compile.ts'
+export { type AccountSettings, doubtTimes, keyPlaceOf, type PerAccount, type Settings, valueFor } from './compile.ts'
 export { leaseMs } from './cross-checks.ts'
 export { definitions, type SettingPath } from './definitions.ts'
 export { type SettingProblem, SettingsError } from './errors.ts'

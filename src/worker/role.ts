@@ -4,7 +4,7 @@ import { StatusPoller } from '../accounts/poller.ts'
 import { GroupPlace } from '../bus/membership/group-place.ts'
 import type { Bus, JoinOptions, Membership, TopicPartition } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
-import { installationOf, type Settings } from '../config/index.ts'
+import { doubtTimes, installationOf, type Settings } from '../config/index.ts'
 import type { Controls } from '../control/controls.ts'
 import { type FollowedControls, followControls } from '../control/follow.ts'
 import { type Connection, connectGateway, envelopeOverhead } from '../gateway/connection.ts'
@@ -158,9 +158,7 @@ function partsOf(options: SendingOptions, tools: Tools, partitions: number, plac
   const dispatcher = new Dispatcher({ ...common, ...dispatchingOf(settings) })
   const poller = new StatusPoller({ ...common, inSlot: (account, request) => dispatcher.inSlot(account, request) })
   const sendAgain = (pending: Pending) => dispatcher.push([pending])
-  const settleMs = gateway.timeoutMs + doubts.waitMs
-  const pollIntervalMs = Math.ceil(doubts.waitMs / 3)
-  const resolver = new Resolver({ ...common, poller, settleMs, pollIntervalMs, sendAgain })
+  const resolver = new Resolver({ ...common, ...doubtTimes(settings), poller, sendAgain })
   const patience = { clock, patient: true }
   const resultDecoder = createDecoder<SendResult>(schemas.result, registry, patience)
   const doubtDecoder = createDecoder<Doubt>(schemas.doubt, registry, patience)

@@ -4,7 +4,7 @@ import type { Bus, BusRecord, From, Needle, Query, TopicPartition } from '../../
 import { recordAt } from '../../bus/scan.ts'
 import { DONE, INTENT, NEW, type Window } from '../../bus/session/window.ts'
 import { systemClock } from '../../clock.ts'
-import type { Settings } from '../../config/index.ts'
+import { doubtTimes, type Settings } from '../../config/index.ts'
 import { readControl } from '../../control/read.ts'
 import { readFleet } from '../../fleet/fleet.ts'
 import { idBytes } from '../../records/avro.ts'
@@ -447,10 +447,10 @@ const schemaIdIn = ({ value }: BusRecord): number | null =>
   value && value.length >= 5 && value[0] === 0 ? value.readInt32BE(1) : null
 
 /** When workers with these settings ask the gateway about a doubt. */
-const askedOf = ({ postedAt }: Doubt, { gateway, doubts }: Settings) => ({
-  from: postedAt + gateway.timeoutMs + doubts.waitMs,
-  everyMs: Math.ceil(doubts.waitMs / 3),
-})
+const askedOf = ({ postedAt }: Doubt, settings: Settings) => {
+  const { settleMs, pollIntervalMs } = doubtTimes(settings)
+  return { from: postedAt + settleMs, everyMs: pollIntervalMs }
+}
 
 /** @param progress undefined: it could not be read */
 function stateOf(progress: Progress | undefined, offset: number): CommandProgress {
