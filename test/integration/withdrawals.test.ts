@@ -114,7 +114,7 @@ describeOnKafka('a withdrawal', brokers => {
     expect((await run('status', '--results')).stdout).toContain('There is no withdrawal whose results to count')
   })
 
-  test('counts no result of an earlier withdrawal of the same name', async () => {
+  test('counts no result of an earlier withdrawal of the same name, and none after its end', async () => {
     const world = await startWorld({ brokers })
     const { results: topic } = world.settings.topics
     const encode = await createEncoder<SendResult>(subjectOf(topic), schemas.result, world.registry)
@@ -130,6 +130,13 @@ describeOnKafka('a withdrawal', brokers => {
     await until(() => expect(world.worker.ready().withdrawn).toHaveLength(1))
     await world.send(commandsFrom(5, 1, withdrawn))
     await world.finished(5)
-    expect((await run('status', '--results')).stdout).toContain('3 sent, 1 not sent (1 WITHDRAWN), 0 unresolved')
+    const counted = '3 sent, 1 not sent (1 WITHDRAWN), 0 unresolved'
+    expect((await run('status', '--results')).stdout).toContain(counted)
+
+    await run('withdraw', '--campaign', 'spring', '--end')
+    await until(() => expect(world.worker.ready().withdrawn).toEqual([]))
+    await world.send(commandsFrom(6, 1, withdrawn))
+    await world.finished(6)
+    expect((await run('status', '--history', '--results')).stdout).toContain(counted)
   })
 })
