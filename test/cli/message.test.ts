@@ -182,6 +182,11 @@ describe('the conclusion', () => {
     ['not read yet', { progress: 'unread' }, /no worker owns/],
     ['being sent', { progress: 'sending' }, /^Being sent now/],
     [
+      'tried while its account is held back',
+      { progress: 'sending', owner: { held: [buildHeld({ account: 'default' })] } },
+      /^Not sent yet: account default has been held back since .* A request for the command at \S+ is in flight, to find out /,
+    ],
+    [
       'waiting while another account is paused',
       { progress: 'waiting', controls: [paused('account', 'shop')] },
       /is in the queue/,

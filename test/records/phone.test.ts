@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { type CountryCode, getExampleNumber } from 'libphonenumber-js'
-import examples from 'libphonenumber-js/examples.mobile.json' with { type: 'json' }
+import examples from 'libphonenumber-js/mobile/examples'
 import { describe, expect, test } from 'vitest'
 import { toPhone } from '../../src/producer.ts'
 import { problemOfNew } from '../../src/records/new-command.ts'

@@ -9,7 +9,7 @@ import { type ErrorCode, errorCodeTexts } from '../../vocabulary/lists.ts'
 import { count, span, timeText } from '../../words.ts'
 import { type Letter, originText, placeText, readableOnce, shortPlace } from '../dead-letters/letter.ts'
 import { type Findings, type FoundCommand, type FoundDoubt, isUnsent, type Sighting, stateAfter } from './findings.ts'
-import { notYetText, undecodedText, withdrawnText } from './why-not-yet.ts'
+import { heldBackText, notYetText, undecodedText, withdrawnText } from './why-not-yet.ts'
 
 /** @param errorCode of a result; one of a newer busgate has no remedy here */
 export const remedyOf = (errorCode: string | null): string | null =>
@@ -144,7 +144,7 @@ function ofCommand(command: Sighting<FoundCommand>, findings: Findings, id: bigi
     return `Not sent, and it will not be: when a worker reads the command at ${where}, ${withdrawn}`
   if (isUnsent(command.value)) return notYetText(command, findings)
   const texts: Record<Exclude<FoundCommand['progress'], 'unread' | 'waiting'>, string> = {
-    sending: `Being sent now: a request for the command at ${where} is in flight. Its result follows.`,
+    sending: sendingText(command, findings),
     doubted:
       `Perhaps sent: its worker stopped with a request for ${where} in flight. Its result follows: do not send it again. ` +
       whoCanTell(id, command.value.command.account, type),
@@ -154,6 +154,15 @@ function ofCommand(command: Sighting<FoundCommand>, findings: Findings, id: bigi
     unknown: `The command is at ${where}; the progress of the workers is unknown.`,
   }
   return texts[progress as keyof typeof texts]
+}
+
+/** An account that is held back is tried with single requests, which say little of when its commands are sent. */
+function sendingText(command: Sighting<FoundCommand>, findings: Findings): string {
+  const request = `request for the command at ${placeText(command.place)} is in flight`
+  const held = heldBackText(command, findings)
+  return held
+    ? `Not sent yet: ${held} A ${request}, to find out whether the gateway takes it now.`
+    : `Being sent now: a ${request}. Its result follows.`
 }
 
 function ofFinal(final: SendResult, findings: Findings, id: bigint, account: string): string {

@@ -60,6 +60,12 @@ function stuckReason(
   return `${ended(stuckText(stuck))}${mend}`
 }
 
+/** Says why the account of a command is held back; null if it is not. */
+export function heldBackText({ place, value }: Sighting<FoundCommand>, { fleet }: Findings): string | null {
+  const owner = fleet && ownerOf(fleet, place)
+  return owner ? heldText(owner, value) : null
+}
+
 function heldText(owner: Process, { command }: FoundCommand): string | null {
   const held = heldAccounts([owner], 'held').find(({ account }) => account === command.account)
   return held ? `${heldAccountText(held)}. ${mendText(held.reason)}` : null
