@@ -34,18 +34,18 @@ export interface OutgoingRecord {
 export type RecordHeaders = Record<string, Buffer | string | (Buffer | string)[] | undefined>
 
 /**
- * A record that was read. Offsets are plain numbers because they stay far below 2^53. Key and value may be getters that build
- * a new Buffer for each call; a copy by spread may lack both.
+ * A record that was read. Offsets are plain numbers because they stay far below 2^53. Key and value may build a new Buffer for
+ * each call. It is declared as a class so that a copy by spread, which would lack both, does not compile.
  */
-export interface BusRecord {
+export declare abstract class BusRecord {
   offset: number
   /**
    * Milliseconds since 1970, at most the year 9999; -1 if the record's timestamp is outside of that range. The producer or
    * the broker sets it (`message.timestamp.type`); a producer's clock may be wrong.
    */
   timestamp: number
-  readonly key: Buffer | null
-  readonly value: Buffer | null
+  get key(): Buffer | null
+  get value(): Buffer | null
   /** Bytes of key and value together, if known without building them. */
   readonly contentBytes?: number
   headers: RecordHeaders

@@ -92,7 +92,7 @@ describe('back-pressure', () => {
 
   test('reads only as many records as their commands fit into memory', async () => {
     const log = buildLog(50)
-    log.records.splice(0, 50, ...log.records.map(record => ({ ...record, value: Buffer.alloc(20_000) })))
+    log.records.splice(0, 50, ...log.records.map(record => ({ ...record, key: null, value: Buffer.alloc(20_000) })))
     const process = buildOwner(log, { backlog: { records: 1_000, bytes: 1 << 20 } })
     const { session, deliver, commit } = await process.open()
     const delivered = () => process.listener.fresh.length
@@ -108,7 +108,7 @@ describe('back-pressure', () => {
 
   test('delivers a few records at a time, so that their commands count before more come', async () => {
     const log = buildLog(50)
-    log.records.splice(0, 50, ...log.records.map(record => ({ ...record, value: Buffer.alloc(20_000) })))
+    log.records.splice(0, 50, ...log.records.map(record => ({ ...record, key: null, value: Buffer.alloc(20_000) })))
     const process = buildOwner(log, { backlog: { records: 1_000, bytes: 1 << 20 } })
     process.listener.onFresh = (session, records) => {
       for (const record of records) session.made(record, 240_000)

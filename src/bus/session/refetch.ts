@@ -35,7 +35,13 @@ export class Refetch {
     if (!unreadable) return this.#wanted.delete(first) ? [record] : []
     const offsets = [...this.#wanted].filter(offset => offset >= first && offset <= unreadable.lastOffset)
     for (const offset of offsets) this.#wanted.delete(offset)
-    return offsets.map(offset => ({ ...record, offset, unreadable: { ...unreadable, lastOffset: offset } }))
+    return offsets.map(offset => ({
+      ...record,
+      key: null,
+      value: null,
+      offset,
+      unreadable: { ...unreadable, lastOffset: offset },
+    }))
   }
 
   /** Nothing before this offset will arrive any more. @returns the requested offsets before it, whose records are lost */

@@ -57,7 +57,13 @@ async function startLookup({ owned = 1 } = {}) {
     troubles,
     telemetry,
     append,
-    recordAt: (offset: number): BusRecord => ({ offset, timestamp: clock.now(), key: null, value: null, headers: {} }),
+    recordAt: (offset: number, timestamp = clock.now()): BusRecord => ({
+      offset,
+      timestamp,
+      key: null,
+      value: null,
+      headers: {},
+    }),
     result(overrides: Partial<SendResult>, partition = 0) {
       const value = encodeResult(buildResult({ commandTopic: 'commands', ...overrides }))
       append({ topic: topics.results, key: null, value, partition })
@@ -125,7 +131,7 @@ describe('a search of the results', () => {
   test('finds a result on any partition, and distinguishes ids and accounts', async () => {
     const { clock, result, open, recordAt } = await startLookup()
     const { take, settled, fresh } = open({ until: 4 })
-    const records = [0, 1, 2, 3].map(recordAt)
+    const records = [0, 1, 2, 3].map(offset => recordAt(offset))
     result(answerTo(0), 3)
     result({ ...answerTo(1), id: 77n }, 1)
     result({ ...answerTo(2), account: 'another' }, 1)
@@ -142,7 +148,7 @@ describe('a search of the results', () => {
   ])('begins at the first result if a record %s', async (_, timestamp) => {
     const { clock, reads, open, recordAt } = await startLookup()
     const { take } = open({ until: 2 })
-    take({ ...recordAt(0), timestamp }, recordAt(1))
+    take(recordAt(0, timestamp), recordAt(1))
     await clock.pass(0)
     expect(reads).toEqual([0])
   })
@@ -158,11 +164,11 @@ describe('a search of the results', () => {
   test('counts an IN_DOUBT result and a dead letter as an answer', async () => {
     const { clock, result, append, open, recordAt } = await startLookup()
     const { take, session, settled, fresh } = open({ until: 9 })
-    const [first, second, third] = [0, 1, 2].map(recordAt)
+    const [first, second, third] = [0, 1, 2].map(offset => recordAt(offset))
     result({ ...answerTo(0), outcome: 'IN_DOUBT', final: false })
     const reason = { code: 'DECODE', message: 'no' } as const
     append(deadLetter(topics.deadLetters, { ...session, record: second! }, reason))
-    const ofEarlierTopic = { ...third!, timestamp: 1 }
+    const ofEarlierTopic = recordAt(2, 1)
     append(deadLetter(topics.deadLetters, { ...session, record: ofEarlierTopic }, reason))
     take(first!, second!, third!)
     await clock.pass(0)
@@ -241,7 +247,7 @@ describe('a search of the results', () => {
     const { take, settled, fresh } = open({ until: 5 })
     for (const offset of [0, 2, 4]) result(answerTo(offset))
     for (const offset of [0, 2, 4]) result({ ...answerTo(offset), id: 77n })
-    take(...[0, 1, 2, 3, 4].map(recordAt))
+    take(...[0, 1, 2, 3, 4].map(offset => recordAt(offset)))
     await clock.pass(0)
     expect({ settled, fresh }).toEqual({ settled: [0, 2, 4], fresh: [1, 3] })
     expect(reads.length).toBeGreaterThan(1)
