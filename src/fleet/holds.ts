@@ -54,16 +54,16 @@ export function heldAccounts(processes: readonly Process[], list: 'held' | 'poll
   const groups = Map.groupBy(all, ({ account, reason }) => `${account} ${reason}`)
   return Array.from(groups.values(), group => ({
     ...group[0]!,
-    since: Math.min(...group.map(({ since }) => since)),
+    since: earliest(group.map(({ since }) => since))!,
     probeAt: earliest(group.map(({ probeAt }) => probeAt)),
     waiting: group.reduce((sum, { waiting }) => sum + waiting, 0),
     processes: group.flatMap(({ processes }) => processes),
   })).toSorted((a, b) => b.waiting - a.waiting || a.since - b.since)
 }
 
+/** Foreign reports may hold more times than a call takes arguments. */
 function earliest(times: readonly (number | null)[]): number | null {
-  const known = times.filter(time => time !== null)
-  return known.length > 0 ? Math.min(...known) : null
+  return times.reduce((least, time) => (time === null || (least !== null && least < time) ? least : time), null)
 }
 
 function ofAccount(kind: 'account' | 'polls', held: HeldByAll, text: string): Hold {

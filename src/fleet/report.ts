@@ -24,10 +24,11 @@ export interface Report {
   owned: Record<string, Record<string, number | null>>
 }
 
-/** Bounds of a report. A writer leaves out what is more; a reader refuses longer records, and cuts texts. */
+/** Bounds of a report. A writer leaves out what is more; a reader does the same, and refuses longer records. */
 const mostAccounts = 200
 const mostStuck = 100
 const mostReasons = 10
+const mostRoles = 10
 const longestText = 500
 const longestError = 100
 const longestName = 249
@@ -37,6 +38,11 @@ export const longestValueBytes = 512 * 1024
 const text = z.string().transform(given => cut(given, longestText))
 const name = z.string().transform(given => cut(given, longestName))
 const number = z.number()
+const listOf = <T extends z.ZodType>(one: T, most: number) =>
+  z
+    .array(z.unknown())
+    .transform(all => all.slice(0, most))
+    .pipe(z.array(one))
 const heldAccount = z.object({
   account: name,
   reason: z.enum(Object.keys(holdReasons) as [HoldReason, ...HoldReason[]]),
@@ -49,21 +55,20 @@ const place = { topic: name, partition: number, offset: number }
 const schema = z.object({
   group: z.string(),
   version: name,
-  roles: z.array(name),
+  roles: listOf(name, mostRoles),
   startedAt: number,
-  reasons: z.array(text).default([]),
+  reasons: listOf(text, mostReasons).default([]),
   accounts: number.default(0),
-  held: z.array(heldAccount).default([]),
-  polls: z.array(heldAccount).default([]),
+  held: listOf(heldAccount, mostAccounts).default([]),
+  polls: listOf(heldAccount, mostAccounts).default([]),
   learnt: z.record(z.string(), number).default({}),
-  stuck: z
-    .array(
-      z.union([
-        z.object({ ...place, why: z.literal('schema'), schemaId: number, since: number }),
-        z.object({ ...place, why: z.literal('transaction'), text }),
-      ]),
-    )
-    .default([]),
+  stuck: listOf(
+    z.union([
+      z.object({ ...place, why: z.literal('schema'), schemaId: number, since: number }),
+      z.object({ ...place, why: z.literal('transaction'), text }),
+    ]),
+    mostStuck,
+  ).default([]),
   owned: z.record(z.string(), z.record(z.string(), number.nullable())).default({}),
 })
 

@@ -113,6 +113,21 @@ test('whatever else is on the topic is skipped, and hides no report', async () =
   )
 })
 
+test('of a thousand foreign reports as long as they may be, as much is told as of honest ones', async () => {
+  const { write, read, texts } = startTopic()
+  const held = Array.from({ length: 5_000 }, () => ({ account: 'a', reason: 'denied', since: 5 }))
+  const [usual, first] = [9, 1].map(since =>
+    Buffer.from(JSON.stringify({ ...buildReport(), held: [{ ...held[0], since }, ...held] })),
+  )
+  for (let i = 0; i < 1_100; i++) write({ topic, key: Buffer.from(`foreign ${i}`), value: i === 20 ? first! : usual! })
+  const { alive, skipped } = await read()
+  expect(alive.length + skipped).toBe(1_100)
+  expect(Math.max(...alive.map(({ report }) => report.held.length))).toBeLessThan(1_000)
+  expect(await texts()).toContainEqual(
+    expect.stringMatching(/^account a has been held back since 1970-01-01T00:00:00.001Z/),
+  )
+})
+
 test('a report is short enough to be read, whatever it says, and names the accounts for which most commands wait', async () => {
   const { write, read } = startTopic()
   const long = 'x'.repeat(600)
