@@ -37,6 +37,17 @@ test('a hook address that would be too long leaves out correlation, tenant and c
   expect(counter.dropped).toBe(1)
 })
 
+test.each(['correlationId', 'tenant', 'campaign'])(
+  'a hook address that a long %s alone makes too long leaves it out',
+  mark => {
+    const { url, opened, counter } = urlBench()
+    const unmarked = { correlationId: null, tenant: null, campaign: null }
+    const address = url(hookSubject({ ...unmarked, [mark]: 'x'.repeat(120) }))
+    expect(opened(address)).toMatchObject({ ok: true, subject: hookSubject(unmarked) })
+    expect(counter.dropped).toBe(1)
+  },
+)
+
 test('the longest hook address is exactly as long as allowed', () => {
   const { url, counter } = urlBench()
   const lengths = Array.from({ length: 120 }, (_, n) => url(hookSubject({ correlationId: 'x'.repeat(n) }))!.length)

@@ -28,6 +28,9 @@ function barrier() {
   }
 }
 
+const byId = (world: Awaited<ReturnType<typeof startSendingWorld>>) =>
+  world.results().sort((a, b) => Number(a.id - b.id))
+
 const expectNothingLeft = (world: Awaited<ReturnType<typeof startSendingWorld>>) =>
   expect([world.gauge('doubts_open'), world.gauge('window_used_ratio'), world.gauge('requests_in_flight')]).toEqual([
     0, 0, 0,
@@ -159,6 +162,37 @@ describe('a callback before the second POST stops that POST', () => {
     expect(world.postsOf(2)).toBe(refused)
   })
 
+  test('while its intent is being committed and its callback cannot be read, and commands with callbacks elsewhere are sent', async () => {
+    const commit = barrier()
+    const registry = laggingRegistry()
+    let denied = true
+    let holdsCommits = false
+    const world = await startDoubtingWorld({
+      registry,
+      hop: step => (step.startsWith('commit doubts') && holdsCommits ? commit.pass() : ready),
+      answer: operations => (denied && !isPoll(operations) ? refusal('Access denied') : null),
+    })
+    world.broker.addPartitions(world.settings.topics.statuses, 16)
+    const ids = numbersFrom(1, 12)
+    for (const id of ids) world.doubted(id)
+    await world.clock.pass(2 * second)
+    const refused = world.postsOf(2)
+    holdsCommits = true
+    denied = false
+    await world.clock.pass(2 * second)
+    registry.isLagging = true
+    world.calledBack(2)
+    await world.clock.pass(100)
+    holdsCommits = false
+    commit.open()
+    await world.clock.pass(20 * second)
+    expect(byId(world).map(({ id }) => Number(id))).toEqual(ids.filter(id => id !== 2))
+    registry.isLagging = false
+    await world.clock.pass(60 * second)
+    expect(byId(world)[1]).toMatchObject({ id: 2n, outcome: 'SENT', attempts: 1 })
+    expect([world.postsOf(2), world.results().length]).toEqual([refused, 12])
+  })
+
   test('although the broker delivers the callback slowly', async () => {
     let fetching = ready
     let denied = true
@@ -227,8 +261,6 @@ describe('a callback before the second POST stops that POST', () => {
 describe('a callback on any partition stops the second POST', () => {
   const ids = Array.from({ length: 12 }, (_, i) => i + 1)
   const sentAtOnce = ids.map(id => ({ id: BigInt(id), outcome: 'SENT', attempts: 1 }))
-  const byId = (world: Awaited<ReturnType<typeof startSendingWorld>>) =>
-    world.results().sort((a, b) => Number(a.id - b.id))
 
   test('although partitions were added to the statuses while the worker ran', async () => {
     const world = await startDoubtingWorld()
