@@ -57,8 +57,6 @@ interface Message extends Queued {
 
 /** How long a due message waits, so that later ones are handled in the same walk: each walk costs requests. */
 const togetherMs = { least: 100, most: 5_000, ofDelay: 1 / 50 }
-/** Longest time that an account with a refused key delays other accounts' messages; longer than the account's pauses. */
-const deniedPatienceMs = 60_000
 /** How long a result whose schema is missing is read again: longer than most verdicts take. */
 const unreadPatienceMs = 7 * 24 * 3_600_000
 /** The longest delay of a Node timer. */
@@ -248,13 +246,11 @@ export class ResultsWalk {
   }
 
   #statusOf(message: Message): Promise<PollAnswer> {
-    const { accounts, poller, clock } = this.#options
+    const { accounts, poller } = this.#options
     const { id, account: name } = message.result
     const account = accounts.get(name)
     if (!account) return Promise.resolve({ kind: 'in_doubt' })
-    const latest = clock.monotonic() + deniedPatienceMs
-    const isInTheWay = () => account.polls.reason === 'denied' && clock.monotonic() > latest
-    return poller.ask(account, String(id), () => this.#session.alive && !this.#hasVerdict(message) && !isInTheWay())
+    return poller.ask(account, String(id), () => this.#session.alive && !this.#hasVerdict(message))
   }
 
   #conclude({ record, result }: Message, event: NewStatusEvent): void {
