@@ -125,9 +125,9 @@ export class AccountWatch {
     const { intervalMs, clock } = this.#options
     const now = clock.monotonic()
     if (!this.#isProved) return true
-    if (account.keyRefused) return account.gate.admission(now).wait === 0
+    if (account.keyRefused) return account.breaker.admission(now).wait === 0
     const isDue = now - askedAt >= intervalMs || (failure !== null && account.resumedAt > askedAt)
-    return intervalMs > 0 && isDue && account.gate.state === 'closed' && account.hasRate
+    return intervalMs > 0 && isDue && account.breaker.state === 'closed' && account.hasRate
   }
 
   async #ask(watched: Watched): Promise<void> {

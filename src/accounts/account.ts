@@ -5,7 +5,7 @@ import { safeText } from '../telemetry/error.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { PauseReason, RetryReason } from '../telemetry/labels.ts'
 import type { HeldAccount } from '../vocabulary/holds.ts'
-import { AccountGate } from './gate.ts'
+import { CircuitBreaker } from './circuit-breaker.ts'
 import { learntRate } from './learnt-rate.ts'
 import { type Grant, RateLimiter } from './limiter.ts'
 
@@ -56,9 +56,9 @@ export class Account {
   readonly name: string
   readonly apiKey: () => string
   readonly keyPlace: string
-  readonly gate: AccountGate
+  readonly breaker: CircuitBreaker
   /** Holds back status polls. They fail on their own account: what refuses or loses them need not concern commands. */
-  readonly polls: AccountGate
+  readonly polls: CircuitBreaker
   /** null if no rate is configured or learnt. */
   limiter: RateLimiter | null
   /** Start of the latest command envelope that was answered normally, in monotonic milliseconds. */
@@ -84,8 +84,8 @@ export class Account {
     this.name = name
     this.apiKey = apiKey
     this.keyPlace = keyPlace
-    this.gate = new AccountGate(random)
-    this.polls = new AccountGate(random)
+    this.breaker = new CircuitBreaker(random)
+    this.polls = new CircuitBreaker(random)
     this.limiter = rate === undefined ? null : this.#limiterOf(rate)
     this.#clock = clock
     this.#telemetry = telemetry
@@ -97,8 +97,8 @@ export class Account {
 
   /** Why and since when the account is held back; null if it is not. */
   get heldBack(): Omit<HeldAccount, 'waiting'> | null {
-    const error = this.gate.reason === 'unreachable' ? safeText(this.#pausedBy) : null
-    return this.#heldBy(this.gate, this.#heldSince, error)
+    const error = this.breaker.reason === 'unreachable' ? safeText(this.#pausedBy) : null
+    return this.#heldBy(this.breaker, this.#heldSince, error)
   }
 
   /** The same for its status polls. */
@@ -106,10 +106,10 @@ export class Account {
     return this.#heldBy(this.polls, this.#pollsHeldSince, null)
   }
 
-  #heldBy(gate: AccountGate, since: number, error: string | null) {
-    const { reason } = gate
+  #heldBy(breaker: CircuitBreaker, since: number, error: string | null) {
+    const { reason } = breaker
     if (reason === null) return null
-    const { wait } = gate.admission(this.#clock.monotonic())
+    const { wait } = breaker.admission(this.#clock.monotonic())
     return {
       account: this.name,
       reason,
@@ -130,7 +130,7 @@ export class Account {
    */
   wait(wanted = 1): number {
     const now = this.#clock.monotonic()
-    const admission = this.gate.admission(now)
+    const admission = this.breaker.admission(now)
     const wait = this.limiter?.wait(now, Math.min(wanted, admission.operations)) ?? 0
     if (wait > 0) this.#waitsSince ??= now
     return Math.max(admission.wait, wait)
@@ -139,7 +139,7 @@ export class Account {
   /** Whether a request may be sent now. Unlike `wait`, starts no measurement of the waiting time. */
   get maySend(): boolean {
     const now = this.#clock.monotonic()
-    return this.gate.admission(now).wait === 0 && this.hasRate
+    return this.breaker.admission(now).wait === 0 && this.hasRate
   }
 
   /** Whether the rate allows a request now, whatever the breaker says. */
@@ -149,13 +149,13 @@ export class Account {
 
   room(): number {
     const now = this.#clock.monotonic()
-    return Math.min(this.gate.admission(now).operations, this.limiter?.available(now) ?? Number.POSITIVE_INFINITY)
+    return Math.min(this.breaker.admission(now).operations, this.limiter?.available(now) ?? Number.POSITIVE_INFINITY)
   }
 
   /** As `wait`, for a status poll. It waits for its own failures, for throttling, and for the rate. */
   get pollWait(): number {
     const now = this.#clock.monotonic()
-    const throttled = this.gate.reason === 'throttled' ? this.gate.admission(now).wait : 0
+    const throttled = this.breaker.reason === 'throttled' ? this.breaker.admission(now).wait : 0
     return Math.max(this.polls.admission(now).wait, throttled, this.limiter?.wait(now) ?? 0)
   }
 
@@ -176,16 +176,23 @@ export class Account {
       this.#waitsSince = null
     }
     const grant = this.limiter?.grant(operations) ?? null
-    return { operations, probe: this.#gateOf(carries).permit(), grant, carries, apiKey: this.apiKey(), begunAt: null }
+    return {
+      operations,
+      probe: this.#breakerOf(carries).permit(),
+      grant,
+      carries,
+      apiKey: this.apiKey(),
+      begunAt: null,
+    }
   }
 
-  #gateOf(carries: RequestKind): AccountGate {
-    return carries === 'polls' ? this.polls : this.gate
+  #breakerOf(carries: RequestKind): CircuitBreaker {
+    return carries === 'polls' ? this.polls : this.breaker
   }
 
   /** Whether a permitted request may still be sent: the account has not paused since. */
   admits({ probe }: Permit): boolean {
-    return probe || this.gate.state === 'closed'
+    return probe || this.breaker.state === 'closed'
   }
 
   /** Records that the request's first byte is about to be written. */
@@ -197,7 +204,7 @@ export class Account {
   /** Cancels a permit whose request was not made, for a reason unrelated to the account. */
   returnPermit({ probe, grant, carries }: Permit): void {
     if (grant?.sentAt === null) this.limiter?.giveBack(grant)
-    this.#gateOf(carries).returnPermit(probe)
+    this.#breakerOf(carries).returnPermit(probe)
   }
 
   /**
@@ -227,7 +234,7 @@ export class Account {
     const now = this.#clock.monotonic()
     if (failure === null) {
       this.polls.passed(probe)
-      if (this.gate.pollAnswered(now)) this.#resumed()
+      if (this.breaker.pollAnswered(now)) this.#resumed()
     } else {
       if (grant?.sentAt === null) this.limiter?.giveBack(grant)
       const { reason, error, retryAfterMs = null } = failure
@@ -255,7 +262,7 @@ export class Account {
       this.keyRefused = true
       this.#pause(permit, 'denied', classified.error)
     } else if (classified.outcome === 'unknown') {
-      const retryInMs = this.gate.failed('undecided', permit.probe, this.#clock.monotonic())
+      const retryInMs = this.breaker.failed('undecided', permit.probe, this.#clock.monotonic())
       if (retryInMs !== null) this.#announcePause(permit, 'undecided', retryInMs, classified.error)
     } else if (classified.reason === 'withheld') {
       this.returnPermit(permit)
@@ -269,7 +276,7 @@ export class Account {
     const asks = carries === 'balance'
     if (acceptsKey(classified)) this.keyRefused = false
     if (!asks && classified.outcome !== 'refused') this.passedAt = Math.max(this.passedAt, begunAt ?? this.passedAt)
-    const resumed = asks ? this.gate.balanceAnswered(probe) : this.gate.passed(probe)
+    const resumed = asks ? this.breaker.balanceAnswered(probe) : this.breaker.passed(probe)
     if (resumed) this.#resumed()
   }
 
@@ -286,7 +293,7 @@ export class Account {
     if (carries !== 'balance') this.#telemetry.emit('gateway.retry', { reason: 'refused', count: operations })
     if (!probe && carries !== 'commands') return
     const now = this.#clock.monotonic()
-    const retryInMs = this.gate.failed('refused', probe, now)
+    const retryInMs = this.breaker.failed('refused', probe, now)
     if (retryInMs === null) return
     this.refusedAt = now
     this.#announcePause(permit, 'refused', retryInMs, refusedForNoKnownReason)
@@ -296,7 +303,7 @@ export class Account {
     this.#telemetry.emit('gateway.retry', { reason, count: permit.operations })
     const now = this.#clock.monotonic()
     if (reason === 'throttled') this.#slowDown(permit, now)
-    const retryInMs = this.gate.pause(reason, permit.probe, now, retryAfterMs)
+    const retryInMs = this.breaker.pause(reason, permit.probe, now, retryAfterMs)
     if (retryInMs !== null) this.#announcePause(permit, reason, retryInMs, error)
   }
 

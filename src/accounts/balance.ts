@@ -6,7 +6,7 @@ import type { Telemetry } from '../telemetry/events.ts'
 import type { BalanceFailure } from '../telemetry/labels.ts'
 import type { ErrorCode } from '../vocabulary/lists.ts'
 import type { Account } from './account.ts'
-import { classifyContained } from './answer.ts'
+import { classifyContained } from './classify-contained.ts'
 
 /** What the gateway says when it is asked for an account's balance. */
 export interface BalanceReading {

@@ -1,7 +1,8 @@
 import { echoedId, idIn, isRounded } from '../protocol/ids.ts'
 import { callbackStateOf } from '../protocol/states.ts'
 import type { DeadLetterReason } from '../records/dead-letter.ts'
-import { type CommandFacts, type NewStatusEvent, readStatus, unknownCommandFacts } from '../records/status.ts'
+import { readStatus } from '../records/reported-status.ts'
+import { type CommandFacts, type NewStatusEvent, unknownCommandFacts } from '../records/status.ts'
 import type { Callback } from './body.ts'
 import type { CallbackOrigin } from './hook-url.ts'
 

@@ -1,33 +1,20 @@
 import type { Account } from '../accounts/account.ts'
-import type { PollAnswer, StatusPoller } from '../accounts/poller.ts'
-import { backOffMs } from '../back-off.ts'
-import type { BusRecord, RecordHeaders, Session } from '../bus/port.ts'
+import type { PollAnswer, StatusPoller } from '../accounts/status-poller.ts'
+import type { BusRecord, Session } from '../bus/port.ts'
 import { appendedBy } from '../bus/record-time.ts'
 import type { Clock } from '../clock.ts'
 import { contentOf, type ItemAnswer } from '../gateway/classify.ts'
-import { isSendType, operations, type SendType, usualLifetime } from '../protocol/index.ts'
+import { isSendType, operations, type SendType } from '../protocol/index.ts'
 import { type Decoder, decodePatiently, isReadableLater } from '../records/decoder.ts'
 import type { SendResult } from '../records/generated.ts'
-import {
-  type createUnreadWriter,
-  type PollState,
-  pollStateIn,
-  unreadSince,
-  unreadStatusIn,
-  type WriteOverdue,
-} from '../records/overdue.ts'
-import { lifetimeIn } from '../records/result.ts'
-import {
-  type CommandFacts,
-  type NewStatusEvent,
-  readPolledStatus,
-  readStatus,
-  type WriteStatus,
-} from '../records/status.ts'
+import { type createUnreadWriter, unreadSince, unreadStatusIn, type WriteOverdue } from '../records/overdue.ts'
+import { readPolledStatus, readStatus } from '../records/reported-status.ts'
+import type { CommandFacts, NewStatusEvent, WriteStatus } from '../records/status.ts'
 import { containAsync } from '../telemetry/contain.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { PollResult } from '../telemetry/labels.ts'
 import { traceOf } from '../telemetry/trace.ts'
+import { afterAnswer, type Schedule, type ScheduleOptions, scheduleOf } from './poll-schedule.ts'
 import { placesIn, placesText } from './unread-statuses.ts'
 import type { Verdicts } from './verdicts.ts'
 
@@ -273,45 +260,6 @@ function pollResult(event: NewStatusEvent | null, unanswered: boolean): PollResu
   if (event?.final) return 'verdict'
   if (event?.state === 'PENDING') return 'pending'
   return unanswered ? 'unanswered' : 'inconclusive'
-}
-
-/** When to poll for a message without a verdict. Times are milliseconds since 1970. */
-export interface Schedule extends PollState {
-  /** When the message is given up, with the final status UNKNOWN. */
-  endsAt: number
-}
-
-export interface ScheduleOptions {
-  /** Milliseconds after sending until a verdict is overdue. */
-  expect: Readonly<Record<SendType, number>>
-  /** How far behind now messages are handled, and hence the first wait between two polls. */
-  delayMs: number
-  graceMs: number
-}
-
-/** The longest wait between two polls, since a phone that is off is usually on again within a day. */
-const longestGapMs = 6 * 3_600_000
-
-/** Reads the schedule in an overdue message's headers, or begins a new one. */
-export function scheduleOf(
-  result: SendResult & { type: SendType },
-  headers: RecordHeaders,
-  { expect, graceMs }: ScheduleOptions,
-): Schedule {
-  const sentAt = result.sentAt ?? result.completedAt
-  const { pollAt, answers } = pollStateIn(headers)
-  const lifeMs = 1000 * (lifetimeIn(headers) ?? usualLifetime(result.type))
-  return {
-    pollAt: pollAt ?? sentAt + Math.min(lifeMs, expect[result.type]),
-    answers: answers ?? 0,
-    endsAt: sentAt + lifeMs + graceMs,
-  }
-}
-
-/** The schedule after an answer without a verdict: waits double, and the last poll is at the end. */
-export function afterAnswer({ answers, endsAt }: Schedule, now: number, { delayMs }: ScheduleOptions): Schedule {
-  const wait = backOffMs(delayMs, Math.max(longestGapMs, delayMs), answers + 1)
-  return { pollAt: Math.min(now + wait, Math.max(now, endsAt)), answers: answers + 1, endsAt }
 }
 
 /** Turns a poll's answer into a status event; null if the answer is not definite or has no status. */

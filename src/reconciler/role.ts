@@ -1,6 +1,6 @@
 import { accountsOf, shareRates } from '../accounts/account.ts'
 import { AccountWatch } from '../accounts/account-watch.ts'
-import { StatusPoller } from '../accounts/poller.ts'
+import { StatusPoller } from '../accounts/status-poller.ts'
 import { KeyedTopic } from '../bus/keyed-topic.ts'
 import { GroupPlace } from '../bus/membership/group-place.ts'
 import { partitionsOf } from '../bus/partitions.ts'

@@ -1,5 +1,5 @@
 import type { Account } from '../accounts/account.ts'
-import type { AccountGate } from '../accounts/gate.ts'
+import type { CircuitBreaker } from '../accounts/circuit-breaker.ts'
 import { partitionsOf } from '../bus/partitions.ts'
 import type { Bus, Membership, SessionState } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
@@ -11,7 +11,7 @@ import { pauseKinds, withdrawalKinds } from '../vocabulary/control.ts'
 import type { Resolver } from './doubts/resolver.ts'
 import type { Dispatcher } from './sending/dispatcher.ts'
 
-const breakerStates: Record<AccountGate['state'], number> = { closed: 0, probing: 1, paused: 2 }
+const breakerStates: Record<CircuitBreaker['state'], number> = { closed: 0, probing: 1, paused: 2 }
 
 /** Current gauges of the role. */
 export function* readGauges(
@@ -34,11 +34,11 @@ export function* readGauges(
     const age = Math.max(0, clock.now() - Math.min(clock.now(), ...since)) / 1000
     yield { name: 'oldest_unsent_command_age_seconds', labels: { topic }, value: age }
   }
-  for (const { name, gate, keyRefused, limiter, learntRate, heldBack } of accounts.values()) {
+  for (const { name, breaker, keyRefused, limiter, learntRate, heldBack } of accounts.values()) {
     const labels = { account: name }
     yield { name: 'account_held_back_since_seconds', labels, value: (heldBack?.since ?? 0) / 1000 }
     yield { name: 'account_key_refused', labels, value: keyRefused ? 1 : 0 }
-    yield { name: 'breaker_state', labels, value: breakerStates[gate.state] }
+    yield { name: 'breaker_state', labels, value: breakerStates[breaker.state] }
     yield { name: 'rate_headroom_ratio', labels, value: limiter?.headroom(clock.monotonic()) ?? 1 }
     yield { name: 'rate_learnt_per_second', labels, value: Number.isFinite(learntRate) ? learntRate : 0 }
   }

@@ -1,6 +1,6 @@
 import { type Account, accountsOf, shareRates } from '../accounts/account.ts'
 import { AccountWatch } from '../accounts/account-watch.ts'
-import { StatusPoller } from '../accounts/poller.ts'
+import { StatusPoller } from '../accounts/status-poller.ts'
 import { GroupPlace } from '../bus/membership/group-place.ts'
 import type { Bus, JoinOptions, Membership, TopicPartition } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'

@@ -18,7 +18,7 @@ export interface Participant {
 }
 
 /** Least time between the starts of two commits. */
-const intervalMs = 20
+const leastBetweenCommitsMs = 20
 /**
  * Pause after EndTxn, while the broker completes the transaction; an immediate next one fails with CONCURRENT_TRANSACTIONS.
  */
@@ -27,7 +27,7 @@ const pauseAfterCommitMs = 3
  * Results wait this long for the next intents: one transaction with both costs no more than one with either. Slightly longer
  * than the longest pause between fetches, because each fetch brings intents, however slow the gateway is.
  */
-const patienceMs = longestPaceMs + 6
+const resultsWaitMs = longestPaceMs + 6
 
 /**
  * Runs one transaction at a time for all participants, the sessions of a process's partitions. No timer runs while nothing is
@@ -49,13 +49,13 @@ export class CommitCycle {
 
   /**
    * The participant has something to commit.
-   * @param isUrgent commits as soon as possible; else the commit waits for an urgent one, up to `patienceMs`
+   * @param isUrgent commits as soon as possible; else the commit waits for an urgent one, up to `resultsWaitMs`
    */
   request(participant: Participant, isUrgent: boolean): void {
     const { clock } = this.#options
     if (this.#due.size === 0) this.#dueAt = Number.POSITIVE_INFINITY
     this.#due.add(participant)
-    const dueAt = clock.monotonic() + (isUrgent ? 0 : patienceMs)
+    const dueAt = clock.monotonic() + (isUrgent ? 0 : resultsWaitMs)
     if (dueAt >= this.#dueAt) return
     this.#dueAt = dueAt
     this.#schedule()
@@ -96,7 +96,7 @@ export class CommitCycle {
     const parts = participants.map(participant => participant.form())
     const error = await transact(parts).catch((error: Error) => error)
     this.#isRunning = false
-    this.#notBefore = Math.max(started + intervalMs, clock.monotonic() + pauseAfterCommitMs)
+    this.#notBefore = Math.max(started + leastBetweenCommitsMs, clock.monotonic() + pauseAfterCommitMs)
     if (error) failed(error)
     else for (const [i, participant] of participants.entries()) participant.done(parts[i]!)
     this.#schedule()

@@ -25,7 +25,7 @@ import { registryOf } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
 import { shellFlag } from '../../shell.ts'
 import { pausableKinds } from '../../vocabulary/control.ts'
-import { count, timeText } from '../../words.ts'
+import { count, span, timeText } from '../../words.ts'
 import { command, type Flag, type FlagValues, idFlag, textFlag, toggle, UsageError } from '../framework/command.ts'
 import { say } from '../framework/terminal.ts'
 import { untilFlag } from '../framework/times.ts'
@@ -196,7 +196,7 @@ export const withdraw = command({
   ].join('\n'),
   flags: {
     ...withdrawalFlags,
-    until: untilFlag('End of the withdrawal. Default: 24h.', '30d'),
+    until: untilFlag(`End of the withdrawal. Default: ${span(usualWithdrawalMs)}.`, '30d'),
     reason: reasonFlag('Why. Required with --yes; every result says it.'),
     yes: toggle('Withdraws. Without it, only counts the commands that it would end now.'),
     end: toggle('Ends the withdrawal: commands written from now on are sent. Results that exist stay.'),

@@ -1,5 +1,5 @@
 import type { Account } from '../../accounts/account.ts'
-import type { PollAnswer, StatusPoller } from '../../accounts/poller.ts'
+import type { PollAnswer, StatusPoller } from '../../accounts/status-poller.ts'
 import type { Session } from '../../bus/port.ts'
 import type { Clock } from '../../clock.ts'
 import { contentOf } from '../../gateway/classify.ts'

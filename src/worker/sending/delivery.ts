@@ -1,5 +1,5 @@
 import { type Account, isThrottled, type Permit } from '../../accounts/account.ts'
-import { classifyContained } from '../../accounts/answer.ts'
+import { classifyContained } from '../../accounts/classify-contained.ts'
 import { backOffMs } from '../../back-off.ts'
 import type { Session } from '../../bus/port.ts'
 import type { Clock } from '../../clock.ts'

@@ -24,7 +24,7 @@ export function formEnvelope(
   urgency: number,
 ): Envelope | number {
   const { clock, lingerMs, maxOperations, hasLease } = options
-  const isProbe = account.gate.state !== 'closed'
+  const isProbe = account.breaker.state !== 'closed'
   const due = queue.due(clock.monotonic(), lingerMs, maxOperations)
   if (!Number.isFinite(due)) return due
   const wait = Math.max(due, account.wait(Math.min(maxOperations, queue.next(isProbe)?.length ?? 1)))

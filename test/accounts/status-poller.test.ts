@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { Account } from '../../src/accounts/account.ts'
-import { type PollAnswer, StatusPoller } from '../../src/accounts/poller.ts'
+import { type PollAnswer, StatusPoller } from '../../src/accounts/status-poller.ts'
 import { parseJson } from '../../src/protocol/index.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { itemsAnswer, sentItem } from '../support/answers.ts'

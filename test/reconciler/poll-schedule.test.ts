@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type SendType, sendTypes } from '../../src/protocol/index.ts'
-import { afterAnswer, type Schedule, scheduleOf } from '../../src/reconciler/results-walk.ts'
+import { afterAnswer, type Schedule, scheduleOf } from '../../src/reconciler/poll-schedule.ts'
 import { buildResult } from '../support/results.ts'
 
 const minute = 60_000

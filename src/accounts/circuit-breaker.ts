@@ -17,7 +17,7 @@ const longestPauseMs = 30_000
  * One account's circuit breaker. Closed, it lets envelopes pass; paused, none. After the pause, a probe with a single
  * operation goes out; its outcome closes the breaker or doubles the pause. A pause for throttling ends without a probe.
  */
-export class AccountGate {
+export class CircuitBreaker {
   readonly #random: () => number
   #state: 'closed' | 'paused' | 'probing' = 'closed'
   #reason: PauseReason = 'unreachable'

@@ -6,7 +6,7 @@ import { containAsync } from '../telemetry/contain.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { ErrorCode } from '../vocabulary/lists.ts'
 import type { Account } from './account.ts'
-import { classifyContained } from './answer.ts'
+import { classifyContained } from './classify-contained.ts'
 
 export interface PollerOptions {
   connection: Connection
