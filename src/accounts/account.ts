@@ -217,7 +217,8 @@ export class Account {
   }
 
   /**
-   * Learns from the outcome of a status poll that was not withheld. A failed one holds back only polls.
+   * Learns from the outcome of a status poll that was not withheld. A failed one holds back only polls. If no commands tell of the
+   * key, as in a reconciler, refused polls do.
    * @param isAnswered whether it told something of a message
    */
   observePoll(permit: Permit, classified: Classified, isAnswered: boolean): void {
@@ -225,6 +226,7 @@ export class Account {
     const failure = isAnswered && classified.outcome === 'refused' ? null : pollFailure(classified)
     const { probe, grant } = permit
     const now = this.#clock.monotonic()
+    if (failure?.reason === 'denied' && !this.#hasSent) this.keyRefused = true
     if (failure === null) {
       this.polls.passed(probe)
       if (this.gate.pollAnswered(now)) this.#resumed()
@@ -240,6 +242,11 @@ export class Account {
       const { name: account, keyPlace } = this
       this.#telemetry.emit('polls.paused', { account, reason, retryInMs, error, keyPlace })
     }
+  }
+
+  /** Whether its commands tell if the gateway accepts the key; it may refuse status polls alone. */
+  get #hasSent(): boolean {
+    return this.passedAt > Number.NEGATIVE_INFINITY
   }
 
   /** Records the end of a request that says nothing about the account. */
