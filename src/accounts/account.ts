@@ -74,6 +74,9 @@ export class Account {
   resumedAt = Number.NEGATIVE_INFINITY
   /** Whether the gateway's last definite answer refused the key. */
   keyRefused = false
+  readonly #heard = Promise.withResolvers<void>()
+  /** Whether the gateway has answered for its balance. */
+  isHeard = false
   readonly #learnt = learntRate()
   readonly #clock: Clock
   readonly #telemetry: Telemetry
@@ -89,6 +92,16 @@ export class Account {
     this.limiter = rate === undefined ? null : this.#limiterOf(rate)
     this.#clock = clock
     this.#telemetry = telemetry
+  }
+
+  /** Resolves when the gateway answers for its balance for the first time, whatever it answers. */
+  get heard(): Promise<void> {
+    return this.#heard.promise
+  }
+
+  hear(): void {
+    this.isHeard = true
+    this.#heard.resolve()
   }
 
   #limiterOf(rate: number): RateLimiter {
