@@ -34,6 +34,8 @@ interface Row {
   /** Null without a control group. */
   limitMiB: number | null
   slowestHealthMs: number
+  /** CPU milliseconds of the longest turn of its event loop; 0: less than 10. */
+  longestTurnMs: number
   /** For honest senders: times from a callback or command to its answer. */
   p99Ms: number
   maxMs: number
@@ -79,7 +81,7 @@ const sendEveryMs = 17
 
 async function measureAttack(name: string, place: Place): Promise<Row> {
   const world = await (role(name) === 'worker' ? aroundWorker(place) : aroundReceiver(place))
-  const { child, group } = spawnAsCharted(role(name), world.env)
+  const { child, group, longestTurn } = spawnAsCharted(role(name), world.env)
   let end: string | null = null
   child.on('exit', (code, signal) => {
     end = `died (${signal ?? code})`
@@ -89,7 +91,8 @@ async function measureAttack(name: string, place: Place): Promise<Row> {
   })
   while (!(await world.send(0)));
   let over = false
-  const health = watchHealth(`${world.telemetryUrl}/healthz`, () => over || end !== null)
+  const slowestHealth = watchHealth(`${world.telemetryUrl}/healthz`)
+  const attackedAt = Date.now()
   const attacked = world.attack(name).finally(() => {
     over = true
   })
@@ -101,7 +104,7 @@ async function measureAttack(name: string, place: Place): Promise<Row> {
     await setTimeout(sendEveryMs)
   }
   const unanswered = (await Promise.all([...sent, attacked])).filter(answered => !answered).length
-  const slowestHealthMs = await health
+  const slowestHealthMs = await slowestHealth()
   const outcome = end ?? 'lives'
   const peak = group ? group.peak() / 2 ** 20 : end === null ? peakMemoryMiBOf(child.pid!) : Number.NaN
   child.kill()
@@ -115,6 +118,7 @@ async function measureAttack(name: string, place: Place): Promise<Row> {
     peakMiB: Math.round(peak),
     limitMiB: group && group.limit / 2 ** 20,
     slowestHealthMs: Math.round(slowestHealthMs),
+    longestTurnMs: Math.round(longestTurn(attackedAt)),
     p99Ms: Math.round(p99),
     maxMs: Math.round(max),
     unanswered,
@@ -179,7 +183,7 @@ async function aroundReceiver(place: Place): Promise<World> {
 
 /** An attack on a worker by a producer, the registry or the gateway. */
 interface Poison {
-  /** Batches for one partition, in order; `encode` makes a valid command. */
+  /** Batches, in order, for partition 0 unless they say otherwise; `encode` makes a valid command. */
   batches: (encode: (id: number) => Buffer) => Message[][]
   /** Replaces Zstd for a batch. */
   pack?: (records: Buffer) => Buffer
@@ -208,10 +212,24 @@ const chain = (levels: number): string =>
 /** Commands with ids from here on are answered in chunks of one byte. */
 const dribbledFrom = 4_000_000_000
 
+/** Commands that wait for their schema in all partitions, until they are all read at once. */
+const late = { schema: 9002, ms: 4_000, from: 3_000_000_000 }
+
+function lateMessage(value: Buffer, partition: number): Message {
+  value.writeUInt32BE(late.schema, 1)
+  return { value, partition }
+}
+
 const poison: Record<string, Poison> = {
   'schema of 2^40 values': {
     batches: () => [[messageOf(9001)]],
     registry: (_, response) => void response.end(JSON.stringify({ schema: chain(40) })),
+  },
+  'a schema that comes late': {
+    batches: encode =>
+      many(16, batch => many(1_000, n => lateMessage(encode(late.from + 1_000 * batch + n), batch % 4))),
+    registry: (_, response) =>
+      void setTimeout(late.ms).then(() => response.end(JSON.stringify({ schema: JSON.stringify(schemas.command) }))),
   },
   '16,000 unknown schemas': { batches: () => [many(16_000, n => messageOf(100_000 + n, Buffer.alloc(1)))] },
   'skippable Zstd frames': {
@@ -288,7 +306,7 @@ async function aroundWorker(place: Place): Promise<World> {
       if (pack)
         kafkajs.CompressionCodecs[4] = () => ({ compress: async ({ buffer }: { buffer: Buffer }) => pack(buffer) })
       for (const batch of batches(encode)) {
-        const messages = batch.map(message => ({ ...message, partition: 0 }))
+        const messages = batch.map(message => ({ partition: 0, ...message }))
         await producer.send({ topic, messages, ...(pack && { compression: 4 }) })
         if (pack) await setTimeout(500) // limits the attack to half a MB a second
       }

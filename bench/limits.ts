@@ -1,6 +1,9 @@
 import { spawn } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
-import { setTimeout } from 'node:timers/promises'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
 import { parseDocument } from 'yaml'
 import { endWithThisProcess } from '../test/support/local-kafka/child.ts'
 import { profiling } from './programs.ts'
@@ -40,40 +43,37 @@ function controlGroup(memory: string) {
 export function spawnAsCharted(role: 'worker' | 'callbacks', env: NodeJS.ProcessEnv) {
   const { memory, nodeOptions } = chartOf(role)
   const group = controlGroup(memory)
+  const turns = join(mkdtempSync(join(tmpdir(), 'busgate-bench-')), 'turns')
+  writeFileSync(turns, '')
+  const flags = ['--import', new URL('turns.ts', import.meta.url).href, ...profiling()]
   const child = spawn(
     'sh',
-    ['-c', `${group?.join ?? ''} exec "$0" "$@"`, process.execPath, ...profiling(), 'dist/cli/bin.js', 'run'],
+    ['-c', `${group?.join ?? ''} exec "$0" "$@"`, process.execPath, ...flags, 'dist/cli/bin.js', 'run'],
     {
-      env: { ...process.env, ...env, NODE_OPTIONS: nodeOptions },
+      env: { ...process.env, ...env, NODE_OPTIONS: nodeOptions, BENCH_TURNS: turns },
       stdio: ['ignore', process.env.BENCH_LOG ? 'inherit' : 'ignore', 'inherit'],
     },
   )
   endWithThisProcess(child)
-  return { child, group }
+  return { child, group, longestTurn: (since: number) => longestTurn(turns, since) }
 }
 
-const healthEveryMs = 50
+/** CPU milliseconds of the longest turn of the event loop since a time, in milliseconds since 1970; 0 if none is long. */
+function longestTurn(file: string, since: number): number {
+  const turns = readFileSync(file, 'utf8').trimEnd().split('\n')
+  const later = turns.map(turn => turn.split(' ').map(Number)).filter(([at = 0]) => at >= since)
+  return later.reduce((longest, [, ms = 0]) => Math.max(longest, ms), 0)
+}
+
 /** The time-out of the chart's liveness probe. */
 export const livenessMs = 5_000
 
-/** Polls /healthz, each time over a new connection. @returns the milliseconds of the slowest answer */
-export async function watchHealth(url: string, over: () => boolean): Promise<number> {
-  let slowest = 0
-  const asks: Promise<void>[] = []
-  while (!over()) {
-    const begun = performance.now()
-    const ask = fetch(url, { headers: { connection: 'close' } })
-      .then(answer => answer.arrayBuffer())
-      .then(
-        () => {},
-        () => {},
-      )
-      .then(() => {
-        slowest = Math.max(slowest, performance.now() - begun)
-      })
-    asks.push(ask)
-    await setTimeout(healthEveryMs)
+/** Polls /healthz in a thread of its own. @returns a function that ends this and tells the milliseconds of the slowest answer */
+export function watchHealth(url: string): () => Promise<number> {
+  const watch = new Worker(new URL('health-watch.ts', import.meta.url), { workerData: url })
+  return async () => {
+    watch.postMessage('stop')
+    const [slowest] = await once(watch, 'message')
+    return slowest
   }
-  await Promise.all(asks)
-  return slowest
 }

@@ -13,7 +13,7 @@ export interface AccountWatchOptions {
   gateway: Pick<Settings['gateway'], 'errorTexts'> & { url: string }
   connection: Connection
   accounts: ReadonlyMap<string, Account>
-  /** Interval of the questions once the gateway is proved; 0: only accounts whose key is refused are asked about. */
+  /** Interval of the questions once the gateway is proved; 0: only about accounts that were never answered, or whose key is refused. */
   intervalMs: number
   clock: Clock
   /** 0 to 1; jitter for retries. */
@@ -42,7 +42,7 @@ const mostListed = 100
  * Asks the gateway for the balance of each account. The first definite answer with an accepted key proves the gateway: these
  * settings lead to it, and a role may take partitions. Until then each account is asked with a back-off, without a share of its
  * rate, which only members of the group have. Afterwards the balances are read at an interval, and accounts whose key is
- * refused are probed until it is accepted, although they may have nothing to send.
+ * refused, or of which nothing was answered, are probed until it is, although they may have nothing to send.
  */
 export class AccountWatch {
   /** Resolves once the gateway is proved; rejects when the watch stops before. */
@@ -126,6 +126,7 @@ export class AccountWatch {
     const now = clock.monotonic()
     if (!this.#isProved) return true
     if (account.keyRefused) return account.breaker.admission(now).wait === 0
+    if (!account.isHeard) return account.breaker.state === 'closed' && account.hasRate
     const isDue = now - askedAt >= intervalMs || (failure !== null && account.resumedAt > askedAt)
     return intervalMs > 0 && isDue && account.breaker.state === 'closed' && account.hasRate
   }

@@ -74,6 +74,9 @@ export class Account {
   resumedAt = Number.NEGATIVE_INFINITY
   /** Whether the gateway's last definite answer refused the key. */
   keyRefused = false
+  readonly #heard = Promise.withResolvers<void>()
+  /** Whether the gateway has answered for its balance. */
+  isHeard = false
   readonly #learnt = learntRate()
   readonly #clock: Clock
   readonly #telemetry: Telemetry
@@ -89,6 +92,16 @@ export class Account {
     this.limiter = rate === undefined ? null : this.#limiterOf(rate)
     this.#clock = clock
     this.#telemetry = telemetry
+  }
+
+  /** Resolves when the gateway answers for its balance for the first time, whatever it answers. */
+  get heard(): Promise<void> {
+    return this.#heard.promise
+  }
+
+  hear(): void {
+    this.isHeard = true
+    this.#heard.resolve()
   }
 
   #limiterOf(rate: number): RateLimiter {
@@ -224,7 +237,8 @@ export class Account {
   }
 
   /**
-   * Learns from the outcome of a status poll that was not withheld. A failed one holds back only polls.
+   * Learns from the outcome of a status poll that was not withheld. A failed one holds back only polls. If no commands tell of the
+   * key, as in a reconciler, refused polls do.
    * @param isAnswered whether it told something of a message
    */
   observePoll(permit: Permit, classified: Classified, isAnswered: boolean): void {
@@ -232,6 +246,7 @@ export class Account {
     const failure = isAnswered && classified.outcome === 'refused' ? null : pollFailure(classified)
     const { probe, grant } = permit
     const now = this.#clock.monotonic()
+    if (failure?.reason === 'denied' && !this.#hasSent) this.keyRefused = true
     if (failure === null) {
       this.polls.passed(probe)
       if (this.breaker.pollAnswered(now)) this.#resumed()
@@ -247,6 +262,11 @@ export class Account {
       const { name: account, keyPlace } = this
       this.#telemetry.emit('polls.paused', { account, reason, retryInMs, error, keyPlace })
     }
+  }
+
+  /** Whether its commands tell if the gateway accepts the key; it may refuse status polls alone. */
+  get #hasSent(): boolean {
+    return this.passedAt > Number.NEGATIVE_INFINITY
   }
 
   /** Records the end of a request that says nothing about the account. */

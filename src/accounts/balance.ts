@@ -44,6 +44,7 @@ async function ask({ connection, errorTexts, telemetry }: BalanceOptions, accoun
   })
   const classified = classifyContained(telemetry, [null], answer, errorTexts)
   if (isMisplaced(classified)) connection.distrust()
+  if (answer.kind === 'response') account.hear()
   const accepted = acceptsKey(classified)
   if (permit.probe || accepted || classified.outcome === 'denied') account.observe(permit, classified)
   else {

@@ -6,7 +6,6 @@ import { allPartitions } from './partitions.ts'
 import { BusUnavailable } from './port.ts'
 import type { Fetcher } from './read/fetcher.ts'
 import type { PartitionOffsets } from './read/partition-offsets.ts'
-import { TickBudget } from './read/tick-budget.ts'
 import { OwnedReadings } from './session/owned-readings.ts'
 import type { Ownership } from './session/ownership.ts'
 import { committedOffsets } from './transactions/committed-offsets.ts'
@@ -39,7 +38,7 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
   const coordinator = new Coordinator({ ...options, process, protocol: protocolOf(options.announcement) })
   const member = new GroupMember({ ...options, transport: coordinator, events: ownership, partitionsAgeMs })
   const shared = new KafkaSharedCommits({ ...options, process, member })
-  const readings = new OwnedReadings(fetcher, ownership, new TickBudget())
+  const readings = new OwnedReadings(fetcher, ownership)
   const end = () => {
     options.leaving(member.close())
     readings.close()

@@ -246,6 +246,8 @@ export interface Session extends Readonly<TopicPartition> {
   recall(offsets: readonly number[]): void
   /** Whether recalled records are still to arrive. */
   readonly recalling: boolean
+  /** Does work that the listener put off. An error of it ends this session alone; after the session, nothing is done. */
+  run(work: () => void): void
 }
 
 export interface Forgotten {

@@ -94,7 +94,7 @@ export const definitions = {
   'gateway.notFoundTexts': optional(kind.list(kind.text), 'Message not found', 'Error texts by which the gateway says that it does not know an id. Give one with a comma in the file.'),
   'gateway.voiceHook': setting(kind.flag, true, "Whether voice gets a hook; the specification does not say. If false, its statuses are expected at the account's address."),
   'gateway.allowEmpty': setting(kind.flag, false, 'Whether a message without any text, image, link or carousel may be sent; otherwise its command is INVALID.'),
-  'gateway.balanceIntervalMs': setting(kind.milliseconds, 300_000, 'How often the balance is read; 0: only at the start, until the gateway accepts a key.'),
+  'gateway.balanceIntervalMs': setting(kind.milliseconds, 300_000, 'How often the balance is read; 0: only at the start, until the gateway accepts a key and has answered each account.'),
   'gateway.maxOperations': setting(kind.integer(1, longestEnvelope), 100, 'Most operations in an envelope.'),
   'gateway.maxBytes': setting(kind.integer(1024, 64 * 1024 * 1024), 262_144, 'Longest body of an envelope, in bytes.'),
   'gateway.lingerMs': setting(kind.milliseconds, 20, 'Longest wait for an envelope to fill, counted from the append of its first command.'),

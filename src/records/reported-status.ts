@@ -32,6 +32,7 @@ export function readPolledStatus(content: unknown, key: string): ReportedStatus 
 
 function readClean(body: Readonly<Fields>, echo: Echo): ReportedStatus {
   const text = (value: unknown) => echo.value(textOrNull(value)) as string | null
+  const number = (value: unknown) => withoutEcho(numberOrNull(value), echo)
   const idText = (value: unknown) => echo.id(textOrNull(value))
   const read = {
     id: textOrNull(body.id), // echo of the command's id
@@ -42,9 +43,9 @@ function readClean(body: Readonly<Fields>, echo: Echo): ReportedStatus {
     error: text(body.error),
     updated: instantOrNull(body.updated),
     reply: text(body.reply),
-    duration: numberOrNull(body.duration),
+    duration: number(body.duration),
     request_id: idText(body.request_id),
-    replies: listOrNull(body.replies, reply => readReply(reply, text)),
+    replies: listOrNull(body.replies, reply => readReply(reply, text, number)),
   }
   const { id: _, msg_id: msgId, updated: updatedAt, request_id: requestId, ...others } = read
   const status = read.status ?? ''
@@ -58,17 +59,21 @@ const instantOrNull = (value: unknown): number | null => (typeof value === 'stri
 type Fields = Record<string, unknown>
 
 type ReadText = (value: unknown) => string | null
+/** Null for what repeats a phone. */
+type ReadNumber = (value: unknown) => number | null
 
-const readReply = ({ datetime, message, media }: Fields, text: ReadText): StatusEventReply => ({
+const withoutEcho = (number: number | null, echo: Echo) => (echo.value(number) === number ? number : null)
+
+const readReply = ({ datetime, message, media }: Fields, text: ReadText, number: ReadNumber): StatusEventReply => ({
   datetime: text(datetime),
   message: text(message),
-  media: objectOrNull(media, media => readMedia(media, text)),
+  media: objectOrNull(media, media => readMedia(media, text, number)),
 })
 
-const readMedia = ({ url, filename, filesize }: Fields, text: ReadText): StatusEventReplyMedia => ({
+const readMedia = ({ url, filename, filesize }: Fields, text: ReadText, number: ReadNumber): StatusEventReplyMedia => ({
   url: text(url),
   filename: text(filename),
-  filesize: wholeBytes(filesize),
+  filesize: wholeBytes(number(filesize)),
 })
 
 function wholeBytes(value: unknown): number | null {

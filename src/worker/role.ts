@@ -33,6 +33,7 @@ import { EarlierEnds } from './intake/earlier-ends.ts'
 import { repeatWindow } from './intake/recent-ids.ts'
 import { ResultsLookup } from './intake/results-lookup.ts'
 import { SchemaWaits } from './intake/schema-wait.ts'
+import { Turns } from './intake/turns.ts'
 import { UnknownAccounts } from './intake/unknown-accounts.ts'
 import { PartitionRates } from './partition-rates.ts'
 import type { Pending } from './pending.ts'
@@ -168,7 +169,7 @@ function partsOf(options: SendingOptions, tools: Tools, partitions: number, plac
   const unknownAccounts = new UnknownAccounts({ ...common, isKnown: name => accounts.has(name) })
   const isHeld: OrphansOptions['isHeld'] = (session, message) => resolver.holds(session, message)
   const orphans = new Orphans({ ...common, bus, topics, resultDecoder, doubtDecoder, isHeld })
-  const intake = { ...common, ...intakeOf(options), lookup }
+  const intake = { ...common, ...intakeOf(options), lookup, turns: new Turns(clock) }
   const listener = {
     ...commandSessions({
       doubtsTopic: topics.doubts,

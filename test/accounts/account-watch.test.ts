@@ -160,12 +160,29 @@ test('the log says once a minute what a process waits for, and when the gateway 
 })
 
 describe('once the gateway is proved,', () => {
-  test('no account is asked again if the interval is 0, whatever fails', async () => {
-    const { clock, asked, watch } = startWatch(key => (key === 'shop' ? balance : unreachable), ['shop', 'other'])
+  test.each([
+    ['a balance', balance],
+    ['a refusal', itemsAnswer({ success: false, error: 'we have no balances' })],
+    ['the page of a proxy', answered('<html>', { status: 502 })],
+  ])('an account is not asked again after %s if the interval is 0', async (_, answer) => {
+    const { clock, asked, watch } = startWatch(key => (key === 'shop' ? balance : answer), ['shop', 'other'])
     await clock.pass(600_000)
     expect(asked.length).toBe(2)
     expect(watch.reasons()).toEqual([])
+  })
+
+  test('an account of which nothing was answered is asked until it is, also if the interval is 0', async () => {
+    let answer: Answer = unreachable
+    const { clock, asked, watch } = startWatch(key => (key === 'shop' ? balance : answer), ['shop', 'other'])
+    await clock.pass(600_000)
+    expect(watch.reasons()).toEqual([])
     expect(watch.warnings()).toEqual(['cannot read the balance of account other: connect ECONNREFUSED'])
+    answer = balance
+    await clock.pass(11_000)
+    expect(watch.warnings()).toEqual([])
+    const { length } = asked
+    await clock.pass(600_000)
+    expect(asked).toHaveLength(length)
   })
 
   test('an account with a refused key is a warning, and is asked at each end of its pause until the key is accepted', async () => {

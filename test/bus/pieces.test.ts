@@ -72,3 +72,17 @@ test('a reader that moved meanwhile gets no more records', async () => {
   await new TickBudget().give(fetched(0, 2_000), 0, () => ++given < 2)
   expect(given).toBe(2)
 })
+
+test('a reader that works asynchronously gets a piece only when it has finished the one before', async () => {
+  let working = 0
+  const given: Piece[] = []
+  await new TickBudget().give(fetched(0, 1_000), 0, async piece => {
+    given.push(piece)
+    expect(++working).toBe(1)
+    await setImmediate()
+    working--
+    return true
+  })
+  expect(offsetsOf(given)).toEqual(Array.from({ length: 1_000 }, (_, i) => i))
+  expect(Math.max(...given.map(({ records }) => records.length))).toBeLessThanOrEqual(256)
+})

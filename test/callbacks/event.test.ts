@@ -32,6 +32,15 @@ describe('a callback of one message', () => {
     expect(event(deep)).toMatchObject({ state: 'DELIVERED', status: 'READ', extra: null })
   })
 
+  test('becomes an event that repeats no phone which the body names, in texts and numbers', () => {
+    const phone = 380671112233
+    const replies = [{ message: '+380 67 111-22-33', media: { url: 'https://example.com/a', filesize: phone } }]
+    const told = event({ success: true, status: 'READ', phone, duration: phone, replies })
+    expect(told).toMatchObject({ status: 'READ', duration: null, replies: [{ media: { filesize: null } }] })
+    expect(JSON.stringify({ ...told, id: null })).not.toContain('111')
+    expect(event({ success: true, status: 'READ', phone, duration: 12 })).toMatchObject({ duration: 12 })
+  })
+
   test('becomes an event with all data of its body and its address', () => {
     const body = callback({
       updated: '2026-03-14T12:00:00+02:00',

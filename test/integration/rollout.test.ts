@@ -121,6 +121,13 @@ describeOnKafka('a rolling update', brokers => {
       'ok: the keys of all accounts that send now are accepted',
       'warning: idle: the gateway refuses its key',
     ])
+    await world.produceRaw(Buffer.from('no result'), { topic: world.settings.topics.results, key: '1' })
+    expect(await ofUpgrade(shop('shop-key'))).toEqual(
+      expect.arrayContaining([
+        'ok: the keys of all accounts that send now are accepted',
+        expect.stringMatching(/^warning: 1 result cannot be read, and may be of other accounts: /),
+      ]),
+    )
     const sent = 'messages of account shop were sent in the last five minutes'
     expect(await ofUpgrade(shop('mistyped'))).toContain(`failed: ${sent}, and its key here is not accepted`)
     expect(await ofUpgrade({})).toContain(`failed: ${sent}, and these settings have no key for it`)

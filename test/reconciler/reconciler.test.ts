@@ -49,14 +49,8 @@ interface SentOptions {
 
 /** Starts a reconciler on an in-memory bus with a manual clock. */
 async function startReconciler(options: Options = {}) {
-  const {
-    statusOf = () => 'ACCEPTED',
-    also = () => ({}),
-    maxMessageBytes,
-    reconciler = {},
-    gateway = {},
-    denied,
-  } = options
+  const { statusOf = () => 'ACCEPTED', also = () => ({}), maxMessageBytes, reconciler = {}, gateway = {} } = options
+  let { denied } = options
   const clock = new ManualClock()
   const broker = new BrokerWithDamagedBatches(clock)
   const telemetry = new Telemetry()
@@ -136,6 +130,11 @@ async function startReconciler(options: Options = {}) {
       }),
     overdue: () => broker.read({ topic: topics.overdue, partition: 0 }, 0, 1_000_000).records.length,
     behind: () => [...role.gauges.read()][0]!.value,
+    readiness: () => ({ reasons: role.reasons(), warnings: role.warnings() }),
+    /** From now on, the gateway refuses this key, and no other. */
+    deny(key: string | undefined) {
+      denied = key
+    },
     async restart(pauseMs: number) {
       const stopping = role.stop()
       await clock.pass(pauseMs)
@@ -465,6 +464,35 @@ describe('the reconciler', () => {
     world.sent(6000)
     await world.clock.pass(10 * minute)
     expect(verdicts(world.events())).toEqual(['6000 POLL DELIVERED'])
+  })
+
+  test('is unready from the first poll that the gateway refuses with the key of every account, until a key is accepted', async () => {
+    const world = await startReconciler({ statusOf: () => 'DELIVERED' })
+    world.deny('test-key')
+    world.sent(1)
+    await world.clock.pass(2 * minute)
+    expect(world.readiness()).toEqual({
+      reasons: ['the gateway refuses the keys of all accounts'],
+      warnings: [
+        expect.stringMatching(/^account default has been held back since \S+, because the gateway refuses its key/),
+      ],
+    })
+    world.deny(undefined)
+    await world.clock.pass(minute)
+    expect(world.readiness()).toEqual({ reasons: [], warnings: [] })
+    expect(verdicts(world.events())).toEqual(['1 POLL DELIVERED'])
+  })
+
+  test('stays ready while some account has an accepted key', async () => {
+    const accounts = { shop: { apiKey: 'old-key' } }
+    const world = await startReconciler({ gateway: { accounts }, statusOf: () => 'DELIVERED' })
+    world.deny('old-key')
+    world.sent(1, { account: 'shop' })
+    await world.clock.pass(2 * minute)
+    expect(world.readiness()).toMatchObject({
+      reasons: [],
+      warnings: [expect.stringMatching(/^account shop has been held back/)],
+    })
   })
 
   test('polls only for messages without a verdict after hours of downtime', async () => {

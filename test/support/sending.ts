@@ -55,6 +55,8 @@ export interface SendingOptions {
   takes?: (post: Post) => number
   /** The gateway's answer to an envelope; null: it accepts all commands and knows no status. */
   answer?: (operations: Operation[], post: Post) => Answer | null | Promise<Answer | null>
+  /** Accounts whose balance is never answered. Default: none. */
+  silent?: readonly string[]
   /** Delays the first byte of a request, like a slow connect. */
   connected?: (operations: Operation[]) => Promise<void>
   /** Delays each step at the broker. */
@@ -150,13 +152,15 @@ function createBroker(
  * Creates a scripted gateway that answers in virtual time. The first question about each account, which proves it to a
  * connected process, is always accepted, and not recorded.
  */
-function createGateway({ answer = () => null, connected, takes = () => 0 }: SendingOptions, clock: ManualClock) {
+function createGateway(options: SendingOptions, clock: ManualClock) {
+  const { answer = () => null, connected, takes = () => 0, silent = [] } = options
   const posts: Post[] = []
   const denied = new Set<string>()
   const distrusts: number[] = []
   const connect = (proved = new Set<string>()): Connection => ({
     async post(body, lastCheck) {
       const { auth, data: operations } = parseJson(body) as { auth: string; data: Operation[] }
+      if (operations[0]?.type === 'balance' && silent.includes(auth)) return new Promise<never>(() => {})
       if (operations[0]?.type === 'balance' && !proved.has(auth)) {
         proved.add(auth)
         return acceptAll(operations)

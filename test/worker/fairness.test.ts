@@ -14,10 +14,12 @@ interface Contest {
   maxOperations?: number
   /** Settings of `doubts`. */
   doubts?: object
+  /** Accounts whose balance is never answered. */
+  silent?: readonly string[]
 }
 
 /** Starts a worker whose accounts are answered at different speeds. `put` writes an account's commands to its own partition. */
-async function startContest({ accounts, concurrency = 16, maxOperations = 2, doubts = {} }: Contest) {
+async function startContest({ accounts, concurrency = 16, maxOperations = 2, doubts = {}, silent = [] }: Contest) {
   const names = Object.keys(accounts)
   const takes = ({ auth }: Post) => accounts[auth]!
   const world = await startSendingWorld({
@@ -25,6 +27,7 @@ async function startContest({ accounts, concurrency = 16, maxOperations = 2, dou
     partitions: names.length,
     gateway: { maxOperations, concurrency, timeoutMs },
     settings: { doubts },
+    silent,
     takes,
     answer: (_, post) =>
       takes(post) < dead ? null : { kind: 'lost', cause: 'timeout', message: 'no answer within the time-out' },
@@ -100,6 +103,38 @@ describe('a quick account beside a slow and a dead one', () => {
     async (topic, concurrency) => {
       const without = await quickEnvelopesOfFew(topic, concurrency, 0)
       expect(await quickEnvelopesOfFew(topic, concurrency, 300)).toBeGreaterThanOrEqual(0.8 * without)
+    },
+  )
+})
+
+describe('in the first minute of a process, a quick account beside dead ones that answer nothing', () => {
+  /** @param commands of each dead account @returns envelopes of the quick account */
+  async function quickEnvelopes(topic: string, concurrency: number, deadAccounts: number, commands: number) {
+    const silent = Array.from({ length: deadAccounts }, (_, i) => `dead${i}`)
+    const accounts = { ...Object.fromEntries(silent.map(name => [name, dead])), quick: 250 }
+    const { put, pass, clock, postsBy } = await startContest({ accounts, concurrency, silent })
+    const from = clock.monotonic()
+    if (commands > 0) for (const account of silent) put(account, commands, topic)
+    for (let i = 0; i < 60; i++) {
+      put('quick', (2 * concurrency * second) / 250, topic)
+      await pass(second, 50)
+    }
+    return between(postsBy('quick'), from, clock.monotonic())
+  }
+
+  test.each([
+    ['bulk', 16, 5],
+    ['bulk', 16, 20],
+    ['urgent', 16, 20],
+    ['bulk', 4, 5],
+    ['bulk', 4, 20],
+    ['urgent', 4, 20],
+  ])(
+    'keeps four fifths of its rate: topic %s, %i requests at a time, %i dead accounts',
+    async (topic, concurrency, count) => {
+      const without = await quickEnvelopes(topic, concurrency, count, 0)
+      const beside = await quickEnvelopes(topic, concurrency, count, 300)
+      expect(beside).toBeGreaterThanOrEqual(0.8 * without)
     },
   )
 })

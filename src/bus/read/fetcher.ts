@@ -18,6 +18,7 @@ import {
   unknownPartition,
 } from './read-back-off.ts'
 import { type Place, type Reading, ReadingState, type Reads } from './reading.ts'
+import { TickBudget } from './tick-budget.ts'
 
 export interface FetcherOptions extends ReadOptions {
   /** This client's rack, to read from nearer replicas; undefined reads from leaders. */
@@ -73,6 +74,7 @@ export class Fetcher implements Reads {
   /** Those that got records last come last, because a broker fills its answer in the order of the request. */
   readonly #readings = new Map<Reading, ReadingState>()
   readonly #sources = new Map<number, Source>()
+  readonly #ticks = new TickBudget()
   /** Time of the last records or new reading, in monotonic milliseconds. */
   #stirredAt = Number.NEGATIVE_INFINITY
   /** Until then, all fetches go to leaders because a replica failed. */
@@ -299,7 +301,11 @@ export class Fetcher implements Reads {
     reading.offset = next
     // committed records after the last stable offset are not readable yet
     state.isBehind = next < (this.#options.isolation === 'uncommitted' ? highWatermark : stableOffset)
-    const taken = reading.take(answer, place.offset)
+    const taken = this.#ticks.give(answer, place.offset, ({ records, from, next: end }) => {
+      if (!this.#has(state) || reading.offset !== next) return false // it was moved meanwhile
+      const taking = reading.take({ records, next: end, highWatermark }, from)
+      return taking?.then(() => true) ?? true
+    })
     const settled = taken?.catch(error => this.#failed(state, place.offset, error))
     if (settled && answer.records.length > 0) this.#untilTaken(state, settled)
   }

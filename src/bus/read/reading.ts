@@ -1,10 +1,12 @@
 import type { Told } from '../../told.ts'
 import type { LogEnds } from '../driver.ts'
-import type { TopicPartition } from '../port.ts'
+import type { BusRecord, TopicPartition } from '../port.ts'
 import type { FetchedRecords, Position } from './fetch.ts'
 
 /** Fetched records of one partition, and where to continue. */
-export type Fetched = Pick<FetchedRecords, 'records' | 'next' | 'highWatermark'>
+export type Fetched = Readonly<Pick<FetchedRecords, 'next' | 'highWatermark'>> & {
+  readonly records: readonly BusRecord[]
+}
 
 /** Fetches for readings; each adapter has one. */
 export interface Reads {
@@ -19,8 +21,8 @@ export interface Reading {
   offset: number
   paused: boolean
   /**
-   * Handles fetched records; this reading is not fetched again while the promise is pending.
-   * @param from the offset at which the fetch began
+   * Handles fetched records, or a piece of them; this reading is not fetched again while the promise is pending.
+   * @param from the offset at which the fetch, or the piece, began
    */
   take(fetched: Fetched, from: number): void | Promise<void>
   /** Called when the log does not hold the offset any more; sets another offset. */

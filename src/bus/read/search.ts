@@ -4,6 +4,7 @@ import { holds } from '../scan.ts'
 import { type Fetch, type FetchedRecords, fetchCommitted } from './fetch.ts'
 import type { PartitionOffsets } from './partition-offsets.ts'
 import { errorTypeOf } from './read-back-off.ts'
+import { TickBudget } from './tick-budget.ts'
 
 /** Fewer bytes mean more round trips; more delay the first match. */
 const mostBytes = 8 * 1024 * 1024
@@ -41,13 +42,16 @@ export async function searchLog(
     if (errorTypeOf(fetched.error) === 'OFFSET_OUT_OF_RANGE') position.offset = await logs.locate(tp, 'earliest')
     throw fetched.error
   }
+  const ticks = new TickBudget()
   while (position.offset < end && !ending.aborted) {
     const fetched = await logs.untilAnswered(tp, readOn)
     const looked = fetched.records.filter(({ offset }) => offset < end)
     if (looked[0] && since === null) since = looked[0].timestamp === noTime ? null : looked[0].timestamp
     unreadable += looked.filter(record => record.unreadable).length
     const found = looked.filter(record => !needles || holds(record, needles))
-    if (found.length > 0) await take(found)
+    await ticks.give({ records: found, next: fetched.next }, position.offset, ({ records }) =>
+      records.length > 0 ? take(records).then(() => true) : true,
+    )
     if (fetched.next <= position.offset) break
     position.offset = fetched.next
   }

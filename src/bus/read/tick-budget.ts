@@ -19,7 +19,7 @@ export interface Piece {
 
 /**
  * Shares the ticks of the event loop among all partitions that deliver records, so that a large fetch does not delay answers
- * of the gateway and the brokers.
+ * of the gateway and the brokers, nor health.
  */
 export class TickBudget {
   #lastTurn: Promise<void> = Promise.resolve()
@@ -29,19 +29,26 @@ export class TickBudget {
    * @param give returns whether to continue
    * @returns undefined if all was delivered at once
    */
-  give({ records, next }: Fetched, from: number, give: (piece: Piece) => boolean): Promise<void> | undefined {
+  give(
+    { records, next }: Pick<Fetched, 'records' | 'next'>,
+    from: number,
+    give: (piece: Piece) => boolean | Promise<boolean>,
+  ): Promise<void> | undefined {
     if (records.length > few) return this.#giveInTurns({ records, from, next }, give)
-    give({ records, from, next })
-    return undefined
+    const given = give({ records, from, next })
+    return typeof given === 'boolean' ? undefined : given.then(() => {})
   }
 
-  async #giveInTurns({ records, from, next }: Piece, give: (piece: Piece) => boolean): Promise<void> {
+  async #giveInTurns(
+    { records, from, next }: Piece,
+    give: (piece: Piece) => boolean | Promise<boolean>,
+  ): Promise<void> {
     for (let begin = 0, at = from; begin < records.length; ) {
       await this.#turn()
       const piece = records.slice(begin, begin + perTurn)
       begin += piece.length
       const end = begin < records.length ? piece.at(-1)!.offset + 1 : next
-      if (!give({ records: piece, from: at, next: end })) return
+      if (!(await give({ records: piece, from: at, next: end }))) return
       at = end
     }
   }

@@ -1,20 +1,17 @@
 import { PartitionMap } from '../partitions.ts'
 import type { TopicPartition } from '../port.ts'
 import type { Reading, Reads } from '../read/reading.ts'
-import type { Piece, TickBudget } from '../read/tick-budget.ts'
 import type { Ownership } from './ownership.ts'
 
 /** The readings of all partitions that this process owns or has owned. */
 export class OwnedReadings {
   readonly #fetcher: Reads
   readonly #ownership: Ownership
-  readonly #ticks: TickBudget | null
   readonly #readings = new PartitionMap<Reading>()
 
-  constructor(fetcher: Reads, ownership: Ownership, ticks: TickBudget | null = null) {
+  constructor(fetcher: Reads, ownership: Ownership) {
     this.#fetcher = fetcher
     this.#ownership = ownership
-    this.#ticks = ticks
   }
 
   /** Moves the reading of a partition for a new session. */
@@ -51,14 +48,8 @@ export class OwnedReadings {
       tp,
       offset: 0,
       paused: true,
-      take: (fetched, from) => {
-        const { next: end, highWatermark } = fetched
-        const give = ({ records, from: fetchedOffset, next: nextOffset }: Piece) => {
-          if (reading.offset !== end) return false // it was moved meanwhile
-          ownership.batch({ ...tp, fetchedOffset, records, nextOffset, highWatermark })
-          return true
-        }
-        return this.#ticks ? this.#ticks.give(fetched, from, give) : void give({ ...fetched, from })
+      take({ records, next: nextOffset, highWatermark }, fetchedOffset) {
+        ownership.batch({ ...tp, fetchedOffset, records, nextOffset, highWatermark })
       },
       cut: ends => ownership.cut(ends),
       gone: error => ownership.gone(tp, error),

@@ -179,6 +179,10 @@ export class PartitionSession implements Session, Participant {
     }
   }
 
+  run(work: () => void): void {
+    if (this.alive) this.#deliver(work)
+  }
+
   accept(batch: Batch): void {
     if (this.alive) this.#intake?.accept(batch)
   }

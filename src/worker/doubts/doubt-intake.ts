@@ -16,6 +16,7 @@ import type { RecordIntakeOptions } from '../intake/command-intake.ts'
 import { DeadLetterWriter, decodeRecord } from '../intake/dead-letter-writer.ts'
 import { LookupQueue } from '../intake/results-lookup.ts'
 import { SchemaWait } from '../intake/schema-wait.ts'
+import { TurnQueue } from '../intake/turns.ts'
 import type { Pending } from '../pending.ts'
 import { ResultCounts } from '../result-counts.ts'
 import type { Orphans } from './orphans.ts'
@@ -37,6 +38,7 @@ interface Arrival {
 export class DoubtIntake {
   readonly #options: DoubtIntakeOptions
   readonly #session: Session
+  readonly #queue: TurnQueue<Arrival>
   readonly #lookups: LookupQueue<Arrival>
   readonly #waitForDoubt: SchemaWait<Arrival>
   readonly #waitForCommand: SchemaWait<Arrival>
@@ -45,16 +47,17 @@ export class DoubtIntake {
     this.#session = session
     this.#options = options
     const { doubtDecoder } = options
-    const again = (arrivals: readonly Arrival[]) => {
+    this.#queue = new TurnQueue(session, options.turns, arrivals => {
       for (const arrival of arrivals) this.#read(arrival)
-    }
+    })
+    const again = (arrivals: readonly Arrival[]) => this.#queue.add(arrivals)
     this.#lookups = new LookupQueue({ ...options, session, again })
     this.#waitForDoubt = new SchemaWait({ ...options, decoder: doubtDecoder, session, again })
     this.#waitForCommand = new SchemaWait({ ...options, session, again })
   }
 
   take(records: readonly BusRecord[], doubted: boolean): void {
-    for (const record of records) this.#read({ record, doubted })
+    this.#queue.add(records.map(record => ({ record, doubted })))
   }
 
   /** The boundary around one doubt: an error of ours ends this doubt alone. */

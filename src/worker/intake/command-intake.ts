@@ -31,6 +31,7 @@ import type { Subject } from './prior-answers.ts'
 import { RecentIds, repeatWindow } from './recent-ids.ts'
 import { LookupQueue, type ResultsLookup } from './results-lookup.ts'
 import { SchemaWait, type SchemaWaits } from './schema-wait.ts'
+import { TurnQueue, type Turns } from './turns.ts'
 import type { PartitionHold, UnknownAccounts } from './unknown-accounts.ts'
 
 /** Options of the intake of commands and of doubts. */
@@ -44,6 +45,7 @@ export interface RecordIntakeOptions {
   maxAgeMs: number
   /** Used if the session does not know which records were answered or resolved before. */
   lookup: Pick<ResultsLookup, 'ask' | 'answersFor'>
+  turns: Turns
   clock: Clock
   telemetry: Telemetry
 }
@@ -105,6 +107,7 @@ export class CommandIntake {
   readonly #options: CommandIntakeOptions
   readonly #session: Session
   readonly #recent: RecentIds
+  readonly #queue: TurnQueue<Waiting>
   readonly #wait: SchemaWait<Waiting>
   readonly #lookups: LookupQueue<Waiting>
   readonly #repeats: RepeatQueue<Waiting & { repeated: RepeatedId }>
@@ -122,11 +125,8 @@ export class CommandIntake {
     this.#options = options
     this.#recent = new RecentIds(repeatWindow)
     this.#unknown = options.unknownAccounts.of(session)
-    const again = (waiting: readonly Waiting[]) => {
-      const step = this.#begin()
-      for (const { record, delivered } of waiting) this.#read(record, delivered, step)
-      this.#end(step)
-    }
+    this.#queue = new TurnQueue(session, options.turns, waiting => this.#readAll(waiting))
+    const again = (waiting: readonly Waiting[]) => this.#queue.add(waiting)
     this.#wait = new SchemaWait({ ...options, session, again })
     this.#lookups = new LookupQueue({ ...options, session, again })
     this.#repeats = new RepeatQueue(session, options.earlierEnds, items =>
@@ -135,15 +135,17 @@ export class CommandIntake {
   }
 
   take(records: readonly BusRecord[], kind: Delivered['kind'], postedSince = 0): void {
-    const step = this.#begin()
-    for (const { record, delivered } of this.#wait.takeBack()) this.#read(record, delivered, step)
+    const now = this.#options.clock.now()
+    if (kind === 'new' || kind === 'doubted') for (const record of records) this.#noteAge(record, now)
     const delivered = { kind, postedSince }
-    for (const record of records) {
-      if (kind === 'new' || kind === 'doubted') this.#noteAge(record, step.now)
-      this.#read(record, delivered, step)
-    }
+    this.#queue.add([...this.#wait.takeBack(), ...records.map(record => ({ record, delivered }))])
     const last = records.at(-1)
     if (last && kind !== 'recalled') this.#unknown.readTo(last.offset)
+  }
+
+  #readAll(waiting: readonly Waiting[]): void {
+    const step = this.#begin()
+    for (const { record, delivered } of waiting) this.#read(record, delivered, step)
     this.#end(step)
   }
 

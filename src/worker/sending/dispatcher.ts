@@ -63,13 +63,19 @@ export class Dispatcher {
   constructor(options: DispatcherOptions) {
     this.#options = options
     const { concurrency, accounts, topics } = options
-    this.#shares = new Shares({ ...options, accounts: accounts.size })
+    this.#shares = new Shares({ ...options, accounts: accounts.values() })
     this.#slots = new Slots(this.#shares, concurrency, topics.length)
     this.#pipeline = new Pipeline(this.#shares, concurrency, topics.length)
     this.#lanes = new Lanes({ ...options, isSlowed: account => this.#shares.isSlowed(account) })
     this.#turns = new UrgencyTurns(options.topics.length)
     this.#delivery = new Delivery({ ...options, putBack: (pendings, how) => this.#putBack(pendings, how) })
+    for (const account of accounts.values()) void account.heard.then(() => this.#heard(account))
     options.controls.onChange(oncePerTick(() => this.#sortAnew()))
+  }
+
+  #heard(account: Account): void {
+    this.#shares.heard(account)
+    this.pump()
   }
 
   get inFlight(): number {

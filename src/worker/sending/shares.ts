@@ -4,8 +4,8 @@ import type { Clock } from '../../clock.ts'
 export interface SharesOptions {
   /** Most requests in flight. */
   concurrency: number
-  /** Number of configured accounts. */
-  accounts: number
+  /** All accounts. */
+  accounts: Iterable<Account>
   /** gateway.timeoutMs */
   timeoutMs: number
   clock: Clock
@@ -24,7 +24,7 @@ const slowPart = 1 / 10
 /** For this many time-outs, an account that was quick is expected back. */
 const expectedTimes = 2
 
-/** How an account is answered. `unanswered`: it never was. */
+/** How an account's commands are answered. `unanswered`: none was yet, but the gateway answered for its balance. */
 export type Kind = 'quick' | 'slow' | 'unanswered'
 
 /** One account's requests in flight, and what its latest answer tells. */
@@ -36,6 +36,8 @@ class Share {
   /** Milliseconds that its latest answer, or time-out, took; null before the first. */
   tookMs: number | null = null
   endedAt = 0
+  /** Whether the gateway ever answered for the account. */
+  isHeard = false
   readonly #quickMs: number
 
   /** @param quickMs longest time of a quick answer */
@@ -47,8 +49,13 @@ class Share {
     return this.late > 0 || (this.tookMs ?? 0) > this.#quickMs
   }
 
+  /** Whether nothing at all was answered. */
+  get isSilent(): boolean {
+    return this.tookMs === null && !this.isHeard
+  }
+
   get kind(): Kind {
-    if (this.tookMs === null) return 'unanswered'
+    if (this.tookMs === null) return this.isHeard ? 'unanswered' : 'slow'
     return this.isLate ? 'slow' : 'quick'
   }
 }
@@ -56,8 +63,9 @@ class Share {
 /**
  * Divides the slots among accounts. A request that has begun cannot be taken back, so an account leaves free what others may
  * need before its requests end:
- * - An account that was never answered has one request of the most urgent topic in flight, and one other. All of them may have
- *   them at once: a quick account is one of them until its first answer, so a bound would make it wait for dead ones.
+ * - An account without an answered request has one of the most urgent topic in flight, and one other. All those whose balance was
+ *   answered may have them at once: a quick account is one of them until its first answer, so a bound would make it wait.
+ * - Accounts of which nothing was answered, not even their balance, count as slow; they hold at most an eighth of the slots.
  * - Slow accounts together hold at most half of the slots, or an eighth if another account was quick lately.
  * - A quick account leaves an eighth to accounts without a request in flight.
  * A single account has all slots.
@@ -76,16 +84,29 @@ export class Shares {
   /** Number of accounts that are not quick. */
   #notQuick: number
   /** Number of accounts without a request in flight, except slow ones. */
-  #idle: number
+  #idle = 0
   /** Number of requests in flight of slow accounts. */
   #slow = 0
+  /** Number of those of accounts of which nothing was answered. */
+  #silent = 0
+  /** Number of such accounts without a request in flight. */
+  #silentIdle: number
 
   constructor(options: SharesOptions) {
     this.#options = options
     this.#quickMs = options.timeoutMs * slowPart
     this.#eighth = Math.max(1, Math.floor(options.concurrency / 8))
-    this.#notQuick = options.accounts
-    this.#idle = options.accounts
+    for (const account of options.accounts) this.#shares.set(account, new Share(this.#quickMs))
+    this.#notQuick = this.#shares.size
+    this.#silentIdle = this.#shares.size
+  }
+
+  /** The gateway has answered for the account, though not for its commands. */
+  heard(account: Account): void {
+    const share = this.#of(account)
+    this.#count(share, -1)
+    share.isHeard = true
+    this.#count(share, 1)
   }
 
   get taken(): number {
@@ -136,6 +157,7 @@ export class Shares {
     const isFirst = (isUrgent ? share.urgent : share.inFlight - share.urgent) === 0
     const open = Math.max(share.inFlight === 0 ? 1 : 0, free - this.#spare)
     if (share.kind === 'unanswered') return isFirst ? Math.min(1, open) : 0
+    if (share.isSilent) return isFirst ? Math.min(1, open, this.#slowRoom(true), this.#eighth - this.#silent) : 0
     return share.kind === 'slow' ? Math.min(open, this.#slowRoom(isFirst)) : open
   }
 
@@ -189,14 +211,16 @@ export class Shares {
   }
 
   /** Adds an account to the totals, or removes it before it changes. */
-  #count({ inFlight, kind }: Share, sign: 1 | -1): void {
+  #count({ inFlight, kind, isSilent }: Share, sign: 1 | -1): void {
     if (kind !== 'quick') this.#notQuick += sign
+    if (isSilent) this.#silent += sign * inFlight
+    if (isSilent && inFlight === 0) this.#silentIdle += sign
     if (kind === 'slow') this.#slow += sign * inFlight
     else if (inFlight === 0) this.#idle += sign
   }
 
   get #areMany(): boolean {
-    return this.#options.accounts > 1
+    return this.#shares.size > 1
   }
 
   get #now(): number {
@@ -204,16 +228,14 @@ export class Shares {
   }
 
   #of(account: Account): Share {
-    const known = this.#shares.get(account)
-    if (known) return known
-    const share = new Share(this.#quickMs)
-    this.#shares.set(account, share)
-    return share
+    return this.#shares.get(account)!
   }
 
   /** Number of slots that an account leaves to others without a request in flight. Fewer than three slots are too few for it. */
   get #spare(): number {
-    return this.#options.concurrency < 3 ? 0 : Math.min(this.#idle, this.#eighth)
+    if (this.#options.concurrency < 3) return 0
+    const ofSilent = Math.min(this.#silentIdle, Math.max(0, this.#eighth - this.#slow))
+    return Math.min(this.#idle + ofSilent, this.#eighth)
   }
 
   /** The last slot of slow accounts is for one that has no request in flight. */

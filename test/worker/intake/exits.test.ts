@@ -11,6 +11,7 @@ import { schemas } from '../../../src/records/schemas.ts'
 import { type Events, Telemetry } from '../../../src/telemetry/events.ts'
 import { CommandIntake } from '../../../src/worker/intake/command-intake.ts'
 import { SchemaWaits } from '../../../src/worker/intake/schema-wait.ts'
+import { Turns } from '../../../src/worker/intake/turns.ts'
 import { UnknownAccounts } from '../../../src/worker/intake/unknown-accounts.ts'
 import type { Pending } from '../../../src/worker/pending.ts'
 import { Settler } from '../../../src/worker/settler.ts'
@@ -57,6 +58,7 @@ async function takeIn(kind: (typeof kinds)[number], record: Partial<BusRecord>) 
     ...{ topic: 'commands', partition: 0, open: true, alive: true, uncheckedUntil: 0, forgotten: null },
     made: (_: BusRecord, bytes: number) => bytes,
     committed: async () => {},
+    run: (work: () => void) => work(),
     settle: (offset: number, records: readonly OutgoingRecord[]) => {
       expect(settled.has(offset)).toBe(false)
       settled.set(offset, records)
@@ -78,6 +80,7 @@ async function takeIn(kind: (typeof kinds)[number], record: Partial<BusRecord>) 
       maxAgeMs: 86_400_000,
     },
     schemaWaits: new SchemaWaits({ clock, telemetry }),
+    turns: new Turns(clock),
     readCommand(value, trace, flaw) {
       if (value.tenant === 'poison') throw new TypeError('a bug')
       return readCommand(value, { hookFor: () => null, voiceHook: true, allowEmpty: false }, trace, flaw)
