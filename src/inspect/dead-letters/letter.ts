@@ -4,10 +4,10 @@ import { scanTopic } from '../../bus/scan.ts'
 import type { Settings } from '../../config/index.ts'
 import { parseQuietly } from '../../protocol/json.ts'
 import { errorHeaders, replayedLetterHeader } from '../../records/dead-letter.ts'
-import type { DecodeCode } from '../../records/decoder.ts'
 import type { Doubt, SendCommand } from '../../records/generated.ts'
 import { registryOf } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
+import type { DeadLetterCode } from '../../telemetry/labels.ts'
 import { cut, timeText } from '../../words.ts'
 import { RecordReader } from '../decoding.ts'
 
@@ -39,7 +39,8 @@ export interface FullLetter extends Letter {
 export const readableOnce: Readonly<Record<string, string>> = {
   SCHEMA_NOT_FOUND: 'Once its schema is registered',
   SCHEMA_INCOMPATIBLE: 'If a newer busgate can read its schema',
-} satisfies Partial<Record<DecodeCode, string>>
+  KEY_NOT_FOUND: 'Once sealing.keysFile has its key',
+} satisfies Partial<Record<DeadLetterCode, string>>
 
 /** The letters among records of the topic, without the marks of replayed ones. */
 export function lettersOf(tp: TopicPartition, records: readonly BusRecord[]): FullLetter[] {
