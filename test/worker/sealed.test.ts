@@ -411,6 +411,20 @@ describe('without the key, after the progress of the group was reset, a sealed c
   })
 })
 
+test('an error of busgate while it opens one command is the outcome of that command alone', async () => {
+  const world = await start()
+  const keys = world.settings.sealing.keys!
+  let faults = 1
+  world.settings.sealing.keys = new Secret(() => {
+    if (faults-- > 0) throw new TypeError('a bug')
+    return keys.reveal()
+  })
+  world.put('bulk', [await seal(otp(1), k1.shared), await seal(otp(2), k1.shared)])
+  await until(world, () => world.results().length === 1 && world.letters().length === 1)
+  expect(world.sent('default')).toEqual([2])
+  expect(String(world.letters()[0]!.headers['busgate.error.code'])).toBe('INTERNAL_ERROR')
+})
+
 test('after a restart, the id of a sealed command is known without opening it', async () => {
   const world = await start()
   world.put('bulk', [await seal(otp(1), k1.shared)])

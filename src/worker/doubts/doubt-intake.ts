@@ -110,6 +110,7 @@ export class DoubtIntake {
       return
     }
     const reading = arrival.opened ?? this.#options.readCommand(value, trace, flaw)
+    if ('fault' in reading) throw reading.fault
     if ('lacksKey' in reading) {
       this.#resolveWithoutCommand(arrival, doubt, unreadable(`no worker has its key ${reading.lacksKey}`))
       return

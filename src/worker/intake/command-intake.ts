@@ -245,6 +245,7 @@ export class CommandIntake {
     const trace = traceOf(record.headers)
     const sealed = sealedIn(value)
     const subject = sealed && subjectOf(value, trace)
+    if (opened && 'fault' in opened) throw opened.fault
     const isOpen = opened !== undefined && !('lacksKey' in opened)
     const command = isOpen ? opened : subject ? withoutContent(subject) : this.#options.readCommand(value, trace, flaw)
     const intercepted = isOver(delivered) ? null : this.#intercepts(record, delivered, command)

@@ -34,8 +34,8 @@ export interface SealedRecord {
   flaw?: string
 }
 
-/** What was in it; or the kid of its key, which is missing. */
-export type Opened = CommandReading | { lacksKey: string }
+/** What was in it; or the kid of its key, which is missing; or an error of ours. */
+export type Opened = CommandReading | { lacksKey: string } | { fault: unknown }
 
 /** A kid that the protected header names is no part of the content. */
 export const keyNotFound = (kid: string): DeadLetterReason => ({
@@ -61,7 +61,11 @@ export class Opener {
     return turn(() => Promise.all(records.map(record => this.#open(record))))
   }
 
-  async #open({ value, sealed, trace, flaw }: SealedRecord): Promise<Opened> {
+  #open(record: SealedRecord): Promise<Opened> {
+    return this.#opened(record).catch(fault => ({ fault }))
+  }
+
+  async #opened({ value, sealed, trace, flaw }: SealedRecord): Promise<Opened> {
     const opening = await open(value, sealed, kid => this.#keyOf(kid))
     if ('lacksKey' in opening) return opening
     if ('command' in opening) return this.#options.readOpened(opening.command, trace, flaw)
