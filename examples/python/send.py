@@ -110,11 +110,10 @@ def main(id: str, phone: str, text: str) -> None:
     if not re.fullmatch("[1-9][0-9]{0,14}", phone):  # int() drops the zero: 0671234567 would become somebody else's phone
         sys.exit("Nothing was sent: PHONE must be digits only, in international format such as 380671234567.")
     sms = {"sms_message": text, "sms_signature": "Shop"}
-    command = {"id": int(id), "phone": int(phone), "correlationId": "example-python"}
+    # Names the record of the union; without it fastavro guesses.
+    command = {"id": int(id), "phone": int(phone), "message": ("io.busgate.Sms", sms), "correlationId": "example-python"}
     if PUBLIC_KEYS:
         command["message"] = seal("sms", sms, command, first_key(PUBLIC_KEYS))
-    else:
-        command["message"] = ("io.busgate.Sms", sms)  # names the record of the union; without it fastavro guesses
     send(command)
     result = final_result(int(id))
     if result["outcome"] != "SENT" or result["type"] in ("call/otp", "hlr"):  # these types have no statuses
