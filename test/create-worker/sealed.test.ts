@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { createProducer, InvalidCommandError, type NewCommand } from '../../src/producer.ts'
 import { canary, captureOutput, leaksIn } from '../support/canary.ts'
 import { startProxy } from '../support/reverse-proxy.ts'
-import { type Jwk, keySet, sealingKey } from '../support/sealing.ts'
+import { bytesOf, type Jwk, keySet, sealingKey } from '../support/sealing.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
 const { own, shared } = sealingKey('k1')
@@ -27,19 +27,6 @@ async function sealingProducer({ settings, bus, registry }: World, seal: Jwk = s
 
 const sms = (id: bigint, more: Partial<NewCommand> = {}) =>
   ({ id, phone, type: 'sms', message: { sms_signature: 'Shop', sms_message: text }, ...more }) as NewCommand
-
-/** The bytes of every record of every topic, as text. */
-async function bytesOf({ bus, settings }: World): Promise<string> {
-  const { commands, ...others } = settings.topics
-  const topics = [...commands, ...Object.values(others)]
-  const texts: string[] = []
-  const reader = await bus.read(topics, 'earliest', (_, records) => {
-    for (const { key, value, headers } of records) texts.push([key, value, ...Object.entries(headers).flat()].join(' '))
-  })
-  await reader.caughtUp('behind open transactions')
-  await reader.close()
-  return texts.join('\n')
-}
 
 test('a producer with the public key seals content that only the gateway gets: no topic, log or metric has it', async () => {
   const output = captureOutput()

@@ -19,6 +19,7 @@ import { describeOnKafka } from '../support/integration.ts'
 import { openKafkajsProducer } from '../support/kafka.ts'
 import { buildResult } from '../support/results.ts'
 import { startProxy } from '../support/reverse-proxy.ts'
+import { bytesOf } from '../support/sealing.ts'
 import { buildStatusEvent } from '../support/status-events.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
@@ -29,18 +30,6 @@ const slow = { timeout: 240_000 }
 function sendingOf(language: Language): { line: string; id: bigint } {
   const line = commandsOf(language).at(-1)!
   return { line, id: BigInt(/(\d+) 380671234567/.exec(line)![1]!) }
-}
-
-/** The values on the topic of commands, as text. */
-async function commandBytes({ bus, settings }: World): Promise<string> {
-  const values: string[] = []
-  const reader = await bus.read([settings.topics.commands.at(-1)!], 'earliest', (_, records) => {
-    for (const { value } of records) values.push(String(value))
-  })
-  await reader.caughtUp('behind open transactions')
-  await reader.close()
-  expect(values).not.toEqual([])
-  return values.join('\n')
 }
 
 /** None of them is a verdict on a message with its own hook. */
@@ -140,7 +129,7 @@ describeOnKafka('producers in other languages', brokers => {
       expect(posts).toContainEqual(
         expect.stringContaining('"sms_message":"Your order is ready","sms_signature":"Shop"'),
       )
-      expect(await commandBytes(world)).not.toContain('order')
+      expect(await bytesOf(world, world.settings.topics.commands)).not.toContain('order')
     },
   )
 
