@@ -8,7 +8,7 @@ import { busgate } from '../support/cli.ts'
 import { environmentOf } from '../support/environment.ts'
 import { describeOnKafka } from '../support/integration.ts'
 import { bytesOf, keySet, sealingKey } from '../support/sealing.ts'
-import { startWorld, type World } from '../support/worker.ts'
+import { startWorld } from '../support/worker.ts'
 
 describeOnKafka('sealed content', brokers => {
   test('whose key is missing becomes a dead letter, whose replay is sent once the file has the key; nothing shows it', async () => {
