@@ -22,6 +22,9 @@ const [runs = '300', seed = '1'] = process.argv.slice(2)
 const folder = mkdtempSync(join(tmpdir(), 'busgate-generated-'))
 const secret = join(folder, 'secret')
 writeFileSync(secret, 'k1:not-a-real-secret')
+const keySet = join(folder, 'keys.json')
+writeFileSync(keySet, definitions['sealing.keys'].example)
+const fileOf = (variable: string) => (variable === 'BUSGATE_SEALING_KEYS_FILE' ? keySet : secret)
 
 const hosts = [
   'a',
@@ -136,6 +139,7 @@ const related: [string, unknown[]][] = [
   ['gateway.accounts.shop.rate', [1, 5.5, 50]],
   ['gateway.accounts.default.quietHours', [['21:00-09:00 UTC']]],
   ['gateway.quietHours', [['21:00-09:00 UTC']]],
+  ['sealing.required', [['shop'], ['default', 'shop']]],
   ['reconciler.rate', [1, 5.5]],
   ['callbacks.port', [8080, 9464, 9000]],
   ['telemetry.port', [8080, 9464, 9000]],
@@ -153,6 +157,7 @@ const chart = fc.record({
   reconciler: fc.boolean(),
   ui: fc.boolean(),
   token: fc.constantFrom('', '', 'registry-token'),
+  sealing: fc.constantFrom('', 'sealing-keys'),
   ownKey: fc.boolean(),
   accounts: fc.constantFrom([], ['shop'], ['shop'], ['default', 'shop']),
 })
@@ -165,6 +170,7 @@ interface Chart {
   reconciler: boolean
   ui: boolean
   token: string
+  sealing: string
   ownKey: boolean
   accounts: string[]
 }
@@ -192,7 +198,7 @@ const given = (tree: Tree, ...keys: string[]): unknown =>
   keys.reduce<unknown>((section, key) => (isTree(section) ? section[key] : undefined), tree)
 
 /** The variables that give a worker every secret that its settings ask for, as the chart does. */
-function secretsFor(config: Tree, { token, ownKey, accounts }: Chart): Record<string, string> {
+function secretsFor(config: Tree, { token, sealing, ownKey, accounts }: Chart): Record<string, string> {
   const oauth = given(config, 'kafka', 'sasl', 'mechanism') === 'oauthbearer'
   const names = [
     ...(ownKey ? ['GATEWAY_API_KEY'] : []),
@@ -205,8 +211,10 @@ function secretsFor(config: Tree, { token, ownKey, accounts }: Chart): Record<st
         : []),
     ...(given(config, 'registry', 'username') ? ['REGISTRY_PASSWORD'] : []),
     ...(token ? ['REGISTRY_TOKEN'] : []),
+    ...(sealing ? ['SEALING_KEYS'] : []),
   ]
-  return Object.fromEntries(names.map(name => [`BUSGATE_${name}_FILE`, secret]))
+  const variables = names.map(name => `BUSGATE_${name}_FILE`)
+  return Object.fromEntries(variables.map(variable => [variable, fileOf(variable)]))
 }
 
 /** What busgate says of the settings; null if it accepts them. */
@@ -244,7 +252,10 @@ function checkRendered(manifests: string): void {
     writeFileSync(file, metadata.annotations['busgate.yaml'])
     const own = spec.containers[0].env.filter(({ name }: { name: string }) => /^BUSGATE_/.test(name))
     const env = Object.fromEntries(
-      own.map(({ name, value }: { name: string; value: string }) => [name, name.endsWith('_FILE') ? secret : value]),
+      own.map(({ name, value }: { name: string; value: string }) => [
+        name,
+        name.endsWith('_FILE') ? fileOf(name) : value,
+      ]),
     )
     const load = spec.containers[0].name === 'ui' ? loadSettings : loadRunnableSettings
     assert.equal(
@@ -258,7 +269,7 @@ function checkRendered(manifests: string): void {
 function judge(settings: (readonly [string, unknown])[], chosen: Chart): 'accepted' | 'refused' | 'skipped' {
   const config = treeOf([...Object.entries(base), ...settings])
   if (!chosen.reconciler) delete config.reconciler
-  const { reconciler, ui, token, ownKey, accounts } = chosen
+  const { reconciler, ui, token, sealing, ownKey, accounts } = chosen
   const values = {
     config,
     existingSecret: 'busgate',
@@ -266,6 +277,7 @@ function judge(settings: (readonly [string, unknown])[], chosen: Chart): 'accept
       gatewayApiKey: ownKey ? 'key' : '',
       accountApiKeys: Object.fromEntries(accounts.map(name => [name, `${name}-key`])),
       registryToken: token,
+      sealingKeys: sealing,
     },
     reconciler: { enabled: reconciler },
     ui: { enabled: ui },

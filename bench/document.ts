@@ -75,7 +75,7 @@ ${takeOverTableOf(takeOvers)}
 \`REGISTRY_URL\` name. \`--peer bento\` (\`BENTO_BIN=/path/to/bento\`) also measures Bento; \`--repeat N\` repeats each scenario.
 
 \`npm run bench -- --only NAME\` measures some scenarios, \`--commands N\` or \`--rate N --seconds N --warm-up N\` your own
-(\`--partitions\`, \`--processes\`, \`--concurrency\`, \`--latency\`, \`--kinds mixed|cyrillic\`, \`--hooks\`, \`--gateway URL\`, \`--floor\`),
+(\`--partitions\`, \`--processes\`, \`--concurrency\`, \`--latency\`, \`--kinds mixed|cyrillic|sealed\`, \`--hooks\`, \`--gateway URL\`, \`--floor\`),
 \`callbacks --rate N\` the receiver, \`take-over\` the last table. These leave this page as it is, and print more columns: \`twice\` counts messages that the gateway got twice, \`with start\` includes the process's start.
 `
 }

@@ -3,9 +3,14 @@ import type { Settings } from '../src/config/index.ts'
 import { type CommandProducer, createProducer, type NewCommand } from '../src/producer.ts'
 import type { SendType } from '../src/protocol/index.ts'
 import type { Outside } from './outside.ts'
+import { seal } from './sealing.ts'
 
-/** `cyrillic`: SMS with texts and names in Ukrainian. */
-export type Kinds = 'sms' | 'mixed' | 'cyrillic'
+/** `cyrillic`: SMS with texts and names in Ukrainian; `sealed`: SMS that only the worker can read. */
+export const kindsOfCommands = ['sms', 'mixed', 'cyrillic', 'sealed'] as const
+export type Kinds = (typeof kindsOfCommands)[number]
+
+export const openProducer = (settings: Settings, kinds: Kinds): Promise<CommandProducer> =>
+  createProducer(settings, kinds === 'sealed' ? { seal } : {})
 
 /** Commands without a known time have ids from here on, in the order of appending. */
 const firstPlainId = 10_000_000_000
@@ -35,7 +40,7 @@ export interface FeedOptions {
 
 /** Appends commands whose ids contain their time, at a steady rate until it is stopped. */
 export async function feed(settings: Settings, options: FeedOptions): Promise<Feed> {
-  const producer = await createProducer(settings)
+  const producer = await openProducer(settings, options.kinds)
   let stopped = false
   const fed = run(producer, options, () => stopped)
   return {

@@ -5,6 +5,7 @@ import { type CallbackFigures, measureCallbacks } from './callbacks.ts'
 import { type Performance, writePerformance } from './document.ts'
 import { measureHostile } from './hostile.ts'
 import { measureImports } from './imports.ts'
+import { kindsOfCommands } from './load.ts'
 import { measure } from './measure.ts'
 import { findPlace, type Place } from './place.ts'
 import type { Program } from './program.ts'
@@ -61,8 +62,8 @@ npm run bench -- callbacks --rate N        the receiver, with --connections N, -
 npm run bench -- hostile | take-over       strange records and batches | take-overs
 npm run bench -- imports                   time and memory of importing each entry point, beside kafkajs
 
-Your own scenario: --partitions N, --concurrency N, --processes N, --kinds sms|mixed|cyrillic, --hooks,
---latency MS of the simulated gateway. Any: --repeat N, --gateway URL, --peer NAME, --floor.
+Your own scenario: --partitions N, --concurrency N, --processes N, --kinds sms|mixed|cyrillic|sealed,
+--hooks, --latency MS of the simulated gateway. Any: --repeat N, --gateway URL, --peer NAME, --floor.
 Brokers and registry: KAFKA_BROKERS and REGISTRY_URL, else its own. It deletes its topics (bench-…) at the end; their
 subjects stay in the registry.
 `
@@ -108,9 +109,9 @@ function chosen(): readonly Scenario[] {
 }
 
 function own(load: Scenario['load']): Scenario {
-  const { kinds = 'sms', hooks = false } = values
-  if (kinds !== 'sms' && kinds !== 'mixed' && kinds !== 'cyrillic')
-    throw new UsageError(`--kinds ${kinds}: there are sms, mixed and cyrillic`)
+  const { kinds: given = 'sms', hooks = false } = values
+  const kinds = kindsOfCommands.find(one => one === given)
+  if (!kinds) throw new UsageError(`--kinds ${given}: there are ${kindsOfCommands.join(', ')}`)
   return scenarioOf({
     load,
     partitions: numberOf('partitions', 4),

@@ -4,6 +4,7 @@ import { findBento } from './peers/bento.ts'
 import { jobOf } from './peers/job.ts'
 import { Processes } from './processes.ts'
 import type { Program, Running, StartOptions } from './program.ts'
+import { sealingKeys } from './sealing.ts'
 
 /** The Node flags of the image and of bin/busgate.js. */
 export const nodeFlags = ['--no-parallel-scavenge', '--max-semi-space-size=8']
@@ -30,6 +31,7 @@ async function startBusgate({ scenario, gatewayUrl, env }: StartOptions): Promis
           BUSGATE_CALLBACKS_PUBLIC_URL: 'https://hooks.shop.example',
           BUSGATE_CALLBACKS_SECRET: 'k1:a-secret-of-the-benchmark-alone',
         }),
+        ...(scenario.kinds === 'sealed' && { BUSGATE_SEALING_KEYS: sealingKeys }),
         BUSGATE_TELEMETRY_PORT: String(port),
         BUSGATE_TELEMETRY_HOST: '127.0.0.1',
         BUSGATE_ROLES: 'worker',

@@ -1,7 +1,6 @@
 import { createMissingTopics } from '../src/cli/kafka/create-topics.ts'
 import { loadSettings, type Settings } from '../src/config/index.ts'
-import { createProducer } from '../src/producer.ts'
-import { fill, type Kinds } from './load.ts'
+import { fill, type Kinds, openProducer } from './load.ts'
 import type { Place } from './place.ts'
 
 /** The names of one run's topics and group. */
@@ -44,7 +43,7 @@ export class TopicMaker {
     )
     if (fillWith > 0) {
       await this.#fill(source, async () => {
-        const producer = await createProducer(settings)
+        const producer = await openProducer(settings, kinds)
         await fill(producer, fillWith, kinds)
         await producer.close()
       })

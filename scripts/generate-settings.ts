@@ -15,6 +15,7 @@ const sections: Record<string, string> = {
   registry: 'The schema registry.',
   topics: 'Names of the topics.',
   gateway: 'The messaging gateway and its accounts.',
+  sealing: 'Content that only workers read ([personal-data.md](personal-data.md#seal-the-content)).',
   commands: 'Age and number of commands.',
   doubts: 'Commands in doubt: perhaps sent.',
   results: 'What results hold.',

@@ -26,6 +26,7 @@ const keysOfSecret: Record<string, string> = {
   'kafka.sasl.clientSecret': 'kafkaClientSecret',
   'registry.password': 'registryPassword',
   'registry.token': 'registryToken',
+  'sealing.keys': 'sealingKeys',
 }
 
 /** A schema that refuses a secret. Helm prints only the value of `const`, so that value says what to do. */

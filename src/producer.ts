@@ -15,7 +15,7 @@ import {
   kafkajsPublisher,
 } from './bus/write/kafkajs-publisher.ts'
 import { brokersHint } from './config/errors.ts'
-import type { Settings } from './config/index.ts'
+import { type Jwk, keyThatSeals, type SealingKey, type Settings } from './config/index.ts'
 import { type CommandHandle, Handles, type OwnHandle } from './consumer/handle.ts'
 import { watchesOf } from './consumer/watches.ts'
 import type { Withdrawn } from './control/change.ts'
@@ -30,6 +30,7 @@ import { sendSpan, traceHeaders } from './telemetry/trace.ts'
 import { requireTime, type Time } from './time.ts'
 
 export type { WaitLimit } from './abort.ts'
+export type { Jwk } from './config/index.ts'
 export type { CommandHandle, Verdict } from './consumer/handle.ts'
 export { DeadLetterError } from './consumer/result-wait.ts'
 export {
@@ -119,11 +120,17 @@ export interface ProducerOptions extends WaitLimit {
   bus?: Bus
   /** Schema registry. Default: the one in the settings. */
   registry?: SchemaRegistry
+  /**
+   * Seals the content of messages, so that only workers read it: a public JWK, or a JWK Set, of which the first key is used. Default:
+   * content is in the clear on the topic.
+   */
+  seal?: Jwk
 }
 
 /**
  * Creates a typed producer of commands in the Confluent wire format.
- * @throws SettingsError when the settings name no brokers; RegistryUnavailable; Error when it cannot connect; the signal's reason
+ * @throws SettingsError when the settings name no brokers; RegistryUnavailable; Error when it cannot connect, or when `seal` is no
+ *   public key; the signal's reason
  */
 export async function createProducer(settings: Settings, options: ProducerOptions = {}): Promise<CommandProducer> {
   options.signal?.throwIfAborted()
@@ -137,7 +144,8 @@ export async function createProducer(settings: Settings, options: ProducerOption
 }
 
 async function openProducer(settings: Settings, options: ProducerOptions): Promise<CommandProducer> {
-  const records = await CommandRecords.open(settings, options.registry ?? registryOf(settings))
+  const seal = options.seal ? sealingKeyOf(options.seal) : null
+  const records = await CommandRecords.open(settings, options.registry ?? registryOf(settings), seal)
   const { publisher, bus } = await publisherOf(settings, options)
 
   const handles = new Handles(settings, () => watchesOf(settings, options))
@@ -161,11 +169,11 @@ async function openProducer(settings: Settings, options: ProducerOptions): Promi
     async send<const L extends readonly NewCommand[]>(commands: L, { signal }: WaitLimit = {}) {
       signal?.throwIfAborted()
       const since = Date.now()
-      const outgoing = records.of(commands)
+      const drafts = records.of(commands)
       const sent = commands.map(({ id, account = 'default', type }) =>
         handles.of({ id: BigInt(id), account, type, since }),
       )
-      await write(() => writeCommands(publisher, outgoing, sent), signal)
+      await write(async () => writeCommands(publisher, await records.recordsOf(drafts), sent), signal)
       return sent as readonly CommandHandle[] as HandlesOf<L>
     },
     async withdraw({ reason, until, by = settings.kafka.clientId, ...what }, { signal } = {}) {
@@ -183,6 +191,15 @@ async function openProducer(settings: Settings, options: ProducerOptions): Promi
     },
     close,
     [Symbol.asyncDispose]: close,
+  }
+}
+
+/** @throws Error that says what is wrong with the key */
+function sealingKeyOf(given: Jwk): SealingKey {
+  try {
+    return keyThatSeals(given)
+  } catch (error) {
+    throw new Error(`createProducer: seal: ${(error as Error).message}`)
   }
 }
 

@@ -13,12 +13,15 @@ from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
+from seal import first_key, seal
+
 BROKERS = os.environ.get("KAFKA_BROKERS", "localhost:9092")
 REGISTRY = SchemaRegistryClient({"url": os.environ.get("REGISTRY_URL", "http://localhost:8081")})
 COMMANDS = os.environ.get("COMMANDS_TOPIC", "busgate.commands")
 RESULTS = os.environ.get("RESULTS_TOPIC", "busgate.results")
 STATUSES = os.environ.get("STATUSES_TOPIC", "busgate.statuses")
 VERDICT_SECONDS = float(os.environ.get("VERDICT_SECONDS", "60"))
+PUBLIC_KEYS = os.environ.get("PUBLIC_KEYS")  # if set, the text is sealed: only busgate's workers read it
 SCHEMA_FILE = Path(__file__).parents[2] / "schemas" / "send-command.avsc"
 # Without spaces, as busgate registers it: Apicurio looks schemas up by their text.
 SCHEMA = json.dumps(json.loads(SCHEMA_FILE.read_text()), separators=(",", ":"))
@@ -108,7 +111,10 @@ def main(id: str, phone: str, text: str) -> None:
         sys.exit("Nothing was sent: PHONE must be digits only, in international format such as 380671234567.")
     sms = {"sms_message": text, "sms_signature": "Shop"}
     # Names the record of the union; without it fastavro guesses.
-    send({"id": int(id), "phone": int(phone), "message": ("io.busgate.Sms", sms), "correlationId": "example-python"})
+    command = {"id": int(id), "phone": int(phone), "message": ("io.busgate.Sms", sms), "correlationId": "example-python"}
+    if PUBLIC_KEYS:
+        command["message"] = seal("sms", sms, command, first_key(PUBLIC_KEYS))
+    send(command)
     result = final_result(int(id))
     if result["outcome"] != "SENT" or result["type"] in ("call/otp", "hlr"):  # these types have no statuses
         return

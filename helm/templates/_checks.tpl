@@ -54,6 +54,10 @@ compare values. .ci/helm-generated.ts proves that they agree.
 {{- if has "default" $named }}{{ fail "secretKeys.gatewayApiKey is the key of the account default, and so is secretKeys.accountApiKeys.default: give one of them" }}{{ end -}}
 {{- $named = append $named "default" -}}
 {{- end -}}
+{{- range dig "sealing" "required" list .Values.config -}}
+{{- if not $keys.sealingKeys }}{{ fail "config.sealing.required needs secretKeys.sealingKeys, without which no worker opens sealed content" }}{{ end -}}
+{{- if not (has . $named) }}{{ fail (printf "config.sealing.required names %s, which has no key in secretKeys.accountApiKeys" .) }}{{ end -}}
+{{- end -}}
 {{- $rates := list -}}
 {{- if hasKey $gateway "rate" }}{{ $rates = append $rates $gateway.rate }}{{ end -}}
 {{- range $name, $account := $accounts -}}

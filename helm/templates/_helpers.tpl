@@ -97,6 +97,9 @@ Workers leave reconciler.rate of an account's rate to the reconciler. Without a 
 {{- with $keys.registryToken -}}
 {{- $_ := set $files "BUSGATE_REGISTRY_TOKEN_FILE" . -}}
 {{- end -}}
+{{- if eq .role "worker" -}}
+{{- with $keys.sealingKeys }}{{ $_ := set $files "BUSGATE_SEALING_KEYS_FILE" . }}{{ end -}}
+{{- end -}}
 {{- toYaml $files -}}
 {{- end -}}
 

@@ -100,6 +100,18 @@ export const commands: CommandList = {
     summary: 'Prints a new random secret for callbacks.secret.',
     load: async () => (await import('./commands/hooks.ts')).hooksSecret,
   },
+  'keys create': {
+    summary: 'Creates a private key that opens sealed content.',
+    load: async () => (await import('./commands/keys.ts')).keysCreate,
+  },
+  'keys public': {
+    summary: 'Prints the public keys, with which producers seal content.',
+    load: async () => (await import('./commands/keys.ts')).keysPublic,
+  },
+  'keys list': {
+    summary: 'Lists the keys that open sealed content.',
+    load: async () => (await import('./commands/keys.ts')).keysList,
+  },
   doctor: {
     summary: 'Checks everything that run needs, and says how to repair what is wrong.',
     load: async () => (await import('./commands/doctor.ts')).doctor,

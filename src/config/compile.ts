@@ -32,6 +32,7 @@ export function compile(values: CheckedValues) {
       countries: perAccount(values, 'countries'),
       maxParts: perAccount(values, 'maxParts'),
     },
+    sealing: section(values, 'sealing'),
     commands: section(values, 'commands'),
     doubts: { ...doubts, policies: policiesOf(values) },
     results: section(values, 'results'),

@@ -120,6 +120,20 @@ export const crossChecks: CrossCheck[] = [
     }
   }),
   {
+    paths: ['sealing.required', 'gateway.accounts.NAME.apiKey', 'gateway.apiKey'],
+    broken: values => hasKeys(values) && (values['sealing.required'] ?? []).some(account => !hasKey(values, account)),
+    what: 'names an account without apiKey',
+  },
+  {
+    paths: ['sealing.required', 'sealing.keys', 'roles', 'gateway.accounts.NAME.apiKey', 'gateway.apiKey'],
+    broken: values =>
+      hasKeys(values) &&
+      values.roles.includes('worker') &&
+      values['sealing.required'] !== undefined &&
+      values['sealing.keys'] === undefined,
+    what: 'needs sealing.keysFile, without which no worker opens sealed content',
+  },
+  {
     paths: ['gateway.quietHours', 'gateway.accounts.NAME.quietHours', 'topics.commands'],
     broken: values =>
       values['topics.commands'].length === 1 &&

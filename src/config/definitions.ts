@@ -102,6 +102,9 @@ export const definitions = {
   'gateway.timeoutMs': setting(kind.integer(1, 600_000), 30_000, 'Longest wait for an answer of the gateway.'),
   'gateway.keepAliveMs': setting(kind.integer(1, 600_000), 500, 'How long an idle connection to the gateway is kept; its Keep-Alive header can shorten this. Set it below the idle time-out of the gateway: a request on a connection that is being closed is in doubt.'),
 
+  'sealing.keys': secret(kind.sealingKeys, '{"keys":[{"kid":"2611x7q4","kty":"OKP","crv":"X25519","x":"hSDwCYkwp1R0i33ctD73Wg2_Og0mOBr066SpjqqbTmo","d":"dwdtCnMYpX08FsFyUbJmRd9ML4frwJkqsXf7pR25LCo"}]}', 'Private keys that open sealed content: a JWK Set, as busgate keys create writes it. Give it as a file, which is read again when it changes.'),
+  'sealing.required': optional(kind.list(kind.account), 'default', 'Accounts whose content must be sealed: any other command of theirs is INVALID with errorCode SEAL, except call/otp and hlr, which have no content.'),
+
   'commands.maxAgeMs': setting(kind.longMilliseconds, day, 'Older commands expire. Keep it below offsets.retention.minutes of the brokers.'),
   'commands.maxInFlight': optional(kind.integer(2, 1_000_000), '6400', 'Most commands of one process that are sent, or about to be, without a committed result: the most that a kill leaves in doubt. Default: 2 × gateway.concurrency × gateway.maxOperations, at least 6,400.'),
 

@@ -8,6 +8,16 @@ export { loadRunnableSettings, loadSettings, printableSettings, type SettingsSou
 export { isAccountName, nearestTo, variableOf } from './names.ts'
 export { longestQuietMinutes, type QuietWindow, readQuietWindow } from './quiet-hours.ts'
 export { lackOf, requireBrokers, requireGateway, requireRunnable, runningRoles, whyRoleIsOff } from './runnable.ts'
+export {
+  isKid,
+  type Jwk,
+  keyThatSeals,
+  kidExpected,
+  readSealingKeys,
+  type SealingAlgorithm,
+  type SealingKey,
+  secretBytes,
+} from './sealing-keys.ts'
 export { secretsIn, secretTroubleText, type TlsTexts, tlsOf, verifiedTls } from './secret.ts'
 export {
   rightsOf,

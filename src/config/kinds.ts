@@ -3,6 +3,7 @@ import { apiPath, apiPathPattern, endsWithApiPath } from '../protocol/envelope.t
 import { countryCodes } from '../vocabulary/countries.ts'
 import { baseAddress, hostAndPort, httpAddress } from './addresses.ts'
 import { longestQuietMinutes, quietHoursGrammar, quietWindowPattern, readQuietWindow } from './quiet-hours.ts'
+import { readSealingKeys } from './sealing-keys.ts'
 
 /*
  * Types of settings' values. Each accepts the native form of a YAML file and the text of a variable. No message repeats
@@ -188,6 +189,26 @@ const country = kind('a country: two capital letters of ISO 3166, such as UA or 
 )
 
 export const countries = list(country)
+
+/** The name of an account, as `isAccountName` has it. */
+export const account = kind('the name of an account: lower-case letters and digits', message =>
+  z
+    .string(quoted)
+    .trim()
+    .regex(/^[a-z0-9]+$/, message),
+)
+
+/** The private keys of a worker. */
+export const sealingKeys = kind('a JWK Set of private keys (RFC 7517), in JSON', () =>
+  secretText.transform((text, { addIssue }) => {
+    try {
+      return readSealingKeys(jsonFromText(text), 'open')
+    } catch (error) {
+      addIssue((error as Error).message)
+      return z.NEVER
+    }
+  }),
+)
 
 export interface SigningKey {
   kid: string

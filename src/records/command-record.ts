@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import type { OutgoingRecord } from '../bus/port.ts'
-import type { Settings } from '../config/index.ts'
+import type { SealingKey, Settings } from '../config/index.ts'
 import { isMessageId } from '../protocol/ids.ts'
 import { type OperationObject, operations, type SendType } from '../protocol/index.ts'
 import { cutTextComplaint, isCutText, pathToText } from '../protocol/json.ts'
@@ -14,6 +14,7 @@ import { type FieldProblem, problemsOfNew, sentenceOf } from './new-command.ts'
 import { fieldOf } from './reading.ts'
 import type { SchemaRegistry } from './registry.ts'
 import { schemas, subjectOf } from './schemas.ts'
+import { hasContent, sealed } from './sealed.ts'
 
 /** The fields that an operation object names, at every depth; optional ones may also be null. */
 type Known<T> = T extends readonly (infer E)[]
@@ -102,54 +103,82 @@ export class InvalidCommandError extends Error {
   }
 }
 
+/** A valid command, and its record in the clear. */
+interface Draft {
+  type: SendType
+  value: SendCommand
+  record: OutgoingRecord
+}
+
 /** Makes records of new commands. */
 export class CommandRecords {
   readonly #topics: readonly string[]
   readonly #options: CommandOptions
   readonly #limits: Limits
   readonly #encoders: ReadonlyMap<string, (value: SendCommand) => Buffer>
+  readonly #seal: SealingKey | null
 
-  private constructor(settings: Settings, encoders: ReadonlyMap<string, (value: SendCommand) => Buffer>) {
+  private constructor(
+    settings: Settings,
+    encoders: ReadonlyMap<string, (value: SendCommand) => Buffer>,
+    seal: SealingKey | null,
+  ) {
     this.#topics = settings.topics.commands
     this.#options = { ...settings.gateway, hookFor: () => null }
-    this.#limits = limitsOf(settings.gateway)
+    this.#limits = limitsOf(settings)
     this.#encoders = encoders
+    this.#seal = seal
   }
 
-  static async open(settings: Settings, registry: SchemaRegistry): Promise<CommandRecords> {
+  /** @param seal the key that seals content; null: it is written in the clear */
+  static async open(settings: Settings, registry: SchemaRegistry, seal: SealingKey | null): Promise<CommandRecords> {
     const open = async (topic: string) =>
       [topic, await createEncoder<SendCommand>(subjectOf(topic), schemas.command, registry)] as const
-    return new CommandRecords(settings, new Map(await Promise.all(settings.topics.commands.map(open))))
+    return new CommandRecords(settings, new Map(await Promise.all(settings.topics.commands.map(open))), seal)
   }
 
   /** @throws InvalidCommandError */
-  of(commands: readonly NewCommand[]): OutgoingRecord[] {
+  of(commands: readonly NewCommand[]): Draft[] {
     const problems: CommandProblem[] = []
-    const records: OutgoingRecord[] = []
+    const drafts: Draft[] = []
     for (const [index, command] of commands.entries()) {
-      const made = this.#recordOf(command)
+      const made = this.#draftOf(command)
       const id = (command as NewCommand | null)?.id
       if ('problems' in made) problems.push(...made.problems.map(problem => ({ index, id, ...problem })))
-      else records.push(made)
+      else drafts.push(made)
     }
     const [first, ...others] = problems
     if (first) throw new InvalidCommandError([first, ...others])
-    return records
+    return drafts
   }
 
-  #recordOf(command: NewCommand): OutgoingRecord | { problems: readonly FieldProblem[] } {
+  /** The records to write: their content is sealed if there is a key for it. */
+  recordsOf(drafts: readonly Draft[]): Promise<OutgoingRecord[]> {
+    return Promise.all(
+      drafts.map(async ({ type, value, record }) => {
+        if (!this.#seals(type)) return record
+        return { ...record, value: this.#encoders.get(record.topic)!(await sealed(value, type, this.#seal!)) }
+      }),
+    )
+  }
+
+  #seals = (type: SendType): boolean => this.#seal !== null && hasContent(type)
+
+  #draftOf(command: NewCommand): Draft | { problems: readonly FieldProblem[] } {
     const problems = problemsOfNew(command, this.#topics)
     if (problems.length > 0) return { problems }
     const topic = topicOf(command, this.#topics)
     const value = complete(command)
     const cut = pathToText(value, isCutText)
     const flaw = cut && `${fieldOf(cut)} ${cutTextComplaint}`
-    const read = readCommand(value, this.#options, null, flaw)
+    const { type } = command
+    const read = readCommand(value, this.#options, null, flaw, this.#seals(type))
     if (isInvalid(read)) return { problems: read.problems }
     const excess = this.#limits(read)
     if (excess) return { problems: [{ field: excess.field, expected: excess.expected }] }
     try {
-      return { topic, key: Buffer.from(String(command.id)), value: this.#encoders.get(topic)!(value) }
+      const record = { topic, key: Buffer.from(String(command.id)), value: this.#encoders.get(topic)!(value) }
+      return { type, value, record }
     } catch (error) {
       return { problems: [{ field: '', expected: (error as Error).message }] }
     }

@@ -1,22 +1,24 @@
 import { Buffer } from 'node:buffer'
 import { z } from 'zod'
-import { lifetimeOf, missingContent, operations, type SendType, sendTypes } from '../protocol/index.ts'
+import { isSendType, lifetimeOf, missingContent, operations, type SendType, sendTypes } from '../protocol/index.ts'
 import { stringifyJson } from '../protocol/json.ts'
 import { fieldName } from '../protocol/messages.ts'
 import { missingContentText } from '../protocol/registry.ts'
 import type { TraceContext } from '../telemetry/trace.ts'
 import { countryOf } from './country.ts'
 import { type ExtraRules, noExtra, readExtra } from './extra.ts'
-import type { SendCommand, SendCommandDelivery } from './generated.ts'
+import type { Sealed, SendCommand, SendCommandDelivery } from './generated.ts'
 import { type FieldProblem, sentenceOf } from './new-command.ts'
 import { type AvroField, type AvroRecord, schemas } from './schemas.ts'
+import { sealedIn } from './sealed.ts'
 
 /** The fields of every command, valid or not. */
 export interface CommandSubject {
   id: bigint
   /** The id as decimal text; the key of the result. */
   idText: string
-  type: SendType
+  /** `unknown` if sealed content names no type of this version. */
+  type: SendType | 'unknown'
   account: string
   /**
    * Whether the message has its own callback address. Otherwise its statuses can only reach the account's address. Null if
@@ -34,6 +36,9 @@ export interface CommandSubject {
 
 /** A command that may be sent. */
 export interface Command extends CommandSubject {
+  type: SendType
+  /** Whether its content was sealed, so that no record and no text may show it. */
+  sealed: boolean
   /** Milliseconds since 1970. */
   deadline: number | null
   delivery: SendCommandDelivery
@@ -48,8 +53,9 @@ export interface Command extends CommandSubject {
 /** Memory of the JSON. V8 uses two bytes per character if one character is beyond U+00FF. */
 export const memoryOf = ({ json, bytes }: Command): number => (bytes === json.length ? bytes : 2 * json.length)
 
-/** A command that violates the gateway's interface. */
+/** A command that violates the gateway's interface, or whose sealed content is not its own. */
 export interface InvalidCommand extends CommandSubject {
+  errorCode: 'VALIDATION' | 'SEAL'
   /** Names the field, without its content. */
   error: string
   /** All that is wrong. */
@@ -61,7 +67,7 @@ export type CommandReading = Command | InvalidCommand
 export const isInvalid = (reading: CommandReading): reading is InvalidCommand => 'error' in reading
 
 /** The subject of a callback address. */
-export type HookSubject = Omit<CommandSubject, 'idText' | 'hooked'>
+export type HookSubject = Omit<CommandSubject, 'idText' | 'hooked'> & { type: SendType }
 
 export interface CommandOptions {
   /** Makes the callback address of a command that names none; null for no address. */
@@ -77,6 +83,8 @@ export const branchOf = (type: SendType): string => `io.busgate.${operations[typ
 
 /** The type of a command's message, or its record name if there is no such type. */
 export function typeOfMessage(command: SendCommand): string {
+  const sealed = sealedIn(command)
+  if (sealed && isSendType(sealed.type)) return sealed.type
   const name = recordNameOf(command)
   return typesByRecord.get(name) ?? name
 }
@@ -87,15 +95,21 @@ export function typeOfMessage(command: SendCommand): string {
  */
 export function subjectOf(value: SendCommand, trace: TraceContext | null): CommandSubject {
   const { id, account, correlationId, tenant, campaign, phone } = value
-  const { type } = kindNamed(recordNameOf(value))
+  const sealed = sealedIn(value)
+  const type = sealed ? typeOfSealed(sealed) : kindNamed(recordNameOf(value)).type
+  const hooked = type === 'unknown' ? null : hookedByType(type)
   const country = countryOf(phone)
   const idText = id.toString()
-  return { id, idText, type, account, hooked: hookedByType(type), correlationId, tenant, campaign, country, trace }
+  return { id, idText, type, account, hooked, correlationId, tenant, campaign, country, trace }
 }
+
+const typeOfSealed = ({ type }: Sealed): CommandSubject['type'] => (isSendType(type) ? type : 'unknown')
 
 /** A command of which only the subject is known, so that it cannot be sent. */
 export const withoutContent = (subject: CommandSubject): Command => ({
   ...subject,
+  type: subject.type as SendType, // only its record on the doubts topic would have `unknown`
+  sealed: true,
   delivery: 'AT_MOST_ONCE',
   deadline: null,
   lifetime: null,
@@ -113,6 +127,8 @@ function recordNameOf({ message }: SendCommand): string {
 interface Kind extends ExtraRules {
   type: SendType
   schema: z.ZodType
+  /** What `extra` may set if the content was sealed: none of its fields, and nothing in them. */
+  besideSealed: ExtraRules
 }
 
 const typesByRecord = new Map<string, SendType>(sendTypes.map(type => [branchOf(type), type]))
@@ -130,6 +146,7 @@ const mostProblems = 3
 /**
  * Validates a command against the gateway's interface and builds its operation object.
  * @param flaw the decoder's complaint about the record
+ * @param sealed whether the content was sealed, or shall be
  * @throws Error when `message` is not a record of SendCommand; decoded commands always are
  */
 export function readCommand(
@@ -137,6 +154,7 @@ export function readCommand(
   options: CommandOptions,
   trace: TraceContext | null = null,
   flaw: string | null = null,
+  sealed = false,
 ): CommandReading {
   const name = recordNameOf(value)
   const kind = kindNamed(name)
@@ -146,7 +164,7 @@ export function readCommand(
   const fields: Fields = { type, id: isExact(id) ? Number(id) : id, phone: value.phone }
   copyWithoutNulls((value.message as unknown as Fields)[name] as Fields, fields)
   if (value.hook !== null) fields.hook = value.hook
-  const extra = readExtra(value.extra, kind, fields)
+  const extra = readExtra(value.extra, sealed ? kind.besideSealed : kind, fields)
   const operation = extra === noExtra ? fields : { ...fields, ...extra.fields }
   const error = flaw ?? extra.error
   const problems = error === null ? problemsOf(kind, operation, options) : [{ field: '', expected: error }]
@@ -155,7 +173,8 @@ export function readCommand(
   if (problems !== null) {
     const hooked = hookedByType(type)
     const error = problems.slice(0, mostProblems).map(sentenceOf).join('; ')
-    return { id, idText, type, account, hooked, correlationId, tenant, campaign, country, trace, error, problems }
+    const subject = { id, idText, type, account, hooked, correlationId, tenant, campaign, country, trace }
+    return { ...subject, errorCode: 'VALIDATION', error, problems }
   }
 
   const mayHook = takesHook(type, options)
@@ -177,6 +196,7 @@ export function readCommand(
     campaign,
     country,
     trace,
+    sealed,
     deadline: value.deadline,
     delivery: value.delivery,
     lifetime: lifetimeOf(type, operation),
@@ -202,7 +222,9 @@ function kindOf(recordName: string): Kind {
   const others = own.map(field => field.name).filter(name => !objects.has(name) && name !== notSentField)
   const common = ['type', 'id', 'phone', 'hook', 'auth', 'data', '__proto__']
   const schema = z.compile<z.ZodType>(operations[type].schema)
-  const kind = { type, schema, taken: new Set([...common, ...others]), objects }
+  const taken = new Set([...common, ...others])
+  const besideSealed = { taken: new Set([...taken, ...objects]), objects: new Set<string>() }
+  const kind = { type, schema, taken, objects, besideSealed }
   kinds.set(recordName, kind)
   return kind
 }

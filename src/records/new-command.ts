@@ -140,12 +140,13 @@ function problemsOfMessage(command: Fields): FieldProblem[] {
   // not validated with the other fields, because the gateway does not get it
   const isComment = textOrNull.fits(message.comment ?? null)
   const comment = isComment ? [] : [{ field: 'comment', expected: `must be ${textOrNull.expected}` }]
-  return [...unknownIn(message, recordOf(type), { field: '', of: type }), ...comment]
+  return [...unknownIn(message, contentRecordOf(type), { field: '', of: type }), ...comment]
 }
 
 const recordsByType = new Map<SendType, AvroRecord>()
 
-function recordOf(type: SendType): AvroRecord {
+/** The record of the union for messages of the type. */
+export function contentRecordOf(type: SendType): AvroRecord {
   const known = recordsByType.get(type)
   if (known) return known
   const union = schemas.command.fields.find(({ name }) => name === 'message')!.type as AvroRecord[]

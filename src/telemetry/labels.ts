@@ -105,6 +105,7 @@ export const decodeCodes = [
 export const deadLetterCodes = {
   decode: [
     ...decodeCodes,
+    'KEY_NOT_FOUND',
     'OMITTED',
     'RECORDS_DELETED',
     'RECORDS_SKIPPED',

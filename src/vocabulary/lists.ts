@@ -38,7 +38,7 @@ export const refusalCodes = [
 export const outcomeCodes = {
   SENT: [],
   REJECTED: refusalCodes,
-  INVALID: ['VALIDATION', 'COUNTRY', 'PARTS'],
+  INVALID: ['VALIDATION', 'COUNTRY', 'PARTS', 'SEAL'],
   EXPIRED: ['DEADLINE', 'MAX_AGE', 'WITHDRAWN'],
   DUPLICATE: ['DUPLICATE_ID'],
   IN_DOUBT: ['RESPONSE_LOST'],
@@ -92,6 +92,10 @@ export const errorCodeTexts: Readonly<Record<ErrorCode, { meaning: string; remed
     meaning: 'its SMS needs more parts than `gateway.maxParts`',
     remedy:
       'Shorten the text, or replace the character that `error` names; or the operator raises gateway.maxParts or that of the account',
+  },
+  SEAL: {
+    meaning: 'its sealed content does not open, or its account takes sealed content alone (`sealing.required`)',
+    remedy: 'Seal it as docs/personal-data.md says, with the key and the header that `error` asks for',
   },
   REJECTED: { meaning: 'any other refusal: see `error`', remedy: null },
   DEADLINE: {

@@ -30,6 +30,7 @@ import { Resolver } from './doubts/resolver.ts'
 import { checkTopics, readGauges, watchCompaction, watchProgress } from './health.ts'
 import type { Objection } from './intake/command-intake.ts'
 import { EarlierEnds } from './intake/earlier-ends.ts'
+import { Opener } from './intake/opener.ts'
 import { repeatWindow } from './intake/recent-ids.ts'
 import { ResultsLookup } from './intake/results-lookup.ts'
 import { SchemaWaits } from './intake/schema-wait.ts'
@@ -177,7 +178,7 @@ function partsOf(options: SendingOptions, tools: Tools, partitions: number, plac
         ...intake,
         earlierEnds,
         unknownAccounts,
-        objection: objectionsOf(accounts, gateway),
+        objection: objectionsOf(accounts, settings),
         ready: pendings => dispatcher.push(pendings),
       },
       doubtIntake: { ...intake, resolver, doubtDecoder, orphans },
@@ -283,13 +284,18 @@ async function writersOf({ settings: { topics, results }, registry, telemetry, c
 }
 
 /** Options for reading commands and doubts. */
-function intakeOf({ settings: { gateway, topics }, registry, clock, telemetry, hookFor }: SendingOptions) {
+function intakeOf({ settings: { gateway, sealing, topics }, registry, clock, telemetry, hookFor }: SendingOptions) {
   const commandOptions = { ...gateway, hookFor }
   return {
     decoder: createDecoder<SendCommand>(schemas.command, registry, { clock, patient: true }),
     schemaWaits: new SchemaWaits({ clock, telemetry }),
     readCommand: (value: SendCommand, trace: TraceContext | null, flaw?: string) =>
       readCommand(value, commandOptions, trace, flaw),
+    opener: new Opener({
+      keys: () => sealing.keys?.reveal() ?? [],
+      readOpened: (value, trace, flaw) => readCommand(value, commandOptions, trace, flaw, true),
+      clock,
+    }),
     deadLetterTopic: topics.deadLetters,
   }
 }
@@ -348,10 +354,10 @@ async function evidenceIn({ settings, bus, registry, clock, telemetry }: Sending
 }
 
 /** Finds why a valid command cannot be sent with these settings. */
-function objectionsOf(accounts: ReadonlyMap<string, Account>, gateway: Settings['gateway']) {
-  const limits = limitsOf(gateway)
+function objectionsOf(accounts: ReadonlyMap<string, Account>, settings: Settings) {
+  const limits = limitsOf(settings)
   return (command: Command): Objection | null => {
-    const flaw = flawOf(command, accounts, gateway.maxBytes)
+    const flaw = flawOf(command, accounts, settings.gateway.maxBytes)
     if (flaw !== null) return { errorCode: 'VALIDATION', error: flaw }
     const excess = limits(command)
     return excess && { errorCode: excess.errorCode, error: sentenceOf(excess) }

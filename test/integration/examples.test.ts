@@ -1,7 +1,11 @@
-import { expect, test } from 'vitest'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
 import { createEncoder } from '../../src/records/encoder.ts'
 import type { SendResult, StatusEvent } from '../../src/records/generated.ts'
 import { schemas, subjectOf } from '../../src/records/schemas.ts'
+import { busgate } from '../support/cli.ts'
 import {
   commandsOf,
   exampleEnvironment,
@@ -14,6 +18,8 @@ import {
 import { describeOnKafka } from '../support/integration.ts'
 import { openKafkajsProducer } from '../support/kafka.ts'
 import { buildResult } from '../support/results.ts'
+import { startProxy } from '../support/reverse-proxy.ts'
+import { bytesOf } from '../support/sealing.ts'
 import { buildStatusEvent } from '../support/status-events.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
@@ -100,6 +106,30 @@ describeOnKafka('producers in other languages', brokers => {
       const lines = (await runLine(language, line, { env })).split('\n')
       const sent = expect.stringContaining(`${id} SENT`)
       expect(lines).toEqual([`${id} IN_DOUBT RESPONSE_LOST`, sent, `${id} DELIVERED`, ''])
+    },
+  )
+
+  test.for(['python', 'java'] as const)(
+    '%s: with a public key the text is sealed, and only the worker opens it',
+    slow,
+    async (language, context) => {
+      const env = await prepare(language, context)
+      const folder = mkdtempSync(join(tmpdir(), 'busgate-keys-'))
+      onTestFinished(() => rmSync(folder, { recursive: true }))
+      const [privateKeys, publicKeys] = [join(folder, 'private.json'), join(folder, 'public.json')]
+      await busgate(['keys', 'create', '--file', privateKeys])
+      writeFileSync(publicKeys, (await busgate(['keys', 'public', '--file', privateKeys])).stdout)
+      const sealing = { keysFile: privateKeys, required: 'default' }
+      const gateway = await startProxy()
+      const world = await startWorld({ brokers, gateway, settings: { sealing } })
+      const { line, id } = sendingOf(language)
+      Object.assign(env, exampleEnvironment(brokers, world.settings), { PUBLIC_KEYS: publicKeys })
+      expect(await runLine(language, line, { env })).toContain(`${id} SENT`)
+      const posts = gateway.requests.map(({ body }) => body)
+      expect(posts).toContainEqual(
+        expect.stringContaining('"sms_message":"Your order is ready","sms_signature":"Shop"'),
+      )
+      expect(await bytesOf(world, world.settings.topics.commands)).not.toContain('order')
     },
   )
 

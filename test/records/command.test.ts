@@ -46,6 +46,7 @@ describe('a valid command', () => {
       tenant: 'shop',
       campaign: null,
       country: 'UA',
+      sealed: false,
       trace: null,
       json,
       bytes: json.length,
@@ -146,6 +147,7 @@ describe('an invalid command', () => {
       campaign: null,
       country: null,
       trace: null,
+      errorCode: 'VALIDATION',
       error: expect.stringMatching(/^phone must be a number/),
       problems: [{ field: 'phone', expected: expect.stringMatching(/^must be a number/) }],
     })

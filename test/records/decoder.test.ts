@@ -406,7 +406,7 @@ describe('of the records that cannot be decoded,', () => {
   })
 
   test('an unknown type of message has the code DECODE, and an error without content', async () => {
-    const bytes = recordOf(1, [...long(1), ...long(380501234567), ...long(11)])
+    const bytes = recordOf(1, [...long(1), ...long(380501234567), ...long(99)])
     const decoded = await decodeWith(decoder, bytes)
     expect(decoded).toEqual(refusedWith('DECODE', /schema 1/))
     expect(JSON.stringify(decoded)).not.toContain('380501234567')

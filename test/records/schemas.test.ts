@@ -60,8 +60,8 @@ test("records nested in a message have the message's name as prefix", () => {
   }
 })
 
-test('messages have no type, id, phone or hook, because the command has them', () => {
-  for (const { name, fields } of messages) {
+test('messages have no type, id, phone or hook, because the command has them; only a sealed one names its type', () => {
+  for (const { name, fields } of messages.filter(({ name }) => name !== 'Sealed')) {
     for (const field of ['type', 'id', 'phone', 'hook'])
       expect(
         fields.map(f => f.name),

@@ -1,8 +1,9 @@
-import { randomBytes, randomInt } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { accountHookUrl } from '../../callbacks/hook-url.ts'
 import { tokensOf } from '../../callbacks/role.ts'
 import { lackOf } from '../../config/index.ts'
 import { command, type Flag, textFlag, UsageError } from '../framework/command.ts'
+import { newKid } from '../new-kid.ts'
 import { configFlag, requireAccount, settingsFrom } from '../settings.ts'
 
 export const hooksUrl = command({
@@ -43,17 +44,6 @@ export const hooksSecret = command({
     return 0
   },
 })
-
-/** Unique: the settings refuse two secrets with the same kid. */
-function newKid(): string {
-  const month = new Date().toISOString().slice(2, 7).replace('-', '')
-  return (
-    month +
-    randomInt(36 ** 4)
-      .toString(36)
-      .padStart(4, '0')
-  )
-}
 
 function kidFlag(help: string): Flag<string> {
   const read = (given: string) => {

@@ -3,8 +3,7 @@ import type { Bus, BusRecord, TopicPartition } from '../../bus/port.ts'
 import { scanTopic } from '../../bus/scan.ts'
 import type { Settings } from '../../config/index.ts'
 import { parseQuietly } from '../../protocol/json.ts'
-import { errorHeaders, replayedLetterHeader } from '../../records/dead-letter.ts'
-import type { DecodeCode } from '../../records/decoder.ts'
+import { type DeadLetterReason, errorHeaders, replayedLetterHeader } from '../../records/dead-letter.ts'
 import type { Doubt, SendCommand } from '../../records/generated.ts'
 import { registryOf } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
@@ -39,7 +38,8 @@ export interface FullLetter extends Letter {
 export const readableOnce: Readonly<Record<string, string>> = {
   SCHEMA_NOT_FOUND: 'Once its schema is registered',
   SCHEMA_INCOMPATIBLE: 'If a newer busgate can read its schema',
-} satisfies Partial<Record<DecodeCode, string>>
+  KEY_NOT_FOUND: 'Once sealing.keysFile has its key',
+} satisfies Partial<Record<DeadLetterReason['code'], string>>
 
 /** The letters among records of the topic, without the marks of replayed ones. */
 export function lettersOf(tp: TopicPartition, records: readonly BusRecord[]): FullLetter[] {

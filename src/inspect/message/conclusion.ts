@@ -128,7 +128,8 @@ function letterText({ value, place }: Sighting<Letter>, { commands }: Findings, 
     )
   }
   const replay = `busgate dlq replay --at ${shortPlace(place)} sends it`
-  if (origin && commands.some(command => placeText(command.place) === placeText(origin))) {
+  const isReadable = code !== 'KEY_NOT_FOUND'
+  if (isReadable && origin && commands.some(command => placeText(command.place) === placeText(origin))) {
     return `Not sent: its record became a dead letter (${code}). It can be read now: ${replay}.`
   }
   const once = readableOnce[code]

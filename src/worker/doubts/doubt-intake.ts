@@ -8,12 +8,14 @@ import type { Decoder } from '../../records/decoder.ts'
 import { isOfOthers, originOf } from '../../records/doubt.ts'
 import type { Doubt, SendCommand } from '../../records/generated.ts'
 import type { ResultDetails } from '../../records/result.ts'
+import { sealedIn } from '../../records/sealed.ts'
 import { reportFault } from '../../telemetry/contain.ts'
 import { traceOf } from '../../telemetry/trace.ts'
 import type { DoubtCause } from '../../vocabulary/lists.ts'
 import { nobodyCouldTell } from '../conclude.ts'
 import type { RecordIntakeOptions } from '../intake/command-intake.ts'
 import { DeadLetterWriter, decodeRecord } from '../intake/dead-letter-writer.ts'
+import { type Opened, OpeningQueue } from '../intake/opener.ts'
 import { LookupQueue } from '../intake/results-lookup.ts'
 import { SchemaWait } from '../intake/schema-wait.ts'
 import { TurnQueue } from '../intake/turns.ts'
@@ -32,6 +34,8 @@ interface Arrival {
   record: BusRecord
   /** Whether an earlier owner may have POSTed it again. */
   doubted: boolean
+  /** What its sealed content holds. Absent until it is open, or if it is in the clear. */
+  opened?: Opened
 }
 
 /** Turns the records of a doubts partition into commands for the resolver. */
@@ -42,6 +46,7 @@ export class DoubtIntake {
   readonly #lookups: LookupQueue<Arrival>
   readonly #waitForDoubt: SchemaWait<Arrival>
   readonly #waitForCommand: SchemaWait<Arrival>
+  readonly #openings: OpeningQueue<Arrival>
 
   constructor(session: Session, options: DoubtIntakeOptions) {
     this.#session = session
@@ -54,6 +59,7 @@ export class DoubtIntake {
     this.#lookups = new LookupQueue({ ...options, session, again })
     this.#waitForDoubt = new SchemaWait({ ...options, decoder: doubtDecoder, session, again })
     this.#waitForCommand = new SchemaWait({ ...options, session, again })
+    this.#openings = new OpeningQueue({ ...options, session, patient: false, again })
   }
 
   take(records: readonly BusRecord[], doubted: boolean): void {
@@ -98,8 +104,20 @@ export class DoubtIntake {
     this.#options.orphans.ask(this.#session)
   }
 
+  /** Sealed content is opened only in case it may be sent again: without its key, a doubt is resolved all the same. */
   #admit(arrival: Arrival, doubt: Doubt, { value, flaw }: { value: SendCommand; flaw?: string }): void {
-    const reading = this.#options.readCommand(value, traceOf(originOf(doubt).record.headers), flaw)
+    const trace = traceOf(originOf(doubt).record.headers)
+    const sealed = sealedIn(value)
+    if (sealed && !arrival.opened) {
+      this.#openings.add(arrival, { value, sealed, trace, ...(flaw && { flaw }) })
+      return
+    }
+    const reading = arrival.opened ?? this.#options.readCommand(value, trace, flaw)
+    if ('fault' in reading) throw reading.fault
+    if ('lacksKey' in reading) {
+      this.#resolveWithoutCommand(arrival, doubt, unreadable(`no worker has its key ${reading.lacksKey}`))
+      return
+    }
     if (isInvalid(reading)) {
       this.#resolveWithoutCommand(arrival, doubt, unreadable(reading.error))
       return

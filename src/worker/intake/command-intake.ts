@@ -16,6 +16,7 @@ import { type DeadLetterReason, internalError, replayedRecordHeader } from '../.
 import type { Decoded, Decoder } from '../../records/decoder.ts'
 import type { SendCommand } from '../../records/generated.ts'
 import type { ResultDetails, WriteResult } from '../../records/result.ts'
+import { sealedIn } from '../../records/sealed.ts'
 import { reportFault } from '../../telemetry/contain.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { RecordPlace } from '../../telemetry/stable-events.ts'
@@ -27,6 +28,7 @@ import { ResultCounts } from '../result-counts.ts'
 import type { Settler } from '../settler.ts'
 import { DeadLetterWriter, decodeRecord } from './dead-letter-writer.ts'
 import { type EarlierEnds, type IdUse, type RepeatedId, RepeatQueue } from './earlier-ends.ts'
+import { keyNotFound, type Opened, type Opener, OpeningQueue } from './opener.ts'
 import type { Subject } from './prior-answers.ts'
 import { RecentIds, repeatWindow } from './recent-ids.ts'
 import { LookupQueue, type ResultsLookup } from './results-lookup.ts'
@@ -39,6 +41,7 @@ export interface RecordIntakeOptions {
   decoder: Decoder<SendCommand>
   schemaWaits: SchemaWaits
   readCommand: (value: SendCommand, trace: TraceContext | null, flaw?: string) => CommandReading
+  opener: Opener
   settler: Settler
   writeResult: WriteResult
   deadLetterTopic: string
@@ -77,6 +80,8 @@ interface Delivered {
   postedSince: number
   /** For records with a repeated id: whether an earlier record used the id. Absent until it was looked up. */
   idUse?: IdUse
+  /** What its sealed content holds. Absent until it is open, or if it is in the clear. */
+  opened?: Opened
 }
 
 /** A record that waits for its schema or for its earlier answer. */
@@ -110,6 +115,7 @@ export class CommandIntake {
   readonly #queue: TurnQueue<Waiting>
   readonly #wait: SchemaWait<Waiting>
   readonly #lookups: LookupQueue<Waiting>
+  readonly #openings: OpeningQueue<Waiting>
   readonly #repeats: RepeatQueue<Waiting & { repeated: RepeatedId }>
   readonly #unknown: PartitionHold
   /** When the oldest finished record was appended, milliseconds since 1970. */
@@ -129,6 +135,9 @@ export class CommandIntake {
     const again = (waiting: readonly Waiting[]) => this.#queue.add(waiting)
     this.#wait = new SchemaWait({ ...options, session, again })
     this.#lookups = new LookupQueue({ ...options, session, again })
+    const openedAgain = (items: readonly (Waiting & { opened: Opened })[]) =>
+      again(items.map(({ record, delivered, opened }) => ({ record, delivered: { ...delivered, opened } })))
+    this.#openings = new OpeningQueue({ ...options, session, patient: true, again: openedAgain })
     this.#repeats = new RepeatQueue(session, options.earlierEnds, items =>
       again(items.map(({ item: { record, delivered }, use }) => ({ record, delivered: { ...delivered, idUse: use } }))),
     )
@@ -232,11 +241,21 @@ export class CommandIntake {
     return this.#options.lookup.answersFor(this.#session, offset)?.isNearAnswer(this.#session, offset) ?? false
   }
 
-  /** Settles a command unless it may be sent. */
+  /** Settles a command unless it may be sent. Opens it first, unless its id and account suffice. */
   #admit(record: BusRecord, delivered: Delivered, { value, flaw }: Readable, step: Step): void {
-    const { kind } = delivered
-    const command = this.#options.readCommand(value, traceOf(record.headers), flaw)
+    const { kind, opened } = delivered
+    const trace = traceOf(record.headers)
+    const sealed = sealedIn(value)
+    const subject = sealed && subjectOf(value, trace)
+    if (opened && 'fault' in opened) throw opened.fault
+    const isOpen = opened !== undefined && !('lacksKey' in opened)
+    const command = isOpen ? opened : subject ? withoutContent(subject) : this.#options.readCommand(value, trace, flaw)
     const intercepted = isOver(delivered) ? null : this.#intercepts(record, delivered, command)
+    if (sealed && !isOpen && !isOver(delivered) && intercepted === null) {
+      if (opened) this.#refuseLocked(record, delivered, value, opened.lacksKey, step)
+      else this.#openings.add({ record, delivered }, { value, sealed, trace, ...(flaw && { flaw }) })
+      return
+    }
     if (isInvalid(command)) {
       if (isOver(delivered) || intercepted) return
       if (this.#wasPerhapsInFlight(record)) this.#doubtForgotten(record, value, step)
@@ -249,6 +268,12 @@ export class CommandIntake {
     else if (kind === 'past' || intercepted === 'answered') this.#addPast(command, record)
     else if (kind === 'recalled' || !this.#isRepeat(command, record, delivered, step))
       this.#judge(command, record, value, step)
+  }
+
+  /** Settles a record whose key is missing: once there is one, a replay sends it. What was perhaps sent needs no key. */
+  #refuseLocked(record: BusRecord, delivered: Delivered, value: SendCommand, kid: string, step: Step): void {
+    if (this.#wasPerhapsInFlight(record)) this.#doubtForgotten(record, value, step)
+    else this.#refuse(record, delivered, keyNotFound(kid), step)
   }
 
   #addPast({ account, id }: Command, { offset, timestamp }: BusRecord): void {
@@ -331,7 +356,7 @@ export class CommandIntake {
 
   #invalid(command: InvalidCommand, record: BusRecord, counts: ResultCounts): void {
     const { topic, partition } = this.#session
-    const details = invalid({ errorCode: 'VALIDATION', error: command.error })
+    const details = invalid(command)
     this.#session.settle(record.offset, [this.#options.writeResult(command, { topic, partition, record }, details)])
     counts.add(command, details)
   }
@@ -356,6 +381,11 @@ const isOver = ({ kind }: Delivered): boolean => kind === 'past' || kind === 'in
 const isReplayOf = ({ headers }: BusRecord, { topic, partition, offset }: RecordPlace): boolean =>
   replayedRecordHeader in headers && String(headers[replayedRecordHeader]) === `${topic}/${partition}@${offset}`
 
-const invalid = (why: Objection): ResultDetails => ({ outcome: 'INVALID', attempts: 0, ...why })
+const invalid = ({ errorCode, error }: Objection): ResultDetails => ({
+  outcome: 'INVALID',
+  attempts: 0,
+  errorCode,
+  error,
+})
 
 const expired = (pending: Pending, why: Expiry | null): ResultDetails | null => why && concludeExpired(pending, why)

@@ -10,6 +10,7 @@ import { embeddedRegistry } from '../../../src/records/registry.ts'
 import { schemas } from '../../../src/records/schemas.ts'
 import { type Events, Telemetry } from '../../../src/telemetry/events.ts'
 import { CommandIntake } from '../../../src/worker/intake/command-intake.ts'
+import { Opener } from '../../../src/worker/intake/opener.ts'
 import { SchemaWaits } from '../../../src/worker/intake/schema-wait.ts'
 import { Turns } from '../../../src/worker/intake/turns.ts'
 import { UnknownAccounts } from '../../../src/worker/intake/unknown-accounts.ts'
@@ -81,6 +82,7 @@ async function takeIn(kind: (typeof kinds)[number], record: Partial<BusRecord>) 
     },
     schemaWaits: new SchemaWaits({ clock, telemetry }),
     turns: new Turns(clock),
+    opener: new Opener({ keys: () => [], readOpened: none, clock }),
     readCommand(value, trace, flaw) {
       if (value.tenant === 'poison') throw new TypeError('a bug')
       return readCommand(value, { hookFor: () => null, voiceHook: true, allowEmpty: false }, trace, flaw)
@@ -98,6 +100,10 @@ async function takeIn(kind: (typeof kinds)[number], record: Partial<BusRecord>) 
   intake.take([{ ...usual, offset: 9, ...record }], kind)
   await clock.pass(0) // a repeated id is looked up
   return { records: settled.get(9), isReady: ready.some(({ offset }) => offset === 9), faults }
+}
+
+const none = () => {
+  throw new Error('nothing is sealed')
 }
 
 const recordTo = (topic: string, value: string): OutgoingRecord => ({ topic, key: null, value: Buffer.from(value) })

@@ -25,6 +25,8 @@ public final class Send {
   private static final String COMMANDS = env("COMMANDS_TOPIC", "busgate.commands");
   private static final String RESULTS = env("RESULTS_TOPIC", "busgate.results");
   private static final String STATUSES = env("STATUSES_TOPIC", "busgate.statuses");
+  /** If set, the text is sealed: only busgate's workers read it. */
+  private static final String PUBLIC_KEYS = System.getenv("PUBLIC_KEYS");
   private static final Duration NO_LIMIT = Duration.ofNanos(Long.MAX_VALUE);
   private static final Duration VERDICT_LIMIT = Duration.ofSeconds(Long.parseLong(env("VERDICT_SECONDS", "60")));
   private static final Set<String> WITHOUT_STATUSES = Set.of("call/otp", "hlr");
@@ -40,13 +42,15 @@ public final class Send {
     }
     // A class for each record of the union: which one it is needs no further word.
     Sms sms = Sms.newBuilder().setSmsMessage(args[2]).setSmsSignature("Shop").build();
-    send(
+    SendCommand command =
         SendCommand.newBuilder()
             .setId(id)
             .setPhone(Long.parseLong(args[1]))
             .setMessage(sms)
             .setCorrelationId("example-java")
-            .build());
+            .build();
+    if (PUBLIC_KEYS != null) command.setMessage(Seal.sms(command, sms, PUBLIC_KEYS));
+    send(command);
     SendResult result = finalResult(id);
     if (result.getOutcome() != SendResultOutcome.SENT || WITHOUT_STATUSES.contains(result.getType())) return;
     StatusEvent event = verdictOn(result);

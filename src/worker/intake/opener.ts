@@ -1,0 +1,157 @@
+import pLimit, { type LimitFunction } from 'p-limit'
+import type { BusRecord, Session } from '../../bus/port.ts'
+import { type Clock, sleep } from '../../clock.ts'
+import type { SealingKey } from '../../config/index.ts'
+import { type CommandReading, subjectOf } from '../../records/command.ts'
+import type { DeadLetterReason } from '../../records/dead-letter.ts'
+import type { Sealed, SendCommand } from '../../records/generated.ts'
+import { open } from '../../records/sealed.ts'
+import type { TraceContext } from '../../telemetry/trace.ts'
+
+/** A topic opens so many records at once; more would delay those of a more urgent topic. */
+const chunkSize = 16
+/** How long records wait for a key of their kid, since workers do not all read a new file at the same time. */
+const patienceMs = 10_000
+const retryMs = 1000
+/** How long a kid that was waited for in vain is not waited for again. */
+const refusedMs = 60_000
+/** Bound of the kids that are waited for: foreign records can name any number. */
+const mostAwaited = 4
+
+export interface OpenerOptions {
+  /** The keys as they are now: their file may change. */
+  keys: () => readonly SealingKey[]
+  readOpened: (value: SendCommand, trace: TraceContext | null, flaw?: string) => CommandReading
+  clock: Clock
+}
+
+/** A record with sealed content. */
+export interface SealedRecord {
+  value: SendCommand
+  sealed: Sealed
+  trace: TraceContext | null
+  /** The decoder's complaint about the record. */
+  flaw?: string
+}
+
+/** What was in it; or the kid of its key, which is missing; or an error of ours. */
+export type Opened = CommandReading | { lacksKey: string } | { fault: unknown }
+
+/** A kid that the protected header names is no part of the content. */
+export const keyNotFound = (kid: string): DeadLetterReason => ({
+  code: 'KEY_NOT_FOUND',
+  message: `Its content is sealed with the key ${kid}, which sealing.keysFile does not have: add the key, then replay it.`,
+})
+
+/** Opens the sealed content of all sessions, each topic in its turn. */
+export class Opener {
+  readonly #options: OpenerOptions
+  readonly #turns = new Map<string, LimitFunction>()
+  /** When a kid was first missed, monotonic milliseconds. */
+  readonly #missedAt = new Map<string, number>()
+
+  constructor(options: OpenerOptions) {
+    this.#options = options
+  }
+
+  /** Opens some records of a topic once its earlier ones are open. */
+  openAll(topic: string, records: readonly SealedRecord[]): Promise<Opened[]> {
+    const turn = this.#turns.get(topic) ?? pLimit(1)
+    this.#turns.set(topic, turn)
+    return turn(() => Promise.all(records.map(record => this.#open(record))))
+  }
+
+  #open(record: SealedRecord): Promise<Opened> {
+    return this.#opened(record).catch(fault => ({ fault }))
+  }
+
+  async #opened({ value, sealed, trace, flaw }: SealedRecord): Promise<Opened> {
+    const opening = await open(value, sealed, kid => this.#keyOf(kid))
+    if ('lacksKey' in opening) return opening
+    if ('command' in opening) return this.#options.readOpened(opening.command, trace, flaw)
+    const { errorCode, error } = opening
+    return { ...subjectOf(value, trace), errorCode, error, problems: [{ field: '', expected: error }] }
+  }
+
+  #keyOf(kid: string): SealingKey | undefined {
+    const key = this.#options.keys().find(one => one.kid === kid)
+    if (key) this.#missedAt.delete(kid)
+    return key
+  }
+
+  /** Whether records should wait for a key, which may come. */
+  isAwaited(kid: string): boolean {
+    const now = this.#options.clock.monotonic()
+    for (const [one, since] of this.#missedAt) if (now >= since + patienceMs + refusedMs) this.#missedAt.delete(one)
+    const since = this.#missedAt.get(kid)
+    if (since !== undefined) return now < since + patienceMs
+    if (this.#missedAt.size >= mostAwaited) return false
+    this.#missedAt.set(kid, now)
+    return true
+  }
+}
+
+export interface OpeningQueueOptions<T> {
+  session: Session
+  opener: Opener
+  /** Whether records wait for a key that may come. */
+  patient: boolean
+  /** Called with opened items, in their order unless they waited for a key. */
+  again: (items: readonly (T & { opened: Opened })[]) => void
+  clock: Clock
+}
+
+/** Holds a session's records until their content is open. Records in the clear continue. */
+export class OpeningQueue<T extends { record: BusRecord }> {
+  readonly #options: OpeningQueueOptions<T>
+  #queue: Held<T>[] = []
+  #isOpening = false
+  /** Those whose key is missing. */
+  #waiting: Held<T>[] = []
+
+  constructor(options: OpeningQueueOptions<T>) {
+    this.#options = options
+  }
+
+  add(item: T, content: SealedRecord): void {
+    this.#queue.push({ item, content })
+    if (!this.#isOpening) void this.#openAll()
+  }
+
+  async #openAll(): Promise<void> {
+    const { session, opener } = this.#options
+    this.#isOpening = true
+    while (this.#queue.length > 0 && session.alive) {
+      const chunk = this.#queue.splice(0, chunkSize)
+      const opened = await opener.openAll(
+        session.topic,
+        chunk.map(({ content }) => content),
+      )
+      if (session.alive) this.#handBack(chunk, opened)
+    }
+    this.#isOpening = false
+  }
+
+  #handBack(chunk: readonly Held<T>[], opened: readonly Opened[]): void {
+    const { again, opener, patient } = this.#options
+    const isWaiting = (one: Opened) => patient && 'lacksKey' in one && opener.isAwaited(one.lacksKey)
+    const waiting = chunk.filter((_, i) => isWaiting(opened[i]!))
+    const done = chunk.flatMap(({ item }, i) => (waiting.includes(chunk[i]!) ? [] : { ...item, opened: opened[i]! }))
+    this.#wait(waiting)
+    if (done.length > 0) again(done)
+  }
+
+  #wait(held: readonly Held<T>[]): void {
+    if (held.length > 0 && this.#waiting.length === 0)
+      void sleep(this.#options.clock, retryMs).then(() => {
+        this.#queue.push(...this.#waiting.splice(0))
+        if (!this.#isOpening) void this.#openAll()
+      })
+    this.#waiting.push(...held)
+  }
+}
+
+interface Held<T> {
+  item: T
+  content: SealedRecord
+}
