@@ -19,7 +19,7 @@ function gaugesOf({ oldest = [], account = {} }: Given) {
     { intents: 5, inFlight: 2 } as never,
     { open: 4 } as never,
     oldest.map(at => ({ oldestTimestamp: () => at })),
-    new Map([['shop', { name: 'shop', gate: { state: 'closed' }, learntRate: Infinity, ...account } as never]]),
+    new Map([['shop', { name: 'shop', breaker: { state: 'closed' }, learntRate: Infinity, ...account } as never]]),
     {
       controls: { used: 0.5, count: (_: string, kind: string) => (kind === 'tenant' ? 1 : 0) },
       behindMs: 12_500,
@@ -31,7 +31,7 @@ function gaugesOf({ oldest = [], account = {} }: Given) {
 }
 
 test('gauges have the units of their names', () => {
-  const account = { keyRefused: true, limiter: { headroom: () => 0.75 }, learntRate: 30, gate: { state: 'paused' } }
+  const account = { keyRefused: true, limiter: { headroom: () => 0.75 }, learntRate: 30, breaker: { state: 'paused' } }
   expect(Object.fromEntries(gaugesOf({ oldest: [clock.now() - 90 * second], account }))).toMatchObject({
     'consumer_lag_records bulk 3': 7,
     'window_used_ratio bulk 3': 0.25,
