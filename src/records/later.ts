@@ -77,8 +77,7 @@ const longestKey = 249 + 64
 const longestFacts = 1024 * 1024
 
 /** `topic/partition@offset#id` */
-export const keyText = ({ topic, partition, offset, id }: LaterKey): string =>
-  `${topic}/${partition}@${offset}#${id}`
+export const keyText = ({ topic, partition, offset, id }: LaterKey): string => `${topic}/${partition}@${offset}#${id}`
 
 /** Parses a key of the table; null if busgate did not write it. */
 export function keyIn(bytes: Buffer | string | null | undefined): LaterKey | null {
