@@ -1,7 +1,7 @@
 import { type PerAccount, type Settings, valueFor } from '../config/index.ts'
 import { type Parts, partsOf } from '../protocol/index.ts'
 import { smsTextOf } from '../protocol/sms-text.ts'
-import { count } from '../words.ts'
+import { count, span } from '../words.ts'
 import type { Command } from './command.ts'
 import type { FieldProblem } from './new-command.ts'
 
@@ -18,6 +18,16 @@ type LimitSettings = Pick<Settings['gateway'], 'countries' | 'maxParts'>
 /** The limits of the settings. Not for a command that was perhaps sent: it stays perhaps sent, whatever they are now. */
 export function limitsOf({ countries, maxParts }: LimitSettings): Limits {
   return command => beyondCountries(command, countries) ?? beyondParts(command, maxParts)
+}
+
+/** What is wrong with a time that is too far ahead; null if nothing is. */
+export function beyondHorizon(
+  { notBefore }: Pick<Command, 'notBefore'>,
+  horizonMs: number,
+  now: number,
+): FieldProblem | null {
+  if (notBefore === null || notBefore <= now + horizonMs) return null
+  return { field: 'notBefore', expected: `must be at most ${span(horizonMs)} ahead (commands.horizonMs)` }
 }
 
 function beyondCountries({ account, country }: Command, countries: LimitSettings['countries']): Excess | null {

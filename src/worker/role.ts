@@ -13,7 +13,7 @@ import { createDecoder } from '../records/decoder.ts'
 import { createDoubtWriter } from '../records/doubt.ts'
 import { createEncoder } from '../records/encoder.ts'
 import type { Doubt, SendCommand, SendResult, StatusEvent } from '../records/generated.ts'
-import { limitsOf } from '../records/limits.ts'
+import { beyondHorizon, limitsOf } from '../records/limits.ts'
 import { sentenceOf } from '../records/new-command.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
 import { createResultWriter } from '../records/result.ts'
@@ -176,7 +176,7 @@ function partsOf(options: SendingOptions, tools: Tools, partitions: number, plac
         ...intake,
         earlierEnds,
         unknownAccounts,
-        objection: objectionsOf(accounts, gateway),
+        objection: objectionsOf(accounts, settings, clock),
         ready: pendings => dispatcher.push(pendings),
       },
       doubtIntake: { ...intake, resolver, doubtDecoder, orphans },
@@ -347,10 +347,11 @@ async function evidenceIn({ settings, bus, registry, clock, telemetry }: Sending
 }
 
 /** Finds why a valid command cannot be sent with these settings. */
-function objectionsOf(accounts: ReadonlyMap<string, Account>, gateway: Settings['gateway']) {
+function objectionsOf(accounts: ReadonlyMap<string, Account>, { gateway, commands }: Settings, clock: Clock) {
   const limits = limitsOf(gateway)
   return (command: Command): Objection | null => {
-    const flaw = flawOf(command, accounts, gateway.maxBytes)
+    const early = beyondHorizon(command, commands.horizonMs, clock.now())
+    const flaw = early ? sentenceOf(early) : flawOf(command, accounts, gateway.maxBytes)
     if (flaw !== null) return { errorCode: 'VALIDATION', error: flaw }
     const excess = limits(command)
     return excess && { errorCode: excess.errorCode, error: sentenceOf(excess) }

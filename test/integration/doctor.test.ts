@@ -248,7 +248,11 @@ describeWithJava('on a Kafka with SASL and ACLs', () => {
     const { of, mends, all } = await diagnose(env, only)
     expect(of('rights')).toEqual([
       `failed: READ of ${name}.commands.otp is missing`,
+      `failed: WRITE of ${name}.commands.otp is missing`,
       `failed: READ of ${name}.commands is missing`,
+      `failed: WRITE of ${name}.commands is missing`,
+      `failed: READ of ${name}.later is missing`,
+      `failed: WRITE of ${name}.later is missing`,
       `failed: READ of ${name}.doubts is missing`,
       `failed: WRITE of ${name}.doubts is missing`,
       `failed: READ of ${name}.results is missing`,
@@ -271,7 +275,7 @@ describeWithJava('on a Kafka with SASL and ACLs', () => {
       await execute(command!)
     }
     const mended = await diagnose(env, only)
-    expect(mended.of('rights')).toHaveLength(12)
+    expect(mended.of('rights')).toHaveLength(13)
     expect(mended.of('rights').filter(line => !line.startsWith('ok: '))).toEqual([])
     expect(mended.of('topics').at(-1)).toMatch(/^skipped: cleanup\.policy, .* this login cannot see them$/)
     expect(mended.of('limits')).toEqual([expect.stringMatching(/^skipped: the limits of broker 1 cannot be seen/)])

@@ -44,7 +44,7 @@ export function settingsOf(plan: Plan): Settings & { gateway: { url: string } } 
       ...{ ...base.gateway, url: base.gateway.url!, accounts, maxOperations, concurrency, lingerMs, timeoutMs },
       notFoundTexts: plan.notFound ? [texts.notFound] : [],
     },
-    commands: { maxAgeMs, maxInFlight: maxIntents },
+    commands: { ...base.commands, maxAgeMs, maxInFlight: maxIntents },
     doubts: { policies: policies as Settings['doubts']['policies'], waitMs: settleMs, polls, maxAttempts: attempts },
   }
 }

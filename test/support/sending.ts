@@ -84,6 +84,7 @@ const topics = {
   deadLetters: 'dead-letters',
   control: 'control',
   history: 'history',
+  later: 'later',
   overdue: 'overdue',
   workers: 'workers',
 }

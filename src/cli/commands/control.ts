@@ -81,6 +81,7 @@ export function ourselves(): string {
 const scopeFlags = {
   account: textFlag('NAME', 'All commands of an account.'),
   topic: textFlag('NAME', 'All commands of a topic.'),
+  campaign: textFlag('NAME', 'All commands of a campaign, in all accounts.'),
   tenant: textFlag('NAME', 'All commands of a tenant, in all accounts.'),
 }
 
@@ -95,8 +96,8 @@ export function reasonFlag(help: string): Flag<string> {
 
 export const pause = command({
   about: [
-    'Stops sending the commands of an account, a topic or a tenant within two seconds, on all workers, until it is',
-    'resumed. Requests in flight finish; other commands wait, and their deadlines continue. The pause survives restarts.',
+    'Stops sending the commands of an account, a topic, a campaign or a tenant within two seconds, on all workers, until it',
+    'is resumed. Requests in flight finish; other commands wait, and their deadlines continue. The pause survives restarts.',
   ].join('\n'),
   flags: {
     ...scopeFlags,
@@ -124,7 +125,7 @@ export const pause = command({
 })
 
 export const resume = command({
-  about: 'Resumes sending for an account, a topic or a tenant within two seconds.',
+  about: 'Resumes sending for an account, a topic, a campaign or a tenant within two seconds.',
   flags: { ...scopeFlags, all: toggle('Resumes everything that is paused.'), by: byFlag, config: configFlag },
   run: ({ all = false, by = ourselves(), config, ...names }) =>
     onControl(config, async ({ settings, inForce, write }) => {
@@ -162,7 +163,8 @@ function pauseOf(names: Partial<Record<PausedByHand['kind'], string>>): PausedBy
     names[kind] === undefined ? [] : [{ effect: 'paused' as const, kind, name: names[kind] }],
   )
   const [scope, ...others] = given
-  if (!scope || others.length > 0) throw new UsageError('name one of --account NAME, --topic NAME, --tenant NAME')
+  if (!scope || others.length > 0)
+    throw new UsageError('name one of --account NAME, --topic NAME, --campaign NAME, --tenant NAME')
   if (scope.name === '') throw new UsageError(`--${scope.kind} needs a name`)
   return scope
 }

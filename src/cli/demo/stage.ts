@@ -68,6 +68,7 @@ export function topicsNamed(prefix: string): Settings['topics'] {
     statuses: `${prefix}.statuses`,
     deadLetters: `${prefix}.dead-letters`,
     doubts: `${prefix}.doubts`,
+    later: `${prefix}.later`,
     overdue: `${prefix}.overdue`,
     control: `${prefix}.control`,
     history: `${prefix}.history`,

@@ -102,8 +102,8 @@ function deadlineText(deadline: number | null, now: number): string[] {
 
 /** Describes the pauses that stop a command, who set them, and how to end them; null if there are none. */
 function pausesText({ value, place: { topic } }: Sighting<FoundCommand>, { controls }: Findings): string | null {
-  const { account, tenant } = value.command
-  const names = { account, tenant, topic, quiet_hours: account }
+  const { account, campaign, tenant } = value.command
+  const names = { account, campaign, tenant, topic, quiet_hours: account }
   const own = controls.filter(one => one.effect === 'paused' && names[one.kind] === one.name)
   if (own.length === 0) return null
   const byHand = own.filter(({ kind }) => kind !== 'quiet_hours')
