@@ -415,6 +415,12 @@ export interface Bus extends OpenedBus {
    */
   search(tp: TopicPartition, query: Query): Promise<Searched>
   /**
+   * Reads single committed records of a partition.
+   * @param offsets in ascending order
+   * @returns those that exist; records from `readable` on cannot be read yet
+   */
+  recordsAt(tp: TopicPartition, offsets: readonly number[]): Promise<{ records: BusRecord[]; readable: number }>
+  /**
    * Committed offset and metadata of a group on each of the partitions; null where nothing is committed. Waits for transactions
    * that are about to commit an offset. @throws Error when one stays open
    */
