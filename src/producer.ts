@@ -27,7 +27,7 @@ import { problemOfId } from './records/new-command.ts'
 import { registryOf, type SchemaRegistry } from './records/registry.ts'
 import { Telemetry } from './telemetry/events.ts'
 import { sendSpan, traceHeaders } from './telemetry/trace.ts'
-import { requireTime, type Time } from './time.ts'
+import { requireTime, type Time, timeOf } from './time.ts'
 
 export type { WaitLimit } from './abort.ts'
 export type { CommandHandle, Verdict } from './consumer/handle.ts'
@@ -162,8 +162,8 @@ async function openProducer(settings: Settings, options: ProducerOptions): Promi
       signal?.throwIfAborted()
       const since = Date.now()
       const outgoing = records.of(commands)
-      const sent = commands.map(({ id, account = 'default', type }) =>
-        handles.of({ id: BigInt(id), account, type, since }),
+      const sent = commands.map(({ id, account = 'default', type, notBefore = null }) =>
+        handles.of({ id: BigInt(id), account, type, since, notBefore: timeOf(notBefore) }),
       )
       await write(() => writeCommands(publisher, outgoing, sent), signal)
       return sent as readonly CommandHandle[] as HandlesOf<L>

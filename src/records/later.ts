@@ -14,13 +14,12 @@ import { withShorter } from './shorten.ts'
  * tombstone  finished
  */
 
-const prefix = 'busgate.later'
 /** On the table and on a released copy: `LaterFacts` as JSON. */
-export const laterHeader = prefix
+export const laterHeader = 'busgate.later'
 /** On the table: the key of the command's record; missing if it has none. */
-const recordKeyHeader = `${prefix}.record-key`
+const recordKeyHeader = 'busgate.later.record-key'
 /** On a released copy: the key of its command on the table. */
-export const copyOfHeader = `${prefix}.of`
+export const copyOfHeader = 'busgate.later.of'
 
 /** A command that waits: the place of its record, and its id. */
 export interface LaterKey extends Place {
@@ -196,7 +195,9 @@ const headerOf = (state: LaterState, facts: LaterFacts): string => jsonOrNull({ 
 
 /** The headers of a command's record without those of waiting. */
 const commandHeaders = (headers: RecordHeaders): RecordHeaders =>
-  Object.fromEntries(Object.entries(headers).filter(([name]) => name !== prefix && !name.startsWith(`${prefix}.`)))
+  Object.fromEntries(
+    Object.entries(headers).filter(([name]) => name !== laterHeader && !name.startsWith(`${laterHeader}.`)),
+  )
 
 function recordKeyIn({ [recordKeyHeader]: key }: RecordHeaders): Buffer | null {
   if (key === undefined || Array.isArray(key)) return null

@@ -7,7 +7,7 @@ const root = join(import.meta.dirname, '../..')
 
 /** Names that are not headers: topics, a file, span attributes, a prefix. */
 const others =
-  /^busgate\.(commands.*|results|statuses|doubts|later|overdue|control|history|workers|dead-letters|yaml|account|operations|outcome|error\.)$/
+  /^busgate\.(commands.*|results|statuses|doubts|overdue|control|history|workers|dead-letters|yaml|account|operations|outcome|error\.)$/
 
 const written = globSync('src/**/*.ts', { cwd: root }).flatMap(file =>
   [...readFileSync(join(root, file), 'utf8').matchAll(/'(busgate\.[a-z.-]+)'/g)].map(([, name]) => name!),

@@ -13,14 +13,16 @@ import {
   type Withdrawn,
   writeChange,
 } from '../../control/change.ts'
-import { Controls } from '../../control/controls.ts'
+import { Controls, type Sendable } from '../../control/controls.ts'
 import { historyOf } from '../../control/history.ts'
 import { type ControlTopic, readControl } from '../../control/read.ts'
 import { recordsOf, usualWithdrawalMs, withdrawnBy } from '../../control/withdraw.ts'
 import { writeAndReadBack } from '../../control/write.ts'
 import { RecordReader, UndecodableRecords } from '../../inspect/decoding.ts'
 import { searchUnfinished } from '../../inspect/progress.ts'
+import { countWaiting } from '../../inspect/waiting.ts'
 import type { SendCommand } from '../../records/generated.ts'
+import { copiedFrom, type LaterFacts, type LaterKey } from '../../records/later.ts'
 import { registryOf } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
 import { shellFlag } from '../../shell.ts'
@@ -35,6 +37,7 @@ import { configFlag, requireAccount } from '../settings.ts'
 export interface Control extends ControlTopic {
   settings: Settings
   bus: Bus
+  ending: AbortSignal
   /** Writes changes, and keeps them in the history. @throws Error when workers may not see them */
   write(records: OutgoingRecord[]): Promise<void>
 }
@@ -46,7 +49,7 @@ export function onControl(config: string | undefined, work: (control: Control) =
       await writeAndReadBack(bus, settings.topics.control, records)
       await keepInHistory(bus, settings, historyOf(settings.topics.history, records))
     }
-    return work({ settings, bus, ...(await readControl(bus, settings, ending)), write })
+    return work({ settings, bus, ending, ...(await readControl(bus, settings, ending)), write })
   })
 }
 
@@ -234,20 +237,41 @@ export const withdraw = command({
 })
 
 /** Counts the unsent commands that the withdrawal would end. */
-async function countEnded({ bus, settings }: Control, change: Change): Promise<number> {
-  const controls = new Controls(settings, systemClock)
+async function countEnded(control: Control, change: Change): Promise<number> {
+  const controls = new Controls(control.settings, systemClock)
   controls.apply(change)
+  const isEnded: IsEnded = (command, since) => controls.withdrawing(command, since) !== null
+  try {
+    return (await countUnsent(control, isEnded)) + (await countOnTable(control, isEnded))
+  } finally {
+    controls.close()
+  }
+}
+
+type IsEnded = (command: Sendable, since: number) => boolean
+
+async function countUnsent({ bus, settings }: Control, isEnded: IsEnded): Promise<number> {
   const undecodable = new UndecodableRecords()
   const reader = new RecordReader<SendCommand>(schemas.command, registryOf(settings), undecodable)
   let ended = 0
   await searchUnfinished(bus, settings, settings.topics.commands, (tp, records, progress) => {
     const unsent = records.filter(({ offset }) => !progress || progress.window.get(offset) === NEW)
-    return reader.each(tp, unsent, (command, { timestamp }) => {
-      if (controls.withdrawing({ ...command, idText: String(command.id) }, timestamp)) ended++
+    return reader.each(tp, unsent, (command, record) => {
+      const since = copiedFrom(record)?.facts.since ?? record.timestamp
+      if (isEnded({ ...command, idText: String(command.id) }, since)) ended++
     })
-  }).finally(() => controls.close())
+  })
   undecodable.texts.forEach(say)
   return ended
+}
+
+/** Counts those that wait for their time or for the end of a pause. */
+async function countOnTable({ bus, settings, ending }: Control, isEnded: IsEnded): Promise<number> {
+  const waiting = { group: null, commands: 0 }
+  const groupOf = (facts: LaterFacts, { id }: LaterKey) =>
+    isEnded({ ...facts, idText: String(id) }, facts.since) ? waiting : null
+  await countWaiting(bus, settings, groupOf, ending)
+  return waiting.commands
 }
 
 function withdrawalOf({ 'correlation-id': correlationId, ...names }: FlagValues<typeof withdrawalFlags>): Withdrawn {

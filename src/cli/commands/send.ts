@@ -78,7 +78,7 @@ export const send = command({
     campaign: textFlag('NAME', copied),
     lane: textFlag('TOPIC', 'Command topic, or its place in topics.commands: 0 is the most urgent. Default: by type.'),
     wait: toggle('Waits for the final results, and prints them.'),
-    timeout: durationFlag('How long --wait waits. Default: 10m.', '30d'),
+    timeout: durationFlag('How long --wait waits. Default: 10m from when the last is due.', '30d'),
     json: toggle('Prints each result of --wait as one JSON object per line.'),
     config: configFlag,
   },

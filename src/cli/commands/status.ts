@@ -10,10 +10,11 @@ import { readHeldBack } from '../../fleet/held-back.ts'
 import { stopsCommands } from '../../fleet/holds.ts'
 import { RecordReader, UndecodableRecords } from '../../inspect/decoding.ts'
 import { countOpenDoubts, isDone, type Progress, readOwnProgress } from '../../inspect/progress.ts'
+import { type DueHour, type WaitingGroup, waitingByHour } from '../../inspect/waiting.ts'
 import type { SendResult } from '../../records/generated.ts'
 import { registryOf } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
-import { count, cut, timeText } from '../../words.ts'
+import { count, cut, grouped, timeText } from '../../words.ts'
 import { command, toggle } from '../framework/command.ts'
 import { jsonText, printable, printLine, say } from '../framework/terminal.ts'
 import { fleetJson, fleetLines, holdJson, holdLine, ratePerSecond } from '../held-back.ts'
@@ -24,7 +25,7 @@ export const status = command({
   about: [
     'Shows what holds commands back and since when: accounts, partitions without a worker, schemas, pauses and withdrawals, by',
     'whom and why. Then how many commands of each topic are unfinished, how many messages are in doubt (perhaps sent, without a',
-    'final result), and which processes run.',
+    'final result), which processes run, and how many commands wait for their time or a paused campaign, by hour and campaign.',
     'With --history it shows who paused, resumed, withdrew and replayed what, when and why, for as long as results are',
     'kept: the newest 10,000. With --results, too, what each of these withdrawals ended.',
     '',
@@ -94,6 +95,7 @@ async function show(bus: Bus, settings: Settings, options: Options, ending: Abor
   const inDoubt = await countOpenDoubts(bus, settings)
   await printLine(json ? jsonText({ topic, inDoubt }) : `${topic}: ${count(inDoubt, 'message')} in doubt`)
   for (const line of fleet ? (json ? fleetJson : fleetLines)(fleet) : []) await printLine(line)
+  await showWaiting(bus, settings, json, ending)
   if (!options['exit-code']) return 0
   return isHeldBack ? heldBackCode : isKnown ? 0 : 1
 }
@@ -103,6 +105,35 @@ async function showResults(bus: Bus, settings: Settings, spans: WithdrawalSpan[]
   if (!json && counts.length === 0) await printLine('There is no withdrawal whose results to count.')
   for (const counted of counts) await printLine(json ? jsonText(counted) : printable(resultsText(counted)))
 }
+
+/** Last, as it reads the whole table. */
+async function showWaiting(bus: Bus, settings: Settings, json: boolean, ending: AbortSignal): Promise<void> {
+  const topic = settings.topics.later
+  if ((await bus.lookAt(topic)) === null) {
+    say(`There is no topic ${topic}: create it with busgate topics create.`)
+    return
+  }
+  const rows = await waitingByHour(bus, settings, ending)
+  if (json) for (const row of rows) await printLine(jsonText(jsonOfWaiting(topic, row)))
+  const waiting = rows.reduce((sum, { commands }) => sum + commands, 0)
+  if (json) return
+  await printLine(`${topic}: ${waiting === 1 ? '1 command waits' : `${grouped(waiting)} commands wait`}`)
+  for (const row of rows.slice(0, mostRows)) await printLine(printable(`  ${waitingText(row)}`))
+  if (rows.length > mostRows) await printLine(`  … ${rows.length - mostRows} more lines: --json prints all`)
+}
+
+const mostRows = 50
+
+function waitingText({ group: { hour, campaign }, commands }: WaitingGroup<DueHour>): string {
+  const of = campaign === null ? 'no campaign' : campaign === undefined ? 'other campaigns' : `campaign ${campaign}`
+  const when = hour === null ? 'due or paused' : `in the hour from ${timeText(hour)}`
+  return `${when}: ${grouped(commands)} of ${of}`
+}
+
+const jsonOfWaiting = (topic: string, { group: { hour, campaign }, commands }: WaitingGroup<DueHour>) => ({
+  ...{ topic, waiting: commands, hour: hour === null ? null : timeText(hour) },
+  ...(campaign === undefined ? { otherCampaigns: true } : { campaign }),
+})
 
 function jsonOf(deed: Deed): string {
   const at = timeText(deed.at)

@@ -253,14 +253,15 @@ const rules: Rule[] = [
     return { grave: false, what, mend }
   },
 
-  function messageBytes({ topic: name, use }, topic) {
-    const most = Number(topic.config?.get('max.message.bytes') ?? wantedMessageBytes)
-    if (most >= wantedMessageBytes || use === 'commands' || use === 'control' || use === 'workers') return null
+  function messageBytes({ topic: name, use, config }, topic) {
+    const wanted = Number(config['max.message.bytes'] ?? wantedMessageBytes)
+    const most = Number(topic.config?.get('max.message.bytes') ?? wanted)
+    if (most >= wanted || use === 'commands' || use === 'control' || use === 'workers') return null
     const grave = most < leastMessageBytes
     const what = grave
       ? `max.message.bytes is ${most}: records cannot be shortened that far, and their partition would stop`
-      : `max.message.bytes is ${most}: longer records are shortened`
-    return { grave, what, mend: altering(name, `max.message.bytes=${wantedMessageBytes}`) }
+      : `max.message.bytes is ${most}: longer ${use === 'later' ? 'commands cannot wait' : 'records are shortened'}`
+    return { grave, what, mend: altering(name, `max.message.bytes=${wanted}`) }
   },
 ]
 
