@@ -249,6 +249,8 @@ export interface Session extends Readonly<TopicPartition> {
    * @returns bytes that the record now counts for, its raw bytes included
    */
   made(record: BusRecord, bytes: number): number
+  /** Whether every record was delivered that the log held at the take-over. */
+  readonly isCaughtUp: boolean
   /** Whether reading stands still until some unfinished records are settled or shelved. */
   readonly full: boolean
   /** Drops new records from memory to make room for others. The listener must drop them too. */
@@ -417,7 +419,7 @@ export interface Bus extends OpenedBus {
   /**
    * Reads single committed records of a partition.
    * @param offsets in ascending order
-   * @returns those that exist; records from `readable` on cannot be read yet
+   * @returns those that exist, at least one if it can be read; those from `readable` on were not read
    */
   recordsAt(tp: TopicPartition, offsets: readonly number[]): Promise<{ records: BusRecord[]; readable: number }>
   /**

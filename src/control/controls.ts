@@ -96,6 +96,12 @@ export class Controls {
     return change ? keyOf(change) : null
   }
 
+  /** Whether its campaign or tenant is paused, so that it waits where it holds up nobody. */
+  isSetAside({ campaign, tenant }: Sendable): boolean {
+    const { campaign: campaigns, tenant: tenants } = this.#paused
+    return (campaign !== null && campaigns.has(campaign)) || (tenant !== null && tenants.has(tenant))
+  }
+
   /** The withdrawal that applies to a command appended at `since`, milliseconds since 1970; null if it may be sent. */
   withdrawing(command: Sendable, since: number): Withdrawal | null {
     const { message, campaign, correlation_id, tenant } = this.#withdrawn

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { BusRecord, OutgoingRecord, Place, RecordHeaders, TopicPartition } from '../bus/port.ts'
 import { idIn } from '../protocol/ids.ts'
 import { jsonOrNull } from './fields.ts'
-import type { Origin } from './result.ts'
+import { copyAtHeader, type Origin } from './result.ts'
 import { withShorter } from './shorten.ts'
 
 /*
@@ -20,8 +20,6 @@ export const laterHeader = 'busgate.later'
 const recordKeyHeader = 'busgate.later.record-key'
 /** On a released copy: the key of its command on the table. */
 export const copyOfHeader = 'busgate.later.of'
-/** On results and dead letters of a released copy: the copy's offset on the command's partition. */
-export const copyAtHeader = 'busgate.later.copy'
 
 /** A command that waits: the place of its record, and its id. */
 export interface LaterKey extends Place {
@@ -39,6 +37,7 @@ export interface LaterFacts {
   correlationId: string | null
   tenant: string | null
   campaign: string | null
+  country: string | null
   /** Not before this time; null if it waits for the end of a pause alone. */
   notBefore: number | null
   /** When the command's record was appended, as far as known. */
@@ -47,6 +46,8 @@ export interface LaterFacts {
   timestamp: number
   /** When it expires, by the settings of the worker that wrote it. */
   expiresAt: number
+  /** Offset of the copy that waits again, because it was paused; null if none does. */
+  copyAt: number | null
 }
 
 /** A record of the table. */
@@ -64,10 +65,12 @@ const shape = z.object({
   correlationId: text,
   tenant: text,
   campaign: text,
+  country: text,
   notBefore: time.nullable(),
   since: time,
   timestamp: time,
   expiresAt: time,
+  copyAt: time.nullable(),
 })
 
 /** Longest key: the longest name of a topic, and three numbers. */
@@ -167,7 +170,15 @@ export function copiedFrom({ headers }: BusRecord): { key: LaterKey; facts: Late
 
 /** The record that a copy was made of, at its place and with its timestamp. */
 export const originalOf = ({ offset }: LaterKey, { timestamp }: LaterFacts, copy: BusRecord): BusRecord => ({
-  ...{ offset, timestamp, key: copy.key, value: copy.value, headers: commandHeaders(copy.headers) },
+  offset,
+  timestamp,
+  get key() {
+    return copy.key
+  },
+  get value() {
+    return copy.value
+  },
+  headers: commandHeaders(copy.headers),
   ...(copy.contentBytes !== undefined && { contentBytes: copy.contentBytes }),
 })
 

@@ -106,17 +106,24 @@ export function watchProgress(options: WatchdogOptions): () => void {
   }
 }
 
+/** Numbers of partitions. */
+export interface Partitions {
+  /** Of commands and doubts together. */
+  sent: number
+  later: number
+}
+
 /**
  * Checks that the topics exist and are not compacted.
- * @returns number of partitions of commands and doubts together
  * @throws Error when the topics are not usable
  */
-export async function checkTopics(bus: Bus, topics: Settings['topics']): Promise<number> {
+export async function checkTopics(bus: Bus, topics: Settings['topics']): Promise<Partitions> {
   const lasting = lastingTopics(topics)
-  const partitions = await partitionsOf(bus, lasting)
+  const partitions = await partitionsOf(bus, [...lasting, topics.later])
   const compacted = await bus.compacted(lasting)
   if (compacted.length > 0) throw new Error(mustNotBeCompacted(compacted, topics))
-  return [...topics.commands, topics.doubts].reduce((sum, topic) => sum + partitions.get(topic)!, 0)
+  const sent = [...topics.commands, topics.doubts].reduce((sum, topic) => sum + partitions.get(topic)!, 0)
+  return { sent, later: partitions.get(topics.later)! }
 }
 
 const lastingTopics = (topics: Settings['topics']) =>

@@ -2,7 +2,7 @@ import { type Account, accountsOf, shareRates } from '../accounts/account.ts'
 import { AccountWatch } from '../accounts/account-watch.ts'
 import { StatusPoller } from '../accounts/poller.ts'
 import { GroupPlace } from '../bus/membership/group-place.ts'
-import type { Bus, JoinOptions, Membership, TopicPartition } from '../bus/port.ts'
+import type { Bus, JoinOptions, Membership, Session, TopicPartition } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
 import { doubtTimes, installationOf, type Settings } from '../config/index.ts'
 import type { Controls } from '../control/controls.ts'
@@ -27,13 +27,15 @@ import { commandSessions } from './command-sessions.ts'
 import { Evidence } from './doubts/evidence.ts'
 import { Orphans, type OrphansOptions } from './doubts/orphans.ts'
 import { Resolver } from './doubts/resolver.ts'
-import { checkTopics, readGauges, watchCompaction, watchProgress } from './health.ts'
+import { checkTopics, type Partitions, readGauges, watchCompaction, watchProgress } from './health.ts'
 import type { Objection } from './intake/command-intake.ts'
 import { EarlierEnds } from './intake/earlier-ends.ts'
 import { repeatWindow } from './intake/recent-ids.ts'
 import { ResultsLookup } from './intake/results-lookup.ts'
 import { SchemaWaits } from './intake/schema-wait.ts'
 import { UnknownAccounts } from './intake/unknown-accounts.ts'
+import { Later } from './later/later.ts'
+import { LaterTable } from './later/table.ts'
 import { PartitionRates } from './partition-rates.ts'
 import type { Pending } from './pending.ts'
 import { Dispatcher } from './sending/dispatcher.ts'
@@ -127,10 +129,11 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
       stopWatching = watchOver(options, parts, joined)
     },
     async stop() {
-      const { poller, lookup, orphans, dispatcher, rates } = parts
+      const { poller, lookup, later, orphans, dispatcher, rates } = parts
       for (const part of [watch, compaction, poller, lookup, orphans, dispatcher, rates]) part?.stop()
       stopWatching()
       await place.leave(gateway.timeoutMs)
+      later.stop()
       await followed.close()
       await connection.close()
     },
@@ -147,23 +150,26 @@ interface Tools extends Awaited<ReturnType<typeof writersOf>> {
 
 /**
  * The parts that read, send and resolve commands, once the group is joined.
- * @param partitions number of partitions of commands and doubts together
  */
-function partsOf(options: SendingOptions, tools: Tools, partitions: number, place: GroupPlace) {
+function partsOf(options: SendingOptions, tools: Tools, partitions: Partitions, place: GroupPlace) {
   const { settings, bus, registry, clock, telemetry, fatal } = options
   const { gateway, commands, doubts, topics } = settings
   const { accounts } = tools
   const hasLease = () => place.membership?.hasLease() ?? false
   const common = { ...gateway, ...commands, ...doubts, ...tools, hasLease, clock, telemetry }
-  const dispatcher = new Dispatcher({ ...common, ...dispatchingOf(settings) })
+  const table = new LaterTable({ bus, topic: topics.later, partitions: partitions.later })
+  const later = new Later({ ...common, table, deadLetterTopic: topics.deadLetters })
+  const setAside = (pendings: readonly Pending[]) => later.setAside(pendings)
+  const dispatcher = new Dispatcher({ ...common, ...dispatchingOf(settings), setAside })
   const poller = new StatusPoller({ ...common, inSlot: (account, request) => dispatcher.inSlot(account, request) })
   const sendAgain = (pending: Pending) => dispatcher.push([pending])
   const resolver = new Resolver({ ...common, ...doubtTimes(settings), poller, sendAgain })
   const patience = { clock, patient: true }
   const resultDecoder = createDecoder<SendResult>(schemas.result, registry, patience)
   const doubtDecoder = createDecoder<Doubt>(schemas.doubt, registry, patience)
-  const owned = () => place.membership?.share().owned || partitions
-  const lookup = new ResultsLookup({ ...common, bus, topics, resultDecoder, doubtDecoder, owned })
+  const owned = () => place.membership?.share().owned || partitions.sent
+  const movedUntil = (session: Session) => (session.topic === topics.doubts ? 0 : later.of(session).movedUntil)
+  const lookup = new ResultsLookup({ ...common, bus, topics, resultDecoder, doubtDecoder, owned, movedUntil })
   const earlierEnds = new EarlierEnds({ ...common, bus, topics, resultDecoder })
   const unknownAccounts = new UnknownAccounts({ ...common, isKnown: name => accounts.has(name) })
   const isHeld: OrphansOptions['isHeld'] = (session, message) => resolver.holds(session, message)
@@ -176,12 +182,14 @@ function partsOf(options: SendingOptions, tools: Tools, partitions: number, plac
         ...intake,
         earlierEnds,
         unknownAccounts,
-        objection: objectionsOf(accounts, settings, clock),
+        objection: objectionsOf(accounts, settings),
+        horizon: horizonOf(settings, clock),
         ready: pendings => dispatcher.push(pendings),
       },
       doubtIntake: { ...intake, resolver, doubtDecoder, orphans },
       orphans,
       dispatcher,
+      later,
       telemetry,
     }),
     shareChanged() {
@@ -191,7 +199,7 @@ function partsOf(options: SendingOptions, tools: Tools, partitions: number, plac
     fatal,
   }
   const rates = new PartitionRates(telemetry, clock)
-  return { ...tools, dispatcher, poller, resolver, lookup, orphans, unknownAccounts, intake, listener, rates }
+  return { ...tools, dispatcher, later, poller, resolver, lookup, orphans, unknownAccounts, intake, listener, rates }
 }
 
 type Parts = ReturnType<typeof partsOf>
@@ -346,12 +354,19 @@ async function evidenceIn({ settings, bus, registry, clock, telemetry }: Sending
   return evidence
 }
 
-/** Finds why a valid command cannot be sent with these settings. */
-function objectionsOf(accounts: ReadonlyMap<string, Account>, { gateway, commands }: Settings, clock: Clock) {
-  const limits = limitsOf(gateway)
+/** Finds why a command cannot wait as long as it says. */
+function horizonOf({ commands }: Settings, clock: Clock) {
   return (command: Command): Objection | null => {
     const early = beyondHorizon(command, commands.horizonMs, clock.now())
-    const flaw = early ? sentenceOf(early) : flawOf(command, accounts, gateway.maxBytes)
+    return early && { errorCode: 'VALIDATION', error: sentenceOf(early) }
+  }
+}
+
+/** Finds why a valid command cannot be sent with these settings. */
+function objectionsOf(accounts: ReadonlyMap<string, Account>, { gateway }: Settings) {
+  const limits = limitsOf(gateway)
+  return (command: Command): Objection | null => {
+    const flaw = flawOf(command, accounts, gateway.maxBytes)
     if (flaw !== null) return { errorCode: 'VALIDATION', error: flaw }
     const excess = limits(command)
     return excess && { errorCode: excess.errorCode, error: sentenceOf(excess) }

@@ -135,7 +135,7 @@ function createBroker(
   const broker = new Broker(clock)
   broker.createTopics([
     ...[...topics.commands, topics.doubts].map(topic => ({ topic, partitions })),
-    ...[topics.results, topics.deadLetters].map(topic => ({ topic, partitions: 1 })),
+    ...[topics.results, topics.deadLetters, topics.later].map(topic => ({ topic, partitions: 1 })),
     ...(['statuses', 'control'] as const).flatMap(use =>
       missing?.includes(use) ? [] : [{ topic: topics[use], partitions: 1 }],
     ),

@@ -1,4 +1,5 @@
 import type { BusRecord, TopicPartition } from '../port.ts'
+import { contentBytesOf } from '../session/backlog.ts'
 import { type Fetch, type FetchedRecords, fetchCommitted } from './fetch.ts'
 import type { PartitionOffsets } from './partition-offsets.ts'
 import { errorTypeOf } from './read-back-off.ts'
@@ -9,6 +10,8 @@ const mostBytes = 1024 * 1024
 /** Wanted offsets that are closer are read in one go. */
 const closeBy = 1_000
 const room = 8 * 1024 * 1024
+/** The others are left for the next call. */
+const mostFound = 4 * 1024 * 1024
 
 export interface RecordsAtOptions {
   /** Fetches from the partition's leader. */
@@ -24,6 +27,7 @@ export async function recordsAt(
 ): Promise<{ records: BusRecord[]; readable: number }> {
   const records: BusRecord[] = []
   let bytes = leastBytes
+  let found = 0
   /** Where the last fetch ended; 0 if the log did not hold its offset. */
   let next = 0
   for (let i = 0; i < offsets.length; ) {
@@ -38,8 +42,13 @@ export async function recordsAt(
     }
     const wanted = new Set<number>()
     for (; i < offsets.length && offsets[i]! < fetched.next; i++) wanted.add(offsets[i]!)
-    for (const record of fetched.records) if (wanted.has(record.offset)) records.push(record)
+    for (const record of fetched.records) {
+      if (!wanted.has(record.offset)) continue
+      records.push(record)
+      found += contentBytesOf(record)
+    }
     if (fetched.next <= position.offset) return { records, readable: position.offset }
+    if (found > mostFound) return { records, readable: fetched.next }
     next = fetched.next
   }
   return { records, readable: Number.POSITIVE_INFINITY }

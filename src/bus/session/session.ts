@@ -255,6 +255,10 @@ export class PartitionSession implements Session, Participant {
     return this.#options.backlog.most
   }
 
+  get isCaughtUp(): boolean {
+    return this.started && this.#window.horizon >= this.taken!.high
+  }
+
   get full(): boolean {
     return this.#intake?.full ?? true
   }

@@ -89,7 +89,8 @@ export class Rows {
   /** @param offset on the table; negative if it is not known yet */
   take({ offset: place, id }: LaterKey, facts: LaterFacts, state: State, offset: number): Row {
     const row = this.#free.pop() ?? this.#used++
-    const chunk = (this.#chunks[row >> chunkBits] ??= new Chunk())
+    if (row >> chunkBits === this.#chunks.length) this.#chunks.push(new Chunk())
+    const chunk = this.#chunk(row)
     const i = row & (chunkRows - 1)
     chunk.due[i] = facts.notBefore ?? facts.since
     chunk.offset[i] = offset
