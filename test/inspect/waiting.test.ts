@@ -14,7 +14,7 @@ const nine = Date.UTC(2026, 10, 30, 9)
 
 const facts: LaterFacts = {
   ...{ account: 'default', type: 'sms', correlationId: null, tenant: null, campaign: null },
-  ...{ notBefore: null, since: 0, timestamp: 0, expiresAt: now + 99 * hour },
+  ...{ notBefore: null, since: 0, timestamp: 0, expiresAt: now + 99 * hour, country: null, copyAt: null },
 }
 
 interface Waiting {
