@@ -14,6 +14,7 @@ const base = loadSettings({
       deadLetters: 'dead-letters',
       doubts: 'doubts',
       control: 'control',
+      later: 'later',
     },
     gateway: {
       url: 'http://gateway.example',
