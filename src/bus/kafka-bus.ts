@@ -213,13 +213,12 @@ export class KafkaBus implements Bus {
     return firstTimes(this.#brokers, tps)
   }
 
-  async compacted(topics: readonly string[]): Promise<string[]> {
-    const isCompacted = async (topic: string) => {
-      const policy = await topicConfig(this.#brokers, topic, 'cleanup.policy').catch(() => '') // the right may be missing
-      return policy?.includes('compact')
+  async cleanup(topics: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    const policyOf = async (topic: string) => {
+      const policy = await topicConfig(this.#brokers, topic, 'cleanup.policy').catch(() => null) // the right may be missing
+      return policy ? [[topic, policy] as const] : []
     }
-    const found = await Promise.all(topics.map(isCompacted))
-    return topics.filter((_, i) => found[i])
+    return new Map((await Promise.all(topics.map(policyOf))).flat())
   }
 
   blocked(): readonly BlockedPartition[] {

@@ -441,8 +441,8 @@ export interface Bus extends OpenedBus {
    * now.
    */
   firstTimes(tps: readonly TopicPartition[]): Promise<(number | null)[]>
-  /** The compacted topics among these, as far as this client may know. */
-  compacted(topics: readonly string[]): Promise<string[]>
+  /** The cleanup.policy of these topics, as far as this client may know. */
+  cleanup(topics: readonly string[]): Promise<ReadonlyMap<string, string>>
   /** Partitions of this process that an open transaction has blocked for half a minute. */
   blocked(): readonly BlockedPartition[]
   /** Leaves the groups and closes all connections. */

@@ -27,7 +27,7 @@ import { commandSessions } from './command-sessions.ts'
 import { Evidence } from './doubts/evidence.ts'
 import { Orphans, type OrphansOptions } from './doubts/orphans.ts'
 import { Resolver } from './doubts/resolver.ts'
-import { checkTopics, type Partitions, readGauges, watchCompaction, watchProgress } from './health.ts'
+import { checkTopics, type Partitions, readGauges, watchCleanup, watchProgress } from './health.ts'
 import type { Objection } from './intake/command-intake.ts'
 import { EarlierEnds } from './intake/earlier-ends.ts'
 import { repeatWindow } from './intake/recent-ids.ts'
@@ -118,10 +118,10 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
   const watch = new AccountWatch({ ...options, gateway, connection, accounts, intervalMs: gateway.balanceIntervalMs })
   const place = new GroupPlace(watch, () => bus.join(lanesOf(settings.topics), parts.listener, joinOptionsOf(settings)))
   const parts = partsOf(options, { ...tools, accounts }, partitions, place)
-  const compaction = watchCompaction(bus, settings.topics, clock, telemetry)
+  const cleanup = watchCleanup(bus, settings.topics, clock, telemetry)
   let stopWatching = () => {}
   return {
-    ...reportsOf(options, parts, place, { watch, compaction }),
+    ...reportsOf(options, parts, place, { watch, cleanup }),
     async join() {
       const joined = await place.take()
       parts.listener.shareChanged()
@@ -130,7 +130,7 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
     },
     async stop() {
       const { poller, lookup, later, orphans, dispatcher, rates } = parts
-      for (const part of [watch, compaction, poller, lookup, orphans, dispatcher, rates]) part?.stop()
+      for (const part of [watch, cleanup, poller, lookup, orphans, dispatcher, rates]) part?.stop()
       stopWatching()
       await place.leave(gateway.timeoutMs)
       later.stop()
@@ -209,7 +209,7 @@ function reportsOf(
   { settings, clock, bus }: SendingOptions,
   parts: Parts,
   place: GroupPlace,
-  { watch, compaction }: { watch: AccountWatch; compaction: ReturnType<typeof watchCompaction> },
+  { watch, cleanup }: { watch: AccountWatch; cleanup: ReturnType<typeof watchCleanup> },
 ): Pick<Sending, 'controls' | 'gauges' | 'reasons' | 'warnings' | 'state'> {
   const { commands } = settings.topics
   const { accounts, controls, dispatcher, evidence, followed, intake, lookup, resolver, unknownAccounts } = parts
@@ -224,7 +224,7 @@ function reportsOf(
       ...intake.schemaWaits.warnings(),
       ...told([followed.trouble, evidence.trouble]),
       ...unknownAccounts.warnings(),
-      ...compaction.warnings(),
+      ...cleanup.warnings(),
       ...watch.warnings(account => dispatcher.waiting(account)),
     ],
     state: () => stateOf(parts, bus, place),

@@ -225,7 +225,7 @@ describe('a command that waits for its time', () => {
   const due = Date.UTC(2036, 0)
   const facts: LaterFacts = {
     ...{ account: 'default', type: 'sms', correlationId: 'order-7', tenant: null, campaign: 'spring' },
-    ...{ notBefore: due, since: 1_000, timestamp: 1_000, expiresAt: due + 1_000, country: null, copyAt: null },
+    ...{ country: 'UA', copyAt: null, notBefore: due, since: 1_000, timestamp: 1_000, expiresAt: due + 1_000 },
   }
   const keyAt = (offset: number): LaterKey => ({ topic: commandTopic, partition: 1, offset, id: 7n })
   const command = buildCommand({ id: 7n, notBefore: due, campaign: 'spring', correlationId: 'order-7' })

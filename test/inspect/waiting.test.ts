@@ -1,20 +1,21 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { OutgoingRecord } from '../../src/bus/port.ts'
-import { waitingByHour } from '../../src/inspect/waiting.ts'
+import { WaitingHours } from '../../src/inspect/waiting.ts'
 import { type LaterFacts, type LaterKey, releasedRecord, tombstone, waitingRecord } from '../../src/records/later.ts'
 import { openMemoryBus, publishAll } from '../support/bus.ts'
 import { buildSettings } from '../support/settings.ts'
 
 const settings = buildSettings()
 const topic = settings.topics.later
+const ending = new AbortController().signal
 const hour = 3_600_000
 const now = Date.UTC(2026, 10, 30, 9, 30)
 const nine = Date.UTC(2026, 10, 30, 9)
 
 const facts: LaterFacts = {
   ...{ account: 'default', type: 'sms', correlationId: null, tenant: null, campaign: null },
-  ...{ notBefore: null, since: 0, timestamp: 0, expiresAt: now + 99 * hour, country: null, copyAt: null },
+  ...{ country: 'UA', copyAt: null, notBefore: null, since: 0, timestamp: 0, expiresAt: now + 99 * hour },
 }
 
 interface Waiting {
@@ -22,6 +23,8 @@ interface Waiting {
   notBefore: number | null
   campaign: string | null
 }
+
+const due = { notBefore: null, campaign: null }
 
 const keyOf = (id: number): LaterKey => ({ topic: 'commands', partition: 0, offset: id, id: BigInt(id) })
 const tableOf = (id: number) => ({ topic, partition: id % 3 })
@@ -35,8 +38,8 @@ function recordOf({ id, ...waiting }: Waiting): OutgoingRecord {
 async function count(...records: OutgoingRecord[]) {
   const { bus } = openMemoryBus([topic], { partitions: 3 })
   await publishAll(bus, records)
-  const rows = await waitingByHour(bus, settings, new AbortController().signal, now)
-  return rows.map(({ group, commands }) => [group.hour, group.campaign, commands])
+  const hours = await new WaitingHours(bus, settings).look(ending, now)
+  return hours!.map(({ hour, campaign, commands }) => [hour, campaign, commands])
 }
 
 test('commands that wait are counted by hour and campaign, the next hour first; those that are due before all', async () => {
@@ -45,7 +48,7 @@ test('commands that wait are counted by hour and campaign, the next hour first; 
     { id: 100, notBefore: nine + hour, campaign: null },
     { id: 101, notBefore: nine + 2 * hour - 1, campaign: null },
     { id: 102, notBefore: now + 1, campaign: 'spring' },
-    { id: 103, notBefore: now, campaign: 'autumn' },
+    { id: 103, notBefore: nine - 1, campaign: 'autumn' },
     { id: 104, notBefore: null, campaign: 'autumn' },
   ]
   expect(await count(...waiting.map(recordOf))).toEqual([
@@ -61,9 +64,21 @@ test('records that busgate did not write count as nothing', async () => {
   expect(await count(foreign, { ...foreign, headers: { 'busgate.later': '{"state":"waits"}' } })).toEqual([])
 })
 
-test('without the topic, nothing waits', async () => {
+test('without the topic, nothing is known', async () => {
   const { bus } = openMemoryBus([])
-  expect(await waitingByHour(bus, settings, new AbortController().signal)).toEqual([])
+  expect(await new WaitingHours(bus, settings).look(ending)).toBeNull()
+})
+
+test('a second look reads only what was written since', async () => {
+  const { bus } = openMemoryBus([topic], { partitions: 3 })
+  const hours = new WaitingHours(bus, settings)
+  const looked = async () => (await hours.look(ending, now))!.map(({ commands }) => commands)
+  await publishAll(bus, [recordOf({ id: 1, ...due }), recordOf({ id: 2, ...due })])
+  expect(await looked()).toEqual([2])
+  const search = vi.spyOn(bus, 'search')
+  await publishAll(bus, [tombstone(tableOf(1), keyOf(1)), recordOf({ id: 3, ...due }), recordOf({ id: 4, ...due })])
+  expect(await looked()).toEqual([3])
+  expect(search.mock.calls.map(([, { from }]) => from)).toEqual([{ offset: 0 }, { offset: 1 }, { offset: 1 }])
 })
 
 test('only the last record of a command counts, whatever came before', async () => {

@@ -296,8 +296,8 @@ export class MemoryBus implements Bus {
     return tps.map(tp => this.#options.broker.read(tp, 0, 1).records[0]?.timestamp ?? null)
   }
 
-  async compacted(topics: readonly string[]): Promise<string[]> {
-    return topics.filter(topic => this.#options.broker.compacted.has(topic))
+  async cleanup(): Promise<ReadonlyMap<string, string>> {
+    return new Map(this.#options.broker.cleanup)
   }
 
   blocked(): [] {

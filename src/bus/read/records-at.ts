@@ -1,5 +1,5 @@
 import type { BusRecord, TopicPartition } from '../port.ts'
-import { contentBytesOf } from '../session/backlog.ts'
+import { contentBytesOf } from '../record-size.ts'
 import { type Fetch, type FetchedRecords, fetchCommitted } from './fetch.ts'
 import type { PartitionOffsets } from './partition-offsets.ts'
 import { errorTypeOf } from './read-back-off.ts'

@@ -20,9 +20,9 @@ import { recordsOf, usualWithdrawalMs, withdrawnBy } from '../../control/withdra
 import { writeAndReadBack } from '../../control/write.ts'
 import { RecordReader, UndecodableRecords } from '../../inspect/decoding.ts'
 import { searchUnfinished } from '../../inspect/progress.ts'
-import { countWaiting } from '../../inspect/waiting.ts'
+import { WaitingCount } from '../../inspect/waiting.ts'
 import type { SendCommand } from '../../records/generated.ts'
-import { copiedFrom, type LaterFacts, type LaterKey } from '../../records/later.ts'
+import { copiedFrom } from '../../records/later.ts'
 import { registryOf } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
 import { shellFlag } from '../../shell.ts'
@@ -267,11 +267,12 @@ async function countUnsent({ bus, settings }: Control, isEnded: IsEnded): Promis
 
 /** Counts those that wait for their time or for the end of a pause. */
 async function countOnTable({ bus, settings, ending }: Control, isEnded: IsEnded): Promise<number> {
-  const waiting = { group: null, commands: 0 }
-  const groupOf = (facts: LaterFacts, { id }: LaterKey) =>
-    isEnded({ ...facts, idText: String(id) }, facts.since) ? waiting : null
-  await countWaiting(bus, settings, groupOf, ending)
-  return waiting.commands
+  const ended = { commands: 0 }
+  const count = new WaitingCount(bus, settings, (facts, { id }) =>
+    isEnded({ ...facts, idText: String(id) }, facts.since) ? ended : null,
+  )
+  await count.update(ending)
+  return ended.commands
 }
 
 function withdrawalOf({ 'correlation-id': correlationId, ...names }: FlagValues<typeof withdrawalFlags>): Withdrawn {

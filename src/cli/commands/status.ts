@@ -10,7 +10,7 @@ import { readHeldBack } from '../../fleet/held-back.ts'
 import { stopsCommands } from '../../fleet/holds.ts'
 import { RecordReader, UndecodableRecords } from '../../inspect/decoding.ts'
 import { countOpenDoubts, isDone, type Progress, readOwnProgress } from '../../inspect/progress.ts'
-import { type DueHour, type WaitingGroup, waitingByHour } from '../../inspect/waiting.ts'
+import { type HourOfWaiting, WaitingHours } from '../../inspect/waiting.ts'
 import type { SendResult } from '../../records/generated.ts'
 import { registryOf } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
@@ -43,11 +43,12 @@ export const status = command({
   },
   run: ({ config, watch = false, ...options }) =>
     onBus(config, async (bus, settings, ending) => {
-      let code = await show(bus, settings, options, ending)
+      const waiting = new WaitingHours(bus, settings)
+      let code = await show(bus, settings, waiting, options, ending)
       while (watch && !ending.aborted) {
         await sleep(systemClock, watchMs, ending)
         if (process.stdout.isTTY && !options.json) process.stdout.write(clearScreen)
-        code = await show(bus, settings, options, ending).catch((error: Error) => {
+        code = await show(bus, settings, waiting, options, ending).catch((error: Error) => {
           say(error.message) // an outage must not end the watch
           return 1
         })
@@ -70,7 +71,13 @@ interface Options {
 }
 
 /** @returns the exit code */
-async function show(bus: Bus, settings: Settings, options: Options, ending: AbortSignal): Promise<number> {
+async function show(
+  bus: Bus,
+  settings: Settings,
+  waiting: WaitingHours,
+  options: Options,
+  ending: AbortSignal,
+): Promise<number> {
   const { history = false, results = false, json = false } = options
   const { inForce, overfull } = await readControl(bus, settings, ending)
   const { deeds, foreign } = history ? await readHistory(bus, settings, ending) : { deeds: inForce, foreign: 0 }
@@ -95,7 +102,7 @@ async function show(bus: Bus, settings: Settings, options: Options, ending: Abor
   const inDoubt = await countOpenDoubts(bus, settings)
   await printLine(json ? jsonText({ topic, inDoubt }) : `${topic}: ${count(inDoubt, 'message')} in doubt`)
   for (const line of fleet ? (json ? fleetJson : fleetLines)(fleet) : []) await printLine(line)
-  await showWaiting(bus, settings, json, ending)
+  await showWaiting(waiting, settings.topics.later, json, ending)
   if (!options['exit-code']) return 0
   return isHeldBack ? heldBackCode : isKnown ? 0 : 1
 }
@@ -106,31 +113,27 @@ async function showResults(bus: Bus, settings: Settings, spans: WithdrawalSpan[]
   for (const counted of counts) await printLine(json ? jsonText(counted) : printable(resultsText(counted)))
 }
 
-/** Last, as it reads the whole table. */
-async function showWaiting(bus: Bus, settings: Settings, json: boolean, ending: AbortSignal): Promise<void> {
-  const topic = settings.topics.later
-  if ((await bus.lookAt(topic)) === null) {
-    say(`There is no topic ${topic}: create it with busgate topics create.`)
-    return
-  }
-  const rows = await waitingByHour(bus, settings, ending)
-  if (json) for (const row of rows) await printLine(jsonText(jsonOfWaiting(topic, row)))
-  const waiting = rows.reduce((sum, { commands }) => sum + commands, 0)
-  if (json) return
-  await printLine(`${topic}: ${waiting === 1 ? '1 command waits' : `${grouped(waiting)} commands wait`}`)
-  for (const row of rows.slice(0, mostRows)) await printLine(printable(`  ${waitingText(row)}`))
-  if (rows.length > mostRows) await printLine(`  … ${rows.length - mostRows} more lines: --json prints all`)
+/** Last, as the whole table is read at first. */
+async function showWaiting(waiting: WaitingHours, topic: string, json: boolean, ending: AbortSignal): Promise<void> {
+  const hours = await waiting.look(ending)
+  if (hours === null) say(`There is no topic ${topic}: create it with busgate topics create.`)
+  if (json) for (const one of hours ?? []) await printLine(jsonText(jsonOfWaiting(topic, one)))
+  if (json || hours === null) return
+  const sum = hours.reduce((sum, { commands }) => sum + commands, 0)
+  await printLine(`${topic}: ${sum === 1 ? '1 command waits' : `${grouped(sum)} commands wait`}`)
+  for (const one of hours.slice(0, mostHours)) await printLine(printable(`  ${waitingText(one)}`))
+  if (hours.length > mostHours) await printLine(`  … ${hours.length - mostHours} more lines: --json prints all`)
 }
 
-const mostRows = 50
+const mostHours = 50
 
-function waitingText({ group: { hour, campaign }, commands }: WaitingGroup<DueHour>): string {
+function waitingText({ hour, campaign, commands }: HourOfWaiting): string {
   const of = campaign === null ? 'no campaign' : campaign === undefined ? 'other campaigns' : `campaign ${campaign}`
   const when = hour === null ? 'due or paused' : `in the hour from ${timeText(hour)}`
   return `${when}: ${grouped(commands)} of ${of}`
 }
 
-const jsonOfWaiting = (topic: string, { group: { hour, campaign }, commands }: WaitingGroup<DueHour>) => ({
+const jsonOfWaiting = (topic: string, { hour, campaign, commands }: HourOfWaiting) => ({
   ...{ topic, waiting: commands, hour: hour === null ? null : timeText(hour) },
   ...(campaign === undefined ? { otherCampaigns: true } : { campaign }),
 })
