@@ -249,7 +249,9 @@ export interface Session extends Readonly<TopicPartition> {
    * @returns bytes that the record now counts for, its raw bytes included
    */
   made(record: BusRecord, bytes: number): number
-  /** Whether every record was delivered that the log held at the take-over. */
+  /** End of the log at the take-over. */
+  readonly endAtTakeOver: number
+  /** Whether every record before it was delivered. */
   readonly isCaughtUp: boolean
   /** Whether reading stands still until some unfinished records are settled or shelved. */
   readonly full: boolean

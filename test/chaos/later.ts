@@ -14,17 +14,22 @@ const reserveMs = 60_000
 
 /** The first commands wait until some time after the load. None may be executed before. */
 export function later(count: number): Scenario {
-  const from = Date.now() + untilDueMs + reserveMs
+  let start = 0
+  const dueFrom = () => {
+    start ||= Date.now() + untilDueMs + reserveMs
+    return start
+  }
   return {
     latencyMs,
     forbidden: [],
     hasRightClocks: true,
-    vary: index => (index < count ? { notBefore: new Date(from + ((index * 7919) % dueWithinMs)) } : {}),
+    vary: index => (index < count ? { notBefore: new Date(dueFrom() + ((index * 7919) % dueWithinMs)) } : {}),
     async play(scene, load) {
       let isOver = false
       const faults = makeFaults(scene, () => isOver)
       await load.reached(1)
       await addPartitions(scene)
+      const from = dueFrom()
       await pause(Math.max(0, from - mostEarlyMs - Date.now()))
       const early = Array.from({ length: count }, (_, index) => index).filter(
         index => scene.sandbox.executions(idOf(index), load.accountOf(index)) > 0,

@@ -255,8 +255,12 @@ export class PartitionSession implements Session, Participant {
     return this.#options.backlog.most
   }
 
+  get endAtTakeOver(): number {
+    return this.taken?.high ?? 0
+  }
+
   get isCaughtUp(): boolean {
-    return this.started && this.#window.horizon >= this.taken!.high
+    return this.started && this.#window.horizon >= this.endAtTakeOver
   }
 
   get full(): boolean {

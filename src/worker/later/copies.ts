@@ -1,5 +1,5 @@
 import type { BusRecord, Session } from '../../bus/port.ts'
-import { copiedFrom, keyText, type LaterFacts, type LaterKey, originalOf } from '../../records/later.ts'
+import { copiedFrom, type LaterFacts, type LaterKey, originalOf } from '../../records/later.ts'
 import type { Row } from './rows.ts'
 import type { WaitingRows } from './waiting-rows.ts'
 
@@ -22,8 +22,6 @@ export class Copies {
   readonly #missing: Set<Row>
   /** Those of them of which a finished copy was delivered. */
   readonly #past = new Set<Row>()
-  /** Keys that ended although their progress is not known: another copy of them may be read again. */
-  readonly #ended = new Set<string>()
 
   constructor(session: Session, rows: WaitingRows) {
     this.#session = session
@@ -51,6 +49,9 @@ export class Copies {
     const copied = this.#keyOf(record)
     const row = copied ? this.#rows.find(copied.key) : -1
     if (!copied || row < 0 || !this.#rows.isReleased(row) || this.#found.has(row)) return null
+    // an earlier copy of a command that has waited again is not the one that this session released
+    const isEarlier = record.offset < this.#session.endAtTakeOver
+    if (isEarlier !== this.#missing.has(row)) return null
     if (isPast) {
       this.#past.add(row)
       return null
@@ -63,10 +64,9 @@ export class Copies {
   }
 
   /** The outcome of the copy is known. */
-  remove(offset: number, { key, row }: Copy): void {
+  remove(offset: number, { row }: Copy): void {
     this.#copies.delete(offset)
     this.#found.delete(row)
-    if (offset < this.#session.uncheckedUntil) this.#ended.add(keyText(key))
   }
 
   /**
@@ -77,7 +77,7 @@ export class Copies {
     if (record.offset >= this.#session.uncheckedUntil || this.#copies.has(record.offset)) return null
     const copied = this.#keyOf(record)
     if (!copied) return null
-    const isMoved = this.#rows.find(copied.key) >= 0 || this.#ended.has(keyText(copied.key))
+    const isMoved = this.#rows.find(copied.key) >= 0 || this.#rows.hasEnded(copied.key)
     return { ...copied, isMoved }
   }
 

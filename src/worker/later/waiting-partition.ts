@@ -121,9 +121,9 @@ export class WaitingPartition {
     return this.#rows.hasId(account, id)
   }
 
-  /** Whether the record at this offset was moved to the table, and is not finished. */
+  /** Whether the record at this offset was moved to the table: it waits there, or this session has finished it. */
   holds(offset: number, id: bigint): boolean {
-    return this.#rows.size > 0 && this.#rows.find({ offset, id }) >= 0
+    return (this.#rows.size > 0 && this.#rows.find({ offset, id }) >= 0) || this.#rows.hasEnded({ offset, id })
   }
 
   /** Looks whether delivered records are copies; the end of a copy on the table will be part of its outcome. */
@@ -270,6 +270,7 @@ export class WaitingPartition {
       }
       if (!this.#rows.isReleased(row)) this.#rows.putBack(row)
     }
+    if (records.length === 0) return isDone
     session.add(records)
     await session.committed(true)
     if (session.alive) counts.announce(this.#options.telemetry)

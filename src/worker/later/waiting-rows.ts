@@ -1,4 +1,5 @@
-import type { TopicPartition } from '../../bus/port.ts'
+import type { Session } from '../../bus/port.ts'
+import { IdTable } from '../../records/id-table.ts'
 import type { LaterEntry, LaterFacts, LaterKey } from '../../records/later.ts'
 import { RowHeap } from './row-heap.ts'
 import { RowTable } from './row-table.ts'
@@ -9,7 +10,7 @@ const rowsAtOnce = 4_096
 
 /** The commands of one partition that wait: found by id, and in the order in which they are due. */
 export class WaitingRows {
-  readonly #tp: TopicPartition
+  readonly #session: Pick<Session, 'topic' | 'partition' | 'uncheckedUntil'>
   readonly #rows: Rows
   readonly #table: RowTable
   /** Not due, the next one first. */
@@ -30,11 +31,13 @@ export class WaitingRows {
   /** Number of rows that are over, but still in a queue. */
   #over = 0
   #released = 0
+  /** Places of finished commands by id. */
+  #ended: IdTable | null = null
   /** The offset after the last record that is known to have been moved to the table, or copied from it. */
   movedUntil = 0
 
-  constructor(tp: TopicPartition, rows: Rows) {
-    this.#tp = tp
+  constructor(session: Pick<Session, 'topic' | 'partition' | 'uncheckedUntil'>, rows: Rows) {
+    this.#session = session
     this.#rows = rows
     this.#table = new RowTable(rows)
     const byOffset = () => new RowHeap((one, other) => rows.offset(one) < rows.offset(other))
@@ -117,7 +120,8 @@ export class WaitingRows {
   }
 
   keyOf(row: Row): LaterKey {
-    return { ...this.#tp, offset: this.#rows.place(row), id: this.#rows.id(row) }
+    const { topic, partition } = this.#session
+    return { topic, partition, offset: this.#rows.place(row), id: this.#rows.id(row) }
   }
 
   /** When the next command is due or expires, milliseconds since 1970; Infinity if none does. */
@@ -194,6 +198,7 @@ export class WaitingRows {
 
   /** The command does not wait any more. A queue may still have its row, or who took it, and returns it. */
   finish(row: Row): void {
+    this.#noteEnd(row)
     if (this.#rows.state(row) === RELEASED) {
       this.#drop(row)
       return
@@ -202,6 +207,23 @@ export class WaitingRows {
     this.#rows.setState(row, OVER)
     this.#over++
     if (this.#over > rowsAtOnce && this.#over > this.#upcoming.size / 2) this.#sweep()
+  }
+
+  /**
+   * Whether this session has finished the command. Known only while its record, or copies of it, may be read again because the
+   * progress was reset.
+   */
+  hasEnded({ id, offset }: Pick<LaterKey, 'id' | 'offset'>): boolean {
+    return this.#ended?.get(id) === offset
+  }
+
+  #noteEnd(row: Row): void {
+    const [id, place] = [this.#rows.id(row), this.#rows.place(row)]
+    if (this.#session.uncheckedUntil === 0) this.#ended = null
+    else if (place < this.#session.uncheckedUntil) {
+      this.#ended ??= new IdTable('with numbers')
+      this.#ended.set(id, place)
+    }
   }
 
   /** Whether a row that was taken still waits. */
