@@ -207,6 +207,15 @@ describe('the conclusion', () => {
       /\(in 3 h\)\. It will still wait then, because campaign spring is paused by olha .*busgate resume --campaign spring resumes it\.$/,
     ],
     [
+      'waiting for its time, which comes after the end of a pause',
+      {
+        ...{ progress: 'later', owner: {} },
+        controls: [{ ...paused('campaign', 'spring'), until: Date.now() + 60_000 }],
+        command: { notBefore: inThreeHours, campaign: 'spring' },
+      },
+      /\(in 3 h\)\.$/,
+    ],
+    [
       'waiting for the end of a pause',
       { progress: 'later', command: { campaign: 'spring' }, owner: {}, controls: [paused('campaign', 'spring')] },
       /^Not sent yet: the command at commands\/0@0 waits, because campaign spring is paused by olha/,

@@ -20,8 +20,8 @@ function reasonOf(command: Sighting<FoundCommand>, findings: Findings, now: numb
   const { fleet } = findings
   const where = placeText(place)
   const owner = fleet && ownerOf(fleet, place)
-  const paused = pausesText(command, findings)
   const due = value.command.notBefore ?? 0
+  const paused = pausesText(command, findings, due)
   if (due > now) {
     const without = fleet && !owner ? ` ${sentence(unownedText(fleet, where))}` : ''
     const still = paused ? ` It will still wait then, ${paused}` : ''
@@ -109,11 +109,16 @@ function deadlineText(deadline: number | null, now: number): string[] {
   return [`Its deadline ${deadline < now ? 'was' : 'is'} ${endText(deadline)}: unsent, it ends EXPIRED.`]
 }
 
-/** Describes the pauses that stop a command, who set them, and how to end them; null if there are none. */
-function pausesText({ value, place: { topic } }: Sighting<FoundCommand>, { controls }: Findings): string | null {
+/** Describes the pauses that still stop a command at a time, who set them, and how to end them; null if there are none. */
+function pausesText(
+  { value, place: { topic } }: Sighting<FoundCommand>,
+  { controls }: Findings,
+  at: number,
+): string | null {
   const { account, campaign, tenant } = value.command
   const names = { account, campaign, tenant, topic, quiet_hours: account }
-  const own = controls.filter(one => one.effect === 'paused' && names[one.kind] === one.name)
+  const lasts = ({ until }: Change) => (until ?? Number.POSITIVE_INFINITY) > at
+  const own = controls.filter(one => one.effect === 'paused' && names[one.kind] === one.name && lasts(one))
   if (own.length === 0) return null
   const byHand = own.filter(({ kind }) => kind !== 'quiet_hours')
   const commands = byHand.map(({ kind, name }) => `busgate resume ${shellFlag(kind, name)}`)
