@@ -1,6 +1,6 @@
-import { z } from 'zod'
 import type { BusRecord, OutgoingRecord, Place, RecordHeaders, TopicPartition } from '../bus/port.ts'
 import { idIn } from '../protocol/ids.ts'
+import { isObject } from '../protocol/json.ts'
 import { jsonOrNull } from './fields.ts'
 import { copyAtHeader, type Origin } from './result.ts'
 import { withShorter } from './shorten.ts'
@@ -56,23 +56,6 @@ export type LaterEntry =
   /** Finished. */
   | { key: LaterKey; state: 'over'; facts: null }
 
-const time = z.number().int().min(-1).max(Number.MAX_SAFE_INTEGER)
-const text = z.string().nullable()
-const shape = z.object({
-  state: z.enum(laterStates),
-  account: z.string(),
-  type: z.string(),
-  correlationId: text,
-  tenant: text,
-  campaign: text,
-  country: text,
-  notBefore: time.nullable(),
-  since: time,
-  timestamp: time,
-  expiresAt: time,
-  copyAt: time.nullable(),
-})
-
 /** Longest key: the longest name of a topic, and three numbers. */
 const longestKey = 249 + 64
 /** Longest header that is read. A command with longer texts does not wait: it fits no topic. */
@@ -104,11 +87,23 @@ export function readLater({ key: bytes, value, headers, unreadable }: BusRecord)
 /** The facts in the header; null if there are none, or none that busgate wrote. */
 function factsIn({ [laterHeader]: header }: RecordHeaders): { state: LaterState; facts: LaterFacts } | null {
   if (header === undefined || Array.isArray(header) || header.length > longestFacts) return null
-  const { data } = shape.safeParse(parsed(header))
-  if (!data) return null
-  const { state, ...facts } = data
-  return { state, facts }
+  const read = parsed(header)
+  if (!isObject(read)) return null
+  const { state, account, type, correlationId, tenant, campaign, country } = read
+  const { notBefore, since, timestamp, expiresAt, copyAt } = read
+  const isOurs =
+    laterStates.includes(state as LaterState) &&
+    [account, type].every(one => typeof one === 'string') &&
+    [correlationId, tenant, campaign, country].every(one => one === null || typeof one === 'string') &&
+    [since, timestamp, expiresAt].every(isTime) &&
+    [notBefore, copyAt].every(one => one === null || isTime(one))
+  if (!isOurs) return null
+  const names = { account, type, correlationId, tenant, campaign, country }
+  const facts = { ...names, notBefore, since, timestamp, expiresAt, copyAt } as LaterFacts
+  return { state: state as LaterState, facts }
 }
+
+const isTime = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= -1
 
 function parsed(json: Buffer | string): unknown {
   try {

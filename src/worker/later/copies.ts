@@ -26,7 +26,7 @@ export class Copies {
   constructor(session: Session, rows: WaitingRows) {
     this.#session = session
     this.#rows = rows
-    this.#missing = new Set(rows.releasedRows())
+    this.#missing = new Set(rows.releasedRows)
   }
 
   get isEmpty(): boolean {

@@ -3,7 +3,7 @@ import type { Row, Rows } from './rows.ts'
 
 const factor = 2 * randomInt(2 ** 31) + 1
 /** Each shard grows by itself, so that no step takes long however many rows there are. */
-const shards = 16
+export const shards = 16
 const leastSlots = 8
 /** Greatest used part of a shard's slots. */
 const fullAt = 0.75
@@ -76,8 +76,9 @@ export class RowTable {
     slots[at] = 0
   }
 
-  *[Symbol.iterator](): Iterator<Row> {
-    for (const slots of this.#slots) for (const slot of slots) if (slot !== 0) yield slot - 1
+  /** Shows all rows of one shard, which must stay the same meanwhile. */
+  each(shard: number, show: (row: Row) => void): void {
+    for (const slot of this.#slots[shard]!) if (slot !== 0) show(slot - 1)
   }
 
   #grow(shard: number): void {

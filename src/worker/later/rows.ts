@@ -16,11 +16,9 @@ type State = typeof WAITING | typeof RELEASED | typeof OVER
 const chunkBits = 10
 const chunkRows = 1 << chunkBits
 /** Eight-byte columns before four-byte ones, so that all are aligned. */
-const rowBytes = 4 * 8 + 5 * 4 + 1
+const rowBytes = 3 * 8 + 6 * 4 + 1
 
 class Chunk {
-  /** Milliseconds since 1970. */
-  readonly due: Float64Array
   /** Offset on the table; negative until it is known. */
   readonly offset: Float64Array
   /** Offset of the command's own record. */
@@ -30,7 +28,8 @@ class Chunk {
   readonly campaign: Uint32Array
   readonly tenant: Uint32Array
   readonly correlation: Uint32Array
-  /** Seconds since 1970. */
+  /** Seconds since 1970, rounded up: no command is due early. */
+  readonly due: Uint32Array
   readonly expires: Uint32Array
   readonly state: Uint8Array
 
@@ -42,7 +41,6 @@ class Chunk {
       at += bytes * chunkRows
       return from
     }
-    this.due = new Float64Array(memory, next(8), chunkRows)
     this.offset = new Float64Array(memory, next(8), chunkRows)
     this.place = new Float64Array(memory, next(8), chunkRows)
     this.id = new BigUint64Array(memory, next(8), chunkRows)
@@ -50,6 +48,7 @@ class Chunk {
     this.campaign = new Uint32Array(memory, next(4), chunkRows)
     this.tenant = new Uint32Array(memory, next(4), chunkRows)
     this.correlation = new Uint32Array(memory, next(4), chunkRows)
+    this.due = new Uint32Array(memory, next(4), chunkRows)
     this.expires = new Uint32Array(memory, next(4), chunkRows)
     this.state = new Uint8Array(memory, next(1), chunkRows)
   }
@@ -68,11 +67,15 @@ export function hashOf(text: string | null): number {
   return (hash ^ (hash >>> 16)) >>> 0 || 1
 }
 
+const latestSecond = 2 ** 32 - 1
+
+const secondsOf = (ms: number) => Math.min(latestSecond, Math.max(0, Math.ceil(ms / 1000)))
+
 /** The names of a command by which it is paused or withdrawn, as hashes. */
 export type NameColumn = 'account' | 'campaign' | 'tenant' | 'correlation'
 
 /**
- * The waiting commands of all partitions of a process in 53 bytes each: typed arrays in chunks, which grow without copying.
+ * The waiting commands of all partitions of a process in 49 bytes each: typed arrays in chunks, which grow without copying.
  * Everything else of a command stays on the table.
  */
 export class Rows {
@@ -92,7 +95,7 @@ export class Rows {
     if (row >> chunkBits === this.#chunks.length) this.#chunks.push(new Chunk())
     const chunk = this.#chunk(row)
     const i = row & (chunkRows - 1)
-    chunk.due[i] = facts.notBefore ?? facts.since
+    chunk.due[i] = secondsOf(facts.notBefore ?? facts.since)
     chunk.offset[i] = offset
     chunk.place[i] = place
     chunk.id[i] = id
@@ -100,7 +103,7 @@ export class Rows {
     chunk.campaign[i] = hashOf(facts.campaign)
     chunk.tenant[i] = hashOf(facts.tenant)
     chunk.correlation[i] = hashOf(facts.correlationId)
-    chunk.expires[i] = Math.ceil(facts.expiresAt / 1000)
+    chunk.expires[i] = secondsOf(facts.expiresAt)
     chunk.state[i] = state
     return row
   }
@@ -109,12 +112,9 @@ export class Rows {
     this.#free.push(row)
   }
 
+  /** When it is due, milliseconds since 1970: a whole second. */
   due(row: Row): number {
-    return this.#chunk(row).due[row & (chunkRows - 1)]!
-  }
-
-  setDue(row: Row, due: number): void {
-    this.#chunk(row).due[row & (chunkRows - 1)] = due
+    return this.#chunk(row).due[row & (chunkRows - 1)]! * 1000
   }
 
   offset(row: Row): number {

@@ -43,6 +43,8 @@ const mostReleased = 2_000
 const releasedAtOnce = 500
 /** Most withdrawn commands that are read at once. */
 const endedAtOnce = 500
+/** While fewer rows wait, all of them are looked through at once. */
+const rowsAtOnce = 4_096
 /** Longest time until the clock is looked at again: somebody may set it. */
 const lookMs = 1_000
 /** Pause after a read that brought nothing: the table cannot be read, or not to its end yet. */
@@ -73,6 +75,8 @@ export class WaitingPartition {
   /** Nothing of this partition is before it on the table. */
   #low: number
   #lowAt: number
+  /** A computation of it that is under way. */
+  #lowSteps: { steps: Iterator<number, void>; low: number } | null = null
   /** Records whose offset on the table is not known yet. */
   #unwritten = new Map<string, { key: LaterKey; facts: LaterFacts }>()
   /** Those of them of which a commit is under way. */
@@ -378,11 +382,15 @@ export class WaitingPartition {
     const { names, clock, table } = this.#options
     const session = this.#session
     const wanted = new Map<number, number[]>()
-    for (const row of this.#rows.matching(names.isWithdrawn)) {
-      const partition = this.#partitionOf(this.#rows.keyOf(row))
-      const offsets = wanted.get(partition) ?? []
-      wanted.set(partition, offsets)
-      offsets.push(this.#rows.offsetOf(row))
+    for (const rows of this.#rows.matching(names.isWithdrawn)) {
+      for (const row of rows) {
+        const partition = this.#partitionOf(this.#rows.keyOf(row))
+        const offsets = wanted.get(partition) ?? []
+        wanted.set(partition, offsets)
+        offsets.push(this.#rows.offsetOf(row))
+      }
+      if (this.#rows.size > rowsAtOnce) await sleep(clock, 0)
+      if (!session.alive) return
     }
     for (const [partition, offsets] of wanted) {
       const sorted = Float64Array.from(offsets).sort()
@@ -441,9 +449,20 @@ export class WaitingPartition {
 
   #raiseLow(): void {
     const now = this.#options.clock.monotonic()
-    if (now < this.#lowAt + lowMs || this.#rows.size === 0 || this.#unwrittenCount > 0) return
+    if (now < this.#lowAt + lowMs) return
+    if (this.#rows.size === 0 || this.#unwrittenCount > 0) {
+      this.#lowSteps = null
+      return
+    }
+    this.#lowSteps ??= { steps: this.#rows.lowSteps(), low: Number.POSITIVE_INFINITY }
+    const { value, done } = this.#lowSteps.steps.next()
+    if (!done) {
+      this.#lowSteps.low = Math.min(this.#lowSteps.low, value)
+      return
+    }
+    if (Number.isFinite(this.#lowSteps.low)) this.#low = Math.max(this.#low, this.#lowSteps.low)
+    this.#lowSteps = null
     this.#lowAt = now
-    this.#low = Math.max(this.#low, this.#rows.low)
     this.#remember()
   }
 }

@@ -2,11 +2,11 @@ import type { Session } from '../../bus/port.ts'
 import { IdTable } from '../../records/id-table.ts'
 import type { LaterEntry, LaterFacts, LaterKey } from '../../records/later.ts'
 import { RowHeap } from './row-heap.ts'
-import { RowTable } from './row-table.ts'
+import { RowTable, shards } from './row-table.ts'
 import { hashOf, OVER, RELEASED, type Row, type Rows, WAITING } from './rows.ts'
 
 /** Most rows that one step moves from queue to queue, so that no step takes long. */
-const rowsAtOnce = 4_096
+const rowsAtOnce = 1_024
 
 /** The commands of one partition that wait: found by id, and in the order in which they are due. */
 export class WaitingRows {
@@ -31,6 +31,7 @@ export class WaitingRows {
   /** Number of rows that are over, but still in a queue. */
   #over = 0
   #released = 0
+  #isClosed = false
   /** Places of finished commands by id. */
   #ended: IdTable | null = null
   /** The offset after the last record that is known to have been moved to the table, or copied from it. */
@@ -41,11 +42,8 @@ export class WaitingRows {
     this.#rows = rows
     this.#table = new RowTable(rows)
     const byOffset = () => new RowHeap((one, other) => rows.offset(one) < rows.offset(other))
-    const byExpiry = () => new RowHeap((one, other) => rows.expiresAt(one) < rows.expiresAt(other))
-    this.#upcoming = new RowHeap((one, other) => {
-      const [due, otherDue] = [rows.due(one), rows.due(other)]
-      return due < otherDue || (due === otherDue && rows.place(one) < rows.place(other))
-    })
+    const byExpiry = () => new RowHeap(inOrderOf(rows, row => rows.expiresAt(row)))
+    this.#upcoming = new RowHeap(inOrderOf(rows, row => rows.due(row)))
     this.#ahead = byOffset()
     this.#behind = byOffset()
     this.#paused = byExpiry()
@@ -81,16 +79,23 @@ export class WaitingRows {
 
   /** Puts what was loaded into its order; yields between steps. */
   *order(): Generator<void> {
-    let steps = 0
-    for (const row of this.#table) {
-      if (this.#rows.state(row) === WAITING) this.#upcoming.push(row)
-      if (++steps % rowsAtOnce === 0) yield
+    for (let shard = 0; shard < shards; shard++) {
+      const rows: Row[] = []
+      this.#table.each(shard, row => void (this.#rows.state(row) === WAITING && rows.push(row)))
+      for (let from = 0; from < rows.length; from += rowsAtOnce) {
+        for (const row of rows.slice(from, from + rowsAtOnce)) this.#upcoming.push(row)
+        yield
+      }
     }
   }
 
   /** Rows whose copy is not finished. */
-  *releasedRows(): Generator<Row> {
-    for (const row of this.#table) if (this.#rows.state(row) === RELEASED) yield row
+  get releasedRows(): Row[] {
+    if (this.#released === 0) return []
+    const rows: Row[] = []
+    for (let shard = 0; shard < shards; shard++)
+      this.#table.each(shard, row => void (this.#rows.state(row) === RELEASED && rows.push(row)))
+    return rows.sort((one, other) => this.#rows.place(one) - this.#rows.place(other))
   }
 
   /** Adds a command that begins to wait. @param offset on the table */
@@ -185,19 +190,21 @@ export class WaitingRows {
 
   /** Returns a command that is due but was not released. */
   putBack(row: Row): void {
-    if (this.#isOver(row)) return
+    if (this.#isClosed || this.#isOver(row)) return
     if (this.#rows.offset(row) > this.#readTo) this.#ahead.push(row)
     else this.#behind.push(row)
   }
 
   /** The command was taken from the due ones, and its copy is committed next. */
   release(row: Row): void {
+    if (this.#isClosed) return
     this.#rows.setState(row, RELEASED)
     this.#released++
   }
 
   /** The command does not wait any more. A queue may still have its row, or who took it, and returns it. */
   finish(row: Row): void {
+    if (this.#isClosed) return
     this.#noteEnd(row)
     if (this.#rows.state(row) === RELEASED) {
       this.#drop(row)
@@ -231,16 +238,29 @@ export class WaitingRows {
     return this.#rows.state(row) === WAITING
   }
 
-  /** The lowest offset on the table that the next owner must read. */
-  get low(): number {
-    let low = Number.POSITIVE_INFINITY
-    for (const row of this.#table) low = Math.min(low, this.#rows.offset(row))
-    return low
+  /**
+   * The lowest offset on the table that the next owner must read: the least of these steps, one after the other. Offsets only
+   * grow meanwhile.
+   */
+  *lowSteps(): Generator<number> {
+    for (let shard = 0; shard < shards; shard++) {
+      let low = Number.POSITIVE_INFINITY
+      this.#table.each(shard, row => {
+        low = Math.min(low, this.#rows.offset(row))
+      })
+      yield low
+    }
   }
 
-  /** The waiting rows that are meant. */
-  *matching(isMeant: (row: Row) => boolean): Generator<Row> {
-    for (const row of this.#table) if (this.#rows.state(row) === WAITING && isMeant(row)) yield row
+  /** The waiting rows that are meant, in steps. A row that comes meanwhile may be missing. */
+  *matching(isMeant: (row: Row) => boolean): Generator<Row[]> {
+    for (let shard = 0; shard < shards; shard++) {
+      const found: Row[] = []
+      this.#table.each(shard, row => {
+        if (this.#rows.state(row) === WAITING && isMeant(row)) found.push(row)
+      })
+      yield found
+    }
   }
 
   offsetOf(row: Row): number {
@@ -249,16 +269,19 @@ export class WaitingRows {
 
   /** The released mark of a key is at this offset. */
   moved(key: LaterKey, offset: number): void {
+    if (this.#isClosed) return
     const row = this.find(key)
     if (row >= 0 && this.isReleased(row)) this.#rows.setOffset(row, offset)
   }
 
-  /** Gives back all rows. */
+  /** Gives back all rows. From then on others may have them, so that nothing may touch them from here. */
   clear(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
     for (const queue of [this.#upcoming, this.#ahead, this.#behind, this.#paused, this.#review]) {
       for (const row of queue) if (this.#rows.state(row) === OVER) this.#rows.giveBack(row)
     }
-    for (const row of this.#table) this.#rows.giveBack(row)
+    for (let shard = 0; shard < shards; shard++) this.#table.each(shard, row => this.#rows.giveBack(row))
   }
 
   #drop(row: Row): void {
@@ -279,4 +302,10 @@ export class WaitingRows {
     for (const queue of [this.#upcoming, this.#ahead, this.#behind, this.#paused, this.#review])
       queue.keep(row => !this.#isOver(row))
   }
+}
+
+/** By time, then by place: the same in every process. */
+const inOrderOf = (rows: Rows, timeOf: (row: Row) => number) => (one: Row, other: Row) => {
+  const [time, otherTime] = [timeOf(one), timeOf(other)]
+  return time < otherTime || (time === otherTime && rows.place(one) < rows.place(other))
 }
