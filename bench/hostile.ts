@@ -134,7 +134,7 @@ const answerMs = 60_000
 async function prepare(place: Place, more: Record<string, string>) {
   const [port = 0, telemetryPort = 0] = await freePorts(2)
   const run = `hostile-${Date.now().toString(36)}`
-  const topics = ['COMMANDS', 'RESULTS', 'DOUBTS', 'STATUSES', 'DEAD_LETTERS', 'CONTROL']
+  const topics = ['COMMANDS', 'RESULTS', 'DOUBTS', 'LATER', 'STATUSES', 'DEAD_LETTERS', 'CONTROL']
   const env = {
     BUSGATE_KAFKA_BROKERS: place.brokers.join(),
     BUSGATE_KAFKA_GROUP_ID: run,
@@ -149,7 +149,10 @@ async function prepare(place: Place, more: Record<string, string>) {
     settings,
     topicsIn(settings.topics)
       .filter(({ topic }) => topic.startsWith(run))
-      .map(({ topic }) => ({ topic, partitions: 4 })),
+      .map(({ topic, use }) => ({
+        ...{ topic, partitions: 4 },
+        ...(use === 'later' && { config: { 'cleanup.policy': 'compact' } }),
+      })),
   )
   return { env, settings, port, telemetryUrl: `http://127.0.0.1:${telemetryPort}` }
 }

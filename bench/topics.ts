@@ -9,6 +9,7 @@ export interface Topics {
   commands: string
   results: string
   doubts: string
+  later: string
   statuses: string
   deadLetters: string
 }
@@ -33,13 +34,17 @@ export class TopicMaker {
       commands: `${source}-commands`,
       results: `${run}-results`,
       doubts: `${run}-doubts`,
+      later: `${run}-later`,
       statuses: `${run}-statuses`,
       deadLetters: `${run}-dead-letters`,
     }
     const settings = this.settings(topics)
     await createMissingTopics(
       settings,
-      Object.values(topics).map(topic => ({ topic, partitions })),
+      Object.values(topics).map(topic => ({
+        ...{ topic, partitions },
+        ...(topic === topics.later && { config: { 'cleanup.policy': 'compact' } }),
+      })),
     )
     if (fillWith > 0) {
       await this.#fill(source, async () => {
@@ -55,7 +60,7 @@ export class TopicMaker {
     return loadSettings({ env: this.env(topics) })
   }
 
-  env({ urgent, commands, results, doubts, statuses, deadLetters }: Topics): Record<string, string> {
+  env({ urgent, commands, results, doubts, later, statuses, deadLetters }: Topics): Record<string, string> {
     const { brokers, registryUrl } = this.#place
     return {
       BUSGATE_KAFKA_BROKERS: brokers.join(),
@@ -64,6 +69,7 @@ export class TopicMaker {
       BUSGATE_TOPICS_COMMANDS: `${urgent},${commands}`,
       BUSGATE_TOPICS_RESULTS: results,
       BUSGATE_TOPICS_DOUBTS: doubts,
+      BUSGATE_TOPICS_LATER: later,
       BUSGATE_TOPICS_STATUSES: statuses,
       BUSGATE_TOPICS_DEAD_LETTERS: deadLetters,
     }

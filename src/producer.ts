@@ -27,7 +27,7 @@ import { problemOfId } from './records/new-command.ts'
 import { registryOf, type SchemaRegistry } from './records/registry.ts'
 import { Telemetry } from './telemetry/events.ts'
 import { sendSpan, traceHeaders } from './telemetry/trace.ts'
-import { requireTime, type Time } from './time.ts'
+import { requireTime, type Time, timeOf } from './time.ts'
 
 export type { WaitLimit } from './abort.ts'
 export type { Jwk } from './config/index.ts'
@@ -170,8 +170,8 @@ async function openProducer(settings: Settings, options: ProducerOptions): Promi
       signal?.throwIfAborted()
       const since = Date.now()
       const drafts = records.of(commands)
-      const sent = commands.map(({ id, account = 'default', type }) =>
-        handles.of({ id: BigInt(id), account, type, since }),
+      const sent = commands.map(({ id, account = 'default', type, notBefore = null }) =>
+        handles.of({ id: BigInt(id), account, type, since, notBefore: timeOf(notBefore) }),
       )
       await write(async () => writeCommands(publisher, await records.recordsOf(drafts), sent), signal)
       return sent as readonly CommandHandle[] as HandlesOf<L>

@@ -22,6 +22,7 @@ RESULTS = os.environ.get("RESULTS_TOPIC", "busgate.results")
 STATUSES = os.environ.get("STATUSES_TOPIC", "busgate.statuses")
 VERDICT_SECONDS = float(os.environ.get("VERDICT_SECONDS", "60"))
 PUBLIC_KEYS = os.environ.get("PUBLIC_KEYS")  # if set, the text is sealed: only busgate's workers read it
+DELAY_SECONDS = float(os.environ.get("DELAY_SECONDS", "0"))  # after which the message is sent
 SCHEMA_FILE = Path(__file__).parents[2] / "schemas" / "send-command.avsc"
 # Without spaces, as busgate registers it: Apicurio looks schemas up by their text.
 SCHEMA = json.dumps(json.loads(SCHEMA_FILE.read_text()), separators=(",", ":"))
@@ -39,6 +40,8 @@ SERIALIZER = {
 
 def send(command: dict) -> None:
     """Returns when every in-sync replica holds the command."""
+    if DELAY_SECONDS > 0:
+        command = {**command, "notBefore": int((time.time() + DELAY_SECONDS) * 1000)}
     serialize = AvroSerializer(REGISTRY, SCHEMA, conf=SERIALIZER)
     producer = Producer(PRODUCER)
     value = serialize(command, SerializationContext(COMMANDS, MessageField.VALUE))

@@ -16,7 +16,7 @@ compare values. .ci/helm-generated.ts proves that they agree.
 {{- end -}}
 {{- $topics := dig "topics" "commands" (list "busgate.commands.otp" "busgate.commands") $config -}}
 {{- $names := $topics -}}
-{{- range $use, $name := dict "results" "busgate.results" "statuses" "busgate.statuses" "deadLetters" "busgate.dead-letters" "doubts" "busgate.doubts" "control" "busgate.control" "history" "busgate.history" "overdue" "busgate.overdue" "workers" "busgate.workers" -}}
+{{- range $use, $name := dict "results" "busgate.results" "statuses" "busgate.statuses" "deadLetters" "busgate.dead-letters" "doubts" "busgate.doubts" "control" "busgate.control" "history" "busgate.history" "later" "busgate.later" "overdue" "busgate.overdue" "workers" "busgate.workers" -}}
 {{- $names = append $names (dig "topics" $use $name $config) -}}
 {{- end -}}
 {{- if lt (uniq $names | len) (len $names) }}{{ fail "config.topics: two topics have the same name; each needs its own" }}{{ end -}}

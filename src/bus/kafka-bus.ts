@@ -32,6 +32,7 @@ import { Fetcher } from './read/fetcher.ts'
 import { firstTimes } from './read/offsets.ts'
 import { PartitionFollower } from './read/partition-follower.ts'
 import { PartitionOffsets } from './read/partition-offsets.ts'
+import { recordsAt } from './read/records-at.ts'
 import { searchLog } from './read/search.ts'
 import { readTopics } from './read-topics.ts'
 import { RecordLimits } from './record-limits.ts'
@@ -169,12 +170,20 @@ export class KafkaBus implements Bus {
     return readTopics(this, topics, from, onRecords, isolation)
   }
 
-  search(tp: TopicPartition, query: Query): Promise<Searched> {
-    const fetch: Fetch = request =>
-      this.#brokers.ask({ leader: tp }, fetchRecords, [{ ...request, isolation: query.isolation ?? 'committed' }], {
+  recordsAt(tp: TopicPartition, offsets: readonly number[]): ReturnType<Bus['recordsAt']> {
+    return recordsAt({ fetch: this.#fetchOf(tp), logs: this.#logs }, tp, offsets)
+  }
+
+  #fetchOf(tp: TopicPartition, isolation: Isolation = 'committed'): Fetch {
+    return request =>
+      this.#brokers.ask({ leader: tp }, fetchRecords, [{ ...request, isolation }], {
         line: 'search',
         limitMs: searchLimitMs,
       })
+  }
+
+  search(tp: TopicPartition, query: Query): Promise<Searched> {
+    const fetch = this.#fetchOf(tp, query.isolation)
     this.#searches++
     return searchLog({ fetch, logs: this.#logs, running: () => this.#searches }, tp, query).finally(() => {
       this.#searches--
@@ -204,13 +213,12 @@ export class KafkaBus implements Bus {
     return firstTimes(this.#brokers, tps)
   }
 
-  async compacted(topics: readonly string[]): Promise<string[]> {
-    const isCompacted = async (topic: string) => {
-      const policy = await topicConfig(this.#brokers, topic, 'cleanup.policy').catch(() => '') // the right may be missing
-      return policy?.includes('compact')
+  async cleanup(topics: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    const policyOf = async (topic: string) => {
+      const policy = await topicConfig(this.#brokers, topic, 'cleanup.policy').catch(() => null) // the right may be missing
+      return policy ? [[topic, policy] as const] : []
     }
-    const found = await Promise.all(topics.map(isCompacted))
-    return topics.filter((_, i) => found[i])
+    return new Map((await Promise.all(topics.map(policyOf))).flat())
   }
 
   blocked(): readonly BlockedPartition[] {

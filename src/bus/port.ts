@@ -212,6 +212,17 @@ export interface Session extends Readonly<TopicPartition> {
   forget(before: number): void
   /** Commits these records, and that `forgotten` is null from then on. */
   recollected(records: readonly OutgoingRecord[]): void
+  /** What `remember` was told last, by this owner or an earlier one; null if that is not known. */
+  readonly memo: string | null
+  /** Leaves a short text to the next owner, with the next commit. It asks for no commit. */
+  remember(memo: string): void
+  /** Commits records that are the outcome of no single offset. */
+  add(records: readonly OutgoingRecord[]): void
+  /**
+   * Commits these records too when the offset is done, whatever its outcome.
+   * @param done called once, when the outcome is known
+   */
+  attach(offset: number, records: readonly OutgoingRecord[], done: () => void): void
   /**
    * Writes intents for these offsets with the next commit.
    * @returns true when they are committed and the POST may begin; false when it must not
@@ -238,6 +249,10 @@ export interface Session extends Readonly<TopicPartition> {
    * @returns bytes that the record now counts for, its raw bytes included
    */
   made(record: BusRecord, bytes: number): number
+  /** End of the log at the take-over. */
+  readonly endAtTakeOver: number
+  /** Whether every record before it was delivered. */
+  readonly isCaughtUp: boolean
   /** Whether reading stands still until some unfinished records are settled or shelved. */
   readonly full: boolean
   /** Drops new records from memory to make room for others. The listener must drop them too. */
@@ -270,6 +285,11 @@ export interface Backlog {
 export interface SessionListener {
   /** Partitions were assigned or revoked, whether open or not; `Membership.share` has changed. */
   shareChanged?(): void
+  /**
+   * The partition is taken over, and its records will come once this resolves. Until then only its place, `alive` and `memo`
+   * are known. An error leaves the partition unopened, and it is tried again.
+   */
+  opening?(session: Session): Promise<void>
   opened(session: Session): void
   /**
    * Delivers records that were handled before: those below the checkpoint, as far as `lookBack` reaches, and those above it
@@ -401,6 +421,12 @@ export interface Bus extends OpenedBus {
    */
   search(tp: TopicPartition, query: Query): Promise<Searched>
   /**
+   * Reads single committed records of a partition.
+   * @param offsets in ascending order
+   * @returns those that exist, at least one if it can be read; those from `readable` on were not read
+   */
+  recordsAt(tp: TopicPartition, offsets: readonly number[]): Promise<{ records: BusRecord[]; readable: number }>
+  /**
    * Committed offset and metadata of a group on each of the partitions; null where nothing is committed. Waits for transactions
    * that are about to commit an offset. @throws Error when one stays open
    */
@@ -417,8 +443,8 @@ export interface Bus extends OpenedBus {
    * now.
    */
   firstTimes(tps: readonly TopicPartition[]): Promise<(number | null)[]>
-  /** The compacted topics among these, as far as this client may know. */
-  compacted(topics: readonly string[]): Promise<string[]>
+  /** The cleanup.policy of these topics, as far as this client may know. */
+  cleanup(topics: readonly string[]): Promise<ReadonlyMap<string, string>>
   /** Partitions of this process that an open transaction has blocked for half a minute. */
   blocked(): readonly BlockedPartition[]
   /** Leaves the groups and closes all connections. */

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import type { RecordHeaders } from './port.ts'
+import type { BusRecord, RecordHeaders } from './port.ts'
 import { headerPairs } from './record-headers.ts'
 
 /** Sizes of records in Kafka's record format v2 (KIP-98). */
@@ -27,6 +27,11 @@ export function recordSize({ key = null, value, headers }: Content, index = 0): 
   let size = 2 + sizeOfVarint(index) + sizeOfBytes(key) + sizeOfBytes(value) + sizeOfVarint(pairs.length)
   for (const pair of pairs) size += sizeOfBytes(pair[0]) + sizeOfBytes(pair[1])
   return size
+}
+
+/** Bytes of the key and the value of a record that was read. */
+export function contentBytesOf(record: BusRecord): number {
+  return record.contentBytes ?? (record.key?.length ?? 0) + (record.value?.length ?? 0)
 }
 
 export const lengthOf = (value: Bytes) => (typeof value === 'string' ? Buffer.byteLength(value) : value.length)

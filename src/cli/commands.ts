@@ -35,7 +35,7 @@ export const commands: CommandList = {
     load: async () => (await import('./commands/message.ts')).message,
   },
   pause: {
-    summary: 'Stops sending for an account, a topic or a tenant.',
+    summary: 'Stops sending for an account, a topic, a campaign or a tenant.',
     load: async () => (await import('./commands/control.ts')).pause,
   },
   resume: {

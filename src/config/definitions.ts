@@ -74,6 +74,7 @@ export const definitions = {
   'topics.doubts': setting(kind.topic, 'busgate.doubts', 'Topic of commands in doubt: perhaps sent.'),
   'topics.control': setting(kind.topic, 'busgate.control', 'Topic of pauses and withdrawals.'),
   'topics.history': setting(kind.topic, 'busgate.history', 'Topic of who paused, resumed, withdrew and replayed what.'),
+  'topics.later': setting(kind.topic, 'busgate.later', 'Topic of commands that wait for their time, or for the end of a pause.'),
   'topics.overdue': setting(kind.topic, 'busgate.overdue', 'Topic of messages whose verdict is missing; only the reconciler uses it.'),
   'topics.workers': setting(kind.topic, 'busgate.workers', 'Topic on which each process reports its state, and what holds commands back.'),
 
@@ -106,6 +107,7 @@ export const definitions = {
   'sealing.required': optional(kind.list(kind.account), 'default', 'Accounts whose content must be sealed: any other command of theirs is INVALID with errorCode SEAL, except call/otp and hlr, which have no content.'),
 
   'commands.maxAgeMs': setting(kind.longMilliseconds, day, 'Older commands expire. Keep it below offsets.retention.minutes of the brokers.'),
+  'commands.horizonMs': setting(kind.longMilliseconds, 7 * day, 'How far ahead notBefore of a command may be. One further ahead is INVALID.'),
   'commands.maxInFlight': optional(kind.integer(2, 1_000_000), '6400', 'Most commands of one process that are sent, or about to be, without a committed result: the most that a kill leaves in doubt. Default: 2 × gateway.concurrency × gateway.maxOperations, at least 6,400.'),
 
   'doubts.policy': setting(policy, 'AT_LEAST_ONCE', 'What to do with a message in doubt after its last poll: AT_LEAST_ONCE sends it again, AT_MOST_ONCE gives it up. For types without a policy of their own.'),

@@ -17,9 +17,9 @@ export interface TopicFacts {
   /**
    * Retention. `outlasting commands`: a command must not be deleted before it expires, or it would have no result, and the
    * reconciler reads results that are days old. `until seen`: long enough for a person to look. `last of a key`: compacted.
-   * `for minutes`: its records are renewed all the time.
+   * `until done`: compacted soon, as finished records still hold messages. `for minutes`: its records are renewed all the time.
    */
-  kept: 'outlasting commands' | 'until seen' | 'last of a key' | 'for minutes'
+  kept: 'outlasting commands' | 'until seen' | 'last of a key' | 'until done' | 'for minutes'
   /** What compaction would destroy; null if no role refuses to start because of it. */
   lostByCompaction: 'unread records' | 'answers' | null
   rights: Partial<Record<Role, readonly TopicRight[]>>
@@ -34,7 +34,14 @@ export const topology: Readonly<Record<TopicUse, TopicFacts>> = {
     partitions: 'of commands',
     kept: 'outlasting commands',
     lostByCompaction: 'unread records',
-    rights: { worker: ['READ'] },
+    rights: { worker: ['READ', 'WRITE'] },
+  },
+  later: {
+    schema: null, // its records are commands, written under the subject of their command topic
+    partitions: 'of commands',
+    kept: 'until done',
+    lostByCompaction: null,
+    rights: { worker: ['READ', 'WRITE'] },
   },
   doubts: {
     schema: 'doubt',

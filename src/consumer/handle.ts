@@ -27,6 +27,8 @@ export interface Verdict extends Omit<LifecycleState, 'stage'> {
 export interface CommandHandle {
   readonly id: bigint
   readonly account: string
+  /** The command's `notBefore`, milliseconds since 1970. */
+  readonly notBefore: number | null
   /**
    * The final result of this record; after DUPLICATE, that of the first record with its id. All that wait share one reading of the
    * topic.
@@ -49,6 +51,8 @@ export interface Handled {
   type: SendType
   /** When it was sent, milliseconds since 1970. */
   since: number
+  /** Until when it waits, milliseconds since 1970. */
+  notBefore: number | null
 }
 
 /** Makes handles, and ends what waits when their producer is closed. */
@@ -82,6 +86,7 @@ export class Handles {
 export class OwnHandle implements CommandHandle {
   readonly id: bigint
   readonly account: string
+  readonly notBefore: number | null
   readonly #command: Handled
   readonly #settings: Settings
   readonly #watches: () => Watches
@@ -94,6 +99,7 @@ export class OwnHandle implements CommandHandle {
   constructor(command: Handled, settings: Settings, watches: () => Watches, closing: AbortSignal) {
     this.id = command.id
     this.account = command.account
+    this.notBefore = command.notBefore
     this.#command = command
     this.#settings = settings
     this.#watches = watches

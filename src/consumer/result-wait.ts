@@ -31,6 +31,8 @@ export class DeadLetterError extends Error {
 export interface Wanted extends Required<MessageId> {
   /** When its result was written at the earliest, milliseconds since 1970. */
   since: number
+  /** Until when its command waits, milliseconds since 1970. */
+  notBefore?: number | null
 }
 
 /**
@@ -152,7 +154,10 @@ export class ResultWait implements Watcher<SendResult> {
       return `it is IN_DOUBT ${since}, perhaps sent: do not send it again.`
     }
     if (this.#isRepeated) return 'its id was used before (DUPLICATE), and the result of its first record was not found.'
-    return 'is a worker running?'
+    const { notBefore = 0 } = this.#wanted
+    return notBefore !== null && notBefore > Date.now()
+      ? `it waits until ${timeText(notBefore)}.`
+      : 'is a worker running?'
   }
 }
 

@@ -34,6 +34,7 @@ export class Controls {
   readonly #paused: Record<PauseKind, Changes> = {
     topic: new Map(),
     account: new Map(),
+    campaign: new Map(),
     tenant: new Map(),
     quiet_hours: new Map(),
   }
@@ -60,8 +61,7 @@ export class Controls {
 
   get hasPauses(): boolean {
     if (this.#isOverfull) return true
-    const { topic, account, tenant, quiet_hours } = this.#paused
-    return topic.size + account.size + tenant.size + quiet_hours.size > 0
+    return Object.values(this.#paused).some(({ size }) => size > 0)
   }
 
   count(...[effect, kind]: ['paused', PauseKind] | ['withdrawn', WithdrawalKind]): number {
@@ -83,16 +83,23 @@ export class Controls {
   }
 
   /** Key of the pause that applies to a command of this topic, or null. */
-  stopping({ account, tenant }: Sendable, topic: string): string | null {
+  stopping({ account, campaign, tenant }: Sendable, topic: string): string | null {
     if (this.#isOverfull) return overfullQueue
     const paused = this.#paused
     const isUrgent = topic === this.#settings.topics.commands[0]
     const change =
       paused.topic.get(topic) ??
       paused.account.get(account) ??
+      (campaign === null ? undefined : paused.campaign.get(campaign)) ??
       (tenant === null ? undefined : paused.tenant.get(tenant)) ??
       (isUrgent ? undefined : paused.quiet_hours.get(account))
     return change ? keyOf(change) : null
+  }
+
+  /** Whether its campaign or tenant is paused, so that it waits where it holds up nobody. */
+  isSetAside({ campaign, tenant }: Sendable): boolean {
+    const { campaign: campaigns, tenant: tenants } = this.#paused
+    return (campaign !== null && campaigns.has(campaign)) || (tenant !== null && tenants.has(tenant))
   }
 
   /** The withdrawal that applies to a command appended at `since`, milliseconds since 1970; null if it may be sent. */

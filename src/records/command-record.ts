@@ -9,7 +9,7 @@ import { type Time, timeOf } from '../time.ts'
 import { branchOf, type CommandOptions, isInvalid, readCommand } from './command.ts'
 import { createEncoder } from './encoder.ts'
 import type { CallOtp, SendCommand } from './generated.ts'
-import { type Limits, limitsOf } from './limits.ts'
+import { beyondHorizon, type Limits, limitsOf } from './limits.ts'
 import { type FieldProblem, problemsOfNew, sentenceOf } from './new-command.ts'
 import { fieldOf } from './reading.ts'
 import type { SchemaRegistry } from './registry.ts'
@@ -60,6 +60,11 @@ export interface NewCommandOf<T extends SendType> {
   lane?: string | number
   /** Not sent after this time, which is at most ten years ahead. Default: null; only the maximum age applies. */
   deadline?: Time | null
+  /**
+   * Waits until this time, at most `commands.horizonMs` ahead; the maximum age counts from then. Default: null; it does not wait.
+   * Workers that do not know this field send at once: update them first.
+   */
+  notBefore?: Time | null
   /** What to do in doubt, when it was perhaps sent. Default: `DEFAULT`, as the settings say for its type. */
   delivery?: SendCommand['delivery']
   /** Your own callback address. Default: null; busgate's, if the type accepts one. */
@@ -115,6 +120,7 @@ export class CommandRecords {
   readonly #topics: readonly string[]
   readonly #options: CommandOptions
   readonly #limits: Limits
+  readonly #horizonMs: number
   readonly #encoders: ReadonlyMap<string, (value: SendCommand) => Buffer>
   readonly #seal: SealingKey | null
 
@@ -126,6 +132,7 @@ export class CommandRecords {
     this.#topics = settings.topics.commands
     this.#options = { ...settings.gateway, hookFor: () => null }
     this.#limits = limitsOf(settings)
+    this.#horizonMs = settings.commands.horizonMs
     this.#encoders = encoders
     this.#seal = seal
   }
@@ -174,7 +181,7 @@ export class CommandRecords {
     const { type } = command
     const read = readCommand(value, this.#options, null, flaw, this.#seals(type))
     if (isInvalid(read)) return { problems: read.problems }
-    const excess = this.#limits(read)
+    const excess = beyondHorizon(read, this.#horizonMs, Date.now()) ?? this.#limits(read)
     if (excess) return { problems: [{ field: excess.field, expected: excess.expected }] }
     try {
       const record = { topic, key: Buffer.from(String(command.id)), value: this.#encoders.get(topic)!(value) }
@@ -203,7 +210,7 @@ function nameOf(id: unknown): string {
 
 function complete(command: NewCommand): SendCommand {
   const { id, phone, type, message, account = 'default', deadline = null, delivery = 'DEFAULT', extra = {} } = command
-  const { hook = null, correlationId = null, tenant = null, campaign = null } = command
+  const { hook = null, correlationId = null, tenant = null, campaign = null, notBefore = null } = command
   return {
     id: BigInt(id),
     phone: typeof phone === 'bigint' ? Number(phone) : phone, // a number that loses digits is too long for a phone
@@ -215,6 +222,7 @@ function complete(command: NewCommand): SendCommand {
     tenant,
     campaign,
     extra,
+    notBefore: timeOf(notBefore),
     message: { [branchOf(type)]: message } as unknown as SendCommand['message'],
   }
 }

@@ -5,6 +5,7 @@ import { stringifyJson } from '../protocol/json.ts'
 import { fieldName } from '../protocol/messages.ts'
 import { missingContentText } from '../protocol/registry.ts'
 import type { TraceContext } from '../telemetry/trace.ts'
+import { timeExpected, timeOf } from '../time.ts'
 import { countryOf } from './country.ts'
 import { type ExtraRules, noExtra, readExtra } from './extra.ts'
 import type { Sealed, SendCommand, SendCommandDelivery } from './generated.ts'
@@ -41,6 +42,8 @@ export interface Command extends CommandSubject {
   sealed: boolean
   /** Milliseconds since 1970. */
   deadline: number | null
+  /** Not sent before, milliseconds since 1970; its age counts from then. */
+  notBefore: number | null
   delivery: SendCommandDelivery
   /** Seconds until the gateway must reach a verdict; null for the usual time of the type. */
   lifetime: number | null
@@ -112,6 +115,7 @@ export const withoutContent = (subject: CommandSubject): Command => ({
   sealed: true,
   delivery: 'AT_MOST_ONCE',
   deadline: null,
+  notBefore: null,
   lifetime: null,
   json: '',
   bytes: 0,
@@ -167,7 +171,8 @@ export function readCommand(
   const extra = readExtra(value.extra, sealed ? kind.besideSealed : kind, fields)
   const operation = extra === noExtra ? fields : { ...fields, ...extra.fields }
   const error = flaw ?? extra.error
-  const problems = error === null ? problemsOf(kind, operation, options) : [{ field: '', expected: error }]
+  const problems =
+    error === null ? (problemsOf(kind, operation, options) ?? timeProblem(value)) : [{ field: '', expected: error }]
   const idText = id.toString()
   const country = countryOf(value.phone)
   if (problems !== null) {
@@ -198,6 +203,7 @@ export function readCommand(
     trace,
     sealed,
     deadline: value.deadline,
+    notBefore: value.notBefore,
     delivery: value.delivery,
     lifetime: lifetimeOf(type, operation),
     json,
@@ -256,6 +262,15 @@ function problemsOf({ type, schema }: Kind, operation: Fields, { allowEmpty }: C
   if (schema.validate(operation)) return allowEmpty ? null : missingContentProblem(type, operation)
   const { error } = schema.safeParse(operation)
   return error!.issues.map(({ path, message }) => problemAt(fieldName(path), message))
+}
+
+/** A time in seconds must not pass for one long past, which would be sent at once. */
+function timeProblem({ notBefore, deadline }: SendCommand): FieldProblem[] | null {
+  if (notBefore === null) return null
+  if (timeOf(notBefore) === null) return [{ field: 'notBefore', expected: `must be ${timeExpected}` }]
+  return deadline !== null && deadline < notBefore
+    ? [{ field: 'deadline', expected: 'must not be before notBefore' }]
+    : null
 }
 
 function missingContentProblem(type: SendType, fields: Fields): FieldProblem[] | null {

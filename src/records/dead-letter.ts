@@ -9,7 +9,7 @@ import type {
 } from '../bus/port.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { DeadLetterCode } from '../telemetry/labels.ts'
-import { longestError, type Origin } from './result.ts'
+import { copyAtHeader, longestError, type Origin } from './result.ts'
 import { withShorter } from './shorten.ts'
 
 /** Headers with the reason and the origin of a dead letter. */
@@ -77,7 +77,7 @@ export const stageOf = ({ code }: DeadLetterReason): 'decode' | 'handle' =>
  */
 export function deadLetter(
   topic: string,
-  { record, ...from }: Origin,
+  { record, copyAt, ...from }: Origin,
   reason: DeadLetterReason,
   lastOffset = record.unreadable?.lastOffset ?? record.offset,
 ): OutgoingRecord {
@@ -98,6 +98,7 @@ export function deadLetter(
       ...(lastOffset > offset && { [errorHeaders.lastOffset]: String(lastOffset) }),
       [errorHeaders.timestamp]: String(timestamp),
       ...(own.key === null && { [errorHeaders.key]: 'none' }),
+      ...(copyAt !== undefined && { [copyAtHeader]: String(copyAt) }),
       ...(reason.perhapsSent && { [errorHeaders.perhapsSent]: 'true' }),
     },
   })

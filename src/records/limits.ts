@@ -1,7 +1,7 @@
 import { type PerAccount, type Settings, valueFor } from '../config/index.ts'
 import { type Parts, partsOf } from '../protocol/index.ts'
 import { smsTextOf } from '../protocol/sms-text.ts'
-import { count } from '../words.ts'
+import { count, span } from '../words.ts'
 import type { Command } from './command.ts'
 import type { FieldProblem } from './new-command.ts'
 import { hasContent } from './sealed.ts'
@@ -25,6 +25,16 @@ export function limitsOf({ gateway: { countries, maxParts }, sealing }: Pick<Set
 function unsealed({ account, sealed, type }: Command, required: readonly string[] = []): Excess | null {
   if (sealed || !hasContent(type) || !required.includes(account)) return null
   return { errorCode: 'SEAL', field: 'message', expected: 'must be sealed: sealing.required names its account' }
+}
+
+/** What is wrong with a time that is too far ahead; null if nothing is. */
+export function beyondHorizon(
+  { notBefore }: Pick<Command, 'notBefore'>,
+  horizonMs: number,
+  now: number,
+): FieldProblem | null {
+  if (notBefore === null || notBefore <= now + horizonMs) return null
+  return { field: 'notBefore', expected: `must be at most ${span(horizonMs)} ahead (commands.horizonMs)` }
 }
 
 function beyondCountries({ account, country }: Command, countries: LimitSettings['countries']): Excess | null {

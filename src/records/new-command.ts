@@ -68,6 +68,10 @@ const fields: ReadonlyMap<string, Field> = new Map(
       fits: value => value === null || isToCome(value),
       expected: `${timeExpected}, in the future, at most ten years ahead, or null`,
     },
+    notBefore: {
+      fits: value => value === null || timeOf(value) !== null,
+      expected: `${timeExpected}, or null`,
+    },
     delivery: { fits: value => deliveries.some(one => one === value), expected: `one of ${deliveries.join(', ')}` },
     hook: textOrNull,
     correlationId: textOrNull,

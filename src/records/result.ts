@@ -20,12 +20,17 @@ import { shortened, withShorter } from './shorten.ts'
 /** Header of results whose message has an unusual lifetime: seconds, as decimal text. */
 export const lifetimeHeader = 'busgate.lifetime'
 
+/** Header of results and dead letters of a command that has waited: offset of the copy that was released. */
+export const copyAtHeader = 'busgate.later.copy'
+
 /** Header with the one-time password of a call/otp if `results.otpCode` is `header`. */
 const codeHeader = 'busgate.code'
 
 /** A record with its partition: a command, or a record that cannot be read. */
 export interface Origin extends TopicPartition {
   record: BusRecord
+  /** Offset of the copy that was released, if the command has waited. */
+  copyAt?: number
 }
 
 /** The command that a result is about, or the readable part of an invalid one. */
@@ -64,10 +69,10 @@ export interface ResultWriterOptions {
 
 /** Writes results as records of the results topic, keyed by command id. */
 export function createResultWriter({ topic, encode, now, codes }: ResultWriterOptions): WriteResult {
-  const recordOf = (subject: ResultSubject, result: SendResult): OutgoingRecord => ({
+  const recordOf = (subject: ResultSubject, result: SendResult, { copyAt }: Origin): OutgoingRecord => ({
     topic,
     key: subject.idText,
-    headers: headersOf(subject, codes === 'header' ? result.code : null),
+    headers: headersOf(subject, codes === 'header' ? result.code : null, copyAt),
     value: encode(codes === 'result' ? result : { ...result, code: null }),
   })
   return (subject, origin, { outcome, attempts, errorCode, error, payload = noPayload, sentAt }) => {
@@ -99,7 +104,7 @@ export function createResultWriter({ topic, encode, now, codes }: ResultWriterOp
       commandAt: timeOf(origin.record),
       country: subject.country,
     }
-    return withShorter(recordOf(subject, result), () => recordOf(subject, shorterResult(result)))
+    return withShorter(recordOf(subject, result, origin), () => recordOf(subject, shorterResult(result), origin))
   }
 }
 
@@ -113,12 +118,13 @@ export function withCodeOf(result: SendResult, headers: RecordHeaders): SendResu
 
 const timeOf = ({ timestamp }: BusRecord) => (timestamp < 0 ? null : timestamp)
 
-function headersOf({ lifetime = null, trace }: ResultSubject, code: string | null): RecordHeaders {
-  if (lifetime === null && trace === null && code === null) return noHeaders
+function headersOf({ lifetime = null, trace }: ResultSubject, code: string | null, copyAt?: number): RecordHeaders {
+  if (lifetime === null && trace === null && code === null && copyAt === undefined) return noHeaders
   return {
     ...(code !== null && { [codeHeader]: code }),
     ...(lifetime !== null && { [lifetimeHeader]: String(lifetime) }),
     ...(trace !== null && traceHeaders(trace)),
+    ...(copyAt !== undefined && { [copyAtHeader]: String(copyAt) }),
   }
 }
 

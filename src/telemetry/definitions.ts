@@ -380,7 +380,8 @@ export const metricDefinitions = {
     type: 'gauge',
     readAtScrape: true,
     labels: { kind: pauseKinds },
-    meaning: 'Paused accounts, topics and tenants, and accounts in their quiet hours; the same on every worker.',
+    meaning:
+      'Paused accounts, topics, campaigns and tenants, and accounts in their quiet hours; the same on every worker.',
     action:
       'Not 0 for long: `busgate status` says who paused what, when and why; `busgate resume` resumes it. Quiet hours end by themselves.',
   },

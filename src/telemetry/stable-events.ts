@@ -79,7 +79,7 @@ export interface StableEvents {
   'delivery.latency': { type: string; country: string | null; seconds: number }
   /** The reconciler published a verdict: DELIVERED, FAILED or UNKNOWN. */
   'verdict.found': { type: string; country: string | null; state: State }
-  /** An operator paused an account, a topic or a tenant, or quiet hours began. `at` and `until` are milliseconds since 1970. */
+  /** An operator paused an account, a topic, a campaign or a tenant, or quiet hours began. `at` and `until` are milliseconds since 1970. */
   'pause.begun': { kind: PauseKind; name: string; by: string; at: number; until: number | null; reason: string | null }
   /** A pause ended: an operator resumed it, or its time is over. */
   'pause.ended': { kind: PauseKind; name: string; by: string; at: number }

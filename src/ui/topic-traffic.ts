@@ -3,6 +3,7 @@ import type { Settings } from '../config/index.ts'
 import { RecordReader, type UndecodableRecords } from '../inspect/decoding.ts'
 import { typeOfMessage } from '../records/command.ts'
 import type { SendCommand, SendResult, StatusEvent } from '../records/generated.ts'
+import { copiedFrom } from '../records/later.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
 import { schemas } from '../records/schemas.ts'
 import { cut } from '../words.ts'
@@ -34,7 +35,8 @@ export function followTraffic(
   /** Messages whose verdict is counted already. */
   const judged = new Map<string, true>()
 
-  async function countCommands(tp: TopicPartition, records: readonly BusRecord[]): Promise<void> {
+  async function countCommands(tp: TopicPartition, all: readonly BusRecord[]): Promise<void> {
+    const records = all.filter(record => !copiedFrom(record)) // what waited is counted already
     let read = 0
     await commands.each(tp, records, (command, { timestamp }) => {
       const type = typeOfMessage(command)

@@ -1,5 +1,5 @@
 /** What operators can pause. */
-export const pausableKinds = ['account', 'topic', 'tenant'] as const
+export const pausableKinds = ['account', 'topic', 'campaign', 'tenant'] as const
 
 /** What can be paused: by operators, or an account by its quiet hours. */
 export const pauseKinds = [...pausableKinds, 'quiet_hours'] as const

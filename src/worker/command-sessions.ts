@@ -4,6 +4,7 @@ import type { Telemetry } from '../telemetry/events.ts'
 import { DoubtIntake, type DoubtIntakeOptions } from './doubts/doubt-intake.ts'
 import type { Orphans } from './doubts/orphans.ts'
 import { CommandIntake, type CommandIntakeOptions } from './intake/command-intake.ts'
+import type { Later } from './later/later.ts'
 import type { Dispatcher } from './sending/dispatcher.ts'
 
 export interface CommandSessionsOptions {
@@ -13,12 +14,13 @@ export interface CommandSessionsOptions {
   /** Null if the results are not read. */
   orphans: Orphans
   dispatcher: Dispatcher
+  later: Later
   telemetry: Telemetry
 }
 
 /** Connects the sessions of commands and doubts to their intakes and to the dispatcher. */
 export function commandSessions(options: CommandSessionsOptions): Omit<SessionListener, 'shareChanged' | 'fatal'> {
-  const { doubtsTopic, dispatcher, telemetry } = options
+  const { doubtsTopic, dispatcher, later, telemetry } = options
   const { deadLetterTopic } = options.commandIntake
   const commands = new Map<Session, CommandIntake>()
   const doubts = new Map<Session, DoubtIntake>()
@@ -27,11 +29,18 @@ export function commandSessions(options: CommandSessionsOptions): Omit<SessionLi
   }
 
   return {
+    opening: async session => {
+      if (session.topic !== doubtsTopic) await later.opening(session)
+    },
     opened(session) {
       if (session.topic === doubtsTopic) {
         doubts.set(session, new DoubtIntake(session, options.doubtIntake))
         if (session.forgotten) options.orphans.ask(session)
-      } else commands.set(session, new CommandIntake(session, options.commandIntake))
+      } else {
+        const waiting = later.of(session)
+        commands.set(session, new CommandIntake(session, waiting, options.commandIntake))
+        waiting.begin()
+      }
       dispatcher.add(session)
     },
     history: (session, records) => commands.get(session)?.take(records, 'past'),
@@ -48,7 +57,8 @@ export function commandSessions(options: CommandSessionsOptions): Omit<SessionLi
     lost(session, ranges) {
       const what = session.topic === doubtsTopic ? 'doubts' : 'commands'
       if (what === 'doubts') options.orphans.ask(session)
-      return lostLetters(deadLetterTopic, session, ranges, what, telemetry)
+      const letters = lostLetters(deadLetterTopic, session, ranges, what, telemetry)
+      return what === 'doubts' ? letters : [...letters, ...later.of(session).lost(ranges)]
     },
     cut: (session, before) => dispatcher.forgetBefore(session, before),
     inDoubt(session, records, since) {
@@ -57,10 +67,14 @@ export function commandSessions(options: CommandSessionsOptions): Omit<SessionLi
       doubts.get(session)?.take(records, true)
     },
     held: session => dispatcher.hold(session),
-    resumed: session => dispatcher.resume(session),
+    resumed(session) {
+      later.resumed(session)
+      dispatcher.resume(session)
+    },
     closed(session) {
       commands.delete(session)
       doubts.delete(session)
+      later.closed(session)
       options.doubtIntake.resolver.forget(session)
       dispatcher.remove(session)
     },

@@ -106,21 +106,43 @@ export function watchProgress(options: WatchdogOptions): () => void {
   }
 }
 
+/** Numbers of partitions. */
+export interface Partitions {
+  /** Of commands and doubts together. */
+  sent: number
+  later: number
+}
+
 /**
- * Checks that the topics exist and are not compacted.
- * @returns number of partitions of commands and doubts together
+ * Checks that the topics exist and that their cleanup.policy loses nothing.
  * @throws Error when the topics are not usable
  */
-export async function checkTopics(bus: Bus, topics: Settings['topics']): Promise<number> {
+export async function checkTopics(bus: Bus, topics: Settings['topics']): Promise<Partitions> {
   const lasting = lastingTopics(topics)
-  const partitions = await partitionsOf(bus, lasting)
-  const compacted = await bus.compacted(lasting)
-  if (compacted.length > 0) throw new Error(mustNotBeCompacted(compacted, topics))
-  return [...topics.commands, topics.doubts].reduce((sum, topic) => sum + partitions.get(topic)!, 0)
+  const partitions = await partitionsOf(bus, [...lasting, topics.later])
+  const policies = await bus.cleanup([...lasting, topics.later])
+  const [wrong] = complaintsOf(policies, topics)
+  if (wrong) throw new Error(wrong)
+  const sent = [...topics.commands, topics.doubts].reduce((sum, topic) => sum + partitions.get(topic)!, 0)
+  return { sent, later: partitions.get(topics.later)! }
 }
 
 const lastingTopics = (topics: Settings['topics']) =>
   topicsWhere(topics, ({ lostByCompaction }) => lostByCompaction !== null)
+
+const compactedOf = (policies: ReadonlyMap<string, string>, topics: Settings['topics']) =>
+  lastingTopics(topics).filter(topic => policies.get(topic)?.includes('compact'))
+
+/** What cleanup policies would lose, and how to mend it. */
+function complaintsOf(policies: ReadonlyMap<string, string>, topics: Settings['topics']): string[] {
+  const compacted = compactedOf(policies, topics)
+  const expires = policies.get(topics.later)?.includes('delete') ?? false
+  const waits = 'or commands that wait are lost without a result: set cleanup.policy=compact'
+  return [
+    ...(compacted.length > 0 ? [mustNotBeCompacted(compacted, topics)] : []),
+    ...(expires ? [`${topics.later} must not be deleted by age, ${waits}`] : []),
+  ]
+}
 
 function mustNotBeCompacted(compacted: readonly string[], topics: Settings['topics']): string {
   const answers = topicsWhere(topics, ({ lostByCompaction }) => lostByCompaction === 'answers')
@@ -132,21 +154,22 @@ function mustNotBeCompacted(compacted: readonly string[], topics: Settings['topi
 
 const compactionCheckMs = 30_000
 
-/** Checks periodically whether a topic has been set to be compacted. `warnings` name such topics, and what to do. */
-export function watchCompaction(bus: Bus, topics: Settings['topics'], clock: Clock, telemetry: Telemetry) {
-  let compacted: readonly string[] = []
+/** Checks periodically whether a cleanup.policy was changed so that records are lost. `warnings` say what to do. */
+export function watchCleanup(bus: Bus, topics: Settings['topics'], clock: Clock, telemetry: Telemetry) {
+  let policies: ReadonlyMap<string, string> = new Map()
   let isStopped = false
   let cancel = clock.after(compactionCheckMs, () => void check())
   async function check(): Promise<void> {
-    const found = await bus.compacted(lastingTopics(topics)).catch(() => compacted)
+    const found = await bus.cleanup([...lastingTopics(topics), topics.later]).catch(() => policies)
     if (isStopped) return
-    const untold = found.filter(topic => !compacted.includes(topic))
-    compacted = found
+    const told = compactedOf(policies, topics)
+    const untold = compactedOf(found, topics).filter(topic => !told.includes(topic))
+    policies = found
     if (untold.length > 0) telemetry.emit('topics.compacted', { topics: untold })
     cancel = clock.after(compactionCheckMs, () => void check())
   }
   return {
-    warnings: () => (compacted.length > 0 ? [mustNotBeCompacted(compacted, topics)] : []),
+    warnings: () => complaintsOf(policies, topics),
     stop() {
       isStopped = true
       cancel()

@@ -36,7 +36,9 @@ export interface Pending extends Origin {
   offset: number
   /** Bytes of memory that it counts for in its session. */
   heldBytes: number
-  /** Start of its age, milliseconds since 1970: when its record was appended, as far as known. */
+  /** When its record was appended, as far as known; milliseconds since 1970. */
+  appendedAt: number
+  /** Start of its age, milliseconds since 1970: when its record was appended, or the time before which it must not be sent. */
   since: number
   /** When it is, or was, ready to be packed; monotonic milliseconds. */
   readyAt: number
@@ -96,15 +98,19 @@ export interface ExpiryRules {
 }
 
 /** The latest time at which a command may be sent, milliseconds since 1970. */
-export function expiresAt({ command, since }: Pending, maxAgeMs: number): number {
+export function expiresAt({ command, since }: Pick<Pending, 'command' | 'since'>, maxAgeMs: number): number {
   return Math.min(command.deadline ?? Number.POSITIVE_INFINITY, since + maxAgeMs)
 }
 
 /** Why a command must not be sent any more, or null. */
-export function expiry({ command, since }: Pending, now: number, { maxAgeMs, controls }: ExpiryRules): Expiry | null {
+export function expiry(
+  { command, since, appendedAt }: Pick<Pending, 'command' | 'since' | 'appendedAt'>,
+  now: number,
+  { maxAgeMs, controls }: ExpiryRules,
+): Expiry | null {
   if (command.deadline !== null && now > command.deadline) return deadline
   if (now > since + maxAgeMs) return maxAge
-  const withdrawal = controls.withdrawing(command, since)
+  const withdrawal = controls.withdrawing(command, appendedAt)
   return withdrawal && { errorCode: 'WITHDRAWN', error: withdrawalText(withdrawal) }
 }
 

@@ -2,7 +2,7 @@ import { type Account, accountsOf, shareRates } from '../accounts/account.ts'
 import { AccountWatch } from '../accounts/account-watch.ts'
 import { StatusPoller } from '../accounts/status-poller.ts'
 import { GroupPlace } from '../bus/membership/group-place.ts'
-import type { Bus, JoinOptions, Membership, TopicPartition } from '../bus/port.ts'
+import type { Bus, JoinOptions, Membership, Session, TopicPartition } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
 import { doubtTimes, installationOf, type Settings } from '../config/index.ts'
 import type { Controls } from '../control/controls.ts'
@@ -13,7 +13,7 @@ import { createDecoder } from '../records/decoder.ts'
 import { createDoubtWriter } from '../records/doubt.ts'
 import { createEncoder } from '../records/encoder.ts'
 import type { Doubt, SendCommand, SendResult, StatusEvent } from '../records/generated.ts'
-import { limitsOf } from '../records/limits.ts'
+import { beyondHorizon, limitsOf } from '../records/limits.ts'
 import { sentenceOf } from '../records/new-command.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
 import { createResultWriter } from '../records/result.ts'
@@ -27,7 +27,7 @@ import { commandSessions } from './command-sessions.ts'
 import { Evidence } from './doubts/evidence.ts'
 import { Orphans, type OrphansOptions } from './doubts/orphans.ts'
 import { Resolver } from './doubts/resolver.ts'
-import { checkTopics, readGauges, watchCompaction, watchProgress } from './health.ts'
+import { checkTopics, type Partitions, readGauges, watchCleanup, watchProgress } from './health.ts'
 import type { Objection } from './intake/command-intake.ts'
 import { EarlierEnds } from './intake/earlier-ends.ts'
 import { Opener } from './intake/opener.ts'
@@ -36,6 +36,8 @@ import { ResultsLookup } from './intake/results-lookup.ts'
 import { SchemaWaits } from './intake/schema-wait.ts'
 import { Turns } from './intake/turns.ts'
 import { UnknownAccounts } from './intake/unknown-accounts.ts'
+import { Later } from './later/later.ts'
+import { LaterTable } from './later/table.ts'
 import { PartitionRates } from './partition-rates.ts'
 import type { Pending } from './pending.ts'
 import { Dispatcher } from './sending/dispatcher.ts'
@@ -118,10 +120,10 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
   const watch = new AccountWatch({ ...options, gateway, connection, accounts, intervalMs: gateway.balanceIntervalMs })
   const place = new GroupPlace(watch, () => bus.join(lanesOf(settings.topics), parts.listener, joinOptionsOf(settings)))
   const parts = partsOf(options, { ...tools, accounts }, partitions, place)
-  const compaction = watchCompaction(bus, settings.topics, clock, telemetry)
+  const cleanup = watchCleanup(bus, settings.topics, clock, telemetry)
   let stopWatching = () => {}
   return {
-    ...reportsOf(options, parts, place, { watch, compaction }),
+    ...reportsOf(options, parts, place, { watch, cleanup }),
     async join() {
       const joined = await place.take()
       parts.listener.shareChanged()
@@ -129,10 +131,11 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
       stopWatching = watchOver(options, parts, joined)
     },
     async stop() {
-      const { poller, lookup, orphans, dispatcher, rates } = parts
-      for (const part of [watch, compaction, poller, lookup, orphans, dispatcher, rates]) part?.stop()
+      const { poller, lookup, later, orphans, dispatcher, rates } = parts
+      for (const part of [watch, cleanup, poller, lookup, orphans, dispatcher, rates]) part?.stop()
       stopWatching()
       await place.leave(gateway.timeoutMs)
+      later.stop()
       await followed.close()
       await connection.close()
     },
@@ -149,23 +152,26 @@ interface Tools extends Awaited<ReturnType<typeof writersOf>> {
 
 /**
  * The parts that read, send and resolve commands, once the group is joined.
- * @param partitions number of partitions of commands and doubts together
  */
-function partsOf(options: SendingOptions, tools: Tools, partitions: number, place: GroupPlace) {
+function partsOf(options: SendingOptions, tools: Tools, partitions: Partitions, place: GroupPlace) {
   const { settings, bus, registry, clock, telemetry, fatal } = options
   const { gateway, commands, doubts, topics } = settings
   const { accounts } = tools
   const hasLease = () => place.membership?.hasLease() ?? false
   const common = { ...gateway, ...commands, ...doubts, ...tools, hasLease, clock, telemetry }
-  const dispatcher = new Dispatcher({ ...common, ...dispatchingOf(settings) })
+  const table = new LaterTable({ bus, topic: topics.later, partitions: partitions.later })
+  const later = new Later({ ...common, table, deadLetterTopic: topics.deadLetters })
+  const setAside = (pendings: readonly Pending[]) => later.setAside(pendings)
+  const dispatcher = new Dispatcher({ ...common, ...dispatchingOf(settings), setAside })
   const poller = new StatusPoller({ ...common, inSlot: (account, request) => dispatcher.inSlot(account, request) })
   const sendAgain = (pending: Pending) => dispatcher.push([pending])
   const resolver = new Resolver({ ...common, ...doubtTimes(settings), poller, sendAgain })
   const patience = { clock, patient: true }
   const resultDecoder = createDecoder<SendResult>(schemas.result, registry, patience)
   const doubtDecoder = createDecoder<Doubt>(schemas.doubt, registry, patience)
-  const owned = () => place.membership?.share().owned || partitions
-  const lookup = new ResultsLookup({ ...common, bus, topics, resultDecoder, doubtDecoder, owned })
+  const owned = () => place.membership?.share().owned || partitions.sent
+  const movedUntil = (session: Session) => (session.topic === topics.doubts ? 0 : later.of(session).movedUntil)
+  const lookup = new ResultsLookup({ ...common, bus, topics, resultDecoder, doubtDecoder, owned, movedUntil })
   const earlierEnds = new EarlierEnds({ ...common, bus, topics, resultDecoder })
   const unknownAccounts = new UnknownAccounts({ ...common, isKnown: name => accounts.has(name) })
   const isHeld: OrphansOptions['isHeld'] = (session, message) => resolver.holds(session, message)
@@ -179,11 +185,13 @@ function partsOf(options: SendingOptions, tools: Tools, partitions: number, plac
         earlierEnds,
         unknownAccounts,
         objection: objectionsOf(accounts, settings),
+        horizon: horizonOf(settings, clock),
         ready: pendings => dispatcher.push(pendings),
       },
       doubtIntake: { ...intake, resolver, doubtDecoder, orphans },
       orphans,
       dispatcher,
+      later,
       telemetry,
     }),
     shareChanged() {
@@ -193,7 +201,7 @@ function partsOf(options: SendingOptions, tools: Tools, partitions: number, plac
     fatal,
   }
   const rates = new PartitionRates(telemetry, clock)
-  return { ...tools, dispatcher, poller, resolver, lookup, orphans, unknownAccounts, intake, listener, rates }
+  return { ...tools, dispatcher, later, poller, resolver, lookup, orphans, unknownAccounts, intake, listener, rates }
 }
 
 type Parts = ReturnType<typeof partsOf>
@@ -203,7 +211,7 @@ function reportsOf(
   { settings, clock, bus }: SendingOptions,
   parts: Parts,
   place: GroupPlace,
-  { watch, compaction }: { watch: AccountWatch; compaction: ReturnType<typeof watchCompaction> },
+  { watch, cleanup }: { watch: AccountWatch; cleanup: ReturnType<typeof watchCleanup> },
 ): Pick<Sending, 'controls' | 'gauges' | 'reasons' | 'warnings' | 'state'> {
   const { commands } = settings.topics
   const { accounts, controls, dispatcher, evidence, followed, intake, lookup, resolver, unknownAccounts } = parts
@@ -218,7 +226,7 @@ function reportsOf(
       ...intake.schemaWaits.warnings(),
       ...told([followed.trouble, evidence.trouble]),
       ...unknownAccounts.warnings(),
-      ...compaction.warnings(),
+      ...cleanup.warnings(),
       ...watch.warnings(account => dispatcher.waiting(account)),
     ],
     state: () => stateOf(parts, bus, place),
@@ -351,6 +359,14 @@ async function evidenceIn({ settings, bus, registry, clock, telemetry }: Sending
   const evidence = new Evidence({ bus, topic: settings.topics.statuses, decoder, clock, telemetry })
   await evidence.look()
   return evidence
+}
+
+/** Finds why a command cannot wait as long as it says. */
+function horizonOf({ commands }: Settings, clock: Clock) {
+  return (command: Command): Objection | null => {
+    const early = beyondHorizon(command, commands.horizonMs, clock.now())
+    return early && { errorCode: 'VALIDATION', error: sentenceOf(early) }
+  }
 }
 
 /** Finds why a valid command cannot be sent with these settings. */

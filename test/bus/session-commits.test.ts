@@ -82,4 +82,20 @@ describe('a commit', () => {
     await clock.pass(10_000)
     expect(commits).toHaveLength(1)
   })
+
+  test('let nobody wait for intents that were taken back', async () => {
+    const { group, clock, settle, succeed, commits } = setUp()
+    void group.intend([1])
+    let isOver = false
+    void group.next(true).then(() => {
+      isOver = true
+    })
+    group.takeBack()
+    await settled()
+    expect(isOver).toBe(true)
+    settle(2)
+    await clock.pass(delayMs)
+    await succeed()
+    expect(commits.map(({ keys }) => keys).at(-1)).toEqual(['2'])
+  })
 })

@@ -64,6 +64,7 @@ describe('the checkpoint', () => {
           uncheckedUntil: 0,
           forgotten: null,
           intentsSince: 0,
+          memo: null,
         })
         const read = unpackCheckpoint(base, packed)
         expect(read).toMatchObject({ tag: 'a-tag_1', seq, window: { base, horizon: base } })
@@ -83,6 +84,7 @@ describe('the checkpoint', () => {
         uncheckedUntil: Number.MAX_SAFE_INTEGER,
         forgotten: { until: Number.MAX_SAFE_INTEGER, owned: true },
         intentsSince: Number.MAX_SAFE_INTEGER,
+        memo: '2147483647:9007199254740991',
       })
       expect(packed.length).toBeLessThanOrEqual(4096)
       expect(statesOf(unpackCheckpoint(base, packed).window, base, windowSize)).toEqual(Array(windowSize).fill(state))
@@ -97,7 +99,7 @@ describe('the checkpoint', () => {
 
   test('says up to which offset nothing is known, until the window has moved past it', () => {
     const window = windowOf(7, [DONE, INTENT])
-    const checkpoint = { tag: 'tag', seq: 3, window, uncheckedUntil: 9, intentsSince: 0, forgotten: null }
+    const checkpoint = { tag: 'tag', seq: 3, window, uncheckedUntil: 9, intentsSince: 0, memo: null, forgotten: null }
     const packed = packCheckpoint(checkpoint)
     expect(packed).toBe('1;tag;3;Bg==;9;0;7')
     expect(unpackCheckpoint(7, packed).uncheckedUntil).toBe(9)
@@ -113,11 +115,11 @@ describe('the checkpoint', () => {
   ])('says since when its intents exist (unchecked until %d)', (uncheckedUntil, text) => {
     const packed = packCheckpoint({
       ...{ tag: 'tag', seq: 3, window: windowOf(7, [INTENT]) },
-      ...{ uncheckedUntil, intentsSince: 1_700_000_000_000, forgotten: null },
+      ...{ uncheckedUntil, intentsSince: 1_700_000_000_000, memo: null, forgotten: null },
     })
     expect(packed).toBe(text)
-    expect(unpackCheckpoint(7, packed)).toMatchObject({ uncheckedUntil, intentsSince: 1_700_000_000_000 })
-    expect(unpackCheckpoint(7, '1;tag;3;AQ==')).toMatchObject({ uncheckedUntil: 0, intentsSince: 0 })
+    expect(unpackCheckpoint(7, packed)).toMatchObject({ uncheckedUntil, intentsSince: 1_700_000_000_000, memo: null })
+    expect(unpackCheckpoint(7, '1;tag;3;AQ==')).toMatchObject({ uncheckedUntil: 0, intentsSince: 0, memo: null })
   })
 
   test.each([null, { until: 0, owned: true }, { until: 9, owned: false }])(
@@ -129,11 +131,18 @@ describe('the checkpoint', () => {
         window: windowOf(7, []),
         uncheckedUntil: 0,
         intentsSince: 0,
+        memo: null,
         forgotten,
       }
       expect(unpackCheckpoint(7, packCheckpoint(checkpoint)).forgotten).toEqual(forgotten)
     },
   )
+
+  test.each([null, { until: 9, owned: false }])('gives the next owner what it should remember (%o)', forgotten => {
+    const checkpoint = { tag: 'tag', seq: 3, window: windowOf(7, []), uncheckedUntil: 0, intentsSince: 0, forgotten }
+    for (const memo of [null, '-', '12:9007199254740991'])
+      expect(unpackCheckpoint(7, packCheckpoint({ ...checkpoint, memo }))).toMatchObject({ memo, forgotten })
+  })
 
   test.each(['2;tag;1;AQ==', '10;of another shape'])(
     'of a newer busgate ("%s") is refused, with the advice to use that version and not to reset the offset',
@@ -155,7 +164,7 @@ describe('the checkpoint', () => {
 
   test.each([40, 60])('of offset 50 is refused at offset %d, because its bits belong to other records', moved => {
     const packed = packCheckpoint({
-      ...{ tag: 'tag', seq: 3, window: windowOf(50, [INTENT, NEW]), uncheckedUntil: 0, intentsSince: 0 },
+      ...{ tag: 'tag', seq: 3, window: windowOf(50, [INTENT, NEW]), uncheckedUntil: 0, intentsSince: 0, memo: null },
       forgotten: null,
     })
     expect(() => unpackCheckpoint(moved, packed)).toThrow(

@@ -12,7 +12,7 @@ export const indexOf = (id: bigint): number => Number(id) - firstId
 export const policyOf = (index: number) => (index % 2 === 0 ? 'AT_MOST_ONCE' : 'AT_LEAST_ONCE')
 
 /** What makes a command different from the usual one. */
-export type Variation = Pick<NewCommand, 'lane'> & { isEmpty?: boolean }
+export type Variation = Pick<NewCommand, 'lane' | 'notBefore'> & { isEmpty?: boolean }
 
 const batchesPerSecond = 20
 

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { brokerFault, freeze, gatewayFault, kill, leaveAndJoin, outage, revokeRight } from './faults.ts'
-import { between, type Fault, latencyMs, oneOf, type Scenario } from './scene.ts'
+import { between, type Fault, latencyMs, oneOf, type Scenario, type Scene } from './scene.ts'
 import { killCoordinator, killTransactionCoordinator, loseAnswers } from './wire-faults.ts'
 
 interface WeightedFault {
@@ -28,19 +28,22 @@ const kinds: readonly WeightedFault[] = [
 export const mixedFaults: Scenario = {
   latencyMs,
   forbidden: [],
-  async play(scene, load) {
-    const { fleet, nodes, workers, sandbox } = scene
-    const possible = kinds
-      .filter(kind => (kind.nodes ?? 1) <= nodes)
-      .flatMap(kind => Array<WeightedFault>(kind.weight).fill(kind))
-    let made = 0
-    while (!load.isOver) {
-      await oneOf(scene, possible).make(scene)
-      made++
-      while (fleet.members.size < workers) fleet.start()
-      await pause(between(scene, 200, 2000))
-    }
-    sandbox.faults.clear()
-    return made
-  },
+  play: (scene, load) => makeFaults(scene, () => load.isOver),
+}
+
+/** Makes one fault after the other until it is over. @returns how many */
+export async function makeFaults(scene: Scene, isOver: () => boolean): Promise<number> {
+  const { fleet, nodes, workers, sandbox } = scene
+  const possible = kinds
+    .filter(kind => (kind.nodes ?? 1) <= nodes)
+    .flatMap(kind => Array<WeightedFault>(kind.weight).fill(kind))
+  let made = 0
+  while (!isOver()) {
+    await oneOf(scene, possible).make(scene)
+    made++
+    while (fleet.members.size < workers) fleet.start()
+    await pause(between(scene, 200, 2000))
+  }
+  sandbox.faults.clear()
+  return made
 }

@@ -23,13 +23,13 @@ export interface Outcome {
 /** Runs workers under load with the faults of a scenario. Then counts what is on the topics and at the gateway. */
 export async function runScenario(options: RunOptions, scenario: Scenario): Promise<Outcome> {
   const { nodes, kafka, seed, say, workers } = options
-  const { play, latencyMs, forbidden, executesLate, starts = workers, isPlanned } = scenario
+  const { play, latencyMs, forbidden, executesLate, starts = workers, isPlanned, hasRightClocks } = scenario
   const stage = await startStage(options, { latencyMs, ...scenario.sandbox }, scenario.env)
   const chance = new Random(seed)
   const random = () => chance.next()
   const lateGateway = executesLate && (await startLateGateway(stage.sandbox.url, executesLate, random))
   const env = { ...stage.env, ...(lateGateway && { BUSGATE_GATEWAY_URL: lateGateway.url }) }
-  const fleet = new Fleet({ ...stage, env, say, ...(!isPlanned && { clockSeed: seed }) })
+  const fleet = new Fleet({ ...stage, env, say, ...(!isPlanned && !hasRightClocks && { clockSeed: seed }) })
   let witness: Witness | null = null
   try {
     await fleet.fill(starts)

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { outage, pauseProcess, revokeRight } from './faults.ts'
+import { later } from './later.ts'
 import { type Fault, latencyMs, type Scenario } from './scene.ts'
 import { shape } from './shape.ts'
 import { cutOff, handBack, killCoordinator, killTransactionCoordinator, loseAnswers } from './wire-faults.ts'
@@ -91,6 +92,8 @@ export const scenarios = {
 
 /** Scenarios whose option has a value. */
 export const scenariosWithValue: Readonly<Record<string, (value: string) => Scenario>> = {
+  /** This many of the commands wait for their time, under faults of all kinds, while topics get partitions. */
+  later: count => later(Number(count)),
   /** Kafka is unavailable for this many milliseconds. */
   outage: ms => once(outage(Number(ms)), { forbidden: ['everInDoubt', ...forbidden] }),
   /** The processes reach no broker for this many milliseconds. */

@@ -55,6 +55,8 @@ export interface Scenario {
   isWitnessed?: true
   /** Processes only start and stop as planned: clocks are right, and the waits of commands are reported. */
   isPlanned?: true
+  /** The clocks of the processes are right. */
+  hasRightClocks?: true
 }
 
 export const between = ({ random }: Scene, least: number, most: number) => least + random() * (most - least)

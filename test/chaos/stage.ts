@@ -83,7 +83,10 @@ export async function startStage(
   const topics = [...commands, ...Object.values(others)]
   await createMissingTopics(settings, [
     ...commands.map(topic => ({ topic, partitions })),
-    ...Object.values(others).map(topic => ({ topic, partitions: topic === others.doubts ? partitions : 4 })),
+    ...Object.values(others).map(topic => ({
+      ...{ topic, partitions: topic === others.doubts ? partitions : 4 },
+      ...(topic === others.later && { config: { 'cleanup.policy': 'compact' } }),
+    })),
   ])
   const rights = await grantRights(kafka.brokers, settings)
   for (const tap of taps) await waitUntilVisible(topics, { ...open, ...throughTaps([tap]) })

@@ -1,12 +1,20 @@
 import { describe, expect, test } from 'vitest'
 import { partitionOf } from '../../src/bus/murmur2.ts'
-import type { RecordHeaders } from '../../src/bus/port.ts'
+import type { OutgoingRecord, RecordHeaders } from '../../src/bus/port.ts'
 import { type Change, writeChange } from '../../src/control/change.ts'
 import { MessageSearch } from '../../src/inspect/message/search.ts'
 import { tell } from '../../src/inspect/message/story.ts'
 import { stringifyJson } from '../../src/protocol/index.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
 import type { Doubt, SendCommand, SendResult } from '../../src/records/generated.ts'
+import {
+  copyOf,
+  type LaterFacts,
+  type LaterKey,
+  releasedRecord,
+  tombstone,
+  waitingRecord,
+} from '../../src/records/later.ts'
 import { embeddedRegistry } from '../../src/records/registry.ts'
 import { schemas, subjectOf } from '../../src/records/schemas.ts'
 import { openMemoryBus, publishAll } from '../support/bus.ts'
@@ -24,6 +32,7 @@ const all = [
   topics.results,
   topics.statuses,
   topics.doubts,
+  topics.later,
   topics.deadLetters,
   topics.control,
   topics.workers,
@@ -53,6 +62,7 @@ async function startTopics(left: readonly string[] = []) {
       write(commandTopic, key, encodeCommand(command), { partition }),
     result: (result: SendResult, headers: RecordHeaders = {}) =>
       write(topics.results, String(result.id), encodeResult(result), { headers }),
+    publish: (records: OutgoingRecord[]) => publishAll(bus, records),
     raw: (topic: string, key: string, value: Buffer) => write(topic, key, value),
     change: (change: Change) => publishAll(bus, [writeChange(topics.control, change)]),
     doubt: (doubt: Doubt, id: bigint) => write(topics.doubts, String(id), encodeDoubt(doubt)),
@@ -208,6 +218,70 @@ describe('a command whose record became a dead letter', () => {
     )
     await world.command(command, key, 1) // as a replay does
     expect(await conclusion()).toMatch(/^Not sent yet: no worker has reported in the last minute/)
+  })
+})
+
+describe('a command that waits for its time', () => {
+  const due = Date.UTC(2036, 0)
+  const facts: LaterFacts = {
+    ...{ account: 'default', type: 'sms', correlationId: 'order-7', tenant: null, campaign: 'spring' },
+    ...{ country: 'UA', copyAt: null, notBefore: due, since: 1_000, timestamp: 1_000, expiresAt: due + 1_000 },
+  }
+  const keyAt = (offset: number): LaterKey => ({ topic: commandTopic, partition: 1, offset, id: 7n })
+  const command = buildCommand({ id: 7n, notBefore: due, campaign: 'spring', correlationId: 'order-7' })
+
+  /** Its record is at offset 0 of partition 1, and done; it waits on partition 2 of the table. */
+  async function startWaiting() {
+    const world = await startTopics()
+    await world.command(command, 'customer-1', 1)
+    world.broker.resetOffset('busgate', { topic: commandTopic, partition: 1 }, 1)
+    const table = { topic: topics.later, partition: 2 }
+    const record = { offset: 0, timestamp: 1_000, key: Buffer.from('customer-1'), value: world.encodeCommand(command) }
+    const origin = { topic: commandTopic, partition: 1, record: { ...record, headers: {} } }
+    const write = (...records: OutgoingRecord[]) => world.publish(records)
+    await write(waitingRecord(table, keyAt(0), facts, origin))
+    const find = async () => {
+      const found = await world.search().byId(7n)
+      return { found, story: tell(found, 7n, {}) }
+    }
+    return { world, table, write, find, waiting: { ...origin.record, headers: { ...origin.record.headers } } }
+  }
+
+  test('is found at the place and with the time of its record, and with the time for which it waits', async () => {
+    const { find } = await startWaiting()
+    const { found, story } = await find()
+    expect(found.commands).toMatchObject([
+      { place: { topic: commandTopic, partition: 1, offset: 0 }, time: 1_000, value: { progress: 'later' } },
+    ])
+    expect(story.conclusions[0]!.text).toMatch(
+      /^Not sent yet: it waits until 2036-01-01T00:00:00\.000Z \(in \d+ days\)/,
+    )
+    expect(story.events[0]!.text).toContain('campaign spring, correlation order-7, not before 2036-01-01T00:00:00.000Z')
+  })
+
+  test('is found by its correlationId, also when its own record is deleted', async () => {
+    const { world } = await startWaiting()
+    world.broker.cut({ topic: commandTopic, partition: 1 }, { start: 1 })
+    expect(await world.search().idsOf('order-7', 10)).toEqual({ ids: [7n], more: false })
+  })
+
+  test('and was released counts as one command, which is unsent', async () => {
+    const { find, write, table, waiting } = await startWaiting()
+    await write(releasedRecord(table, keyAt(0), facts), copyOf(keyAt(0), facts, waiting))
+    const { found } = await find()
+    expect(found.commands).toMatchObject([
+      { place: { partition: 1, offset: 0 }, time: 1_000, value: { progress: 'waiting' } },
+    ])
+  })
+
+  test('and has its result is no longer looked for on the table', async () => {
+    const { world, find, write, table } = await startWaiting()
+    await write(tombstone(table, keyAt(0)))
+    await world.result(buildResult({ id: 7n, commandTopic, commandPartition: 1, commandOffset: 0 }))
+    const { found, story } = await find()
+    expect(found.commands).toMatchObject([{ place: { offset: 0 }, value: { progress: 'done' } }])
+    expect(found.searched.filter(({ topic }) => topic === topics.later)).toEqual([])
+    expect(story.conclusions[0]!.text).toMatch(/^Sent: /)
   })
 })
 

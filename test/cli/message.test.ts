@@ -4,7 +4,7 @@ import type { Report } from '../../src/fleet/report.ts'
 import { conclusionOf } from '../../src/inspect/message/conclusion.ts'
 import { type CommandProgress, type Findings, noFindings, type Sighting } from '../../src/inspect/message/findings.ts'
 import { searchedText, storyOf } from '../../src/inspect/message/story.ts'
-import type { SendResult, StatusEvent } from '../../src/records/generated.ts'
+import type { SendCommand, SendResult, StatusEvent } from '../../src/records/generated.ts'
 import { busgateHere } from '../support/cli.ts'
 import { buildCommand } from '../support/commands.ts'
 import { buildPause, buildWithdrawal } from '../support/control.ts'
@@ -22,6 +22,7 @@ interface Found {
   results?: Partial<SendResult>[]
   statuses?: Partial<StatusEvent>[]
   progress?: CommandProgress
+  command?: Partial<SendCommand>
   controls?: Change[]
   /** Number of unfinished commands before it. */
   ahead?: number
@@ -42,7 +43,7 @@ const ownedAt = (perSecond: number) => ({ [place.topic]: { [place.partition]: pe
 function evidenceOf({ results = [], statuses = [], controls = [], ahead = 0, ...found }: Found): Findings {
   const { progress, owner, other } = found
   const command = {
-    command: buildCommand(),
+    command: buildCommand(found.command),
     type: 'sms',
     progress: progress ?? 'done',
     replayedFrom: null,
@@ -65,8 +66,10 @@ const quiet = buildPause({
   ...{ kind: 'quiet_hours', name: 'default', by: 'gateway.quietHours' },
   ...{ until: Date.UTC(2026, 0, 3), reason: '21:00-09:00 Europe/Kyiv' },
 })
-const paused = (kind: 'account' | 'tenant', name: string): Change =>
+const paused = (kind: 'account' | 'campaign' | 'tenant', name: string): Change =>
   buildPause({ kind, name, by: 'olha', at: Date.UTC(2026, 0, 2), reason: 'wrong price' })
+
+const inThreeHours = Date.now() + 3 * 3_600_000 + 60_000
 
 const conclusion = (found: Found) => conclusionOf(evidenceOf(found), 1001n, 'default')
 
@@ -180,6 +183,56 @@ describe('the conclusion', () => {
       /^Not sent yet: its worker, process owner, does not work: the coordinator is away\.$/,
     ],
     ['not read yet', { progress: 'unread' }, /no worker owns/],
+    [
+      'waiting for its time',
+      { progress: 'later', command: { notBefore: inThreeHours }, owner: {} },
+      /^Not sent yet: it waits until 20\S+Z \(in 3 h\)\.$/,
+    ],
+    [
+      'not read yet, and not due either',
+      { progress: 'unread', command: { notBefore: Date.now() + 8.1 * 24 * 3_600_000 } },
+      /^Not sent yet: it waits until 20\S+Z \(in 8 days\)\.$/,
+    ],
+    [
+      'waiting for its time while nobody owns its partition',
+      { progress: 'later', command: { notBefore: inThreeHours }, owner: { owned: {} } },
+      /^Not sent yet: it waits until 20\S+Z \(in 3 h\)\. No worker owns the partition of commands\/0@0 now\./,
+    ],
+    [
+      'waiting for its time in a paused campaign',
+      {
+        ...{ progress: 'later', owner: {}, controls: [paused('campaign', 'spring')] },
+        command: { notBefore: inThreeHours, campaign: 'spring' },
+      },
+      /\(in 3 h\)\. It will still wait then, because campaign spring is paused by olha .*busgate resume --campaign spring resumes it\.$/,
+    ],
+    [
+      'waiting for its time, which comes after the end of a pause',
+      {
+        ...{ progress: 'later', owner: {} },
+        controls: [{ ...paused('campaign', 'spring'), until: Date.now() + 60_000 }],
+        command: { notBefore: inThreeHours, campaign: 'spring' },
+      },
+      /\(in 3 h\)\.$/,
+    ],
+    [
+      'waiting for the end of a pause',
+      { progress: 'later', command: { campaign: 'spring' }, owner: {}, controls: [paused('campaign', 'spring')] },
+      /^Not sent yet: the command at commands\/0@0 waits, because campaign spring is paused by olha/,
+    ],
+    [
+      'due now',
+      { progress: 'later', command: { notBefore: Date.now() - 1 }, owner: {} },
+      /^Not sent yet: its time has come, and its worker takes it up within seconds\.$/,
+    ],
+    [
+      'withdrawn while it waits for its time',
+      {
+        ...{ progress: 'later', owner: {}, controls: [buildWithdrawal()] },
+        command: { notBefore: inThreeHours, campaign: 'spring' },
+      },
+      /^Not sent, and it will not be: it ends EXPIRED \(WITHDRAWN\), because campaign spring is withdrawn by olena/,
+    ],
     ['being sent', { progress: 'sending' }, /^Being sent now/],
     [
       'tried while its account is held back',

@@ -53,6 +53,13 @@ test.each([
   await expect(lines('', line({ message }), ' \r', wrong, line({ message }))).rejects.toThrow(refusal)
 })
 
+test('send refuses a time that is further ahead than its own commands.horizonMs', async () => {
+  const day = 24 * 3_600_000
+  const at = (days: number) => lines(line({ message, notBefore: Date.now() + days * day }))
+  await expect(at(8)).rejects.toThrow('line 3: notBefore must be at most 7 days ahead (commands.horizonMs)')
+  expect(await at(6)).toHaveLength(1)
+})
+
 test('send writes each line that is not empty', async () => {
   const written = await lines(line({ message }), '', line({ message, id: 2 }))
   expect(written.map(({ id }) => id)).toEqual([1n, 2n])

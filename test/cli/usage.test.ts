@@ -111,6 +111,12 @@ describe('a wrong command line exits 2 and says what is wrong:', () => {
     ]),
     [['schemas', 'check'], 'registry.url (BUSGATE_REGISTRY_URL): is not set', embedded],
     [['schemas', 'register'], 'registry.url (BUSGATE_REGISTRY_URL): is not set', embedded],
+    [
+      ['send', '--at', '2020-11-22'],
+      '--at: expected a duration such as 30m, 12h or 7d, milliseconds since 1970, or a date',
+    ],
+    [['send', '--in', '1h30m'], '--in: expected a duration such as 250ms, 10s or 5m'],
+    [['send', '--at', '3h', '--in', '3h'], 'give one of --at and --in'],
     [['send', '--timeout', '5m'], '--timeout and --json go with --wait'],
     [['send', '--wait', '--timeout', '31d'], '--timeout: expected a duration such as 250ms, 10s or 5m'],
     [['send', '--id', '42'], 'send needs --phone, --type, --message as well'],

@@ -202,6 +202,15 @@ describe('the handle of a command', () => {
     await expect(handle!.verdict({ signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
   })
 
+  test('says after a time-out until when its command waits', async () => {
+    const { producer } = await start()
+    const notBefore = new Date(Date.now() + 3_600_000)
+    const [handle] = await producer.send([{ ...sms(5), notBefore }])
+    const { message } = await handle!.result({ signal: AbortSignal.timeout(50) }).catch(error => error)
+    expect(message).toContain(`it waits until ${notBefore.toISOString()}. busgate message 5 `)
+    expect(handle!.notBefore).toBe(notBefore.getTime())
+  })
+
   test('rejects what waits when its producer is closed, and ends the reading', async () => {
     const { send, producer, reading } = await start()
     const [handle] = await send(5)

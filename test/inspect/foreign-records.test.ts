@@ -31,6 +31,7 @@ const all = [
   topics.results,
   topics.statuses,
   topics.doubts,
+  topics.later,
   topics.deadLetters,
   topics.control,
   topics.workers,

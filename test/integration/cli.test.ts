@@ -96,6 +96,7 @@ describeOnKafka('the command line on a real Kafka', brokers => {
       [env.BUSGATE_TOPICS_DOUBTS]: 'exists 3',
       [env.BUSGATE_TOPICS_RESULTS]: 'created 3',
       [env.BUSGATE_TOPICS_STATUSES]: 'created 3',
+      [env.BUSGATE_TOPICS_LATER]: 'created 3',
       [env.BUSGATE_TOPICS_OVERDUE]: 'created 3',
       [env.BUSGATE_TOPICS_CONTROL]: 'created 1',
       [env.BUSGATE_TOPICS_HISTORY]: 'created 1',

@@ -53,6 +53,7 @@ describeOnKafka('busgate doctor on a real Kafka', brokers => {
         partitions: 3,
         config: { 'cleanup.policy': 'compact', 'message.timestamp.type': 'LogAppendTime' },
       },
+      { topic: env.BUSGATE_TOPICS_LATER, partitions: 3, config: { 'cleanup.policy': 'compact,delete' } },
       { topic: env.BUSGATE_TOPICS_DOUBTS, partitions: 3, config: { 'retention.ms': '60000' } },
       {
         topic: env.BUSGATE_TOPICS_RESULTS,
@@ -67,6 +68,8 @@ describeOnKafka('busgate doctor on a real Kafka', brokers => {
       `warning: ${otp}: 2 partitions instead of 3`,
       expect.stringMatching(/^warning: .*: message\.timestamp\.type is CreateTime: a command .* is deleted unread$/),
       expect.stringMatching(/^failed: .*\.commands: cleanup\.policy is compact/),
+      `failed: ${env.BUSGATE_TOPICS_LATER}: cleanup.policy is compact,delete: retention by age removes commands that wait, without a result`,
+      expect.stringMatching(/^warning: .*\.later: max\.message\.bytes is 1048588: longer commands cannot wait/),
       expect.stringMatching(/^ok: .*\.doubts: 3 partitions/),
       `warning: ${env.BUSGATE_TOPICS_RESULTS}: 1 partition instead of 2`,
       expect.stringMatching(/^failed: .*\.results: max\.message\.bytes is 1000/),
@@ -79,6 +82,9 @@ describeOnKafka('busgate doctor on a real Kafka', brokers => {
     ])
     const server = `--bootstrap-server ${brokers.brokers[0]}`
     expect(mends('topics', 'warning')).toContain(`kafka-topics.sh ${server} --alter --topic ${otp} --partitions 3`)
+    expect(mends('topics', 'failed')).toContain(
+      `kafka-configs.sh ${server} --alter --entity-type topics --entity-name ${env.BUSGATE_TOPICS_LATER} --add-config cleanup.policy=compact`,
+    )
     expect(of('limits')).toContainEqual(
       `failed: ${env.BUSGATE_TOPICS_DOUBTS} is kept for 1 minute, and commands live for 1 day: they can be deleted without a result`,
     )
@@ -248,7 +254,11 @@ describeWithJava('on a Kafka with SASL and ACLs', () => {
     const { of, mends, all } = await diagnose(env, only)
     expect(of('rights')).toEqual([
       `failed: READ of ${name}.commands.otp is missing`,
+      `failed: WRITE of ${name}.commands.otp is missing`,
       `failed: READ of ${name}.commands is missing`,
+      `failed: WRITE of ${name}.commands is missing`,
+      `failed: READ of ${name}.later is missing`,
+      `failed: WRITE of ${name}.later is missing`,
       `failed: READ of ${name}.doubts is missing`,
       `failed: WRITE of ${name}.doubts is missing`,
       `failed: READ of ${name}.results is missing`,
@@ -271,7 +281,7 @@ describeWithJava('on a Kafka with SASL and ACLs', () => {
       await execute(command!)
     }
     const mended = await diagnose(env, only)
-    expect(mended.of('rights')).toHaveLength(12)
+    expect(mended.of('rights')).toHaveLength(13)
     expect(mended.of('rights').filter(line => !line.startsWith('ok: '))).toEqual([])
     expect(mended.of('topics').at(-1)).toMatch(/^skipped: cleanup\.policy, .* this login cannot see them$/)
     expect(mended.of('limits')).toEqual([expect.stringMatching(/^skipped: the limits of broker 1 cannot be seen/)])

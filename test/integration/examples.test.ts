@@ -151,6 +151,21 @@ describeOnKafka('producers in other languages', brokers => {
     },
   )
 
+  test.for(['python', 'java'] as const)(
+    '%s: a command with notBefore is sent at its time',
+    slow,
+    async (language, context) => {
+      const env = await prepare(language, context)
+      const world = await startWorld({ brokers })
+      Object.assign(env, exampleEnvironment(brokers, world.settings), { DELAY_SECONDS: '3' })
+      const { line, id } = sendingOf(language)
+      const before = Date.now()
+      expect(await runLine(language, line, { env })).toContain(`${id} SENT`)
+      const [result] = await world.finished(1)
+      expect(result!.sentAt).toBeGreaterThanOrEqual(before + 3_000)
+    },
+  )
+
   test.for(languages)(
     '%s: a phone in national format is refused before anything is sent',
     slow,

@@ -39,6 +39,7 @@ describe('a valid command', () => {
       type: 'sms',
       account: 'default',
       deadline: 1_763_000_000_000,
+      notBefore: null,
       delivery: 'AT_MOST_ONCE',
       lifetime: 7200,
       hooked: false,
@@ -161,6 +162,17 @@ describe('an invalid command', () => {
     const command = buildCommandOf('telegram', { phone: 1e15, hook: 'secret text' }, { message: 'secret text' })
     expect(problemOf(command)).toMatch(/phone.*message.*hook/)
     expect(problemOf(command)).not.toMatch(/secret|1000000000000000/)
+  })
+
+  test('has a deadline before its notBefore, or a notBefore in another unit than milliseconds', () => {
+    const at = 1_796_000_000_000
+    expect(problemOf(buildCommand({ notBefore: at, deadline: at - 1 }))).toBe('deadline must not be before notBefore')
+    for (const deadline of [null, at]) expect(problemOf(buildCommand({ notBefore: at, deadline }))).toBe('none')
+    expect(problemOf(buildCommand({ notBefore: 0 }))).toBe('none')
+    for (const notBefore of [at / 1000, at * 1000, -1])
+      expect(problemOf(buildCommand({ notBefore }))).toMatch(
+        /^notBefore must be .*milliseconds since 1970 \(not seconds/,
+      )
   })
 
   test('has a short error even with thousands of problems', () => {

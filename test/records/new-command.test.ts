@@ -72,6 +72,7 @@ test.each<[string, { fits: unknown[]; not: unknown[] }]>([
   ['campaign', textOrNull],
   ['extra', { fits: [{}, { ttl: '5' }], not: ['x', null, []] }],
   ['deadline', { fits: [null], not: ['2030-01-01', true] }],
+  ['notBefore', { fits: [null, new Date(), Date.now() - hour], not: ['2030-01-01', true, Date.now() / 1000] }],
 ])('a new command is refused by the name of its %s unless that is of the documented kind', (field, { fits, not }) => {
   for (const value of fits) expect(problemOf({ [field]: value })).toBeNull()
   for (const value of not) expect(problemOf({ [field]: value })).toMatch(new RegExp(`^${field} must be `))
@@ -80,7 +81,8 @@ test.each<[string, { fits: unknown[]; not: unknown[] }]>([
 test('a new command is refused for a field that it lacks, or that no command has', () => {
   for (const field of ['id', 'phone', 'type', 'message'])
     expect(problemOf({ [field]: undefined })).toMatch(new RegExp(`^${field} is required and must be `))
-  for (const field of ['lane', 'tenant', 'extra', 'deadline']) expect(problemOf({ [field]: undefined })).toBeNull()
+  for (const field of ['lane', 'tenant', 'extra', 'deadline', 'notBefore'])
+    expect(problemOf({ [field]: undefined })).toBeNull()
   expect(problemOf({ tenat: 'x' })).toMatch(/^tenat is no field of a command.*tenant/)
   expect(problemOf({ extra: { ttl: 5 } })).toMatch(/^extra\.ttl must be JSON in a string/)
   for (const none of [null, undefined, 'sms', []]) expect(problemOfNew(none)).toBe('a command must be an object')

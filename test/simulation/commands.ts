@@ -13,6 +13,8 @@ export interface SimCommand {
   offset: number
   /** Virtual milliseconds since 1970. */
   deadline: number | null
+  /** Virtual milliseconds since 1970. */
+  notBefore: number | null
   policy: 'AT_MOST_ONCE' | 'AT_LEAST_ONCE'
   publishedAt: number
 }
@@ -25,25 +27,25 @@ export function recordOf(
   plan: CommandPlan,
   phone: number,
   topic: string,
-  deadline: number | null,
+  times: Pick<SimCommand, 'deadline' | 'notBefore'>,
   encode: (command: SendCommand) => Buffer,
 ): OutgoingRecord {
-  return { topic, key: Buffer.from(String(plan.id)), value: valueFor(plan, phone, deadline, encode) }
+  return { topic, key: Buffer.from(String(plan.id)), value: valueFor(plan, phone, times, encode) }
 }
 
 /** The correlation id of the command to this phone. */
 export const correlationOf = (phone: number) => `order ${phone}`
 
 function valueFor(
-  { kind, id, type, delivery, account, tenant }: CommandPlan,
+  { kind, id, type, delivery, account, tenant, campaign }: CommandPlan,
   phone: number,
-  deadline: number | null,
+  times: Pick<SimCommand, 'deadline' | 'notBefore'>,
   encode: (command: SendCommand) => Buffer,
 ): Buffer {
   if (kind === 'garbage') return Buffer.from('no Avro at all')
   const value = encode(
     buildCommandOf(type, {
-      ...{ id: BigInt(id), phone, delivery, deadline, tenant, correlationId: correlationOf(phone) },
+      ...{ id: BigInt(id), phone, delivery, ...times, tenant, campaign, correlationId: correlationOf(phone) },
       account: kind === 'unknown account' ? 'Unknown' : account, // one that no settings can name
       extra: kind === 'invalid' ? { phone: '1' } : {},
     }),

@@ -36,6 +36,8 @@ export function drawCommands(random: Random, until: number, options: CommandsOpt
       deadline: random.chance(deadlines) ? random.int(-5, 3000) : null,
       reaction: random.chance(refusals) ? random.pick(['refuses', 'throttles', 'poison'] as const) : 'accepts',
       tenant: null,
+      campaign: null,
+      notBefore: null,
     })
   }
   return commands.sort((a, b) => a.at - b.at)
@@ -65,6 +67,8 @@ export function withPassingCommands(plan: Plan): Plan {
       deadline: null,
       reaction: 'accepts',
       tenant: null,
+      campaign: null,
+      notBefore: null,
       ...slot,
     }
   })

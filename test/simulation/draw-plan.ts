@@ -16,6 +16,7 @@ import {
   withSlowAccount,
   withSlowGateway,
   withUnequalDelays,
+  withWaiting,
   withWithdrawals,
   withWrongClocks,
 } from './worlds.ts'
@@ -31,6 +32,7 @@ const specialWorlds = [
   withWithdrawals,
   withGrowth,
   withSlowAccount,
+  withWaiting,
 ]
 
 export function drawPlan(seed: number): Plan {
@@ -41,6 +43,7 @@ export function drawPlan(seed: number): Plan {
   const plan: Plan = {
     workers: random.int(1, 3),
     partitions: random.int(1, 2),
+    laterPartitions: 1,
     fetchRecords: random.pick([1, 3, 500]),
     backlog: undefined,
     commands: drawCommands(random, faults.until),

@@ -59,10 +59,11 @@ interface Period {
 
 /** Topics to which an operator may add partitions while commands are sent. */
 export const growingTopics = ['urgent', 'bulk', 'results', 'statuses', 'doubts', 'dead-letters'] as const
+export type GrowingTopic = (typeof growingTopics)[number] | 'later'
 
 /** Partitions that an operator adds. */
 export interface GrowthPlan {
-  topic: (typeof growingTopics)[number]
+  topic: GrowingTopic
   more: number
   /** Virtual milliseconds. */
   at: number
@@ -86,12 +87,17 @@ export interface CommandPlan {
   reaction: Reaction
   /** All commands with one id have the same. */
   tenant: string | null
+  campaign: string | null
+  /** Not sent before, in milliseconds after its publication. */
+  notBefore: number | null
 }
 
 /** Everything that a seed decides in advance. The scheduler chooses the order of events. */
 export interface Plan {
   workers: number
   partitions: number
+  /** Of the table of commands that wait. */
+  laterPartitions: number
   /** The limit of records in one fetch. */
   fetchRecords: number
   /** The limit of the memory of all sessions of a process. Undefined: more than a world needs. */

@@ -4,10 +4,13 @@ import { MemoryBus } from '../../src/bus/memory/bus.ts'
 import { MemoryGroup } from '../../src/bus/memory/group.ts'
 import { Ledger } from '../../src/bus/session/ledger.ts'
 import { Ownership } from '../../src/bus/session/ownership.ts'
+import { PartitionSession } from '../../src/bus/session/session.ts'
 import { IN_DOUBT, NEW, Window } from '../../src/bus/session/window.ts'
 import { Controls } from '../../src/control/controls.ts'
 import type { Answer, LastCheck } from '../../src/gateway/connection.ts'
 import { Resolver } from '../../src/worker/doubts/resolver.ts'
+import { LaterTable } from '../../src/worker/later/table.ts'
+import { WaitingRows } from '../../src/worker/later/waiting-rows.ts'
 import { Delivery } from '../../src/worker/sending/delivery.ts'
 import { Settler } from '../../src/worker/settler.ts'
 import type { Invariant } from './judge/invariants.ts'
@@ -30,6 +33,40 @@ export const planted: Readonly<Record<Invariant, readonly Planted[]>> = {
       name: 'generation-is-not-checked',
       what: 'A process commits after the group has moved on without it.',
       plant: () => replace(MemoryGroup, 'checkCommit', () => () => {}),
+    },
+    {
+      name: 'table-is-not-loaded',
+      what: 'A take-over does not read what waits.',
+      plant: () => replace(LaterTable, 'read', () => async () => {}),
+    },
+    {
+      name: 'released-again-after-a-take-over',
+      what: 'A take-over does not see that a copy was released.',
+      plant: () =>
+        replace(
+          WaitingRows,
+          'load',
+          load =>
+            function (this: WaitingRows, entry, offset) {
+              if (entry.state !== 'released') load.call(this, entry, offset)
+            },
+        ),
+    },
+    {
+      name: 'end-of-a-copy-is-committed-later',
+      what: 'The end of a copy on the table is not part of the transaction with its outcome.',
+      plant: () =>
+        replace(
+          PartitionSession,
+          'attach',
+          attach =>
+            function (this: PartitionSession, offset, records, done) {
+              attach.call(this, offset, [], () => {
+                done()
+                setImmediate(() => void this.committed().then(() => this.add(records)))
+              })
+            },
+        ),
     },
   ],
   'at most once': [
@@ -81,6 +118,21 @@ export const planted: Readonly<Record<Invariant, readonly Planted[]>> = {
             async function (this: Delivery, envelope) {
               void intend.call(this, envelope)
               return [...envelope.parts.keys()].every(({ open }) => open)
+            },
+        ),
+    },
+  ],
+  'no POST before its time': [
+    {
+      name: 'wall-clock-is-ahead',
+      what: 'Processes believe that it is later than it is.',
+      plant: () =>
+        replace(
+          MachineClock,
+          'now',
+          now =>
+            function (this: MachineClock) {
+              return now.call(this) + 500
             },
         ),
     },

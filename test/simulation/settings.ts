@@ -14,6 +14,7 @@ const base = loadSettings({
       deadLetters: 'dead-letters',
       doubts: 'doubts',
       control: 'control',
+      later: 'later',
     },
     gateway: {
       url: 'http://gateway.example',
@@ -44,7 +45,7 @@ export function settingsOf(plan: Plan): Settings & { gateway: { url: string } } 
       ...{ ...base.gateway, url: base.gateway.url!, accounts, maxOperations, concurrency, lingerMs, timeoutMs },
       notFoundTexts: plan.notFound ? [texts.notFound] : [],
     },
-    commands: { maxAgeMs, maxInFlight: maxIntents },
+    commands: { ...base.commands, maxAgeMs, maxInFlight: maxIntents },
     doubts: { policies: policies as Settings['doubts']['policies'], waitMs: settleMs, polls, maxAttempts: attempts },
   }
 }

@@ -2,6 +2,7 @@ import { partitionOf } from '../../src/bus/murmur2.ts'
 import type { BusRecord, TopicPartition } from '../../src/bus/port.ts'
 import { unpackCheckpoint } from '../../src/bus/session/checkpoint.ts'
 import { type Change, nameOf, writeChange } from '../../src/control/change.ts'
+import { copiedFrom, keyText, readLater } from '../../src/records/later.ts'
 import { buildStatusEvent } from '../support/status-events.ts'
 import { ObservedBroker } from './broker.ts'
 import { Chaos } from './chaos.ts'
@@ -203,9 +204,10 @@ class World {
     const all = new Map([
       ...[...topics.commands, topics.doubts].map(topic => [topic, partitions] as const),
       ...[topics.results, topics.statuses, topics.deadLetters].map(topic => [topic, 1] as const),
+      [topics.later, this.#plan.laterPartitions],
     ])
     if (this.#plan.pauses.length + this.#plan.withdrawals.length > 0) all.set(topics.control, 1)
-    const watched = [topics.results, topics.doubts, topics.deadLetters]
+    const watched = [topics.results, topics.doubts, topics.deadLetters, topics.later, ...topics.commands]
     return new ObservedBroker(virtualClock(this.#scheduler), all, watched, {
       committed: (tp, offset, metadata) => {
         const owner = this.#scheduler.running!
@@ -220,7 +222,20 @@ class World {
   #checkRecord(place: TopicPartition & { offset: number }, record: BusRecord): void {
     const { trace } = this.#tracer
     const { value, headers } = record
-    const { results, doubts } = this.#settings.topics
+    const { results, doubts, later, commands } = this.#settings.topics
+    if (place.topic === later) {
+      const { key, state } = readLater(record)!
+      trace('broker', `${later}/${place.partition}@${place.offset}: ${keyText(key)} ${state}`)
+      this.#judge.outcomes.waits(key, state, place)
+      return
+    }
+    if (commands.includes(place.topic)) {
+      const copied = copiedFrom(record)
+      if (!copied) return
+      trace('broker', `${place.topic}/${place.partition}@${place.offset}: copy of ${keyText(copied.key)}`)
+      this.#judge.outcomes.copied(copied.key, place)
+      return
+    }
     if (place.topic === results) {
       const result = this.#codec.result(value!)
       const { id, commandTopic, commandPartition, commandOffset, outcome, errorCode } = result
@@ -281,14 +296,26 @@ class World {
     const topic = plan.urgent ? urgent : bulk
     const now = epoch + this.#scheduler.now
     const deadline = plan.deadline === null ? null : now + plan.deadline
-    const record = recordOf(plan, phone, topic, deadline, this.#codec.encode)
+    const notBefore = plan.notBefore === null ? null : now + plan.notBefore
+    const record = recordOf(plan, phone, topic, { deadline, notBefore }, this.#codec.encode)
     const partition = partitionOf(record.key!, this.#partitionsAsKnown(topic))
     const offset = this.#broker.end({ topic, partition })
     const policy = policyOf(plan, this.#settings)
     this.#published++
-    this.#judge.lives.published({ plan, phone, topic, partition, offset, deadline, policy, publishedAt: now })
+    this.#judge.lives.published({
+      plan,
+      phone,
+      topic,
+      partition,
+      offset,
+      deadline,
+      notBefore,
+      policy,
+      publishedAt: now,
+    })
     const { id, type, account, kind, reaction } = plan
-    const until = deadline === null ? '' : ` until ${deadline - epoch} ms`
+    const from = notBefore === null ? '' : ` from ${notBefore - epoch} ms`
+    const until = deadline === null ? from : `${from} until ${deadline - epoch} ms`
     this.#tracer.trace(
       'upstream',
       `writes ${topic}/${partition}@${offset}: ${id} ${type} of ${account}, ${policy}, ${kind}, gateway ${reaction}${until}`,

@@ -288,3 +288,44 @@ export function withGrowth(seed: number, plan: Plan): Plan {
     },
   }
 }
+
+/** In some worlds commands wait for their time, operators pause campaigns, and the table gets partitions. */
+export function withWaiting(seed: number, plan: Plan): Plan {
+  const random = new Random(seed ^ 0x1a7e)
+  if (!random.chance(0.4)) return plan
+  const { faults, commands } = plan
+  const share = random.pick([0.2, 0.6, 1])
+  const longest = random.pick([500, 3000, faults.until + 3000])
+  const campaign = 'spring'
+  const ofCampaign = new Set(commands.flatMap(({ id }) => (random.chance(0.5) ? [id] : [])))
+  const scope = { effect: 'paused', kind: 'campaign', name: campaign } as const
+  const growths = Array.from({ length: random.pick([0, 0, 1, 2]) }, () => ({
+    topic: random.pick(['later', 'later', 'bulk', 'urgent'] as const),
+    more: random.int(1, 3),
+    at: random.int(0, faults.until),
+    resetAt: random.chance(0.6) ? random.int(0, faults.until) : null,
+  }))
+  return {
+    ...plan,
+    laterPartitions: random.int(1, 3),
+    commands: commands.map(command => {
+      const notBefore = random.chance(share) ? random.int(-500, longest) : null
+      const { deadline } = command
+      return {
+        ...command,
+        campaign: ofCampaign.has(command.id) ? campaign : null,
+        notBefore,
+        deadline: deadline === null || notBefore === null ? deadline : Math.max(0, notBefore) + Math.max(1, deadline),
+      }
+    }),
+    pauses: [
+      ...plan.pauses,
+      ...Array.from({ length: random.pick([0, 1, 3]) }, () => ({
+        ...scope,
+        at: random.int(0, faults.until),
+        lasts: random.pick([random.int(1, 500), random.int(500, 4000), random.int(4000, 20_000)]),
+      })),
+    ],
+    growths: [...plan.growths, ...growths],
+  }
+}

@@ -35,6 +35,7 @@ export function buildCommandOf(
     tenant: null,
     campaign: null,
     extra: {},
+    notBefore: null,
     ...overrides,
   }
 }

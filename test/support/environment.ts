@@ -32,6 +32,7 @@ function variablesOf({ brokers, registryUrl }: Brokers, groupId: string, topics:
     BUSGATE_TOPICS_CONTROL: topics.control,
     BUSGATE_TOPICS_HISTORY: topics.history,
     BUSGATE_TOPICS_WORKERS: topics.workers,
+    BUSGATE_TOPICS_LATER: topics.later,
     BUSGATE_TOPICS_OVERDUE: topics.overdue,
     BUSGATE_TOPICS_DEAD_LETTERS: topics.deadLetters,
   }

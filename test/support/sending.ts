@@ -64,6 +64,8 @@ export interface SendingOptions {
   registry?: SchemaRegistry
   /** Topics with cleanup.policy=compact, by their setting. */
   compacted?: readonly ('doubts' | 'results' | 'statuses' | 'deadLetters')[]
+  /** Whether retention by age applies to the table of commands that wait. */
+  laterExpires?: boolean
   /** Topics that do not exist at the start, by their setting. */
   missing?: readonly (keyof Settings['topics'])[]
   /** Records on the control topic when the worker starts. */
@@ -86,6 +88,7 @@ const topics = {
   deadLetters: 'dead-letters',
   control: 'control',
   history: 'history',
+  later: 'later',
   overdue: 'overdue',
   workers: 'workers',
 }
@@ -136,7 +139,7 @@ function createBroker(
   const broker = new Broker(clock)
   broker.createTopics([
     ...[...topics.commands, topics.doubts].map(topic => ({ topic, partitions })),
-    ...[topics.results, topics.deadLetters].map(topic => ({ topic, partitions: 1 })),
+    ...[topics.results, topics.deadLetters, topics.later].map(topic => ({ topic, partitions: 1 })),
     ...(['statuses', 'control'] as const).flatMap(use =>
       missing?.includes(use) ? [] : [{ topic: topics[use], partitions: 1 }],
     ),
@@ -219,7 +222,8 @@ export async function startSendingWorld(options: SendingOptions = {}) {
   const settings = settingsOf(options)
   const { topics } = settings
   const broker = createBroker(options, settings, clock)
-  for (const use of options.compacted ?? []) broker.compacted.add(topics[use])
+  for (const use of options.compacted ?? []) broker.cleanup.set(topics[use], 'compact')
+  if (options.laterExpires) broker.cleanup.set(topics.later, 'compact,delete')
   const keys = new Map<string, string>()
   for (const [name, account] of settings.gateway.accounts) account.apiKey = new Secret(() => keys.get(name) ?? name)
   const { posts, denied, distrusts, connect } = createGateway(options, clock)

@@ -45,6 +45,15 @@ test('the page counts a message once that is delivered and then read', async () 
   expect(verdicts(now)).toBe(2)
 })
 
+test('the page counts a message once that waited for its time', async () => {
+  const world = await startWorld()
+  const { url } = await startPage(world)
+  await waitForState(url, ({ partitions }) => partitions.length > 0)
+  await world.send([buildCommand({ id: 5n, notBefore: Date.now() + 1_000 })])
+  const now = await waitForState(url, one => smsOf(one)?.sent === 1)
+  expect(smsOf(now)?.commands).toBe(1)
+})
+
 test('the page shows a doubt with its age and what it waits for, until it is resolved', async () => {
   const world = await startWorld({
     settings: {

@@ -20,13 +20,27 @@ test('a topic that becomes compacted while a worker runs is reported within a mi
   const { broker, pass, telemetry, sending } = await startSendingWorld()
   const told: unknown[] = []
   telemetry.on('topics.compacted', ({ topics }) => told.push(topics))
-  broker.compacted.add('results')
+  broker.cleanup.set('results', 'compact')
   await pass(60_000)
   const why = 'or they no longer tell what was answered, and a reset of the progress sends it again'
   expect(sending.warnings()).toEqual([`results must not be compacted, ${why}: set cleanup.policy=delete`])
   await pass(120_000)
   expect([sending.reasons(), told]).toEqual([[], [['results']]])
-  broker.compacted.clear()
+  broker.cleanup.clear()
   await pass(60_000)
   expect(sending.warnings()).toEqual([])
+})
+
+const expires =
+  'later must not be deleted by age, or commands that wait are lost without a result: set cleanup.policy=compact'
+
+test('a worker does not start if retention by age applies to the commands that wait', async () => {
+  await expect(startSendingWorld({ laterExpires: true })).rejects.toThrow(expires)
+})
+
+test('retention by age that applies to the commands that wait while a worker runs is reported within a minute', async () => {
+  const { broker, pass, sending } = await startSendingWorld()
+  broker.cleanup.set('later', 'delete')
+  await pass(60_000)
+  expect(sending.warnings()).toEqual([expires])
 })

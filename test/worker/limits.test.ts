@@ -7,6 +7,19 @@ const phones = { UA: 380501234567, PL: 48501234567, LK: 94711234567, US: 1212555
 /** Of a satellite network, and with digits that no country has. */
 const stateless = [883510000123, 999123456789]
 
+test('a command with a time further ahead than commands.horizonMs is INVALID, and does not use its id', async () => {
+  const day = 24 * 3_600_000
+  const world = await startSendingWorld({ settings: { commands: { horizonMs: 2 * day } } })
+  world.send(1, { notBefore: world.clock.now() + 3 * day })
+  await world.pass(1_000)
+  world.send(1)
+  await world.pass(1_000)
+  expect(world.results().map(({ outcome, error }) => [outcome, error])).toEqual([
+    ['INVALID', 'notBefore must be at most 2 days ahead (commands.horizonMs)'],
+    ['SENT', null],
+  ])
+})
+
 describe('with gateway.countries, a command', () => {
   test('to another country, or to none that is known, is INVALID and never POSTed; the others are sent', async () => {
     const world = await startSendingWorld({ gateway: { countries: 'UA,US' } })

@@ -9,10 +9,11 @@ import { numbersFrom, sorted, startSendingWorld } from '../support/sending.ts'
 const scopes = [
   { kind: 'topic', name: 'bulk' },
   { kind: 'account', name: 'other' },
+  { kind: 'campaign', name: 'spring' },
   { kind: 'tenant', name: 'acme' },
 ] as const
 /** The fields of a command that each of these scopes stops. */
-const stopped = { account: 'other', tenant: 'acme' }
+const stopped = { account: 'other', campaign: 'spring', tenant: 'acme' }
 
 describe.each(scopes)('a paused $kind', scope => {
   test('sends nothing until it is resumed, then each command once, while others are sent', async () => {
@@ -85,6 +86,7 @@ describe.each(scopes)('a paused $kind', scope => {
 
 test.each([
   { kind: 'account', name: 'other' },
+  { kind: 'campaign', name: 'spring' },
   { kind: 'tenant', name: 'acme' },
 ] as const)('a paused $kind with thousands of commands delays nobody else', async scope => {
   const { put, pass, control, posts } = await startSendingWorld()

@@ -55,14 +55,14 @@ export class MemoryBroker {
     this.clock = clock
   }
 
-  /** Topics with cleanup.policy=compact; the embedded broker compacts nothing. */
-  readonly compacted = new Set<string>()
+  /** The cleanup.policy of topics that have one of their own; the embedded broker deletes nothing. */
+  readonly cleanup = new Map<string, string>()
 
   createTopics(specs: readonly TopicSpec[]): void {
     for (const { topic, partitions, config = {} } of specs) {
       if (this.#logs.has(topic)) continue
       this.#logs.set(topic, Array.from({ length: partitions }, newLog))
-      if (config['cleanup.policy']?.includes('compact')) this.compacted.add(topic)
+      if (config['cleanup.policy']) this.cleanup.set(topic, config['cleanup.policy'])
       if (config['max.message.bytes']) this.limit(topic, Number(config['max.message.bytes']))
     }
   }

@@ -270,6 +270,14 @@ export class MemoryBus implements Bus {
     return { ...tp, from: begin, until: next, start, since: records[0]?.timestamp ?? null, unreadable: 0 }
   }
 
+  recordsAt(tp: TopicPartition, offsets: readonly number[]): ReturnType<Bus['recordsAt']> {
+    return this.#atBroker(`look up ${nameOf(tp)}`, broker => {
+      const wanted = new Set(offsets)
+      const { records, next } = broker.read(tp, offsets[0] ?? 0, Number.POSITIVE_INFINITY)
+      return { records: records.filter(({ offset }) => wanted.has(offset)), readable: next }
+    })
+  }
+
   async progress(groupId: string, tps: readonly TopicPartition[]): ReturnType<Bus['progress']> {
     return this.#atBroker('look up the group', broker => tps.map(tp => broker.committed(groupId, tp)))
   }
@@ -288,8 +296,8 @@ export class MemoryBus implements Bus {
     return tps.map(tp => this.#options.broker.read(tp, 0, 1).records[0]?.timestamp ?? null)
   }
 
-  async compacted(topics: readonly string[]): Promise<string[]> {
-    return topics.filter(topic => this.#options.broker.compacted.has(topic))
+  async cleanup(): Promise<ReadonlyMap<string, string>> {
+    return new Map(this.#options.broker.cleanup)
   }
 
   blocked(): [] {

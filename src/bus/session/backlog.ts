@@ -1,5 +1,6 @@
 import type { Backlog, BusRecord } from '../port.ts'
 import { headerPairs } from '../record-headers.ts'
+import { contentBytesOf } from '../record-size.ts'
 
 /**
  * A session may use this fraction of the memory that the others leave. Busy sessions thus converge to equal shares, and some
@@ -146,9 +147,4 @@ function sizeOf(record: BusRecord, madeBytes: number): number {
   let bytes = structureBytes + contentBytesOf(record) + madeBytes
   for (const [name, content] of headerPairs(record.headers)) bytes += structureBytes + name.length + content.length
   return bytes
-}
-
-/** Bytes of a record's key and value. */
-export function contentBytesOf(record: BusRecord): number {
-  return record.contentBytes ?? (record.key?.length ?? 0) + (record.value?.length ?? 0)
 }

@@ -3,7 +3,7 @@ import { NEW, type OffsetState, Window, windowSize } from './window.ts'
 
 /**
  * The window as text in the metadata of the committed offset (a broker allows 4,096 UTF-16 units):
- * `version;tag;seq;bits;uncheckedUntil;intentsSince;base;forgotten`. `tag` names the process that wrote it. `seq` counts its
+ * `version;tag;seq;bits;uncheckedUntil;intentsSince;base;forgotten;memo`. `tag` names the process that wrote it. `seq` counts its
  * commits. `bits` has two bits per offset from the base on, least significant first, in base64. `base` is the committed
  * offset; if it differs, a tool has moved the metadata. A version that does not know a field ignores it.
  */
@@ -20,6 +20,8 @@ export interface Checkpoint {
   intentsSince: number
   /** Null if the windows of all earlier owners are known, and all records; written as `until`, or `until!` if `owned`. */
   forgotten: Forgotten | null
+  /** What the owner of the records has left to the next one, as `Session.remember` explains; null if that is not known. */
+  memo: string | null
 }
 
 const version = '1'
@@ -32,10 +34,19 @@ interface Fields {
   intentsSince: number
   base: string
   forgotten: Forgotten | null
+  memo: string | null
 }
 
 /** Encodes the metadata to commit with the offset `window.base`. */
-export function packCheckpoint({ tag, seq, window, uncheckedUntil, intentsSince, forgotten }: Checkpoint): string {
+export function packCheckpoint({
+  tag,
+  seq,
+  window,
+  uncheckedUntil,
+  intentsSince,
+  forgotten,
+  memo,
+}: Checkpoint): string {
   const bits = Buffer.alloc(Math.ceil(window.length / 4))
   for (let i = 0; i < window.length; i++) {
     const state = window.get(window.base + i)
@@ -43,7 +54,10 @@ export function packCheckpoint({ tag, seq, window, uncheckedUntil, intentsSince,
   }
   const unchecked = uncheckedUntil > window.base ? uncheckedUntil : 0
   const fields = [version, tag, seq, bits.toString('base64'), unchecked, intentsSince, window.base]
-  return [...fields, ...(forgotten ? [`${forgotten.until}${forgotten.owned ? '!' : ''}`] : [])].join(';')
+  const until = forgotten ? `${forgotten.until}${forgotten.owned ? '!' : ''}` : ''
+  if (memo !== null) fields.push(until, memo)
+  else if (forgotten) fields.push(until)
+  return fields.join(';')
 }
 
 /**
@@ -55,7 +69,7 @@ export function unpackCheckpoint(base: number, metadata: string | null | undefin
   const window = new Window(base)
   if (!metadata) {
     const forgotten = { until: end, owned: metadata !== undefined }
-    return { tag: '', seq: 0, window, uncheckedUntil: end, intentsSince: 0, forgotten }
+    return { tag: '', seq: 0, window, uncheckedUntil: end, intentsSince: 0, forgotten, memo: null }
   }
   const [foundVersion = ''] = metadata.split(';', 1)
   if (/^\d+;/.test(metadata) && Number(foundVersion) > Number(version)) {
@@ -78,12 +92,12 @@ export function unpackCheckpoint(base: number, metadata: string | null | undefin
         'and reset the offset without metadata: docs/delivery.md, "When the progress is reset", says what is known then',
     )
   }
-  const { tag, seq, bits, uncheckedUntil, intentsSince, forgotten } = fields
+  const { tag, seq, bits, uncheckedUntil, intentsSince, forgotten, memo } = fields
   for (let i = 0; i < bits.length * 4; i++) {
     const state = ((bits[i >> 2]! >> ((i & 3) * 2)) & 3) as OffsetState
     if (state !== NEW) window.set(base + i, state)
   }
-  return { tag, seq, window, uncheckedUntil, intentsSince, forgotten }
+  return { tag, seq, window, uncheckedUntil, intentsSince, forgotten, memo }
 }
 
 /** What is not known if an owner's records or intents below this offset are lost, too. */
@@ -97,8 +111,8 @@ const isWritten = (text: string): boolean => /^\d{1,16}$/.test(text) && Number.i
 
 /** The fields of this version's metadata; null if busgate cannot have written it. */
 function fieldsOf(metadata: string, at: number): Fields | null {
-  const fields = metadata.split(';', 8)
-  const [found, tag = '', seq = '', bits = '-', unchecked = '0', since = '0', base = String(at), forgotten = ''] =
+  const fields = metadata.split(';', 9)
+  const [found, tag = '', seq = '', bits = '-', unchecked = '0', since = '0', base = String(at), forgotten = '', memo] =
     fields
   const bytes = Buffer.from(bits, 'base64')
   const owned = forgotten.endsWith('!')
@@ -108,8 +122,19 @@ function fieldsOf(metadata: string, at: number): Fields | null {
     /^.{1,64}$/s.test(tag) &&
     [seq, unchecked, since, base, until || '0'].every(isWritten) &&
     bytes.toString('base64') === bits &&
-    bytes.length <= windowSize / 4
+    bytes.length <= windowSize / 4 &&
+    (memo === undefined || isMemo(memo))
   if (!isOurs) return null
   const numbers = { seq: Number(seq), uncheckedUntil: Number(unchecked), intentsSince: Number(since) }
-  return { tag, ...numbers, bits: bytes, base, forgotten: until === '' ? null : { until: Number(until), owned } }
+  return {
+    tag,
+    ...numbers,
+    bits: bytes,
+    base,
+    forgotten: until === '' ? null : { until: Number(until), owned },
+    memo: memo ?? null,
+  }
 }
+
+/** Whether the text fits a checkpoint. */
+export const isMemo = (text: string): boolean => /^[\w:.-]{1,64}$/.test(text)

@@ -14,7 +14,7 @@ import type {
 import type { CommitCycle, Participant } from '../transactions/commit-cycle.ts'
 import { SessionCommits } from '../transactions/session-commits.ts'
 import type { BacklogShare } from './backlog.ts'
-import { type Checkpoint, forgetTo, packCheckpoint } from './checkpoint.ts'
+import { type Checkpoint, forgetTo, isMemo, packCheckpoint } from './checkpoint.ts'
 import { isOrphan, type LedgerKey } from './ledger.ts'
 import { type Gone, hasLoss, loseOffsets } from './lost-offsets.ts'
 import { type TakenOver, type TakeOverOptions, takeOver } from './take-over.ts'
@@ -56,6 +56,8 @@ export class PartitionSession implements Session, Participant {
   /** The doubts taken over are below this offset. */
   #doubtsUntil = 0
   #held = false
+  /** What else an offset's outcome brings about. */
+  readonly #attached = new Map<number, { records: readonly OutgoingRecord[]; done: () => void }>()
 
   constructor(options: SessionOptions) {
     this.topic = options.topic
@@ -107,6 +109,31 @@ export class PartitionSession implements Session, Participant {
     this.#commits.add(records)
   }
 
+  get memo(): string | null {
+    return this.#checkpoint.memo
+  }
+
+  remember(memo: string): void {
+    if (!isMemo(memo)) throw new RangeError(`${memo} is too long to be remembered`)
+    this.#checkpoint.memo = memo
+  }
+
+  add(records: readonly OutgoingRecord[]): void {
+    if (this.alive && records.length > 0) this.#commits.add(records)
+  }
+
+  attach(offset: number, records: readonly OutgoingRecord[], done: () => void): void {
+    this.#attached.set(offset, { records, done })
+  }
+
+  #detach(offset: number): readonly OutgoingRecord[] {
+    const attached = this.#attached.get(offset)
+    if (!attached) return []
+    this.#attached.delete(offset)
+    attached.done()
+    return attached.records
+  }
+
   get #window(): Window {
     return this.#checkpoint.window
   }
@@ -137,6 +164,8 @@ export class PartitionSession implements Session, Participant {
     const { window, intentsSince } = checkpoint
     this.taken = taken
     this.#checkpoint = checkpoint
+    await listener.opening?.(this)
+    if (!this.alive) return
     this.#committedBase = window.base
     const offsets = Array.from({ length: window.length }, (_, i) => window.base + i)
     const doubts = offsets.filter(offset => window.get(offset) === IN_DOUBT)
@@ -230,6 +259,14 @@ export class PartitionSession implements Session, Participant {
     return this.#options.backlog.most
   }
 
+  get endAtTakeOver(): number {
+    return this.taken?.high ?? 0
+  }
+
+  get isCaughtUp(): boolean {
+    return this.started && this.#window.horizon >= this.endAtTakeOver
+  }
+
   get full(): boolean {
     return this.#intake?.full ?? true
   }
@@ -253,8 +290,9 @@ export class PartitionSession implements Session, Participant {
   }
 
   settle(offset: number, records: OutgoingRecord[]): void {
-    if (this.#options.ledger.finish(offset, this, records)) return
-    if (this.alive) this.#settle(offset, records)
+    const all = [...records, ...this.#detach(offset)]
+    if (this.#options.ledger.finish(offset, this, all)) return
+    if (this.alive) this.#settle(offset, all)
   }
 
   release(offset: number): void {
@@ -288,6 +326,7 @@ export class PartitionSession implements Session, Participant {
   #settle(offset: number, records: readonly OutgoingRecord[]): void {
     if (this.#window.get(offset) === DONE) return
     this.#window.set(offset, DONE)
+    this.#detach(offset) // its outcome, of an earlier session, has these records
     this.#intake!.letGo(offset)
     this.#commits.settle(offset, records)
   }

@@ -91,11 +91,12 @@ export async function takeOver(options: TakeOverOptions, isAlive: () => boolean)
       ...newest,
       window: startAnew === null ? window : new Window(startAnew),
       uncheckedUntil: Math.max(newest.uncheckedUntil, end),
+      memo: null,
     }
   }
   if (lacksCommit) {
     const uncheckedUntil = Math.max(checkpoint.uncheckedUntil, high)
-    checkpoint = { ...checkpoint, uncheckedUntil, forgotten: forgetTo(high, checkpoint) }
+    checkpoint = { ...checkpoint, uncheckedUntil, forgotten: forgetTo(high, checkpoint), memo: null }
   }
   const lost = loseOffsets(checkpoint, ledger, { to: low })
   if (hasLoss(lost)) dataLost(lost)

@@ -1,6 +1,7 @@
 import type { Batch, LogEnds, PartitionDriver } from '../driver.ts'
 import type { BusRecord, Session, SessionListener } from '../port.ts'
-import { type BacklogShare, contentBytesOf } from './backlog.ts'
+import { contentBytesOf } from '../record-size.ts'
+import type { BacklogShare } from './backlog.ts'
 import type { Gone } from './lost-offsets.ts'
 import { Refetch } from './refetch.ts'
 import { DONE, IN_DOUBT, NEW, type Window } from './window.ts'

@@ -87,7 +87,16 @@ export class SessionCommits {
     this.#next.intents = []
     this.#next.decided = Promise.withResolvers()
     decided.resolve(false)
+    if (isClean(this.#next)) this.#endEmpty()
     return intents
+  }
+
+  /** Nothing is left to commit: who waits for it would wait for ever. */
+  #endEmpty(): void {
+    const { ended } = this.#next
+    this.#next.ended = Promise.withResolvers()
+    if (this.#running) void this.#running.ended.promise.then(ended.resolve)
+    else ended.resolve()
   }
 
   /** Begins a commit. @returns what it commits */

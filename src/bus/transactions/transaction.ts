@@ -13,7 +13,7 @@ import type { Brokers, Target } from '../cluster/brokers.ts'
 import { isTransient } from '../cluster/errors.ts'
 import { askWithRetries, RetryBudget } from '../cluster/retry-budget.ts'
 import type { Part } from '../driver.ts'
-import type { BatchPart } from '../write/chunks.ts'
+import { type BatchPart, tellPlaces } from '../write/chunks.ts'
 import { produceBatches } from '../write/produce.ts'
 import type { Producer } from '../write/producer.ts'
 
@@ -90,7 +90,10 @@ export class Transaction {
     const { brokers, producer, transactionalId, compression, clock } = this.#options
     for (const chunk of chunks) {
       const batches = producer.encode(chunk, { transactional: true, compression, timestamp: clock.now() })
-      const [unwritten] = await produceBatches(batches, { brokers, transactionalId, retries: this.#retries })
+      const [unwritten] = await produceBatches(batches, {
+        ...{ brokers, transactionalId, retries: this.#retries },
+        written: tellPlaces,
+      })
       if (unwritten) throw unwritten.error
     }
   }

@@ -95,3 +95,9 @@ class Chunk {
     this.#bytes += size
   }
 }
+
+/** Tells the records of a batch where they are. @param baseOffset of the first; negative if the broker did not say */
+export function tellPlaces({ topic, partition, records }: BatchPart, baseOffset: number): void {
+  if (baseOffset < 0) return
+  for (const [i, { written }] of records.entries()) written?.({ topic, partition, offset: baseOffset + i })
+}

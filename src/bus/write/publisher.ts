@@ -7,7 +7,7 @@ import { RetryBudget } from '../cluster/retry-budget.ts'
 import type { OutgoingRecord, Publisher } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
 import { RequestBatcher } from '../request-batcher.ts'
-import { type BatchPart, Chunker } from './chunks.ts'
+import { type BatchPart, Chunker, tellPlaces } from './chunks.ts'
 import { produceBatches } from './produce.ts'
 import { initialiseProducer, type Producer } from './producer.ts'
 
@@ -87,9 +87,4 @@ export class IdempotentPublisher implements Publisher {
   #initialise(retries: RetryBudget): Promise<Producer> {
     return initialiseProducer(this.#options.brokers, null, retries, this.#options.line)
   }
-}
-
-function tellPlaces({ topic, partition, records }: BatchPart, baseOffset: number): void {
-  if (baseOffset < 0) return
-  for (const [i, { written }] of records.entries()) written?.({ topic, partition, offset: baseOffset + i })
 }

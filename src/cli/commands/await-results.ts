@@ -9,13 +9,17 @@ interface Waiting {
   asJson: boolean | undefined
 }
 
+/** After the last one is due. */
 const usualLimitMs = 10 * 60_000
+const longestTimerMs = 2 ** 31 - 1
 /** Most messages without a result that are told one by one. */
 const mostTold = 20
 
 /** Prints the final result of each message as it comes. @returns whether all were sent */
 export async function awaitResults(commands: readonly CommandHandle[], waiting: Waiting): Promise<boolean> {
-  const { ending, limitMs = usualLimitMs, asJson } = waiting
+  const now = Date.now()
+  const due = commands.reduce((last, { notBefore }) => Math.max(last, notBefore ?? 0), now)
+  const { ending, limitMs = Math.min(due - now + usualLimitMs, longestTimerMs), asJson } = waiting
   const signal = AbortSignal.any([ending, AbortSignal.timeout(limitMs)])
   const messages = new Map(commands.map(command => [`${command.account}/${command.id}`, command]))
   let sent = 0

@@ -13,14 +13,16 @@ import {
   type Withdrawn,
   writeChange,
 } from '../../control/change.ts'
-import { Controls } from '../../control/controls.ts'
+import { Controls, type Sendable } from '../../control/controls.ts'
 import { historyOf } from '../../control/history.ts'
 import { type ControlTopic, readControl } from '../../control/read.ts'
 import { recordsOf, usualWithdrawalMs, withdrawnBy } from '../../control/withdraw.ts'
 import { writeAndReadBack } from '../../control/write.ts'
 import { RecordReader, UndecodableRecords } from '../../inspect/decoding.ts'
 import { searchUnfinished } from '../../inspect/progress.ts'
+import { WaitingCount } from '../../inspect/waiting.ts'
 import type { SendCommand } from '../../records/generated.ts'
+import { copiedFrom } from '../../records/later.ts'
 import { registryOf } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
 import { shellFlag } from '../../shell.ts'
@@ -35,6 +37,7 @@ import { configFlag, requireAccount } from '../settings.ts'
 export interface Control extends ControlTopic {
   settings: Settings
   bus: Bus
+  ending: AbortSignal
   /** Writes changes, and keeps them in the history. @throws Error when workers may not see them */
   write(records: OutgoingRecord[]): Promise<void>
 }
@@ -46,7 +49,7 @@ export function onControl(config: string | undefined, work: (control: Control) =
       await writeAndReadBack(bus, settings.topics.control, records)
       await keepInHistory(bus, settings, historyOf(settings.topics.history, records))
     }
-    return work({ settings, bus, ...(await readControl(bus, settings, ending)), write })
+    return work({ settings, bus, ending, ...(await readControl(bus, settings, ending)), write })
   })
 }
 
@@ -81,6 +84,7 @@ export function ourselves(): string {
 const scopeFlags = {
   account: textFlag('NAME', 'All commands of an account.'),
   topic: textFlag('NAME', 'All commands of a topic.'),
+  campaign: textFlag('NAME', 'All commands of a campaign, in all accounts.'),
   tenant: textFlag('NAME', 'All commands of a tenant, in all accounts.'),
 }
 
@@ -95,8 +99,8 @@ export function reasonFlag(help: string): Flag<string> {
 
 export const pause = command({
   about: [
-    'Stops sending the commands of an account, a topic or a tenant within two seconds, on all workers, until it is',
-    'resumed. Requests in flight finish; other commands wait, and their deadlines continue. The pause survives restarts.',
+    'Stops sending the commands of an account, a topic, a campaign or a tenant within two seconds, on all workers, until it',
+    'is resumed. Requests in flight finish; other commands wait, and their deadlines continue. The pause survives restarts.',
   ].join('\n'),
   flags: {
     ...scopeFlags,
@@ -124,7 +128,7 @@ export const pause = command({
 })
 
 export const resume = command({
-  about: 'Resumes sending for an account, a topic or a tenant within two seconds.',
+  about: 'Resumes sending for an account, a topic, a campaign or a tenant within two seconds.',
   flags: { ...scopeFlags, all: toggle('Resumes everything that is paused.'), by: byFlag, config: configFlag },
   run: ({ all = false, by = ourselves(), config, ...names }) =>
     onControl(config, async ({ settings, inForce, write }) => {
@@ -162,7 +166,8 @@ function pauseOf(names: Partial<Record<PausedByHand['kind'], string>>): PausedBy
     names[kind] === undefined ? [] : [{ effect: 'paused' as const, kind, name: names[kind] }],
   )
   const [scope, ...others] = given
-  if (!scope || others.length > 0) throw new UsageError('name one of --account NAME, --topic NAME, --tenant NAME')
+  if (!scope || others.length > 0)
+    throw new UsageError('name one of --account NAME, --topic NAME, --campaign NAME, --tenant NAME')
   if (scope.name === '') throw new UsageError(`--${scope.kind} needs a name`)
   return scope
 }
@@ -232,20 +237,42 @@ export const withdraw = command({
 })
 
 /** Counts the unsent commands that the withdrawal would end. */
-async function countEnded({ bus, settings }: Control, change: Change): Promise<number> {
-  const controls = new Controls(settings, systemClock)
+async function countEnded(control: Control, change: Change): Promise<number> {
+  const controls = new Controls(control.settings, systemClock)
   controls.apply(change)
+  const isEnded: IsEnded = (command, since) => controls.withdrawing(command, since) !== null
+  try {
+    return (await countUnsent(control, isEnded)) + (await countOnTable(control, isEnded))
+  } finally {
+    controls.close()
+  }
+}
+
+type IsEnded = (command: Sendable, since: number) => boolean
+
+async function countUnsent({ bus, settings }: Control, isEnded: IsEnded): Promise<number> {
   const undecodable = new UndecodableRecords()
   const reader = new RecordReader<SendCommand>(schemas.command, registryOf(settings), undecodable)
   let ended = 0
   await searchUnfinished(bus, settings, settings.topics.commands, (tp, records, progress) => {
     const unsent = records.filter(({ offset }) => !progress || progress.window.get(offset) === NEW)
-    return reader.each(tp, unsent, (command, { timestamp }) => {
-      if (controls.withdrawing({ ...command, idText: String(command.id) }, timestamp)) ended++
+    return reader.each(tp, unsent, (command, record) => {
+      const since = copiedFrom(record)?.facts.since ?? record.timestamp
+      if (isEnded({ ...command, idText: String(command.id) }, since)) ended++
     })
-  }).finally(() => controls.close())
+  })
   undecodable.texts.forEach(say)
   return ended
+}
+
+/** Counts those that wait for their time or for the end of a pause. */
+async function countOnTable({ bus, settings, ending }: Control, isEnded: IsEnded): Promise<number> {
+  const ended = { commands: 0 }
+  const count = new WaitingCount(bus, settings, (facts, { id }) =>
+    isEnded({ ...facts, idText: String(id) }, facts.since) ? ended : null,
+  )
+  await count.update(ending)
+  return ended.commands
 }
 
 function withdrawalOf({ 'correlation-id': correlationId, ...names }: FlagValues<typeof withdrawalFlags>): Withdrawn {

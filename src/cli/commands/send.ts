@@ -68,6 +68,8 @@ export const send = command({
     message: textFlag('JSON', 'Its content, with the names of the Avro fields.'),
     account: textFlag('NAME', 'Account that sends it. Default: default.'),
     deadline: untilFlag('Not sent after this time.'),
+    at: untilFlag('Not sent before this time.'),
+    in: durationFlag('Not sent before this time has passed.', '366d'),
     hook: textFlag('URL', "Where the gateway reports the status. Default: busgate's receiver."),
     delivery: choiceFlag('RULE', deliveries, 'Delivery policy for a message in doubt. Default: DEFAULT.'),
     extra: textFlag('JSON', `Additional properties of the operation, each value JSON in a string: '{"priority":"5"}'.`),
@@ -76,13 +78,15 @@ export const send = command({
     campaign: textFlag('NAME', copied),
     lane: textFlag('TOPIC', 'Command topic, or its place in topics.commands: 0 is the most urgent. Default: by type.'),
     wait: toggle('Waits for the final results, and prints them.'),
-    timeout: durationFlag('How long --wait waits. Default: 10m.', '30d'),
+    timeout: durationFlag('How long --wait waits. Default: 10m from when the last is due.', '30d'),
     json: toggle('Prints each result of --wait as one JSON object per line.'),
     config: configFlag,
   },
-  async run({ config, wait = false, timeout: limitMs, json: asJson, 'correlation-id': correlationId, ...flags }) {
+  async run({ config, wait = false, timeout: limitMs, json: asJson, 'correlation-id': correlationId, ...all }) {
+    const { at, in: waitMs, ...flags } = all
+    if (at !== undefined && waitMs !== undefined) throw new UsageError('give one of --at and --in')
     if (!wait && (limitMs !== undefined || asJson)) throw new UsageError('--timeout and --json go with --wait')
-    const fields = given({ ...flags, correlationId })
+    const fields = given({ ...flags, correlationId, notBefore: waitMs === undefined ? at : Date.now() + waitMs })
     const one = Object.keys(fields).length > 0 ? commandOfFlags(fields) : null
     return onBus(config, async (bus, settings, ending) => {
       await using producer = await createProducer(settings, { bus })

@@ -10,10 +10,11 @@ import { readHeldBack } from '../../fleet/held-back.ts'
 import { stopsCommands } from '../../fleet/holds.ts'
 import { RecordReader, UndecodableRecords } from '../../inspect/decoding.ts'
 import { countOpenDoubts, isDone, type Progress, readOwnProgress } from '../../inspect/progress.ts'
+import { type HourOfWaiting, WaitingHours } from '../../inspect/waiting.ts'
 import type { SendResult } from '../../records/generated.ts'
 import { registryOf } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
-import { count, cut, timeText } from '../../words.ts'
+import { count, cut, grouped, timeText } from '../../words.ts'
 import { command, toggle } from '../framework/command.ts'
 import { jsonText, printable, printLine, say } from '../framework/terminal.ts'
 import { fleetJson, fleetLines, holdJson, holdLine, ratePerSecond } from '../held-back.ts'
@@ -24,7 +25,7 @@ export const status = command({
   about: [
     'Shows what holds commands back and since when: accounts, partitions without a worker, schemas, pauses and withdrawals, by',
     'whom and why. Then how many commands of each topic are unfinished, how many messages are in doubt (perhaps sent, without a',
-    'final result), and which processes run.',
+    'final result), which processes run, and how many commands wait for their time or a paused campaign, by hour and campaign.',
     'With --history it shows who paused, resumed, withdrew and replayed what, when and why, for as long as results are',
     'kept: the newest 10,000. With --results, too, what each of these withdrawals ended.',
     '',
@@ -42,11 +43,12 @@ export const status = command({
   },
   run: ({ config, watch = false, ...options }) =>
     onBus(config, async (bus, settings, ending) => {
-      let code = await show(bus, settings, options, ending)
+      const waiting = new WaitingHours(bus, settings)
+      let code = await show(bus, settings, waiting, options, ending)
       while (watch && !ending.aborted) {
         await sleep(systemClock, watchMs, ending)
         if (process.stdout.isTTY && !options.json) process.stdout.write(clearScreen)
-        code = await show(bus, settings, options, ending).catch((error: Error) => {
+        code = await show(bus, settings, waiting, options, ending).catch((error: Error) => {
           say(error.message) // an outage must not end the watch
           return 1
         })
@@ -69,7 +71,13 @@ interface Options {
 }
 
 /** @returns the exit code */
-async function show(bus: Bus, settings: Settings, options: Options, ending: AbortSignal): Promise<number> {
+async function show(
+  bus: Bus,
+  settings: Settings,
+  waiting: WaitingHours,
+  options: Options,
+  ending: AbortSignal,
+): Promise<number> {
   const { history = false, results = false, json = false } = options
   const { inForce, overfull } = await readControl(bus, settings, ending)
   const { deeds, foreign } = history ? await readHistory(bus, settings, ending) : { deeds: inForce, foreign: 0 }
@@ -94,6 +102,7 @@ async function show(bus: Bus, settings: Settings, options: Options, ending: Abor
   const inDoubt = await countOpenDoubts(bus, settings)
   await printLine(json ? jsonText({ topic, inDoubt }) : `${topic}: ${count(inDoubt, 'message')} in doubt`)
   for (const line of fleet ? (json ? fleetJson : fleetLines)(fleet) : []) await printLine(line)
+  await showWaiting(waiting, settings.topics.later, json, ending)
   if (!options['exit-code']) return 0
   return isHeldBack ? heldBackCode : isKnown ? 0 : 1
 }
@@ -103,6 +112,31 @@ async function showResults(bus: Bus, settings: Settings, spans: WithdrawalSpan[]
   if (!json && counts.length === 0) await printLine('There is no withdrawal whose results to count.')
   for (const counted of counts) await printLine(json ? jsonText(counted) : printable(resultsText(counted)))
 }
+
+/** Last, as the whole table is read at first. */
+async function showWaiting(waiting: WaitingHours, topic: string, json: boolean, ending: AbortSignal): Promise<void> {
+  const hours = await waiting.look(ending)
+  if (hours === null) say(`There is no topic ${topic}: create it with busgate topics create.`)
+  if (json) for (const one of hours ?? []) await printLine(jsonText(jsonOfWaiting(topic, one)))
+  if (json || hours === null) return
+  const sum = hours.reduce((sum, { commands }) => sum + commands, 0)
+  await printLine(`${topic}: ${sum === 1 ? '1 command waits' : `${grouped(sum)} commands wait`}`)
+  for (const one of hours.slice(0, mostHours)) await printLine(printable(`  ${waitingText(one)}`))
+  if (hours.length > mostHours) await printLine(`  … ${hours.length - mostHours} more lines: --json prints all`)
+}
+
+const mostHours = 50
+
+function waitingText({ hour, campaign, commands }: HourOfWaiting): string {
+  const of = campaign === null ? 'no campaign' : campaign === undefined ? 'other campaigns' : `campaign ${campaign}`
+  const when = hour === null ? 'due or paused' : `in the hour from ${timeText(hour)}`
+  return `${when}: ${grouped(commands)} of ${of}`
+}
+
+const jsonOfWaiting = (topic: string, { hour, campaign, commands }: HourOfWaiting) => ({
+  ...{ topic, waiting: commands, hour: hour === null ? null : timeText(hour) },
+  ...(campaign === undefined ? { otherCampaigns: true } : { campaign }),
+})
 
 function jsonOf(deed: Deed): string {
   const at = timeText(deed.at)

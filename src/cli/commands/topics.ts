@@ -9,7 +9,7 @@ import { configFlag, settingsWithBrokers } from '../settings.ts'
 
 export const topicsCreate = command({
   about: [
-    'Creates the missing topics of commands, doubts, results, statuses, overdue messages, pauses, history and dead letters,',
+    'Creates the missing topics of commands, those that wait, doubts, results, statuses, overdue messages, pauses, history and dead letters,',
     'with the names in the settings. Existing ones stay as they are: busgate doctor says where they differ from what',
     'busgate needs. Prints one line per topic.',
   ].join('\n'),

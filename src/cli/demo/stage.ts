@@ -68,6 +68,7 @@ export function topicsNamed(prefix: string): Settings['topics'] {
     statuses: `${prefix}.statuses`,
     deadLetters: `${prefix}.dead-letters`,
     doubts: `${prefix}.doubts`,
+    later: `${prefix}.later`,
     overdue: `${prefix}.overdue`,
     control: `${prefix}.control`,
     history: `${prefix}.history`,
@@ -118,7 +119,10 @@ export async function setStage({ count, folder, say, cleanups }: StageOptions) {
   if (brokersAreNamed()) {
     const { results, statuses } = settings.topics
     say(`Bus: the brokers of BUSGATE_KAFKA_BROKERS; ${results}, ${statuses} and the other topics remain there.`)
-    const topics = topicsIn(settings.topics).map(({ topic }) => ({ topic, partitions }))
+    const topics = topicsIn(settings.topics).map(({ topic, use }) => ({
+      ...{ topic, partitions },
+      ...(use === 'later' && { config: { 'cleanup.policy': 'compact' } }),
+    }))
     await createMissingTopics(settings, topics)
   } else say('Bus: inside this process.')
   const registry = registryOf(settings)

@@ -181,11 +181,8 @@ export function plannedSubjects({ topics }: Settings): PlannedSubject[] {
   })
 }
 
-/** Topics that busgate only reads (commands) have older producers; those that it writes also have readers of any version. */
-function levelOf(use: TopicUse): Level {
-  const isWritten = Object.values(topology[use].rights).some(rights => rights.includes('WRITE'))
-  return isWritten ? 'FULL_TRANSITIVE' : 'BACKWARD_TRANSITIVE'
-}
+/** Commands, which others encode, have older producers; what busgate encodes also has readers of any version. */
+const levelOf = (use: TopicUse): Level => (use === 'commands' ? 'BACKWARD_TRANSITIVE' : 'FULL_TRANSITIVE')
 
 /** @throws Error when the registry is unavailable */
 export async function inspect(

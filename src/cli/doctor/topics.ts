@@ -7,7 +7,7 @@ import { check, type Finding, failed, ok, skipped, warning } from './check.ts'
 export const topics = check({
   name: 'topics',
   about:
-    'Every topic exists and has leaders, enough replicas and min.insync.replicas, and its cleanup.policy: compact for pauses, delete for all others. The broker sets the timestamps of commands. Commands and doubts have equal partition counts, and so have results, statuses and overdue messages; pauses have one partition.',
+    'Every topic exists and has leaders, enough replicas and min.insync.replicas, and its cleanup.policy: compact for pauses and for commands that wait, delete for all others. The broker sets the timestamps of commands. Commands and doubts have equal partition counts, and so have results, statuses and overdue messages; pauses have one partition.',
   needs: ['settings', 'cluster'],
   async look({ settings, cluster }) {
     const existing = await cluster.topics(topicsIn(settings.topics).map(({ topic }) => topic))
@@ -183,6 +183,7 @@ export interface Mend {
 const harms: Partial<Record<PlannedTopic['use'] | 'others', string>> = {
   results: 'compaction removes results, and after a reset of offsets their commands are sent again',
   control: 'retention by age removes pauses, and sending resumes',
+  later: 'retention by age removes commands that wait, without a result',
   workers: 'it grows without need',
   others: 'compaction removes records that nobody has read yet',
 }
@@ -252,14 +253,15 @@ const rules: Rule[] = [
     return { grave: false, what, mend }
   },
 
-  function messageBytes({ topic: name, use }, topic) {
-    const most = Number(topic.config?.get('max.message.bytes') ?? wantedMessageBytes)
-    if (most >= wantedMessageBytes || use === 'commands' || use === 'control' || use === 'workers') return null
+  function messageBytes({ topic: name, use, config }, topic) {
+    const wanted = Number(config['max.message.bytes'] ?? wantedMessageBytes)
+    const most = Number(topic.config?.get('max.message.bytes') ?? wanted)
+    if (most >= wanted || use === 'commands' || use === 'control' || use === 'workers') return null
     const grave = most < leastMessageBytes
     const what = grave
       ? `max.message.bytes is ${most}: records cannot be shortened that far, and their partition would stop`
-      : `max.message.bytes is ${most}: longer records are shortened`
-    return { grave, what, mend: altering(name, `max.message.bytes=${wantedMessageBytes}`) }
+      : `max.message.bytes is ${most}: longer ${use === 'later' ? 'commands cannot wait' : 'records are shortened'}`
+    return { grave, what, mend: altering(name, `max.message.bytes=${wanted}`) }
   },
 ]
 
@@ -284,7 +286,17 @@ export interface PlannedTopic {
   replication: number
   /** Topic settings by Kafka's names. */
   config: Record<'cleanup.policy' | 'min.insync.replicas', string> &
-    Partial<Record<'retention.ms' | 'segment.ms' | 'min.compaction.lag.ms' | 'message.timestamp.type', string>>
+    Partial<
+      Record<
+        | 'retention.ms'
+        | 'segment.ms'
+        | 'min.compaction.lag.ms'
+        | 'max.compaction.lag.ms'
+        | 'max.message.bytes'
+        | 'message.timestamp.type',
+        string
+      >
+    >
 }
 
 export interface ClusterState {
@@ -304,6 +316,8 @@ const deadLettersMs = 30 * dayMs
 const pausesMs = 30 * dayMs
 /** Reports are renewed three times a minute. Kafka deletes whole segments. */
 const reportsMs = 10 * 60_000
+/** How long a message at most stays in the log after it was sent. */
+const waitedMs = dayMs
 const mostReplicas = 3
 
 /** Partitions can be added, but not removed; twelve divide evenly among up to four processes, six and twelve. */
@@ -345,6 +359,12 @@ function minInSync(replication: number): number {
 function keeping(use: TopicUse, { commands }: Settings) {
   const { kept } = topology[use]
   if (kept === 'last of a key') return { 'cleanup.policy': 'compact', 'min.compaction.lag.ms': String(pausesMs) }
+  if (kept === 'until done')
+    return {
+      'cleanup.policy': 'compact',
+      'max.compaction.lag.ms': String(waitedMs),
+      'max.message.bytes': String(2 * wantedMessageBytes), // a command of the longest, and our headers
+    }
   const brokersTime = { 'message.timestamp.type': 'LogAppendTime' } // other clocks can be wrong
   if (kept === 'for minutes') {
     const ms = String(reportsMs)

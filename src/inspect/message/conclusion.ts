@@ -141,10 +141,11 @@ function ofCommand(command: Sighting<FoundCommand>, findings: Findings, id: bigi
   const { progress, type } = command.value
   const where = placeText(command.place)
   const withdrawn = withdrawnText(command, findings)
+  if (withdrawn && progress === 'later') return `Not sent, and it will not be: ${withdrawn}`
   if (withdrawn && isUnsent(command.value))
     return `Not sent, and it will not be: when a worker reads the command at ${where}, ${withdrawn}`
   if (isUnsent(command.value)) return notYetText(command, findings)
-  const texts: Record<Exclude<FoundCommand['progress'], 'unread' | 'waiting'>, string> = {
+  const texts: Record<Exclude<FoundCommand['progress'], 'unread' | 'waiting' | 'later'>, string> = {
     sending: sendingText(command, findings),
     doubted:
       `Perhaps sent: its worker stopped with a request for ${where} in flight. Its result follows: do not send it again. ` +

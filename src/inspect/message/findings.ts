@@ -15,10 +15,11 @@ export interface Sighting<T> {
 }
 
 /**
- * Progress of a command, or of a doubt, by the group's checkpoint. unread: no worker has opened its partition. waiting: not sent yet. sending:
- * a request is about to begin or in flight. doubted: a request has begun, and its doubt is not written yet.
+ * Progress of a command, or of a doubt, by the group's checkpoint. unread: no worker has opened its partition. later: it waits on
+ * the table for its time, or for the end of a pause. waiting: not sent yet. sending: a request is about to begin or in flight.
+ * doubted: a request has begun, and its doubt is not written yet.
  */
-export type CommandProgress = 'unread' | 'waiting' | 'sending' | 'doubted' | 'done' | 'unknown'
+export type CommandProgress = 'unread' | 'later' | 'waiting' | 'sending' | 'doubted' | 'done' | 'unknown'
 
 export interface FoundCommand {
   command: SendCommand
@@ -46,7 +47,7 @@ export interface FoundDoubt extends Doubt {
 
 /** Whether no request for the command has begun, so that a pause can stop it. */
 export const isUnsent = ({ progress }: Pick<FoundCommand, 'progress'>): boolean =>
-  progress === 'unread' || progress === 'waiting'
+  progress === 'unread' || progress === 'waiting' || progress === 'later'
 
 /** A searched part of a log. */
 export interface SearchedLog {

@@ -11,10 +11,12 @@ import { idBytes } from '../../records/avro.ts'
 import { typeOfMessage } from '../../records/command.ts'
 import { replayedFromHeader } from '../../records/dead-letter.ts'
 import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../records/generated.ts'
+import { copiedFrom, keyText, readLater } from '../../records/later.ts'
 import type { SchemaRegistry } from '../../records/registry.ts'
 import { withCodeOf } from '../../records/result.ts'
 import { schemas } from '../../records/schemas.ts'
 import { cut } from '../../words.ts'
+import { bounded } from '../bounded.ts'
 import { headerText, type Letter, lettersOf, placeText, type RecordPosition } from '../dead-letters/letter.ts'
 import { RecordReader, UndecodableRecords } from '../decoding.ts'
 import { type Progress, readProgress } from '../progress.ts'
@@ -23,9 +25,11 @@ import {
   BoundedFindings,
   type CommandProgress,
   type Findings,
+  type FoundCommand,
   isUnsent,
   logOf,
   logOfOne,
+  type Sighting,
   sightingOf,
 } from './findings.ts'
 
@@ -57,6 +61,8 @@ export interface RecentCommand {
 }
 
 const rangeCodes: ReadonlySet<string> = new Set(['RECORDS_DELETED', 'RECORDS_SKIPPED'])
+/** Most records on the table of one id: it waits once for each of its records. */
+const mostWaiting = 100
 /** Longest text of a RecentCommand. */
 const longestText = 300
 
@@ -100,9 +106,9 @@ export class MessageSearch {
    * result, or it is among those that are not done yet.
    */
   async byId(id: bigint): Promise<Findings> {
-    const { results, statuses, doubts, deadLetters } = this.#options.settings.topics
+    const { results, statuses, doubts, deadLetters, later } = this.#options.settings.topics
     const keyed = [results, statuses, doubts, deadLetters]
-    await this.#begin(keyed)
+    await this.#begin([...keyed, later])
     await this.#readProgress()
     const key = Buffer.from(String(id))
     const { since } = this.#options
@@ -124,6 +130,8 @@ export class MessageSearch {
       await look(others.filter(({ from }) => from < Number.POSITIVE_INFINITY))
     }
     const isOne = ({ id: found }: SendCommand) => found === id
+    if (!this.#findings.results.some(({ value }) => value.final && value.outcome !== 'DUPLICATE'))
+      await this.#readLater(id)
     await this.#commandsAt(this.#placesTold(), isOne)
     const note: Take = async (tp, records) => {
       await this.#noteCommands(tp, records, isOne, key)
@@ -142,13 +150,39 @@ export class MessageSearch {
     return this.findings
   }
 
+  /** The commands of the id that wait: the last record of each on the table, where they take the place of their own. */
+  async #readLater(id: bigint): Promise<void> {
+    const waiting = new Map<string, Sighting<FoundCommand>>()
+    const take: Take = async (tp, records) => {
+      for (const record of records) {
+        const entry = readLater(record)
+        if (entry?.key.id !== id) continue
+        const key = keyText(entry.key)
+        waiting.delete(key)
+        if (entry.state !== 'waits' || waiting.size >= mostWaiting) continue
+        const command = await this.#readers.command.read(tp, record)
+        if (command?.id !== id) continue
+        const { topic, partition, offset } = entry.key
+        const value = { command, type: typeOfMessage(command), replayedFrom: replayOf(record), ahead: null }
+        waiting.set(key, {
+          place: { topic, partition, offset },
+          time: entry.facts.timestamp,
+          value: bounded({ ...value, progress: 'later' as const, schemaId: schemaIdIn(record) }).value,
+        })
+      }
+    }
+    const { later } = this.#options.settings.topics
+    await this.#searchAll(this.#partsFrom(this.#tps(later), 'earliest'), [{ bytes: Buffer.from(`#${id}`) }], take)
+    for (const one of waiting.values()) this.#bounded.keep('commands', one)
+  }
+
   /**
    * The ids of messages that carry this correlationId: every partition is looked through. A whole campaign may carry one, so
    * only ids are kept, `mostIds` at most.
    */
   async idsOf(correlationId: string, mostIds: number): Promise<{ ids: bigint[]; more: boolean }> {
     const { topics } = this.#options.settings
-    await this.#begin([topics.results, topics.statuses])
+    await this.#begin([topics.results, topics.statuses, topics.later])
     await this.#readProgress()
     const needles = [{ bytes: Buffer.from(correlationId) }]
     const ids = new Set<bigint>()
@@ -163,6 +197,12 @@ export class MessageSearch {
     await Promise.all([
       this.#searchAll(this.#partsFrom(this.#tps(topics.results), since), needles, taking<SendResult>(result)),
       this.#searchAll(this.#partsFrom(this.#tps(topics.statuses), since), needles, taking<StatusEvent>(status)),
+      this.#searchAll(this.#partsFrom(this.#tps(topics.later), 'earliest'), needles, async (tp, records) =>
+        taking<SendCommand>(command)(
+          tp,
+          records.filter(record => readLater(record)?.state === 'waits'),
+        ),
+      ),
     ])
     await this.#searchCommands(needles, taking<SendCommand>(command), () => ids.size === 0)
     return { ids: [...ids].slice(0, mostIds), more: ids.size > mostIds }
@@ -178,11 +218,11 @@ export class MessageSearch {
     }
     const short = (text: string | null) => text && cut(text, longestText)
     const note: Take = (tp, records) =>
-      this.#readers.command.each(tp, records, (one, { timestamp: time }) => {
-        if (!String(one.phone).endsWith(lastDigits)) return
+      this.#readers.command.each(tp, records, (one, record) => {
+        if (!String(one.phone).endsWith(lastDigits) || copiedFrom(record)) return
         const { id, account, tenant, correlationId } = one
         const texts = { account: cut(account, longestText), tenant: short(tenant), correlationId: short(correlationId) }
-        commands.push({ id, ...texts, type: typeOfMessage(one), time })
+        commands.push({ id, ...texts, type: typeOfMessage(one), time: record.timestamp })
         matching++
         if (commands.length > 2 * most) keepNewest()
       })
@@ -404,7 +444,7 @@ export class MessageSearch {
     isOne: (command: SendCommand) => boolean,
     key?: Buffer,
   ): Promise<number> {
-    const known = new Set(this.#findings.commands.map(({ place }) => placeText(place)))
+    const known = new Map(this.#findings.commands.map(one => [placeText(one.place), one]))
     let found = 0
     for (const record of records) {
       const read = await this.#readers.command.decode(record)
@@ -419,11 +459,12 @@ export class MessageSearch {
       const command = read.value
       if (!isOne(command)) continue
       found++
-      if (known.has(placeText({ ...tp, offset: record.offset }))) continue
-      const replayedFrom = headerText(record.headers[replayedFromHeader], longestText)
       const ahead = progress ? unfinishedBefore(progress.window, record.offset) : null
-      const value = { command, type: typeOfMessage(command), replayedFrom, ahead, ...at }
-      this.#bounded.keep('commands', sightingOf(tp, record, value))
+      const value = { command, type: typeOfMessage(command), replayedFrom: replayOf(record), ahead, ...at }
+      const sighting = originalOf(sightingOf(tp, record, value), record)
+      const before = known.get(placeText(sighting.place))
+      if (before && sighting.place.offset !== record.offset) before.value.progress = at.progress
+      if (!before) this.#bounded.keep('commands', sighting)
     }
     return found
   }
@@ -433,6 +474,16 @@ export class MessageSearch {
 const isPosition = (number: number): boolean => Number.isSafeInteger(number) && number >= 0
 const nameOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
 const same = (one: TopicPartition, other: TopicPartition) => nameOf(one) === nameOf(other)
+
+const replayOf = ({ headers }: BusRecord) => headerText(headers[replayedFromHeader], longestText)
+
+/** A copy of a command that waited, at the place and time of the record that it is a copy of. */
+function originalOf(copy: Sighting<FoundCommand>, record: BusRecord): Sighting<FoundCommand> {
+  const { key, facts } = copiedFrom(record) ?? {}
+  if (!key || !facts || key.id !== copy.value.command.id || !same(key, copy.place)) return copy
+  const { topic, partition, offset } = key
+  return { ...copy, place: { topic, partition, offset }, time: facts.timestamp }
+}
 
 /** Number of offsets before this one that are not done. */
 function unfinishedBefore(window: Window, offset: number): number {

@@ -84,7 +84,7 @@ function event<T>(kind: Event['kind'], { time, place }: Sighting<T>, text: strin
 const list = (parts: readonly (string | null | false | undefined)[]) => parts.filter(Boolean).join(', ')
 
 function commandText({ command, type, progress, replayedFrom }: FoundCommand, reveal: boolean): string {
-  const { account, tenant, campaign, correlationId, deadline, delivery } = command
+  const { account, tenant, campaign, correlationId, deadline, delivery, notBefore } = command
   const about = list([
     `${type} for ${reveal ? command.phone : hidden}`,
     `account ${account}`,
@@ -92,6 +92,7 @@ function commandText({ command, type, progress, replayedFrom }: FoundCommand, re
     campaign !== null && `campaign ${campaign}`,
     correlationId !== null && `correlation ${correlationId}`,
     delivery !== 'DEFAULT' && delivery,
+    notBefore !== null && `not before ${timeText(notBefore)}`,
     deadline !== null && `deadline ${endText(deadline)}`,
     replayedFrom !== null && `replayed from ${replayedFrom}`,
     progress !== 'done' && progress !== 'unknown' && `progress: ${progress}`,

@@ -3,23 +3,30 @@ import type { Fleet, Process } from '../../fleet/fleet.ts'
 import { heldAccounts, noWorkerText, ownerOf } from '../../fleet/holds.ts'
 import { shellFlag } from '../../shell.ts'
 import { heldAccountText, mendText, stuckText } from '../../vocabulary/holds.ts'
-import { ended, endText, grouped } from '../../words.ts'
+import { ended, endText, grouped, sentence, timeText } from '../../words.ts'
 import { placeText } from '../dead-letters/letter.ts'
 import type { Findings, FoundCommand, Sighting, Undecoded } from './findings.ts'
 
 /** Says why a command has not been sent yet, who can change that, and when it ends if nobody does. */
 export function notYetText(command: Sighting<FoundCommand>, findings: Findings, now = Date.now()): string {
-  return [`Not sent yet: ${reasonOf(command, findings)}`, ...deadlineText(command.value.command.deadline, now)].join(
-    ' ',
-  )
+  return [
+    `Not sent yet: ${reasonOf(command, findings, now)}`,
+    ...deadlineText(command.value.command.deadline, now),
+  ].join(' ')
 }
 
-function reasonOf(command: Sighting<FoundCommand>, findings: Findings): string {
+function reasonOf(command: Sighting<FoundCommand>, findings: Findings, now: number): string {
   const { place, value } = command
   const { fleet } = findings
   const where = placeText(place)
   const owner = fleet && ownerOf(fleet, place)
-  const paused = pausesText(command, findings)
+  const due = value.command.notBefore ?? 0
+  const paused = pausesText(command, findings, due)
+  if (due > now) {
+    const without = fleet && !owner ? ` ${sentence(unownedText(fleet, where))}` : ''
+    const still = paused ? ` It will still wait then, ${paused}` : ''
+    return `it waits until ${timeText(due)} (in ${about((due - now) / 1000)}).${without}${still}`
+  }
   if (value.progress === 'unread' && !owner) {
     const start = `no worker owns the partition of ${where}. Start busgate run with this kafka.groupId.`
     return paused ? `${start} It will still wait, ${paused}` : start
@@ -29,6 +36,7 @@ function reasonOf(command: Sighting<FoundCommand>, findings: Findings): string {
     return `the command at ${where} is in the queue. If that takes long, GET /readyz of its worker and busgate doctor say why.`
   }
   if (!owner) return unownedText(fleet, where)
+  if (value.progress === 'later') return 'its time has come, and its worker takes it up within seconds.'
   return (
     stuckReason(owner, place, value.schemaId) ??
     heldText(owner, value) ??
@@ -92,7 +100,8 @@ function queueText({ place, value: { ahead } }: Sighting<FoundCommand>, { report
 
 function about(seconds: number): string {
   if (seconds < 120) return `${Math.max(1, Math.round(seconds))} s`
-  return seconds < 7200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min`
+  return seconds < 48 * 3600 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} days`
 }
 
 function deadlineText(deadline: number | null, now: number): string[] {
@@ -100,11 +109,16 @@ function deadlineText(deadline: number | null, now: number): string[] {
   return [`Its deadline ${deadline < now ? 'was' : 'is'} ${endText(deadline)}: unsent, it ends EXPIRED.`]
 }
 
-/** Describes the pauses that stop a command, who set them, and how to end them; null if there are none. */
-function pausesText({ value, place: { topic } }: Sighting<FoundCommand>, { controls }: Findings): string | null {
-  const { account, tenant } = value.command
-  const names = { account, tenant, topic, quiet_hours: account }
-  const own = controls.filter(one => one.effect === 'paused' && names[one.kind] === one.name)
+/** Describes the pauses that still stop a command at a time, who set them, and how to end them; null if there are none. */
+function pausesText(
+  { value, place: { topic } }: Sighting<FoundCommand>,
+  { controls }: Findings,
+  at: number,
+): string | null {
+  const { account, campaign, tenant } = value.command
+  const names = { account, campaign, tenant, topic, quiet_hours: account }
+  const lasts = ({ until }: Change) => (until ?? Number.POSITIVE_INFINITY) > at
+  const own = controls.filter(one => one.effect === 'paused' && names[one.kind] === one.name && lasts(one))
   if (own.length === 0) return null
   const byHand = own.filter(({ kind }) => kind !== 'quiet_hours')
   const commands = byHand.map(({ kind, name }) => `busgate resume ${shellFlag(kind, name)}`)

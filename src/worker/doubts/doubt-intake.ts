@@ -135,6 +135,7 @@ export class DoubtIntake {
 
   #pending(record: BusRecord, doubt: Doubt, command: Command): Pending {
     const readyAt = this.#options.clock.monotonic()
+    const appendedAt = appendedBy(doubt.timestamp, doubt.postedAt)
     return {
       // the settings may have changed since the POST
       command: { ...command, hooked: hookedByType(command.type) },
@@ -142,7 +143,8 @@ export class DoubtIntake {
       offset: record.offset,
       heldBytes: this.#session.made(record, memoryOf(command)),
       ...originOf(doubt),
-      since: appendedBy(doubt.timestamp, doubt.postedAt),
+      appendedAt,
+      since: Math.max(appendedAt, command.notBefore ?? 0),
       readyAt,
       lingersSince: readyAt,
       attempts: doubt.attempts,

@@ -15,7 +15,8 @@ import {
 import { type DeadLetterReason, internalError, replayedRecordHeader } from '../../records/dead-letter.ts'
 import type { Decoded, Decoder } from '../../records/decoder.ts'
 import type { SendCommand } from '../../records/generated.ts'
-import type { ResultDetails, WriteResult } from '../../records/result.ts'
+import { originalOf } from '../../records/later.ts'
+import type { Origin, ResultDetails, WriteResult } from '../../records/result.ts'
 import { sealedIn } from '../../records/sealed.ts'
 import { reportFault } from '../../telemetry/contain.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
@@ -23,6 +24,8 @@ import type { RecordPlace } from '../../telemetry/stable-events.ts'
 import { type TraceContext, traceOf } from '../../telemetry/trace.ts'
 import type { DoubtCause, outcomeCodes } from '../../vocabulary/lists.ts'
 import { concludeExpired } from '../conclude.ts'
+import { waitOf } from '../later/wait.ts'
+import type { WaitingPartition } from '../later/waiting-partition.ts'
 import { type Expiry, type ExpiryRules, expiry, type Pending } from '../pending.ts'
 import { ResultCounts } from '../result-counts.ts'
 import type { Settler } from '../settler.ts'
@@ -56,6 +59,8 @@ export interface RecordIntakeOptions {
 export interface CommandIntakeOptions extends RecordIntakeOptions, ExpiryRules {
   /** Why a valid command cannot be sent with this worker's settings, with what to do; null if it can. */
   objection: (command: Command) => Objection | null
+  /** Why a command cannot wait as long as it says; null if it can. */
+  horizon: (command: Command) => Objection | null
   /** Finds whether earlier records used a repeated id. */
   earlierEnds: Pick<EarlierEnds, 'usesOf'>
   /** Holds back commands of accounts that this process does not know. */
@@ -111,6 +116,7 @@ interface Step {
 export class CommandIntake {
   readonly #options: CommandIntakeOptions
   readonly #session: Session
+  readonly #waiting: WaitingPartition
   readonly #recent: RecentIds
   readonly #queue: TurnQueue<Waiting>
   readonly #wait: SchemaWait<Waiting>
@@ -126,8 +132,12 @@ export class CommandIntake {
    */
   readonly #sinceRead = new Map<number, number>()
 
-  constructor(session: Session, options: CommandIntakeOptions) {
+  constructor(session: Session, waiting: WaitingPartition, options: CommandIntakeOptions) {
     this.#session = session
+    this.#waiting = waiting
+    waiting.onUnused = (account, id, offsets) => {
+      for (const offset of offsets) this.#recent.free(account, id, offset)
+    }
     this.#options = options
     this.#recent = new RecentIds(repeatWindow)
     this.#unknown = options.unknownAccounts.of(session)
@@ -147,6 +157,7 @@ export class CommandIntake {
     const now = this.#options.clock.now()
     if (kind === 'new' || kind === 'doubted') for (const record of records) this.#noteAge(record, now)
     const delivered = { kind, postedSince }
+    this.#waiting.deliver(records, kind === 'past')
     this.#queue.add([...this.#wait.takeBack(), ...records.map(record => ({ record, delivered }))])
     const last = records.at(-1)
     if (last && kind !== 'recalled') this.#unknown.readTo(last.offset)
@@ -209,9 +220,17 @@ export class CommandIntake {
 
   /** Settles a record without a command with a dead letter, which says if it was perhaps sent. */
   #refuse(record: BusRecord, delivered: Delivered, reason: DeadLetterReason, { deadLetters }: Step): void {
-    if (delivered.kind === 'doubted') deadLetters.write(record, { ...reason, perhapsSent: true })
-    else if (!isOver(delivered) && !this.#intercepts(record, delivered))
-      deadLetters.write(record, { ...reason, perhapsSent: this.#wasPerhapsInFlight(record) })
+    const write = (perhapsSent: boolean) =>
+      deadLetters.writeFor(record.offset, this.#originOf(record), { ...reason, perhapsSent })
+    if (delivered.kind === 'doubted') write(true)
+    else if (!isOver(delivered) && !this.#intercepts(record, delivered)) write(this.#wasPerhapsInFlight(record))
+  }
+
+  /** The command's own record, for one that has waited; the record itself for others. */
+  #originOf(record: BusRecord): Origin {
+    const { topic, partition } = this.#session
+    const original = this.#waiting.copies.originalOf(record)
+    return original ? { topic, partition, record: original, copyAt: record.offset } : { topic, partition, record }
   }
 
   /** Moves a command that an earlier owner perhaps sent to the doubts, whatever this process would say of its content. */
@@ -235,15 +254,17 @@ export class CommandIntake {
   /**
    * Whether a killed worker may have been sending a record without an answer when the progress of the group was discarded.
    */
-  #wasPerhapsInFlight({ offset }: BusRecord): boolean {
+  #wasPerhapsInFlight({ offset }: Pick<BusRecord, 'offset'>): boolean {
     const { forgotten, uncheckedUntil } = this.#session
     if (forgotten === null || offset >= Math.min(forgotten.until, uncheckedUntil)) return false
+    if (this.#waiting.copies.at(offset)) return true
     return this.#options.lookup.answersFor(this.#session, offset)?.isNearAnswer(this.#session, offset) ?? false
   }
 
   /** Settles a command unless it may be sent. Opens it first, unless its id and account suffice. */
   #admit(record: BusRecord, delivered: Delivered, { value, flaw }: Readable, step: Step): void {
     const { kind, opened } = delivered
+    if (kind === 'new' && this.#wasMoved(record, value)) return
     const trace = traceOf(record.headers)
     const sealed = sealedIn(value)
     const subject = sealed && subjectOf(value, trace)
@@ -281,11 +302,25 @@ export class CommandIntake {
     this.#pastSince = Math.min(this.#pastSince, timestamp)
   }
 
+  /**
+   * Settles a record whose command waits already, or has waited: the progress was reset. A copy that waits for its outcome is
+   * none.
+   */
+  #wasMoved(record: BusRecord, { id }: SendCommand): boolean {
+    const isMoved = this.#waiting.holds(record.offset, id) || this.#waiting.copies.formerOf(record)?.isMoved === true
+    if (isMoved) this.#lookups.settle(record.offset)
+    return isMoved
+  }
+
   /** Settles a repeated command, or lets it wait until it is known whether an earlier record used its id. */
   #isRepeat(command: Command, record: BusRecord, delivered: Delivered, step: Step): boolean {
     const { account, id } = command
     const { topic, partition } = this.#session
-    const earlier = this.#recent.add(account, id, record.offset)
+    if (this.#waiting.copies.at(record.offset)) {
+      this.#recent.take(account, id, record.offset)
+      return false
+    }
+    const earlier = this.#waiting.hasId(account, id) ? 'in use' : this.#recent.add(account, id, record.offset)
     if (earlier === null) return false
     const { idUse } = delivered
     if (earlier !== 'in use' && (idUse === 'unused' || isReplayOf(record, { topic, partition, offset: earlier }))) {
@@ -306,6 +341,7 @@ export class CommandIntake {
   #judge(command: Command, record: BusRecord, value: SendCommand, step: Step): void {
     const { objection, settler } = this.#options
     const pending = this.#pending(command, record, step)
+    if (this.#waits(pending, step)) return
     if (this.#unknown.takes(command.account, record.offset, pending.since)) return
     if (isAccountName(command.account) && this.#wasPerhapsInFlight(record)) {
       this.#doubtForgotten(record, value, step)
@@ -317,14 +353,29 @@ export class CommandIntake {
     else step.pendings.push(pending)
   }
 
+  /** Moves a command to where it waits, if its time has not come or its campaign or tenant is paused. */
+  #waits(pending: Pending, { now, counts }: Step): boolean {
+    const { controls, horizon, settler, maxAgeMs } = this.#options
+    const { command } = pending
+    const isEarly = command.notBefore !== null && command.notBefore > now
+    if (!isEarly && !controls.isSetAside(command)) return false
+    // before its time it was sent by nobody
+    if (!isEarly && this.#wasPerhapsInFlight(pending)) return false
+    const why = isEarly ? horizon(command) : null
+    const details = why ? invalid(why) : expired(pending, expiry(pending, now, this.#options))
+    if (details) settler.settle(pending, details, counts)
+    else this.#waiting.wait(pending.offset, pending, ...waitOf(pending, maxAgeMs))
+    return true
+  }
+
   #pending(command: Command, record: BusRecord, { now, readyAt }: Step): Pending {
-    const { topic, partition } = this.#session
-    const since = this.#sinceRead.get(record.offset % windowSize) ?? record.timestamp
+    const copy = this.#waiting.copies.at(record.offset)
+    const appendedAt = copy?.facts.since ?? this.#sinceRead.get(record.offset % windowSize) ?? record.timestamp
+    const since = Math.max(appendedAt, command.notBefore ?? 0)
     return {
       command,
-      topic,
-      partition,
-      record,
+      ...this.#originOf(record),
+      appendedAt,
       session: this.#session,
       offset: record.offset,
       heldBytes: this.#session.made(record, memoryOf(command)),
@@ -348,16 +399,23 @@ export class CommandIntake {
    */
   #intercepts(record: BusRecord, delivered: Delivered, subject?: Subject): 'waits' | 'answered' | null {
     if (delivered.kind === 'doubted' || record.offset >= this.#session.uncheckedUntil) return null
+    if (this.#waiting.copies.at(record.offset)) return null // the table says that it has no answer
+    const former = this.#waiting.copies.formerOf(record)
+    const original = former && originalOf(former.key, former.facts, record)
     return this.#lookups.intercepts(
       { record, delivered },
-      answers => subject !== undefined && answers.isAnswered(this.#session, record.offset, subject),
+      answers =>
+        subject !== undefined &&
+        [record, ...(original ? [original] : [])].some(({ offset }) =>
+          answers.isAnswered(this.#session, offset, subject),
+        ),
+      original,
     )
   }
 
   #invalid(command: InvalidCommand, record: BusRecord, counts: ResultCounts): void {
-    const { topic, partition } = this.#session
     const details = invalid(command)
-    this.#session.settle(record.offset, [this.#options.writeResult(command, { topic, partition, record }, details)])
+    this.#session.settle(record.offset, [this.#options.writeResult(command, this.#originOf(record), details)])
     counts.add(command, details)
   }
 }

@@ -4,6 +4,7 @@ import { type Clock, limited, sleep } from '../../clock.ts'
 import { errorHeaders, originOfLetter } from '../../records/dead-letter.ts'
 import { type Decoder, decodePatiently } from '../../records/decoder.ts'
 import type { SendResult } from '../../records/generated.ts'
+import { copyAtIn } from '../../records/later.ts'
 
 /** A repeated id of one partition, and the last finished record that had it. */
 export interface RepeatedId extends TopicPartition {
@@ -55,15 +56,15 @@ class Uses {
   }
 
   noteLetter(letter: BusRecord): void {
-    const offset = this.perhapsSentIn(letter)
-    if (offset !== null) this.#perhapsSent.add(offset)
+    for (const offset of this.perhapsSentIn(letter)) this.#perhapsSent.add(offset)
   }
 
-  /** Offset of the partition's record that the dead letter says was perhaps sent; null if it says so of none. */
-  perhapsSentIn(letter: BusRecord): number | null {
+  /** Offsets of the partition's record, and of its copy if it has waited, that the dead letter says was perhaps sent. */
+  perhapsSentIn(letter: BusRecord): number[] {
     const origin = originOfLetter(letter)
     const wasPerhapsSent = letter.headers[errorHeaders.perhapsSent] !== undefined
-    return origin && wasPerhapsSent && this.#isOwn(origin) ? origin.offset : null
+    if (!origin || !wasPerhapsSent || !this.#isOwn(origin)) return []
+    return [origin.offset, copyAtIn(letter.headers) ?? origin.offset]
   }
 
   /** An id without any use was in a dead letter, in a command that ended unsent, or in a record that a reset skipped. */
@@ -131,7 +132,7 @@ export class EarlierEnds {
       const areOlderGone = searched.from === searched.start && searched.start > 0
       if (areOlderGone || searched.unreadable > 0) uses.isComplete = false
       const isEnd = (record: BusRecord) =>
-        isOfResults || repeated.some(({ earlier }) => earlier === uses.perhapsSentIn(record))
+        isOfResults || repeated.some(({ earlier }) => uses.perhapsSentIn(record).includes(earlier))
       // an end whose transaction is still being completed may be one of these
       for (let { until } = searched; wanted() && !ending.aborted; ) {
         let isHidden = false

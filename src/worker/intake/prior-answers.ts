@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto'
-import type { BusRecord, Session, TopicPartition } from '../../bus/port.ts'
+import type { BusRecord, RecordHeaders, Session, TopicPartition } from '../../bus/port.ts'
 import { windowSize } from '../../bus/session/window.ts'
 import { originOfLetter } from '../../records/dead-letter.ts'
 import type { Doubt, SendResult } from '../../records/generated.ts'
 import { IdTable } from '../../records/id-table.ts'
+import { copyAtIn } from '../../records/later.ts'
 
 /** The command that a result is about. Checked because a recreated topic has other commands at the same offsets. */
 export interface Subject {
@@ -21,6 +22,8 @@ export interface Range {
 interface Coverage extends Range {
   /** The offset after the last answered one; 0 if there is none. */
   answeredUntil: number
+  /** Offsets before the range, of the commands of which copies are within it. */
+  others: ReadonlySet<number>
 }
 
 export const isWithin = (offset: number, range: Range | undefined): boolean =>
@@ -55,9 +58,20 @@ export class PriorAnswers {
     return this.#known.size
   }
 
-  /** Collects answers to the commands in this range of offsets. */
-  cover(tp: TopicPartition, from: number, until: number): void {
-    this.#covered.set(keyOf(tp), { from, until, answeredUntil: 0 })
+  /**
+   * Collects answers to the commands in this range of offsets.
+   * @param movedUntil the offset after the last one that was answered by being moved to where it waits; 0 if none is known
+   * @param others further offsets
+   */
+  cover(tp: TopicPartition, from: number, until: number, movedUntil = 0, others: Iterable<number> = []): void {
+    const answeredUntil = movedUntil > from ? Math.min(movedUntil, until) : 0
+    this.#covered.set(keyOf(tp), { from, until, answeredUntil, others: new Set(others) })
+  }
+
+  /** Whether answers to this offset are collected. */
+  covers(tp: TopicPartition, offset: number): boolean {
+    const coverage = this.rangeOf(tp)
+    return isWithin(offset, coverage) || coverage?.others.has(offset) === true
   }
 
   /** Collects answers to all doubts, and dead letters of this partition of the doubts. */
@@ -73,20 +87,19 @@ export class PriorAnswers {
   /** Records that the offset was answered. @returns whether it is covered */
   #cover(tp: TopicPartition, offset: number): boolean {
     const coverage = this.rangeOf(tp)
-    if (!coverage || !isWithin(offset, coverage)) return false
+    if (!coverage || !isWithin(offset, coverage)) return coverage?.others.has(offset) === true
     coverage.answeredUntil = Math.max(coverage.answeredUntil, offset + 1)
     return true
   }
 
-  noteResult({
-    commandTopic: topic,
-    commandPartition: partition,
-    commandOffset: offset,
-    final,
-    ...subject
-  }: SendResult) {
+  /** A command that has waited is answered at two offsets: its own, and that of its copy. */
+  noteResult(
+    { commandTopic: topic, commandPartition: partition, commandOffset: offset, final, ...subject }: SendResult,
+    headers: RecordHeaders,
+  ) {
     const tp = { topic, partition }
-    if (this.#cover(tp, offset)) this.#add('answered', tp, offset, subject.id, subject.account)
+    for (const at of [offset, copyAtIn(headers)])
+      if (at !== null && this.#cover(tp, at)) this.#add('answered', tp, at, subject.id, subject.account)
     const isOfDoubt = this.coversDoubts && final && this.#has('doubted', tp, offset, subject.id, subject.account)
     if (isOfDoubt) this.#add('resolved', tp, offset, subject.id, subject.account)
   }
@@ -116,7 +129,8 @@ export class PriorAnswers {
 
   noteDeadLetter(letter: BusRecord): void {
     const from = originOfLetter(letter)
-    if (from && this.#cover(from, from.offset)) this.#add('dead letter', from, from.offset, from.timestamp)
+    for (const at of from ? [from.offset, copyAtIn(letter.headers)] : [])
+      if (at !== null && this.#cover(from!, at)) this.#add('dead letter', from!, at, from!.timestamp)
   }
 
   /**
@@ -138,7 +152,7 @@ export class PriorAnswers {
     return this.#has('answered', tp, offset, id, account)
   }
 
-  isDeadLetter(tp: TopicPartition, { offset, timestamp }: BusRecord): boolean {
+  isDeadLetter(tp: TopicPartition, { offset, timestamp }: Pick<BusRecord, 'offset' | 'timestamp'>): boolean {
     return this.#has('dead letter', tp, offset, timestamp)
   }
 

@@ -15,6 +15,8 @@ export interface ResultsLookupOptions {
   doubtDecoder: Decoder<Doubt>
   /** Number of partitions that this process owns; they share the memory. */
   owned: () => number
+  /** The offset after the last command of a session that is known to have been moved to where it waits; 0 if none is. */
+  movedUntil: (session: Session) => number
   /** Greatest age of a doubt's command. */
   maxAgeMs: number
   clock: Clock
@@ -24,8 +26,8 @@ export interface ResultsLookupOptions {
 /** A session whose records wait for the answers of earlier owners. */
 export interface LookupRequest {
   session: Session
-  /** Lowest offset, and timestamps, of the waiting records. */
-  waiting: () => { from: number; timestamps: readonly number[] }
+  /** Lowest offset, and timestamps, of the waiting records; offsets of the commands that some are copies of. */
+  waiting: () => { from: number; timestamps: readonly number[]; others: readonly number[] }
   /** Called when answers are known for the first waiting record and many after it. */
   answered: () => void
 }
@@ -116,14 +118,17 @@ export class ResultsLookup {
 
   /** @param inParts whether to limit each session to its share of the memory; the rest is read later */
   #answersFor(requests: readonly LookupRequest[], inParts: boolean): PriorAnswers {
-    const { topics, owned } = this.#options
+    const { topics, owned, movedUntil } = this.#options
     const share = Math.max(1, Math.floor(mostAnswers / owned()))
     const [offsets, mostKept] = inParts ? [share, Infinity] : [Infinity, share * requests.length]
     const answers = new PriorAnswers(mostKept)
     for (const { session, waiting } of requests) {
-      const { from } = waiting()
+      const { from, others } = waiting()
       if (session.topic === topics.doubts) answers.coverDoubts(session)
-      else answers.cover(session, from, Math.min(session.uncheckedUntil, from + offsets))
+      else {
+        const until = Math.min(session.uncheckedUntil, from + offsets)
+        answers.cover(session, from, until, movedUntil(session), others)
+      }
     }
     return answers
   }
@@ -219,7 +224,7 @@ export class ResultsLookup {
       if (!decoded) return
       if (!decoded.ok) this.#passOver(from, record, decoded.error)
       else if (isDoubt) this.#contained(from, record, () => answers.noteDoubt(decoded.value as Doubt, idOf(record)))
-      else this.#contained(from, record, () => answers.noteResult(decoded.value as SendResult))
+      else this.#contained(from, record, () => answers.noteResult(decoded.value as SendResult, record.headers))
     }
   }
 
@@ -256,7 +261,7 @@ export interface LookupQueueOptions<T> {
 /** Holds a session's records until it is known whether they were answered before. Other records continue. */
 export class LookupQueue<T extends { record: BusRecord }> {
   readonly #options: LookupQueueOptions<T>
-  #waiting: T[] = []
+  #waiting: { item: T; original: Pick<BusRecord, 'offset' | 'timestamp'> | null }[] = []
   #settled = 0
 
   constructor(options: LookupQueueOptions<T>) {
@@ -268,35 +273,50 @@ export class LookupQueue<T extends { record: BusRecord }> {
 
   /**
    * @param isAnswered whether the results have an answer; a dead letter also counts as one
+   * @param original the record of which the item's says to be a copy
    * @returns null if the item is new; else there is nothing to do now: it `waits` and is handed over again, or it was `answered`
    *   before and is settled
    */
-  intercepts(item: T, isAnswered: (answers: PriorAnswers) => boolean): 'waits' | 'answered' | null {
+  intercepts(
+    item: T,
+    isAnswered: (answers: PriorAnswers) => boolean,
+    original: Pick<BusRecord, 'offset' | 'timestamp'> | null = null,
+  ): 'waits' | 'answered' | null {
     const { session, lookup } = this.#options
     const { offset } = item.record
     if (offset >= session.uncheckedUntil) return null
     const answers = lookup.answersFor(session, offset)
-    if (!answers) {
-      this.#wait(item)
+    if (!answers || (original && !answers.covers(session, original.offset))) {
+      this.#wait({ item, original })
       return 'waits'
     }
-    if (!answers.isDeadLetter(session, item.record) && !isAnswered(answers)) return null
-    session.settle(offset, [])
-    if (this.#settled++ === 0) void session.committed().then(() => this.#announce())
+    const { timestamp } = original ?? item.record
+    const isLetter = answers.isDeadLetter(session, { offset, timestamp })
+    const isLetterOfOriginal = original !== null && answers.isDeadLetter(session, original)
+    if (!isLetter && !isLetterOfOriginal && !isAnswered(answers)) return null
+    this.settle(offset)
     return 'answered'
   }
 
-  #wait(item: T): void {
+  /** Settles a record that was answered before. */
+  settle(offset: number): void {
+    const { session } = this.#options
+    session.settle(offset, [])
+    if (this.#settled++ === 0) void session.committed().then(() => this.#announce())
+  }
+
+  #wait(waiting: { item: T; original: Pick<BusRecord, 'offset' | 'timestamp'> | null }): void {
     const { session, lookup } = this.#options
-    this.#waiting.push(item)
+    this.#waiting.push(waiting)
     if (this.#waiting.length > 1) return
     lookup.ask({
       session,
       waiting: () => ({
-        from: Math.min(...this.#waiting.map(({ record }) => record.offset)),
-        timestamps: this.#waiting.map(({ record }) => record.timestamp),
+        from: Math.min(...this.#waiting.map(({ item }) => item.record.offset)),
+        timestamps: this.#waiting.map(({ item }) => item.record.timestamp),
+        others: this.#waiting.flatMap(({ original }) => original?.offset ?? []),
       }),
-      answered: () => this.#options.again(this.#waiting.splice(0)),
+      answered: () => this.#options.again(this.#waiting.splice(0).map(({ item }) => item)),
     })
   }
 

@@ -66,6 +66,17 @@ export class Lane {
     for (const [name, queue] of this.paused) if (queue.waiting === 0) this.paused.delete(name)
   }
 
+  /** Takes out what waits for the end of a pause where it holds up nobody. Doubts stay, since they are perhaps sent. */
+  takeSetAside(): Pending[] {
+    const taken: Pending[] = []
+    for (const [name, queue] of this.paused) {
+      const own = queue.takeOut(({ command, doubted }) => !doubted && this.#controls.isSetAside(command))
+      for (const pending of own) taken.push(pending)
+      if (queue.waiting === 0) this.paused.delete(name)
+    }
+    return taken
+  }
+
   /** Moves an account to the end of the turns. */
   turn(account: string): void {
     const queue = this.queues.get(account)!

@@ -71,6 +71,11 @@ export class Lanes {
     for (const lane of this.#lanes) lane.sortAnew()
   }
 
+  /** Takes out the commands of paused campaigns and tenants. */
+  takeSetAside(): Pending[] {
+    return this.#lanes.flatMap(lane => (lane.paused.size > 0 ? lane.takeSetAside() : []))
+  }
+
   /**
    * Offers all commands in memory to `accept`, and removes those that it refuses.
    * @returns whether anything is left

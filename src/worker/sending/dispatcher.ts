@@ -26,6 +26,8 @@ export interface DispatcherOptions extends Omit<DeliveryOptions, 'putBack'> {
   concurrency: number
   /** gateway.timeoutMs */
   timeoutMs: number
+  /** Called with the commands of paused campaigns and tenants, which leave the queues. */
+  setAside: (pendings: readonly Pending[]) => void
   /** Most commands with an intent, committed or being committed, and no committed result; at least twice maxOperations. */
   maxIntents: number
 }
@@ -150,12 +152,18 @@ export class Dispatcher {
     this.#cancelTimer?.()
     this.#cancelTimer = null
     this.#takeBack()
+    this.#setAside()
     this.#slots.fill()
     let wait = 0
     while (wait === 0) wait = this.#form()
     wait = Math.min(wait, this.#lanes.balance(), this.#sweep())
     if (Number.isFinite(wait)) this.#cancelTimer = this.#options.clock.after(Math.ceil(wait), () => this.pump())
     this.#pumping = false
+  }
+
+  #setAside(): void {
+    const pendings = this.#lanes.takeSetAside()
+    if (pendings.length > 0) this.#options.setAside(pendings)
   }
 
   /** Begins no further request. */

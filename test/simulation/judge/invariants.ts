@@ -5,6 +5,7 @@ export type Invariant =
   | 'sent again only in doubt'
   | 'one POST at a time'
   | 'intent before POST'
+  | 'no POST before its time'
   | 'no POST after the deadline'
   | 'no POST after the lease'
   | 'no POST after a stop'

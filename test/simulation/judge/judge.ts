@@ -62,7 +62,8 @@ export class Judge {
     for (const life of this.lives) {
       if (life.deleted) continue
       this.outcomes.checkEnd(life)
-      for (const place of life.places) {
+      if (life.waitsAt) this.report('nothing is left over', `${nameOf(life)} waits still, at ${placeOf(life.waitsAt)}`)
+      for (const place of [...life.places, ...life.copies]) {
         const committed = checkpointOf(place)
         if (!committed || stateIn(committed, place) !== DONE)
           this.report('one final result', `${nameOf(life)} is not done at ${placeOf(place)}`)

@@ -12,6 +12,9 @@ export interface Place extends TopicPartition {
 export interface Life {
   command: SimCommand
   places: Place[]
+  /** Copies of it that were released, and where it waits on the table. */
+  copies: Place[]
+  waitsAt: Place | null
   /** POSTs that the gateway has not received yet. */
   inFlight: number
   executions: number
@@ -82,6 +85,8 @@ export class Lives implements Iterable<Life> {
     const life: Life = {
       command,
       places: [place],
+      copies: [],
+      waitsAt: null,
       inFlight: 0,
       executions: 0,
       begun: 0,

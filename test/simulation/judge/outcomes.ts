@@ -64,6 +64,23 @@ export class Outcomes {
     }
   }
 
+  /** A record of the table says what became of a waiting command. */
+  waits({ topic, partition, offset }: Place, state: string, place: Place): void {
+    const life = this.#lives.at({ topic, partition, offset })
+    if (!life) this.#report('one final result', `${placeOf({ topic, partition, offset })} waits, which is no command`)
+    else life.waitsAt = state === 'over' ? null : place
+    if (life && state === 'waits' && endsOf(life) > 0)
+      this.#report('one final result', `${nameOf(life)} waits, and has its final result`)
+  }
+
+  /** A copy of a command that has waited was released. */
+  copied({ topic, partition, offset }: Place, place: Place): void {
+    const life = this.#lives.at({ topic, partition, offset })
+    if (!life) return
+    life.copies.push(place)
+    if (endsOf(life) > 0) this.#report('one final result', `${nameOf(life)} is released, and has its final result`)
+  }
+
   deadLetter({ headers }: BusRecord): void {
     const text = (name: string) => String(headers[`busgate.error.${name}`])
     const place = { topic: text('topic'), partition: Number(text('partition')), offset: Number(text('offset')) }
@@ -188,7 +205,7 @@ export class Outcomes {
 
   /** Checks a final result against what has happened so far. */
   #checkTruth(life: Life, { outcome, errorCode, error }: SendResult): void {
-    const { plan, deadline, publishedAt } = life.command
+    const { plan, deadline, notBefore, publishedAt } = life.command
     const { maxAgeMs, skewMs } = this.#options
     const now = this.#options.now() + 2 * skewMs // the age of a doubt counts from its sender's clock to its resolver's
     const reportFalse = (why: string) =>
@@ -201,7 +218,7 @@ export class Outcomes {
       reportFalse('only outages refused it')
     if (outcome === 'INVALID' && plan.kind !== 'invalid' && plan.kind !== 'unknown account') reportFalse('can be sent')
     if (outcome === 'DUPLICATE' && twins.length === 0) reportFalse('no other command has its id')
-    const expired = (deadline !== null && now > deadline) || now > publishedAt + maxAgeMs
+    const expired = (deadline !== null && now > deadline) || now > Math.max(publishedAt, notBefore ?? 0) + maxAgeMs
     if (errorCode === 'WITHDRAWN') {
       this.counts.withdrawn++
       if (!this.#isWithdrawn(life)) reportFalse('nobody has withdrawn it')

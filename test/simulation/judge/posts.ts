@@ -151,7 +151,8 @@ export class Posts {
   #checkPause(owner: Owner, life: Life): void {
     const { now, pauseMs, connectedSince } = this.#options
     const { plan, topic } = life.command
-    for (const key of [`topic/${topic}`, `account/${plan.account}`, `tenant/${plan.tenant}`]) {
+    const { account, tenant, campaign } = plan
+    for (const key of [`topic/${topic}`, `account/${account}`, `tenant/${tenant}`, `campaign/${campaign}`]) {
       const since = this.#paused.get(key)
       if (since === undefined || now() <= Math.max(since, connectedSince(owner)) + pauseMs) continue
       this.#report(
@@ -184,17 +185,20 @@ export class Posts {
   #checkAge(life: Life): void {
     const { maxAgeMs, skewMs } = this.#options
     const now = this.#options.now() - skewMs
-    const { deadline, publishedAt } = life.command
+    const { deadline, notBefore, publishedAt } = life.command
+    const since = Math.max(publishedAt, notBefore ?? 0)
     const late = (ms: number, than: string) =>
       this.#report('no POST after the deadline', `${nameOf(life)} is POSTed ${ms} ms after ${than}`)
     if (deadline !== null && now > deadline) late(now - deadline, 'its deadline')
-    if (now > publishedAt + maxAgeMs) late(now - publishedAt, 'it was written')
+    if (now > since + maxAgeMs) late(now - since, 'it was written')
+    const early = (notBefore ?? 0) - this.#options.now() - skewMs
+    if (early > 0) this.#report('no POST before its time', `${nameOf(life)} is POSTed ${early} ms before its time`)
   }
 
   #checkLease(owner: Owner, life: Life): void {
     const now = this.#options.now()
     const name = nameOf(life)
-    const intents = life.places.filter(place => this.#progress.isIntent(owner, place))
+    const intents = [...life.places, ...life.copies].filter(place => this.#progress.isIntent(owner, place))
     if (intents.length === 0) {
       this.#report('intent before POST', `${owner.name} POSTs ${name} without a committed intent`)
       return

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { BusRecord, OutgoingRecord, Session } from '../../../src/bus/port.ts'
+import type { Bus, BusRecord, OutgoingRecord, Session } from '../../../src/bus/port.ts'
 import { loadSettings } from '../../../src/config/index.ts'
 import { Controls } from '../../../src/control/controls.ts'
 import { readCommand } from '../../../src/records/command.ts'
@@ -14,6 +14,8 @@ import { Opener } from '../../../src/worker/intake/opener.ts'
 import { SchemaWaits } from '../../../src/worker/intake/schema-wait.ts'
 import { Turns } from '../../../src/worker/intake/turns.ts'
 import { UnknownAccounts } from '../../../src/worker/intake/unknown-accounts.ts'
+import { Later } from '../../../src/worker/later/later.ts'
+import { LaterTable } from '../../../src/worker/later/table.ts'
 import type { Pending } from '../../../src/worker/pending.ts'
 import { Settler } from '../../../src/worker/settler.ts'
 import { encodeCommand, recordOf } from '../../records/codec.ts'
@@ -56,7 +58,7 @@ async function takeIn(kind: (typeof kinds)[number], record: Partial<BusRecord>) 
   telemetry.on('fault.contained', fault => void faults.push(fault))
   const settled = new Map<number, readonly OutgoingRecord[]>()
   const session = {
-    ...{ topic: 'commands', partition: 0, open: true, alive: true, uncheckedUntil: 0, forgotten: null },
+    ...{ topic: 'commands', partition: 0, open: true, alive: true, uncheckedUntil: 0, forgotten: null, memo: '-' },
     made: (_: BusRecord, bytes: number) => bytes,
     committed: async () => {},
     run: (work: () => void) => work(),
@@ -70,7 +72,11 @@ async function takeIn(kind: (typeof kinds)[number], record: Partial<BusRecord>) 
   await decoder.prepare(4711)
   const writeResult = (_: unknown, __: unknown, { outcome }: { outcome: string }) => recordTo('results', outcome)
   const ready: Pending[] = []
-  const intake = new CommandIntake(session, {
+  const controls = new Controls(loadSettings({ env: {} }), clock)
+  const table = new LaterTable({ bus: {} as Bus, topic: 'later', partitions: 1 })
+  const later = new Later({ table, controls, writeResult, deadLetterTopic: 'letters', maxAgeMs: 0, clock, telemetry })
+  await later.opening(session)
+  const intake = new CommandIntake(session, later.of(session), {
     ...{
       decoder,
       clock,
@@ -89,7 +95,8 @@ async function takeIn(kind: (typeof kinds)[number], record: Partial<BusRecord>) 
     },
     settler: new Settler(writeResult, () => recordTo('doubts', 'doubt'), telemetry),
     deadLetterTopic: 'letters',
-    controls: new Controls(loadSettings({ env: {} }), clock),
+    controls,
+    horizon: () => null,
     unknownAccounts: new UnknownAccounts({ isKnown: () => true, maxAgeMs: 86_400_000, clock }),
     objection: ({ account }) => (account === 'unknown' ? { errorCode: 'VALIDATION', error: 'it is unknown' } : null),
     ready: pendings => void ready.push(...pendings),

@@ -43,6 +43,7 @@ async function startLookup({ owned = 1 } = {}) {
     resultDecoder: createDecoder(schemas.result, registry, { clock, patient: true }),
     doubtDecoder: createDecoder(schemas.doubt, registry, { clock, patient: true }),
     owned: () => owned,
+    movedUntil: () => 0,
     maxAgeMs: 60 * minute,
     clock,
     telemetry,

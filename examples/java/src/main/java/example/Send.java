@@ -6,6 +6,7 @@ import io.busgate.SendResultOutcome;
 import io.busgate.Sms;
 import io.busgate.StatusEvent;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -29,6 +30,7 @@ public final class Send {
   private static final String PUBLIC_KEYS = System.getenv("PUBLIC_KEYS");
   private static final Duration NO_LIMIT = Duration.ofNanos(Long.MAX_VALUE);
   private static final Duration VERDICT_LIMIT = Duration.ofSeconds(Long.parseLong(env("VERDICT_SECONDS", "60")));
+  private static final Duration DELAY = Duration.ofSeconds(Long.parseLong(env("DELAY_SECONDS", "0")));
   private static final Set<String> WITHOUT_STATUSES = Set.of("call/otp", "hlr");
   private static final Registry REGISTRY = new Registry(env("REGISTRY_URL", "http://localhost:8081"));
   private static final WireFormat FORMAT = new WireFormat(REGISTRY);
@@ -48,6 +50,7 @@ public final class Send {
             .setPhone(Long.parseLong(args[1]))
             .setMessage(sms)
             .setCorrelationId("example-java")
+            .setNotBefore(DELAY.isZero() ? null : Instant.now().plus(DELAY))
             .build();
     if (PUBLIC_KEYS != null) command.setMessage(Seal.sms(command, sms, PUBLIC_KEYS));
     send(command);

@@ -1,0 +1,200 @@
+import type { BusRecord, OutgoingRecord, Place, RecordHeaders, TopicPartition } from '../bus/port.ts'
+import { idIn } from '../protocol/ids.ts'
+import { isObject } from '../protocol/json.ts'
+import { jsonOrNull } from './fields.ts'
+import { copyAtHeader, type Origin } from './result.ts'
+import { withShorter } from './shorten.ts'
+
+/*
+ * Commands that wait on the table `topics.later`, a compacted topic. The key names the command: its record's place, and its id.
+ * The header `busgate.later` tells what waits, so that nobody needs a schema to know. A key's last record is its state:
+ *
+ * waits      the value is the command's bytes, its own headers are there too
+ * released   the value is empty: a copy of the record is on the command's partition, not finished yet
+ * tombstone  finished
+ */
+
+/** On the table and on a released copy: `LaterFacts` as JSON. */
+export const laterHeader = 'busgate.later'
+/** On the table: the key of the command's record; missing if it has none. */
+const recordKeyHeader = 'busgate.later.record-key'
+/** On a released copy: the key of its command on the table. */
+export const copyOfHeader = 'busgate.later.of'
+
+/** A command that waits: the place of its record, and its id. */
+export interface LaterKey extends Place {
+  id: bigint
+}
+
+/** `omitted`: it was too large for the table, so that it cannot be sent. */
+export const laterStates = ['waits', 'omitted', 'released'] as const
+export type LaterState = (typeof laterStates)[number]
+
+/** What is known of a waiting command without its bytes. Times are milliseconds since 1970. */
+export interface LaterFacts {
+  account: string
+  type: string
+  correlationId: string | null
+  tenant: string | null
+  campaign: string | null
+  country: string | null
+  /** Not before this time; null if it waits for the end of a pause alone. */
+  notBefore: number | null
+  /** When the command's record was appended, as far as known. */
+  since: number
+  /** Timestamp of the command's record. */
+  timestamp: number
+  /** When it expires, by the settings of the worker that wrote it. */
+  expiresAt: number
+  /** Offset of the copy that waits again, because it was paused; null if none does. */
+  copyAt: number | null
+}
+
+/** A record of the table. */
+export type LaterEntry =
+  | { key: LaterKey; state: LaterState; facts: LaterFacts }
+  /** Finished. */
+  | { key: LaterKey; state: 'over'; facts: null }
+
+/** Longest key: the longest name of a topic, and three numbers. */
+const longestKey = 249 + 64
+/** Longest header that is read. A command with longer texts does not wait: it fits no topic. */
+const longestFacts = 1024 * 1024
+
+/** `topic/partition@offset#id` */
+export const keyText = ({ topic, partition, offset, id }: LaterKey): string => `${topic}/${partition}@${offset}#${id}`
+
+/** Parses a key of the table; null if busgate did not write it. */
+export function keyIn(bytes: Buffer | string | null | undefined): LaterKey | null {
+  if (!bytes || bytes.length > longestKey) return null
+  const found = /^([a-zA-Z0-9._-]+)\/(\d{1,10})@(\d{1,16})#(\d{1,19})$/.exec(bytes.toString())
+  if (!found) return null
+  const [, topic = '', partition, offset, idText = ''] = found
+  const id = idIn(idText)
+  if (id === null || !Number.isSafeInteger(Number(offset))) return null
+  return { topic, partition: Number(partition), offset: Number(offset), id }
+}
+
+/** Reads a record of the table; null if busgate did not write it. */
+export function readLater({ key: bytes, value, headers, unreadable }: BusRecord): LaterEntry | null {
+  const key = unreadable ? null : keyIn(bytes)
+  if (!key) return null
+  if (value === null) return { key, state: 'over', facts: null }
+  const read = factsIn(headers)
+  return read && { key, ...read }
+}
+
+/** The facts in the header; null if there are none, or none that busgate wrote. */
+function factsIn({ [laterHeader]: header }: RecordHeaders): { state: LaterState; facts: LaterFacts } | null {
+  if (header === undefined || Array.isArray(header) || header.length > longestFacts) return null
+  const read = parsed(header)
+  if (!isObject(read)) return null
+  const { state, account, type, correlationId, tenant, campaign, country } = read
+  const { notBefore, since, timestamp, expiresAt, copyAt } = read
+  const isOurs =
+    laterStates.includes(state as LaterState) &&
+    [account, type].every(one => typeof one === 'string') &&
+    [correlationId, tenant, campaign, country].every(one => one === null || typeof one === 'string') &&
+    [since, timestamp, expiresAt].every(isTime) &&
+    [notBefore, copyAt].every(one => one === null || isTime(one))
+  if (!isOurs) return null
+  const names = { account, type, correlationId, tenant, campaign, country }
+  const facts = { ...names, notBefore, since, timestamp, expiresAt, copyAt } as LaterFacts
+  return { state: state as LaterState, facts }
+}
+
+const isTime = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= -1
+
+function parsed(json: Buffer | string): unknown {
+  try {
+    return JSON.parse(json.toString())
+  } catch {
+    return undefined
+  }
+}
+
+/** Lets a command wait. If it is too large for the table, only its facts wait. */
+export function waitingRecord(table: TopicPartition, key: LaterKey, facts: LaterFacts, { record }: Origin) {
+  const { value, headers } = record
+  const recordKey = record.key
+  const recordOf = (state: LaterState, value: Buffer | null, others: RecordHeaders): OutgoingRecord => ({
+    ...table,
+    key: keyText(key),
+    value: value ?? noBytes,
+    headers: { ...others, [laterHeader]: headerOf(state, facts) },
+  })
+  const own = { ...commandHeaders(headers), ...(recordKey && { [recordKeyHeader]: recordKey }) }
+  return withShorter(recordOf('waits', value, own), () => recordOf('omitted', null, {}))
+}
+
+/** The mark that a copy of the command is on its partition. It becomes readable together with the copy. */
+export const releasedRecord = (table: TopicPartition, key: LaterKey, facts: LaterFacts): OutgoingRecord => ({
+  ...table,
+  key: keyText(key),
+  value: noBytes,
+  headers: { [laterHeader]: headerOf('released', facts) },
+})
+
+/** The end of a command on the table. */
+export const tombstone = (table: TopicPartition, key: LaterKey): OutgoingRecord => ({
+  ...table,
+  key: keyText(key),
+  value: null,
+})
+
+/** The copy of a command that is due, for the command's own partition. @param waiting its record on the table */
+export function copyOf(key: LaterKey, facts: LaterFacts, waiting: BusRecord): OutgoingRecord {
+  const { topic, partition } = key
+  const own = { [laterHeader]: headerOf('released', facts), [copyOfHeader]: keyText(key) }
+  const recordOf = (value: Buffer | null, headers: RecordHeaders): OutgoingRecord => ({
+    ...{ topic, partition, value },
+    key: recordKeyIn(waiting.headers),
+    headers: { ...headers, ...own },
+  })
+  return withShorter(recordOf(waiting.value, commandHeaders(waiting.headers)), () => recordOf(noBytes, {}))
+}
+
+/** The command that a record says to be a copy of. Only the table knows whether that is so: anybody can write the header. */
+export function copiedFrom({ headers }: BusRecord): { key: LaterKey; facts: LaterFacts } | null {
+  const of = headers[copyOfHeader]
+  if (of === undefined || Array.isArray(of)) return null
+  const key = keyIn(of)
+  const read = key && factsIn(headers)
+  return read && { key, facts: read.facts }
+}
+
+/** The record that a copy was made of, at its place and with its timestamp. */
+export const originalOf = ({ offset }: LaterKey, { timestamp }: LaterFacts, copy: BusRecord): BusRecord => ({
+  offset,
+  timestamp,
+  get key() {
+    return copy.key
+  },
+  get value() {
+    return copy.value
+  },
+  headers: commandHeaders(copy.headers),
+  ...(copy.contentBytes !== undefined && { contentBytes: copy.contentBytes }),
+})
+
+/** The offset of the copy that a result or dead letter is about; null if it is about a record as it was written. */
+export function copyAtIn({ [copyAtHeader]: at }: RecordHeaders): number | null {
+  const text = at === undefined || Array.isArray(at) ? '' : at.toString()
+  return /^\d{1,16}$/.test(text) ? Number(text) : null
+}
+
+const noBytes = Buffer.alloc(0)
+
+/** Texts with lone surrogates have no UTF-8. */
+const headerOf = (state: LaterState, facts: LaterFacts): string => jsonOrNull({ state, ...facts }, same => same)!
+
+/** The headers of a command's record without those of waiting. */
+const commandHeaders = (headers: RecordHeaders): RecordHeaders =>
+  Object.fromEntries(
+    Object.entries(headers).filter(([name]) => name !== laterHeader && !name.startsWith(`${laterHeader}.`)),
+  )
+
+function recordKeyIn({ [recordKeyHeader]: key }: RecordHeaders): Buffer | null {
+  if (key === undefined || Array.isArray(key)) return null
+  return Buffer.from(key)
+}

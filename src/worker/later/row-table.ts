@@ -1,0 +1,97 @@
+import { randomInt } from 'node:crypto'
+import type { Row, Rows } from './rows.ts'
+
+const factor = 2 * randomInt(2 ** 31) + 1
+/** Each shard grows by itself, so that no step takes long however many rows there are. */
+export const shards = 16
+const leastSlots = 8
+/** Greatest used part of a shard's slots. */
+const fullAt = 0.75
+
+/** Splits an id into words without the bigints that shifts would allocate. */
+const whole = new BigUint64Array(1)
+const halves = new Uint32Array(whole.buffer)
+
+function hashOf(id: bigint): number {
+  whole[0] = id
+  let hash = Math.imul(halves[0]!, factor) ^ Math.imul(halves[1]!, 0x9e3779b1)
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
+  return (hash ^ (hash >>> 16)) >>> 0
+}
+
+/** Finds rows by their ids: a hash table of row numbers in typed arrays, with linear probing. */
+export class RowTable {
+  readonly #rows: Rows
+  /** Rows plus one; 0 is a free slot. */
+  readonly #slots = Array.from({ length: shards }, () => new Uint32Array(leastSlots))
+  readonly #sizes = new Uint32Array(shards)
+
+  constructor(rows: Rows) {
+    this.#rows = rows
+  }
+
+  get size(): number {
+    return this.#sizes.reduce((sum, size) => sum + size, 0)
+  }
+
+  /** The first row with this id that is accepted; -1 if there is none. */
+  find(id: bigint, accept: (row: Row) => boolean): Row {
+    const hash = hashOf(id)
+    const slots = this.#slots[hash % shards]!
+    const end = slots.length - 1
+    for (let at = (hash >>> 4) & end; slots[at] !== 0; at = (at + 1) & end) {
+      const row = slots[at]! - 1
+      if (this.#rows.id(row) === id && accept(row)) return row
+    }
+    return -1
+  }
+
+  add(row: Row): void {
+    const hash = hashOf(this.#rows.id(row))
+    const shard = hash % shards
+    if (this.#sizes[shard]! + 1 > this.#slots[shard]!.length * fullAt) this.#grow(shard)
+    put(this.#slots[shard]!, hash, row)
+    this.#sizes[shard]!++
+  }
+
+  remove(row: Row): void {
+    const hash = hashOf(this.#rows.id(row))
+    const shard = hash % shards
+    const slots = this.#slots[shard]!
+    const end = slots.length - 1
+    let at = (hash >>> 4) & end
+    while (slots[at] !== row + 1) {
+      if (slots[at] === 0) return
+      at = (at + 1) & end
+    }
+    this.#sizes[shard]!--
+    // moves later rows up, so that no gap hides them
+    for (let next = (at + 1) & end; slots[next] !== 0; next = (next + 1) & end) {
+      const home = (hashOf(this.#rows.id(slots[next]! - 1)) >>> 4) & end
+      if (((next - home) & end) < ((next - at) & end)) continue
+      slots[at] = slots[next]!
+      at = next
+    }
+    slots[at] = 0
+  }
+
+  /** Shows all rows of one shard, which must stay the same meanwhile. */
+  each(shard: number, show: (row: Row) => void): void {
+    for (const slot of this.#slots[shard]!) if (slot !== 0) show(slot - 1)
+  }
+
+  #grow(shard: number): void {
+    const before = this.#slots[shard]!
+    const slots = new Uint32Array(2 * before.length)
+    for (const slot of before) if (slot !== 0) put(slots, hashOf(this.#rows.id(slot - 1)), slot - 1)
+    this.#slots[shard] = slots
+  }
+}
+
+function put(slots: Uint32Array, hash: number, row: Row): void {
+  const end = slots.length - 1
+  let at = (hash >>> 4) & end
+  while (slots[at] !== 0) at = (at + 1) & end
+  slots[at] = row + 1
+}

@@ -1,0 +1,156 @@
+import { randomInt } from 'node:crypto'
+import type { LaterFacts, LaterKey } from '../../records/later.ts'
+
+/** A waiting command, by its number in `Rows`. */
+export type Row = number
+
+/**
+ * waiting: on the table, not due or not released yet. released: its copy is on the command's partition. over: finished, but
+ * still in a queue.
+ */
+export const WAITING = 1
+export const RELEASED = 2
+export const OVER = 3
+type State = typeof WAITING | typeof RELEASED | typeof OVER
+
+const chunkBits = 10
+const chunkRows = 1 << chunkBits
+/** Eight-byte columns before four-byte ones, so that all are aligned. */
+const rowBytes = 3 * 8 + 6 * 4 + 1
+
+class Chunk {
+  /** Offset on the table; negative until it is known. */
+  readonly offset: Float64Array
+  /** Offset of the command's own record. */
+  readonly place: Float64Array
+  readonly id: BigUint64Array
+  readonly account: Uint32Array
+  readonly campaign: Uint32Array
+  readonly tenant: Uint32Array
+  readonly correlation: Uint32Array
+  /** Seconds since 1970, rounded up: no command is due early. */
+  readonly due: Uint32Array
+  readonly expires: Uint32Array
+  readonly state: Uint8Array
+
+  constructor() {
+    const memory = new ArrayBuffer(chunkRows * rowBytes)
+    let at = 0
+    const next = (bytes: number) => {
+      const from = at
+      at += bytes * chunkRows
+      return from
+    }
+    this.offset = new Float64Array(memory, next(8), chunkRows)
+    this.place = new Float64Array(memory, next(8), chunkRows)
+    this.id = new BigUint64Array(memory, next(8), chunkRows)
+    this.account = new Uint32Array(memory, next(4), chunkRows)
+    this.campaign = new Uint32Array(memory, next(4), chunkRows)
+    this.tenant = new Uint32Array(memory, next(4), chunkRows)
+    this.correlation = new Uint32Array(memory, next(4), chunkRows)
+    this.due = new Uint32Array(memory, next(4), chunkRows)
+    this.expires = new Uint32Array(memory, next(4), chunkRows)
+    this.state = new Uint8Array(memory, next(1), chunkRows)
+  }
+}
+
+/** Random per process, so that nobody can choose names that collide. */
+const seed = randomInt(2 ** 32)
+
+/** 32 bits of a text; 0 stands for none. */
+export function hashOf(text: string | null): number {
+  if (text === null) return 0
+  let hash = seed
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
+  return (hash ^ (hash >>> 16)) >>> 0 || 1
+}
+
+const latestSecond = 2 ** 32 - 1
+
+const secondsOf = (ms: number) => Math.min(latestSecond, Math.max(0, Math.ceil(ms / 1000)))
+
+/** The names of a command by which it is paused or withdrawn, as hashes. */
+export type NameColumn = 'account' | 'campaign' | 'tenant' | 'correlation'
+
+/**
+ * The waiting commands of all partitions of a process in 49 bytes each: typed arrays in chunks, which grow without copying.
+ * Everything else of a command stays on the table.
+ */
+export class Rows {
+  readonly #chunks: Chunk[] = []
+  /** Rows that were given back. */
+  readonly #free: Row[] = []
+  #used = 0
+
+  /** Number of rows in use. */
+  get size(): number {
+    return this.#used - this.#free.length
+  }
+
+  /** @param offset on the table; negative if it is not known yet */
+  take({ offset: place, id }: LaterKey, facts: LaterFacts, state: State, offset: number): Row {
+    const row = this.#free.pop() ?? this.#used++
+    if (row >> chunkBits === this.#chunks.length) this.#chunks.push(new Chunk())
+    const chunk = this.#chunk(row)
+    const i = row & (chunkRows - 1)
+    chunk.due[i] = secondsOf(facts.notBefore ?? facts.since)
+    chunk.offset[i] = offset
+    chunk.place[i] = place
+    chunk.id[i] = id
+    chunk.account[i] = hashOf(facts.account)
+    chunk.campaign[i] = hashOf(facts.campaign)
+    chunk.tenant[i] = hashOf(facts.tenant)
+    chunk.correlation[i] = hashOf(facts.correlationId)
+    chunk.expires[i] = secondsOf(facts.expiresAt)
+    chunk.state[i] = state
+    return row
+  }
+
+  giveBack(row: Row): void {
+    this.#free.push(row)
+  }
+
+  /** When it is due, milliseconds since 1970: a whole second. */
+  due(row: Row): number {
+    return this.#chunk(row).due[row & (chunkRows - 1)]! * 1000
+  }
+
+  offset(row: Row): number {
+    return this.#chunk(row).offset[row & (chunkRows - 1)]!
+  }
+
+  setOffset(row: Row, offset: number): void {
+    this.#chunk(row).offset[row & (chunkRows - 1)] = offset
+  }
+
+  place(row: Row): number {
+    return this.#chunk(row).place[row & (chunkRows - 1)]!
+  }
+
+  id(row: Row): bigint {
+    return this.#chunk(row).id[row & (chunkRows - 1)]!
+  }
+
+  name(row: Row, column: NameColumn): number {
+    return this.#chunk(row)[column][row & (chunkRows - 1)]!
+  }
+
+  /** When the command expires, by the worker that let it wait; milliseconds since 1970. */
+  expiresAt(row: Row): number {
+    return this.#chunk(row).expires[row & (chunkRows - 1)]! * 1000
+  }
+
+  state(row: Row): State {
+    return this.#chunk(row).state[row & (chunkRows - 1)] as State
+  }
+
+  setState(row: Row, state: State): void {
+    this.#chunk(row).state[row & (chunkRows - 1)] = state
+  }
+
+  #chunk(row: Row): Chunk {
+    return this.#chunks[row >> chunkBits]!
+  }
+}

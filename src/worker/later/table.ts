@@ -1,0 +1,113 @@
+import { allPartitions, partitionsOf } from '../../bus/partitions.ts'
+import type { Bus, BusRecord, OutgoingRecord, TopicPartition } from '../../bus/port.ts'
+import { type LaterEntry, readLater } from '../../records/later.ts'
+
+/** A record of the table. */
+export type TakeEntry = (entry: LaterEntry, place: { partition: number; offset: number }) => void
+
+export interface LaterTableOptions {
+  bus: Pick<Bus, 'follow' | 'recordsAt' | 'partitions'>
+  topic: string
+  /** Number of its partitions, as far as known. */
+  partitions: number
+}
+
+interface Reader {
+  tp: TopicPartition
+  from: number
+  take: TakeEntry
+  done: PromiseWithResolvers<void>
+}
+
+/** Reads the topic of waiting commands, a compacted table that the sessions of all processes share. */
+export class LaterTable {
+  readonly topic: string
+  readonly #bus: LaterTableOptions['bus']
+  readonly #partitions: number
+  /** Who waits to read a partition; it is read once for all who came before. */
+  readonly #waiting = new Map<number, Reader[]>()
+
+  constructor({ bus, topic, partitions }: LaterTableOptions) {
+    this.#bus = bus
+    this.topic = topic
+    this.#partitions = partitions
+  }
+
+  /** Where a command partition's commands wait if it has none yet. */
+  partitionFor({ partition }: TopicPartition): number {
+    return partition % this.#partitions
+  }
+
+  /**
+   * Takes the records about one command partition, in their order, up to those that were committed before the call.
+   * @param partition of the table; null for all
+   * @throws Error when the table cannot be read
+   */
+  async read(tp: TopicPartition, partition: number | null, from: number, take: TakeEntry): Promise<void> {
+    const all = partition === null ? await this.#all() : [partition]
+    await Promise.all(all.map(one => this.#ask(one, { tp, from, take, done: Promise.withResolvers() })))
+  }
+
+  /** Some may have been added since. */
+  async #all(): Promise<number[]> {
+    const counts = await partitionsOf(this.#bus, [this.topic])
+    return allPartitions(this.topic, counts.get(this.topic)!).map(({ partition }) => partition)
+  }
+
+  /** Reads records at these offsets. @param offsets in ascending order */
+  recordsAt(partition: number, offsets: readonly number[]): ReturnType<Bus['recordsAt']> {
+    return this.#bus.recordsAt({ topic: this.topic, partition }, offsets)
+  }
+
+  #ask(partition: number, reader: Reader): Promise<void> {
+    const waiting = this.#waiting.get(partition)
+    if (waiting) waiting.push(reader)
+    else {
+      this.#waiting.set(partition, [reader])
+      void this.#serve(partition)
+    }
+    return reader.done.promise
+  }
+
+  async #serve(partition: number): Promise<void> {
+    const waiting = this.#waiting.get(partition)!
+    await Promise.resolve() // includes readers of the same tick
+    while (waiting.length > 0) {
+      const readers = waiting.splice(0)
+      const error = await this.#pass(partition, readers).then(
+        () => null,
+        (error: Error) => error,
+      )
+      for (const { done } of readers) {
+        if (error) done.reject(error)
+        else done.resolve()
+      }
+    }
+    this.#waiting.delete(partition)
+  }
+
+  async #pass(partition: number, readers: readonly Reader[]): Promise<void> {
+    const from = readers.reduce((least, reader) => Math.min(least, reader.from), Number.POSITIVE_INFINITY)
+    const byPlace = Map.groupBy(readers, ({ tp }) => `${tp.topic}/${tp.partition}`)
+    const take = (records: readonly BusRecord[]) => {
+      for (const record of records) {
+        const entry = readLater(record)
+        const meant = entry && byPlace.get(`${entry.key.topic}/${entry.key.partition}`)
+        for (const { take } of meant ?? []) take(entry!, { partition, offset: record.offset })
+      }
+    }
+    const follower = await this.#bus.follow({ topic: this.topic, partition }, { offset: from }, take)
+    try {
+      await follower.caughtUp('behind open transactions')
+    } finally {
+      await follower.close()
+    }
+  }
+}
+
+/** Calls back with the record's place on the table. */
+export const whenWritten = (record: OutgoingRecord, written: (offset: number) => void): OutgoingRecord => {
+  const told = (one: OutgoingRecord): OutgoingRecord => ({ ...one, written: ({ offset }) => written(offset) })
+  const { shorter } = record
+  return { ...told(record), ...(shorter && { shorter: () => told(shorter()) }) }
+}

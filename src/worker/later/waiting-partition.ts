@@ -1,0 +1,500 @@
+import type { BusRecord, LostRange, OutgoingRecord, RecordHeaders, Session } from '../../bus/port.ts'
+import { noTime } from '../../bus/record-time.ts'
+import { type Clock, sleep } from '../../clock.ts'
+import { withdrawalText } from '../../control/change.ts'
+import type { Controls } from '../../control/controls.ts'
+import { isSendType } from '../../protocol/index.ts'
+import { hookedByType } from '../../records/command.ts'
+import { deadLetter } from '../../records/dead-letter.ts'
+import {
+  copyOf,
+  keyText,
+  type LaterEntry,
+  type LaterFacts,
+  type LaterKey,
+  readLater,
+  releasedRecord,
+  tombstone,
+  waitingRecord,
+} from '../../records/later.ts'
+import type { Origin, ResultDetails, WriteResult } from '../../records/result.ts'
+import type { Telemetry } from '../../telemetry/events.ts'
+import { traceOf } from '../../telemetry/trace.ts'
+import { ResultCounts } from '../result-counts.ts'
+import { Copies } from './copies.ts'
+import type { ControlNames } from './names.ts'
+import type { Row, Rows } from './rows.ts'
+import { type LaterTable, whenWritten } from './table.ts'
+import { WaitingRows } from './waiting-rows.ts'
+
+export interface WaitingOptions {
+  table: LaterTable
+  rows: Rows
+  names: ControlNames
+  controls: Controls
+  writeResult: WriteResult
+  deadLetterTopic: string
+  clock: Clock
+  telemetry: Telemetry
+}
+
+/** Most copies on a partition that are not finished: other commands never wait behind more. */
+const mostReleased = 2_000
+const releasedAtOnce = 500
+/** Most withdrawn commands that are read at once. */
+const endedAtOnce = 500
+/** While fewer rows wait, all of them are looked through at once. */
+const rowsAtOnce = 4_096
+/** Longest time until the clock is looked at again: somebody may set it. */
+const lookMs = 1_000
+/** Pause after a read that brought nothing: the table cannot be read, or not to its end yet. */
+const retryMs = 100
+/** How often the offset is computed from which on the next owner must read. */
+const lowMs = 10_000
+/** What is remembered while nothing waits. */
+const nothing = '-'
+
+const lostText =
+  'it waited on the table of later commands, and its record there, or the copy that was to be sent, is gone: nobody can tell ' +
+  'whether it was sent'
+const omittedText = 'the command is too large to wait: raise max.message.bytes of the topic of later commands'
+
+/**
+ * The commands of one partition that wait on the table. Its session writes everything: a record of the table is always part
+ * of the transaction with the progress that it belongs to.
+ */
+export class WaitingPartition {
+  readonly #session: Session
+  readonly #options: WaitingOptions
+  readonly #rows: WaitingRows
+  readonly copies: Copies
+  /** Partition of the table. */
+  readonly #partition: number
+  /** Keys that are on another partition of the table, as after the restore of a backup. */
+  readonly #strays: ReadonlyMap<string, number>
+  /** Nothing of this partition is before it on the table. */
+  #low: number
+  #lowAt: number
+  /** A computation of it that is under way. */
+  #lowSteps: { steps: Iterator<number, void>; low: number } | null = null
+  /** Records whose offset on the table is not known yet. */
+  #unwritten = new Map<string, { key: LaterKey; facts: LaterFacts }>()
+  /** Those of them of which a commit is under way. */
+  readonly #checked = new Map<string, { key: LaterKey; facts: LaterFacts }>()
+  #unwrittenCount = 0
+  #isWorking = false
+  #isEnding = false
+  #isEndingAgain = false
+  #cancelTimer = () => {}
+  /** Called with ids that were not used. */
+  onUnused: (account: string, id: bigint, offsets: readonly number[]) => void = () => {}
+
+  private constructor(session: Session, options: WaitingOptions, loaded: Loaded) {
+    this.#session = session
+    this.#options = options
+    this.#rows = loaded.rows
+    this.#partition = loaded.partition
+    this.#strays = loaded.strays
+    this.#low = loaded.low
+    this.#lowAt = options.clock.monotonic()
+    this.copies = new Copies(session, loaded.rows)
+  }
+
+  /** Reads what waits, before the partition's records are delivered. @throws Error when the table cannot be read */
+  static async open(session: Session, options: WaitingOptions): Promise<WaitingPartition> {
+    return new WaitingPartition(session, options, await load(session, options))
+  }
+
+  /** Begins to release what is due. */
+  begin(): void {
+    this.#remember()
+    this.controlsChanged()
+  }
+
+  /** Number of commands that wait. */
+  get waiting(): number {
+    return this.#rows.size - this.#rows.released
+  }
+
+  /** The offset after the last record that is known to have been moved to the table. */
+  get movedUntil(): number {
+    return this.#rows.movedUntil
+  }
+
+  hasId(account: string, id: bigint): boolean {
+    return this.#rows.hasId(account, id)
+  }
+
+  /** Whether the record at this offset was moved to the table: it waits there, or this session has finished it. */
+  holds(offset: number, id: bigint): boolean {
+    return (this.#rows.size > 0 && this.#rows.find({ offset, id }) >= 0) || this.#rows.hasEnded({ offset, id })
+  }
+
+  /** Looks whether delivered records are copies; the end of a copy on the table will be part of its outcome. */
+  deliver(records: readonly BusRecord[], isPast: boolean): void {
+    if (this.#rows.released === 0) return
+    for (const record of records) {
+      const copy = this.copies.take(record, isPast)
+      if (copy) this.#attach(record.offset, [this.#tombstone(copy.key)])
+    }
+  }
+
+  #attach(offset: number, records: readonly OutgoingRecord[]): void {
+    const copy = this.copies.at(offset)!
+    this.#session.attach(offset, records, () => {
+      this.copies.remove(offset, copy)
+      this.#rows.finish(copy.row)
+      this.#remember()
+      this.#workSoon()
+    })
+  }
+
+  /** Settles a record, which may be a copy, and lets its command wait on the table. */
+  wait(offset: number, origin: Origin, key: LaterKey, facts: LaterFacts): void {
+    if (this.copies.at(offset)) this.#attach(offset, [])
+    const text = keyText(key)
+    if (this.#unwritten.size === 0) queueMicrotask(() => void this.#check())
+    this.#unwritten.set(text, { key, facts })
+    this.#unwrittenCount++
+    const written = (at: number) => this.#written(text, at)
+    this.#session.settle(offset, [whenWritten(waitingRecord(this.#place, key, facts, origin), written)])
+    this.#remember()
+  }
+
+  #written(text: string, at: number): void {
+    const one = this.#unwritten.get(text) ?? this.#checked.get(text)
+    if (!one || !this.#session.alive) return
+    if (!this.#unwritten.delete(text)) this.#checked.delete(text)
+    this.#unwrittenCount--
+    const row = this.#rows.add(one.key, one.facts, at)
+    const { names } = this.#options
+    if (names.isWithdrawn(row)) this.#endWithdrawnSoon()
+    this.#workSoon()
+  }
+
+  /** Finds records on the table of which the brokers did not say where they are. */
+  async #check(): Promise<void> {
+    const batch = this.#unwritten
+    this.#unwritten = new Map()
+    for (const [text, one] of batch) this.#checked.set(text, one)
+    await this.#session.committed()
+    const missing = new Set([...batch.keys()].filter(text => this.#checked.has(text)))
+    if (missing.size === 0 || !this.#session.alive) return
+    const last = new Map<string, number>()
+    const take = (entry: LaterEntry, { offset }: { offset: number }) => {
+      const text = keyText(entry.key)
+      if (missing.has(text)) last.set(text, offset)
+    }
+    for (;;) {
+      const read = await this.#options.table.read(this.#session, this.#partition, this.#low, take).then(
+        () => true,
+        () => false,
+      )
+      if (read) for (const [text, offset] of last) this.#written(text, offset)
+      if (read || !this.#session.alive) return
+      await sleep(this.#options.clock, retryMs)
+    }
+  }
+
+  /** The log lost these offsets. @returns records about the copies among them */
+  lost(ranges: readonly LostRange[]): OutgoingRecord[] {
+    if (this.copies.isEmpty) return []
+    return ranges.flatMap(({ first, last, kind }) =>
+      this.copies.within(first, last).flatMap(([offset, copy]) => {
+        this.copies.remove(offset, copy)
+        this.#rows.finish(copy.row)
+        return [this.#letter(copy.key, copy.facts.timestamp, kind !== 'unsent'), this.#tombstone(copy.key)]
+      }),
+    )
+  }
+
+  /** Pauses or withdrawals have changed. */
+  controlsChanged(): void {
+    this.#rows.review()
+    if (this.#options.names.hasWithdrawals) this.#endWithdrawnSoon()
+    this.#workSoon()
+  }
+
+  /** `open` has changed. */
+  resumed(): void {
+    this.#workSoon()
+  }
+
+  close(): void {
+    this.#cancelTimer()
+    this.#rows.clear()
+  }
+
+  #workSoon(): void {
+    if (this.#isWorking) return
+    this.#cancelTimer()
+    this.#cancelTimer = this.#options.clock.after(0, () => void this.#work())
+  }
+
+  async #work(): Promise<void> {
+    const session = this.#session
+    if (this.#isWorking || !session.open) return
+    this.#isWorking = true
+    const { clock, names } = this.#options
+    this.#endMissing()
+    this.#raiseLow()
+    const areMore = this.#rows.sort(clock.now(), names.isPaused)
+    const room = Math.min(releasedAtOnce, mostReleased - this.#rows.released)
+    const taken = room > 0 ? this.#rows.takeDue(room, clock.now(), names.isPaused) : []
+    const isDone = taken.length === 0 || (await this.#release(taken))
+    this.#isWorking = false
+    if (!session.alive) return
+    const isFull = this.#rows.released >= mostReleased
+    this.#cancelTimer()
+    if (!isDone) this.#workIn(retryMs)
+    else if (areMore || (this.#rows.due > 0 && !isFull)) this.#workIn(0)
+    else if (this.#rows.size > 0) this.#workIn(Math.min(lookMs, Math.max(0, this.#rows.nextAt - clock.now())))
+  }
+
+  #workIn(ms: number): void {
+    this.#cancelTimer = this.#options.clock.after(ms, () => void this.#work())
+  }
+
+  /**
+   * Commits copies of commands that are due, with the marks that they are released.
+   * @returns whether there was any progress
+   */
+  async #release(taken: readonly Row[]): Promise<boolean> {
+    const { found, readable } = await this.#read(taken)
+    const session = this.#session
+    if (!session.alive) return false
+    const counts = new ResultCounts()
+    const records: OutgoingRecord[] = []
+    let isDone = false
+    for (const row of taken) {
+      const at = this.#rows.offsetOf(row)
+      if (session.open && this.#rows.isWaiting(row) && (found.has(at) || at < readable(row))) {
+        records.push(...this.#ended(row, found.get(at), counts))
+        isDone = true
+      }
+      if (!this.#rows.isReleased(row)) this.#rows.putBack(row)
+    }
+    if (records.length === 0) return isDone
+    session.add(records)
+    await session.committed(true)
+    if (session.alive) counts.announce(this.#options.telemetry)
+    return isDone
+  }
+
+  /** What becomes of a command that is due. */
+  #ended(row: Row, record: BusRecord | undefined, counts: ResultCounts): OutgoingRecord[] {
+    const key = this.#rows.keyOf(row)
+    const entry = record && readLater(record)
+    const isThere =
+      entry && keyText(entry.key) === keyText(key) && (entry.state === 'waits' || entry.state === 'omitted')
+    if (!isThere) {
+      const letter = this.#letter(key, noTime, true)
+      return [letter, this.#finish(row, key)]
+    }
+    const { facts } = entry
+    const withdrawn = this.#withdrawal(key, facts)
+    if (withdrawn) return this.#result(row, { key, facts, headers: record.headers }, withdrawn, counts)
+    if (entry.state === 'omitted') {
+      const details = { outcome: 'INVALID', attempts: 0, errorCode: 'VALIDATION', error: omittedText } as const
+      return this.#result(row, { key, facts, headers: record.headers }, details, counts)
+    }
+    this.#rows.release(row)
+    const mark = releasedRecord(this.#placeOf(key), key, facts)
+    return [whenWritten(mark, at => this.#rows.moved(key, at)), copyOf(key, facts, record)]
+  }
+
+  #withdrawal({ id }: LaterKey, facts: LaterFacts): ResultDetails | null {
+    const withdrawal = this.#options.controls.withdrawing({ ...facts, idText: String(id) }, facts.since)
+    const error = withdrawal && withdrawalText(withdrawal)
+    return error === null ? null : { outcome: 'EXPIRED', attempts: 0, errorCode: 'WITHDRAWN', error }
+  }
+
+  /** The final result of a command without a copy. */
+  #result(
+    row: Row,
+    { key, facts, headers }: { key: LaterKey; facts: LaterFacts; headers: RecordHeaders },
+    details: ResultDetails,
+    counts: ResultCounts,
+  ): OutgoingRecord[] {
+    const { topic, partition, offset, id } = key
+    const { account, type, correlationId, tenant, campaign, country, timestamp, copyAt } = facts
+    const hooked = isSendType(type) ? hookedByType(type) : null
+    const trace = traceOf(headers)
+    const subject = { id, idText: String(id), type, account, hooked, correlationId, tenant, campaign, country, trace }
+    const record = { offset, timestamp, key: null, value: null, headers: {} }
+    const origin = { topic, partition, record, ...(copyAt !== null && { copyAt }) }
+    counts.add(subject, details)
+    this.onUnused(account, id, [offset, copyAt ?? offset])
+    return [this.#options.writeResult(subject, origin, details), this.#finish(row, key)]
+  }
+
+  #finish(row: Row, key: LaterKey): OutgoingRecord {
+    this.#rows.finish(row)
+    this.#remember()
+    return this.#tombstone(key)
+  }
+
+  /** Reads the records of rows. */
+  async #read(rows: readonly Row[]) {
+    const { table } = this.#options
+    const found = new Map<number, BusRecord>()
+    const ends = new Map<number, number>()
+    for (const [partition, own] of Map.groupBy(rows, row => this.#partitionOf(this.#rows.keyOf(row)))) {
+      const offsets = own.map(row => this.#rows.offsetOf(row))
+      const read = await table.recordsAt(partition, offsets).catch(() => ({ records: [], readable: 0 }))
+      ends.set(partition, read.readable)
+      for (const record of read.records) found.set(record.offset, record)
+    }
+    return { found, readable: (row: Row) => ends.get(this.#partitionOf(this.#rows.keyOf(row))) ?? 0 }
+  }
+
+  /** Ends rows whose copy is not on the log. */
+  #endMissing(): void {
+    const missing = this.copies.takeMissing()
+    if (missing.length === 0) return
+    this.#session.add(
+      missing.flatMap(({ row, isPast }) => {
+        const key = this.#rows.keyOf(row)
+        const letter = isPast ? [] : [this.#letter(key, noTime, true)]
+        return [...letter, this.#finish(row, key)]
+      }),
+    )
+  }
+
+  #endWithdrawnSoon(): void {
+    if (this.#isEnding) this.#isEndingAgain = true
+    else void this.#endWithdrawn()
+  }
+
+  /** Ends what is withdrawn at once, since withdrawals are forgotten before it may be due. */
+  async #endWithdrawn(): Promise<void> {
+    this.#isEnding = true
+    const { clock } = this.#options
+    do {
+      await sleep(clock, 0) // one look for all changes of a tick
+      this.#isEndingAgain = false
+      await this.#endMatching()
+    } while (this.#isEndingAgain && this.#session.alive)
+    this.#isEnding = false
+  }
+
+  async #endMatching(): Promise<void> {
+    const { names, clock, table } = this.#options
+    const session = this.#session
+    const wanted = new Map<number, number[]>()
+    for (const rows of this.#rows.matching(names.isWithdrawn)) {
+      for (const row of rows) {
+        const partition = this.#partitionOf(this.#rows.keyOf(row))
+        const offsets = wanted.get(partition) ?? []
+        wanted.set(partition, offsets)
+        offsets.push(this.#rows.offsetOf(row))
+      }
+      if (this.#rows.size > rowsAtOnce) await sleep(clock, 0)
+      if (!session.alive) return
+    }
+    for (const [partition, offsets] of wanted) {
+      const sorted = Float64Array.from(offsets).sort()
+      for (let from = 0; from < sorted.length && session.alive; ) {
+        const some = [...sorted.subarray(from, from + endedAtOnce)]
+        const read = await table.recordsAt(partition, some).catch(() => ({ records: [], readable: 0 }))
+        const counts = new ResultCounts()
+        if (session.open) session.add(read.records.flatMap(record => this.#endIfWithdrawn(record, counts)))
+        const isRead = session.open && read.readable > some[0]!
+        if (isRead) from += some.filter(offset => offset < read.readable).length
+        else await sleep(clock, retryMs)
+        await session.committed()
+        if (session.alive) counts.announce(this.#options.telemetry)
+      }
+    }
+  }
+
+  #endIfWithdrawn(record: BusRecord, counts: ResultCounts): OutgoingRecord[] {
+    const entry = readLater(record)
+    const row = entry ? this.#rows.find(entry.key) : -1
+    if (!entry?.facts || row < 0 || !this.#rows.isWaiting(row) || this.#rows.offsetOf(row) !== record.offset) return []
+    const withdrawn = this.#withdrawal(entry.key, entry.facts)
+    if (!withdrawn) return []
+    return this.#result(row, { key: entry.key, facts: entry.facts, headers: record.headers }, withdrawn, counts)
+  }
+
+  #letter(key: LaterKey, timestamp: number, perhapsSent: boolean): OutgoingRecord {
+    const { topic, partition, offset } = key
+    const record = { offset, timestamp, key: Buffer.from(String(key.id)), value: null, headers: {} }
+    const reason = { code: 'RECORDS_DELETED', message: lostText, perhapsSent } as const
+    return deadLetter(this.#options.deadLetterTopic, { topic, partition, record }, reason)
+  }
+
+  get #place() {
+    return { topic: this.#options.table.topic, partition: this.#partition }
+  }
+
+  #partitionOf(key: LaterKey): number {
+    return (this.#strays.size > 0 ? this.#strays.get(keyText(key)) : undefined) ?? this.#partition
+  }
+
+  #placeOf(key: LaterKey) {
+    return { topic: this.#options.table.topic, partition: this.#partitionOf(key) }
+  }
+
+  #tombstone(key: LaterKey): OutgoingRecord {
+    return tombstone(this.#placeOf(key), key)
+  }
+
+  /** Tells the next owner where to begin to read the table; it is committed with the change itself. */
+  #remember(): void {
+    if (this.#strays.size > 0) return // the next owner reads everything again
+    const isEmpty = this.#rows.size === 0 && this.#unwrittenCount === 0
+    this.#session.remember(isEmpty ? nothing : `${this.#partition}:${this.#low}`)
+  }
+
+  #raiseLow(): void {
+    const now = this.#options.clock.monotonic()
+    if (now < this.#lowAt + lowMs) return
+    if (this.#rows.size === 0 || this.#unwrittenCount > 0) {
+      this.#lowSteps = null
+      return
+    }
+    this.#lowSteps ??= { steps: this.#rows.lowSteps(), low: Number.POSITIVE_INFINITY }
+    const { value, done } = this.#lowSteps.steps.next()
+    if (!done) {
+      this.#lowSteps.low = Math.min(this.#lowSteps.low, value)
+      return
+    }
+    if (Number.isFinite(this.#lowSteps.low)) this.#low = Math.max(this.#low, this.#lowSteps.low)
+    this.#lowSteps = null
+    this.#lowAt = now
+    this.#remember()
+  }
+}
+
+interface Loaded {
+  rows: WaitingRows
+  partition: number
+  strays: ReadonlyMap<string, number>
+  low: number
+}
+
+async function load(session: Session, { table, rows: all, clock }: WaitingOptions): Promise<Loaded> {
+  const rows = new WaitingRows(session, all)
+  const { memo } = session
+  const usual = table.partitionFor(session)
+  if (memo === nothing) return { rows, partition: usual, strays: new Map(), low: 0 }
+  const [, known, from] = /^(\d+):(\d+)$/.exec(memo ?? '') ?? []
+  const low = Number(from ?? 0)
+  let partition = known === undefined ? null : Number(known)
+  const strays = new Map<string, number>()
+  const take = (entry: LaterEntry, place: { partition: number; offset: number }) => {
+    if (entry.state !== 'over') partition ??= place.partition
+    if (entry.state === 'over') strays.delete(keyText(entry.key))
+    else if (place.partition !== partition) strays.set(keyText(entry.key), place.partition)
+    rows.load(entry, place.offset)
+  }
+  try {
+    await table.read(session, partition, low, take)
+    for (const _ of rows.order()) await sleep(clock, 0)
+  } catch (error) {
+    rows.clear()
+    throw error
+  }
+  return { rows, partition: partition ?? usual, strays, low }
+}

@@ -1,0 +1,311 @@
+import type { Session } from '../../bus/port.ts'
+import { IdTable } from '../../records/id-table.ts'
+import type { LaterEntry, LaterFacts, LaterKey } from '../../records/later.ts'
+import { RowHeap } from './row-heap.ts'
+import { RowTable, shards } from './row-table.ts'
+import { hashOf, OVER, RELEASED, type Row, type Rows, WAITING } from './rows.ts'
+
+/** Most rows that one step moves from queue to queue, so that no step takes long. */
+const rowsAtOnce = 1_024
+
+/** The commands of one partition that wait: found by id, and in the order in which they are due. */
+export class WaitingRows {
+  readonly #session: Pick<Session, 'topic' | 'partition' | 'uncheckedUntil'>
+  readonly #rows: Rows
+  readonly #table: RowTable
+  /** Not due, the next one first. */
+  readonly #upcoming: RowHeap
+  /**
+   * Due, by their offsets on the table: those that follow the last one that was read, and the others. Many that are due are thus
+   * read in one pass over the table, whatever the order of their times.
+   */
+  #ahead: RowHeap
+  #behind: RowHeap
+  #readTo = -1
+  /** Due but paused; the next one to expire first. */
+  #paused: RowHeap
+  /** To be looked at again because pauses have changed. */
+  #review: RowHeap
+  /** Whether pauses have changed since the review began. */
+  #isReviewDue = false
+  /** Number of rows that are over, but still in a queue. */
+  #over = 0
+  #released = 0
+  #isClosed = false
+  /** Places of finished commands by id. */
+  #ended: IdTable | null = null
+  /** The offset after the last record that is known to have been moved to the table, or copied from it. */
+  movedUntil = 0
+
+  constructor(session: Pick<Session, 'topic' | 'partition' | 'uncheckedUntil'>, rows: Rows) {
+    this.#session = session
+    this.#rows = rows
+    this.#table = new RowTable(rows)
+    const byOffset = () => new RowHeap((one, other) => rows.offset(one) < rows.offset(other))
+    const byExpiry = () => new RowHeap(inOrderOf(rows, row => rows.expiresAt(row)))
+    this.#upcoming = new RowHeap(inOrderOf(rows, row => rows.due(row)))
+    this.#ahead = byOffset()
+    this.#behind = byOffset()
+    this.#paused = byExpiry()
+    this.#review = byExpiry()
+  }
+
+  /** Number of commands that wait or whose copy is not finished. */
+  get size(): number {
+    return this.#table.size
+  }
+
+  /** Number of copies that are not finished. */
+  get released(): number {
+    return this.#released
+  }
+
+  /** Number of commands that are due and may be released. */
+  get due(): number {
+    return this.#ahead.size + this.#behind.size
+  }
+
+  /** Applies a record of the table that was read before the partition was opened. */
+  load(entry: LaterEntry, offset: number): void {
+    const { key, state, facts } = entry
+    const known = this.find(key)
+    if (facts) this.movedUntil = Math.max(this.movedUntil, key.offset + 1, (facts.copyAt ?? -1) + 1)
+    if (known >= 0) this.#drop(known)
+    if (state === 'over') return
+    const row = this.#rows.take(key, facts, state === 'released' ? RELEASED : WAITING, offset)
+    this.#table.add(row)
+    if (state === 'released') this.#released++
+  }
+
+  /** Puts what was loaded into its order; yields between steps. */
+  *order(): Generator<void> {
+    for (let shard = 0; shard < shards; shard++) {
+      const rows: Row[] = []
+      this.#table.each(shard, row => void (this.#rows.state(row) === WAITING && rows.push(row)))
+      for (let from = 0; from < rows.length; from += rowsAtOnce) {
+        for (const row of rows.slice(from, from + rowsAtOnce)) this.#upcoming.push(row)
+        yield
+      }
+    }
+  }
+
+  /** Rows whose copy is not finished. */
+  get releasedRows(): Row[] {
+    if (this.#released === 0) return []
+    const rows: Row[] = []
+    for (let shard = 0; shard < shards; shard++)
+      this.#table.each(shard, row => void (this.#rows.state(row) === RELEASED && rows.push(row)))
+    return rows.sort((one, other) => this.#rows.place(one) - this.#rows.place(other))
+  }
+
+  /** Adds a command that begins to wait. @param offset on the table */
+  add(key: LaterKey, facts: LaterFacts, offset: number): Row {
+    const row = this.#rows.take(key, facts, WAITING, offset)
+    this.movedUntil = Math.max(this.movedUntil, key.offset + 1)
+    this.#table.add(row)
+    this.#upcoming.push(row)
+    return row
+  }
+
+  /** The row of a key; -1 if it does not wait. */
+  find({ id, offset }: Pick<LaterKey, 'id' | 'offset'>): Row {
+    return this.#table.find(id, row => this.#rows.place(row) === offset)
+  }
+
+  /** Whether the key's copy is on the partition and not finished. */
+  isReleased(row: Row): boolean {
+    return this.#rows.state(row) === RELEASED
+  }
+
+  /** Whether a command with this id waits. */
+  hasId(account: string, id: bigint): boolean {
+    if (this.#table.size === 0) return false
+    const hash = hashOf(account)
+    return this.#table.find(id, row => this.#rows.name(row, 'account') === hash) >= 0
+  }
+
+  keyOf(row: Row): LaterKey {
+    const { topic, partition } = this.#session
+    return { topic, partition, offset: this.#rows.place(row), id: this.#rows.id(row) }
+  }
+
+  /** When the next command is due or expires, milliseconds since 1970; Infinity if none does. */
+  get nextAt(): number {
+    if (this.#review.size > 0) return 0
+    const [next, paused] = [this.#upcoming.first, this.#paused.first]
+    return Math.min(
+      next === undefined ? Number.POSITIVE_INFINITY : this.#rows.due(next),
+      paused === undefined ? Number.POSITIVE_INFINITY : this.#rows.expiresAt(paused),
+    )
+  }
+
+  /**
+   * Finds out which commands are due, as many as one step may. A paused one is due when it expires.
+   * @returns whether there are more
+   */
+  sort(now: number, isPaused: (row: Row) => boolean): boolean {
+    let left = rowsAtOnce
+    for (const queue of [this.#review, this.#upcoming, this.#paused]) {
+      const at = (row: Row) => (queue === this.#paused ? this.#rows.expiresAt(row) : this.#rows.due(row))
+      for (; left > 0 && queue.size > 0 && (queue === this.#review || at(queue.first!) <= now); left--) {
+        const row = queue.pop()!
+        if (this.#isOver(row)) continue
+        if (isPaused(row) && this.#rows.expiresAt(row) > now) this.#paused.push(row)
+        else this.putBack(row)
+      }
+    }
+    if (this.#isReviewDue && this.#review.size === 0) this.review()
+    return left === 0
+  }
+
+  /** Pauses have changed. */
+  review(): void {
+    if (this.#review.size > 0) {
+      this.#isReviewDue = true
+      return
+    }
+    ;[this.#review, this.#paused] = [this.#paused, this.#review]
+    this.#isReviewDue = false
+  }
+
+  /** Takes due commands that are not paused, in the order of their offsets on the table. */
+  takeDue(most: number, now: number, isPaused: (row: Row) => boolean): Row[] {
+    const taken: Row[] = []
+    for (let looked = 0; looked < rowsAtOnce && taken.length < most && this.due > 0; looked++) {
+      if (this.#ahead.size === 0) {
+        if (taken.length > 0) break // in ascending order
+        ;[this.#ahead, this.#behind] = [this.#behind, this.#ahead]
+      }
+      const row = this.#ahead.pop()!
+      if (this.#isOver(row)) continue
+      if (isPaused(row) && this.#rows.expiresAt(row) > now) {
+        this.#paused.push(row)
+        continue
+      }
+      this.#readTo = this.#rows.offset(row)
+      taken.push(row)
+    }
+    return taken
+  }
+
+  /** Returns a command that is due but was not released. */
+  putBack(row: Row): void {
+    if (this.#isClosed || this.#isOver(row)) return
+    if (this.#rows.offset(row) > this.#readTo) this.#ahead.push(row)
+    else this.#behind.push(row)
+  }
+
+  /** The command was taken from the due ones, and its copy is committed next. */
+  release(row: Row): void {
+    if (this.#isClosed) return
+    this.#rows.setState(row, RELEASED)
+    this.#released++
+  }
+
+  /** The command does not wait any more. A queue may still have its row, or who took it, and returns it. */
+  finish(row: Row): void {
+    if (this.#isClosed) return
+    this.#noteEnd(row)
+    if (this.#rows.state(row) === RELEASED) {
+      this.#drop(row)
+      return
+    }
+    this.#table.remove(row)
+    this.#rows.setState(row, OVER)
+    this.#over++
+    if (this.#over > rowsAtOnce && this.#over > this.#upcoming.size / 2) this.#sweep()
+  }
+
+  /**
+   * Whether this session has finished the command. Known only while its record, or copies of it, may be read again because the
+   * progress was reset.
+   */
+  hasEnded({ id, offset }: Pick<LaterKey, 'id' | 'offset'>): boolean {
+    return this.#ended?.get(id) === offset
+  }
+
+  #noteEnd(row: Row): void {
+    const [id, place] = [this.#rows.id(row), this.#rows.place(row)]
+    if (this.#session.uncheckedUntil === 0) this.#ended = null
+    else if (place < this.#session.uncheckedUntil) {
+      this.#ended ??= new IdTable('with numbers')
+      this.#ended.set(id, place)
+    }
+  }
+
+  /** Whether a row that was taken still waits. */
+  isWaiting(row: Row): boolean {
+    return this.#rows.state(row) === WAITING
+  }
+
+  /**
+   * The lowest offset on the table that the next owner must read: the least of these steps, one after the other. Offsets only
+   * grow meanwhile.
+   */
+  *lowSteps(): Generator<number> {
+    for (let shard = 0; shard < shards; shard++) {
+      let low = Number.POSITIVE_INFINITY
+      this.#table.each(shard, row => {
+        low = Math.min(low, this.#rows.offset(row))
+      })
+      yield low
+    }
+  }
+
+  /** The waiting rows that are meant, in steps. A row that comes meanwhile may be missing. */
+  *matching(isMeant: (row: Row) => boolean): Generator<Row[]> {
+    for (let shard = 0; shard < shards; shard++) {
+      const found: Row[] = []
+      this.#table.each(shard, row => {
+        if (this.#rows.state(row) === WAITING && isMeant(row)) found.push(row)
+      })
+      yield found
+    }
+  }
+
+  offsetOf(row: Row): number {
+    return this.#rows.offset(row)
+  }
+
+  /** The released mark of a key is at this offset. */
+  moved(key: LaterKey, offset: number): void {
+    if (this.#isClosed) return
+    const row = this.find(key)
+    if (row >= 0 && this.isReleased(row)) this.#rows.setOffset(row, offset)
+  }
+
+  /** Gives back all rows. From then on others may have them, so that nothing may touch them from here. */
+  clear(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    for (const queue of [this.#upcoming, this.#ahead, this.#behind, this.#paused, this.#review]) {
+      for (const row of queue) if (this.#rows.state(row) === OVER) this.#rows.giveBack(row)
+    }
+    for (let shard = 0; shard < shards; shard++) this.#table.each(shard, row => this.#rows.giveBack(row))
+  }
+
+  #drop(row: Row): void {
+    this.#table.remove(row)
+    if (this.#rows.state(row) === RELEASED) this.#released--
+    this.#rows.giveBack(row)
+  }
+
+  /** Gives a finished row back once it has left its queue. */
+  #isOver(row: Row): boolean {
+    if (this.#rows.state(row) !== OVER) return false
+    this.#over--
+    this.#rows.giveBack(row)
+    return true
+  }
+
+  #sweep(): void {
+    for (const queue of [this.#upcoming, this.#ahead, this.#behind, this.#paused, this.#review])
+      queue.keep(row => !this.#isOver(row))
+  }
+}
+
+/** By time, then by place: the same in every process. */
+const inOrderOf = (rows: Rows, timeOf: (row: Row) => number) => (one: Row, other: Row) => {
+  const [time, otherTime] = [timeOf(one), timeOf(other)]
+  return time < otherTime || (time === otherTime && rows.place(one) < rows.place(other))
+}
