@@ -17,6 +17,8 @@ export interface AccountOptions {
   keyPlace: string
   /** Operations a second over the whole fleet; undefined for no limit. */
   rate: number | undefined
+  /** Whether it has status polls alone, and no commands. Default false. */
+  isPolled?: boolean
   clock: Clock
   /** 0 to 1; jitter for pauses. */
   random: () => number
@@ -78,18 +80,20 @@ export class Account {
   /** Whether the gateway has answered for its balance. */
   isHeard = false
   readonly #learnt = learntRate()
+  readonly #isPolled: boolean
   readonly #clock: Clock
   readonly #telemetry: Telemetry
   /** Since when a request has waited for the rate, in monotonic milliseconds. */
   #waitsSince: number | null = null
 
-  constructor({ name, apiKey, keyPlace, rate, clock, random, telemetry }: AccountOptions) {
+  constructor({ name, apiKey, keyPlace, rate, isPolled = false, clock, random, telemetry }: AccountOptions) {
     this.name = name
     this.apiKey = apiKey
     this.keyPlace = keyPlace
     this.breaker = new CircuitBreaker(random)
     this.polls = new CircuitBreaker(random)
     this.limiter = rate === undefined ? null : this.#limiterOf(rate)
+    this.#isPolled = isPolled
     this.#clock = clock
     this.#telemetry = telemetry
   }
@@ -237,8 +241,8 @@ export class Account {
   }
 
   /**
-   * Learns from the outcome of a status poll that was not withheld. A failed one holds back only polls. If no commands tell of the
-   * key, as in a reconciler, refused polls do.
+   * Learns from the outcome of a status poll that was not withheld. A failed one holds back only polls. Of an
+   * account without commands, a refused poll tells of the key.
    * @param isAnswered whether it told something of a message
    */
   observePoll(permit: Permit, classified: Classified, isAnswered: boolean): void {
@@ -246,7 +250,7 @@ export class Account {
     const failure = isAnswered && classified.outcome === 'refused' ? null : pollFailure(classified)
     const { probe, grant } = permit
     const now = this.#clock.monotonic()
-    if (failure?.reason === 'denied' && !this.#hasSent) this.keyRefused = true
+    if (failure?.reason === 'denied' && this.#isPolled) this.keyRefused = true
     if (failure === null) {
       this.polls.passed(probe)
       if (this.breaker.pollAnswered(now)) this.#resumed()
@@ -262,11 +266,6 @@ export class Account {
       const { name: account, keyPlace } = this
       this.#telemetry.emit('polls.paused', { account, reason, retryInMs, error, keyPlace })
     }
-  }
-
-  /** Whether its commands tell if the gateway accepts the key; it may refuse status polls alone. */
-  get #hasSent(): boolean {
-    return this.passedAt > Number.NEGATIVE_INFINITY
   }
 
   /** Records the end of a request that says nothing about the account. */
@@ -344,11 +343,10 @@ export class Account {
   }
 }
 
-/** The configured accounts by name. @param rate replaces their own rates */
+/** The configured accounts by name. @param options `rate` replaces their own rates */
 export function accountsOf(
   { gateway }: Settings,
-  options: Pick<AccountOptions, 'clock' | 'random' | 'telemetry'>,
-  rate?: number,
+  options: Pick<AccountOptions, 'clock' | 'random' | 'telemetry' | 'isPolled'> & { rate?: number },
 ): Map<string, Account> {
   const accounts = [...gateway.accounts].map(
     ([name, settings]) =>
@@ -357,7 +355,7 @@ export function accountsOf(
         name,
         apiKey: () => settings.apiKey.reveal(),
         keyPlace: keyPlaceOf(name, settings),
-        rate: rate ?? settings.rate,
+        rate: options.rate ?? settings.rate,
       }),
   )
   return new Map(accounts.map(account => [account.name, account]))

@@ -59,7 +59,7 @@ export async function startReconciling(options: ReconcilingOptions) {
     hasLease: () => place.membership?.hasLease() ?? false,
     inSlot: (_account, request) => request(),
   })
-  const accounts = accountsOf(settings, options, reconciler.rate ?? usualRate)
+  const accounts = accountsOf(settings, { ...options, rate: reconciler.rate ?? usualRate, isPolled: true })
   const walkOf = await walksOf(options, { poller, accounts })
   const walks = new Map<Session, ResultsWalk>()
   const shareChanged = () => {

@@ -162,13 +162,19 @@ export function busContract(name: string, createHarness: () => Promise<BusHarnes
       expect(third.listener.freshKeys).toEqual([])
     })
 
-    test('an error of the listener ends the session of its partition alone, which gets its records again', async () => {
+    test.each([
+      ['the listener', (_: Session, work: () => void) => work()],
+      ['work that the listener put off', (session: Session, work: () => void) => setImmediate(() => session.run(work))],
+    ])('an error of %s ends the session of its partition alone, which gets its records again', async (_, run) => {
       const { commands, process, listener } = await setUp([], 2)
       const faults: unknown[] = []
       process.telemetry.on('fault.contained', fault => void faults.push(fault))
       let isBroken = true
-      listener.onFresh = ({ partition }) => {
-        if (isBroken && partition === 0) throw new Error('it fails on this partition')
+      listener.onFresh = session => {
+        if (!isBroken || session.partition !== 0) return
+        run(session, () => {
+          throw new Error('it fails on this partition')
+        })
       }
       await publishAll(process.bus, [
         buildRecord(commands, 'a', { partition: 0 }),
