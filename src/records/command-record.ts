@@ -14,7 +14,7 @@ import { type FieldProblem, problemsOfNew, sentenceOf } from './new-command.ts'
 import { fieldOf } from './reading.ts'
 import type { SchemaRegistry } from './registry.ts'
 import { schemas, subjectOf } from './schemas.ts'
-import { hasContent, sealed } from './sealed.ts'
+import { hasContent } from './sealed.ts'
 
 /** The fields that an operation object names, at every depth; optional ones may also be null. */
 type Known<T> = T extends readonly (infer E)[]
@@ -160,11 +160,14 @@ export class CommandRecords {
   }
 
   /** The records to write: their content is sealed if there is a key for it. */
-  recordsOf(drafts: readonly Draft[]): Promise<OutgoingRecord[]> {
+  async recordsOf(drafts: readonly Draft[]): Promise<OutgoingRecord[]> {
+    const key = this.#seal
+    if (key === null) return drafts.map(({ record }) => record)
+    const { seal } = await import('./seal.ts')
     return Promise.all(
       drafts.map(async ({ type, value, record }) => {
-        if (!this.#seals(type)) return record
-        return { ...record, value: this.#encoders.get(record.topic)!(await sealed(value, type, this.#seal!)) }
+        if (!hasContent(type)) return record
+        return { ...record, value: this.#encoders.get(record.topic)!(await seal(value, type, key)) }
       }),
     )
   }

@@ -2,7 +2,7 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { keyThatSeals } from '../../src/config/index.ts'
 import type { SendType } from '../../src/protocol/index.ts'
 import type { SendCommand } from '../../src/records/generated.ts'
-import { sealed } from '../../src/records/sealed.ts'
+import { seal as sealWith } from '../../src/records/seal.ts'
 import type { World } from './worker.ts'
 
 export type Jwk = Record<string, unknown>
@@ -25,7 +25,7 @@ export const keySet = (...keys: Jwk[]): string => JSON.stringify({ keys })
 
 /** The same command, its content sealed. */
 export const seal = (command: SendCommand, key: Jwk, type: SendType = 'sms'): Promise<SendCommand> =>
-  sealed(command, type, keyThatSeals(key))
+  sealWith(command, type, keyThatSeals(key))
 
 /** Keys, values and headers of every record on the topics, as text. Default: all topics of the world. */
 export async function bytesOf({ bus, settings }: World, topics?: string[]): Promise<string> {

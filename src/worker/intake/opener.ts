@@ -5,7 +5,7 @@ import type { SealingKey } from '../../config/index.ts'
 import { type CommandReading, subjectOf } from '../../records/command.ts'
 import type { DeadLetterReason } from '../../records/dead-letter.ts'
 import type { Sealed, SendCommand } from '../../records/generated.ts'
-import { open } from '../../records/sealed.ts'
+import { open } from '../../records/open-sealed.ts'
 import type { TraceContext } from '../../telemetry/trace.ts'
 
 /** A topic opens so many records at once; more would delay those of a more urgent topic. */
