@@ -256,7 +256,9 @@ describe('a command that waits for its time', () => {
     expect(story.conclusions[0]!.text).toMatch(
       /^Not sent yet: it waits until 2036-01-01T00:00:00\.000Z \(in \d+ days\)/,
     )
-    expect(story.events[0]!.text).toContain('campaign spring, correlation order-7, not before 2036-01-01T00:00:00.000Z')
+    expect(story.events[0]!.text).toContain(
+      'campaign spring, correlation order-7, not before 2036-01-01T00:00:00.000Z, progress: set aside',
+    )
   })
 
   test('is found by its correlationId, also when its own record is deleted', async () => {

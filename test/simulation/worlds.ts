@@ -289,6 +289,9 @@ export function withGrowth(seed: number, plan: Plan): Plan {
   }
 }
 
+/** Longer than all faults. */
+const withdrawnMs = 120_000
+
 /** In some worlds commands wait for their time, operators pause campaigns, and the table gets partitions. */
 export function withWaiting(seed: number, plan: Plan): Plan {
   const random = new Random(seed ^ 0x1a7e)
@@ -300,7 +303,7 @@ export function withWaiting(seed: number, plan: Plan): Plan {
   const ofCampaign = new Set(commands.flatMap(({ id }) => (random.chance(0.5) ? [id] : [])))
   const scope = { effect: 'paused', kind: 'campaign', name: campaign } as const
   const growths = Array.from({ length: random.pick([0, 0, 1, 2]) }, () => ({
-    topic: random.pick(['later', 'later', 'bulk', 'urgent'] as const),
+    topic: 'later' as const,
     more: random.int(1, 3),
     at: random.int(0, faults.until),
     resetAt: random.chance(0.6) ? random.int(0, faults.until) : null,
@@ -308,6 +311,8 @@ export function withWaiting(seed: number, plan: Plan): Plan {
   return {
     ...plan,
     laterPartitions: random.int(1, 3),
+    // otherwise a withdrawal could be forgotten while no process owns what waits
+    maxAgeMs: plan.withdrawals.length > 0 ? Math.max(plan.maxAgeMs, withdrawnMs) : plan.maxAgeMs,
     commands: commands.map(command => {
       const notBefore = random.chance(share) ? random.int(-500, longest) : null
       const { deadline } = command

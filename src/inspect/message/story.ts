@@ -95,7 +95,7 @@ function commandText({ command, type, progress, replayedFrom }: FoundCommand, re
     notBefore !== null && `not before ${timeText(notBefore)}`,
     deadline !== null && `deadline ${endText(deadline)}`,
     replayedFrom !== null && `replayed from ${replayedFrom}`,
-    progress !== 'done' && progress !== 'unknown' && `progress: ${progress}`,
+    progress !== 'done' && progress !== 'unknown' && `progress: ${progress === 'later' ? 'set aside' : progress}`,
   ])
   return reveal ? `${about}: ${stringifyJson(Object.values(command.message)[0])}` : about
 }
