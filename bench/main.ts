@@ -6,6 +6,7 @@ import { type Performance, writePerformance } from './document.ts'
 import { measureHostile } from './hostile.ts'
 import { measureImports } from './imports.ts'
 import { kindsOfCommands } from './load.ts'
+import { measureLater } from './later.ts'
 import { measure } from './measure.ts'
 import { findPlace, type Place } from './place.ts'
 import type { Program } from './program.ts'
@@ -60,6 +61,7 @@ npm run bench -- --commands N              your own: N commands lie on the topic
 npm run bench -- --rate N                  your own: N commands a second, for --seconds N after --warm-up N
 npm run bench -- callbacks --rate N        the receiver, with --connections N, --seconds N, --partitions N
 npm run bench -- hostile | take-over       strange records and batches | take-overs
+npm run bench -- later --commands N        N commands that wait, and are due at once
 npm run bench -- imports                   time and memory of importing each entry point, beside kafkajs
 
 Your own scenario: --partitions N, --concurrency N, --processes N, --kinds sms|mixed|cyrillic|sealed,
@@ -229,10 +231,12 @@ try {
   else if (benchmark === 'callbacks') await measureCallbacksAlone()
   else if (benchmark === 'hostile') await measureHostileAlone()
   else if (benchmark === 'imports') console.table(await measureImports())
+  else if (benchmark === 'later')
+    console.table([await placed(place => measureLater(place, numberOf('commands', 200_000)))])
   else if (benchmark === 'take-over') process.stdout.write(`${takeOverTableOf(await placed(measureTakeOvers))}\n`)
   else
     throw new UsageError(
-      `there is no benchmark ${benchmark}, only callbacks, hostile, imports and take-over, and without a name the worker's`,
+      `there is no benchmark ${benchmark}, only callbacks, hostile, imports, later and take-over, and without a name the worker's`,
     )
 } catch (error) {
   if (error instanceof UsageError) refuse(error)

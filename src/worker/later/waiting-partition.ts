@@ -40,7 +40,7 @@ export interface WaitingOptions {
 
 /** Most copies on a partition that are not finished: other commands never wait behind more. */
 const mostReleased = 2_000
-const releasedAtOnce = 500
+const releasedAtOnce = 1_000
 /** Most withdrawn commands that are read at once. */
 const endedAtOnce = 500
 /** While fewer rows wait, all of them are looked through at once. */
