@@ -5,7 +5,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-const most = 24_000
+const most = 24_500
 const root = join(import.meta.dirname, '..')
 /** The gateway operator's own text, and the changes, which grow with each release. */
 const notCounted = ['docs/gateway-interface.md', 'CHANGELOG.md']
