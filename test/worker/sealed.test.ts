@@ -7,6 +7,7 @@ import type { SendCommand } from '../../src/records/generated.ts'
 import { contentRecordOf } from '../../src/records/new-command.ts'
 import { hasContent } from '../../src/records/sealed.ts'
 import { buildCommand, buildCommandOf } from '../support/commands.ts'
+import { buildPause, buildResume } from '../support/control.ts'
 import { type Jwk, keySet, seal, sealingKey } from '../support/sealing.ts'
 import { numbersFrom, type SendingOptions, startSendingWorld } from '../support/sending.ts'
 
@@ -88,6 +89,35 @@ describe('sealed content', () => {
     const sealed = await Promise.all(Array.from({ length: 100 }, (_, i) => seal(otp(i + 1), k1.shared)))
     const world = await resultsOf(sealed)
     expect(world.sent('default')).toEqual(sealed.map(({ id }) => Number(id)))
+  })
+
+  test('waits sealed until its time, or while its campaign is paused', async () => {
+    const world = await start()
+    const later = () => world.broker.read({ topic: 'later', partition: 0 }, 0, 100).records
+    const hour = 3_600_000
+    world.control(buildPause({ kind: 'campaign', name: 'spring' }))
+    world.put('bulk', [
+      await seal(otp(1, { notBefore: world.clock.now() + hour }), k1.shared),
+      await seal(otp(2, { campaign: 'spring' }), k1.shared),
+    ])
+    await until(world, () => later().length === 2)
+    for (const { value, headers } of later()) {
+      expect(value?.includes(secretText)).toBe(false)
+      expect(JSON.stringify(headers)).not.toContain(secretText)
+    }
+    expect(world.posts).toEqual([])
+    await world.pass(hour, 10_000)
+    await until(world, () => world.results().length === 1)
+    world.control(buildResume({ kind: 'campaign', name: 'spring' }))
+    await until(world, () => world.results().length === 2)
+    expect(world.results()).toMatchObject([
+      { id: 1n, outcome: 'SENT', type: 'sms', commandOffset: 0 },
+      { id: 2n, outcome: 'SENT', type: 'sms', commandOffset: 1 },
+    ])
+    expect(world.posts.flatMap(({ operations }) => operations)).toMatchObject([
+      { sms_message: secretText },
+      { sms_message: secretText },
+    ])
   })
 
   test('of a repeated id is a duplicate, and of an INVALID one is not', async () => {
