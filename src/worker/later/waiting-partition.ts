@@ -111,11 +111,6 @@ export class WaitingPartition {
     this.controlsChanged()
   }
 
-  /** Number of commands that wait. */
-  get waiting(): number {
-    return this.#rows.size - this.#rows.released
-  }
-
   /** The offset after the last record that is known to have been moved to the table. */
   get movedUntil(): number {
     return this.#rows.movedUntil
