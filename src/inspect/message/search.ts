@@ -9,15 +9,13 @@ import { readControl } from '../../control/read.ts'
 import { readFleet } from '../../fleet/fleet.ts'
 import { idBytes } from '../../records/avro.ts'
 import { typeOfMessage } from '../../records/command.ts'
-import { replayedFromHeader } from '../../records/dead-letter.ts'
 import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../records/generated.ts'
-import { copiedFrom, keyText, readLater } from '../../records/later.ts'
+import { copiedFrom, readLater } from '../../records/later.ts'
 import type { SchemaRegistry } from '../../records/registry.ts'
 import { withCodeOf } from '../../records/result.ts'
 import { schemas } from '../../records/schemas.ts'
 import { cut } from '../../words.ts'
-import { bounded } from '../bounded.ts'
-import { headerText, type Letter, lettersOf, placeText, type RecordPosition } from '../dead-letters/letter.ts'
+import { type Letter, lettersOf, placeText, type RecordPosition } from '../dead-letters/letter.ts'
 import { RecordReader, UndecodableRecords } from '../decoding.ts'
 import { type Progress, readProgress } from '../progress.ts'
 import { DoubtedCommands } from './doubted-commands.ts'
@@ -25,13 +23,12 @@ import {
   BoundedFindings,
   type CommandProgress,
   type Findings,
-  type FoundCommand,
   isUnsent,
   logOf,
   logOfOne,
-  type Sighting,
   sightingOf,
 } from './findings.ts'
+import { commandSighting, schemaIdIn, WaitingCommands } from './found-commands.ts'
 
 export interface MessageSearchOptions {
   bus: Bus
@@ -61,8 +58,6 @@ export interface RecentCommand {
 }
 
 const rangeCodes: ReadonlySet<string> = new Set(['RECORDS_DELETED', 'RECORDS_SKIPPED'])
-/** Most records on the table of one id: it waits once for each of its records. */
-const mostWaiting = 100
 /** Longest text of a RecentCommand. */
 const longestText = 300
 
@@ -150,30 +145,12 @@ export class MessageSearch {
     return this.findings
   }
 
-  /** The commands of the id that wait: the last record of each on the table, where they take the place of their own. */
+  /** The commands of the id that wait; they take the place of their records. */
   async #readLater(id: bigint): Promise<void> {
-    const waiting = new Map<string, Sighting<FoundCommand>>()
-    const take: Take = async (tp, records) => {
-      for (const record of records) {
-        const entry = readLater(record)
-        if (entry?.key.id !== id) continue
-        const key = keyText(entry.key)
-        waiting.delete(key)
-        if (entry.state !== 'waits' || waiting.size >= mostWaiting) continue
-        const command = await this.#readers.command.read(tp, record)
-        if (command?.id !== id) continue
-        const { topic, partition, offset } = entry.key
-        const value = { command, type: typeOfMessage(command), replayedFrom: replayOf(record), ahead: null }
-        waiting.set(key, {
-          place: { topic, partition, offset },
-          time: entry.facts.timestamp,
-          value: bounded({ ...value, progress: 'later' as const, schemaId: schemaIdIn(record) }).value,
-        })
-      }
-    }
-    const { later } = this.#options.settings.topics
-    await this.#searchAll(this.#partsFrom(this.#tps(later), 'earliest'), [{ bytes: Buffer.from(`#${id}`) }], take)
-    for (const one of waiting.values()) this.#bounded.keep('commands', one)
+    const waiting = new WaitingCommands(id, this.#readers.command)
+    const parts = this.#partsFrom(this.#tps(this.#options.settings.topics.later), 'earliest')
+    await this.#searchAll(parts, [{ bytes: Buffer.from(`#${id}`) }], (tp, records) => waiting.take(tp, records))
+    for (const one of waiting.all) this.#bounded.keep('commands', one)
   }
 
   /**
@@ -460,8 +437,7 @@ export class MessageSearch {
       if (!isOne(command)) continue
       found++
       const ahead = progress ? unfinishedBefore(progress.window, record.offset) : null
-      const value = { command, type: typeOfMessage(command), replayedFrom: replayOf(record), ahead, ...at }
-      const sighting = originalOf(sightingOf(tp, record, value), record)
+      const sighting = commandSighting(tp, record, command, { progress: at.progress, ahead })
       const before = known.get(placeText(sighting.place))
       if (before && sighting.place.offset !== record.offset) before.value.progress = at.progress
       if (!before) this.#bounded.keep('commands', sighting)
@@ -475,16 +451,6 @@ const isPosition = (number: number): boolean => Number.isSafeInteger(number) && 
 const nameOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
 const same = (one: TopicPartition, other: TopicPartition) => nameOf(one) === nameOf(other)
 
-const replayOf = ({ headers }: BusRecord) => headerText(headers[replayedFromHeader], longestText)
-
-/** A copy of a command that waited, at the place and time of the record that it is a copy of. */
-function originalOf(copy: Sighting<FoundCommand>, record: BusRecord): Sighting<FoundCommand> {
-  const { key, facts } = copiedFrom(record) ?? {}
-  if (!key || !facts || key.id !== copy.value.command.id || !same(key, copy.place)) return copy
-  const { topic, partition, offset } = key
-  return { ...copy, place: { topic, partition, offset }, time: facts.timestamp }
-}
-
 /** Number of offsets before this one that are not done. */
 function unfinishedBefore(window: Window, offset: number): number {
   const known = Math.min(offset, window.base + window.length)
@@ -492,10 +458,6 @@ function unfinishedBefore(window: Window, offset: number): number {
   for (let before = window.base; before < known; before++) if (window.get(before) !== DONE) unfinished++
   return unfinished
 }
-
-/** The schema id of the Confluent wire format; null if the value has none. */
-const schemaIdIn = ({ value }: BusRecord): number | null =>
-  value && value.length >= 5 && value[0] === 0 ? value.readInt32BE(1) : null
 
 /** When workers with these settings ask the gateway about a doubt. */
 const askedOf = ({ postedAt }: Doubt, settings: Settings) => {
