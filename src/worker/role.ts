@@ -170,7 +170,7 @@ function partsOf(options: SendingOptions, tools: Tools, partitions: Partitions, 
   const resultDecoder = createDecoder<SendResult>(schemas.result, registry, patience)
   const doubtDecoder = createDecoder<Doubt>(schemas.doubt, registry, patience)
   const owned = () => place.membership?.share().owned || partitions.sent
-  const movedUntil = (session: Session) => (session.topic === topics.doubts ? 0 : later.of(session).movedUntil)
+  const movedUntil = (session: Session) => later.movedUntil(session)
   const lookup = new ResultsLookup({ ...common, bus, topics, resultDecoder, doubtDecoder, owned, movedUntil })
   const earlierEnds = new EarlierEnds({ ...common, bus, topics, resultDecoder })
   const unknownAccounts = new UnknownAccounts({ ...common, isKnown: name => accounts.has(name) })

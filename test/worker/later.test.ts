@@ -109,6 +109,26 @@ describe('a command with notBefore', () => {
     expect(sorted(ids())).toEqual([1, 2, 3])
   })
 
+  test('that is due in quiet hours is sent once they are over', async () => {
+    const quietHours = '14:00-15:00 Europe/Kyiv' // the clock of the world stands at 12:00 UTC, which is 14:00 there
+    const { put, pass, ids, in: at } = await startWorld({ gateway: { quietHours } })
+    put('bulk', commandsFrom(1, 3, { notBefore: at(30 * minute) }))
+    await pass(hour - minute, 1_000)
+    expect(ids()).toEqual([])
+    await pass(2 * minute, 1_000)
+    expect(sorted(ids())).toEqual([1, 2, 3])
+  })
+
+  test('is released and sent after a rebalance that kept its partition', async () => {
+    const { put, pass, ids, in: at, joinIdle } = await startWorld()
+    put('bulk', commandsFrom(1, 50, { notBefore: at(minute) }))
+    put('urgent', commandsFrom(101, 50, { notBefore: at(minute) }))
+    await pass(minute - 100)
+    joinIdle()
+    await pass(30_000, 100)
+    expect(ids().length).toBeGreaterThanOrEqual(50) // the other one may own a partition, and sends nothing
+  })
+
   test('has used its id: a repetition is DUPLICATE, also in a later process and beyond the last ten thousand', async () => {
     const { put, pass, outcomes, takeOver, in: at, ids } = await startWorld()
     put('bulk', commandsFrom(1, 1, { notBefore: at(hour) }))

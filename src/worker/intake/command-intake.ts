@@ -369,12 +369,15 @@ export class CommandIntake {
   }
 
   #pending(command: Command, record: BusRecord, { now, readyAt }: Step): Pending {
+    const { topic, partition } = this.#session
     const copy = this.#waiting.copies.at(record.offset)
     const appendedAt = copy?.facts.since ?? this.#sinceRead.get(record.offset % windowSize) ?? record.timestamp
     const since = Math.max(appendedAt, command.notBefore ?? 0)
-    return {
+    const pending: Pending = {
       command,
-      ...this.#originOf(record),
+      topic,
+      partition,
+      record: this.#waiting.copies.originalOf(record) ?? record,
       appendedAt,
       session: this.#session,
       offset: record.offset,
@@ -388,6 +391,8 @@ export class CommandIntake {
       over: false,
       idUnused: this.#idUnused,
     }
+    if (copy) pending.copyAt = record.offset
+    return pending
   }
 
   readonly #idUnused = ({ command: { account, id }, offset }: Pending) => this.#recent.free(account, id, offset)

@@ -35,10 +35,15 @@ export class Later {
     return this.#partitions.get(session)!
   }
 
+  /** The offset after the session's last record that is known to have been moved to the table; 0 if none is. */
+  movedUntil(session: Session): number {
+    return this.#partitions.get(session)?.movedUntil ?? 0
+  }
+
   /** Lets queued commands wait for the end of a pause. */
   setAside(pendings: readonly Pending[]): void {
     for (const pending of pendings) {
-      this.of(pending.session).wait(pending.offset, pending, ...waitOf(pending, this.#options.maxAgeMs))
+      this.#partitions.get(pending.session)?.wait(pending.offset, pending, ...waitOf(pending, this.#options.maxAgeMs))
       end(pending)
     }
   }
@@ -50,13 +55,6 @@ export class Later {
   closed(session: Session): void {
     this.#partitions.get(session)?.close()
     this.#partitions.delete(session)
-  }
-
-  /** Number of commands that wait, by topic. */
-  waiting(topic: string): number {
-    let sum = 0
-    for (const [session, partition] of this.#partitions) if (session.topic === topic) sum += partition.waiting
-    return sum
   }
 
   stop(): void {

@@ -111,11 +111,6 @@ export class WaitingPartition {
     this.controlsChanged()
   }
 
-  /** Number of commands that wait. */
-  get waiting(): number {
-    return this.#rows.size - this.#rows.released
-  }
-
   /** The offset after the last record that is known to have been moved to the table. */
   get movedUntil(): number {
     return this.#rows.movedUntil
@@ -240,7 +235,8 @@ export class WaitingPartition {
     this.#raiseLow()
     const areMore = this.#rows.sort(clock.now(), names.isPaused)
     const room = Math.min(releasedAtOnce, mostReleased - this.#rows.released)
-    const taken = room > 0 ? this.#rows.takeDue(room, clock.now(), names.isPaused) : []
+    // only when all that is due is in the table's order, most of what is read is wanted
+    const taken = room > 0 && !areMore ? this.#rows.takeDue(room, clock.now(), names.isPaused) : []
     const isDone = taken.length === 0 || (await this.#release(taken))
     this.#isWorking = false
     if (!session.alive) return

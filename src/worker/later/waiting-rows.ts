@@ -141,19 +141,20 @@ export class WaitingRows {
 
   /**
    * Finds out which commands are due, as many as one step may. A paused one is due when it expires.
-   * @returns whether there are more
+   * @returns whether there are more; `nextAt` tells when to look again
    */
   sort(now: number, isPaused: (row: Row) => boolean): boolean {
-    let left = rowsAtOnce
-    for (const queue of [this.#review, this.#upcoming, this.#paused]) {
-      const at = (row: Row) => (queue === this.#paused ? this.#rows.expiresAt(row) : this.#rows.due(row))
-      for (; left > 0 && queue.size > 0 && (queue === this.#review || at(queue.first!) <= now); left--) {
-        const row = queue.pop()!
-        if (this.#isOver(row)) continue
-        if (isPaused(row) && this.#rows.expiresAt(row) > now) this.#paused.push(row)
-        else this.putBack(row)
-      }
+    const sortOne = (row: Row) => {
+      if (this.#isOver(row)) return
+      if (isPaused(row) && this.#rows.expiresAt(row) > now) this.#paused.push(row)
+      else this.putBack(row)
     }
+    let left = rowsAtOnce
+    for (; left > 0 && this.#upcoming.size > 0 && this.#rows.due(this.#upcoming.first!) <= now; left--)
+      sortOne(this.#upcoming.pop()!)
+    for (; left > 0 && this.#paused.size > 0 && this.#rows.expiresAt(this.#paused.first!) <= now; left--)
+      sortOne(this.#paused.pop()!)
+    for (let i = 0; i < rowsAtOnce && this.#review.size > 0; i++) sortOne(this.#review.pop()!)
     if (this.#isReviewDue && this.#review.size === 0) this.review()
     return left === 0
   }

@@ -1,0 +1,71 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { LaterFacts } from '../../src/records/later.ts'
+import { type Row, Rows } from '../../src/worker/later/rows.ts'
+import { WaitingRows } from '../../src/worker/later/waiting-rows.ts'
+
+const session = { topic: 'commands', partition: 0, uncheckedUntil: 0 }
+const facts = (notBefore: number): LaterFacts => ({
+  ...{ account: 'default', type: 'sms', correlationId: null, tenant: null, campaign: null, country: null },
+  ...{ notBefore, since: 0, timestamp: 0, expiresAt: 1e9, copyAt: null },
+})
+
+/** What waits, as a map of ids would have it. */
+interface Model {
+  dues: Map<number, number>
+  released: Set<number>
+  offset: number
+  now: number
+}
+
+const step = fc.oneof(
+  fc.record({ do: fc.constant('add' as const), id: fc.integer({ min: 1, max: 60 }), due: fc.nat(50) }),
+  fc.record({ do: fc.constant('release' as const), most: fc.nat(8), after: fc.nat(10) }),
+  fc.record({ do: fc.constant('finish' as const), id: fc.integer({ min: 1, max: 60 }) }),
+)
+
+test('what waits is found by its id, and is due once, in its time, whatever ends meanwhile', () => {
+  const all = new Rows()
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 300 }), steps => {
+      const rows = new WaitingRows(session, all)
+      const model: Model = { dues: new Map(), released: new Set(), offset: 0, now: 0 }
+      for (const one of steps) apply(one, rows, model)
+      for (let id = 1; id <= 60; id++)
+        expect(rows.hasId('default', BigInt(id))).toBe(model.dues.has(id) || model.released.has(id))
+      expect(rows.size).toBe(model.dues.size + model.released.size)
+      expect(rows.released).toBe(model.released.size)
+      rows.clear()
+      expect(all.size).toBe(0)
+    }),
+  )
+})
+
+function apply(one: typeof step extends fc.Arbitrary<infer S> ? S : never, rows: WaitingRows, model: Model): void {
+  const rowOf = (id: number): Row => rows.find({ id: BigInt(id), offset: id })
+  if (one.do === 'add') {
+    if (model.dues.has(one.id) || model.released.has(one.id)) return
+    rows.add({ ...session, offset: one.id, id: BigInt(one.id) }, facts(one.due * 1000), model.offset++)
+    model.dues.set(one.id, one.due * 1000)
+  } else if (one.do === 'finish') {
+    if (rowOf(one.id) >= 0) rows.finish(rowOf(one.id))
+    model.dues.delete(one.id)
+    model.released.delete(one.id)
+  } else {
+    model.now += one.after * 1000
+    rows.sort(model.now, () => false)
+    const taken = rows.takeDue(one.most, model.now, () => false)
+    const offsets = taken.map(row => rows.offsetOf(row))
+    expect(offsets).toEqual(offsets.toSorted((a, b) => a - b))
+    const due = [...model.dues.values()].filter(at => at <= model.now).length
+    expect(taken.length).toBeLessThanOrEqual(Math.min(one.most, due))
+    if (one.most > 0 && due > 0) expect(taken.length).toBeGreaterThan(0)
+    for (const row of taken) {
+      const id = Number(rows.keyOf(row).id)
+      expect(model.dues.get(id)).toBeLessThanOrEqual(model.now)
+      rows.release(row)
+      model.dues.delete(id)
+      model.released.add(id)
+    }
+  }
+}
