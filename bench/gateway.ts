@@ -44,10 +44,12 @@ export async function startBenchGateway({ latencyMs, posted, answered }: BenchGa
   }
 }
 
+/** As the specification shows it: a send result also has a number `data`, and its `msg_id` is a number or text. */
 function answerTo({ type, id }: Operation): string {
   if (type === 'balance') return '{"success":true,"data":{"amount":100,"currency":"UAH"}}'
   if (type === 'hlr') return `{"success":true,"data":{"id":${id},"phone":380670000000,"status":"OK","mccmnc":25501}}`
-  return `{"success":true,"data":{"id":${id},"msg_id":"7${id}","parts":1}}`
+  const msgId = id % 2 === 0 ? `7${id}` : `"7${id}"`
+  return `{"success":true,"data":{"id":${id},"msg_id":${msgId},"parts":1,"data":1}}`
 }
 
 async function bodyOf(request: IncomingMessage): Promise<string> {

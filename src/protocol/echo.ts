@@ -20,6 +20,11 @@ const plainName = /^[A-Za-z_]{1,32}$/
 const phoneFields = /(?:^|_)(?:phone|msisdn|recipient)$/i
 /** Fewer digits are no phone. */
 const leastDigits = 7
+/** Smaller numbers have fewer digits than any one-time password. */
+const leastCode = 1000
+
+/** Whether a number of an answer can be one of the request that must not be repeated. */
+export const mayRepeat = (number: number | bigint): boolean => !(-leastCode < number && number < leastCode)
 
 /**
  * Cuts out of the gateway's texts what must not be repeated: keys, phones, and the contents of messages, as they were sent or
@@ -60,6 +65,7 @@ export class Echo {
   readonly value = (value: unknown): unknown => {
     if (typeof value === 'string') return this.#cut(value)
     if (typeof value === 'number' || typeof value === 'bigint') {
+      if (!mayRepeat(value)) return value
       const text = String(value)
       return this.#cut(text) === text ? value : mask
     }

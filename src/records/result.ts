@@ -1,6 +1,6 @@
 import type { BusRecord, OutgoingRecord, RecordHeaders, TopicPartition } from '../bus/port.ts'
 import { noHeaders } from '../bus/record-headers.ts'
-import type { Echo } from '../protocol/echo.ts'
+import { type Echo, mayRepeat } from '../protocol/echo.ts'
 import { isSendType, operations, otpCode, type SendType } from '../protocol/index.ts'
 import { isObject } from '../protocol/json.ts'
 import { flagOrNull, numberOrNull, textOrNull } from '../protocol/tolerant.ts'
@@ -168,7 +168,8 @@ export function readPayload(type: SendType, data: unknown, echo: AnswerEcho): Re
   const rest = (value: unknown) => jsonOrNull(value, echo.value)
   if (!isObject(data)) return { ...noPayload, payload: rest(data) }
   if (operations[type].answer === 'message' && isPlainMessage(data)) {
-    return { msgId: echo.id(data.msg_id), parts: data.parts, code: null, price: null, hlr: null, payload: null }
+    const payload = data.data === undefined ? null : `{"data":${data.data}}`
+    return { ...noPayload, msgId: echo.id(String(data.msg_id)), parts: data.parts, payload }
   }
   const { answer } = operations[type]
   const id = textOrNull(data.id) // echo of the command's id
@@ -184,11 +185,19 @@ export function readPayload(type: SendType, data: unknown, echo: AnswerEcho): Re
   return { ...noPayload, msgId, parts, payload: rest(unreadPart(data, { id, msg_id: msgId, parts })) }
 }
 
-/** Whether the data is exactly the usual answer, so that nothing is left for `payload`. */
-function isPlainMessage(data: Record<string, unknown>): data is { msg_id: string; parts: number } {
-  for (const name in data) if (name !== 'id' && name !== 'msg_id' && name !== 'parts') return false
-  const { id, msg_id, parts } = data
-  return Number.isSafeInteger(id) && typeof msg_id === 'string' && typeof parts === 'number' && (parts | 0) === parts
+/** Whether the data is exactly the usual answer, as the specification shows it, so that the quick way reads the same. */
+function isPlainMessage(
+  given: Record<string, unknown>,
+): given is { msg_id: string | number; parts: number; data?: number } {
+  for (const name in given) if (name !== 'id' && name !== 'msg_id' && name !== 'parts' && name !== 'data') return false
+  const { id, msg_id, parts, data } = given
+  return (
+    (typeof id === 'string' || Number.isSafeInteger(id)) &&
+    (typeof msg_id === 'string' || Number.isSafeInteger(msg_id)) &&
+    typeof parts === 'number' &&
+    (parts | 0) === parts &&
+    (data === undefined || (typeof data === 'number' && Number.isInteger(data) && !mayRepeat(data)))
+  )
 }
 
 type Fields = Record<string, unknown>

@@ -36,6 +36,27 @@ test.each(['sms', 'call/otp', 'hlr'] as const)('a result of %s can be written fo
   )
 })
 
+test('the usual answer is read like one with a further field, which is kept beside', () => {
+  const usual = fc.record(
+    {
+      id: fc.oneof(fc.maxSafeInteger(), fc.string()),
+      msg_id: fc.oneof(fc.maxSafeInteger(), fc.string()),
+      parts: fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }),
+      data: fc.oneof(fc.integer({ min: -2000, max: 2000 }), fc.double({ noNaN: true, noDefaultInfinity: true })),
+    },
+    { requiredKeys: ['id', 'msg_id', 'parts'] },
+  )
+  fc.assert(
+    fc.property(usual, answered => {
+      const { payload, ...read } = readPayload('sms', answered)
+      const { payload: further, ...same } = readPayload('sms', { ...answered, further: 1 })
+      expect(read).toEqual(same)
+      expect({ ...JSON.parse(payload ?? '{}'), further: 1 }).toEqual(JSON.parse(further!))
+    }),
+    { numRuns: 2000 },
+  )
+})
+
 test('of an answer with a field that is nested too deeply, all other fields are kept', () => {
   const depth = 100_000
   const data = JSON.parse(`{"msg_id":7,"nested":${'['.repeat(depth)}${']'.repeat(depth)}}`)
