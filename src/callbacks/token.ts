@@ -1,11 +1,5 @@
-import {
-  createCipheriv,
-  createDecipheriv,
-  createSecretKey,
-  hkdfSync,
-  type KeyObject,
-  randomFillSync,
-} from 'node:crypto'
+import { createSecretKey, hash, hkdfSync, timingSafeEqual } from 'node:crypto'
+import { Keystream, placeBytes } from './keystream.ts'
 import { dayMs, type OpenedSubject, packSubject, subjectRoom, type TokenSubject, unpackSubject } from './subject.ts'
 
 /** Why a token does not open. `unknown_key`: this process may not have the key yet. */
@@ -21,25 +15,27 @@ export interface HookTokenOptions {
 
 /** How long a token is valid. The reconciler polls for messages that live longer. */
 export const tokenLifeMs = 30 * dayMs
-const algorithm = 'aes-256-gcm'
-const nonceBytes = 12
+const keyBytes = 32
 const tagBytes = 16
-const gcmOptions = { authTagLength: tagBytes }
 const accountDay = 0
 
 interface Parts {
   kid: string
   day: number
-  at: number
-  bytes: Buffer
+  /** All before the tag. */
+  clear: Buffer
+  /** Place in the keystream, and ciphertext. */
+  sealed: Buffer
+  tag: Buffer
 }
 
 export type HookTokens = ReturnType<typeof createHookTokens>
 
 /**
- * The secret last part of hook addresses: version (1 byte), length of kid (1), kid, day (2), nonce (12), ciphertext, tag
- * (16), in base64url without padding. AES-256-GCM with one key per day, which bounds the number of random nonces per key.
- * Account-level tokens have the day 0 and no content, and never expire: a person has entered them at the gateway.
+ * The secret last part of hook addresses: version (1 byte), length of kid (1), kid, day (2), place in the keystream (12),
+ * ciphertext, tag (16), in base64url without padding. AES-256-CTR encrypts; the tag is SHA3-256 of a key and all bytes before it.
+ * Each secret has two keys a day, which bounds the number of random nonces per key. Account-level tokens have the day 0 and no
+ * content, and never expire: a person has entered them at the gateway.
  */
 export function createHookTokens({ keys, now = Date.now }: HookTokenOptions) {
   const { issuing, opening } = createDayKeys(keys)
@@ -49,13 +45,13 @@ export function createHookTokens({ keys, now = Date.now }: HookTokenOptions) {
     issue(subject: TokenSubject): string {
       const time = now()
       const day = Math.floor(time / dayMs)
-      const { key, header } = issuing(day)
-      const start = header.length + nonceBytes
-      const bytes = Buffer.allocUnsafe(start + subjectRoom(subject) + tagBytes)
-      const end = packSubject(bytes, start, subject, time - day * dayMs)
-      bytes.set(header)
-      seal(key, header, bytes, start, end)
-      return bytes.toString('base64url', 0, end + tagBytes)
+      const key = issuing(day)
+      const bytes = roomFor(keyBytes + key.header.length + placeBytes + subjectRoom(subject) + tagBytes)
+      const start = begin(bytes, key)
+      const end = packSubject(bytes, start + placeBytes, subject, time - day * dayMs)
+      key.stream.encrypt(bytes, start, end)
+      bytes.write(tagOf(bytes.subarray(0, end)), end, tagBytes, 'base64url')
+      return bytes.toString('base64url', keyBytes, end + tagBytes)
     },
     open(token: string): Opened<{ subject: OpenedSubject }> {
       const parts = split(token)
@@ -66,17 +62,17 @@ export function createHookTokens({ keys, now = Date.now }: HookTokenOptions) {
       if ((parts.day + 1) * dayMs + tokenLifeMs < now()) return { ok: false, reason: 'expired' }
       const key = opening(parts)
       if (key === null) return { ok: false, reason: 'unknown_key' }
-      const plain = unseal(parts, key, key.header)
-      if (plain === null) return { ok: false, reason: 'forged' }
-      const subject = unpackSubject(plain, parts.day)
+      if (!isAuthentic(key, parts)) return { ok: false, reason: 'forged' }
+      const subject = unpackSubject(key.stream.decrypt(parts.sealed), parts.day)
       return subject.issuedAt + tokenLifeMs < now() ? { ok: false, reason: 'expired' } : { ok: true, subject }
     },
     issueAccount(account: string): string {
-      const { key, header } = issuing(accountDay)
-      const start = header.length + nonceBytes
-      const bytes = Buffer.allocUnsafe(start + tagBytes)
-      bytes.set(header)
-      seal(key, accountData(header, account), bytes, start, start)
+      const key = issuing(accountDay)
+      const end = key.header.length + placeBytes
+      const bytes = Buffer.alloc(end + tagBytes)
+      bytes.set(key.header)
+      key.stream.encrypt(bytes, key.header.length, end)
+      bytes.write(accountTagOf(key, bytes.subarray(0, end), account), end, tagBytes, 'base64url')
       return bytes.toString('base64url')
     },
     openAccount(account: string, token: string): Opened<object> {
@@ -84,15 +80,34 @@ export function createHookTokens({ keys, now = Date.now }: HookTokenOptions) {
       if (parts === null || parts.day !== accountDay) return { ok: false, reason: 'malformed' }
       const key = opening(parts)
       if (key === null) return { ok: false, reason: 'unknown_key' }
-      const plain = unseal(parts, key, accountData(key.header, account))
-      return plain?.length === 0 ? { ok: true } : { ok: false, reason: 'forged' }
+      if (parts.sealed.length > placeBytes) return { ok: false, reason: 'forged' }
+      return isAuthentic(key, parts, account) ? { ok: true } : { ok: false, reason: 'forged' }
     },
   }
 }
 
+/** Room for usual tokens, behind the key. Nothing in it outlives a call but the key, which no other buffer may contain. */
+const usual = Buffer.alloc(4096)
+
+const roomFor = (bytes: number): Buffer => (bytes > usual.length ? Buffer.alloc(bytes) : usual)
+
+/** Writes what stands before the place in the keystream. @returns where it ends */
+function begin(bytes: Buffer, { tagKey, header }: DayKey): number {
+  bytes.set(tagKey)
+  bytes.set(header, keyBytes)
+  return keyBytes + header.length
+}
+
+/** The tag of what follows the key, as text; it may be longer than a token's. */
+const tagOf = (keyed: Buffer): string => hash('sha3-256', keyed, 'base64url')
+
 /** The account is authenticated but not contained: the token does not open at another account's address. */
-function accountData(header: Buffer, account: string): Buffer {
-  return Buffer.concat([header, Buffer.from(account)])
+const accountTagOf = ({ tagKey }: DayKey, clear: Buffer, account: string): string =>
+  tagOf(Buffer.concat([tagKey, clear, Buffer.from(account)]))
+
+function isAuthentic(key: DayKey, { clear, tag }: Parts, account = ''): boolean {
+  const expected = Buffer.from(accountTagOf(key, clear, account), 'base64url')
+  return timingSafeEqual(expected.subarray(0, tagBytes), tag)
 }
 
 function split(token: string): Parts | null {
@@ -100,30 +115,15 @@ function split(token: string): Parts | null {
   // Node decodes leniently; only the canonical spelling is accepted.
   if (bytes.toString('base64url') !== token) return null
   const kidEnd = 2 + (bytes[1] ?? 0)
-  if (bytes[0] !== tokenVersion || bytes.length < kidEnd + 2 + nonceBytes + tagBytes) return null
-  return { kid: bytes.toString('utf8', 2, kidEnd), day: bytes.readUInt16BE(kidEnd), at: kidEnd + 2, bytes }
-}
-
-/** Encrypts `bytes` from `start` to `end` in place; writes a new nonce before and the tag after them. */
-function seal(key: KeyObject, clear: Buffer, bytes: Buffer, start: number, end: number): void {
-  const nonce = randomFillSync(bytes.subarray(start - nonceBytes, start))
-  const cipher = createCipheriv(algorithm, key, nonce, gcmOptions).setAAD(clear)
-  bytes.set(cipher.update(bytes.subarray(start, end)), start)
-  cipher.final()
-  bytes.set(cipher.getAuthTag(), end)
-}
-
-function unseal({ bytes, at }: Parts, { key }: DayKey, clear: Buffer): Buffer | null {
-  const start = at + nonceBytes
+  const at = kidEnd + 2
+  if (bytes[0] !== tokenVersion || bytes.length < at + placeBytes + tagBytes) return null
   const end = bytes.length - tagBytes
-  const decipher = createDecipheriv(algorithm, key, bytes.subarray(at, start), gcmOptions)
-  decipher.setAAD(clear).setAuthTag(bytes.subarray(end))
-  const plain = decipher.update(bytes.subarray(start, end))
-  try {
-    decipher.final()
-    return plain
-  } catch {
-    return null
+  return {
+    kid: bytes.toString('utf8', 2, kidEnd),
+    day: bytes.readUInt16BE(kidEnd),
+    clear: bytes.subarray(0, end),
+    sealed: bytes.subarray(at, end),
+    tag: bytes.subarray(end),
   }
 }
 
@@ -134,15 +134,15 @@ export interface HookKey {
   secret: string
 }
 
-/** The key of one day, and the clear-text header of everything it seals. */
+/** The keys of one day, and the clear-text header of everything they seal. */
 interface DayKey {
-  /** A KeyObject initialises a cipher five times faster than raw bytes. */
-  key: KeyObject
-  /** Version, length of kid, kid, day; authenticated together with the ciphertext. */
+  stream: Keystream
+  tagKey: Buffer
+  /** Version, length of kid, kid, day. */
   header: Buffer
 }
 
-export const tokenVersion = 1
+export const tokenVersion = 2
 
 /** Derives and caches the key of a secret and a day (days since 1970). */
 function createDayKeys(keys: () => readonly HookKey[]) {
@@ -152,7 +152,7 @@ function createDayKeys(keys: () => readonly HookKey[]) {
     const name = `${day}:${kid}:${secret}`
     const known = cache.get(name)
     if (known) return known
-    const made = { key: derive(secret, day), header: headerOf(kid, day) }
+    const made = { ...derive(secret, day), header: headerOf(kid, day) }
     cache.set(name, made)
     return made
   }
@@ -172,8 +172,12 @@ function createDayKeys(keys: () => readonly HookKey[]) {
   }
 }
 
-function derive(secret: string, day: number): KeyObject {
-  return createSecretKey(new Uint8Array(hkdfSync('sha256', secret, '', `busgate hook ${day}`, 32)))
+function derive(secret: string, day: number): Pick<DayKey, 'stream' | 'tagKey'> {
+  const both = Buffer.from(hkdfSync('sha256', secret, '', `busgate hook ${day}`, 2 * keyBytes))
+  return {
+    stream: new Keystream(createSecretKey(both.subarray(0, keyBytes))),
+    tagKey: both.subarray(keyBytes),
+  }
 }
 
 function headerOf(kid: string, day: number): Buffer {
