@@ -12,10 +12,27 @@ export interface Clock {
   after(ms: number, callback: () => void): () => void
 }
 
+/** Resolution of the uptime. */
+const uptimeMs = 10
+
+/**
+ * Reads the uptime again once another clock has moved: Node.js reads it from a file, which takes longer than all else that is
+ * done for an envelope before its POST. A suspended machine moves the time of day.
+ */
+export function cachedUptime(read: () => number, now = Date.now, monotonic = () => performance.now()): () => number {
+  let last = { uptime: 0, now: Number.NEGATIVE_INFINITY, monotonic: Number.NEGATIVE_INFINITY }
+  return () => {
+    const [time, mark] = [now(), monotonic()]
+    if (Math.abs(time - last.now) >= uptimeMs || mark - last.monotonic >= uptimeMs)
+      last = { uptime: read(), now: time, monotonic: mark }
+    return last.uptime
+  }
+}
+
 export const systemClock: Clock = {
   now: Date.now,
   monotonic: () => performance.now(),
-  uptime: () => uptime() * 1000,
+  uptime: cachedUptime(() => uptime() * 1000),
   after(ms, callback) {
     const timer = setTimeout(callback, Math.max(0, ms)) // Node warns about negative delays
     return () => clearTimeout(timer)
