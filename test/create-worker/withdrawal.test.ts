@@ -10,12 +10,14 @@ describe('a withdrawal by a producer', () => {
   test('of a campaign stops its unsent commands, and every worker shows who did it', async () => {
     const world = await startWorld()
     await world.producer.withdraw({ campaign: 'spring', reason: 'wrong price', by: 'crm' })
-    await until(() => expect(world.worker.ready().withdrawn).toHaveLength(1))
-    expect(world.worker.ready()).toMatchObject({
-      ready: true,
-      paused: [],
-      withdrawn: [expect.stringMatching(/^campaign spring is withdrawn by crm since .*: wrong price$/)],
-    })
+    await until(() =>
+      expect(world.worker.ready()).toMatchObject({
+        ready: true,
+        reasons: [],
+        paused: [],
+        withdrawn: [expect.stringMatching(/^campaign spring is withdrawn by crm since .*: wrong price$/)],
+      }),
+    )
     await world.send([buildCommand({ id: 1n, campaign: 'spring' }), buildCommand({ id: 2n })])
     await world.finished(2)
     expect(await world.resultOf(1n)).toMatchObject({

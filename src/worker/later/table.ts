@@ -6,7 +6,7 @@ import { type LaterEntry, readLater } from '../../records/later.ts'
 export type TakeEntry = (entry: LaterEntry, place: { partition: number; offset: number }) => void
 
 export interface LaterTableOptions {
-  bus: Pick<Bus, 'follow' | 'recordsAt' | 'partitions'>
+  bus: Pick<Bus, 'follow' | 'recordsAt' | 'partitions' | 'search'>
   topic: string
   /** Number of its partitions, as far as known. */
   partitions: number
@@ -96,7 +96,11 @@ export class LaterTable {
         for (const { take } of meant ?? []) take(entry!, { partition, offset: record.offset })
       }
     }
-    const follower = await this.#bus.follow({ topic: this.topic, partition }, { offset: from }, take)
+    const tp = { topic: this.topic, partition }
+    const ending = new AbortController().signal
+    // in large pieces, up to the first transaction that is open
+    const { until } = await this.#bus.search(tp, { from: { offset: from }, ending, take: async some => take(some) })
+    const follower = await this.#bus.follow(tp, { offset: until }, take)
     try {
       await follower.caughtUp('behind open transactions')
     } finally {
