@@ -73,7 +73,7 @@ export interface Sending {
   state(): SendingState
   /** Pauses and withdrawals. */
   controls: Controls
-  /** Finishes what is in flight within gateway.timeoutMs and leaves the group. */
+  /** Finishes what is in flight within gateway.timeoutMs, commits it, and leaves the group. */
   stop(): Promise<void>
 }
 
@@ -134,13 +134,16 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
       const { poller, lookup, later, orphans, dispatcher, rates } = parts
       for (const part of [watch, cleanup, poller, lookup, orphans, dispatcher, rates]) part?.stop()
       stopWatching()
-      await place.leave(gateway.timeoutMs)
+      await place.leave(gateway.timeoutMs + lastCommitMs)
       later.stop()
       await followed.close()
       await connection.close()
     },
   }
 }
+
+/** Time to commit what a request brought that began right before a stop, and timed out. */
+const lastCommitMs = 2_000
 
 interface Tools extends Awaited<ReturnType<typeof writersOf>> {
   connection: Connection
