@@ -76,6 +76,7 @@ export class Orphans {
         await this.#endOrphansOf(ready)
         for (const session of ready) this.#asked.delete(session)
       } catch (error) {
+        if (this.#stopped) break
         telemetry.emit('answered.unavailable', {
           error: new Error(
             `cannot read which commands of ${topics.doubts} lack their doubt: ${(error as Error).message}`,
@@ -206,6 +207,7 @@ export class Orphans {
     })
     try {
       await Promise.race([reader.caughtUp('behind open transactions'), failure])
+      if (this.#stopped) throw new Error('the process stops, so that not all records were looked at')
     } finally {
       await reader.close()
     }
