@@ -357,6 +357,7 @@ export class CommandIntake {
   #waits(pending: Pending, { now, counts }: Step): boolean {
     const { controls, horizon, settler, maxAgeMs } = this.#options
     const { command } = pending
+    if (!isAccountName(command.account)) return false // no worker will ever send it
     const isEarly = command.notBefore !== null && command.notBefore > now
     if (!isEarly && !controls.isSetAside(command)) return false
     // before its time it was sent by nobody
