@@ -117,7 +117,8 @@ function parsed(json: Buffer | string): unknown {
 
 /** The facts without texts that are longer than some bytes of JSON. A command may have any, and its facts must fit the table. */
 export function boundedFacts(facts: LaterFacts, most = longestName): LaterFacts {
-  const bounded = (text: string | null) => (text !== null && Buffer.byteLength(JSON.stringify(text)) > most ? null : text)
+  const bounded = (text: string | null) =>
+    text !== null && Buffer.byteLength(JSON.stringify(text)) > most ? null : text
   const { correlationId, tenant, campaign } = facts
   return { ...facts, correlationId: bounded(correlationId), tenant: bounded(tenant), campaign: bounded(campaign) }
 }

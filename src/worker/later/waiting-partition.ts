@@ -70,6 +70,8 @@ export class WaitingPartition {
   readonly copies: Copies
   /** Partition of the table. */
   readonly #partition: number
+  /** Of the table when it was read. */
+  readonly #identity: string
   /** Keys that are on another partition of the table, as after the restore of a backup. */
   readonly #strays: ReadonlyMap<string, number>
   /** Nothing of this partition is before it on the table. */
@@ -94,6 +96,7 @@ export class WaitingPartition {
     this.#options = options
     this.#rows = loaded.rows
     this.#partition = loaded.partition
+    this.#identity = loaded.identity
     this.#strays = loaded.strays
     this.#low = loaded.low
     this.#lowAt = options.clock.monotonic()
@@ -162,6 +165,7 @@ export class WaitingPartition {
     if (!this.#unwritten.delete(text)) this.#checked.delete(text)
     this.#unwrittenCount--
     const row = this.#rows.add(one.key, one.facts, at)
+    if (at < this.#low) this.#lower(at)
     const { names } = this.#options
     if (names.isWithdrawn(row)) this.#endWithdrawnSoon()
     this.#workSoon()
@@ -440,7 +444,13 @@ export class WaitingPartition {
   #remember(): void {
     if (this.#strays.size > 0) return // the next owner reads everything again
     const isEmpty = this.#rows.size === 0 && this.#unwrittenCount === 0
-    this.#session.remember(isEmpty ? nothing : `${this.#partition}:${this.#low}`)
+    this.#session.remember(`${this.#identity}:${isEmpty ? nothing : `${this.#partition}:${this.#low}`}`)
+  }
+
+  /** The table was made anew meanwhile. */
+  #lower(at: number): void {
+    this.#low = at
+    this.#remember()
   }
 
   #raiseLow(): void {
@@ -466,16 +476,19 @@ export class WaitingPartition {
 interface Loaded {
   rows: WaitingRows
   partition: number
+  identity: string
   strays: ReadonlyMap<string, number>
   low: number
 }
 
 async function load(session: Session, { table, rows: all, clock }: WaitingOptions): Promise<Loaded> {
+  const identity = await table.identity()
   const rows = new WaitingRows(session, all)
-  const { memo } = session
   const usual = table.partitionFor(session)
-  if (memo === nothing) return { rows, partition: usual, strays: new Map(), low: 0 }
-  const [, known, from] = /^(\d+):(\d+)$/.exec(memo ?? '') ?? []
+  // what is remembered of another table says nothing of this one
+  const [of, ...memo] = session.memo?.split(':') ?? []
+  const [known, from] = of === identity ? memo : []
+  if (known === nothing) return { rows, identity, partition: usual, strays: new Map(), low: 0 }
   const low = Number(from ?? 0)
   let partition = known === undefined ? null : Number(known)
   const strays = new Map<string, number>()
@@ -492,5 +505,5 @@ async function load(session: Session, { table, rows: all, clock }: WaitingOption
     rows.clear()
     throw error
   }
-  return { rows, partition: partition ?? usual, strays, low }
+  return { rows, identity, partition: partition ?? usual, strays, low }
 }
