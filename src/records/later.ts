@@ -48,6 +48,11 @@ export interface LaterFacts {
   expiresAt: number
   /** Offset of the copy that waits again, because it was paused; null if none does. */
   copyAt: number | null
+  /**
+   * Names the copy, on it and in the mark that it is released, written in one transaction: no older record can have it. Only if
+   * released.
+   */
+  copy?: string
 }
 
 /** A record of the table. */
@@ -60,6 +65,7 @@ export type LaterEntry =
 const longestKey = 249 + 64
 /** Longest text of a command that its facts keep, in bytes of JSON: no pause and no withdrawal can name a longer one. */
 const longestName = 8 * 1024
+const longestCopyName = 64
 /** Longest header that is read. */
 const longestFacts = 64 * 1024
 
@@ -92,16 +98,17 @@ function factsIn({ [laterHeader]: header }: RecordHeaders): { state: LaterState;
   const read = parsed(header)
   if (!isObject(read)) return null
   const { state, account, type, correlationId, tenant, campaign, country } = read
-  const { notBefore, since, timestamp, expiresAt, copyAt } = read
+  const { notBefore, since, timestamp, expiresAt, copyAt, copy } = read
   const isOurs =
     laterStates.includes(state as LaterState) &&
     [account, type].every(one => typeof one === 'string') &&
     [correlationId, tenant, campaign, country].every(one => one === null || typeof one === 'string') &&
     [since, timestamp, expiresAt].every(isTime) &&
-    [notBefore, copyAt].every(one => one === null || isTime(one))
+    [notBefore, copyAt].every(one => one === null || isTime(one)) &&
+    (copy === undefined || (typeof copy === 'string' && copy.length <= longestCopyName))
   if (!isOurs) return null
   const names = { account, type, correlationId, tenant, campaign, country }
-  const facts = { ...names, notBefore, since, timestamp, expiresAt, copyAt } as LaterFacts
+  const facts = { ...names, notBefore, since, timestamp, expiresAt, copyAt, ...(copy && { copy }) } as LaterFacts
   return { state: state as LaterState, facts }
 }
 

@@ -63,7 +63,7 @@ function apply(one: typeof step extends fc.Arbitrary<infer S> ? S : never, rows:
     for (const row of taken) {
       const id = Number(rows.keyOf(row).id)
       expect(model.dues.get(id)).toBeLessThanOrEqual(model.now)
-      rows.release(row)
+      rows.release(row, String(row))
       model.dues.delete(id)
       model.released.add(id)
     }

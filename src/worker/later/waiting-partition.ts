@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { BusRecord, LostRange, OutgoingRecord, RecordHeaders, Session } from '../../bus/port.ts'
 import { noTime } from '../../bus/record-time.ts'
 import { type Clock, sleep } from '../../clock.ts'
@@ -291,14 +292,14 @@ export class WaitingPartition {
       const letter = this.#letter(key, noTime, true)
       return [letter, this.#finish(row, key)]
     }
-    const { facts } = entry
+    const facts = { ...entry.facts, copy: randomUUID() }
     const withdrawn = this.#withdrawal(key, facts)
     if (withdrawn) return this.#result(row, { key, facts, headers: record.headers }, withdrawn, counts)
     if (entry.state === 'omitted') {
       const details = { outcome: 'INVALID', attempts: 0, errorCode: 'VALIDATION', error: omittedText } as const
       return this.#result(row, { key, facts, headers: record.headers }, details, counts)
     }
-    this.#rows.release(row)
+    this.#rows.release(row, facts.copy)
     const mark = releasedRecord(this.#placeOf(key), key, facts)
     return [whenWritten(mark, at => this.#rows.moved(key, at)), copyOf(key, facts, record)]
   }

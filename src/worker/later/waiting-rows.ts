@@ -31,6 +31,8 @@ export class WaitingRows {
   /** Number of rows that are over, but still in a queue. */
   #over = 0
   #released = 0
+  /** What names the copies that are not finished. */
+  readonly #copies = new Map<Row, string>()
   #isClosed = false
   /** Places of finished commands by id. */
   #ended: IdTable | null = null
@@ -74,7 +76,9 @@ export class WaitingRows {
     if (state === 'over') return
     const row = this.#rows.take(key, facts, state === 'released' ? RELEASED : WAITING, offset)
     this.#table.add(row)
-    if (state === 'released') this.#released++
+    if (state !== 'released') return
+    this.#released++
+    if (facts?.copy) this.#copies.set(row, facts.copy)
   }
 
   /** Puts what was loaded into its order; yields between steps. */
@@ -115,6 +119,11 @@ export class WaitingRows {
   /** Whether the key's copy is on the partition and not finished. */
   isReleased(row: Row): boolean {
     return this.#rows.state(row) === RELEASED
+  }
+
+  /** Whether it was released with the copy of this name. */
+  isReleasedAs(row: Row, copy: string | undefined): boolean {
+    return this.isReleased(row) && copy !== undefined && this.#copies.get(row) === copy
   }
 
   /** Whether a command with this id waits. */
@@ -197,8 +206,9 @@ export class WaitingRows {
   }
 
   /** The command was taken from the due ones, and its copy is committed next. */
-  release(row: Row): void {
+  release(row: Row, copy: string): void {
     if (this.#isClosed) return
+    this.#copies.set(row, copy)
     this.#rows.setState(row, RELEASED)
     this.#released++
   }
@@ -288,6 +298,7 @@ export class WaitingRows {
   #drop(row: Row): void {
     this.#table.remove(row)
     if (this.#rows.state(row) === RELEASED) this.#released--
+    this.#copies.delete(row)
     this.#rows.giveBack(row)
   }
 
