@@ -1,6 +1,7 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { errorHeaders } from '../../src/records/dead-letter.ts'
-import { copyOfHeader, type LaterEntry, readLater } from '../../src/records/later.ts'
+import { copyOfHeader, readLater } from '../../src/records/later.ts'
+import { WaitingRows } from '../../src/worker/later/waiting-rows.ts'
 import { commandsFrom } from '../support/commands.ts'
 import { buildPause, buildResume, buildWithdrawal } from '../support/control.ts'
 import { numbersFrom, type SendingOptions, sorted, startSendingWorld } from '../support/sending.ts'
@@ -148,4 +149,19 @@ test('a command whose copy the log lost is not sent after a reset', async () => 
   control(buildResume({ kind: 'topic', name: 'bulk' }))
   await pass(30_000, 1_000)
   expect([ids(), outcomes()]).toEqual([[], []])
+})
+
+test('an error of ours at the time of a command ends one session, and not the process', async () => {
+  const { put, pass, ids, in: at, telemetry } = await startWorld()
+  const faults: unknown[] = []
+  telemetry.on('fault.contained', fault => void faults.push(fault))
+  put('bulk', commandsFrom(1, 3, { notBefore: at(minute) }))
+  await pass(1_000)
+  const release = vi.spyOn(WaitingRows.prototype, 'release').mockImplementationOnce(() => {
+    throw new Error('a bug')
+  })
+  onTestFinished(() => release.mockRestore())
+  await pass(3 * minute, 1_000)
+  expect(faults).toHaveLength(1)
+  expect(sorted(ids())).toEqual([1, 2, 3])
 })

@@ -141,6 +141,7 @@ export class WaitingPartition {
   #attach(offset: number, records: readonly OutgoingRecord[]): void {
     const copy = this.copies.at(offset)!
     this.#session.attach(offset, records, () => {
+      if (this.copies.at(offset) !== copy) return // the log lost it
       this.copies.remove(offset, copy)
       this.#rows.finish(copy.row)
       this.#remember()
@@ -152,7 +153,7 @@ export class WaitingPartition {
   wait(offset: number, origin: Origin, key: LaterKey, facts: LaterFacts): void {
     if (this.copies.at(offset)) this.#attach(offset, [])
     const text = keyText(key)
-    if (this.#unwritten.size === 0) queueMicrotask(() => void this.#check())
+    if (this.#unwritten.size === 0) queueMicrotask(() => this.#contained(() => this.#check()))
     this.#unwritten.set(text, { key, facts })
     this.#unwrittenCount++
     const written = (at: number) => this.#written(text, at)
@@ -225,10 +226,19 @@ export class WaitingPartition {
     this.#rows.clear()
   }
 
+  /** The boundary around work of its own: an error of ours ends this session alone. */
+  #contained(work: () => Promise<void>): void {
+    void work().catch(error => {
+      this.#session.run(() => {
+        throw error
+      })
+    })
+  }
+
   #workSoon(): void {
     if (this.#isWorking) return
     this.#cancelTimer()
-    this.#cancelTimer = this.#options.clock.after(0, () => void this.#work())
+    this.#cancelTimer = this.#options.clock.after(0, () => this.#contained(() => this.#work()))
   }
 
   async #work(): Promise<void> {
@@ -253,7 +263,7 @@ export class WaitingPartition {
   }
 
   #workIn(ms: number): void {
-    this.#cancelTimer = this.#options.clock.after(ms, () => void this.#work())
+    this.#cancelTimer = this.#options.clock.after(ms, () => this.#contained(() => this.#work()))
   }
 
   /**
@@ -364,7 +374,7 @@ export class WaitingPartition {
 
   #endWithdrawnSoon(): void {
     if (this.#isEnding) this.#isEndingAgain = true
-    else void this.#endWithdrawn()
+    else this.#contained(() => this.#endWithdrawn())
   }
 
   /** Ends what is withdrawn at once, since withdrawals are forgotten before it may be due. */
