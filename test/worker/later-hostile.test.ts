@@ -165,3 +165,22 @@ test('an error of ours at the time of a command ends one session, and not the pr
   expect(faults).toHaveLength(1)
   expect(sorted(ids())).toEqual([1, 2, 3])
 })
+
+test('what a killed worker whose clock was ahead perhaps sent does not wait again after a reset', async () => {
+  const { put, pass, ids, takeOver, clock, in: at, reset, outcomes } = await startWorld({
+    takes: ({ ids }) => (ids.includes(2) ? Number.POSITIVE_INFINITY : 0),
+  })
+  put('bulk', commandsFrom(1, 1))
+  await pass(1_000)
+  put('bulk', commandsFrom(2, 1, { notBefore: at(-500) }))
+  await pass(1_000)
+  await takeOver({
+    meanwhile() {
+      reset(0)
+      clock.step(-5_000)
+    },
+  })
+  await pass(20_000, 1_000)
+  expect(ids()).toEqual([1, 2])
+  expect(outcomes().at(-1)).toEqual([2, 'IN_DOUBT', 'RESPONSE_LOST'])
+})
