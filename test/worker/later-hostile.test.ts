@@ -17,22 +17,47 @@ async function startWorld(options: SendingOptions = {}) {
     entries: (topic = 'later') => broker.read({ topic, partition: 0 }, 0, 1_000_000).records.map(one => readLater(one)),
     ids: () => posts.flatMap(({ ids }) => ids),
     outcomes: () => results().map(({ id, outcome, errorCode }) => [Number(id), outcome, errorCode]),
-    lettersOf: () => letters().map(({ headers }) => [Number(headers[errorHeaders.offset]), String(headers[errorHeaders.code])]),
+    lettersOf: () =>
+      letters().map(({ headers }) => [Number(headers[errorHeaders.offset]), String(headers[errorHeaders.code])]),
     reset: (offset: number) => broker.resetOffset(settings.kafka.groupId, { topic: 'bulk', partition: 0 }, offset),
     in: (ms: number) => clock.now() + ms,
   }
 }
 
-const facts = { account: 'default', type: 'sms', correlationId: null, tenant: null, campaign: null, country: null, notBefore: null, since: 0, timestamp: 0, expiresAt: 0, copyAt: null }
+const facts = {
+  account: 'default',
+  type: 'sms',
+  correlationId: null,
+  tenant: null,
+  campaign: null,
+  country: null,
+  notBefore: null,
+  since: 0,
+  timestamp: 0,
+  expiresAt: 0,
+  copyAt: null,
+}
 
 describe('what others write', () => {
   test('a forged copy that is delivered before the true one takes the place of none', async () => {
-    const { put, append, encode, pass, results, control, in: at, broker, clock } = await startWorld({ settings: { commands: { maxAgeMs: hour } } })
+    const {
+      put,
+      encode,
+      pass,
+      results,
+      in: at,
+      broker,
+      clock,
+    } = await startWorld({ settings: { commands: { maxAgeMs: hour } } })
     put('bulk', commandsFrom(1, 1, { notBefore: at(hour) }))
     await pass(hour - 2_000, 1_000)
     // the forged record stands on the log before the true copy, and is read after the release
     const key = 'bulk/0@0#1'
-    const forged = { key: null, value: await encode({ id: 5n, phone: 380509999999 }), headers: { [copyOfHeader]: key, 'busgate.later': JSON.stringify({ state: 'released', ...facts }) } }
+    const forged = {
+      key: null,
+      value: await encode({ id: 5n, phone: 380509999999 }),
+      headers: { [copyOfHeader]: key, 'busgate.later': JSON.stringify({ state: 'released', ...facts }) },
+    }
     let isDone = false
     const write = broker.write.bind(broker)
     broker.write = (producer, transaction, now) => {
@@ -44,14 +69,23 @@ describe('what others write', () => {
     }
     await pass(10_000, 100)
     expect(isDone).toBe(true)
-    expect(results().map(({ id, outcome, commandOffset }) => [Number(id), outcome, commandOffset]).sort()).toEqual([
+    expect(
+      results()
+        .map(({ id, outcome, commandOffset }) => [Number(id), outcome, commandOffset])
+        .sort(),
+    ).toEqual([
       [1, 'SENT', 0],
       [5, 'SENT', expect.any(Number)],
     ])
   })
 
   test.each([
-    { since: Number.MAX_SAFE_INTEGER, timestamp: Number.MAX_SAFE_INTEGER, expiresAt: Number.MAX_SAFE_INTEGER, notBefore: null },
+    {
+      since: Number.MAX_SAFE_INTEGER,
+      timestamp: Number.MAX_SAFE_INTEGER,
+      expiresAt: Number.MAX_SAFE_INTEGER,
+      notBefore: null,
+    },
     { account: '\ud800', type: '__proto__', country: 'x'.repeat(10_000), notBefore: 1 },
     { account: 'nobody', type: 'constructor', copyAt: Number.MAX_SAFE_INTEGER, notBefore: Number.MAX_SAFE_INTEGER },
     { account: '', type: '', correlationId: '\u0000'.repeat(10_000), timestamp: -1, since: -1, expiresAt: -1 },
@@ -61,7 +95,18 @@ describe('what others write', () => {
     await pass(1_000)
     const value = await encode({ id: 9n })
     const write = (state: string, key: string, bytes: Buffer | null = value) =>
-      broker.append([{ topic: 'later', partition: 0, key, value: bytes, headers: { 'busgate.later': JSON.stringify({ state, ...facts, campaign: 'spring', ...hostile }) } }], clock.now())
+      broker.append(
+        [
+          {
+            topic: 'later',
+            partition: 0,
+            key,
+            value: bytes,
+            headers: { 'busgate.later': JSON.stringify({ state, ...facts, campaign: 'spring', ...hostile }) },
+          },
+        ],
+        clock.now(),
+      )
     await takeOver({
       meanwhile: () => {
         write('waits', 'bulk/0@900#11')
@@ -101,7 +146,9 @@ test.each([
   await takeOver()
   if (texts.campaign) control(buildResume({ kind: 'campaign', name: 'spring' }))
   await pass(2 * minute, 1_000)
-  expect(results().filter(({ id }) => id === 1n)).toMatchObject([texts.account ? { outcome: 'INVALID' } : { outcome: 'SENT', ...texts }])
+  expect(results().filter(({ id }) => id === 1n)).toMatchObject([
+    texts.account ? { outcome: 'INVALID' } : { outcome: 'SENT', ...texts },
+  ])
 })
 
 test('waits on a table of another name, after one whose log was longer', async () => {
@@ -124,7 +171,7 @@ test('waits on a table of another name, after one whose log was longer', async (
 })
 
 test('a released copy that a reset skips ends with a dead letter of its own', async () => {
-  const { put, pass, ids, takeOver, in: at, broker, reset, control, lettersOf, outcomes } = await startWorld()
+  const { put, pass, ids, takeOver, in: at, broker, reset, control, lettersOf } = await startWorld()
   put('bulk', commandsFrom(1, 3, { notBefore: at(minute) }))
   await pass(1_000)
   control(buildPause({ kind: 'topic', name: 'bulk' }))
@@ -133,11 +180,17 @@ test('a released copy that a reset skips ends with a dead letter of its own', as
   await takeOver({ meanwhile: () => reset(broker.end({ topic: 'bulk', partition: 0 })) })
   control(buildResume({ kind: 'topic', name: 'bulk' }))
   await pass(10_000, 1_000)
-  expect(lettersOf()).toEqual(expect.arrayContaining([[0, 'RECORDS_DELETED'], [1, 'RECORDS_DELETED'], [2, 'RECORDS_DELETED']]))
+  expect(lettersOf()).toEqual(
+    expect.arrayContaining([
+      [0, 'RECORDS_DELETED'],
+      [1, 'RECORDS_DELETED'],
+      [2, 'RECORDS_DELETED'],
+    ]),
+  )
 })
 
 test('a command whose copy the log lost is not sent after a reset', async () => {
-  const { put, pass, ids, takeOver, in: at, broker, reset, control, lettersOf, outcomes } = await startWorld()
+  const { put, pass, ids, takeOver, in: at, broker, reset, control, outcomes } = await startWorld()
   put('bulk', commandsFrom(1, 3, { notBefore: at(minute) }))
   await pass(1_000)
   const end = broker.end({ topic: 'bulk', partition: 0 })
@@ -167,7 +220,16 @@ test('an error of ours at the time of a command ends one session, and not the pr
 })
 
 test('what a killed worker whose clock was ahead perhaps sent does not wait again after a reset', async () => {
-  const { put, pass, ids, takeOver, clock, in: at, reset, outcomes } = await startWorld({
+  const {
+    put,
+    pass,
+    ids,
+    takeOver,
+    clock,
+    in: at,
+    reset,
+    outcomes,
+  } = await startWorld({
     takes: ({ ids }) => (ids.includes(2) ? Number.POSITIVE_INFINITY : 0),
   })
   put('bulk', commandsFrom(1, 1))
@@ -183,4 +245,16 @@ test('what a killed worker whose clock was ahead perhaps sent does not wait agai
   await pass(20_000, 1_000)
   expect(ids()).toEqual([1, 2])
   expect(outcomes().at(-1)).toEqual([2, 'IN_DOUBT', 'RESPONSE_LOST'])
+})
+
+test('an account that is paused holds back no due command of another, on the same partition', async () => {
+  const { put, pass, control, sent, in: at } = await startWorld()
+  control(buildPause({ kind: 'account', name: 'default' }))
+  put('bulk', commandsFrom(1, 3_000, { notBefore: at(minute) }))
+  put('bulk', commandsFrom(10_001, 10, { notBefore: at(2 * minute), account: 'other' }))
+  await pass(3 * minute, 1_000)
+  expect(sorted(sent('other'))).toEqual(numbersFrom(10_001, 10))
+  control(buildResume({ kind: 'account', name: 'default' }))
+  await pass(2 * minute, 1_000)
+  expect(sorted(sent('default'))).toEqual(numbersFrom(1, 3_000))
 })

@@ -251,14 +251,13 @@ export class WaitingPartition {
     const areMore = this.#rows.sort(clock.now(), names.isPaused)
     const room = Math.min(releasedAtOnce, mostReleased - this.#rows.released)
     // only when all that is due is in the table's order, most of what is read is wanted
-    const taken = room > 0 && !areMore ? this.#rows.takeDue(room, clock.now(), names.isPaused) : []
+    const taken = room > 0 && !areMore ? this.#rows.takeDue(room, clock.now(), names.isPaused, mostReleased) : []
     const isDone = taken.length === 0 || (await this.#release(taken))
     this.#isWorking = false
     if (!session.alive) return
-    const isFull = this.#rows.released >= mostReleased
     this.#cancelTimer()
     if (!isDone) this.#workIn(retryMs)
-    else if (areMore || (this.#rows.due > 0 && !isFull)) this.#workIn(0)
+    else if (areMore || this.#rows.mayTake(mostReleased)) this.#workIn(0)
     else if (this.#rows.size > 0) this.#workIn(Math.min(lookMs, Math.max(0, this.#rows.nextAt - clock.now())))
   }
 
