@@ -258,3 +258,17 @@ test('an account that is paused holds back no due command of another, on the sam
   await pass(2 * minute, 1_000)
   expect(sorted(sent('default'))).toEqual(numbersFrom(1, 3_000))
 })
+
+test('what came after the withdrawal of its campaign is not read until it is due', async () => {
+  const { put, pass, control, in: at, bus } = await startWorld()
+  const recordsAt = vi.spyOn(bus, 'recordsAt')
+  control(buildWithdrawal({ until: at(0) }))
+  await pass(2_000)
+  for (let i = 0; i < 3; i++) {
+    put('bulk', commandsFrom(1 + 100 * i, 100, { notBefore: at(hour), campaign: 'spring' }))
+    await pass(500)
+  }
+  control(buildPause({ kind: 'campaign', name: 'summer' }))
+  await pass(1_000)
+  expect(recordsAt).not.toHaveBeenCalled()
+})
