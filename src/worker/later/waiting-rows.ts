@@ -34,7 +34,7 @@ export class WaitingRows {
   /** What names the copies that are not finished. */
   readonly #copies = new Map<Row, string>()
   #isClosed = false
-  /** Places of finished commands by id. */
+  /** Ids of finished commands by place: accounts may have the same ids. */
   #ended: IdTable | null = null
   /** The offset after the last record that is known to have been moved to the table, or copied from it. */
   movedUntil = 0
@@ -245,7 +245,7 @@ export class WaitingRows {
    * progress was reset.
    */
   hasEnded({ id, offset }: Pick<LaterKey, 'id' | 'offset'>): boolean {
-    return this.#ended?.get(id) === offset
+    return this.#ended?.get(endedAt(offset)) === shortId(id)
   }
 
   #noteEnd(row: Row): void {
@@ -253,7 +253,7 @@ export class WaitingRows {
     if (this.#session.uncheckedUntil === 0) this.#ended = null
     else if (place < this.#session.uncheckedUntil) {
       this.#ended ??= new IdTable('with numbers')
-      this.#ended.set(id, place)
+      this.#ended.set(endedAt(place), shortId(id))
     }
   }
 
@@ -334,6 +334,12 @@ export class WaitingRows {
     return [this.#upcoming, this.#paused, this.#review, ...this.#due.flatMap(({ queues }) => queues)]
   }
 }
+
+/** IdTable knows no 0. */
+const endedAt = (place: number): bigint => BigInt(place) + 1n
+
+/** The part of an id that a number holds. */
+const shortId = (id: bigint): number => Number(BigInt.asUintN(52, id))
 
 /** By time, then by place: the same in every process. */
 const inOrderOf = (rows: Rows, timeOf: (row: Row) => number) => (one: Row, other: Row) => {
