@@ -48,6 +48,11 @@ export interface LaterFacts {
   expiresAt: number
   /** Offset of the copy that waits again, because it was paused; null if none does. */
   copyAt: number | null
+  /**
+   * Names the copy, on it and in the mark that it is released, written in one transaction: no older record can have it. Only if
+   * released.
+   */
+  copy?: string
 }
 
 /** A record of the table. */
@@ -58,8 +63,11 @@ export type LaterEntry =
 
 /** Longest key: the longest name of a topic, and three numbers. */
 const longestKey = 249 + 64
-/** Longest header that is read. A command with longer texts does not wait: it fits no topic. */
-const longestFacts = 1024 * 1024
+/** Longest text of a command that its facts keep, in bytes of JSON: no pause and no withdrawal can name a longer one. */
+const longestName = 8 * 1024
+const longestCopyName = 64
+/** Longest header that is read. */
+const longestFacts = 64 * 1024
 
 /** `topic/partition@offset#id` */
 export const keyText = ({ topic, partition, offset, id }: LaterKey): string => `${topic}/${partition}@${offset}#${id}`
@@ -90,16 +98,17 @@ function factsIn({ [laterHeader]: header }: RecordHeaders): { state: LaterState;
   const read = parsed(header)
   if (!isObject(read)) return null
   const { state, account, type, correlationId, tenant, campaign, country } = read
-  const { notBefore, since, timestamp, expiresAt, copyAt } = read
+  const { notBefore, since, timestamp, expiresAt, copyAt, copy } = read
   const isOurs =
     laterStates.includes(state as LaterState) &&
     [account, type].every(one => typeof one === 'string') &&
     [correlationId, tenant, campaign, country].every(one => one === null || typeof one === 'string') &&
     [since, timestamp, expiresAt].every(isTime) &&
-    [notBefore, copyAt].every(one => one === null || isTime(one))
+    [notBefore, copyAt].every(one => one === null || isTime(one)) &&
+    (copy === undefined || (typeof copy === 'string' && copy.length <= longestCopyName))
   if (!isOurs) return null
   const names = { account, type, correlationId, tenant, campaign, country }
-  const facts = { ...names, notBefore, since, timestamp, expiresAt, copyAt } as LaterFacts
+  const facts = { ...names, notBefore, since, timestamp, expiresAt, copyAt, ...(copy && { copy }) } as LaterFacts
   return { state: state as LaterState, facts }
 }
 
@@ -113,27 +122,38 @@ function parsed(json: Buffer | string): unknown {
   }
 }
 
+/** The facts without texts that are longer than some bytes of JSON. A command may have any, and its facts must fit the table. */
+export function boundedFacts(facts: LaterFacts, most = longestName): LaterFacts {
+  const bounded = (text: string | null) =>
+    text !== null && Buffer.byteLength(JSON.stringify(text)) > most ? null : text
+  const { correlationId, tenant, campaign } = facts
+  return { ...facts, correlationId: bounded(correlationId), tenant: bounded(tenant), campaign: bounded(campaign) }
+}
+
+/** Facts that fit every topic. */
+const shortFacts = (facts: LaterFacts) => boundedFacts(facts, 256)
+
 /** Lets a command wait. If it is too large for the table, only its facts wait. */
 export function waitingRecord(table: TopicPartition, key: LaterKey, facts: LaterFacts, { record }: Origin) {
   const { value, headers } = record
   const recordKey = record.key
-  const recordOf = (state: LaterState, value: Buffer | null, others: RecordHeaders): OutgoingRecord => ({
-    ...table,
-    key: keyText(key),
-    value: value ?? noBytes,
-    headers: { ...others, [laterHeader]: headerOf(state, facts) },
+  const recordOf = (value: Buffer | null, headers: RecordHeaders): OutgoingRecord => ({
+    ...{ ...table, key: keyText(key), value: value ?? noBytes, headers },
   })
   const own = { ...commandHeaders(headers), ...(recordKey && { [recordKeyHeader]: recordKey }) }
-  return withShorter(recordOf('waits', value, own), () => recordOf('omitted', null, {}))
+  return withShorter(recordOf(value, { ...own, [laterHeader]: headerOf('waits', facts) }), () =>
+    recordOf(null, { [laterHeader]: headerOf('omitted', shortFacts(facts)) }),
+  )
 }
 
 /** The mark that a copy of the command is on its partition. It becomes readable together with the copy. */
-export const releasedRecord = (table: TopicPartition, key: LaterKey, facts: LaterFacts): OutgoingRecord => ({
-  ...table,
-  key: keyText(key),
-  value: noBytes,
-  headers: { [laterHeader]: headerOf('released', facts) },
-})
+export function releasedRecord(table: TopicPartition, key: LaterKey, facts: LaterFacts): OutgoingRecord {
+  const recordOf = (facts: LaterFacts): OutgoingRecord => ({
+    ...{ ...table, key: keyText(key), value: noBytes },
+    headers: { [laterHeader]: headerOf('released', facts) },
+  })
+  return withShorter(recordOf(facts), () => recordOf(shortFacts(facts)))
+}
 
 /** The end of a command on the table. */
 export const tombstone = (table: TopicPartition, key: LaterKey): OutgoingRecord => ({
@@ -145,13 +165,15 @@ export const tombstone = (table: TopicPartition, key: LaterKey): OutgoingRecord 
 /** The copy of a command that is due, for the command's own partition. @param waiting its record on the table */
 export function copyOf(key: LaterKey, facts: LaterFacts, waiting: BusRecord): OutgoingRecord {
   const { topic, partition } = key
-  const own = { [laterHeader]: headerOf('released', facts), [copyOfHeader]: keyText(key) }
+  const own = (facts: LaterFacts) => ({ [laterHeader]: headerOf('released', facts), [copyOfHeader]: keyText(key) })
   const recordOf = (value: Buffer | null, headers: RecordHeaders): OutgoingRecord => ({
-    ...{ topic, partition, value },
+    ...{ topic, partition, value, headers },
     key: recordKeyIn(waiting.headers),
-    headers: { ...headers, ...own },
   })
-  return withShorter(recordOf(waiting.value, commandHeaders(waiting.headers)), () => recordOf(noBytes, {}))
+  return withShorter(recordOf(waiting.value, { ...commandHeaders(waiting.headers), ...own(facts) }), () => ({
+    ...recordOf(noBytes, own(shortFacts(facts))),
+    key: null,
+  }))
 }
 
 /** The command that a record says to be a copy of. Only the table knows whether that is so: anybody can write the header. */

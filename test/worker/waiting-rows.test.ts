@@ -63,9 +63,19 @@ function apply(one: typeof step extends fc.Arbitrary<infer S> ? S : never, rows:
     for (const row of taken) {
       const id = Number(rows.keyOf(row).id)
       expect(model.dues.get(id)).toBeLessThanOrEqual(model.now)
-      rows.release(row)
+      rows.release(row, String(row))
       model.dues.delete(id)
       model.released.add(id)
     }
   }
 }
+
+test('ended commands are told apart by their places, though accounts have the same ids', () => {
+  const rows = new WaitingRows({ ...session, uncheckedUntil: 100 }, new Rows())
+  for (const offset of [3, 4]) {
+    const key = { ...session, offset, id: 7n }
+    rows.finish(rows.add(key, facts(0), offset))
+  }
+  expect([3, 4, 5].map(offset => rows.hasEnded({ offset, id: 7n }))).toEqual([true, true, false])
+  expect(rows.hasEnded({ offset: 3, id: 8n })).toBe(false)
+})

@@ -75,6 +75,9 @@ export interface Objection {
   error: string
 }
 
+/** Largest difference between the clocks of workers. */
+const skewMs = 60_000
+
 interface Delivered {
   /**
    * new: to be sent; recalled: the same, but its id is already known; doubted: perhaps sent by an earlier owner; past: finished,
@@ -357,10 +360,12 @@ export class CommandIntake {
   #waits(pending: Pending, { now, counts }: Step): boolean {
     const { controls, horizon, settler, maxAgeMs } = this.#options
     const { command } = pending
+    if (!isAccountName(command.account)) return false // no worker will ever send it
     const isEarly = command.notBefore !== null && command.notBefore > now
     if (!isEarly && !controls.isSetAside(command)) return false
-    // before its time it was sent by nobody
-    if (!isEarly && this.#wasPerhapsInFlight(pending)) return false
+    // well before its time it was sent by nobody
+    const isSurelyEarly = isEarly && command.notBefore! > now + skewMs
+    if (!isSurelyEarly && this.#wasPerhapsInFlight(pending)) return false
     const why = isEarly ? horizon(command) : null
     const details = why ? invalid(why) : expired(pending, expiry(pending, now, this.#options))
     if (details) settler.settle(pending, details, counts)

@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto'
 import type { BusRecord, RecordHeaders, Session, TopicPartition } from '../../bus/port.ts'
+import { noTime } from '../../bus/record-time.ts'
 import { windowSize } from '../../bus/session/window.ts'
+import { idIn } from '../../protocol/ids.ts'
 import { originOfLetter } from '../../records/dead-letter.ts'
 import type { Doubt, SendResult } from '../../records/generated.ts'
 import { IdTable } from '../../records/id-table.ts'
@@ -129,6 +131,10 @@ export class PriorAnswers {
 
   noteDeadLetter(letter: BusRecord): void {
     const from = originOfLetter(letter)
+    // of a command that was lost while it waited, only the place and the id are known
+    const id = from?.timestamp === noTime ? idIn(letter.key?.toString() ?? '') : null
+    for (const at of from && id !== null ? [from.offset, copyAtIn(letter.headers)] : [])
+      if (at !== null && this.#cover(from!, at)) this.#add('lost', from!, at, id!)
     for (const at of from ? [from.offset, copyAtIn(letter.headers)] : [])
       if (at !== null && this.#cover(from!, at)) this.#add('dead letter', from!, at, from!.timestamp)
   }
@@ -147,9 +153,9 @@ export class PriorAnswers {
     }
   }
 
-  /** Whether the command at the offset has a result, IN_DOUBT included. */
+  /** Whether the command at the offset has a result, IN_DOUBT included, or was lost while it waited. */
   isAnswered(tp: TopicPartition, offset: number, { id, account }: Subject): boolean {
-    return this.#has('answered', tp, offset, id, account)
+    return this.#has('answered', tp, offset, id, account) || this.#has('lost', tp, offset, id)
   }
 
   isDeadLetter(tp: TopicPartition, { offset, timestamp }: Pick<BusRecord, 'offset' | 'timestamp'>): boolean {
@@ -173,7 +179,7 @@ export class PriorAnswers {
   }
 }
 
-type Fact = 'answered' | 'doubted' | 'resolved' | 'dead letter' | 'followed'
+type Fact = 'answered' | 'lost' | 'doubted' | 'resolved' | 'dead letter' | 'followed'
 
 /** 64 bits; not 0, which marks a free slot of IdTable. */
 function hashOf(fact: Fact, tp: TopicPartition, offset: number, ...rest: (bigint | number | string)[]): bigint {

@@ -43,17 +43,19 @@ export class Copies {
     return copy ? originalOf(copy.key, copy.facts, record) : null
   }
 
-  /** Looks whether a delivered record is a copy: the table says whether its header is true. @returns the copy if it is new */
+  /**
+   * Looks whether a delivered record is a copy. Anybody can write its header, but not before the copy itself: the table has its
+   * name. @returns the copy if it is new
+   */
   take(record: BusRecord, isPast: boolean): Copy | null {
     if (this.#rows.released === 0 || this.#copies.has(record.offset)) return null
     const copied = this.#keyOf(record)
     const row = copied ? this.#rows.find(copied.key) : -1
-    if (!copied || row < 0 || !this.#rows.isReleased(row) || this.#found.has(row)) return null
-    // an earlier copy of a command that has waited again is not the one that this session released
-    const isEarlier = record.offset < this.#session.endAtTakeOver
-    if (isEarlier !== this.#missing.has(row)) return null
+    if (!copied || row < 0 || !this.#rows.isReleasedAs(row, copied.facts.copy) || this.#found.has(row)) return null
     if (isPast) {
-      this.#past.add(row)
+      // where the progress was reset, nobody knows what is finished
+      const { forgotten } = this.#session
+      if (this.#missing.has(row) && record.offset >= (forgotten?.until ?? 0)) this.#past.add(row)
       return null
     }
     const copy = { ...copied, row }

@@ -2,12 +2,19 @@ import type { Controls } from '../../control/controls.ts'
 import { idIn } from '../../protocol/ids.ts'
 import { hashOf, type Row, type Rows } from './rows.ts'
 
+/** By hash of a name, or by id: until when a command must have been appended to be withdrawn, milliseconds since 1970. */
+type Untils<K> = Map<K, number>
+
 /** What is paused and withdrawn now, as hashes of names, to look through many rows quickly. */
 export class ControlNames {
   readonly #rows: Rows
   readonly #paused = { campaign: new Set<number>(), tenant: new Set<number>() }
-  readonly #withdrawn = { campaign: new Set<number>(), tenant: new Set<number>(), correlation: new Set<number>() }
-  readonly #messages = new Set<bigint>()
+  readonly #withdrawn = {
+    campaign: new Map() as Untils<number>,
+    tenant: new Map() as Untils<number>,
+    correlation: new Map() as Untils<number>,
+  }
+  readonly #messages: Untils<bigint> = new Map()
 
   constructor(rows: Rows) {
     this.#rows = rows
@@ -17,12 +24,12 @@ export class ControlNames {
     const { campaign, tenant, correlation } = this.#withdrawn
     for (const names of [this.#paused.campaign, this.#paused.tenant, campaign, tenant, correlation]) names.clear()
     this.#messages.clear()
-    for (const { effect, kind, name } of inForce) {
+    for (const { effect, kind, name, until } of inForce) {
       if (kind === 'message') {
         const id = idIn(name.slice(name.lastIndexOf('/') + 1))
-        if (id !== null) this.#messages.add(id)
+        if (id !== null) add(this.#messages, id, until)
       } else if (effect === 'withdrawn')
-        this.#withdrawn[kind === 'correlation_id' ? 'correlation' : kind].add(hashOf(name))
+        add(this.#withdrawn[kind === 'correlation_id' ? 'correlation' : kind], hashOf(name), until)
       else if (kind === 'campaign' || kind === 'tenant') this.#paused[kind].add(hashOf(name))
     }
   }
@@ -33,15 +40,19 @@ export class ControlNames {
     return campaign.has(this.#rows.name(row, 'campaign')) || tenant.has(this.#rows.name(row, 'tenant'))
   }
 
-  /** Whether a message, or what it belongs to, may be withdrawn; its record tells for sure. */
+  /**
+   * Whether a message, or what it belongs to, may be withdrawn; its record tells for sure. What came after a withdrawal is none
+   * of it: all of it would be read at each change.
+   */
   readonly isWithdrawn = (row: Row): boolean => {
     const rows = this.#rows
     const { campaign, tenant, correlation } = this.#withdrawn
+    const since = rows.since(row)
     return (
-      (campaign.size > 0 && campaign.has(rows.name(row, 'campaign'))) ||
-      (tenant.size > 0 && tenant.has(rows.name(row, 'tenant'))) ||
-      (correlation.size > 0 && correlation.has(rows.name(row, 'correlation'))) ||
-      (this.#messages.size > 0 && this.#messages.has(rows.id(row)))
+      isUntil(campaign, since, () => rows.name(row, 'campaign')) ||
+      isUntil(tenant, since, () => rows.name(row, 'tenant')) ||
+      isUntil(correlation, since, () => rows.name(row, 'correlation')) ||
+      isUntil(this.#messages, since, () => rows.id(row))
     )
   }
 
@@ -50,3 +61,10 @@ export class ControlNames {
     return campaign.size + tenant.size + correlation.size + this.#messages.size > 0
   }
 }
+
+function add<K>(untils: Untils<K>, key: K, until: number | null): void {
+  untils.set(key, Math.max(untils.get(key) ?? 0, until ?? Number.POSITIVE_INFINITY))
+}
+
+const isUntil = <K>(untils: Untils<K>, since: number, keyOf: () => K): boolean =>
+  untils.size > 0 && since <= (untils.get(keyOf()) ?? Number.NEGATIVE_INFINITY)

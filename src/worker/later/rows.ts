@@ -16,7 +16,7 @@ type State = typeof WAITING | typeof RELEASED | typeof OVER
 const chunkBits = 10
 const chunkRows = 1 << chunkBits
 /** Eight-byte columns before four-byte ones, so that all are aligned. */
-const rowBytes = 3 * 8 + 6 * 4 + 1
+const rowBytes = 3 * 8 + 7 * 4 + 1
 
 class Chunk {
   /** Offset on the table; negative until it is known. */
@@ -31,6 +31,8 @@ class Chunk {
   /** Seconds since 1970, rounded up: no command is due early. */
   readonly due: Uint32Array
   readonly expires: Uint32Array
+  /** Seconds since 1970, rounded down. */
+  readonly since: Uint32Array
   readonly state: Uint8Array
 
   constructor() {
@@ -50,6 +52,7 @@ class Chunk {
     this.correlation = new Uint32Array(memory, next(4), chunkRows)
     this.due = new Uint32Array(memory, next(4), chunkRows)
     this.expires = new Uint32Array(memory, next(4), chunkRows)
+    this.since = new Uint32Array(memory, next(4), chunkRows)
     this.state = new Uint8Array(memory, next(1), chunkRows)
   }
 }
@@ -69,13 +72,13 @@ export function hashOf(text: string | null): number {
 
 const latestSecond = 2 ** 32 - 1
 
-const secondsOf = (ms: number) => Math.min(latestSecond, Math.max(0, Math.ceil(ms / 1000)))
+const secondsOf = (ms: number, round = Math.ceil) => Math.min(latestSecond, Math.max(0, round(ms / 1000)))
 
 /** The names of a command by which it is paused or withdrawn, as hashes. */
 export type NameColumn = 'account' | 'campaign' | 'tenant' | 'correlation'
 
 /**
- * The waiting commands of all partitions of a process in 49 bytes each: typed arrays in chunks, which grow without copying.
+ * The waiting commands of all partitions of a process in 53 bytes each: typed arrays in chunks, which grow without copying.
  * Everything else of a command stays on the table.
  */
 export class Rows {
@@ -104,6 +107,7 @@ export class Rows {
     chunk.tenant[i] = hashOf(facts.tenant)
     chunk.correlation[i] = hashOf(facts.correlationId)
     chunk.expires[i] = secondsOf(facts.expiresAt)
+    chunk.since[i] = secondsOf(facts.since, Math.floor)
     chunk.state[i] = state
     return row
   }
@@ -140,6 +144,11 @@ export class Rows {
   /** When the command expires, by the worker that let it wait; milliseconds since 1970. */
   expiresAt(row: Row): number {
     return this.#chunk(row).expires[row & (chunkRows - 1)]! * 1000
+  }
+
+  /** When the command's record was appended, or up to a second earlier; milliseconds since 1970. */
+  since(row: Row): number {
+    return this.#chunk(row).since[row & (chunkRows - 1)]! * 1000
   }
 
   state(row: Row): State {

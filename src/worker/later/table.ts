@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { allPartitions, partitionsOf } from '../../bus/partitions.ts'
 import type { Bus, BusRecord, OutgoingRecord, TopicPartition } from '../../bus/port.ts'
 import { type LaterEntry, readLater } from '../../records/later.ts'
@@ -6,7 +7,7 @@ import { type LaterEntry, readLater } from '../../records/later.ts'
 export type TakeEntry = (entry: LaterEntry, place: { partition: number; offset: number }) => void
 
 export interface LaterTableOptions {
-  bus: Pick<Bus, 'follow' | 'recordsAt' | 'partitions' | 'search'>
+  bus: Pick<Bus, 'follow' | 'recordsAt' | 'partitions' | 'search' | 'lookAt'>
   topic: string
   /** Number of its partitions, as far as known. */
   partitions: number
@@ -31,6 +32,16 @@ export class LaterTable {
     this.#bus = bus
     this.topic = topic
     this.#partitions = partitions
+  }
+
+  /** Names the topic among those of other names, and those of the same name that were deleted: offsets are of one of them. */
+  async identity(): Promise<string> {
+    const look = await this.#bus.lookAt(this.topic)
+    if (!look)
+      throw new Error(
+        `${this.topic}: no such topic, or no right to see it. Create it (busgate topics create), or grant Describe.`,
+      )
+    return hash('sha256', `${this.topic}\n${look.id}`).slice(0, 16)
   }
 
   /** Where a command partition's commands wait if it has none yet. */

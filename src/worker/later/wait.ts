@@ -1,4 +1,4 @@
-import type { LaterFacts, LaterKey } from '../../records/later.ts'
+import { boundedFacts, type LaterFacts, type LaterKey } from '../../records/later.ts'
 import { expiresAt, type Pending } from '../pending.ts'
 
 /** What the table keeps of a command. @param maxAgeMs commands.maxAgeMs */
@@ -11,5 +11,5 @@ export function waitOf(pending: Pending, maxAgeMs: number): [LaterKey, LaterFact
     timestamp: record.timestamp,
     expiresAt: expiresAt(pending, maxAgeMs),
   }
-  return [{ topic, partition, offset: record.offset, id }, facts]
+  return [{ topic, partition, offset: record.offset, id }, boundedFacts(facts)]
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { BusRecord, LostRange, OutgoingRecord, RecordHeaders, Session } from '../../bus/port.ts'
 import { noTime } from '../../bus/record-time.ts'
 import { type Clock, sleep } from '../../clock.ts'
@@ -70,6 +71,8 @@ export class WaitingPartition {
   readonly copies: Copies
   /** Partition of the table. */
   readonly #partition: number
+  /** Of the table when it was read. */
+  readonly #identity: string
   /** Keys that are on another partition of the table, as after the restore of a backup. */
   readonly #strays: ReadonlyMap<string, number>
   /** Nothing of this partition is before it on the table. */
@@ -94,6 +97,7 @@ export class WaitingPartition {
     this.#options = options
     this.#rows = loaded.rows
     this.#partition = loaded.partition
+    this.#identity = loaded.identity
     this.#strays = loaded.strays
     this.#low = loaded.low
     this.#lowAt = options.clock.monotonic()
@@ -137,6 +141,7 @@ export class WaitingPartition {
   #attach(offset: number, records: readonly OutgoingRecord[]): void {
     const copy = this.copies.at(offset)!
     this.#session.attach(offset, records, () => {
+      if (this.copies.at(offset) !== copy) return // the log lost it
       this.copies.remove(offset, copy)
       this.#rows.finish(copy.row)
       this.#remember()
@@ -148,7 +153,7 @@ export class WaitingPartition {
   wait(offset: number, origin: Origin, key: LaterKey, facts: LaterFacts): void {
     if (this.copies.at(offset)) this.#attach(offset, [])
     const text = keyText(key)
-    if (this.#unwritten.size === 0) queueMicrotask(() => void this.#check())
+    if (this.#unwritten.size === 0) queueMicrotask(() => this.#contained(() => this.#check()))
     this.#unwritten.set(text, { key, facts })
     this.#unwrittenCount++
     const written = (at: number) => this.#written(text, at)
@@ -162,6 +167,7 @@ export class WaitingPartition {
     if (!this.#unwritten.delete(text)) this.#checked.delete(text)
     this.#unwrittenCount--
     const row = this.#rows.add(one.key, one.facts, at)
+    if (at < this.#low) this.#lower(at)
     const { names } = this.#options
     if (names.isWithdrawn(row)) this.#endWithdrawnSoon()
     this.#workSoon()
@@ -220,10 +226,19 @@ export class WaitingPartition {
     this.#rows.clear()
   }
 
+  /** The boundary around work of its own: an error of ours ends this session alone. */
+  #contained(work: () => Promise<void>): void {
+    void work().catch(error => {
+      this.#session.run(() => {
+        throw error
+      })
+    })
+  }
+
   #workSoon(): void {
     if (this.#isWorking) return
     this.#cancelTimer()
-    this.#cancelTimer = this.#options.clock.after(0, () => void this.#work())
+    this.#cancelTimer = this.#options.clock.after(0, () => this.#contained(() => this.#work()))
   }
 
   async #work(): Promise<void> {
@@ -236,19 +251,18 @@ export class WaitingPartition {
     const areMore = this.#rows.sort(clock.now(), names.isPaused)
     const room = Math.min(releasedAtOnce, mostReleased - this.#rows.released)
     // only when all that is due is in the table's order, most of what is read is wanted
-    const taken = room > 0 && !areMore ? this.#rows.takeDue(room, clock.now(), names.isPaused) : []
+    const taken = room > 0 && !areMore ? this.#rows.takeDue(room, clock.now(), names.isPaused, mostReleased) : []
     const isDone = taken.length === 0 || (await this.#release(taken))
     this.#isWorking = false
     if (!session.alive) return
-    const isFull = this.#rows.released >= mostReleased
     this.#cancelTimer()
     if (!isDone) this.#workIn(retryMs)
-    else if (areMore || (this.#rows.due > 0 && !isFull)) this.#workIn(0)
+    else if (areMore || this.#rows.mayTake(mostReleased)) this.#workIn(0)
     else if (this.#rows.size > 0) this.#workIn(Math.min(lookMs, Math.max(0, this.#rows.nextAt - clock.now())))
   }
 
   #workIn(ms: number): void {
-    this.#cancelTimer = this.#options.clock.after(ms, () => void this.#work())
+    this.#cancelTimer = this.#options.clock.after(ms, () => this.#contained(() => this.#work()))
   }
 
   /**
@@ -287,14 +301,14 @@ export class WaitingPartition {
       const letter = this.#letter(key, noTime, true)
       return [letter, this.#finish(row, key)]
     }
-    const { facts } = entry
+    const facts = { ...entry.facts, copy: randomUUID() }
     const withdrawn = this.#withdrawal(key, facts)
     if (withdrawn) return this.#result(row, { key, facts, headers: record.headers }, withdrawn, counts)
     if (entry.state === 'omitted') {
       const details = { outcome: 'INVALID', attempts: 0, errorCode: 'VALIDATION', error: omittedText } as const
       return this.#result(row, { key, facts, headers: record.headers }, details, counts)
     }
-    this.#rows.release(row)
+    this.#rows.release(row, facts.copy)
     const mark = releasedRecord(this.#placeOf(key), key, facts)
     return [whenWritten(mark, at => this.#rows.moved(key, at)), copyOf(key, facts, record)]
   }
@@ -359,7 +373,7 @@ export class WaitingPartition {
 
   #endWithdrawnSoon(): void {
     if (this.#isEnding) this.#isEndingAgain = true
-    else void this.#endWithdrawn()
+    else this.#contained(() => this.#endWithdrawn())
   }
 
   /** Ends what is withdrawn at once, since withdrawals are forgotten before it may be due. */
@@ -440,7 +454,13 @@ export class WaitingPartition {
   #remember(): void {
     if (this.#strays.size > 0) return // the next owner reads everything again
     const isEmpty = this.#rows.size === 0 && this.#unwrittenCount === 0
-    this.#session.remember(isEmpty ? nothing : `${this.#partition}:${this.#low}`)
+    this.#session.remember(`${this.#identity}:${isEmpty ? nothing : `${this.#partition}:${this.#low}`}`)
+  }
+
+  /** The table was made anew meanwhile. */
+  #lower(at: number): void {
+    this.#low = at
+    this.#remember()
   }
 
   #raiseLow(): void {
@@ -466,16 +486,19 @@ export class WaitingPartition {
 interface Loaded {
   rows: WaitingRows
   partition: number
+  identity: string
   strays: ReadonlyMap<string, number>
   low: number
 }
 
 async function load(session: Session, { table, rows: all, clock }: WaitingOptions): Promise<Loaded> {
+  const identity = await table.identity()
   const rows = new WaitingRows(session, all)
-  const { memo } = session
   const usual = table.partitionFor(session)
-  if (memo === nothing) return { rows, partition: usual, strays: new Map(), low: 0 }
-  const [, known, from] = /^(\d+):(\d+)$/.exec(memo ?? '') ?? []
+  // what is remembered of another table says nothing of this one
+  const [of, ...memo] = session.memo?.split(':') ?? []
+  const [known, from] = of === identity ? memo : []
+  if (known === nothing) return { rows, identity, partition: usual, strays: new Map(), low: 0 }
   const low = Number(from ?? 0)
   let partition = known === undefined ? null : Number(known)
   const strays = new Map<string, number>()
@@ -492,5 +515,5 @@ async function load(session: Session, { table, rows: all, clock }: WaitingOption
     rows.clear()
     throw error
   }
-  return { rows, partition: partition ?? usual, strays, low }
+  return { rows, identity, partition: partition ?? usual, strays, low }
 }

@@ -1,12 +1,15 @@
 import type { Session } from '../../bus/port.ts'
 import { IdTable } from '../../records/id-table.ts'
 import type { LaterEntry, LaterFacts, LaterKey } from '../../records/later.ts'
+import { DueRows } from './due-rows.ts'
 import { RowHeap } from './row-heap.ts'
 import { RowTable, shards } from './row-table.ts'
 import { hashOf, OVER, RELEASED, type Row, type Rows, WAITING } from './rows.ts'
 
 /** Most rows that one step moves from queue to queue, so that no step takes long. */
 const rowsAtOnce = 1_024
+/** Accounts are told apart by these many parts of their hashes: the table can name any number of them. */
+const crowds = 64
 
 /** The commands of one partition that wait: found by id, and in the order in which they are due. */
 export class WaitingRows {
@@ -15,13 +18,10 @@ export class WaitingRows {
   readonly #table: RowTable
   /** Not due, the next one first. */
   readonly #upcoming: RowHeap
-  /**
-   * Due, by their offsets on the table: those that follow the last one that was read, and the others. Many that are due are thus
-   * read in one pass over the table, whatever the order of their times.
-   */
-  #ahead: RowHeap
-  #behind: RowHeap
-  #readTo = -1
+  /** Due, by account: one that cannot send now, or only slowly, holds back no other. */
+  readonly #due: readonly DueRows[]
+  /** Whose turn is next. */
+  #turn = 0
   /** Due but paused; the next one to expire first. */
   #paused: RowHeap
   /** To be looked at again because pauses have changed. */
@@ -31,8 +31,10 @@ export class WaitingRows {
   /** Number of rows that are over, but still in a queue. */
   #over = 0
   #released = 0
+  /** What names the copies that are not finished. */
+  readonly #copies = new Map<Row, string>()
   #isClosed = false
-  /** Places of finished commands by id. */
+  /** Ids of finished commands by place: accounts may have the same ids. */
   #ended: IdTable | null = null
   /** The offset after the last record that is known to have been moved to the table, or copied from it. */
   movedUntil = 0
@@ -41,11 +43,9 @@ export class WaitingRows {
     this.#session = session
     this.#rows = rows
     this.#table = new RowTable(rows)
-    const byOffset = () => new RowHeap((one, other) => rows.offset(one) < rows.offset(other))
     const byExpiry = () => new RowHeap(inOrderOf(rows, row => rows.expiresAt(row)))
     this.#upcoming = new RowHeap(inOrderOf(rows, row => rows.due(row)))
-    this.#ahead = byOffset()
-    this.#behind = byOffset()
+    this.#due = Array.from({ length: crowds }, () => new DueRows(rows))
     this.#paused = byExpiry()
     this.#review = byExpiry()
   }
@@ -60,9 +60,18 @@ export class WaitingRows {
     return this.#released
   }
 
-  /** Number of commands that are due and may be released. */
-  get due(): number {
-    return this.#ahead.size + this.#behind.size
+  /** Whether one that is due may be released while there may be so many copies. */
+  mayTake(mostReleased: number): boolean {
+    return this.#due.some(due => due.size > 0 && this.#roomOf(due, mostReleased) > 0)
+  }
+
+  /** Copies that an account may have besides its own: never more than are free, so that each of the others can have some. */
+  #roomOf(due: DueRows, mostReleased: number): number {
+    return mostReleased - this.#released - due.released
+  }
+
+  #dueOf(row: Row): DueRows {
+    return this.#due[this.#rows.name(row, 'account') % crowds]!
   }
 
   /** Applies a record of the table that was read before the partition was opened. */
@@ -74,7 +83,10 @@ export class WaitingRows {
     if (state === 'over') return
     const row = this.#rows.take(key, facts, state === 'released' ? RELEASED : WAITING, offset)
     this.#table.add(row)
-    if (state === 'released') this.#released++
+    if (state !== 'released') return
+    this.#released++
+    this.#dueOf(row).released++
+    if (facts?.copy) this.#copies.set(row, facts.copy)
   }
 
   /** Puts what was loaded into its order; yields between steps. */
@@ -115,6 +127,11 @@ export class WaitingRows {
   /** Whether the key's copy is on the partition and not finished. */
   isReleased(row: Row): boolean {
     return this.#rows.state(row) === RELEASED
+  }
+
+  /** Whether it was released with the copy of this name. */
+  isReleasedAs(row: Row, copy: string | undefined): boolean {
+    return this.isReleased(row) && copy !== undefined && this.#copies.get(row) === copy
   }
 
   /** Whether a command with this id waits. */
@@ -169,38 +186,44 @@ export class WaitingRows {
     this.#isReviewDue = false
   }
 
-  /** Takes due commands that are not paused, in the order of their offsets on the table. */
-  takeDue(most: number, now: number, isPaused: (row: Row) => boolean): Row[] {
+  /**
+   * Takes due commands that are not paused, in the order of their offsets on the table.
+   * @param mostReleased copies that there may be
+   */
+  takeDue(most: number, now: number, isPaused: (row: Row) => boolean, mostReleased = Number.POSITIVE_INFINITY): Row[] {
     const taken: Row[] = []
-    for (let looked = 0; looked < rowsAtOnce && taken.length < most && this.due > 0; looked++) {
-      if (this.#ahead.size === 0) {
-        if (taken.length > 0) break // in ascending order
-        ;[this.#ahead, this.#behind] = [this.#behind, this.#ahead]
+    let looked = 0
+    const takeOf = (due: DueRows) => {
+      let room = Math.min(most, this.#roomOf(due, mostReleased)) - taken.length
+      for (; room > 0 && due.size > 0 && looked < rowsAtOnce; looked++) {
+        const row = due.pop()!
+        if (this.#isOver(row)) continue
+        if (isPaused(row) && this.#rows.expiresAt(row) > now) {
+          this.#paused.push(row)
+          continue
+        }
+        taken.push(row)
+        room--
       }
-      const row = this.#ahead.pop()!
-      if (this.#isOver(row)) continue
-      if (isPaused(row) && this.#rows.expiresAt(row) > now) {
-        this.#paused.push(row)
-        continue
-      }
-      this.#readTo = this.#rows.offset(row)
-      taken.push(row)
     }
-    return taken
+    for (let i = 0; i < crowds; i++) takeOf(this.#due[this.#turn++ % crowds]!)
+    this.#turn = (this.#turn + 1) % crowds
+    return taken.sort((one, other) => this.#rows.offset(one) - this.#rows.offset(other))
   }
 
   /** Returns a command that is due but was not released. */
   putBack(row: Row): void {
     if (this.#isClosed || this.#isOver(row)) return
-    if (this.#rows.offset(row) > this.#readTo) this.#ahead.push(row)
-    else this.#behind.push(row)
+    this.#dueOf(row).put(row)
   }
 
   /** The command was taken from the due ones, and its copy is committed next. */
-  release(row: Row): void {
+  release(row: Row, copy: string): void {
     if (this.#isClosed) return
+    this.#copies.set(row, copy)
     this.#rows.setState(row, RELEASED)
     this.#released++
+    this.#dueOf(row).released++
   }
 
   /** The command does not wait any more. A queue may still have its row, or who took it, and returns it. */
@@ -222,7 +245,7 @@ export class WaitingRows {
    * progress was reset.
    */
   hasEnded({ id, offset }: Pick<LaterKey, 'id' | 'offset'>): boolean {
-    return this.#ended?.get(id) === offset
+    return this.#ended?.get(endedAt(offset)) === shortId(id)
   }
 
   #noteEnd(row: Row): void {
@@ -230,7 +253,7 @@ export class WaitingRows {
     if (this.#session.uncheckedUntil === 0) this.#ended = null
     else if (place < this.#session.uncheckedUntil) {
       this.#ended ??= new IdTable('with numbers')
-      this.#ended.set(id, place)
+      this.#ended.set(endedAt(place), shortId(id))
     }
   }
 
@@ -279,7 +302,7 @@ export class WaitingRows {
   clear(): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    for (const queue of [this.#upcoming, this.#ahead, this.#behind, this.#paused, this.#review]) {
+    for (const queue of this.#queues) {
       for (const row of queue) if (this.#rows.state(row) === OVER) this.#rows.giveBack(row)
     }
     for (let shard = 0; shard < shards; shard++) this.#table.each(shard, row => this.#rows.giveBack(row))
@@ -287,7 +310,11 @@ export class WaitingRows {
 
   #drop(row: Row): void {
     this.#table.remove(row)
-    if (this.#rows.state(row) === RELEASED) this.#released--
+    if (this.#rows.state(row) === RELEASED) {
+      this.#released--
+      this.#dueOf(row).released--
+    }
+    this.#copies.delete(row)
     this.#rows.giveBack(row)
   }
 
@@ -300,10 +327,19 @@ export class WaitingRows {
   }
 
   #sweep(): void {
-    for (const queue of [this.#upcoming, this.#ahead, this.#behind, this.#paused, this.#review])
-      queue.keep(row => !this.#isOver(row))
+    for (const queue of this.#queues) queue.keep(row => !this.#isOver(row))
+  }
+
+  get #queues(): RowHeap[] {
+    return [this.#upcoming, this.#paused, this.#review, ...this.#due.flatMap(({ queues }) => queues)]
   }
 }
+
+/** IdTable knows no 0. */
+const endedAt = (place: number): bigint => BigInt(place) + 1n
+
+/** The part of an id that a number holds. */
+const shortId = (id: bigint): number => Number(BigInt.asUintN(52, id))
 
 /** By time, then by place: the same in every process. */
 const inOrderOf = (rows: Rows, timeOf: (row: Row) => number) => (one: Row, other: Row) => {

@@ -58,7 +58,7 @@ async function takeIn(kind: (typeof kinds)[number], record: Partial<BusRecord>) 
   telemetry.on('fault.contained', fault => void faults.push(fault))
   const settled = new Map<number, readonly OutgoingRecord[]>()
   const session = {
-    ...{ topic: 'commands', partition: 0, open: true, alive: true, uncheckedUntil: 0, forgotten: null, memo: '-' },
+    ...{ topic: 'commands', partition: 0, open: true, alive: true, uncheckedUntil: 0, forgotten: null },
     made: (_: BusRecord, bytes: number) => bytes,
     committed: async () => {},
     run: (work: () => void) => work(),
@@ -73,7 +73,9 @@ async function takeIn(kind: (typeof kinds)[number], record: Partial<BusRecord>) 
   const writeResult = (_: unknown, __: unknown, { outcome }: { outcome: string }) => recordTo('results', outcome)
   const ready: Pending[] = []
   const controls = new Controls(loadSettings({ env: {} }), clock)
-  const table = new LaterTable({ bus: {} as Bus, topic: 'later', partitions: 1 })
+  const bus = { lookAt: async () => ({ id: '1', partitions: 1, leaderless: [] }) } as unknown as Bus
+  const table = new LaterTable({ bus, topic: 'later', partitions: 1 })
+  Object.assign(session, { memo: `${await table.identity()}:-` })
   const later = new Later({ table, controls, writeResult, deadLetterTopic: 'letters', maxAgeMs: 0, clock, telemetry })
   await later.opening(session)
   const intake = new CommandIntake(session, later.of(session), {

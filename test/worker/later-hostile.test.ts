@@ -1,0 +1,274 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { errorHeaders } from '../../src/records/dead-letter.ts'
+import { copyOfHeader, readLater } from '../../src/records/later.ts'
+import { WaitingRows } from '../../src/worker/later/waiting-rows.ts'
+import { commandsFrom } from '../support/commands.ts'
+import { buildPause, buildResume, buildWithdrawal } from '../support/control.ts'
+import { numbersFrom, type SendingOptions, sorted, startSendingWorld } from '../support/sending.ts'
+
+const minute = 60_000
+const hour = 60 * minute
+
+async function startWorld(options: SendingOptions = {}) {
+  const world = await startSendingWorld(options)
+  const { broker, clock, posts, results, settings, letters } = world
+  return {
+    ...world,
+    entries: (topic = 'later') => broker.read({ topic, partition: 0 }, 0, 1_000_000).records.map(one => readLater(one)),
+    ids: () => posts.flatMap(({ ids }) => ids),
+    outcomes: () => results().map(({ id, outcome, errorCode }) => [Number(id), outcome, errorCode]),
+    lettersOf: () =>
+      letters().map(({ headers }) => [Number(headers[errorHeaders.offset]), String(headers[errorHeaders.code])]),
+    reset: (offset: number) => broker.resetOffset(settings.kafka.groupId, { topic: 'bulk', partition: 0 }, offset),
+    in: (ms: number) => clock.now() + ms,
+  }
+}
+
+const facts = {
+  account: 'default',
+  type: 'sms',
+  correlationId: null,
+  tenant: null,
+  campaign: null,
+  country: null,
+  notBefore: null,
+  since: 0,
+  timestamp: 0,
+  expiresAt: 0,
+  copyAt: null,
+}
+
+describe('what others write', () => {
+  test('a forged copy that is delivered before the true one takes the place of none', async () => {
+    const {
+      put,
+      encode,
+      pass,
+      results,
+      in: at,
+      broker,
+      clock,
+    } = await startWorld({ settings: { commands: { maxAgeMs: hour } } })
+    put('bulk', commandsFrom(1, 1, { notBefore: at(hour) }))
+    await pass(hour - 2_000, 1_000)
+    // the forged record stands on the log before the true copy, and is read after the release
+    const key = 'bulk/0@0#1'
+    const forged = {
+      key: null,
+      value: await encode({ id: 5n, phone: 380509999999 }),
+      headers: { [copyOfHeader]: key, 'busgate.later': JSON.stringify({ state: 'released', ...facts }) },
+    }
+    let isDone = false
+    const write = broker.write.bind(broker)
+    broker.write = (producer, transaction, now) => {
+      if (!isDone && transaction.records.some(({ headers }) => headers && copyOfHeader in headers)) {
+        isDone = true
+        broker.append([{ topic: 'bulk', partition: 0, ...forged }], clock.now())
+      }
+      write(producer, transaction, now)
+    }
+    await pass(10_000, 100)
+    expect(isDone).toBe(true)
+    expect(
+      results()
+        .map(({ id, outcome, commandOffset }) => [Number(id), outcome, commandOffset])
+        .sort(),
+    ).toEqual([
+      [1, 'SENT', 0],
+      [5, 'SENT', expect.any(Number)],
+    ])
+  })
+
+  test.each([
+    {
+      since: Number.MAX_SAFE_INTEGER,
+      timestamp: Number.MAX_SAFE_INTEGER,
+      expiresAt: Number.MAX_SAFE_INTEGER,
+      notBefore: null,
+    },
+    { account: '\ud800', type: '__proto__', country: 'x'.repeat(10_000), notBefore: 1 },
+    { account: 'nobody', type: 'constructor', copyAt: Number.MAX_SAFE_INTEGER, notBefore: Number.MAX_SAFE_INTEGER },
+    { account: '', type: '', correlationId: '\u0000'.repeat(10_000), timestamp: -1, since: -1, expiresAt: -1 },
+  ])('a hostile record of the table harms no other: %o', async hostile => {
+    const { put, pass, ids, takeOver, in: at, broker, clock, encode, control, fatals } = await startWorld()
+    put('bulk', commandsFrom(1, 3, { notBefore: at(minute) }))
+    await pass(1_000)
+    const value = await encode({ id: 9n })
+    const write = (state: string, key: string, bytes: Buffer | null = value) =>
+      broker.append(
+        [
+          {
+            topic: 'later',
+            partition: 0,
+            key,
+            value: bytes,
+            headers: { 'busgate.later': JSON.stringify({ state, ...facts, campaign: 'spring', ...hostile }) },
+          },
+        ],
+        clock.now(),
+      )
+    await takeOver({
+      meanwhile: () => {
+        write('waits', 'bulk/0@900#11')
+        write('omitted', 'bulk/0@901#12')
+        write('released', 'bulk/0@902#13')
+        write('waits', 'bulk/0@9007199254740991#14')
+        write('waits', 'bulk/0@903#15', Buffer.alloc(0))
+      },
+    })
+    await pass(2_000)
+    control(buildWithdrawal())
+    await pass(2 * minute, 1_000)
+    await takeOver()
+    await pass(10_000, 1_000)
+    expect(ids().filter(id => id < 9)).toEqual([1, 2, 3])
+    put('bulk', commandsFrom(20, 3))
+    await pass(2_000)
+    expect(ids()).toEqual(expect.arrayContaining([20, 21, 22]))
+    expect(fatals).toEqual([])
+  })
+})
+
+test.each([
+  { correlationId: '\u0001'.repeat(200_000), why: 'its own text' },
+  { account: '\u0001'.repeat(200_000), why: 'its account' },
+  { correlationId: '\u0001'.repeat(200_000), campaign: 'spring', why: 'its own text, while it is paused' },
+])('a command too long for the header of the table stops no other: $why', async ({ why, ...texts }) => {
+  const { put, pass, results, ids, takeOver, in: at, broker, control } = await startWorld()
+  broker.limit('later', 1_048_588)
+  broker.limit('bulk', 1_048_588)
+  if (texts.campaign) control(buildPause({ kind: 'campaign', name: 'spring' }))
+  await pass(1_000)
+  put('bulk', commandsFrom(1, 1, { ...(texts.campaign === undefined && { notBefore: at(minute) }), ...texts }))
+  put('bulk', commandsFrom(2, 1))
+  await pass(5_000)
+  expect(ids()).toEqual([2])
+  await takeOver()
+  if (texts.campaign) control(buildResume({ kind: 'campaign', name: 'spring' }))
+  await pass(2 * minute, 1_000)
+  expect(results().filter(({ id }) => id === 1n)).toMatchObject([
+    texts.account ? { outcome: 'INVALID' } : { outcome: 'SENT', ...texts },
+  ])
+})
+
+test('waits on a table of another name, after one whose log was longer', async () => {
+  const { put, pass, ids, takeOver, in: at, broker } = await startWorld()
+  broker.createTopics([{ topic: 'other', partitions: 1 }])
+  put('bulk', commandsFrom(1, 50, { notBefore: at(minute) }))
+  await pass(3 * minute, 1_000)
+  put('bulk', commandsFrom(101, 5, { notBefore: at(hour) }))
+  await pass(minute, 1_000)
+  put('bulk', commandsFrom(99, 1)) // commits where to read the table from
+  await pass(1_000)
+  const settings = { topics: { later: 'other' } }
+  await takeOver({ settings })
+  put('bulk', commandsFrom(201, 5, { notBefore: at(hour) }))
+  put('bulk', commandsFrom(1_001, 500, { notBefore: at(9 * hour) }))
+  await pass(minute, 1_000)
+  await takeOver({ settings })
+  await pass(2 * hour, minute)
+  expect(sorted(ids())).toEqual([...numbersFrom(1, 50), 99, ...numbersFrom(201, 5)])
+})
+
+test('a released copy that a reset skips ends with a dead letter of its own', async () => {
+  const { put, pass, ids, takeOver, in: at, broker, reset, control, lettersOf } = await startWorld()
+  put('bulk', commandsFrom(1, 3, { notBefore: at(minute) }))
+  await pass(1_000)
+  control(buildPause({ kind: 'topic', name: 'bulk' }))
+  await pass(2 * minute, 1_000)
+  expect(ids()).toEqual([])
+  await takeOver({ meanwhile: () => reset(broker.end({ topic: 'bulk', partition: 0 })) })
+  control(buildResume({ kind: 'topic', name: 'bulk' }))
+  await pass(10_000, 1_000)
+  expect(lettersOf()).toEqual(
+    expect.arrayContaining([
+      [0, 'RECORDS_DELETED'],
+      [1, 'RECORDS_DELETED'],
+      [2, 'RECORDS_DELETED'],
+    ]),
+  )
+})
+
+test('a command whose copy the log lost is not sent after a reset', async () => {
+  const { put, pass, ids, takeOver, in: at, broker, reset, control, outcomes } = await startWorld()
+  put('bulk', commandsFrom(1, 3, { notBefore: at(minute) }))
+  await pass(1_000)
+  const end = broker.end({ topic: 'bulk', partition: 0 })
+  control(buildPause({ kind: 'topic', name: 'bulk' }))
+  await pass(2 * minute, 1_000)
+  await takeOver({ meanwhile: () => broker.cut({ topic: 'bulk', partition: 0 }, { end }) })
+  await pass(10_000, 1_000)
+  await takeOver({ meanwhile: () => reset(0) })
+  control(buildResume({ kind: 'topic', name: 'bulk' }))
+  await pass(30_000, 1_000)
+  expect([ids(), outcomes()]).toEqual([[], []])
+})
+
+test('an error of ours at the time of a command ends one session, and not the process', async () => {
+  const { put, pass, ids, in: at, telemetry } = await startWorld()
+  const faults: unknown[] = []
+  telemetry.on('fault.contained', fault => void faults.push(fault))
+  put('bulk', commandsFrom(1, 3, { notBefore: at(minute) }))
+  await pass(1_000)
+  const release = vi.spyOn(WaitingRows.prototype, 'release').mockImplementationOnce(() => {
+    throw new Error('a bug')
+  })
+  onTestFinished(() => release.mockRestore())
+  await pass(3 * minute, 1_000)
+  expect(faults).toHaveLength(1)
+  expect(sorted(ids())).toEqual([1, 2, 3])
+})
+
+test('what a killed worker whose clock was ahead perhaps sent does not wait again after a reset', async () => {
+  const {
+    put,
+    pass,
+    ids,
+    takeOver,
+    clock,
+    in: at,
+    reset,
+    outcomes,
+  } = await startWorld({
+    takes: ({ ids }) => (ids.includes(2) ? Number.POSITIVE_INFINITY : 0),
+  })
+  put('bulk', commandsFrom(1, 1))
+  await pass(1_000)
+  put('bulk', commandsFrom(2, 1, { notBefore: at(-500) }))
+  await pass(1_000)
+  await takeOver({
+    meanwhile() {
+      reset(0)
+      clock.step(-5_000)
+    },
+  })
+  await pass(20_000, 1_000)
+  expect(ids()).toEqual([1, 2])
+  expect(outcomes().at(-1)).toEqual([2, 'IN_DOUBT', 'RESPONSE_LOST'])
+})
+
+test('an account that is paused holds back no due command of another, on the same partition', async () => {
+  const { put, pass, control, sent, in: at } = await startWorld()
+  control(buildPause({ kind: 'account', name: 'default' }))
+  put('bulk', commandsFrom(1, 3_000, { notBefore: at(minute) }))
+  put('bulk', commandsFrom(10_001, 10, { notBefore: at(2 * minute), account: 'other' }))
+  await pass(3 * minute, 1_000)
+  expect(sorted(sent('other'))).toEqual(numbersFrom(10_001, 10))
+  control(buildResume({ kind: 'account', name: 'default' }))
+  await pass(2 * minute, 1_000)
+  expect(sorted(sent('default'))).toEqual(numbersFrom(1, 3_000))
+})
+
+test('what came after the withdrawal of its campaign is not read until it is due', async () => {
+  const { put, pass, control, in: at, bus } = await startWorld()
+  const recordsAt = vi.spyOn(bus, 'recordsAt')
+  control(buildWithdrawal({ until: at(0) }))
+  await pass(2_000)
+  for (let i = 0; i < 3; i++) {
+    put('bulk', commandsFrom(1 + 100 * i, 100, { notBefore: at(hour), campaign: 'spring' }))
+    await pass(500)
+  }
+  control(buildPause({ kind: 'campaign', name: 'summer' }))
+  await pass(1_000)
+  expect(recordsAt).not.toHaveBeenCalled()
+})
