@@ -3,18 +3,18 @@ import { idIn } from '../../protocol/ids.ts'
 import { hashOf, type Row, type Rows } from './rows.ts'
 
 /** By hash of a name, or by id: until when a command must have been appended to be withdrawn, milliseconds since 1970. */
-type Untils<K> = Map<K, number>
+type Ends<K> = Map<K, number>
 
 /** What is paused and withdrawn now, as hashes of names, to look through many rows quickly. */
 export class ControlNames {
   readonly #rows: Rows
   readonly #paused = { campaign: new Set<number>(), tenant: new Set<number>() }
   readonly #withdrawn = {
-    campaign: new Map() as Untils<number>,
-    tenant: new Map() as Untils<number>,
-    correlation: new Map() as Untils<number>,
+    campaign: new Map() as Ends<number>,
+    tenant: new Map() as Ends<number>,
+    correlation: new Map() as Ends<number>,
   }
-  readonly #messages: Untils<bigint> = new Map()
+  readonly #messages: Ends<bigint> = new Map()
 
   constructor(rows: Rows) {
     this.#rows = rows
@@ -62,9 +62,9 @@ export class ControlNames {
   }
 }
 
-function add<K>(untils: Untils<K>, key: K, until: number | null): void {
-  untils.set(key, Math.max(untils.get(key) ?? 0, until ?? Number.POSITIVE_INFINITY))
+function add<K>(ends: Ends<K>, key: K, until: number | null): void {
+  ends.set(key, Math.max(ends.get(key) ?? 0, until ?? Number.POSITIVE_INFINITY))
 }
 
-const isUntil = <K>(untils: Untils<K>, since: number, keyOf: () => K): boolean =>
-  untils.size > 0 && since <= (untils.get(keyOf()) ?? Number.NEGATIVE_INFINITY)
+const isUntil = <K>(ends: Ends<K>, since: number, keyOf: () => K): boolean =>
+  ends.size > 0 && since <= (ends.get(keyOf()) ?? Number.NEGATIVE_INFINITY)
