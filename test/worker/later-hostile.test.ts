@@ -4,7 +4,7 @@ import { copyOfHeader, readLater } from '../../src/records/later.ts'
 import { WaitingRows } from '../../src/worker/later/waiting-rows.ts'
 import { commandsFrom } from '../support/commands.ts'
 import { buildPause, buildResume, buildWithdrawal } from '../support/control.ts'
-import { numbersFrom, type SendingOptions, sorted, startSendingWorld } from '../support/sending.ts'
+import { numbersFrom, type Post, type SendingOptions, sorted, startSendingWorld } from '../support/sending.ts'
 
 const minute = 60_000
 const hour = 60 * minute
@@ -250,13 +250,13 @@ test('what a killed worker whose clock was ahead perhaps sent does not wait agai
 test('an account that is paused holds back no due command of another, on the same partition', async () => {
   const { put, pass, control, sent, in: at } = await startWorld()
   control(buildPause({ kind: 'account', name: 'default' }))
-  put('bulk', commandsFrom(1, 3_000, { notBefore: at(minute) }))
+  put('bulk', commandsFrom(1, 5_000, { notBefore: at(minute) }))
   put('bulk', commandsFrom(10_001, 10, { notBefore: at(2 * minute), account: 'other' }))
   await pass(3 * minute, 1_000)
   expect(sorted(sent('other'))).toEqual(numbersFrom(10_001, 10))
   control(buildResume({ kind: 'account', name: 'default' }))
   await pass(2 * minute, 1_000)
-  expect(sorted(sent('default'))).toEqual(numbersFrom(1, 3_000))
+  expect(sorted(sent('default'))).toEqual(numbersFrom(1, 5_000))
 })
 
 test('what came after the withdrawal of its campaign is not read until it is due', async () => {
@@ -271,4 +271,25 @@ test('what came after the withdrawal of its campaign is not read until it is due
   control(buildPause({ kind: 'campaign', name: 'summer' }))
   await pass(1_000)
   expect(recordsAt).not.toHaveBeenCalled()
+})
+
+test('a doubt is not sent again before its time, whatever the clock of the worker that perhaps sent it', async () => {
+  const isSend = ({ operations }: Post) => operations.some(({ type }) => type !== 'status')
+  const {
+    put,
+    pass,
+    posts,
+    takeOver,
+    clock,
+    in: at,
+  } = await startWorld({
+    takes: post => (isSend(post) ? Number.POSITIVE_INFINITY : 0),
+  })
+  put('bulk', commandsFrom(1, 1, { notBefore: at(-500), delivery: 'AT_LEAST_ONCE' }))
+  await pass(1_000)
+  await takeOver({ meanwhile: () => clock.step(-10 * minute) })
+  await pass(9 * minute, 1_000)
+  expect(posts.filter(isSend)).toHaveLength(1)
+  await pass(3 * minute, 1_000)
+  expect(posts.filter(isSend).length).toBeGreaterThan(1)
 })

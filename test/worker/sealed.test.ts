@@ -350,6 +350,20 @@ describe('a sealed command whose key is missing', () => {
     expect(world.results()).toMatchObject([{ id: 1n, outcome: 'SENT' }])
   })
 
+  test('at its time becomes a dead letter, too, and its id is free for the replay', async () => {
+    const keys = { now: [k1.own] }
+    const world = await startWithKeys(keys)
+    world.put('bulk', [await seal(otp(1, { notBefore: world.clock.now() + 60_000 }), k1.shared)])
+    await until(world, () => world.broker.end({ topic: 'later', partition: 0 }) > 0)
+    keys.now = [k2.own]
+    await until(world, () => world.letters().length === 1, 1_000)
+    keys.now = [k1.own]
+    const [letter] = world.letters()
+    world.append({ key: letter!.key, value: letter!.value, headers: { 'busgate.replayed.record': 'bulk/0@0' } })
+    await until(world, () => world.results().length === 1)
+    expect(world.results()).toMatchObject([{ id: 1n, outcome: 'SENT' }])
+  })
+
   test('does not hold up the others with keys of its own invention: only four are waited for', async () => {
     const world = await startWithKeys({ now: [k1.own] })
     const invented = await Promise.all(numbersFrom(1, 20).map(id => seal(otp(id), sealingKey(`invented-${id}`).shared)))

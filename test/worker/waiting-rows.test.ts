@@ -1,6 +1,7 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { LaterFacts } from '../../src/records/later.ts'
+import { RowHeap } from '../../src/worker/later/row-heap.ts'
 import { type Row, Rows } from '../../src/worker/later/rows.ts'
 import { WaitingRows } from '../../src/worker/later/waiting-rows.ts'
 
@@ -78,4 +79,17 @@ test('ended commands are told apart by their places, though accounts have the sa
   }
   expect([3, 4, 5].map(offset => rows.hasEnded({ offset, id: 7n }))).toEqual([true, true, false])
   expect(rows.hasEnded({ offset: 3, id: 8n })).toBe(false)
+})
+
+test('the withdrawal of a paused campaign looks through its queue few times, however many wait', () => {
+  const rows = new WaitingRows(session, new Rows())
+  const looked = vi.spyOn(RowHeap.prototype, 'keep')
+  onTestFinished(() => looked.mockRestore())
+  const all = Array.from({ length: 30_000 }, (_, i) =>
+    rows.add({ ...session, offset: i, id: BigInt(i + 1) }, facts(0), i),
+  )
+  while (rows.sort(1, () => true)) {}
+  for (const row of all) rows.finish(row)
+  expect(rows.size).toBe(0)
+  expect(looked.mock.contexts.filter(queue => queue === looked.mock.contexts[0]).length).toBeLessThan(10)
 })

@@ -194,10 +194,10 @@ export class Resolver {
       this.#settle(doubt, concludeExpired(pending, expired))
     } else if (attempts >= maxAttempts) {
       this.#settle(doubt, { ...unresolved, errorCode: 'ATTEMPTS_EXHAUSTED', sentAt: postedAt })
-    } else if (caughtUp) {
-      sendAgain(pending)
-    } else {
+    } else if (!caughtUp || isEarly(pending, clock.now())) {
       this.#after(listenAgainMs, doubt, () => this.#decide(doubt))
+    } else {
+      sendAgain(pending)
     }
   }
 
@@ -243,3 +243,6 @@ export class Resolver {
     this.open--
   }
 }
+
+/** A worker with a faster clock perhaps sent it; that is no reason to send it again before its time. */
+const isEarly = ({ command: { notBefore } }: Pending, now: number): boolean => notBefore !== null && notBefore > now

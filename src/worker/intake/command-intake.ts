@@ -223,8 +223,10 @@ export class CommandIntake {
 
   /** Settles a record without a command with a dead letter, which says if it was perhaps sent. */
   #refuse(record: BusRecord, delivered: Delivered, reason: DeadLetterReason, { deadLetters }: Step): void {
-    const write = (perhapsSent: boolean) =>
+    const write = (perhapsSent: boolean) => {
+      if (!perhapsSent) this.#freeCopy(record)
       deadLetters.writeFor(record.offset, this.#originOf(record), { ...reason, perhapsSent })
+    }
     if (delivered.kind === 'doubted') write(true)
     else if (!isOver(delivered) && !this.#intercepts(record, delivered)) write(this.#wasPerhapsInFlight(record))
   }
@@ -423,8 +425,17 @@ export class CommandIntake {
     )
   }
 
+  /** The record may be a copy that ends without having used its id, which it has had since it began to wait. */
+  #freeCopy({ offset }: BusRecord): void {
+    const copy = this.#waiting.copies.at(offset)
+    if (!copy) return
+    const { key, facts } = copy
+    for (const at of [key.offset, facts.copyAt ?? key.offset]) this.#recent.free(facts.account, key.id, at)
+  }
+
   #invalid(command: InvalidCommand, record: BusRecord, counts: ResultCounts): void {
     const details = invalid(command)
+    this.#freeCopy(record)
     this.#session.settle(record.offset, [this.#options.writeResult(command, this.#originOf(record), details)])
     counts.add(command, details)
   }

@@ -39,8 +39,8 @@ export interface WaitingOptions {
   telemetry: Telemetry
 }
 
-/** Most copies on a partition that are not finished: other commands never wait behind more. */
-const mostReleased = 2_000
+/** Most copies on a partition that are not finished, half of them of one account: other commands never wait behind more. */
+const mostReleased = 4_000
 const releasedAtOnce = 1_000
 /** Most withdrawn commands that are read at once. */
 const endedAtOnce = 500

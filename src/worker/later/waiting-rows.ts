@@ -237,7 +237,7 @@ export class WaitingRows {
     this.#table.remove(row)
     this.#rows.setState(row, OVER)
     this.#over++
-    if (this.#over > rowsAtOnce && this.#over > this.#upcoming.size / 2) this.#sweep()
+    if (this.#over > rowsAtOnce && this.#over > this.size) this.#sweep()
   }
 
   /**
