@@ -27,7 +27,7 @@ const idsIn = (world: World) => new Set(world.results().map(({ id }) => id)).siz
 /** Builds an in-memory bus with the topics that a worker needs. */
 function buildBus(): MemoryBus {
   const { topics, kafka } = buildSettings()
-  const names = [...topics.commands, topics.results, topics.statuses, topics.deadLetters, topics.doubts]
+  const names = [...topics.commands, topics.results, topics.statuses, topics.deadLetters, topics.doubts, topics.later]
   return openMemoryBus(names, kafka).bus
 }
 

@@ -11,7 +11,7 @@ import { outcomesOf, startWorld } from '../support/worker.ts'
 
 /*
  * The rows of the table in docs/delivery.md, "When the progress is reset"; overdue messages are in reconciler.test.ts. Commands 1 to 3 are done. 11 is in doubt, 21 in
- * flight, and 31 waits, because it is paused. The gateway has executed 11 and 21, and tells so if it is asked. All of these are to
+ * flight, and 31 waits, because its account is paused. The gateway has executed 11 and 21, and tells so if it is asked. All of these are to
  * be sent at most once.
  */
 
@@ -23,10 +23,11 @@ const waitMs = { timeout: 60_000, interval: 100 }
 async function startStage(brokers: Brokers) {
   const world = await startWorld({
     brokers,
-    sandbox: { callbackDelayMs: 3_600_000 }, // no callback resolves a doubt before the change
+    // no callback resolves a doubt before the change
+    sandbox: { callbackDelayMs: 3_600_000, keys: { default: 'sandbox-key', acme: 'acme-key' } },
     settings: {
       kafka: { startFrom: 'earliest', sessionTimeoutMs: 6000 },
-      gateway: { timeoutMs: 6000 },
+      gateway: { timeoutMs: 6000, accounts: { acme: { apiKey: 'acme-key' } } },
       doubts: { waitMs: 3500, polls: 1 },
     },
   })
@@ -43,14 +44,14 @@ async function startStage(brokers: Brokers) {
   const nameOf = (use: Topic) => [topics[use]].flat().at(-1)!
 
   const publisher = await world.bus.publisher()
-  await publisher.publish([writeChange(topics.control, buildPause({ kind: 'tenant', name: 'acme' }))])
+  await publisher.publish([writeChange(topics.control, buildPause({ kind: 'account', name: 'acme' }))])
   await publisher.close()
   await world.send(commandsFrom(1, 3))
   await world.finished(3)
   world.sandbox.faults.next('reset-after')
   await world.send([buildCommand({ id: 11n, ...once })])
   await until(() => expect(outcomesOf(world, 11n)).toEqual(['IN_DOUBT for now']))
-  await world.send([buildCommand({ id: 31n, tenant: 'acme', ...once })])
+  await world.send([buildCommand({ id: 31n, account: 'acme', ...once })])
   world.sandbox.faults.next('stall')
   await world.send([buildCommand({ id: 21n, ...once })])
   await until(() => expect(world.sandbox.executions(21)).toBe(1))

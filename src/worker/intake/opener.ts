@@ -148,7 +148,8 @@ export class OpeningQueue<T extends { record: BusRecord }> {
   }
 
   #wait(held: readonly Held<T>[]): void {
-    if (held.length > 0 && this.#waiting.length === 0)
+    if (held.length === 0) return
+    if (this.#waiting.length === 0)
       void sleep(this.#options.clock, retryMs).then(() => {
         this.#queue.push(...this.#waiting.splice(0))
         if (!this.#isOpening) void this.#openAll()
