@@ -1,8 +1,10 @@
 import { readCommand } from '../../../src/records/command.ts'
 import { createDecoder, type DecodeCode, type Decoded } from '../../../src/records/decoder.ts'
 import type { SendCommand } from '../../../src/records/generated.ts'
+import { open } from '../../../src/records/open-sealed.ts'
 import { type StoredSchema, selfContained } from '../../../src/records/schema-parts.ts'
 import { schemas } from '../../../src/records/schemas.ts'
+import { sealedIn } from '../../../src/records/sealed.ts'
 import { decodeCodes } from '../../../src/telemetry/labels.ts'
 import { recordOf } from '../../records/codec.ts'
 import type { Random } from '../../simulation/random.ts'
@@ -129,7 +131,9 @@ class Records implements Running {
       this.#judge(what, decoded, answers.get(body) ?? notAsked, i < one.valid.length)
       if (decoded.ok && one.reader === 'command') {
         const options = { hookFor: () => null, voiceHook: true, allowEmpty: random.chance(0.5) }
-        await bounded(`validating ${what}`, () => readCommand(decoded.value, options, null, decoded.flaw))
+        const sealed = sealedIn(decoded.value)
+        if (sealed) await bounded(`opening ${what}`, () => open(decoded.value, sealed, () => undefined))
+        else await bounded(`validating ${what}`, () => readCommand(decoded.value, options, null, decoded.flaw))
       }
     }
   }
