@@ -5,7 +5,7 @@ import { collectGarbage } from '../support/garbage.ts'
 const mostMs = 50
 const mostBytes = 64 << 20
 /** A suspect is measured again, since other processes and the garbage of earlier cases disturb the first time. */
-const repetitions = 5
+const repetitions = 20
 
 /** The most that any call took since they were last taken. */
 const peaks = { ms: 0, mib: 0 }
