@@ -284,7 +284,9 @@ export class CommandIntake {
     }
     if (isInvalid(command)) {
       if (isOver(delivered) || intercepted) return
-      if (this.#wasPerhapsInFlight(record)) this.#doubtForgotten(record, value, step)
+      // an id that has waited since an earlier record was sent by nobody for this one
+      const isTaken = this.#waiting.hasId(command.account, command.id, record.offset)
+      if (!isTaken && this.#wasPerhapsInFlight(record)) this.#doubtForgotten(record, value, step)
       else this.#invalid(command, record, step.counts)
       return
     }

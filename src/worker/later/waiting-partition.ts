@@ -120,8 +120,9 @@ export class WaitingPartition {
     return this.#rows.movedUntil
   }
 
-  hasId(account: string, id: bigint): boolean {
-    return this.#rows.hasId(account, id)
+  /** @param before only of records before this offset; default: of any */
+  hasId(account: string, id: bigint, before?: number): boolean {
+    return this.#rows.hasId(account, id, before)
   }
 
   /** Whether the record at this offset was moved to the table: it waits there, or this session has finished it. */

@@ -135,10 +135,12 @@ export class WaitingRows {
   }
 
   /** Whether a command with this id waits. */
-  hasId(account: string, id: bigint): boolean {
+  /** @param before only of records before this offset; default: of any */
+  hasId(account: string, id: bigint, before = Number.POSITIVE_INFINITY): boolean {
     if (this.#table.size === 0) return false
     const hash = hashOf(account)
-    return this.#table.find(id, row => this.#rows.name(row, 'account') === hash) >= 0
+    const isOwn = (row: Row) => this.#rows.name(row, 'account') === hash && this.#rows.place(row) < before
+    return this.#table.find(id, isOwn) >= 0
   }
 
   keyOf(row: Row): LaterKey {
