@@ -1,4 +1,5 @@
 import { createPrivateKey, createPublicKey, createSecretKey, type KeyObject } from 'node:crypto'
+import { isObject } from '../protocol/json.ts'
 
 /** How the content of a message is sealed with a key: for its holder alone, or with a secret that both sides have. */
 export type SealingAlgorithm = 'ECDH-ES' | 'dir'
@@ -27,14 +28,12 @@ export const secretBytes = 32
 /** A key in JSON (RFC 7517). */
 export type Jwk = Readonly<Record<string, unknown>>
 
-const isRecord = (value: unknown): value is Jwk => typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /**
  * Reads a JWK Set (RFC 7517).
  * @throws Error that says what is wrong with which key, without its content
  */
 export function readSealingKeys(set: unknown, use: Use): SealingKey[] {
-  const jwks = isRecord(set) ? set.keys : undefined
+  const jwks = isObject(set) ? set.keys : undefined
   if (!Array.isArray(jwks) || jwks.length === 0)
     throw new Error('expected a JWK Set: {"keys": [ … ]} with one key or more')
   const keys = jwks.map((jwk, i) => {
@@ -57,7 +56,7 @@ export function keyThatSeals(given: Jwk): SealingKey {
 }
 
 function readSealingKey(jwk: unknown, use: Use): SealingKey {
-  if (!isRecord(jwk)) throw new Error('expected a JWK: an object')
+  if (!isObject(jwk)) throw new Error('expected a JWK: an object')
   const { kid, kty, crv, alg } = jwk
   if (!isKid(kid)) throw new Error(`kid must have ${kidExpected}`)
   if (jwk.use !== undefined && jwk.use !== 'enc') throw new Error('use must be enc')

@@ -42,19 +42,21 @@ async function resultsOf(commands: readonly SendCommand[], options: SendingOptio
 const otp = (id: number, overrides: Partial<SendCommand> = {}) =>
   buildCommandOf('sms', { id: BigInt(id), ...overrides }, { sms_message: secretText })
 
+/** The protected header of command 1. */
+const protectedNames = {
+  alg: 'ECDH-ES',
+  enc: 'A256GCM',
+  kid: 'k1',
+  id: '1',
+  account: 'default',
+  phone: '380501234567',
+  type: 'sms',
+}
+
 /** A JWE with any header and content. */
 async function jweOf(header: object, content: unknown = { sms_message: 'a', sms_signature: 'b' }, key = k1.shared) {
-  const names = {
-    alg: 'ECDH-ES',
-    enc: 'A256GCM',
-    kid: 'k1',
-    id: '1',
-    account: 'default',
-    phone: '380501234567',
-    type: 'sms',
-  }
   const text = typeof content === 'string' ? content : JSON.stringify(content)
-  const protectedHeader = JSON.parse(JSON.stringify({ ...names, ...header }))
+  const protectedHeader = JSON.parse(JSON.stringify({ ...protectedNames, ...header }))
   return new CompactEncrypt(Buffer.from(text)).setProtectedHeader(protectedHeader).encrypt(keyThatSeals(key).key)
 }
 
@@ -174,16 +176,7 @@ describe('a sealed command is INVALID and never POSTed', () => {
     ['crit', { crit: ['exp'], exp: 1 }],
   ])('with %s in its header', async (name, change) => {
     const [, ...parts] = (await jweOf({})).split('.')
-    const names = {
-      alg: 'ECDH-ES',
-      enc: 'A256GCM',
-      kid: 'k1',
-      id: '1',
-      account: 'default',
-      phone: '380501234567',
-      type: 'sms',
-    }
-    const forged = Buffer.from(JSON.stringify({ ...names, ...change })).toString('base64url')
+    const forged = Buffer.from(JSON.stringify({ ...protectedNames, ...change })).toString('base64url')
     const world = await resultsOf([sealedAs([forged, ...parts].join('.'))])
     expect(world.results()).toMatchObject([
       { outcome: 'INVALID', errorCode: 'SEAL', error: `jwe must have no ${name}` },

@@ -19,7 +19,7 @@ const chunkRows = 1 << chunkBits
 const rowBytes = 3 * 8 + 7 * 4 + 1
 
 class Chunk {
-  /** Offset on the table; negative until it is known. */
+  /** Offset on the table. */
   readonly offset: Float64Array
   /** Offset of the command's own record. */
   readonly place: Float64Array
@@ -92,7 +92,7 @@ export class Rows {
     return this.#used - this.#free.length
   }
 
-  /** @param offset on the table; negative if it is not known yet */
+  /** @param offset on the table */
   take({ offset: place, id }: LaterKey, facts: LaterFacts, state: State, offset: number): Row {
     const row = this.#free.pop() ?? this.#used++
     if (row >> chunkBits === this.#chunks.length) this.#chunks.push(new Chunk())

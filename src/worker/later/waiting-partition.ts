@@ -120,7 +120,10 @@ export class WaitingPartition {
     return this.#rows.movedUntil
   }
 
-  /** @param before only of records before this offset; default: of any */
+  /**
+   * Whether a command with this id waits.
+   * @param before only of records before this offset; default: of any
+   */
   hasId(account: string, id: bigint, before?: number): boolean {
     return this.#rows.hasId(account, id, before)
   }

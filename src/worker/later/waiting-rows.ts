@@ -134,8 +134,10 @@ export class WaitingRows {
     return this.isReleased(row) && copy !== undefined && this.#copies.get(row) === copy
   }
 
-  /** Whether a command with this id waits. */
-  /** @param before only of records before this offset; default: of any */
+  /**
+   * Whether a command with this id waits.
+   * @param before only of records before this offset; default: of any
+   */
   hasId(account: string, id: bigint, before = Number.POSITIVE_INFINITY): boolean {
     if (this.#table.size === 0) return false
     const hash = hashOf(account)
@@ -247,7 +249,7 @@ export class WaitingRows {
    * progress was reset.
    */
   hasEnded({ id, offset }: Pick<LaterKey, 'id' | 'offset'>): boolean {
-    return this.#ended?.get(endedAt(offset)) === shortId(id)
+    return this.#ended !== null && this.#ended.get(endedAt(offset)) === shortId(id)
   }
 
   #noteEnd(row: Row): void {
