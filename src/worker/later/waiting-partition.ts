@@ -23,10 +23,11 @@ import type { Telemetry } from '../../telemetry/events.ts'
 import { traceOf } from '../../telemetry/trace.ts'
 import { ResultCounts } from '../result-counts.ts'
 import { Copies } from './copies.ts'
+import { type Loaded, load, memoOf } from './load.ts'
 import type { ControlNames } from './names.ts'
 import type { Row, Rows } from './rows.ts'
 import { type LaterTable, whenWritten } from './table.ts'
-import { WaitingRows } from './waiting-rows.ts'
+import type { WaitingRows } from './waiting-rows.ts'
 
 export interface WaitingOptions {
   table: LaterTable
@@ -52,9 +53,6 @@ const lookMs = 1_000
 const retryMs = 100
 /** How often the offset is computed from which on the next owner must read. */
 const lowMs = 10_000
-/** What is remembered while nothing waits. */
-const nothing = '-'
-
 const lostText =
   'it waited on the table of later commands, and its record there, or the copy that was to be sent, is gone: nobody can tell ' +
   'whether it was sent'
@@ -458,7 +456,7 @@ export class WaitingPartition {
   #remember(): void {
     if (this.#strays.size > 0) return // the next owner reads everything again
     const isEmpty = this.#rows.size === 0 && this.#unwrittenCount === 0
-    this.#session.remember(`${this.#identity}:${isEmpty ? nothing : `${this.#partition}:${this.#low}`}`)
+    this.#session.remember(memoOf(this.#identity, isEmpty ? null : { partition: this.#partition, low: this.#low }))
   }
 
   /** The table was made anew meanwhile. */
@@ -485,39 +483,4 @@ export class WaitingPartition {
     this.#lowAt = now
     this.#remember()
   }
-}
-
-interface Loaded {
-  rows: WaitingRows
-  partition: number
-  identity: string
-  strays: ReadonlyMap<string, number>
-  low: number
-}
-
-async function load(session: Session, { table, rows: all, clock }: WaitingOptions): Promise<Loaded> {
-  const identity = await table.identity()
-  const rows = new WaitingRows(session, all)
-  const usual = table.partitionFor(session)
-  // what is remembered of another table says nothing of this one
-  const [of, ...memo] = session.memo?.split(':') ?? []
-  const [known, from] = of === identity ? memo : []
-  if (known === nothing) return { rows, identity, partition: usual, strays: new Map(), low: 0 }
-  const low = Number(from ?? 0)
-  let partition = known === undefined ? null : Number(known)
-  const strays = new Map<string, number>()
-  const take = (entry: LaterEntry, place: { partition: number; offset: number }) => {
-    if (entry.state !== 'over') partition ??= place.partition
-    if (entry.state === 'over') strays.delete(keyText(entry.key))
-    else if (place.partition !== partition) strays.set(keyText(entry.key), place.partition)
-    rows.load(entry, place.offset)
-  }
-  try {
-    await table.read(session, partition, low, take)
-    for (const _ of rows.order()) await sleep(clock, 0)
-  } catch (error) {
-    rows.clear()
-    throw error
-  }
-  return { rows, identity, partition: partition ?? usual, strays, low }
 }

@@ -1,0 +1,55 @@
+import type { Session } from '../../bus/port.ts'
+import { type Clock, sleep } from '../../clock.ts'
+import { keyText, type LaterEntry } from '../../records/later.ts'
+import type { Rows } from './rows.ts'
+import type { LaterTable } from './table.ts'
+import { WaitingRows } from './waiting-rows.ts'
+
+/** What is remembered while nothing waits. */
+const nothing = '-'
+
+/** What an owner tells the next one: which table, and where to begin to read it. @param from null if nothing waits */
+export const memoOf = (identity: string, from: { partition: number; low: number } | null): string =>
+  `${identity}:${from ? `${from.partition}:${from.low}` : nothing}`
+
+/** What waits of one partition, and where on the table. */
+export interface Loaded {
+  rows: WaitingRows
+  partition: number
+  identity: string
+  /** Keys that are on another partition of the table, as after the restore of a backup. */
+  strays: ReadonlyMap<string, number>
+  /** Nothing of the partition is before it on the table. */
+  low: number
+}
+
+/** Reads what waits of a partition, from where its last owner says. @throws Error when the table cannot be read */
+export async function load(
+  session: Session,
+  { table, rows: all, clock }: { table: LaterTable; rows: Rows; clock: Clock },
+): Promise<Loaded> {
+  const identity = await table.identity()
+  const rows = new WaitingRows(session, all)
+  const usual = table.partitionFor(session)
+  // what is remembered of another table says nothing of this one
+  const [of, ...memo] = session.memo?.split(':') ?? []
+  const [known, from] = of === identity ? memo : []
+  if (known === nothing) return { rows, identity, partition: usual, strays: new Map(), low: 0 }
+  const low = Number(from ?? 0)
+  let partition = known === undefined ? null : Number(known)
+  const strays = new Map<string, number>()
+  const take = (entry: LaterEntry, place: { partition: number; offset: number }) => {
+    if (entry.state !== 'over') partition ??= place.partition
+    if (entry.state === 'over') strays.delete(keyText(entry.key))
+    else if (place.partition !== partition) strays.set(keyText(entry.key), place.partition)
+    rows.load(entry, place.offset)
+  }
+  try {
+    await table.read(session, partition, low, take)
+    for (const _ of rows.order()) await sleep(clock, 0)
+  } catch (error) {
+    rows.clear()
+    throw error
+  }
+  return { rows, identity, partition: partition ?? usual, strays, low }
+}
